@@ -1,0 +1,51 @@
+# `make` alone lists the targets. Everything is set up in .venv from the hashed locks; nothing needs root.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+.DEFAULT_GOAL := help
+.PHONY: help setup setup-dev run test check format bench lock clean
+
+help:  ## list the targets
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
+
+setup: $(VENV)/.installed  ## make .venv with the `penstock` command in it
+setup-dev: $(VENV)/.installed-dev  ## the same, with the tools for tests and checks
+
+$(VENV)/.installed: requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Penstock needs Python 3.11 or newer: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+$(VENV)/.installed-dev: $(VENV)/.installed requirements-dev.lock
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock
+	@touch $@
+
+run: setup  ## serve on http://127.0.0.1:8787; the first start prints a key
+	@$(BIN)/penstock serve
+
+test: check  ## what CI runs: every check, then every test
+	@$(BIN)/pytest
+
+check: setup-dev  ## lint, formatting, types, layers and sizes
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/pyright
+	@$(BIN)/lint-imports
+	@$(BIN)/python tests/sizes.py
+
+format: setup-dev  ## format and fix what can be fixed
+	@$(BIN)/ruff format .
+	@$(BIN)/ruff check --fix .
+
+bench: setup-dev  ## measure start-up, memory and accepted jobs per second
+	@$(BIN)/python bench/jobs.py
+
+lock: setup-dev  ## resolve the dependencies anew
+	@$(BIN)/uv pip compile pyproject.toml --group build --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --quiet --upgrade -o requirements.lock
+	@$(BIN)/uv pip compile pyproject.toml --group dev --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --quiet -c requirements.lock -o requirements-dev.lock
+
+clean:  ## remove what the other targets made
+	@rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis .import_linter_cache build dist bench/results
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
