@@ -1,0 +1,206 @@
+"""What a vendor must answer: types only, so that a vendor is one file without I/O.
+
+A vendor's verbs are generators: they yield a `Call`, are sent the `Reply`, and return what it means.
+`exchange.py` is the one driver. A vendor never resends, sleeps, logs or keeps state of a job.
+"""
+
+from collections.abc import Generator, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, ClassVar, Protocol, TypeAlias, TypeVar
+
+import msgspec
+from pydantic import BaseModel, ConfigDict
+
+from penstock.errors import JobError
+from penstock.files import StoredFile
+from penstock.money import Price
+
+T = TypeVar("T")
+
+
+class Unclear(Exception):
+    """The reply says nothing certain: a poll is tried again, a submit is looked up."""
+
+
+# -- what goes over the wire
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One HTTP request, as data. A `url` without a scheme is joined to the vendor's `base_url`."""
+
+    method: str
+    url: str
+    headers: Mapping[str, str] = field(default_factory=dict[str, str])
+    json: Any = None
+    seconds: float = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """One HTTP response; header names are lower case."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+    def json(self) -> Any:
+        """The body as JSON; anything else (a proxy's HTML, a cut reply) is unclear."""
+        try:
+            return msgspec.json.decode(self.body)
+        except msgspec.DecodeError as error:
+            raise Unclear(f"HTTP {self.status} with a body that is not JSON") from error
+
+    @property
+    def retry_after(self) -> float | None:
+        """Seconds of a numeric `Retry-After`."""
+        try:
+            return max(0.0, float(self.headers["retry-after"]))
+        except (KeyError, ValueError):
+            return None
+
+
+Flow: TypeAlias = Generator[Call, Reply, T]
+
+
+# -- what the runner asks for
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """One generation to submit. `reference` is ours, unique to the attempt: an idempotency key for vendors with one."""
+
+    reference: str
+    model: str
+    params: Mapping[str, Any]
+    file: StoredFile | None = None
+
+
+# -- what a vendor says
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """The vendor took the order. `operation` is all that `poll` and `cancel` will get."""
+
+    upstream_id: str
+    operation: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """The vendor provably did not take the order, but may later: it is full, or its rate limit is reached."""
+
+    retry_after: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Absent:
+    """The vendor was asked and has never seen the order."""
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """Not finished. Whatever the vendor does not tell is None."""
+
+    progress: float | None = None
+    queue_position: int | None = None
+    eta_seconds: float | None = None
+    poll_after: float | None = None
+
+
+class Kind(StrEnum):
+    """What an output is."""
+
+    MODEL = "model"
+    VIDEO = "video"
+    IMAGE = "image"
+
+
+class Role(StrEnum):
+    """What an output is for."""
+
+    PRIMARY = "primary"
+    PREVIEW = "preview"
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """One result, and the call that downloads it."""
+
+    kind: Kind
+    role: Role
+    download: Call
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """Finished, with something to download."""
+
+    outputs: tuple[Output, ...]
+    warnings: tuple[str, ...] = ()
+    seed: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """Finished without a result."""
+
+    error: JobError
+
+
+class Options(BaseModel):
+    """What every `[vendors.NAME]` table may hold; a vendor adds its own settings by subclassing."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    type: str
+    api_key: str | None = None
+    base_url: str = ""
+    poll_seconds: float = 2.0
+    max_concurrent: int = 100
+
+
+class Upstream(Protocol):
+    """An upstream inside this process, spoken to as if over HTTP; it blocks, so it is called in a thread.
+
+    It raises `ConnectionRefusedError` where a connection would fail, and `ConnectionResetError` where a reply is lost.
+    """
+
+    def answer(self, method: str, path: str, body: bytes) -> tuple[int, Mapping[str, str], bytes]:
+        """One request, one reply."""
+        ...
+
+
+class GenerationVendor(Protocol):
+    """Who runs a generation model. One instance per `[vendors.NAME]` table."""
+
+    options: Options
+    options_type: ClassVar[type[Options]]
+    upstream: Upstream | None  # None: over HTTP
+    price: Price | None  # what a job costs where the configuration does not say
+    can_find: bool  # `find` is able to tell whether a reference was accepted
+
+    def __init__(self, options: Any, folder: Path) -> None: ...
+
+    def serves(self, model: str) -> bool:
+        """Whether this vendor can run the catalogue's model of this id."""
+        ...
+
+    def submit(self, order: Order) -> Flow[Accepted | Refused | Failed]:
+        """Place a paid order. Called at most once per reference."""
+        ...
+
+    def find(self, order: Order) -> Flow[Accepted | Absent]:
+        """Look up an order whose answer was lost."""
+        ...
+
+    def poll(self, operation: Mapping[str, Any]) -> Flow[Running | Done | Failed]:
+        """How an accepted order stands."""
+        ...
+
+    def cancel(self, operation: Mapping[str, Any]) -> Flow[bool]:
+        """Ask the vendor to stop; False where it cannot."""
+        ...

@@ -1,0 +1,401 @@
+"""Everything that can go wrong, each with its code, HTTP status and whether trying again can help.
+
+PenstockError
+├── InvalidRequest 400           invalid_params and, by `code`: invalid_json, unknown_param,
+│                                missing_required_parameter, model_mismatch, url_not_allowed, file_unreadable
+├── MissingApiKey 401            missing_api_key
+│   └── InvalidApiKey 401        invalid_api_key
+│       ├── ExpiredApiKey        expired_api_key
+│       └── RevokedApiKey        revoked_api_key
+├── ModelNotAllowed 403          model_not_allowed
+├── ScopeNotAllowed 403          scope_not_allowed
+├── NotFound 404                 not_found
+│   ├── ModelNotFound            model_not_found
+│   ├── JobNotFound              job_not_found
+│   ├── FileNotFound             file_not_found
+│   └── AssetNotFound            asset_not_found
+├── MethodNotAllowed 405         method_not_allowed
+├── RequestTimeout 408           request_timeout
+├── IdempotencyInProgress 409    idempotency_in_progress
+├── JobNotFinished 409           job_not_finished
+├── Gone 410                     job_expired
+│   ├── JobDeleted               job_deleted
+│   └── AssetExpired             asset_expired
+├── BodyTooLarge 413             body_too_large
+├── UnsupportedMediaType 415     unsupported_media_type
+├── RangeNotSatisfiable 416      range_not_satisfiable
+├── IdempotencyKeyMismatch 422   idempotency_key_mismatch
+├── QueueFull 429                queue_full
+├── TooManyStreams 429           too_many_streams
+├── InternalError 500            internal_error
+├── StoreUnavailable 503         store_unavailable
+├── Overloaded 503               overloaded
+└── JobError                     told in a job's `error`, never as an HTTP status
+    ├── FileFetchFailed          file_fetch_failed
+    ├── FileUnreadable           file_unreadable
+    ├── UrlNotAllowed            url_not_allowed
+    ├── ContentFiltered          content_filtered
+    ├── UpstreamRejected         upstream_rejected
+    ├── UpstreamAuth             upstream_auth
+    ├── UpstreamUnavailable      upstream_unavailable
+    ├── UpstreamOutcomeUnknown   upstream_outcome_unknown
+    ├── UpstreamError            upstream_error
+    ├── BadOutput                bad_output
+    ├── StartTimeout             start_timeout
+    ├── RunTimeout               run_timeout
+    └── JobCrashed               internal_error
+
+A class's docstring is its default message; its name, in snake case, is its code unless it says otherwise.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+
+@dataclass(frozen=True, slots=True)
+class Detail:
+    """One thing wrong with one field."""
+
+    loc: str
+    message: str
+    code: str = "invalid_params"
+
+
+class PenstockError(Exception):
+    """Something went wrong."""
+
+    code: str = "internal_error"
+    status: ClassVar[int] = 500
+    type: ClassVar[str] = "server_error"
+    retryable: bool = False
+
+    def __init_subclass__(cls) -> None:
+        if "code" not in vars(cls):
+            cls.code = re.sub(r"(?<!^)(?=[A-Z])", "_", cls.__name__).lower()
+
+    def __init__(
+        self,
+        message: str | None = None,
+        *,
+        code: str | None = None,
+        param: str | None = None,
+        details: Sequence[Detail] = (),
+        suggestion: str | None = None,
+        retry_after: float | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        self.message = message or (type(self).__doc__ or "").strip()
+        self.code = code or type(self).code
+        self.param = param
+        self.details = tuple(details)
+        self.suggestion = suggestion
+        self.retry_after = retry_after
+        self.headers = dict(headers or {})
+        super().__init__(self.message)
+
+    def body(self, request_id: str | None = None) -> dict[str, Any]:
+        """The one error shape, as it goes over the wire."""
+        return {
+            "message": self.message,
+            "type": self.type,
+            "code": self.code,
+            "param": self.param,
+            "details": [{"loc": d.loc, "message": d.message, "code": d.code} for d in self.details],
+            "retryable": self.retryable,
+            "charged": False,
+            "suggestion": self.suggestion,
+            "request_id": request_id,
+        }
+
+
+# -- the request is at fault
+
+
+class InvalidRequest(PenstockError):
+    """The request is not valid."""
+
+    code = "invalid_params"
+    status = 400
+    type = "invalid_request_error"
+
+
+class MissingApiKey(PenstockError):
+    """No API key was sent. Send the header `Authorization: Bearer psk_…`."""
+
+    status = 401
+    type = "authentication_error"
+
+
+class InvalidApiKey(MissingApiKey):
+    """The API key is not known here."""
+
+
+class ExpiredApiKey(InvalidApiKey):
+    """The API key has expired."""
+
+
+class RevokedApiKey(InvalidApiKey):
+    """The API key was revoked."""
+
+
+class ModelNotAllowed(PenstockError):
+    """This API key may not use this model."""
+
+    status = 403
+    type = "permission_error"
+
+
+class ScopeNotAllowed(PenstockError):
+    """This API key may not use this endpoint."""
+
+    status = 403
+    type = "permission_error"
+
+
+class NotFound(PenstockError):
+    """There is nothing at this path."""
+
+    status = 404
+    type = "not_found_error"
+
+
+class ModelNotFound(NotFound):
+    """There is no such model."""
+
+
+class JobNotFound(NotFound):
+    """There is no such job."""
+
+
+class FileNotFound(NotFound):
+    """There is no such file."""
+
+
+class AssetNotFound(NotFound):
+    """There is no such asset."""
+
+
+class MethodNotAllowed(PenstockError):
+    """This path does not take this method."""
+
+    status = 405
+    type = "invalid_request_error"
+
+
+class RequestTimeout(PenstockError):
+    """The request's body did not arrive in time."""
+
+    status = 408
+    type = "invalid_request_error"
+    retryable = True
+
+
+class IdempotencyInProgress(PenstockError):
+    """A request with this Idempotency-Key is still being accepted."""
+
+    status = 409
+    type = "conflict_error"
+    retryable = True
+
+
+class JobNotFinished(PenstockError):
+    """The job is not finished; cancel it first."""
+
+    status = 409
+    type = "conflict_error"
+
+
+class Gone(PenstockError):
+    """The job is past its retention; its params, outputs and files are removed."""
+
+    code = "job_expired"
+    status = 410
+    type = "gone_error"
+
+
+class JobDeleted(Gone):
+    """The job was deleted."""
+
+
+class AssetExpired(Gone):
+    """The asset is past its retention, or the link's own time is over."""
+
+
+class BodyTooLarge(PenstockError):
+    """The request's body is too large."""
+
+    status = 413
+    type = "invalid_request_error"
+
+
+class UnsupportedMediaType(PenstockError):
+    """This endpoint does not take this media type."""
+
+    status = 415
+    type = "invalid_request_error"
+
+
+class RangeNotSatisfiable(PenstockError):
+    """The asked range lies outside the file."""
+
+    status = 416
+    type = "invalid_request_error"
+
+
+class IdempotencyKeyMismatch(PenstockError):
+    """This Idempotency-Key was used with another body."""
+
+    status = 422
+    type = "invalid_request_error"
+
+
+class QueueFull(PenstockError):
+    """Too many jobs are waiting."""
+
+    status = 429
+    type = "rate_limit_error"
+    retryable = True
+
+
+class TooManyStreams(PenstockError):
+    """Too many event streams are open."""
+
+    status = 429
+    type = "rate_limit_error"
+    retryable = True
+
+
+# -- we are at fault
+
+
+class InternalError(PenstockError):
+    """Something went wrong inside the gateway. It is logged under this request id."""
+
+    status = 500
+    retryable = True
+
+
+class StoreUnavailable(PenstockError):
+    """The store does not answer. Nothing was lost; try again."""
+
+    status = 503
+    retryable = True
+
+
+class Overloaded(PenstockError):
+    """The gateway is too busy or shutting down."""
+
+    status = 503
+    retryable = True
+
+
+# -- the job failed
+
+
+class JobError(PenstockError):
+    """The job failed."""
+
+    type = "job_error"
+    stage: str = "generating"
+
+    def __init__(
+        self,
+        message: str | None = None,
+        *,
+        stage: str | None = None,
+        retryable: bool | None = None,
+        upstream: Mapping[str, str | None] | None = None,
+        **rest: Any,
+    ) -> None:
+        super().__init__(message, **rest)
+        self.stage = stage or type(self).stage
+        if retryable is not None:
+            self.retryable = retryable
+        self.upstream = dict(upstream) if upstream else None
+
+    def body(self, request_id: str | None = None) -> dict[str, Any]:
+        """The error shape, plus where the job was and what the vendor said."""
+        return super().body(request_id) | {"stage": self.stage, "upstream": self.upstream}
+
+
+class FileFetchFailed(JobError):
+    """The input file could not be fetched."""
+
+    stage = "fetching"
+    retryable = True
+
+
+class FileUnreadable(JobError):
+    """The input file is not a readable image of an accepted kind and size."""
+
+    stage = "fetching"
+
+
+class UrlNotAllowed(JobError):
+    """The URL may not be fetched from here."""
+
+    stage = "fetching"
+
+
+class ContentFiltered(JobError):
+    """The vendor's content filter held the result back."""
+
+
+class UpstreamRejected(JobError):
+    """The vendor refused the request."""
+
+    stage = "dispatching"
+
+
+class UpstreamAuth(JobError):
+    """The gateway's own credential was refused by the vendor. The operator has been told."""
+
+    stage = "dispatching"
+
+
+class UpstreamUnavailable(JobError):
+    """The vendor could not be reached. Nothing was submitted."""
+
+    stage = "dispatching"
+    retryable = True
+
+
+class UpstreamOutcomeUnknown(JobError):
+    """The vendor's answer was lost and it cannot be asked whether the job was accepted."""
+
+    stage = "reconciling"
+
+
+class UpstreamError(JobError):
+    """The vendor failed to generate."""
+
+    retryable = True
+
+
+class BadOutput(JobError):
+    """The vendor's output could not be opened or is not what was asked for."""
+
+    stage = "storing"
+    retryable = True
+
+
+class StartTimeout(JobError):
+    """The job did not start in time."""
+
+    stage = "queued"
+    retryable = True
+
+
+class RunTimeout(JobError):
+    """The job did not finish in time."""
+
+    retryable = True
+
+
+class JobCrashed(JobError):
+    """Something went wrong inside the gateway while it worked on the job."""
+
+    code = "internal_error"
+    retryable = True

@@ -1,0 +1,51 @@
+"""Money as integers of 10⁻⁹ USD inside and decimal strings outside, and the price formulas of media models."""
+
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Annotated, Any
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict
+
+NANOS = 1_000_000_000
+
+
+def parse_usd(value: Any) -> int:
+    """A decimal string or number of USD as an exact count of 10⁻⁹ USD."""
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        raise ValueError('an amount is a decimal string such as "0.40"')
+    try:
+        nanos = Decimal(str(value)) * NANOS
+        whole = int(nanos)
+    except (ArithmeticError, ValueError) as error:
+        raise ValueError('an amount is a decimal string such as "0.40"') from error
+    if whole != nanos or whole < 0:
+        raise ValueError("an amount is not negative and has at most 9 decimals")
+    return whole
+
+
+def format_usd(nanos: int) -> str:
+    """At least two decimals, and no more than needed: 400000000 → "0.40"."""
+    whole, rest = divmod(nanos, NANOS)
+    decimals = f"{rest:09d}".rstrip("0").ljust(2, "0")
+    return f"{whole}.{decimals}"
+
+
+Usd = Annotated[int, BeforeValidator(parse_usd)]
+
+
+class Price(BaseModel):
+    """`price = {per_job = "0.20", per_second = "0.40", per_job_if = {texture = "0.10"}}`."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    per_job: Usd = 0
+    per_second: Usd = 0
+    per_job_if: Mapping[str, Usd] = {}
+
+    def of(self, params: Mapping[str, Any]) -> int:
+        """What a job with these resolved params costs at most."""
+        total = self.per_job + self.per_second * int(params.get("durationSeconds") or 0)
+        return total + sum(amount for name, amount in self.per_job_if.items() if params.get(name))
+
+
+FREE = Price()
