@@ -102,6 +102,11 @@ class Absent:
 
 
 @dataclass(frozen=True, slots=True)
+class Untold:
+    """The vendor has no way to look an order up."""
+
+
+@dataclass(frozen=True, slots=True)
 class Running:
     """Not finished. Whatever the vendor does not tell is None."""
 
@@ -181,7 +186,7 @@ class GenerationVendor(Protocol):
     options_type: ClassVar[type[Options]]
     upstream: Upstream | None  # None: over HTTP
     price: Price | None  # what a job costs where the configuration does not say
-    can_find: bool  # `find` is able to tell whether a reference was accepted
+    reads_objects: bool  # whether `file.object` means something to it
 
     def __init__(self, options: Any, folder: Path) -> None: ...
 
@@ -193,7 +198,7 @@ class GenerationVendor(Protocol):
         """Place a paid order. Called at most once per reference."""
         ...
 
-    def find(self, order: Order) -> Flow[Accepted | Absent]:
+    def find(self, order: Order) -> Flow[Accepted | Absent | Untold]:
         """Look up an order whose answer was lost."""
         ...
 

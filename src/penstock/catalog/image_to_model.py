@@ -1,0 +1,137 @@
+"""`vendora_image_to_model`: a 3D model from a picture."""
+
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import Discriminator, Field, Tag
+
+from penstock.catalog.model import Expectation, GenerationModel
+from penstock.catalog.params import BRANCHES, Boolean, Integer, Params, Text, shorten
+from penstock.errors import Detail
+from penstock.files import MAX_FILE_BYTES, MAX_SIDE, MIN_SIDE
+
+Version = Literal[
+    "v3.1-20260211",
+    "v3.0-20250812",
+    "v2.5-20250123",
+    "v2.0-20240919",
+    "Turbo-v1.0-20250506",
+    "P1-20260311",
+    "P2-20260801",
+    "v1.4-20240625",
+]
+DEFAULT_VERSION = "v3.1-20260211"
+MIN_FACES, MAX_FACES = 48, 2_000_000
+MAX_FACES_BY_VERSION = {
+    "v3.1-20260211": 1_500_000,
+    "v3.0-20250812": 1_000_000,
+    "v2.5-20250123": 500_000,
+    "P1-20260311": 20_000,
+    "P2-20260801": 20_000,
+}
+SOURCES = ("url", "file_token", "object")
+
+
+class StoredObject(Params):
+    """A file in a bucket that the vendor itself can read."""
+
+    bucket: Text = Field(min_length=1, max_length=255)
+    key: Text = Field(min_length=1, max_length=1024)
+
+
+def _branch(value: Any) -> str:
+    return BRANCHES[isinstance(value, Mapping)]
+
+
+class FileInput(Params):
+    """The input picture: exactly one of `url`, `file_token` and `object`."""
+
+    url: Text | None = Field(
+        default=None,
+        description=f"http(s) URL, or a `data:` URI, of a JPEG, PNG or WebP of at most {MAX_FILE_BYTES >> 20} MB, "
+        f"each side {MIN_SIDE} to {MAX_SIDE} pixels",
+        min_length=1,
+    )
+    file_token: Text | None = Field(
+        default=None, description="token of an upload to `POST /api/v1/files`", min_length=1
+    )
+    object: (
+        Annotated[Annotated[Text, Tag(BRANCHES[0])] | Annotated[StoredObject, Tag(BRANCHES[1])], Discriminator(_branch)]
+        | None
+    ) = Field(default=None, description="reference of a stored object, where the vendor can read it")
+    type: Literal["jpg", "jpeg", "png", "webp", "image"] | None = Field(
+        default=None, description="what the bytes are; sniffed when absent, and an error when it contradicts them"
+    )
+
+
+class ImageToModelParams(Params):
+    """Params of `vendora_image_to_model`."""
+
+    nested: ClassVar[Mapping[str, type[Params]]] = {"file": FileInput}
+
+    file: FileInput = Field(description="the input picture")
+    model_version: Version | None = Field(
+        default=None, description="which release to run", json_schema_extra={"default": DEFAULT_VERSION}
+    )
+    model_seed: Integer | None = Field(
+        default=None, description="seed; random when absent, echoed", ge=0, le=2147483647
+    )
+    face_limit: Integer | None = Field(
+        default=None, description="most faces of the result; adaptive when absent", ge=MIN_FACES, le=MAX_FACES
+    )
+    texture: Boolean | None = Field(
+        default=None, description="whether to texture the result", json_schema_extra={"default": True}
+    )
+    pbr: Boolean | None = Field(
+        default=None,
+        description="whether to make PBR materials; implies `texture`; default true unless `texture` is false",
+    )
+
+    @classmethod
+    def conflicts(cls, given: Mapping[str, Any]) -> Iterator[Detail]:
+        """One source for the file, no PBR without texture, and each version's own face limit."""
+        yield from _file_conflicts(given.get("file"))
+        if given.get("texture") is False and given.get("pbr") is True:
+            yield Detail("pbr", "`pbr: true` needs a texture, but `texture` is false: leave one of them out.")
+        version = given.get("model_version", DEFAULT_VERSION)
+        faces = given.get("face_limit")
+        most = MAX_FACES_BY_VERSION.get(version, MAX_FACES) if isinstance(version, str) else MAX_FACES
+        if isinstance(faces, int | float) and not isinstance(faces, bool) and most < faces <= MAX_FACES:
+            yield Detail("face_limit", f"{version} makes {MIN_FACES} to {most} faces, got {shorten(faces)}.")
+
+    def resolved(self) -> dict[str, Any]:
+        """Defaults: the newest version, textured, and PBR wherever there is a texture."""
+        texture = self.texture is not False
+        return {
+            **super().resolved(),
+            "model_version": self.model_version or DEFAULT_VERSION,
+            "texture": texture,
+            "pbr": texture if self.pbr is None else self.pbr,
+        }
+
+
+def _file_conflicts(file: Any) -> Iterator[Detail]:
+    if not isinstance(file, Mapping):
+        return
+    given = [name for name in SOURCES if name in file]
+    if len(given) != 1:
+        got = " and ".join(f"`{name}`" for name in given) or "none of them"
+        yield Detail("file", f"Give exactly one of `url`, `file_token` and `object`, got {got}.")
+
+
+def expect(params: Mapping[str, Any]) -> Expectation:
+    """The result may not have more faces than asked."""
+    return Expectation(face_limit=params.get("face_limit"))
+
+
+MODELS = (
+    GenerationModel(
+        id="vendora_image_to_model",
+        kind="3d",
+        title="Image to 3D model",
+        params=ImageToModelParams,
+        expect=expect,
+        example={"file": {"url": "https://example.com/cat.png"}, "face_limit": 10000, "texture": True, "pbr": True},
+        seed_param="model_seed",
+    ),
+)

@@ -1,0 +1,106 @@
+"""`sim_*`: models whose every success and failure can be asked for, so that clients are tested for free."""
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import Field, StrictFloat, StrictInt
+
+from penstock.catalog import image_to_model, text_to_video
+from penstock.catalog.model import GenerationModel
+from penstock.catalog.params import Boolean, Integer, Params, Text
+
+Seconds = Annotated[StrictInt | StrictFloat, Field(ge=0, le=86400)]
+
+
+class Ending(StrEnum):
+    """How the simulated job ends."""
+
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    FILTERED = "filtered"
+    NO_OUTPUT = "no_output"
+    CORRUPT = "corrupt"
+    WRONG_SIZE = "wrong_size"
+    NEVER = "never"
+
+
+class Submission(StrEnum):
+    """What happens to the submit call."""
+
+    ACCEPTED = "accepted"
+    REPLY_LOST = "reply_lost"
+    NEVER_ARRIVED = "never_arrived"
+    UNREACHABLE = "unreachable"
+    BUSY = "busy"
+    REJECTED = "rejected"
+    UNAUTHORIZED = "unauthorized"
+
+
+class Script(Params):
+    """What the simulator is to play. Every part has a default: an empty script succeeds after a moment."""
+
+    latency: Seconds = Field(default=0.5, description="seconds from submit to the ending")
+    queued: Seconds = Field(default=0, description="seconds of that spent in the vendor's queue")
+    ending: Ending = Field(default=Ending.SUCCEEDED, description="how the job ends")
+    submission: Submission = Field(default=Submission.ACCEPTED, description="what happens to the submit call")
+    submission_times: Integer = Field(
+        default=1, ge=1, le=1000, description="for how many calls, before one is accepted"
+    )
+    poll_errors: Integer = Field(
+        default=0, ge=0, le=1000, description="how many polls first fail with 503, HTML or cut JSON"
+    )
+    download_errors: Integer = Field(default=0, ge=0, le=1000, description="how many downloads first fail")
+    findable: Boolean = Field(default=True, description="whether the vendor can look up a lost order")
+    cancelable: Boolean = Field(default=True, description="whether the vendor can stop a job")
+    progress: Boolean = Field(default=True, description="whether the vendor tells progress")
+
+
+class SimModelParams(Params):
+    """Params of `sim_image_to_model`: those of `vendora_image_to_model` that shape a result, and a script."""
+
+    nested: ClassVar[Mapping[str, type[Params]]] = {"file": image_to_model.FileInput, "script": Script}
+
+    file: image_to_model.FileInput | None = Field(default=None, description="an input picture, if the test needs one")
+    model_seed: Integer | None = Field(default=None, ge=0, le=2147483647)
+    face_limit: Integer | None = Field(default=None, ge=image_to_model.MIN_FACES, le=image_to_model.MAX_FACES)
+    texture: Boolean | None = Field(default=None)
+    script: Script | None = Field(default=None, description="what to play; default: the vendor's configured script")
+
+
+class SimVideoParams(Params):
+    """Params of `sim_text_to_video`: those of `vendorb_video_31` that shape a result, and a script."""
+
+    nested: ClassVar[Mapping[str, type[Params]]] = {"script": Script}
+
+    prompt: Text | None = Field(default=None, max_length=4000)
+    durationSeconds: Integer | None = Field(default=None, ge=1, le=8)
+    aspectRatio: Literal["16:9", "9:16"] | None = Field(default=None)
+    resolution: Literal["720p", "1080p"] | None = Field(default=None)
+    script: Script | None = Field(default=None, description="what to play; default: the vendor's configured script")
+
+    def resolved(self) -> dict[str, Any]:
+        """One short second of 720p."""
+        defaults = {"prompt": "", "durationSeconds": 1, "aspectRatio": "16:9", "resolution": "720p"}
+        return defaults | super().resolved()
+
+
+MODELS = (
+    GenerationModel(
+        id="sim_image_to_model",
+        kind="3d",
+        title="Simulated 3D model",
+        params=SimModelParams,
+        expect=image_to_model.expect,
+        example={"script": {"latency": 2, "ending": "succeeded"}},
+        seed_param="model_seed",
+    ),
+    GenerationModel(
+        id="sim_text_to_video",
+        kind="video",
+        title="Simulated video",
+        params=SimVideoParams,
+        expect=text_to_video.expect,
+        example={"prompt": "anything", "script": {"latency": 2, "ending": "filtered"}},
+    ),
+)

@@ -1,0 +1,26 @@
+"""Who works on an accepted job. `runner.run` is handed in: this package knows no runner."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Protocol, TypeAlias
+
+from penstock.store.job_rows import Claim
+
+Run: TypeAlias = Callable[[Claim, asyncio.Event], Awaitable[None]]
+"""Works on a claimed job to its end; the event is set once the vendor has a seat for it."""
+
+
+class Dispatch(Protocol):
+    """The port: three verbs."""
+
+    async def start(self, run: Run) -> None:
+        """Take up every unfinished job, and from then on every new one."""
+        ...
+
+    def position(self, job_id: str) -> int | None:
+        """How many jobs wait for the same vendor before this one; None if it does not wait."""
+        ...
+
+    async def stop(self) -> None:
+        """Stop working at once; unfinished jobs are given back as they are."""
+        ...

@@ -1,0 +1,82 @@
+"""Dispatch in one process on SQLite: one coroutine per open job, every unfinished row resumed at start."""
+
+import asyncio
+import logging
+from collections.abc import Callable
+
+from penstock.dispatch import Run
+from penstock.dispatch.seats import Seat, Seats
+from penstock.identifiers import new_id
+from penstock.jobs import Job
+from penstock.store import job_rows
+from penstock.store.bell import QUEUE
+from penstock.store.database import Database
+from penstock.store.job_rows import Claim
+
+BATCH = 200
+SAFETY_NET_SECONDS = 5.0
+
+log = logging.getLogger(__name__)
+
+
+class LocalDispatch:
+    """The only one to work on this store: `cli serve` locks the data folder."""
+
+    def __init__(self, database: Database, seats: Callable[[str], int], max_held: int) -> None:
+        self._database = database
+        self._seats = Seats(seats)
+        self._max_held = max_held
+        self._owner = new_id("runner")
+        self._held: dict[str, asyncio.Task[None]] = {}
+        self._room = asyncio.Event()
+        self._loop: asyncio.Task[None] | None = None
+
+    async def start(self, run: Run) -> None:
+        """Free what a former process held, then claim for as long as this one lives."""
+        await self._database.write(job_rows.release_all)
+        self._loop = asyncio.create_task(self._claim_forever(run), name="dispatch")
+
+    def position(self, job_id: str) -> int | None:
+        """Place in the vendor's queue."""
+        return self._seats.position(job_id)
+
+    async def stop(self) -> None:
+        """Cancel every coroutine: the rows know where each job stands."""
+        tasks = [task for task in (self._loop, *self._held.values()) if task is not None]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await self._database.write(job_rows.release_all)
+
+    async def _claim_forever(self, run: Run) -> None:
+        with self._database.bell.listen(QUEUE) as ear:
+            while True:
+                if await self._claim(run) < BATCH:
+                    await ear.wait(SAFETY_NET_SECONDS)
+
+    async def _claim(self, run: Run) -> int:
+        """Claim what is free, as far as there is room; a store that does not answer is asked again later."""
+        while len(self._held) >= self._max_held:
+            self._room.clear()
+            await self._room.wait()
+        try:
+            limit = min(BATCH, self._max_held - len(self._held))
+            claimed = await self._database.write(job_rows.claim, self._owner, limit)
+        except Exception:
+            log.exception("could not claim jobs")
+            return 0
+        for claim, job in claimed:
+            self._hold(run, claim, job)
+        return len(claimed)
+
+    def _hold(self, run: Run, claim: Claim, job: Job) -> None:
+        begun = job.attempt is not None
+        seat = self._seats.ask(job.vendor, job.id, at_once=begun)
+        task = asyncio.create_task(run(claim, seat.granted), name=job.id)
+        self._held[job.id] = task
+        task.add_done_callback(lambda _: self._let_go(job.id, seat))
+
+    def _let_go(self, job_id: str, seat: Seat) -> None:
+        self._seats.give_back(seat)
+        del self._held[job_id]
+        self._room.set()

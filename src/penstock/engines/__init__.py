@@ -1,0 +1,1 @@
+"""Upstreams that run inside this process, so that the gateway is useful with no vendor's key."""

@@ -1,0 +1,1 @@
+"""An upstream that answers like a vendor and makes small but real results."""

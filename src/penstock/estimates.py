@@ -1,0 +1,34 @@
+"""How long a model takes, learned from the jobs that ran here."""
+
+from collections import defaultdict, deque
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+REMEMBERED = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Duration:
+    """Typical seconds of a job: half are faster than `p50`, nine in ten than `p90`."""
+
+    p50: float
+    p90: float
+    jobs: int
+
+
+class History:
+    """The latest durations of each model; bounded."""
+
+    def __init__(self) -> None:
+        self._durations: defaultdict[str, deque[float]] = defaultdict(lambda: deque(maxlen=REMEMBERED))
+
+    def add(self, model: str, durations: Iterable[float]) -> None:
+        """Learn from finished jobs."""
+        self._durations[model].extend(durations)
+
+    def typical(self, model: str) -> Duration | None:
+        """None until the model has run here."""
+        known = sorted(self._durations.get(model, ()))
+        if not known:
+            return None
+        return Duration(known[len(known) // 2], known[min(len(known) - 1, len(known) * 9 // 10)], len(known))

@@ -1,0 +1,72 @@
+"""An event: something that happened to a job, with the job as it was then."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from penstock.identifiers import ALPHABET, encode
+from penstock.jobs import Job, State
+
+POSITION_LENGTH = 13  # 65 bits: any 64-bit position
+
+
+class EventType(StrEnum):
+    """The closed set of events; the last four end a job."""
+
+    QUEUED = "job.queued"
+    STARTED = "job.started"
+    PROGRESS = "job.progress"
+    SUCCEEDED = "job.succeeded"
+    FAILED = "job.failed"
+    CANCELED = "job.canceled"
+    EXPIRED = "job.expired"
+
+
+ENDINGS = {
+    State.SUCCEEDED: EventType.SUCCEEDED,
+    State.FAILED: EventType.FAILED,
+    State.CANCELED: EventType.CANCELED,
+    State.EXPIRED: EventType.EXPIRED,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One row of the event log. `position` orders all events, `sequence` those of one job, from 1 without a gap."""
+
+    position: int
+    type: EventType
+    sequence: int
+    created_at: float
+    job: Job
+
+    @property
+    def id(self) -> str:
+        """How callers and webhooks name it."""
+        return event_id(self.position)
+
+
+def event_id(position: int) -> str:
+    """Ids sort as positions do."""
+    return "evt_" + encode(position, POSITION_LENGTH)
+
+
+def parse_event_id(text: str) -> int | None:
+    """The position behind an event id; None if it is no event id."""
+    digits = text.removeprefix("evt_").lower()
+    if len(digits) != POSITION_LENGTH or any(digit not in ALPHABET for digit in digits):
+        return None
+    position = 0
+    for digit in digits:
+        position = position * 32 + ALPHABET.index(digit)
+    return position if position < 1 << 63 else None
+
+
+def type_of(before: Job | None, after: Job) -> EventType:
+    """Which event a change of a job is."""
+    if before is None:
+        return EventType.QUEUED
+    if after.state is not before.state and after.done:
+        return ENDINGS[after.state]
+    if after.state is State.RUNNING and before.state is State.QUEUED:
+        return EventType.STARTED
+    return EventType.PROGRESS

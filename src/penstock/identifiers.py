@@ -1,0 +1,40 @@
+"""Ids: a prefix that says what it names, then 26 characters that sort by time and cannot be guessed."""
+
+import secrets
+import threading
+import time
+from datetime import UTC, datetime
+
+ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"  # Crockford's base 32: no i, l, o, u
+_lock = threading.Lock()
+_last = 0
+
+
+def encode(number: int, length: int) -> str:
+    """A number in base 32, left-filled with zeros."""
+    digits = ""
+    for _ in range(length):
+        number, digit = divmod(number, 32)
+        digits = ALPHABET[digit] + digits
+    return digits
+
+
+def new_id(prefix: str) -> str:
+    """`job_…`: 64 bits of time that never repeat within a process, then 64 random bits."""
+    global _last  # noqa: PLW0603  ids made in the same microsecond must still sort
+    with _lock:
+        _last = max(_last + 1, time.time_ns() // 1000)
+        moment = _last
+    return f"{prefix}_{encode((moment << 64) | secrets.randbits(64), 26)}"
+
+
+def first_id(prefix: str, moment: float) -> str:
+    """What any id made after this moment is greater than."""
+    return f"{prefix}_{encode(max(0, int(moment * 1_000_000)) << 64, 26)}"
+
+
+def timestamp(moment: float | None) -> str | None:
+    """RFC 3339 in UTC with milliseconds."""
+    if moment is None:
+        return None
+    return datetime.fromtimestamp(moment, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

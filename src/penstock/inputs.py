@@ -1,0 +1,104 @@
+"""A caller's picture on its way into the store: uploads, `data:` URIs and URLs, opened before they are believed."""
+
+import base64
+import binascii
+import hashlib
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+from urllib.parse import unquote_to_bytes
+
+from penstock.assets import Assets
+from penstock.errors import FileUnreadable
+from penstock.fetch import SafeFetcher
+from penstock.files import CONTENT_TYPES, MAX_FILE_BYTES, ImageFacts, StoredFile
+from penstock.identifiers import new_id
+from penstock.inspection import inspect_image
+from penstock.store import file_rows
+from penstock.store.database import Database
+from penstock.workshop import WorkFailed, Workshop
+
+TYPE_NAMES = {"jpg": "image/jpeg", **CONTENT_TYPES}
+
+
+class Inputs:
+    """Makes stored files out of what callers give."""
+
+    def __init__(
+        self,
+        database: Database,
+        assets: Assets,
+        workshop: Workshop,
+        fetcher: Callable[[], SafeFetcher],
+        clock: Callable[[], float],
+    ) -> None:
+        self._database = database
+        self._assets = assets
+        self._workshop = workshop
+        self._fetcher = fetcher
+        self._clock = clock
+
+    async def open(self, data: bytes, account_id: str) -> StoredFile:
+        """A file that was opened and is a picture we accept; not stored yet."""
+        if len(data) > MAX_FILE_BYTES:
+            raise FileUnreadable(f"The file has {len(data)} bytes, at most {MAX_FILE_BYTES} are taken.")
+        try:
+            facts: ImageFacts = await self._workshop.do(inspect_image, data)
+        except WorkFailed as error:
+            raise FileUnreadable("The file could not be opened as a picture.") from error
+        return StoredFile(
+            token=new_id("file"),
+            account_id=account_id,
+            sha256=hashlib.sha256(data).hexdigest(),
+            bytes=len(data),
+            content_type=facts.content_type,
+            width=facts.width,
+            height=facts.height,
+            created_at=self._clock(),
+            expires_at=None,
+        )
+
+    async def upload(self, data: bytes, account_id: str, retention: float) -> StoredFile:
+        """Open and store a caller's upload."""
+        file = await self.open(data, account_id)
+        file = replace(file, expires_at=file.created_at + retention)
+        await self._database.write(file_rows.add, file)
+        await self._assets.put_file(account_id, file.sha256, data)
+        return file
+
+    async def fetch(self, url: str, declared: str | None, account_id: str, job_id: str) -> StoredFile:
+        """Snapshot the picture behind a URL for one job: later reads see these bytes, whatever the URL serves then."""
+        fetched = await self._fetcher().fetch(url, max_bytes=MAX_FILE_BYTES)
+        file = replace(await self.open(fetched.body, account_id), job_id=job_id)
+        if problem := contradiction(file, declared):
+            raise FileUnreadable(problem)
+        await self._database.write(file_rows.add, file)
+        await self._assets.put_file(account_id, file.sha256, fetched.body)
+        return file
+
+
+def contradiction(file: StoredFile, declared: str | None) -> str | None:
+    """What is wrong when `file.type` says another kind than the bytes."""
+    if declared in (None, "image") or TYPE_NAMES.get(declared) == file.content_type:
+        return None
+    return f'`type` says "{declared}", but the bytes are {file.content_type}.'
+
+
+def is_data_uri(url: Any) -> bool:
+    """Whether the bytes come inside the URL itself."""
+    return isinstance(url, str) and url[:5].lower() == "data:"
+
+
+def decode_data_uri(uri: str) -> bytes:
+    """The bytes inside a `data:` URI."""
+    head, comma, body = uri[5:].partition(",")
+    if not comma:
+        raise FileUnreadable("The `data:` URI has no comma before its data.")
+    if len(body) > MAX_FILE_BYTES * 3:
+        raise FileUnreadable(f"The file is larger than {MAX_FILE_BYTES >> 20} MB.")
+    if head.lower().endswith(";base64"):
+        try:
+            return base64.b64decode("".join(body.split()), validate=True)
+        except (binascii.Error, ValueError):
+            raise FileUnreadable("The `data:` URI is not valid base64.") from None
+    return unquote_to_bytes(body)

@@ -1,0 +1,248 @@
+"""A job: its data, its states and the one table of moves between them; no I/O and no clock."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Any
+
+from penstock.files import StoredFile
+
+
+class State(StrEnum):
+    """Where a job stands. Clients need not know this list: they loop on `done`."""
+
+    QUEUED = "queued"
+    RUNNING = "running"
+    CANCELING = "canceling"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    CANCELED = "canceled"
+    EXPIRED = "expired"
+
+    @property
+    def done(self) -> bool:
+        """Terminal states never change."""
+        return not TRANSITIONS[self]
+
+
+TRANSITIONS: Mapping[State, Mapping[State, str]] = {
+    State.QUEUED: {
+        State.RUNNING: "a runner takes it up",
+        State.CANCELING: "the caller cancels",
+        State.EXPIRED: "start_timeout passes",
+    },
+    State.RUNNING: {
+        State.SUCCEEDED: "the outputs are stored and checked",
+        State.FAILED: "it cannot be done",
+        State.CANCELING: "the caller cancels",
+        State.EXPIRED: "run_timeout passes",
+    },
+    State.CANCELING: {
+        State.CANCELED: "the work is stopped",
+        State.SUCCEEDED: "the vendor finished first",
+        State.FAILED: "the vendor failed first",
+    },
+    State.SUCCEEDED: {},
+    State.FAILED: {},
+    State.CANCELED: {},
+    State.EXPIRED: {},
+}
+"""Every move there is, and what makes it. docs/states.md is drawn from this table."""
+
+
+class Phase(StrEnum):
+    """Finer truth inside a state; an open set that clients may show but should not branch on."""
+
+    QUEUED = "queued"
+    THROTTLED = "throttled"
+    FETCHING = "fetching"
+    DISPATCHING = "dispatching"
+    GENERATING = "generating"
+    STORING = "storing"
+    RECONCILING = "reconciling"
+    CANCELING = "canceling"
+    DONE = "done"
+
+
+class Outcome(StrEnum):
+    """How an attempt at a vendor ended."""
+
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    REFUSED = "refused"
+    NOT_SENT = "not_sent"
+    NEVER_ARRIVED = "never_arrived"
+    UNKNOWN = "unknown"
+    CANCELED = "canceled"
+    ABANDONED = "abandoned"
+
+
+class IllegalMove(Exception):
+    """A move that the table does not have."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attempt:
+    """One paid order at one vendor: written before the call, never resolved anew."""
+
+    number: int
+    vendor: str
+    model: str
+    credential: str
+    reference: str
+    started_at: float
+    upstream_id: str | None = None
+    operation: Mapping[str, Any] | None = None
+    outcome: Outcome | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asset:
+    """One stored output and what opening it told."""
+
+    id: str
+    kind: str
+    role: str
+    filename: str
+    content_type: str
+    bytes: int
+    sha256: str
+    width: int | None = None
+    height: int | None = None
+    duration_seconds: float | None = None
+    fps: float | None = None
+    faces: int | None = None
+    vertices: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """One paid generation. Times are seconds since the epoch, amounts 10⁻⁹ USD."""
+
+    id: str
+    account_id: str
+    key_id: str
+    request_id: str
+    model: str
+    vendor: str
+    upstream_model: str
+    params: Mapping[str, Any]
+    seed: int | None
+    created_at: float
+    start_by: float
+    run_seconds: float
+    retention: float | None
+    estimated: int | None = None
+    client_ref: str | None = None
+    metadata: Mapping[str, str] | None = None
+    batch_id: str | None = None
+    webhook: Mapping[str, Any] | None = None
+    file: StoredFile | None = None
+
+    state: State = State.QUEUED
+    phase: Phase = Phase.QUEUED
+    progress: float = 0.0
+    eta_at: float | None = None
+    upstream_position: int | None = None
+    started_at: float | None = None
+    finished_at: float | None = None
+    expires_at: float | None = None
+    cancel_requested_at: float | None = None
+    attempts: tuple[Attempt, ...] = ()
+    outputs: tuple[Asset, ...] = ()
+    error: Mapping[str, Any] | None = None
+    warnings: tuple[str, ...] = ()
+    final: int | None = None
+    charged: bool | None = None
+    sequence: int = 0
+
+    @property
+    def done(self) -> bool:
+        """The one thing clients loop on."""
+        return self.state.done
+
+    @property
+    def attempt(self) -> Attempt | None:
+        """The attempt under way; None before the first, and between two."""
+        last = self.attempts[-1] if self.attempts else None
+        return last if last and last.outcome is None else None
+
+    @property
+    def run_by(self) -> float | None:
+        """When `run_timeout` passes."""
+        return None if self.started_at is None else self.started_at + self.run_seconds
+
+
+def move(job: Job, to: State, **changes: Any) -> Job:
+    """The job in another state, if the table allows it."""
+    if to not in TRANSITIONS[job.state]:
+        raise IllegalMove(f"{job.id} cannot go from {job.state} to {to}")
+    return replace(job, state=to, **changes)
+
+
+def start(job: Job, now: float) -> Job:
+    """A runner takes the job up."""
+    return move(job, State.RUNNING, started_at=now)
+
+
+def order(job: Job, attempt: Attempt) -> Job:
+    """Write down the intent to pay a vendor, before the call is made."""
+    return replace(job, attempts=(*job.attempts, attempt), phase=Phase.DISPATCHING)
+
+
+def end_attempt(job: Job, outcome: Outcome, **changes: Any) -> Job:
+    """Close the attempt under way, if there is one."""
+    if job.attempt is None:
+        return replace(job, **changes)
+    return replace(job, attempts=(*job.attempts[:-1], replace(job.attempt, outcome=outcome)), **changes)
+
+
+def request_cancel(job: Job, now: float) -> Job:
+    """The caller wants the job stopped; asking twice changes nothing."""
+    if job.done or job.state is State.CANCELING:
+        return job
+    return move(job, State.CANCELING, phase=Phase.CANCELING, cancel_requested_at=now)
+
+
+def finish(job: Job, to: State, now: float, *, outcome: Outcome, **changes: Any) -> Job:
+    """The end of a job, whatever it is: what retention removes and money settles is fixed here."""
+    job = end_attempt(job, outcome)
+    return move(
+        job,
+        to,
+        phase=Phase.DONE,
+        finished_at=now,
+        expires_at=None if job.retention is None else now + job.retention,
+        eta_at=None,
+        upstream_position=None,
+        **changes,
+    )
+
+
+def succeed(job: Job, now: float, outputs: tuple[Asset, ...], warnings: tuple[str, ...]) -> Job:
+    """The outputs are ours and were opened: the estimate becomes the price."""
+    return finish(
+        job,
+        State.SUCCEEDED,
+        now,
+        outcome=Outcome.SUCCEEDED,
+        outputs=outputs,
+        warnings=(*job.warnings, *(w for w in warnings if w not in job.warnings)),
+        progress=1.0,
+        final=job.estimated,
+        charged=bool(job.estimated),
+    )
+
+
+def fail(job: Job, now: float, error: Mapping[str, Any], outcome: Outcome, to: State = State.FAILED) -> Job:
+    """The job ends without outputs and without a charge."""
+    return finish(job, to, now, outcome=outcome, error=error, final=0, charged=False)
+
+
+def poll_after_ms(job: Job, now: float) -> int | None:
+    """How long a polling client should wait: short when the end is near, never a storm."""
+    if job.done:
+        return None
+    if job.eta_at is None:
+        return 1000
+    return int(min(5000.0, max(500.0, (job.eta_at - now) * 250)))

@@ -1,0 +1,74 @@
+"""API keys: `psk_<public id>_<secret>`; the public id is safe to log, of the secret only a hash is kept."""
+
+import hashlib
+import hmac
+import secrets
+from dataclasses import dataclass
+from enum import StrEnum
+
+from penstock.identifiers import ALPHABET, encode
+
+PREFIX = "psk_"
+TAG_LENGTH = 6
+
+
+class Scope(StrEnum):
+    """What a key may do. `generate` includes following and deleting one's jobs; `read` only looks."""
+
+    GENERATE = "generate"
+    CHAT = "chat"
+    READ = "read"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApiKey:
+    """A stored key. Empty `models` or `scopes` mean all."""
+
+    public_id: str
+    account_id: str
+    account: str
+    name: str
+    secret_hash: bytes
+    models: frozenset[str] = frozenset()
+    scopes: frozenset[Scope] = frozenset()
+    created_at: float = 0.0
+    expires_at: float | None = None
+    revoked_at: float | None = None
+
+    def allows(self, scope: Scope) -> bool:
+        """Whether the key may use endpoints of this scope."""
+        return not self.scopes or scope in self.scopes or (scope is Scope.READ and Scope.GENERATE in self.scopes)
+
+    def allows_model(self, model: str) -> bool:
+        """Whether the key may name this model."""
+        return not self.models or model in self.models
+
+
+def hash_secret(secret: str) -> bytes:
+    """SHA-256 is enough: the secret has 190 random bits, so there is nothing to guess."""
+    return hashlib.sha256(secret.encode()).digest()
+
+
+def _tag(body: str, signing_secret: bytes) -> str:
+    digest = hmac.digest(signing_secret, b"key:" + body.encode(), "sha256")
+    return encode(int.from_bytes(digest[:4], "big"), TAG_LENGTH)
+
+
+def make(signing_secret: bytes) -> tuple[str, str]:
+    """A new public id and secret.
+
+    The public id ends in a tag that only this installation can make, so an invented one is refused
+    without asking the store: a flood of unknown keys costs no look-ups.
+    """
+    body = "".join(secrets.choice(ALPHABET) for _ in range(12))
+    secret = "".join(secrets.choice(ALPHABET) for _ in range(38))
+    return body + _tag(body, signing_secret), secret
+
+
+def parse(text: str, signing_secret: bytes) -> tuple[str, str] | None:
+    """Public id and secret of a well-formed key whose public id was made here."""
+    public_id, _, secret = text.removeprefix(PREFIX).partition("_")
+    if not text.startswith(PREFIX) or not secret or len(text) > 100 or not text.isascii():
+        return None
+    body, tag = public_id[:-TAG_LENGTH], public_id[-TAG_LENGTH:]
+    return (public_id, secret) if hmac.compare_digest(tag, _tag(body, signing_secret)) else None

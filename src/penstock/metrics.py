@@ -1,0 +1,117 @@
+"""What the gateway counts, for Prometheus; no label ever holds an id."""
+
+from collections.abc import Callable, Iterable, Mapping
+
+import prometheus_client
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    GCCollector,
+    Histogram,
+    PlatformCollector,
+    ProcessCollector,
+)
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.registry import Collector
+
+prometheus_client.disable_created_metrics()  # a second series for each one, of no use to us
+
+REGISTRY = CollectorRegistry()
+ProcessCollector(registry=REGISTRY)
+PlatformCollector(registry=REGISTRY)
+GCCollector(registry=REGISTRY)
+
+METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+_FAST = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300)
+_SLOW = (1, 2.5, 5, 10, 20, 30, 45, 60, 90, 120, 180, 300, 600, 1200, 1800, 3600)
+
+# -- requests
+
+HTTP_REQUESTS = Counter(
+    "penstock_http_requests", "Requests answered.", ["method", "route", "status"], registry=REGISTRY
+)
+HTTP_SECONDS = Histogram(
+    "penstock_http_request_seconds",
+    "Time from a request's head to the end of its response.",
+    ["route"],
+    buckets=_FAST,
+    registry=REGISTRY,
+)
+KEY_CHECKS = Counter("penstock_key_checks", "API keys checked, by outcome.", ["outcome"], registry=REGISTRY)
+EVENT_STREAMS = Gauge("penstock_event_streams_open", "Event streams open now.", registry=REGISTRY)
+
+# -- jobs
+
+JOBS_ACCEPTED = Counter("penstock_jobs_accepted", "Jobs accepted.", ["model"], registry=REGISTRY)
+JOBS_FINISHED = Counter(
+    "penstock_jobs_finished",
+    "Jobs that reached a final status; `code` is the error's, empty on success.",
+    ["model", "vendor", "status", "code"],
+    registry=REGISTRY,
+)
+JOB_SECONDS = Histogram(
+    "penstock_job_seconds", "Time from acceptance to the final status.", ["model"], buckets=_SLOW, registry=REGISTRY
+)
+BYTES_STORED = Counter("penstock_stored_bytes", "Bytes written to storage.", ["kind"], registry=REGISTRY)
+
+# -- vendors
+
+UPSTREAM_CALLS = Counter(
+    "penstock_upstream_calls", "Calls to vendors.", ["vendor", "verb", "outcome"], registry=REGISTRY
+)
+UPSTREAM_SUBMITS = Counter("penstock_upstream_submits", "Paid orders sent to vendors.", ["vendor"], registry=REGISTRY)
+POLL_LAG = Histogram(
+    "penstock_poll_lag_seconds",
+    "Time from a vendor's finishing a job to our noticing, where the vendor tells.",
+    buckets=_FAST,
+    registry=REGISTRY,
+)
+
+# -- store and settings
+
+STORE_BATCH = Histogram(
+    "penstock_store_write_batch_size",
+    "Writes committed together.",
+    buckets=(1, 2, 4, 8, 16, 32, 64, 128, 256, 512),
+    registry=REGISTRY,
+)
+STORE_SECONDS = Histogram("penstock_store_write_seconds", "Time of one commit.", buckets=_FAST, registry=REGISTRY)
+STORE_QUEUE = Gauge("penstock_store_queue_depth", "Writes waiting for a commit.", registry=REGISTRY)
+SETTINGS_RELOADS = Counter(
+    "penstock_settings_reloads", "Settings read anew, by outcome.", ["outcome"], registry=REGISTRY
+)
+
+
+class _OpenJobs(Collector):
+    """A gauge that asks when it is read, so that it can never drift from the truth."""
+
+    count: Callable[[], Mapping[str, int]] | None = None
+
+    def collect(self) -> Iterable[GaugeMetricFamily]:
+        family = GaugeMetricFamily("penstock_open_jobs", "Jobs not finished yet, by state.", labels=["state"])
+        counts: Mapping[str, int] = self.count() if self.count else {}
+        for state, number in counts.items():
+            family.add_metric([state], number)
+        yield family
+
+
+_open_jobs = _OpenJobs()
+REGISTRY.register(_open_jobs)
+
+
+def watch_open_jobs(count: Callable[[], Mapping[str, int]]) -> None:
+    """Read the number of open jobs by state from here; it is called at each scrape and must not wait."""
+    _open_jobs.count = count
+
+
+def count_request(method: str, route: str | None, status: int, seconds: float) -> None:
+    """Count one answered request under its route's template; None where no route matched."""
+    template = route or "unmatched"
+    HTTP_REQUESTS.labels(method if method in METHODS else "other", template, str(status)).inc()
+    HTTP_SECONDS.labels(template).observe(seconds)
+
+
+def render() -> tuple[bytes, str]:
+    """The page that Prometheus reads, and its content type."""
+    return prometheus_client.generate_latest(REGISTRY), prometheus_client.CONTENT_TYPE_LATEST

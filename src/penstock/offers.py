@@ -1,0 +1,62 @@
+"""What this gateway serves: each catalogue model with its routes to vendors and its price."""
+
+import hashlib
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from penstock.catalog.model import GenerationModel
+from penstock.catalog.params import unknown_name
+from penstock.contract import GenerationVendor
+from penstock.errors import ModelNotFound
+from penstock.money import Price
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """One way to have a model run: the vendor's configured name and its own name for the model."""
+
+    vendor: str
+    model: str
+    weight: float = 1.0
+    order: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """A model that callers may name."""
+
+    model: GenerationModel
+    routes: Sequence[Route]
+    price: Price | None
+
+    def choose(self) -> Route:
+        """A route of the lowest order, by weight."""
+        first = min(route.order for route in self.routes)
+        candidates = [route for route in self.routes if route.order == first]
+        return random.choices(candidates, [route.weight for route in candidates])[0]  # noqa: S311  no secret
+
+
+@dataclass(frozen=True, slots=True)
+class Offers:
+    """Everything on offer at one time; a reload replaces the whole."""
+
+    by_model: Mapping[str, Offer]
+    vendors: Mapping[str, GenerationVendor]
+    secrets: frozenset[str] = frozenset()
+
+    def get(self, model: str) -> Offer:
+        """The offer of this id, or an error that names the nearest."""
+        offer = self.by_model.get(model)
+        if offer is None:
+            raise ModelNotFound(
+                unknown_name("model", model, self.by_model),
+                param="model",
+                suggestion="GET /api/v1/models lists what is served here.",
+            )
+        return offer
+
+
+def credential_id(vendor: GenerationVendor) -> str:
+    """Tells credentials apart without telling them; written on the job with its attempt."""
+    return hashlib.sha256((vendor.options.api_key or "").encode()).hexdigest()[:12]

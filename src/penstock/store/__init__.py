@@ -1,0 +1,1 @@
+"""Everything durable: tables, queries per concept, and the database that runs them in transactions."""

@@ -1,0 +1,55 @@
+"""Stored outputs: which asset id belongs to which account and job."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, insert, select, update
+
+from penstock.errors import AssetExpired, AssetNotFound
+from penstock.jobs import Asset, Job
+from penstock.store.tables import assets
+
+
+@dataclass(frozen=True, slots=True)
+class StoredAsset:
+    """What serving an asset needs to know."""
+
+    id: str
+    account_id: str
+    job_id: str
+    filename: str
+    content_type: str
+    bytes: int
+    sha256: str
+
+
+def add_all(connection: Connection, job: Job, outputs: Sequence[Asset]) -> None:
+    """Write the outputs of a job, in the transaction that makes it succeed."""
+    rows = [
+        {
+            "id": asset.id,
+            "account_id": job.account_id,
+            "job_id": job.id,
+            "filename": asset.filename,
+            "content_type": asset.content_type,
+            "bytes": asset.bytes,
+            "sha256": asset.sha256,
+        }
+        for asset in outputs
+    ]
+    connection.execute(insert(assets), rows)
+
+
+def get(connection: Connection, asset_id: str, account_id: str | None) -> StoredAsset:
+    """An asset by id: for its account, or for anyone who holds a signed link (`account_id` None)."""
+    row = connection.execute(select(assets).where(assets.c.id == asset_id)).one_or_none()
+    if row is None or account_id not in (None, row.account_id):
+        raise AssetNotFound
+    if row.removed is not None:
+        raise AssetExpired
+    return StoredAsset(row.id, row.account_id, row.job_id, row.filename, row.content_type, row.bytes, row.sha256)
+
+
+def remove_of_job(connection: Connection, job_id: str, reason: str) -> None:
+    """The bytes are gone or about to go; the row stays to say so."""
+    connection.execute(update(assets).where(assets.c.job_id == job_id).values(removed=reason))

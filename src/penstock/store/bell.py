@@ -1,0 +1,58 @@
+"""Who waits for news of a job, an account or the queue is woken after the commit that made the news."""
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Generator, Iterable
+from contextlib import contextmanager, suppress
+
+QUEUE = "queue"
+"""The topic of newly accepted jobs."""
+
+
+class Ear:
+    """One listener. A ring that comes before `wait` is not missed."""
+
+    def __init__(self) -> None:
+        self._rung = asyncio.Event()
+
+    def ring(self) -> None:
+        """Wake the listener."""
+        self._rung.set()
+
+    async def wait(self, seconds: float | None) -> bool:
+        """Wait for a ring; False if none came in time."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._rung.wait()
+        rung = self._rung.is_set()
+        self._rung.clear()
+        return rung
+
+
+class Bell:
+    """Topics and their listeners; used on the event loop only."""
+
+    def __init__(self) -> None:
+        self._ears: defaultdict[str, set[Ear]] = defaultdict(set)
+
+    @contextmanager
+    def listen(self, topic: str) -> Generator[Ear]:
+        """Listen as long as the block runs."""
+        ear = Ear()
+        self._ears[topic].add(ear)
+        try:
+            yield ear
+        finally:
+            self._ears[topic].discard(ear)
+            if not self._ears[topic]:
+                del self._ears[topic]
+
+    def ring(self, topics: Iterable[str]) -> None:
+        """Wake everyone who listens to any of these."""
+        for topic in topics:
+            for ear in self._ears.get(topic, ()):
+                ear.ring()
+
+    def ring_all(self) -> None:
+        """Wake everyone: the gateway is shutting down."""
+        self.ring(list(self._ears))

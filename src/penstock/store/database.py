@@ -1,0 +1,181 @@
+"""SQLite in its own threads: one writer that commits waiting transactions together, and a few readers."""
+
+import asyncio
+import queue
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, Concatenate, Final, ParamSpec, TypeVar
+
+from sqlalchemy import Connection, Engine, create_engine, event
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+from sqlalchemy.pool import QueuePool
+
+from penstock import metrics
+from penstock.errors import StoreUnavailable
+from penstock.store.bell import Bell
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+MAX_WAITING: Final = 4096
+MAX_BATCH: Final = 128
+READERS: Final = 3
+RUNG: Final = "rung"
+"""Where a transaction notes, in `connection.info`, which topics to ring once it is committed."""
+
+
+class _Work:
+    """One transaction waiting for the writer."""
+
+    __slots__ = ("error", "function", "future", "loop", "result", "topics")
+
+    def __init__(self, function: Callable[[Connection], Any]) -> None:
+        self.function = function
+        self.loop = asyncio.get_running_loop()
+        self.future: asyncio.Future[Any] = self.loop.create_future()
+        self.result: Any = None
+        self.error: Exception | None = None
+        self.topics: set[str] = set()
+
+
+def _settle(batch: list[_Work], bell: Bell) -> None:
+    """Back on the event loop: answer the callers, then wake who waits for the news."""
+    for work in batch:
+        if not work.future.done():
+            if work.error is None:
+                work.future.set_result(work.result)
+            else:
+                work.future.set_exception(work.error)
+        bell.ring(work.topics)
+
+
+def _prepare(connection: Any, _record: Any) -> None:
+    """Set up a new SQLite connection: write-ahead log, every commit on disk before it is answered."""
+    connection.isolation_level = None  # transactions are begun by us, not guessed by the driver
+    cursor = connection.cursor()
+    cursor.execute("PRAGMA journal_mode = WAL")
+    cursor.execute("PRAGMA synchronous = FULL")
+    cursor.execute("PRAGMA busy_timeout = 5000")
+    cursor.execute("PRAGMA cache_size = -16000")
+    cursor.close()
+
+
+def make_engine(path: Path) -> Engine:
+    """An engine on the file; connections may move between our threads, one at a time."""
+    engine = create_engine(
+        f"sqlite:///{path}",
+        poolclass=QueuePool,
+        pool_size=READERS + 1,
+        connect_args={"check_same_thread": False},
+        isolation_level="AUTOCOMMIT",
+    )
+    event.listen(engine, "connect", _prepare)
+    return engine
+
+
+class Database:
+    """Runs plain functions of a connection: `await database.write(job_rows.amend, …)`."""
+
+    def __init__(self, path: Path) -> None:
+        self.bell = Bell()
+        self.engine = make_engine(path)
+        self._waiting: queue.Queue[_Work | None] = queue.Queue(MAX_WAITING)
+        self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="store-reader")
+        self._writer = threading.Thread(target=self._write_forever, name="store-writer", daemon=True)
+        self._writer.start()
+
+    async def write(self, function: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run the function in a transaction; when this returns, it is committed and on disk."""
+        work = _Work(lambda connection: function(connection, *args, **kwargs))
+        try:
+            self._waiting.put_nowait(work)
+        except queue.Full:
+            raise StoreUnavailable("The store has too many writes waiting.", retry_after=1) from None
+        return await work.future
+
+    async def read(self, function: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run the function on a consistent view of the store."""
+
+        def look() -> T:
+            with self.engine.connect() as connection:
+                connection.exec_driver_sql("BEGIN")
+                try:
+                    return function(connection, *args, **kwargs)
+                finally:
+                    connection.exec_driver_sql("ROLLBACK")
+
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._readers, look)
+        except DBAPIError as error:
+            raise StoreUnavailable(retry_after=1) from error
+
+    async def close(self) -> None:
+        """Finish what is waiting, then let go of the file."""
+        await asyncio.to_thread(self._waiting.put, None)
+        await asyncio.to_thread(self._writer.join)
+        self._readers.shutdown()
+        self.engine.dispose()
+
+    # -- the writer's thread
+
+    def _write_forever(self) -> None:
+        with self.engine.connect() as connection:
+            while batch := self._next_batch():
+                begun = time.perf_counter()
+                try:
+                    self._commit(connection, batch)
+                except Exception as error:  # noqa: BLE001  the writer must outlive any failure
+                    self._give_up(connection, batch, error)
+                metrics.STORE_BATCH.observe(len(batch))
+                metrics.STORE_SECONDS.observe(time.perf_counter() - begun)
+                metrics.STORE_QUEUE.set(self._waiting.qsize())
+                self._answer(batch)
+
+    def _next_batch(self) -> list[_Work]:
+        first = self._waiting.get()
+        if first is None:
+            return []
+        batch = [first]
+        while len(batch) < MAX_BATCH:
+            try:
+                work = self._waiting.get_nowait()
+            except queue.Empty:
+                break
+            if work is None:
+                self._waiting.put(None)  # the last batch first, then the end
+                break
+            batch.append(work)
+        return batch
+
+    def _commit(self, connection: Connection, batch: list[_Work]) -> None:
+        """One commit for the whole batch; a failing transaction undoes only itself."""
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
+        for work in batch:
+            connection.info[RUNG] = work.topics
+            connection.exec_driver_sql("SAVEPOINT work")
+            try:
+                work.result = work.function(connection)
+            except Exception as error:  # noqa: BLE001  it is handed to the caller
+                connection.exec_driver_sql("ROLLBACK TO work")
+                work.error = StoreUnavailable(retry_after=1) if isinstance(error, SQLAlchemyError) else error
+                work.error.__cause__ = error if work.error is not error else None
+                work.topics.clear()
+            connection.exec_driver_sql("RELEASE work")
+        connection.exec_driver_sql("COMMIT")
+
+    def _give_up(self, connection: Connection, batch: list[_Work], error: Exception) -> None:
+        """The commit itself failed (disk full, locked): nothing of the batch is stored."""
+        if connection.connection.driver_connection.in_transaction:  # pyright: ignore[reportOptionalMemberAccess]
+            connection.exec_driver_sql("ROLLBACK")
+        for work in batch:
+            work.error = StoreUnavailable(retry_after=1)
+            work.error.__cause__ = error
+            work.topics.clear()
+
+    def _answer(self, batch: list[_Work]) -> None:
+        loop = batch[0].loop
+        if not loop.is_closed():
+            loop.call_soon_threadsafe(_settle, batch, self.bell)

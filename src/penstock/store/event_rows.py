@@ -1,0 +1,63 @@
+"""The event log: appended in the transaction that changes the job, read in order, announced after the commit."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+from sqlalchemy import Connection, delete, func, insert, select
+
+from penstock.events import Event, EventType
+from penstock.jobs import Job
+from penstock.store.bell import QUEUE
+from penstock.store.database import RUNG
+from penstock.store.tables import events
+
+decode_job = msgspec.json.Decoder(Job).decode
+
+
+def append(connection: Connection, kind: EventType, job: Job, document: bytes, now: float) -> None:
+    """Add an event; whoever listens to the job, the account or the queue hears of it after the commit."""
+    connection.execute(
+        insert(events),
+        {
+            "account_id": job.account_id,
+            "job_id": job.id,
+            "sequence": job.sequence,
+            "type": kind.value,
+            "created_at": now,
+            "document": document,
+        },
+    )
+    connection.info[RUNG].update((job.id, job.account_id))
+    if kind is EventType.QUEUED:
+        connection.info[RUNG].add(QUEUE)
+
+
+def _event(row: Any) -> Event:
+    return Event(row[0], EventType(row[1]), row[2], row[3], decode_job(row[4]))
+
+
+_columns = (events.c.position, events.c.type, events.c.sequence, events.c.created_at, events.c.document)
+
+
+def of_job(connection: Connection, job_id: str, after: int, limit: int = 200) -> Sequence[Event]:
+    """A job's events after a position, oldest first."""
+    query = select(*_columns).where(events.c.job_id == job_id, events.c.position > after)
+    return [_event(row) for row in connection.execute(query.order_by(events.c.sequence).limit(limit))]
+
+
+def of_account(connection: Connection, account_id: str, after: int, limit: int) -> Sequence[Event]:
+    """An account's events after a position, oldest first."""
+    query = select(*_columns).where(events.c.account_id == account_id, events.c.position > after)
+    return [_event(row) for row in connection.execute(query.order_by(events.c.position).limit(limit))]
+
+
+def last_position(connection: Connection, account_id: str) -> int:
+    """Where the account's feed ends now."""
+    query = select(func.max(events.c.position)).where(events.c.account_id == account_id)
+    return connection.execute(query).scalar() or 0
+
+
+def remove(connection: Connection, job_id: str) -> None:
+    """Events hold params: they go with their job."""
+    connection.execute(delete(events).where(events.c.job_id == job_id))

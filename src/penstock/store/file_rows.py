@@ -1,0 +1,47 @@
+"""Callers' files in the store; the bytes are kept once per account and content."""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from sqlalchemy import Connection, delete, func, insert, select
+
+from penstock.errors import FileNotFound
+from penstock.files import StoredFile
+from penstock.store.tables import files
+
+
+def _file(row: Any) -> StoredFile:
+    return StoredFile(**row._asdict())
+
+
+def add(connection: Connection, file: StoredFile) -> None:
+    """Write a file's row; the row comes before the bytes, so that a clean-up never takes bytes still wanted."""
+    connection.execute(insert(files), asdict(file))
+
+
+def get(connection: Connection, account_id: str, token: str, now: float) -> StoredFile:
+    """An account's upload that has not expired."""
+    query = select(files).where(files.c.token == token, files.c.account_id == account_id, files.c.job_id.is_(None))
+    row = connection.execute(query).one_or_none()
+    if row is None or (row.expires_at is not None and row.expires_at <= now):
+        raise FileNotFound(suggestion="Upload it again with POST /api/v1/files.")
+    return _file(row)
+
+
+def of_job(connection: Connection, job_id: str) -> Sequence[StoredFile]:
+    """A job's snapshots."""
+    return [_file(row) for row in connection.execute(select(files).where(files.c.job_id == job_id))]
+
+
+def expired(connection: Connection, now: float, limit: int) -> Sequence[StoredFile]:
+    """Uploads past their time."""
+    query = select(files).where(files.c.expires_at <= now).order_by(files.c.expires_at).limit(limit)
+    return [_file(row) for row in connection.execute(query)]
+
+
+def remove(connection: Connection, file: StoredFile) -> bool:
+    """Remove a file's row; True if no other row of the account holds the same bytes."""
+    connection.execute(delete(files).where(files.c.token == file.token))
+    same = (files.c.account_id == file.account_id) & (files.c.sha256 == file.sha256)
+    return connection.execute(select(func.count()).select_from(files).where(same)).scalar_one() == 0

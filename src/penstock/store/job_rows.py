@@ -1,0 +1,208 @@
+"""Jobs in the store: every change is one row, one event and one commit, and a runner's change is fenced."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import msgspec
+from sqlalchemy import ColumnElement, Connection, and_, func, insert, select, update
+
+from penstock.errors import Gone, JobDeleted, JobNotFinished, JobNotFound
+from penstock.events import type_of
+from penstock.identifiers import first_id
+from penstock.jobs import Job, State
+from penstock.store import event_rows
+from penstock.store.tables import jobs
+
+encode = msgspec.json.encode
+
+
+class FenceLost(Exception):
+    """Another runner has taken the job over: stop silently."""
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """The right to work on a job, until someone else claims it."""
+
+    job_id: str
+    owner: str
+    epoch: int
+
+
+def insert_all(connection: Connection, accepted: Sequence[Job], now: float) -> list[Job]:
+    """Write newly accepted jobs, each with its first event."""
+    written = [replace(job, sequence=1) for job in accepted]
+    documents = [encode(job) for job in written]
+    rows = [
+        {
+            "id": job.id,
+            "account_id": job.account_id,
+            "model": job.model,
+            "vendor": job.vendor,
+            "client_ref": job.client_ref,
+            "batch_id": job.batch_id,
+            "created_at": job.created_at,
+            "epoch": 0,
+            **_columns(job, document),
+        }
+        for job, document in zip(written, documents, strict=True)
+    ]
+    connection.execute(insert(jobs), rows)
+    for job, document in zip(written, documents, strict=True):
+        event_rows.append(connection, type_of(None, job), job, document, now)
+    return written
+
+
+def _columns(job: Job, document: bytes) -> dict[str, Any]:
+    """What a change of a job changes in its row."""
+    return {
+        "vendor": job.vendor,
+        "state": job.state.value,
+        "done": int(job.done),
+        "finished_at": job.finished_at,
+        "expires_at": job.expires_at,
+        "document": document,
+    }
+
+
+def _change(
+    connection: Connection, row_filter: ColumnElement[bool], change: Callable[[Job], Job], now: float
+) -> Job | None:
+    """Apply a pure change to the row that matches; None if none does."""
+    document = connection.execute(select(jobs.c.document).where(row_filter).with_for_update()).scalar()
+    if document is None:
+        return None
+    before = event_rows.decode_job(document)
+    after = change(before)
+    if after is before or after == before:
+        return before
+    after = replace(after, sequence=before.sequence + 1)
+    document = encode(after)
+    connection.execute(update(jobs).where(row_filter).values(_columns(after, document)))
+    event_rows.append(connection, type_of(before, after), after, document, now)
+    return after
+
+
+def amend(connection: Connection, claim: Claim, change: Callable[[Job], Job], now: float) -> Job:
+    """A runner's change: it counts only while the claim does."""
+    fence = and_(jobs.c.id == claim.job_id, jobs.c.owner == claim.owner, jobs.c.epoch == claim.epoch)
+    job = _change(connection, fence, change, now)
+    if job is None:
+        raise FenceLost(claim.job_id)
+    return job
+
+
+def amend_own(connection: Connection, account_id: str, job_id: str, change: Callable[[Job], Job], now: float) -> Job:
+    """A caller's change of its own job."""
+    get(connection, account_id, job_id)
+    own = and_(jobs.c.id == job_id, jobs.c.account_id == account_id)
+    job = _change(connection, own, change, now)
+    if job is None:
+        raise JobNotFound
+    return job
+
+
+def get(connection: Connection, account_id: str, job_id: str) -> Job:
+    """An account's job; another account's is not found."""
+    query = select(jobs.c.document, jobs.c.removed).where(jobs.c.id == job_id, jobs.c.account_id == account_id)
+    row = connection.execute(query).one_or_none()
+    if row is None:
+        raise JobNotFound(suggestion="List your jobs with GET /api/v1/jobs.")
+    if row.removed is not None:
+        raise JobDeleted if row.removed == "deleted" else Gone
+    return event_rows.decode_job(row.document)
+
+
+def get_claimed(connection: Connection, claim: Claim) -> Job:
+    """The job behind a claim."""
+    query = select(jobs.c.document).where(
+        jobs.c.id == claim.job_id, jobs.c.owner == claim.owner, jobs.c.epoch == claim.epoch
+    )
+    document = connection.execute(query).scalar()
+    if document is None:
+        raise FenceLost(claim.job_id)
+    return event_rows.decode_job(document)
+
+
+def get_several(connection: Connection, job_ids: Sequence[str]) -> list[Job]:
+    """Jobs by id, in the given order; removed ones are left out."""
+    query = select(jobs.c.id, jobs.c.document).where(jobs.c.id.in_(job_ids), jobs.c.removed.is_(None))
+    found = {row.id: event_rows.decode_job(row.document) for row in connection.execute(query)}
+    return [found[job_id] for job_id in job_ids if job_id in found]
+
+
+def claim(connection: Connection, owner: str, limit: int) -> list[tuple[Claim, Job]]:
+    """Take up to `limit` open jobs that nobody holds: those already begun first, then the oldest."""
+    free = and_(jobs.c.done == 0, jobs.c.owner.is_(None))
+    chosen = select(jobs.c.id).where(free).order_by(jobs.c.state == State.QUEUED.value, jobs.c.id).limit(limit)
+    query = (
+        update(jobs)
+        .where(jobs.c.id.in_(chosen))
+        .values(owner=owner, epoch=jobs.c.epoch + 1)
+        .returning(jobs.c.id, jobs.c.epoch, jobs.c.document)
+    )
+    rows = sorted(connection.execute(query).all(), key=lambda row: row.id)
+    return [(Claim(row.id, owner, row.epoch), event_rows.decode_job(row.document)) for row in rows]
+
+
+def release_all(connection: Connection) -> None:
+    """Every open job is free to be claimed again."""
+    connection.execute(update(jobs).where(jobs.c.done == 0, jobs.c.owner.is_not(None)).values(owner=None))
+
+
+def page(
+    connection: Connection, account_id: str, filters: Mapping[str, Any], before: str | None, limit: int
+) -> list[Job]:
+    """An account's jobs, newest first. Every filter has an index that ends in the id: the table's size is no cost."""
+    query = select(jobs.c.document).where(jobs.c.account_id == account_id, jobs.c.removed.is_(None))
+    for name in ("state", "model", "client_ref", "batch_id"):
+        if filters.get(name) is not None:
+            query = query.where(jobs.c[name] == filters[name])
+    if (after := filters.get("created_after")) is not None:  # ids sort by time: the index finds the place
+        query = query.where(jobs.c.created_at > after, jobs.c.id > first_id("job", after - 1))
+    if (until := filters.get("created_before")) is not None:
+        query = query.where(jobs.c.created_at < until, jobs.c.id < first_id("job", until + 1))
+    if before is not None:
+        query = query.where(jobs.c.id < before)
+    rows = connection.execute(query.order_by(jobs.c.id.desc()).limit(limit))
+    return [event_rows.decode_job(row.document) for row in rows]
+
+
+def count_open(connection: Connection) -> dict[str, int]:
+    """How many open jobs there are, by state."""
+    query = select(jobs.c.state, func.count()).where(jobs.c.done == 0).group_by(jobs.c.state)
+    return {row[0]: row[1] for row in connection.execute(query)}
+
+
+def recent_durations(connection: Connection, model: str, limit: int) -> list[float]:
+    """How long the model's latest successful jobs ran, oldest first."""
+    query = select(jobs.c.document).where(
+        jobs.c.model == model, jobs.c.state == State.SUCCEEDED.value, jobs.c.removed.is_(None)
+    )
+    rows = connection.execute(query.order_by(jobs.c.finished_at.desc()).limit(limit))
+    found = [event_rows.decode_job(row.document) for row in rows]
+    return [(job.finished_at or 0.0) - (job.started_at or 0.0) for job in reversed(found)]
+
+
+def models_with_history(connection: Connection) -> list[str]:
+    """The models that have ever been asked for."""
+    return list(connection.execute(select(jobs.c.model).distinct()).scalars())
+
+
+def expired(connection: Connection, now: float, limit: int) -> list[tuple[str, str]]:
+    """Account and id of jobs past their retention."""
+    query = select(jobs.c.account_id, jobs.c.id).where(jobs.c.removed.is_(None), jobs.c.expires_at <= now)
+    return [(row.account_id, row.id) for row in connection.execute(query.order_by(jobs.c.expires_at).limit(limit))]
+
+
+def remove(connection: Connection, account_id: str, job_id: str, reason: str) -> Job:
+    """Leave a tombstone: what was generated from what is gone, that it happened and what it cost stays."""
+    job = get(connection, account_id, job_id)
+    if not job.done:
+        raise JobNotFinished
+    bare = replace(job, params={}, outputs=(), metadata=None, client_ref=None, warnings=(), error=None, file=None)
+    values = {"removed": reason, "document": encode(bare), "client_ref": None, "expires_at": None}
+    connection.execute(update(jobs).where(jobs.c.id == job_id).values(values))
+    event_rows.remove(connection, job_id)
+    return job

@@ -1,0 +1,152 @@
+"""`sim`: a vendor that plays a script, in this process or behind a `base_url`."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, ClassVar
+from urllib.parse import quote
+
+from pydantic import Field
+
+from penstock.catalog import image_to_model, simulated, text_to_video
+from penstock.catalog.simulated import Script
+from penstock.contract import (
+    Absent,
+    Accepted,
+    Call,
+    Done,
+    Failed,
+    Flow,
+    Kind,
+    Options,
+    Order,
+    Output,
+    Refused,
+    Reply,
+    Role,
+    Running,
+    Unclear,
+    Untold,
+)
+from penstock.engines.simulator.upstream import Simulator
+from penstock.errors import ContentFiltered, UpstreamAuth, UpstreamError, UpstreamRejected
+from penstock.money import FREE, Price
+
+SERVED = {model.id for family in (image_to_model, text_to_video, simulated) for model in family.MODELS}
+
+
+class SimOptions(Options):
+    """`[vendors.NAME]` of type `sim`; a route's `model` may name one of the scripts."""
+
+    poll_seconds: float = 0.1
+    script: Script = Field(default=Script(), description="what to play when nothing else is said")
+    scripts: Mapping[str, Script] = Field(default={}, description="scripts by upstream model name")
+
+
+class Sim:
+    """Speaks to the simulator as to any vendor, so that every path of the gateway can be walked for free."""
+
+    options_type: ClassVar[type[Options]] = SimOptions
+    price: Price | None = FREE
+    reads_objects = True
+
+    def __init__(self, options: SimOptions, folder: Path) -> None:
+        self.options = options
+        self.upstream = None if options.base_url else Simulator(folder)
+
+    def serves(self, model: str) -> bool:
+        """The mission's models and the simulator's own."""
+        return model in SERVED
+
+    def submit(self, order: Order) -> Flow[Accepted | Refused | Failed]:
+        """Place the order with its script."""
+        script = order.params.get("script") or self._script(order.model)
+        body = {"reference": order.reference, "script": script, "result": _result(order.params)}
+        reply = yield self._call("POST", "/orders", body)
+        match reply.status:
+            case 201:
+                return _accepted(reply.json())
+            case 429:
+                return Refused(reply.retry_after)
+            case 401:
+                return Failed(UpstreamAuth(upstream=_said(reply)))
+            case 400:
+                return Failed(UpstreamRejected(upstream=_said(reply)))
+            case _:
+                raise Unclear(f"HTTP {reply.status}")
+
+    def find(self, order: Order) -> Flow[Accepted | Absent | Untold]:
+        """Look the order up by our reference."""
+        reply = yield self._call("GET", f"/orders?reference={quote(order.reference)}")
+        if reply.status == 501:
+            return Untold()
+        if reply.status != 200:
+            raise Unclear(f"HTTP {reply.status}")
+        found = reply.json()["orders"]
+        return _accepted(found[0]) if found else Absent()
+
+    def poll(self, operation: Mapping[str, Any]) -> Flow[Running | Done | Failed]:
+        """Ask how the order stands."""
+        reply = yield self._call("GET", f"/orders/{operation['id']}")
+        if reply.status != 200:
+            raise Unclear(f"HTTP {reply.status}")
+        order = reply.json()
+        match order["status"]:
+            case "succeeded":
+                return self._done(order)
+            case "filtered":
+                return Failed(ContentFiltered(upstream=_said(reply)))
+            case "failed":
+                return Failed(UpstreamError(upstream=_said(reply)))
+            case "canceled":
+                return Failed(UpstreamError("The vendor's job was canceled.", upstream=_said(reply)))
+            case _:
+                return Running(order["progress"], order["queue_position"], order["eta_seconds"])
+
+    def cancel(self, operation: Mapping[str, Any]) -> Flow[bool]:
+        """Stop the order, if its script allows that."""
+        reply = yield self._call("POST", f"/orders/{operation['id']}/cancel", {})
+        return reply.status == 200
+
+    def _done(self, order: Mapping[str, Any]) -> Done | Failed:
+        outputs = tuple(
+            Output(Kind(item["kind"]), Role(item["role"]), self._call("GET", item["path"])) for item in order["outputs"]
+        )
+        if not outputs:
+            said = {"code": None, "message": "finished without an output", "id": order["id"]}
+            return Failed(ContentFiltered("The vendor finished without an output and gave no reason.", upstream=said))
+        return Done(outputs, ("Made by the simulator: a test card, not a generation.",), order["seed"])
+
+    def _script(self, model: str) -> dict[str, Any]:
+        options = self.options
+        return options.scripts.get(model, options.script).resolved()
+
+    def _call(self, method: str, path: str, json: Any = None) -> Call:
+        headers = {"authorization": f"Bearer {self.options.api_key}"} if self.options.api_key else {}
+        return Call(method, path, headers, json, seconds=30)
+
+
+def _accepted(order: Mapping[str, Any]) -> Accepted:
+    return Accepted(order["id"], {"id": order["id"]})
+
+
+def _result(params: Mapping[str, Any]) -> dict[str, Any]:
+    """What the result is to look like, in the simulator's own words."""
+    if "resolution" in params:
+        width, height = text_to_video.frame_size(params)
+        return {"kind": "video", "width": width, "height": height, "seconds": params["durationSeconds"]}
+    return {
+        "kind": "model",
+        "face_limit": params.get("face_limit"),
+        "texture": params.get("texture", True),
+        "seed": params.get("model_seed"),
+    }
+
+
+def _said(reply: Reply) -> dict[str, str | None]:
+    """What the simulator gave as its reason."""
+    body = reply.json()
+    error: Mapping[str, str] = body.get("error") or {}
+    return {"code": error.get("code"), "message": error.get("message"), "id": body.get("id")}
+
+
+VENDOR = Sim

@@ -1,0 +1,1 @@
+"""The gateway over HTTP: everything that knows of requests and responses."""

@@ -1,0 +1,135 @@
+"""How much of a request's body is read, and how long it may stall."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, MutableMapping
+from contextlib import suppress
+from typing import Any, TypeAlias
+
+import msgspec
+
+from penstock.errors import BodyTooLarge, PenstockError, RequestTimeout
+
+Message: TypeAlias = MutableMapping[str, Any]
+Receive: TypeAlias = Callable[[], Awaitable[Message]]
+Send: TypeAlias = Callable[[Message], Awaitable[None]]
+Application: TypeAlias = Callable[[Message, Receive, Send], Awaitable[None]]
+Headers: TypeAlias = list[tuple[bytes, bytes]]
+
+LINGER_SECONDS = 1.0
+"""How long a refused sender is still listened to: closing on unread bytes would reset the answer away."""
+
+
+def render_error(error: PenstockError, request_id: str | None) -> tuple[Headers, bytes]:
+    """The headers and body that tell of an error and end the connection."""
+    body = msgspec.json.encode({"error": error.body(request_id)})
+    headers = {
+        "content-type": "application/json",
+        "content-length": str(len(body)),
+        "connection": "close",
+        "x-should-retry": "true" if error.retryable else "false",
+        **error.headers,
+    }
+    if request_id is not None:
+        headers["x-request-id"] = request_id
+    return [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()], body
+
+
+class Limits:
+    """Refuses a body that is too large, by its declared length or by count, or that stops arriving."""
+
+    def __init__(self, app: Application, max_body_bytes: int, body_seconds: float = 30) -> None:
+        self._app = app
+        self._max_body_bytes = max_body_bytes
+        self._body_seconds = body_seconds
+
+    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        declared = _declared_bytes(scope) if scope["type"] == "http" else 0
+        if declared == 0:
+            await self._app(scope, receive, send)
+        elif declared is not None and declared > self._max_body_bytes:
+            await _answer(_too_large(self._max_body_bytes), scope, receive, send)
+        else:
+            await self._serve_counted(scope, receive, send)
+
+    async def _serve_counted(self, scope: Message, receive: Receive, send: Send) -> None:
+        exchange = _Exchange(receive, send, self._max_body_bytes, self._body_seconds)
+        try:
+            await self._app(scope, exchange.receive, exchange.send)
+        except Exception:
+            if exchange.failure is None or exchange.started:
+                raise
+        if exchange.failure is not None and not exchange.started:
+            await _answer(exchange.failure, scope, receive, send)
+
+
+class _Exchange:
+    """One request whose body is counted and timed while it arrives."""
+
+    __slots__ = ("_complete", "_max_body_bytes", "_receive", "_received", "_seconds", "_send", "failure", "started")
+
+    def __init__(self, receive: Receive, send: Send, max_body_bytes: int, seconds: float) -> None:
+        self._receive = receive
+        self._send = send
+        self._max_body_bytes = max_body_bytes
+        self._seconds = seconds
+        self._received = 0
+        self._complete = False
+        self.failure: PenstockError | None = None
+        self.started = False
+
+    async def receive(self) -> Message:
+        # With the whole body here, what is left to receive is the caller's leaving, which may take for ever.
+        if self._complete:
+            return await self._receive()
+        try:
+            async with asyncio.timeout(self._seconds):
+                message = await self._receive()
+        except TimeoutError:
+            self.failure = RequestTimeout(f"No more of the request's body arrived within {self._seconds:g} s.")
+            raise self.failure from None
+        self._received += len(message.get("body", b""))
+        if self._received > self._max_body_bytes:
+            self.failure = _too_large(self._max_body_bytes)
+            raise self.failure
+        self._complete = not message.get("more_body", False)
+        return message
+
+    # Not a coroutine itself, so that a stream of many chunks pays one call for each, no frame.
+    def send(self, message: Message) -> Awaitable[None]:
+        if self.failure is not None and not self.started and message.get("status") != self.failure.status:
+            return _drop()  # a framework that took our error for a bad body of its own
+        self.started = True
+        return self._send(message)
+
+
+async def _drop() -> None:
+    """Send nothing."""
+
+
+def _declared_bytes(scope: Message) -> int | None:
+    """The length of the body; None where only reading tells."""
+    for name, value in scope["headers"]:
+        if name == b"content-length":
+            return int(value)
+        if name == b"transfer-encoding":
+            return None
+    return 0
+
+
+def _too_large(max_body_bytes: int) -> BodyTooLarge:
+    return BodyTooLarge(
+        f"The request's body is larger than the {max_body_bytes} bytes allowed.",
+        suggestion="Upload the file on its own and name it in the request, or send a smaller one.",
+    )
+
+
+async def _answer(error: PenstockError, scope: Message, receive: Receive, send: Send) -> None:
+    headers, body = render_error(error, scope.get("state", {}).get("request_id"))
+    await send({"type": "http.response.start", "status": error.status, "headers": headers})
+    await send({"type": "http.response.body", "body": body, "more_body": True})
+    with suppress(TimeoutError):
+        async with asyncio.timeout(LINGER_SECONDS):
+            while (await receive()).get("more_body", False):
+                pass
+    await send({"type": "http.response.body", "body": b"", "more_body": False})

@@ -1,0 +1,116 @@
+"""Does heavy, native or risky work in a few child processes, so that a crash, a hang or a bomb in it ends there."""
+
+import asyncio
+import functools
+import os
+import signal
+import sys
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, nullcontext, suppress
+from typing import Any, TypeVar, TypeVarTuple, cast
+
+from anyio import BrokenWorkerProcess, CancelScope, CapacityLimiter, move_on_after, to_process
+
+T = TypeVar("T")
+Arguments = TypeVarTuple("Arguments")
+
+MEMORY_BYTES = 2 * 1024**3
+AT_ONCE = cast("CapacityLimiter", nullcontext())
+"""Takes the child just made ready without a turn of the event loop, in which another could take it."""
+
+
+class WorkFailed(Exception):
+    """The work crashed, took too long or needed too much memory, and was ended together with its process."""
+
+
+class Workshop:
+    """At most `workers` children at a time, each kept for later work; each piece of work may take `seconds`.
+
+    A child imports the program's main module under another name, so that must start nothing when imported.
+    """
+
+    def __init__(self, workers: int = 2, seconds: float = 60) -> None:
+        self._places = CapacityLimiter(workers)
+        self._seconds = seconds
+
+    async def do(self, function: Callable[[*Arguments], T], *args: *Arguments) -> T:
+        """What the function returns or raises; it, its arguments and its outcome must pickle."""
+        scope = CancelScope()
+        # In a task of its own: anyio loses track of a child if its caller is cancelled while the child starts.
+        working = asyncio.create_task(self._employ(scope, function, args))
+        working.add_done_callback(_read)
+        try:
+            await asyncio.wait([working])
+        finally:
+            scope.cancel()
+        return working.result()
+
+    async def _employ(self, scope: CancelScope, function: Callable[..., T], args: tuple[Any, ...]) -> T:
+        name = getattr(function, "__name__", "the work")
+        async with self._places:
+            try:
+                await to_process.run_sync(_settle, limiter=AT_ONCE)  # starts a child if none is idle
+                with scope, move_on_after(self._seconds):
+                    return await to_process.run_sync(
+                        _work, self._seconds, function, args, cancellable=True, limiter=AT_ONCE
+                    )
+            except BrokenWorkerProcess as error:
+                raise WorkFailed(f"The process doing {name} crashed.") from error
+            except MemoryError as error:
+                raise WorkFailed(f"{name} needed more than {MEMORY_BYTES // 1024**2} MB of memory.") from error
+            raise WorkFailed(f"{name} took longer than {self._seconds:g} seconds and was stopped.")
+
+
+def _read(done: asyncio.Task[Any]) -> None:
+    """Take the outcome of work whose caller has left; asyncio would log it as forgotten."""
+    if not done.cancelled():
+        done.exception()
+
+
+# -- inside the child
+
+
+def _work(seconds: float, function: Callable[..., T], args: tuple[Any, ...]) -> T:
+    with _silence(), _alarm(seconds + 1):
+        return function(*args)
+
+
+@functools.cache  # once in each child
+def _settle() -> None:
+    """Ignore what a terminal or service manager sends to the whole group: the parent decides when a child ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    if sys.platform != "win32":
+        import resource  # noqa: PLC0415 - not on every platform
+
+        with suppress(ValueError, OSError):  # a lower limit is set already, or the platform knows none
+            resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+            resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
+
+
+@contextmanager
+def _silence() -> Generator[None, None, None]:
+    """Keep native code off the descriptors 1 and 2: results travel over the one, and nobody reads the other."""
+    result, null = os.dup(1), os.open(os.devnull, os.O_WRONLY)
+    try:
+        os.dup2(null, 1)
+        os.dup2(null, 2)
+        yield
+    finally:
+        os.dup2(result, 1)
+        os.close(result)
+        os.close(null)
+
+
+@contextmanager
+def _alarm(seconds: float) -> Generator[None, None, None]:
+    """End this process by itself where its parent was killed and cannot: an idle child sees that, a busy one not."""
+    if sys.platform == "win32":
+        yield
+        return
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)

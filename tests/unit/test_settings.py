@@ -1,0 +1,476 @@
+"""Settings: which source wins, where each mistake is told, and that no secret is."""
+
+import json
+import re
+import traceback
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from pydantic import ValidationError, field_validator
+
+from penstock.contract import Options
+from penstock.settings import (
+    LONGEST,
+    VARIABLES,
+    Fetch,
+    Jobs,
+    ModelEntry,
+    Problem,
+    Route,
+    Server,
+    Settings,
+    SettingsError,
+    explain,
+    load,
+    parse_duration,
+    parse_retention,
+)
+
+PAGE = Path(__file__).parents[2] / "docs" / "settings.md"
+SECTIONS = {"server": Server, "fetch": Fetch, "jobs": Jobs}
+
+
+class Reading:
+    """A folder with one file, `penstock.toml`."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.file = folder / "penstock.toml"
+
+    def load(self, text: str, environ: Mapping[str, str] | None = None, **overrides: Any) -> Settings:
+        self.file.write_text(text, "utf-8")
+        given = {name.replace("__", "."): value for name, value in overrides.items()}
+        return load(self.file, environ or {}, {"data": self.folder} | given)
+
+    def fail(self, text: str, environ: Mapping[str, str] | None = None, **overrides: Any) -> list[Problem]:
+        """The problems told, their places without the folder."""
+        with pytest.raises(SettingsError) as caught:
+            self.load(text, environ, **overrides)
+        return [
+            Problem(problem.where.removeprefix(f"{self.folder}/"), problem.what, problem.remedy)
+            for problem in caught.value.problems
+        ]
+
+
+@pytest.fixture
+def reading(tmp_path: Path) -> Reading:
+    return Reading(tmp_path)
+
+
+# -- where values come from
+
+
+def test_defaults_stand_in_the_data_folder(tmp_path: Path):
+    found = load(None, {}, {"data": tmp_path})
+    assert found.data == tmp_path
+    assert found.database_url == f"sqlite:///{tmp_path}/penstock.db"
+    assert found.assets_url == f"file://{tmp_path}/assets"
+    assert (found.server.host, found.server.port) == ("127.0.0.1", 8787)
+    assert found.jobs.retention == 7 * 86400
+    assert found.vendors == {}
+    assert found.models == ()
+
+
+def test_command_line_wins_over_environment_over_file_over_default(reading: Reading):
+    text = '[server]\nport = 1\nmax_streams = 1\nhost = "file"\n'
+    environ = {"PENSTOCK_SERVER_PORT": "2", "PENSTOCK_SERVER_MAX_STREAMS": "2"}
+    server = reading.load(text, environ, server__port=3, server__host=None).server
+    assert (server.port, server.max_streams, server.host, server.max_body_mb) == (3, 2, "file", 32)
+
+
+def test_environment_is_parsed_by_type_and_empty_counts_as_unset(tmp_path: Path):
+    environ = {
+        "PENSTOCK_DATA": str(tmp_path),
+        "PENSTOCK_FETCH_ALLOW_NETWORKS": "10.0.0.0/8, fd00::/8",
+        "PENSTOCK_JOBS_RETENTION": "forever",
+        "PENSTOCK_JOBS_RUN_TIMEOUT": "2h",
+        "PENSTOCK_SERVER_PORT": "",
+    }
+    found = load(None, environ, {})
+    assert [str(network) for network in found.fetch.allow_networks] == ["10.0.0.0/8", "fd00::/8"]
+    assert found.jobs.retention is None
+    assert found.jobs.run_timeout == 7200
+    assert found.server.port == 8787
+
+
+def test_file_in_the_data_folder_is_read_and_a_named_one_replaces_it(tmp_path: Path):
+    (tmp_path / "config.toml").write_text("[server]\nport = 1\n")
+    named = tmp_path / "named.toml"
+    named.write_text("[server]\nport = 2\n")
+    data = {"PENSTOCK_DATA": str(tmp_path)}
+    assert load(None, data, {}).server.port == 1
+    assert load(None, data | {"PENSTOCK_CONFIG": str(named)}, {}).server.port == 2
+    assert load(named, data | {"PENSTOCK_CONFIG": "nowhere"}, {}).server.port == 2
+
+
+def test_file_in_the_current_folder_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    (tmp_path / "penstock.toml").write_text("[server]\nport = 1\n")
+    (tmp_path / "config.toml").write_text("[server]\nport = 1\n")
+    monkeypatch.chdir(tmp_path)
+    assert load(None, {}, {"data": "data"}).server.port == 8787
+
+
+def test_relative_data_starts_from_the_file_but_on_the_command_line_from_here(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    file = tmp_path / "penstock.toml"
+    file.write_text('data = "kept"\n')
+    assert load(file, {}, {}).data == tmp_path / "kept"
+    assert load(file, {}, {"data": "kept"}).data == tmp_path / "here" / "kept"
+
+
+def test_settings_are_frozen(reading: Reading):
+    found = reading.load("")
+    with pytest.raises(ValidationError):
+        found.server.port = 1  # pyright: ignore[reportAttributeAccessIssue]  # this is the test
+
+
+# -- mistakes and their places
+
+VENDOR = '[vendors.mine]\ntype = "sim"\n'
+MODEL = VENDOR + '[[models]]\nid = "a"\n'
+SAME = MODEL + 'vendor = "mine"\n[[models]]\nid = "a"\nvendor = "mine"\n'
+BOTH = MODEL + 'vendor = "mine"\nroutes = [{vendor = "mine"}]\n'
+MANY = MODEL + '[[models.routes]]\nvendor = "mine"\n[[models.routes]]\nvendor = "xx"\n'
+PRICE = MODEL + 'vendor = "mine"\n[models.price]\nper_jbo = "1"\n'
+MISTAKES = [
+    ("[server]\n\nport = 65536\n", ":3 [server] port", "less than or equal to 65535", "8787"),
+    ("[server]\nport = true\n", ":2 [server] port", "should not be true or false", "8787"),
+    ("[server]\nprot = 1\n", ":2 [server] prot", "is not a setting", "`port`"),
+    ("#\n[sever]\nport = 1\n", ":2 sever", "is not a setting", "`server`"),
+    ("server = 5\n", ":1 server", "should be a table", "[table]"),
+    ("server.prot = 5\n", ":1 [server] prot", "is not a setting", "`port`"),
+    ('[server]\nlog_level = "loud"\n', ":2 [server] log_level", "'debug', 'info'", "info"),
+    ('[server]\npublic_url = "https://a/b"\n', ":2 [server] public_url", "allowed", "https://"),
+    ('database_url = "postgresql://h/d"\n', ":1 database_url", "allowed", "sqlite:///"),
+    ('database_url = "sqlite:///:memory:"\n', ":1 database_url", "allowed", "sqlite:///"),
+    ('assets_url = "s3://bucket"\n', ":1 assets_url", "allowed", "file://"),
+    ('[fetch]\nallow_networks = [\n"10.0.0.1/8"]\n', ":2 [fetch] allow_networks.0", "has host bits set", "CIDR"),
+    ('[jobs]\nretention = "soon"\n', ":2 [jobs] retention", "30d", "forever"),
+    ("[jobs]\nretention = 0\n", ":2 [jobs] retention", "greater than 0", "forever"),
+    ("[jobs]\nmax_timeout = 60\n", ":2 [jobs] max_timeout", "less than start_timeout", "Raise"),
+    ("[jobs]\nrun_timeout = '2d'\n", ":1 [jobs] max_timeout", "run_timeout", "Raise"),
+    ("[vendors.mine]\nbase_url = ''\n", ":1 [vendors.mine]", "`type` is missing", "type = "),
+    ('[vendors."../x"]\ntype = "sim"\n', ":1 [vendors.../x]", "not a vendor's name", "letters"),
+    (MODEL + 'vendor = "mnie"\n', ":5 [[models]] 1 vendor", "no vendor `mnie`", "`mine`"),
+    (MANY, ":8 [[models]] 1 routes.1.vendor", "no vendor `xx`", "mine"),
+    (MODEL + 'routes = [{vendor = "mine", wieght = 2}]\n', ":5 [[models]] 1 routes.0.wieght", "setting", "`weight`"),
+    (SAME, ":7 [[models]] 2 id", "`a` was given before", "one entry"),
+    (BOTH, ":6 [[models]] 1 routes", "either `vendor`", "exactly one"),
+    (MODEL, ":3 [[models]] 1 routes", "either `vendor`", "exactly one"),
+    (VENDOR + '[[models]]\nvendor = "mine"\n', ":3 [[models]] 1 id", "is missing", "`id = …`"),
+    (PRICE, ":7 [[models]] 1 price.per_jbo", "is not a setting", "`per_job`"),
+    ("models = 3\n", ":1 models", "should be a list", "[[models]]"),
+    ("[server]\nport = = 1\n", ":2:8", "is not TOML", "Correct the file"),
+    ("[server]\nport = 1\n[server]\n", ":3:8", "is not TOML", "Correct the file"),
+    ("[server]\nhosts = [\n", ":3", "is not TOML", "Correct the file"),
+]
+
+
+@pytest.mark.parametrize(("text", "where", "what", "remedy"), MISTAKES)
+def test_mistake_in_the_file(reading: Reading, text: str, where: str, what: str, remedy: str):
+    (problem,) = reading.fail(text)
+    assert problem.where == f"penstock.toml{where}"
+    assert what in problem.what
+    assert remedy in problem.remedy
+
+
+def test_mistakes_name_the_variable_or_option(reading: Reading):
+    environ = {"PENSTOCK_SERVER_MAX_STREAMS": "many", "PENSTOCK_JOBS_RETENTON": "1d", "PENSTOCK_API_KEY": "client"}
+    problems = {problem.where: problem for problem in reading.fail("", environ, server__port=-1)}
+    assert set(problems) == {"PENSTOCK_SERVER_MAX_STREAMS", "PENSTOCK_JOBS_RETENTON", "--port"}
+    assert "integer" in problems["PENSTOCK_SERVER_MAX_STREAMS"].what
+    assert "`PENSTOCK_JOBS_RETENTION`" in problems["PENSTOCK_JOBS_RETENTON"].remedy
+
+
+def test_named_file_must_exist(tmp_path: Path):
+    for config, environ, where in (
+        (tmp_path / "no.toml", {}, "--config"),
+        (None, {"PENSTOCK_CONFIG": str(tmp_path / "no.toml")}, "PENSTOCK_CONFIG"),
+        (tmp_path, {}, "--config"),
+    ):
+        with pytest.raises(SettingsError) as caught:
+            load(config, environ, {})
+        assert caught.value.problems[0].where == where
+        assert str(tmp_path) in str(caught.value)
+
+
+def test_all_problems_are_told_at_once(reading: Reading):
+    text = (
+        '[server]\nport = "x"\nhsot = "a"\n[vendors.mine]\napi_key = "env:NONE"\n[[models]]\nid = "a"\nvendor = "b"\n'
+    )
+    problems = reading.fail(text, {"PENSTOCK_NONSENSE": "1", "PENSTOCK_FETCH_SECONDS": "x"})
+    assert {problem.where for problem in problems} == {
+        "penstock.toml:2 [server] port",
+        "penstock.toml:3 [server] hsot",
+        "penstock.toml:4 [vendors.mine]",
+        "penstock.toml:5 [vendors.mine] api_key",
+        "penstock.toml:8 [[models]] 1 vendor",
+        "PENSTOCK_NONSENSE",
+        "PENSTOCK_FETCH_SECONDS",
+    }
+    with pytest.raises(SettingsError) as caught:
+        reading.load(text)
+    for problem in caught.value.problems:
+        assert f"{problem.where}: {problem.what}\n    {problem.remedy}" in str(caught.value)
+
+
+# -- models
+
+
+def test_both_forms_of_a_model_become_routes(reading: Reading):
+    found = reading.load(
+        VENDOR
+        + '[[models]]\nid = "a"\nvendor = "mine"\n'
+        + '[[models]]\nid = "b"\nkind = "3d"\nvendor = "mine"\nmodel = "upstream"\nprice = {per_job = "0.20"}\n'
+        + '[[models]]\nid = "c"\nroutes = [{vendor = "mine", weight = 3}, {vendor = "mine", model = "x", order = 2}]\n'
+    )
+    first, second, third = found.models
+    assert first.routes == (Route(vendor="mine", model="a"),)
+    assert second.routes == (Route(vendor="mine", model="upstream"),)
+    assert second.price is not None
+    assert second.price.per_job == 200_000_000
+    assert third.routes == (Route(vendor="mine", model="c", weight=3), Route(vendor="mine", model="x", order=2))
+
+
+# -- secrets
+
+SECRETS = {"MINE_KEY": "from-the-environment", "PENSTOCK_ADMIN_KEY": "from-the-administrator"}
+WITH_SECRETS = """
+[server]
+admin_key = "env:PENSTOCK_ADMIN_KEY"
+[vendors.mine]
+type = "sim"
+api_key = "env:MINE_KEY"
+service_account = "file:account.json"
+client_secret = "written-in-the-file"
+[vendors.mine.headers]
+authorization = ["env:MINE_KEY"]
+"""
+
+
+def test_secrets_are_resolved_and_listed(reading: Reading):
+    (reading.folder / "account.json").write_text('{"private": "key"}\n')
+    found = reading.load(WITH_SECRETS, SECRETS)
+    assert found.vendors["mine"]["api_key"] == "from-the-environment"
+    assert found.vendors["mine"]["service_account"] == '{"private": "key"}'
+    assert found.vendors["mine"]["headers"] == {"authorization": ["from-the-environment"]}
+    assert found.server.admin_key is not None
+    assert found.server.admin_key.get_secret_value() == "from-the-administrator"
+    assert found.secrets == {*SECRETS.values(), '{"private": "key"}', "written-in-the-file"}
+
+
+def test_secrets_do_not_show(reading: Reading):
+    (reading.folder / "account.json").write_text("from-the-disk")
+    found = reading.load(WITH_SECRETS, SECRETS)
+    shown = f"{found} {found!r} {found.source!r} {found.server!r}"
+    with pytest.raises(SettingsError) as caught:
+        reading.load(WITH_SECRETS + "[[models]]\nid = 5\n", SECRETS, server__port="x")
+    shown += "".join(traceback.format_exception(caught.value))
+    assert "id" in shown
+    for secret in found.secrets:
+        assert secret not in shown
+
+
+def test_password_of_a_refused_database_does_not_show(reading: Reading):
+    (problem,) = reading.fail('database_url = "postgresql://me:hunter2@host/jobs"\n')
+    assert "hunter2" not in str(problem)
+
+
+@pytest.mark.parametrize("environ", [{}, {"MINE_KEY": " "}])
+def test_missing_variable_is_told_with_vendor_key_and_remedy(reading: Reading, environ: dict[str, str]):
+    (problem,) = reading.fail(VENDOR + 'api_key = "env:MINE_KEY"\n', environ)
+    assert problem.where == "penstock.toml:3 [vendors.mine] api_key"
+    assert "MINE_KEY is not set" in problem.what
+    assert "Set MINE_KEY" in problem.remedy
+
+
+def test_missing_secret_file_is_told_with_its_path(reading: Reading):
+    (problem,) = reading.fail(VENDOR + 'api_key = "file:mine.key"\n')
+    assert problem.where == "penstock.toml:3 [vendors.mine] api_key"
+    assert str(reading.folder / "mine.key") in problem.what
+
+
+def test_variable_that_a_secret_refers_to_may_have_our_prefix(reading: Reading):
+    found = reading.load(VENDOR + 'api_key = "env:PENSTOCK_MINE"\n', {"PENSTOCK_MINE": "secret"})
+    assert found.secrets == {"secret"}
+
+
+def test_fingerprint_follows_settings_but_not_secrets(reading: Reading):
+    (reading.folder / "account.json").write_text("one")
+    first = reading.load(WITH_SECRETS, SECRETS).fingerprint
+    (reading.folder / "account.json").write_text("two")
+    assert reading.load(WITH_SECRETS, dict.fromkeys(SECRETS, "other")).fingerprint == first
+    assert reading.load(WITH_SECRETS, SECRETS, server__port=1).fingerprint != first
+    assert re.fullmatch(r"[0-9a-f]{12}", first)
+
+
+# -- what a vendor finds in its own table
+
+
+class PickyOptions(Options):
+    """A vendor's own options, one of them checked with a message that tells the value."""
+
+    region: str = "here"
+
+    @field_validator("api_key")
+    @classmethod
+    def refuse(cls, value: str) -> str:
+        raise ValueError(f"{value} is no key of ours")
+
+
+def explain_vendor(found: Settings) -> list[Problem]:
+    with pytest.raises(ValidationError) as caught:
+        PickyOptions.model_validate(found.vendors["mine"])
+    return list(explain(caught.value, "vendors.mine", found.source, PickyOptions).problems)
+
+
+def test_vendor_problems_are_told_alike(reading: Reading):
+    found = reading.load(VENDOR + 'max_concurrent = "x"\nregoin = "there"\n')
+    number, name = explain_vendor(found)
+    assert number.where == f"{reading.file}:3 [vendors.mine] max_concurrent"
+    assert "100" in number.remedy
+    assert name.where == f"{reading.file}:4 [vendors.mine] regoin"
+    assert name.remedy == "Did you mean `region`?"
+
+
+def test_secret_in_a_vendors_own_message_is_hidden(reading: Reading):
+    (problem,) = explain_vendor(reading.load(VENDOR + 'api_key = "hunter2"\n'))
+    assert problem.where == f"{reading.file}:3 [vendors.mine] api_key"
+    assert problem.what == "*** is no key of ours"
+
+
+# -- anything at all
+
+
+@given(st.integers(0, 10**6), st.sampled_from(["", "s", "m", "h", "d", "w"]))
+def test_duration_is_its_number_times_its_unit(number: int, unit: str):
+    seconds = number * {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}[unit]
+    if seconds <= LONGEST:
+        assert parse_duration(f"{number}{unit}") == seconds
+        assert parse_duration(seconds) == seconds
+    else:
+        with pytest.raises(ValueError, match="at most"):
+            parse_duration(f"{number}{unit}")
+
+
+SCALARS = (
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text(max_size=12)
+    | st.sampled_from(["12h", "forever", "-1", "1e3", "٣", "env:X", "file:x", "file:\0", "~nobody/x", "a", "b"])
+    | st.sampled_from([10**400, float("inf"), "sqlite:///x", "https://host", "10.0.0.0/8", "chat", "0.40"])
+)
+
+
+@given(SCALARS)
+def test_duration_is_seconds_within_bounds_or_a_value_error(value: Any):
+    try:
+        seconds = parse_retention(value)
+    except ValueError:
+        return
+    assert (seconds is None and value in {None, "forever"}) or (seconds is not None and 0 <= seconds <= LONGEST)
+
+
+NAMES = st.sampled_from(
+    [
+        *Settings.model_fields,
+        *(name for form in (*SECTIONS.values(), ModelEntry, Route) for name in form.model_fields),
+        *("type", "api_key", "per_job", "a.b", "", "\0", "[key]"),
+    ]
+)
+VALUES = st.recursive(
+    SCALARS.filter(lambda value: value is not None),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(NAMES, inner, max_size=4),
+    max_leaves=12,
+)
+
+
+def write(value: Any) -> str:
+    """The value as TOML, tables inline."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{write(name)} = {write(item)}" for name, item in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(write(item) for item in value) + "]"
+    if isinstance(value, float):
+        return repr(value)
+    return json.dumps(value, ensure_ascii=False)
+
+
+def attempt(reading: Reading, text: str, environ: dict[str, str]) -> Settings | tuple[Problem, ...]:
+    try:
+        return reading.load(text, environ)
+    except SettingsError as error:
+        return error.problems
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(st.dictionaries(NAMES, VALUES, max_size=6), st.dictionaries(st.sampled_from([*VARIABLES]), st.text(max_size=8)))
+def test_any_values_load_or_raise_a_settings_error(reading: Reading, values: dict[str, Any], environ: dict[str, str]):
+    text = "".join(f"{write(name)} = {write(value)}\n" for name, value in values.items())
+    found = attempt(reading, text, environ)
+    if isinstance(found, Settings):
+        assert found.fingerprint
+    else:
+        assert found
+        assert all(problem.where and problem.what and problem.remedy for problem in found)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(st.text(alphabet=st.sampled_from("[]{}=\"'.\n# server12ab\\"), max_size=60))
+def test_any_text_loads_or_raises_a_settings_error(reading: Reading, text: str):
+    found = attempt(reading, text, {})
+    assert isinstance(found, Settings) or all(problem.where.startswith(str(reading.file)) for problem in found)
+
+
+# -- the page
+
+ROWS = {
+    tuple(cells[:2]): cells[2:]
+    for line in PAGE.read_text("utf-8").splitlines()
+    if line.startswith("| `") and len(cells := [cell.strip() for cell in line.strip("|").split("|")]) == 4
+}
+
+
+@pytest.mark.parametrize(("variable", "path"), VARIABLES.items())
+def test_setting_is_in_the_page_with_its_default_and_meaning(variable: str, path: tuple[str, ...], tmp_path: Path):
+    default, meaning = ROWS[f"`{'.'.join(path)}`", f"`{variable}`"]
+    form = SECTIONS[path[0]] if len(path) > 1 else Settings
+    assert meaning == form.model_fields[path[-1]].description
+    if len(path) > 1:
+        environ = {} if default == "none" else {variable: default.strip("`")}
+        plain = load(None, {}, {"data": tmp_path})
+        assert load(None, environ, {"data": tmp_path}).fingerprint == plain.fingerprint
+        if default == "none":
+            assert not getattr(getattr(plain, path[0]), path[1])
+
+
+def test_page_has_no_setting_that_is_gone():
+    assert {variable.strip("`") for _, variable in ROWS} == set(VARIABLES)
+
+
+@pytest.mark.parametrize(("heading", "form"), [("## Vendors", Options), ("## Models", ModelEntry), ("Each of", Route)])
+def test_page_has_every_key_of_a_table(heading: str, form: type[Options | ModelEntry | Route]):
+    table = PAGE.read_text("utf-8").split(f"\n{heading}")[1].split("|---|---|---|\n")[1].split("\n\n")[0]
+    assert re.findall(r"^\| `(\w+)`", table, re.MULTILINE) == [*form.model_fields]
+
+
+def test_example_of_the_page_loads(reading: Reading):
+    example = PAGE.read_text("utf-8").split("```toml\n")[1].split("```")[0]
+    found = reading.load(example, {"MINE_KEY": "one", "PENSTOCK_ADMIN_KEY": "two"})
+    assert [route.vendor for model in found.models for route in model.routes] == ["mine"] * 3
+    Options.model_validate(found.vendors["mine"])
+
+
+def test_mistakes_of_the_page_are_told_as_shown(reading: Reading):
+    shown = PAGE.read_text("utf-8").split("## Mistakes")[1].split("```\n")[1]
+    problems = reading.fail("\n\n\n[server]\nport = 99999\n", {"PENSTOCK_SERVR_PORT": "1"})
+    assert sorted(f"{problem}\n" for problem in problems) == sorted(re.split(r"(?<=\n)(?=\S)", shown))
