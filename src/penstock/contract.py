@@ -186,6 +186,7 @@ class GenerationVendor(Protocol):
     options_type: ClassVar[type[Options]]
     upstream: Upstream | None  # None: over HTTP
     price: Price | None  # what a job costs where the configuration does not say
+    lookup_seconds: float  # how long after a submit a look-up that finds nothing may still be wrong
     reads_objects: bool  # whether `file.object` means something to it
 
     def __init__(self, options: Any, folder: Path) -> None: ...

@@ -1,5 +1,6 @@
 """A caller's picture on its way into the store: uploads, `data:` URIs and URLs, opened before they are believed."""
 
+import asyncio
 import base64
 import binascii
 import hashlib
@@ -37,6 +38,7 @@ class Inputs:
         self._workshop = workshop
         self._fetcher = fetcher
         self._clock = clock
+        self._locks = [asyncio.Lock() for _ in range(64)]
 
     async def open(self, data: bytes, account_id: str) -> StoredFile:
         """A file that was opened and is a picture we accept; not stored yet."""
@@ -58,12 +60,11 @@ class Inputs:
             expires_at=None,
         )
 
-    async def upload(self, data: bytes, account_id: str, retention: float) -> StoredFile:
+    async def upload(self, data: bytes, account_id: str, retention: float | None) -> StoredFile:
         """Open and store a caller's upload."""
         file = await self.open(data, account_id)
-        file = replace(file, expires_at=file.created_at + retention)
-        await self._database.write(file_rows.add, file)
-        await self._assets.put_file(account_id, file.sha256, data)
+        file = replace(file, expires_at=None if retention is None else file.created_at + retention)
+        await self.store(file, data)
         return file
 
     async def fetch(self, url: str, declared: str | None, account_id: str, job_id: str) -> StoredFile:
@@ -72,9 +73,24 @@ class Inputs:
         file = replace(await self.open(fetched.body, account_id), job_id=job_id)
         if problem := contradiction(file, declared):
             raise FileUnreadable(problem)
-        await self._database.write(file_rows.add, file)
-        await self._assets.put_file(account_id, file.sha256, fetched.body)
+        await self.store(file, fetched.body)
         return file
+
+    async def store(self, file: StoredFile, data: bytes) -> None:
+        """Write a file's row, then its bytes."""
+        async with self._lock(file):
+            await self._database.write(file_rows.add, file)
+            await self._assets.put_file(file.account_id, file.sha256, data)
+
+    async def remove(self, file: StoredFile) -> None:
+        """Remove a file's row and, if no other row of the account has the same content, its bytes."""
+        async with self._lock(file):
+            if await self._database.write(file_rows.remove, file):
+                await self._assets.remove_file(file)
+
+    def _lock(self, file: StoredFile) -> asyncio.Lock:
+        """The same content is never stored and removed at the same time."""
+        return self._locks[int(file.sha256[:4], 16) % len(self._locks)]
 
 
 def contradiction(file: StoredFile, declared: str | None) -> str | None:

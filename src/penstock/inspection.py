@@ -5,13 +5,11 @@ import io
 import math
 import struct
 import warnings
-from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Literal, TypeVar, cast
 
 import msgspec
 
@@ -92,15 +90,14 @@ def _decode_image(data: bytes, smallest: int) -> ImageFacts:
     try:
         with warnings.catch_warnings(action="ignore"), reader(io.BytesIO(data)) as image:
             width, height = image.size
-            fits = smallest <= min(width, height) and max(width, height) <= MAX_SIDE
-            if fits:
+            if fits := smallest <= min(width, height) and max(width, height) <= MAX_SIDE:
                 image.load()
             if fits and kind == "png":
                 reader(io.BytesIO(data)).verify()  # its checksums, which decoding passes over
     except Image.DecompressionBombError as error:
         raise ValueError(f"The {name} image has too many pixels; {allowed}.") from error
     except Exception as error:  # damaged bytes make Pillow raise nearly anything
-        raise ValueError(f"The {name} image is damaged or cut off: {error}.") from error
+        raise ValueError(f"The {name} image is damaged or cut off ({str(error) or 'unreadable'}).") from error
     if not fits:
         raise ValueError(f"The {name} image is {width} x {height} px; {allowed}.")
     return ImageFacts(CONTENT_TYPES[kind], width, height)
@@ -109,7 +106,7 @@ def _decode_image(data: bytes, smallest: int) -> ImageFacts:
 def _read_bounded(path: str, most: int) -> bytes:
     size = Path(path).stat().st_size
     if size > most:
-        raise ValueError(f"The file has {size} bytes; at most {most} are read.")
+        raise BadOutput(f"The output has {size} bytes; at most {most} are allowed.")
     return Path(path).read_bytes()
 
 
@@ -117,11 +114,9 @@ def _read_bounded(path: str, most: int) -> bytes:
 
 Whole = Annotated[int, msgspec.Meta(ge=0)]
 Positive = Annotated[int, msgspec.Meta(ge=1)]
-
-COMPONENTS = {5120: ("b", 1), 5121: ("B", 1), 5122: ("h", 2), 5123: ("H", 2), 5125: ("I", 4), 5126: ("f", 4)}
+FORMATS = {5120: "b", 5121: "B", 5122: "h", 5123: "H", 5125: "I", 5126: "f"}
 COLUMNS = {"SCALAR": 1, "VEC2": 2, "VEC3": 3, "VEC4": 4, "MAT2": 4, "MAT3": 9, "MAT4": 16}
-FLOAT, TRIANGLES = 5126, 4
-INDEX_TYPES = (5121, 5123, 5125)
+TRIANGLES, INDEX_TYPES = 4, (5121, 5123, 5125)
 DRACO, MESHOPT = "KHR_draco_mesh_compression", "EXT_meshopt_compression"
 
 
@@ -140,7 +135,7 @@ class _View(_Part, frozen=True, kw_only=True):
     buffer: Whole
     byte_length: Positive
     byte_offset: Whole = 0
-    byte_stride: Annotated[int, msgspec.Meta(ge=4, le=252)] | None = None
+    byte_stride: Annotated[int, msgspec.Meta(ge=1, le=256)] | None = None
 
 
 class _Accessor(_Part, frozen=True, kw_only=True):
@@ -172,7 +167,7 @@ class _Scene(_Part, frozen=True):
 
 
 class _Document(_Part, frozen=True, kw_only=True):
-    asset: dict[Literal["version"], str]
+    asset: dict[str, msgspec.Raw]
     buffers: tuple[_Buffer, ...] = ()
     buffer_views: tuple[_View, ...] = ()
     accessors: tuple[_Accessor, ...] = ()
@@ -202,14 +197,204 @@ class _Model:
     """A GLB. Its parts are looked at one after the other, never by recursion, and its bytes are not copied."""
 
     def __init__(self, data: bytes) -> None:
-        document, binary = _split_glb(data)
-        self._document = msgspec.json.decode(document, type=_Document)
-        self._buffers = [self._open_buffer(n, buffer, binary) for n, buffer in enumerate(self._document.buffers)]
-        self._views = [self._open_view(n, view) for n, view in enumerate(self._document.buffer_views)]
-        self._numbers = [self._open_accessor(n, accessor) for n, accessor in enumerate(self._document.accessors)]
+        text, self._binary = _split_glb(data)
+        self._document = document = msgspec.json.decode(text, type=_Document)
+        self._buffers = [self._open_buffer(number, buffer) for number, buffer in enumerate(document.buffers)]
+        self._views = [self._open_view(f"buffer view {n}", view) for n, view in enumerate(document.buffer_views)]
+        self._columns = [self._open_accessor(f"accessor {n}", part) for n, part in enumerate(document.accessors)]
 
     def measure(self) -> tuple[int, int]:
         """Faces and vertices, each mesh as often as it is shown."""
         sizes = [self._measure_mesh(f"mesh {number}", mesh) for number, mesh in enumerate(self._document.meshes)]
         shown = [_pick(sizes, number, "mesh") for number in self._list_meshes()]
         return sum(faces for faces, _ in shown), sum(vertices for _, vertices in shown)
+
+    def _open_buffer(self, number: int, buffer: _Buffer) -> memoryview | None:
+        """Its bytes; None where it only stands in for compressed data."""
+        if buffer.uri is None and number > 0:
+            return None
+        data = self._binary
+        if buffer.uri is not None:
+            start, _, text = buffer.uri.partition(",")
+            if not start.startswith("data:"):
+                raise ValueError(f"buffer {number} is in another file")
+            data = memoryview(base64.b64decode(text, validate=True))
+        if len(data) < buffer.byte_length:
+            raise ValueError(f"buffer {number} has {len(data)} of its {buffer.byte_length} bytes")
+        return data
+
+    def _open_view(self, name: str, view: _View) -> memoryview | None:
+        """Its bytes; None where they are compressed."""
+        compressed = view.extensions.get(MESHOPT)
+        region = view if compressed is None else msgspec.json.decode(compressed, type=_View)
+        buffer = _pick(self._buffers, region.buffer, f"{name}: buffer")
+        end = region.byte_offset + region.byte_length
+        if buffer is None or end > len(buffer):
+            raise ValueError(f"{name} ends outside buffer {region.buffer}")
+        return buffer[region.byte_offset : end] if compressed is None else None
+
+    def _open_accessor(self, name: str, accessor: _Accessor) -> list[memoryview]:
+        """Its numbers by column; none where they are compressed or sparse."""
+        if accessor.buffer_view is None:
+            return []
+        view = _pick(self._document.buffer_views, accessor.buffer_view, f"{name}: buffer view")
+        kind, columns = FORMATS[accessor.component_type], COLUMNS[accessor.type]
+        size = struct.calcsize(kind)
+        stride = view.byte_stride or size * columns
+        end = accessor.byte_offset + stride * (accessor.count - 1) + size * columns
+        if end > view.byte_length or stride % size:
+            raise ValueError(f"{name} does not fit buffer view {accessor.buffer_view}")
+        data = self._views[accessor.buffer_view]
+        if data is None or accessor.sparse is not None:
+            return []
+        numbers = data[accessor.byte_offset : end].cast(cast('Literal["B"]', kind))  # the stubs want one literal
+        return [numbers[column :: stride // size] for column in range(columns)]
+
+    def _measure_mesh(self, name: str, mesh: _Mesh) -> tuple[int, int]:
+        solid = [part for part in mesh.primitives if "POSITION" in part.attributes and part.mode >= TRIANGLES]
+        faces = sum(self._count_faces(name, part) for part in solid)
+        places = {part.attributes["POSITION"] for part in solid}
+        for number in places:
+            if not all(math.isfinite(sum(column)) for column in self._columns[number]):
+                raise ValueError(f"{name} has positions that are not finite numbers")
+        return faces, sum(self._document.accessors[number].count for number in places)
+
+    def _count_faces(self, name: str, part: _Primitive) -> int:
+        accessors, plain = self._document.accessors, DRACO not in part.extensions
+        lengths = {_pick(accessors, number, f"{name}: accessor").count for number in part.attributes.values()}
+        places = accessors[part.attributes["POSITION"]]
+        count = places.count
+        if lengths != {count}:
+            raise ValueError(f"{name} has attributes of different lengths: {sorted(lengths)}")
+        if places.type != "VEC3" or (plain and places.buffer_view is None and places.sparse is None):
+            raise ValueError(f"{name} has positions of type {places.type} or without data")
+        if part.indices is not None:
+            count = _pick(accessors, part.indices, f"{name}: accessor").count
+            largest = self._find_largest(part.indices) if plain else 0
+            if largest >= places.count:
+                raise ValueError(f"{name} has the index {largest}, but only {places.count} vertices")
+        if part.mode > TRIANGLES:  # strips and fans
+            return max(0, count - 2)
+        if count % 3:
+            raise ValueError(f"{name} has {count} corners, which are not whole triangles")
+        return count // 3
+
+    def _find_largest(self, number: int) -> int:
+        accessor = self._document.accessors[number]
+        if accessor.type != "SCALAR" or accessor.component_type not in INDEX_TYPES:
+            raise ValueError(f"accessor {number} cannot hold indices")
+        return max((max(column) for column in self._columns[number]), default=0)
+
+    def _list_meshes(self) -> Iterator[int]:
+        """The mesh of each node that the scene reaches; without a scene of each node, without nodes each mesh."""
+        nodes, scenes = self._document.nodes, self._document.scenes
+        if not nodes:
+            yield from range(len(self._document.meshes))
+        waiting = list(_pick(scenes, self._document.scene, "scene").nodes) if scenes else list(range(len(nodes)))
+        seen: set[int] = set()
+        while waiting:
+            number = waiting.pop()
+            node = _pick(nodes, number, "node")
+            if number in seen:
+                raise ValueError(f"node {number} is reached twice")
+            seen.add(number)
+            waiting += node.children if scenes else ()
+            if node.mesh is not None:
+                yield node.mesh
+
+
+def _pick(parts: Sequence[T], number: int, name: str) -> T:
+    if number >= len(parts):
+        raise ValueError(f"{name} {number} does not exist; there are {len(parts)}")
+    return parts[number]
+
+
+def _split_glb(data: bytes) -> tuple[memoryview, memoryview]:
+    """The JSON and the binary chunk."""
+    if len(data) < 12 or data[:4] != b"glTF":
+        raise ValueError("it does not start with a GLB header")
+    version, length = struct.unpack_from("<II", data, 4)
+    if (version, length) != (2, len(data)):
+        raise ValueError(f"its header says version {version} and {length} bytes; it has {len(data)} bytes")
+    chunks: list[tuple[bytes, memoryview]] = []
+    rest = memoryview(data)[12:]
+    while rest:
+        end = 8 + int.from_bytes(rest[:4], "little")
+        if end > len(rest):
+            raise ValueError("a chunk ends outside the file")
+        chunks += [(bytes(rest[4:8]), rest[8:end])] if len(chunks) < 2 else []  # later ones mean nothing
+        rest = rest[end:]
+    chunks += [(b"", rest)] * 2  # stand in for chunks that are not there
+    (kind, text), (second_kind, binary) = chunks[:2]
+    if kind != b"JSON" or len(text) > MAX_DOCUMENT_BYTES:
+        raise ValueError(f"it does not begin with a JSON chunk of at most {MAX_DOCUMENT_BYTES} bytes")
+    return text, binary if second_kind == b"BIN\0" else rest
+
+
+# -- videos
+
+
+def inspect_video(path: str, width: int | None, height: int | None, seconds: float | None) -> VideoFacts:
+    """What an MP4 shows, after decoding all of it, compared with the size and length that were asked for."""
+    import av.logging  # noqa: PLC0415 - a quick start
+
+    av.logging.set_level(None)
+    with Path(path).open("rb") as file:
+        if file.read(8)[4:] != b"ftyp":
+            raise BadOutput("The video is not an MP4.")
+        file.seek(0)
+        try:
+            with av.open(file, "r", format="mp4", metadata_errors="ignore") as container:
+                found = _decode_video(container)
+        except Exception as error:  # damaged bytes make PyAV raise nearly anything, some of it naming our own path
+            reason = getattr(error, "strerror", None) or (isinstance(error, ValueError) and error) or "it is unreadable"
+            raise BadOutput(f"The video is damaged or cut off: {reason}.") from error
+    return replace(found, warnings=tuple(_compare(found, width, height, seconds)))
+
+
+def _decode_video(container: "InputContainer") -> VideoFacts:
+    if not container.streams.video:
+        raise ValueError("it has no video stream")
+    stream = container.streams.video[0]
+    context = stream.codec_context
+    if max(context.width, context.height) > MAX_VIDEO_SIDE:
+        raise ValueError(f"it claims to be {context.width} x {context.height}")
+    context.options = {"err_detect": "explode", "max_pixels": str(MAX_VIDEO_SIDE**2)}  # a decoder likes to hide errors
+    context.thread_type = "AUTO"
+    first = last = None
+    packets = frames = 0
+    for packet in container.demux(stream):
+        packets += packet.size > 0
+        for frame in packet.decode():
+            if packet.is_corrupt or frame.is_corrupt:
+                raise ValueError(f"frame {frames} is broken")
+            first, last = first or frame, frame
+            frames += 1
+    if not (first and last) or packets < stream.frames:
+        raise ValueError(f"it holds {packets} of {stream.frames} frames")
+    return _describe(first, last, frames, stream.sample_aspect_ratio)
+
+
+def _describe(first: "VideoFrame", last: "VideoFrame", frames: int, pixel_ratio: Fraction | None) -> VideoFacts:
+    seconds = last.time - first.time + float(last.duration * (last.time_base or 0))
+    if seconds <= 0:
+        raise ValueError("it has no length")
+    width, height = round(last.width * (pixel_ratio or 1)), last.height
+    if last.rotation % 180 == 90:
+        width, height = height, width
+    return VideoFacts(width, height, round(seconds, 3), round(frames / seconds, 3), frames)
+
+
+def _compare(found: VideoFacts, width: int | None, height: int | None, seconds: float | None) -> Iterator[str]:
+    if width and height:
+        message = f"The video is {found.width} x {found.height}; {width} x {height} was asked for."
+        if abs(found.width * height / (found.height * width) - 1) > RATIO_TOLERANCE:
+            raise BadOutput(message)
+        if (found.width, found.height) != (width, height):
+            yield message
+    if seconds is not None:
+        message = f"The video is {found.duration_seconds:g} seconds long; {seconds:g} were asked for."
+        if abs(found.duration_seconds - seconds) > SECONDS_REFUSED:
+            raise BadOutput(message)
+        if abs(found.duration_seconds - seconds) > SECONDS_NOTED:
+            yield message

@@ -168,9 +168,9 @@ class Job:
         return last if last and last.outcome is None else None
 
     @property
-    def run_by(self) -> float | None:
-        """When `run_timeout` passes."""
-        return None if self.started_at is None else self.started_at + self.run_seconds
+    def deadline(self) -> float:
+        """When `start_timeout` passes or, once started, `run_timeout`."""
+        return self.start_by if self.started_at is None else self.started_at + self.run_seconds
 
 
 def move(job: Job, to: State, **changes: Any) -> Job:
@@ -186,8 +186,14 @@ def start(job: Job, now: float) -> Job:
 
 
 def order(job: Job, attempt: Attempt) -> Job:
-    """Write down the intent to pay a vendor, before the call is made."""
-    return replace(job, attempts=(*job.attempts, attempt), phase=Phase.DISPATCHING)
+    """Write down the intent to pay a vendor before the call is made; not if the job was canceled meanwhile.
+
+    Attempts that never reached the vendor's books are dropped, so that a long wait leaves no long list.
+    """
+    if job.state is not State.RUNNING:
+        return job
+    told = tuple(past for past in job.attempts if past.outcome not in (Outcome.REFUSED, Outcome.NOT_SENT))
+    return replace(job, attempts=(*told, attempt), phase=Phase.DISPATCHING)
 
 
 def end_attempt(job: Job, outcome: Outcome, **changes: Any) -> Job:
@@ -237,6 +243,11 @@ def succeed(job: Job, now: float, outputs: tuple[Asset, ...], warnings: tuple[st
 def fail(job: Job, now: float, error: Mapping[str, Any], outcome: Outcome, to: State = State.FAILED) -> Job:
     """The job ends without outputs and without a charge."""
     return finish(job, to, now, outcome=outcome, error=error, final=0, charged=False)
+
+
+def stop(job: Job, now: float) -> Job:
+    """The caller's cancel is carried out."""
+    return finish(job, State.CANCELED, now, outcome=Outcome.CANCELED, final=0, charged=False)
 
 
 def poll_after_ms(job: Job, now: float) -> int | None:

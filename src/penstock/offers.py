@@ -39,10 +39,14 @@ class Offer:
 
 @dataclass(frozen=True, slots=True)
 class Offers:
-    """Everything on offer at one time; a reload replaces the whole."""
+    """Everything on offer at one time; a reload replaces the whole.
+
+    `vendors` and `known` keep what a reload has taken off: jobs under way still need it.
+    """
 
     by_model: Mapping[str, Offer]
     vendors: Mapping[str, GenerationVendor]
+    known: Mapping[str, GenerationModel]
     secrets: frozenset[str] = frozenset()
 
     def get(self, model: str) -> Offer:

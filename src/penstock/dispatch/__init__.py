@@ -1,12 +1,12 @@
 """Who works on an accepted job. `runner.run` is handed in: this package knows no runner."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from typing import Protocol, TypeAlias
+from collections.abc import Callable, Coroutine
+from typing import Any, Protocol, TypeAlias
 
 from penstock.store.job_rows import Claim
 
-Run: TypeAlias = Callable[[Claim, asyncio.Event], Awaitable[None]]
+Run: TypeAlias = Callable[[Claim, asyncio.Event], Coroutine[Any, Any, None]]
 """Works on a claimed job to its end; the event is set once the vendor has a seat for it."""
 
 

@@ -8,7 +8,7 @@ from sqlalchemy import Connection, delete, func, insert, select
 
 from penstock.errors import FileNotFound
 from penstock.files import StoredFile
-from penstock.store.tables import files
+from penstock.store.tables import files, jobs
 
 
 def _file(row: Any) -> StoredFile:
@@ -37,6 +37,13 @@ def of_job(connection: Connection, job_id: str) -> Sequence[StoredFile]:
 def expired(connection: Connection, now: float, limit: int) -> Sequence[StoredFile]:
     """Uploads past their time."""
     query = select(files).where(files.c.expires_at <= now).order_by(files.c.expires_at).limit(limit)
+    return [_file(row) for row in connection.execute(query)]
+
+
+def orphans(connection: Connection, before: float, limit: int) -> Sequence[StoredFile]:
+    """Snapshots whose job was never written: the process died between the two."""
+    jobless = files.c.job_id.is_not(None) & ~select(jobs.c.id).where(jobs.c.id == files.c.job_id).exists()
+    query = select(files).where(jobless, files.c.created_at < before).limit(limit)
     return [_file(row) for row in connection.execute(query)]
 
 

@@ -51,6 +51,7 @@ class Sim:
 
     def __init__(self, options: SimOptions, folder: Path) -> None:
         self.options = options
+        self.lookup_seconds = 5.0 if options.base_url else 0.0
         self.upstream = None if options.base_url else Simulator(folder)
 
     def serves(self, model: str) -> bool:

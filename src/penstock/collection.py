@@ -1,0 +1,100 @@
+"""Brings a finished job's outputs home: download, open, check against what was asked, and only then keep."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from penstock.assets import Assets, Landed
+from penstock.catalog.model import Expectation
+from penstock.contract import GenerationVendor, Kind, Output, Role
+from penstock.errors import BadOutput, FileUnreadable
+from penstock.exchange import Exchange
+from penstock.identifiers import new_id
+from penstock.inspection import inspect_model, inspect_picture, inspect_video
+from penstock.jobs import Asset, Job
+from penstock.workshop import WorkFailed, Workshop
+
+CONTENT_TYPES: Final = {
+    "glb": "model/gltf-binary",
+    "mp4": "video/mp4",
+    "png": "image/png",
+    "jpeg": "image/jpeg",
+    "webp": "image/webp",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Collected:
+    """What a job will show, and what was not quite as asked."""
+
+    outputs: tuple[Asset, ...]
+    warnings: tuple[str, ...]
+
+
+class Collection:
+    """Outputs become assets here, and nowhere else."""
+
+    def __init__(self, exchange: Exchange, assets: Assets, workshop: Workshop) -> None:
+        self._exchange = exchange
+        self._assets = assets
+        self._workshop = workshop
+
+    async def collect(
+        self, job: Job, vendor: GenerationVendor, outputs: tuple[Output, ...], expected: Expectation
+    ) -> Collected:
+        """All outputs, stored and checked. Doing it again after a crash gives the same."""
+        collected: list[Asset] = []
+        warnings: list[str] = []
+        for number, output in enumerate(outputs):
+            call = output.download
+            async with (
+                self._exchange.download(job.vendor, vendor, call) as chunks,
+                self._assets.land(chunks) as landed,
+            ):
+                facts, extension = await self._inspect(output, landed, expected)
+                warnings += facts.pop("warnings", ())
+                asset = _asset(output, number, landed, facts, extension)
+                await self._assets.keep(job.id, asset.filename, landed)
+            collected.append(asset)
+        if not any(asset.role == Role.PRIMARY for asset in collected):
+            raise BadOutput("The vendor delivered a preview but no result.")
+        return Collected(tuple(collected), tuple(warnings))
+
+    async def _inspect(self, output: Output, landed: Landed, expected: Expectation) -> tuple[dict[str, Any], str]:
+        """What opening the output told, and its file extension."""
+        path = str(landed.path)
+        try:
+            match output.kind:
+                case Kind.MODEL:
+                    model = await self._workshop.do(inspect_model, path, expected.face_limit)
+                    return _fields(model), "glb"
+                case Kind.VIDEO:
+                    size = (expected.width, expected.height, expected.seconds)
+                    return _fields(await self._workshop.do(inspect_video, path, *size)), "mp4"
+                case Kind.IMAGE:
+                    picture = await self._workshop.do(inspect_picture, path)
+                    return {"width": picture.width, "height": picture.height}, picture.content_type.split("/")[1]
+        except WorkFailed as error:
+            raise BadOutput("The output could not be opened.") from error
+        except FileUnreadable as error:
+            raise BadOutput(error.message) from error
+
+
+def _fields(facts: object) -> dict[str, Any]:
+    """Facts that an asset shows; its other fields stay None."""
+    names = ("width", "height", "duration_seconds", "fps", "faces", "vertices", "warnings")
+    return {name: getattr(facts, name) for name in names if hasattr(facts, name)}
+
+
+def _asset(output: Output, number: int, landed: Landed, facts: Mapping[str, Any], extension: str) -> Asset:
+    stem = "preview" if output.role is Role.PREVIEW else output.kind.value
+    return Asset(
+        id=new_id("asset"),
+        kind=output.kind.value,
+        role=output.role.value,
+        filename=f"{stem}{number or ''}.{extension}",
+        content_type=CONTENT_TYPES[extension],
+        bytes=landed.bytes,
+        sha256=landed.sha256,
+        **facts,
+    )

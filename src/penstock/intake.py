@@ -1,0 +1,326 @@
+"""Accepts a generation request: validate, recognise a retry, and write the jobs in one transaction."""
+
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from sqlalchemy import Connection
+
+from penstock import metrics
+from penstock.catalog.params import read
+from penstock.errors import (
+    Detail,
+    FileNotFound,
+    FileUnreadable,
+    IdempotencyInProgress,
+    IdempotencyKeyMismatch,
+    ModelNotAllowed,
+    QueueFull,
+    UrlNotAllowed,
+)
+from penstock.estimates import Duration, History
+from penstock.files import StoredFile
+from penstock.generation import GenerationBody, fingerprint, read_body, refuse
+from penstock.identifiers import new_id
+from penstock.inputs import Inputs, contradiction, decode_data_uri, is_data_uri
+from penstock.jobs import Job
+from penstock.keys import ApiKey
+from penstock.offers import Offer, Offers
+from penstock.store import file_rows, job_rows, request_rows
+from penstock.store.database import Database
+from penstock.store.request_rows import AcceptedRequest
+
+NO_WEBHOOKS_YET = "`webhook` is kept with the job but not delivered by this version: follow GET /api/v1/events."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rules:
+    """What the operator allows of a job."""
+
+    start_seconds: float
+    run_seconds: float
+    max_seconds: float
+    retention: float | None
+    max_waiting: int
+    check_url: Callable[[str], str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Submission:
+    """One request as it came in."""
+
+    body: dict[str, Any]
+    path_model: str | None
+    key: ApiKey
+    request_id: str
+    idempotency_key: str | None = None
+    is_retry: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """The jobs of a request, new or found again."""
+
+    id: str
+    jobs: Sequence[Job]
+    replayed: bool = False
+    suppressed: bool = False
+
+    @property
+    def is_batch(self) -> bool:
+        """Whether the request had several inputs."""
+        return self.id.startswith("batch_")
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """What a dry run tells: nothing was created."""
+
+    model: str
+    inputs: Sequence[dict[str, Any]]
+    estimated: int | None
+    duration: Duration | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Input:
+    """One validated input: resolved params and, once known, its file with the bytes still to be stored."""
+
+    params: dict[str, Any]
+    seed: int | None
+    file: StoredFile | None = None
+    data: bytes | None = None
+
+
+class Intake:
+    """The one gate for paid work."""
+
+    def __init__(
+        self,
+        database: Database,
+        inputs: Inputs,
+        offers: Callable[[], Offers],
+        rules: Callable[[], Rules],
+        history: History,
+        open_jobs: Callable[[], int],
+        clock: Callable[[], float],
+    ) -> None:
+        self._database = database
+        self._inputs = inputs
+        self._offers = offers
+        self._rules = rules
+        self._history = history
+        self._open_jobs = open_jobs
+        self._clock = clock
+        self._in_flight: set[tuple[str, str]] = set()
+
+    async def accept(self, submission: Submission) -> Receipt | Forecast:
+        """Accept a request, or find what an earlier one like it made. Nothing is half done."""
+        request = read_body(submission.body, submission.path_model)
+        offer = self._offers().get(request.model)
+        if not submission.key.allows_model(request.model):
+            raise ModelNotAllowed(f"This API key may not use `{request.model}`.", param="model")
+        if request.dry_run:
+            return await self._forecast(request, offer, submission.key)
+        if submission.idempotency_key is None:
+            return await self._accept(submission, request, offer)
+        slot = (submission.key.account_id, submission.idempotency_key)
+        if slot in self._in_flight:
+            raise IdempotencyInProgress(retry_after=1)
+        self._in_flight.add(slot)
+        try:
+            return await self._accept(submission, request, offer)
+        finally:
+            self._in_flight.discard(slot)
+
+    async def _accept(self, submission: Submission, request: GenerationBody, offer: Offer) -> Receipt:
+        mark = fingerprint(submission.body)
+        if submission.idempotency_key is not None or submission.is_retry:
+            found = await self._database.read(_find_earlier, submission, mark, self._clock())
+            if found is not None:
+                return found
+        if self._open_jobs() + len(request.input) > self._rules().max_waiting:
+            raise QueueFull(retry_after=5)
+        inputs = await self._read_inputs(request, offer, submission.key)
+        accepted = self._make_jobs(submission, request, offer, inputs)
+        for job, item in zip(accepted, inputs, strict=True):
+            if job.file is not None and item.data is not None:
+                await self._inputs.store(job.file, item.data)
+        receipt = await self._database.write(_commit, submission, mark, accepted, self._clock())
+        if not (receipt.replayed or receipt.suppressed):
+            metrics.JOBS_ACCEPTED.labels(request.model).inc(len(accepted))
+        return receipt
+
+    async def _forecast(self, request: GenerationBody, offer: Offer, key: ApiKey) -> Forecast:
+        inputs = await self._read_inputs(request, offer, key, store=False)
+        params = [item.params for item in inputs]
+        price = None if offer.price is None else sum(offer.price.of(each) for each in params)
+        return Forecast(request.model, params, price, self._history.typical(request.model))
+
+    # -- reading the inputs
+
+    async def _read_inputs(
+        self, request: GenerationBody, offer: Offer, key: ApiKey, *, store: bool = True
+    ) -> list[_Input]:
+        """All inputs with their files opened, or every problem of all of them."""
+        details = self._check_outer(request)
+        inputs: list[_Input] = []
+        for number, item in enumerate(request.input):
+            place = f"input.{number}.params"
+            params, problems = read(offer.model.params, item.params, place)
+            details += problems
+            if params is None:
+                continue
+            resolved = params.resolved()
+            try:
+                inputs.append(await self._open_file(_seeded(resolved, offer), f"{place}.file", key, store=store))
+            except (FileUnreadable, UrlNotAllowed) as error:
+                details.append(Detail(f"{place}.file.url", error.message, error.code))
+            except _Contradiction as error:
+                details.append(Detail(f"{place}.file.type", str(error)))
+        if details:
+            raise refuse(details)
+        return inputs
+
+    def _check_outer(self, request: GenerationBody) -> list[Detail]:
+        """What only the operator's rules can tell of the fields beside `input`."""
+        details: list[Detail] = []
+        most = self._rules().max_seconds
+        for name in ("start_timeout", "run_timeout"):
+            value = getattr(request, name)
+            if value is not None and value > most:
+                details.append(Detail(name, f"`{name}` is at most {most:g} seconds here, got {value:g}."))
+        if request.webhook is not None:
+            try:
+                self._rules().check_url(request.webhook.url)
+            except UrlNotAllowed as error:
+                details.append(Detail("webhook.url", error.message, error.code))
+        return details
+
+    async def _open_file(self, item: _Input, place: str, key: ApiKey, *, store: bool) -> _Input:
+        """The input with its file: an upload looked up, a `data:` URI opened, a URL checked but not fetched yet."""
+        file: dict[str, Any] = item.params.get("file") or {}
+        if "file_token" in file:
+            try:
+                token = file["file_token"]
+                found = await self._database.read(file_rows.get, key.account_id, token, self._clock())
+            except FileNotFound as error:
+                error.param = f"{place}.file_token"
+                raise
+            _refuse_contradiction(found, file.get("type"))
+            return replace(item, file=found)
+        if "url" not in file:
+            return item
+        if not is_data_uri(file["url"]):
+            self._rules().check_url(file["url"])
+            return item
+        data = decode_data_uri(file["url"])
+        stored = await self._inputs.open(data, key.account_id)
+        _refuse_contradiction(stored, file.get("type"))
+        kept = {name: value for name, value in file.items() if name != "url"}  # the bytes are in the store
+        return replace(item, params=item.params | {"file": kept}, file=stored, data=data if store else None)
+
+    # -- writing the jobs
+
+    def _make_jobs(
+        self, submission: Submission, request: GenerationBody, offer: Offer, inputs: Sequence[_Input]
+    ) -> list[Job]:
+        rules, now = self._rules(), self._clock()
+        batch_id = new_id("batch") if len(inputs) > 1 else None
+        retention = rules.retention if request.retention is None else request.retention
+        accepted: list[Job] = []
+        for item in inputs:
+            route, job_id = offer.choose(), new_id("job")
+            file = (
+                None if item.file is None else replace(item.file, token=new_id("file"), job_id=job_id, expires_at=None)
+            )
+            job = Job(
+                id=job_id,
+                account_id=submission.key.account_id,
+                key_id=submission.key.public_id,
+                request_id=submission.request_id,
+                model=request.model,
+                vendor=route.vendor,
+                upstream_model=route.model,
+                params=item.params,
+                seed=item.seed,
+                created_at=now,
+                start_by=now + (request.start_timeout or rules.start_seconds),
+                run_seconds=request.run_timeout or rules.run_seconds,
+                retention=None if retention == "forever" else retention,
+                estimated=None if offer.price is None else offer.price.of(item.params),
+                client_ref=request.client_ref,
+                metadata=request.metadata,
+                batch_id=batch_id,
+                webhook=None if request.webhook is None else request.webhook.model_dump(mode="json"),
+                warnings=() if request.webhook is None else (NO_WEBHOOKS_YET,),
+                file=file,
+            )
+            accepted.append(job)
+        return accepted
+
+
+class _Contradiction(Exception):
+    """The declared type is not what the bytes are."""
+
+
+def _refuse_contradiction(file: StoredFile, declared: str | None) -> None:
+    if problem := contradiction(file, declared):
+        raise _Contradiction(problem)
+
+
+def _seeded(params: dict[str, Any], offer: Offer) -> _Input:
+    """The input with a seed, where its model takes one: random if none was given, and then echoed."""
+    name = offer.model.seed_param
+    if name is None:
+        return _Input(params, None)
+    seed = params.get(name, random.randrange(2**31))  # noqa: S311  a seed, no secret
+    return _Input({**params, name: seed}, seed)
+
+
+def _find_earlier(connection: Connection, submission: Submission, mark: bytes, now: float) -> Receipt | None:
+    """What an earlier request under the same key, or the one that this is a retry of, has made."""
+    key = submission.key
+    if submission.idempotency_key is not None:
+        found = request_rows.by_idempotency_key(connection, key.account_id, submission.idempotency_key)
+        if found is not None and found.fingerprint != mark:
+            raise IdempotencyKeyMismatch(param="Idempotency-Key", suggestion="Use a new key for a new request.")
+    elif submission.is_retry:
+        found = request_rows.by_body(connection, key.public_id, mark, now)
+    else:
+        return None
+    jobs = [] if found is None else job_rows.get_several(connection, found.job_ids)
+    if found is None or not jobs:
+        return None
+    replayed = submission.idempotency_key is not None
+    return Receipt(found.id, jobs, replayed=replayed, suppressed=not replayed)
+
+
+def _commit(
+    connection: Connection,
+    submission: Submission,
+    mark: bytes,
+    accepted: Sequence[Job],
+    now: float,
+) -> Receipt:
+    """The one transaction: retry check, files, jobs, events and the request itself."""
+    if earlier := _find_earlier(connection, submission, mark, now):
+        return earlier
+    for job in accepted:
+        token = job.params.get("file", {}).get("file_token")
+        if token is not None and job.file is not None:  # the job's own row keeps the bytes when the upload expires
+            file_rows.get(connection, job.account_id, token, now)
+            file_rows.add(connection, job.file)
+    written = job_rows.insert_all(connection, accepted, now)
+    request = AcceptedRequest(
+        id=written[0].batch_id or written[0].id,
+        account_id=submission.key.account_id,
+        key_id=submission.key.public_id,
+        idempotency_key=submission.idempotency_key,
+        fingerprint=mark,
+        job_ids=tuple(job.id for job in written),
+        created_at=now,
+    )
+    request_rows.add(connection, request)
+    return Receipt(request.id, written)

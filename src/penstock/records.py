@@ -1,0 +1,119 @@
+"""The job record: the same object from POST, GET, list, events and webhooks."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from penstock.events import Event
+from penstock.identifiers import timestamp
+from penstock.jobs import Asset, Attempt, Job, Phase, State, poll_after_ms
+from penstock.money import format_usd
+
+
+@dataclass(frozen=True, slots=True)
+class Scribe:
+    """Writes records for one audience: where it reaches us, and how links are signed for it."""
+
+    base_url: str
+    now: float
+    link_seconds: float
+    sign: Callable[[str, int], str]
+    position: Callable[[str], int | None]
+
+    def job(self, job: Job) -> dict[str, Any]:
+        """The record of a job."""
+        position = self._position(job)
+        return {
+            "id": job.id,
+            "object": "generation.job",
+            "model": job.model,
+            "status": job.state.value,
+            "done": job.done,
+            "phase": (Phase.THROTTLED if position is not None and job.state is State.QUEUED else job.phase).value,
+            "progress": round(job.progress, 4),
+            "queue_position": position,
+            "eta_seconds": None if job.eta_at is None else round(max(0.0, job.eta_at - self.now), 1),
+            "poll_after_ms": poll_after_ms(job, self.now),
+            "created_at": timestamp(job.created_at),
+            "started_at": timestamp(job.started_at),
+            "finished_at": timestamp(job.finished_at),
+            "expires_at": timestamp(job.expires_at),
+            "input": _input(job),
+            "seed": job.seed,
+            "vendor": job.vendor,
+            "outputs": [self._output(job, asset) for asset in job.outputs],
+            "error": job.error,
+            "warnings": list(job.warnings),
+            "attempts": [_attempt(attempt) for attempt in job.attempts],
+            "cost": {
+                "estimated": None if job.estimated is None else format_usd(job.estimated),
+                "final": None if job.final is None else format_usd(job.final),
+                "currency": "USD",
+            },
+            "charged": job.charged,
+            "client_ref": job.client_ref,
+            "metadata": job.metadata,
+            "batch_id": job.batch_id,
+            "urls": {
+                "self": f"{self.base_url}/api/v1/jobs/{job.id}",
+                "events": f"{self.base_url}/api/v1/jobs/{job.id}/events",
+                "cancel": f"{self.base_url}/api/v1/jobs/{job.id}/cancel",
+            },
+            "request_id": job.request_id,
+        }
+
+    def event(self, event: Event) -> dict[str, Any]:
+        """An event with the job as it was then."""
+        return {
+            "type": event.type.value,
+            "id": event.id,
+            "created_at": timestamp(event.created_at),
+            "sequence": event.sequence,
+            "data": self.job(event.job),
+        }
+
+    def _position(self, job: Job) -> int | None:
+        if job.done:
+            return None
+        return self.position(job.id) if job.state is State.QUEUED else job.upstream_position
+
+    def _output(self, job: Job, asset: Asset) -> dict[str, Any]:
+        expires = int(self.now + self.link_seconds)
+        if job.expires_at is not None:
+            expires = min(expires, int(job.expires_at))
+        link = f"{self.base_url}/api/v1/assets/{asset.id}/{asset.filename}"
+        return {
+            "id": asset.id,
+            "kind": asset.kind,
+            "role": asset.role,
+            "content_type": asset.content_type,
+            "bytes": asset.bytes,
+            "sha256": asset.sha256,
+            "width": asset.width,
+            "height": asset.height,
+            "duration_seconds": asset.duration_seconds,
+            "fps": asset.fps,
+            "faces": asset.faces,
+            "vertices": asset.vertices,
+            "url": f"{link}?expires={expires}&signature={self.sign(asset.id, expires)}",
+            "url_expires_at": timestamp(expires),
+        }
+
+
+def _input(job: Job) -> dict[str, Any]:
+    """The resolved params, and of a file what it really is."""
+    params = dict(job.params)
+    if job.file is not None:
+        facts = ("sha256", "bytes", "content_type", "width", "height")
+        params["file"] = {**params.get("file", {}), **{name: getattr(job.file, name) for name in facts}}
+    return params
+
+
+def _attempt(attempt: Attempt) -> dict[str, Any]:
+    return {
+        "number": attempt.number,
+        "vendor": attempt.vendor,
+        "upstream_id": attempt.upstream_id,
+        "started_at": timestamp(attempt.started_at),
+        "outcome": None if attempt.outcome is None else attempt.outcome.value,
+    }

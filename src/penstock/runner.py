@@ -1,0 +1,407 @@
+"""One job from claimed to done: a loop that looks at the row and does the next thing, so any crash resumes there.
+
+Intent written → submit → upstream id written → poll → collect → check → done. Every write is fenced by the claim.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+from sqlalchemy import Connection
+
+from penstock import jobs, logs, metrics
+from penstock.collection import Collected, Collection
+from penstock.contract import (
+    Absent,
+    Accepted,
+    Done,
+    Failed,
+    Flow,
+    GenerationVendor,
+    Order,
+    Refused,
+    Running,
+    Unclear,
+    Untold,
+)
+from penstock.errors import (
+    JobCrashed,
+    JobError,
+    RunTimeout,
+    StartTimeout,
+    StoreUnavailable,
+    UpstreamOutcomeUnknown,
+    UpstreamUnavailable,
+)
+from penstock.estimates import History
+from penstock.exchange import TROUBLE, Exchange, NotSent, ReplyLost, redact
+from penstock.inputs import Inputs
+from penstock.jobs import Attempt, Job, Outcome, Phase, State
+from penstock.offers import Offers, credential_id
+from penstock.store import asset_rows, job_rows
+from penstock.store.bell import Ear
+from penstock.store.database import Database
+from penstock.store.job_rows import Claim, FenceLost
+
+MAX_NOT_SENT = 5
+MAX_CRASHES = 5
+MAX_PAUSE = 30.0
+PROGRESS_SECONDS = 0.5
+
+T = TypeVar("T")
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Runner:
+    """What working on jobs needs; `run` is what a dispatch is handed."""
+
+    database: Database
+    offers: Callable[[], Offers]
+    exchange: Exchange
+    collection: Collection
+    inputs: Inputs
+    history: History
+    clock: Callable[[], float] = time.time
+
+    async def run(self, claim: Claim, seat: asyncio.Event) -> None:
+        """Work until the job is done or someone else has it. Our own trouble is met by starting over from the row."""
+        crashes = 0
+        with logs.bind(job_id=claim.job_id), self.database.bell.listen(claim.job_id) as ear:
+            while True:
+                try:
+                    await _Shift(self, claim, seat, ear).work()
+                except FenceLost:
+                    return
+                except StoreUnavailable:
+                    await asyncio.sleep(1)
+                except Exception:
+                    crashes += 1
+                    log.exception("working on the job failed", extra={"fields": {"times": crashes}})
+                    if crashes >= MAX_CRASHES:
+                        await _Shift(self, claim, seat, ear).give_up()
+                        return
+                    await asyncio.sleep(crashes)
+                else:
+                    return
+
+
+class _Shift:
+    """One stretch of work on one job, from what the row says to its end."""
+
+    def __init__(self, runner: Runner, claim: Claim, seat: asyncio.Event, ear: Ear) -> None:
+        self.runner = runner
+        self.claim = claim
+        self.seat = seat
+        self.ear = ear
+        self.troubles = 0
+        self.cannot_cancel = False
+        self.poll_at = 0.0
+        self.told_at = 0.0
+        self.job: Job
+
+    async def work(self) -> None:
+        """Do the next thing until nothing is left to do."""
+        self.job = await self.runner.database.read(job_rows.get_claimed, self.claim)
+        while not self.job.done:
+            try:
+                await self.step()
+            except JobError as error:
+                await self.fail(error)
+        self.count()
+
+    async def step(self) -> None:
+        """The next thing, as the row tells it."""
+        job, now = self.job, self.runner.clock()
+        canceled_early = job.state is State.CANCELING and job.attempt is None
+        if canceled_early or now >= job.deadline:
+            await self.close(now)
+        elif job.vendor not in self.runner.offers().vendors:
+            await self.wait_for_vendor()
+        elif job.state is State.QUEUED and not self.seat.is_set():
+            await self.wait_for_seat(now)
+        elif job.file is None and "url" in job.params.get("file", {}):
+            await self.fetch()
+        elif job.attempt is None:
+            await self.submit()
+        elif job.attempt.operation is None:
+            await self.reconcile(job.attempt)
+        elif job.state is State.CANCELING and not self.cannot_cancel:
+            await self.cancel(job.attempt.operation)
+        else:
+            await self.poll(job.attempt.operation)
+
+    # -- before the vendor
+
+    async def wait_for_seat(self, now: float) -> None:
+        """Wait for the vendor to have room, for a cancel, or for the start deadline."""
+        granted = asyncio.ensure_future(self.seat.wait())
+        rung = asyncio.ensure_future(self.ear.wait(max(0.0, self.job.start_by - now)))
+        try:
+            await asyncio.wait((granted, rung), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            granted.cancel()
+            rung.cancel()
+        if not self.seat.is_set():
+            await self.look_again()
+
+    async def wait_for_vendor(self) -> None:
+        """The settings have lost the job's vendor: a paid job is not failed for that, it waits to be found again."""
+        log.error("the job's vendor is not configured", extra={"fields": {"vendor": self.job.vendor}})
+        await self.ear.wait(MAX_PAUSE)
+        await self.look_again()
+
+    async def fetch(self) -> None:
+        """Snapshot the caller's URL before anything is paid."""
+        await self.amend(lambda job: replace(self.started(job), phase=Phase.FETCHING))
+        if self.job.state is not State.RUNNING:
+            return
+        file = self.job.params["file"]
+        inputs = self.runner.inputs
+        stored = await inputs.fetch(file["url"], file.get("type"), self.job.account_id, self.job.id)
+        await self.amend(lambda job: replace(job, file=stored))
+
+    # -- the paid order
+
+    async def submit(self) -> None:
+        """Write the intent, then place the order: the only call that costs money."""
+        vendor, now = self.vendor, self.runner.clock()
+        number = self.job.attempts[-1].number + 1 if self.job.attempts else 1
+        attempt = Attempt(
+            number=number,
+            vendor=self.job.vendor,
+            model=self.job.upstream_model,
+            credential=credential_id(vendor),
+            reference=f"{self.job.id}-{number}",
+            started_at=now,
+        )
+        await self.amend(lambda job: jobs.order(self.started(job), attempt))
+        if self.job.attempt is None:  # canceled in between
+            return
+        metrics.UPSTREAM_SUBMITS.labels(self.job.vendor).inc()
+        try:
+            answer = await self.drive("submit", vendor.submit(self.order(attempt)))
+        except NotSent:
+            await self.not_sent()
+        except (ReplyLost, Unclear):
+            await self.amend(lambda job: replace(job, phase=Phase.RECONCILING))
+        else:
+            await self.answered(answer)
+
+    async def answered(self, answer: Accepted | Refused | Failed) -> None:
+        """Write down what the vendor said to the order."""
+        match answer:
+            case Accepted():
+                await self.accepted(answer)
+            case Refused():
+                await self.amend(lambda job: jobs.end_attempt(job, Outcome.REFUSED, phase=Phase.THROTTLED))
+                await self.pause(answer.retry_after)
+            case Failed(error):
+                raise error
+
+    async def accepted(self, answer: Accepted) -> None:
+        """From now on the vendor works, and a crash only polls."""
+
+        def change(job: Job) -> Job:
+            if job.attempt is None:
+                return job
+            attempt = replace(job.attempt, upstream_id=answer.upstream_id, operation=answer.operation)
+            phase = Phase.CANCELING if job.state is State.CANCELING else Phase.GENERATING
+            return replace(job, attempts=(*job.attempts[:-1], attempt), phase=phase, eta_at=self.eta(job, None))
+
+        await self.amend(change)
+        self.troubles = 0
+        self.poll_at = self.runner.clock() + self.vendor.options.poll_seconds
+
+    async def not_sent(self) -> None:
+        """Nothing reached the vendor: try again for a while, then say so."""
+        await self.amend(lambda job: jobs.end_attempt(job, Outcome.NOT_SENT, phase=Phase.DISPATCHING))
+        if self.troubles + 1 >= MAX_NOT_SENT:
+            raise UpstreamUnavailable
+        await self.pause()
+
+    async def reconcile(self, attempt: Attempt) -> None:
+        """An order whose answer was lost: look it up; never place it again unless it provably never arrived."""
+        if self.job.phase is not Phase.RECONCILING:
+            await self.amend(lambda job: replace(job, phase=Phase.RECONCILING))
+        try:
+            answer = await self.drive("find", self.vendor.find(self.order(attempt)))
+        except TROUBLE:
+            await self.pause()
+            return
+        match answer:
+            case Accepted():
+                await self.accepted(answer)
+            case Untold():
+                raise UpstreamOutcomeUnknown
+            case Absent():
+                await self.absent(attempt)
+
+    async def absent(self, attempt: Attempt) -> None:
+        """The vendor does not know the order: believe that only when it can no longer be on its way."""
+        if self.runner.clock() < attempt.started_at + self.vendor.lookup_seconds:
+            await self.ear.wait(min(1.0, self.vendor.lookup_seconds))
+            await self.look_again()
+        else:
+            await self.amend(lambda job: jobs.end_attempt(job, Outcome.NEVER_ARRIVED, phase=Phase.DISPATCHING))
+
+    # -- the vendor works
+
+    async def poll(self, operation: Mapping[str, Any]) -> None:
+        """Wait for the next poll, a cancel or the deadline; then ask."""
+        now = self.runner.clock()
+        if now < self.poll_at:
+            await self.ear.wait(min(self.poll_at, self.job.deadline) - now)
+            await self.look_again()
+            return
+        try:
+            answer = await self.drive("poll", self.vendor.poll(operation))
+            match answer:
+                case Running():
+                    await self.running(answer)
+                case Done():
+                    await self.collect(answer)
+                case Failed(error):
+                    raise error
+            self.troubles = 0
+        except TROUBLE:
+            await self.pause()
+
+    async def running(self, answer: Running) -> None:
+        """Write progress when there is any, and not too often; then decide when to ask again."""
+        now = self.runner.clock()
+        cadence = self.vendor.options.poll_seconds * (1 + (now - (self.job.started_at or now)) / 60)
+        self.poll_at = now + max(min(cadence, MAX_PAUSE), answer.poll_after or 0.0)
+        progress = max(self.job.progress, min(0.99, answer.progress or 0.0))
+        moved = progress - self.job.progress >= 0.01 or answer.queue_position != self.job.upstream_position
+        if moved and now - self.told_at >= PROGRESS_SECONDS:
+            self.told_at = now
+            eta_at = self.eta(self.job, answer.eta_seconds)
+            position = answer.queue_position
+            await self.amend(lambda job: replace(job, progress=progress, eta_at=eta_at, upstream_position=position))
+
+    async def collect(self, answer: Done) -> None:
+        """Bring the outputs home. A download that fails is tried again from a fresh poll: its address may be old."""
+        if self.job.phase is not Phase.STORING:
+            await self.amend(lambda job: replace(job, phase=Phase.STORING, progress=0.99, eta_at=None))
+        expected = self.runner.offers().known[self.job.model].expect(self.job.params)
+        collected = await self.runner.collection.collect(self.job, self.vendor, answer.outputs, expected)
+        now = self.runner.clock()
+        self.job = await self.runner.database.write(_succeed, self.claim, collected, answer, now)
+
+    # -- the end
+
+    async def cancel(self, operation: Mapping[str, Any]) -> None:
+        """Ask the vendor to stop; one that cannot goes on, and what it delivers is kept."""
+        try:
+            stopped = await self.drive("cancel", self.vendor.cancel(operation))
+        except TROUBLE:
+            await self.pause()
+            return
+        now = self.runner.clock()
+        if stopped:
+            await self.amend(lambda job: jobs.stop(job, now))
+        else:
+            self.cannot_cancel = True
+            warning = "The vendor cannot stop this job: it goes on, and its result will be kept."
+            await self.amend(lambda job: replace(job, warnings=(*job.warnings, warning)))
+
+    async def close(self, now: float) -> None:
+        """Nothing is left to wait for: the caller canceled, or a deadline has passed. The vendor is told to stop."""
+        error = StartTimeout() if self.job.started_at is None else RunTimeout(stage=self.job.phase.value)
+        operation = self.job.attempt.operation if self.job.attempt else None
+        if operation is not None:
+            with suppress(*TROUBLE, KeyError):  # whose vendor is gone from the settings expires all the same
+                await self.drive("cancel", self.vendor.cancel(operation))
+        body = error.body(self.job.request_id)
+
+        def change(job: Job) -> Job:
+            if job.state is State.CANCELING:
+                return jobs.stop(job, now)
+            return jobs.fail(job, now, body, Outcome.ABANDONED, State.EXPIRED)
+
+        await self.amend(change)
+
+    async def fail(self, error: JobError) -> None:
+        """The job cannot be done."""
+        error.upstream = redact(error.upstream, self.runner.offers().secrets)
+        if error.code == "upstream_auth":
+            log.error("the vendor refuses our credential", extra={"fields": {"vendor": self.job.vendor}})
+        now, body = self.runner.clock(), error.body(self.job.request_id)
+        unknown = isinstance(error, UpstreamOutcomeUnknown)
+        await self.amend(lambda job: jobs.fail(job, now, body, Outcome.UNKNOWN if unknown else Outcome.FAILED))
+
+    async def give_up(self) -> None:
+        """Working on the job keeps failing: end it rather than try for ever."""
+        self.job = await self.runner.database.read(job_rows.get_claimed, self.claim)
+        if not self.job.done:
+            await self.amend(self.started)
+            await self.fail(JobCrashed(stage=self.job.phase.value))
+            self.count()
+
+    # -- small things
+
+    @property
+    def vendor(self) -> GenerationVendor:
+        """The vendor that was written on the job; never another."""
+        return self.runner.offers().vendors[self.job.vendor]
+
+    def order(self, attempt: Attempt) -> Order:
+        """What to ask of the vendor."""
+        return Order(attempt.reference, attempt.model, self.job.params, self.job.file)
+
+    def started(self, job: Job) -> Job:
+        """The job as running, if it was still queued."""
+        return jobs.start(job, self.runner.clock()) if job.state is State.QUEUED else job
+
+    def eta(self, job: Job, told: float | None) -> float | None:
+        """When it will be done: as the vendor says, else as such jobs usually take."""
+        if told is not None:
+            return self.runner.clock() + told
+        typical = self.runner.history.typical(job.model)
+        return None if typical is None or job.started_at is None else job.started_at + typical.p50
+
+    async def drive(self, verb: str, flow: Flow[T]) -> T:
+        """One verb of the job's vendor."""
+        return await self.runner.exchange.drive(self.job.vendor, self.vendor, verb, flow)
+
+    async def amend(self, change: Callable[[Job], Job]) -> None:
+        """Write a change under the fence; what comes back is the truth, a caller's cancel included."""
+        self.job = await self.runner.database.write(job_rows.amend, self.claim, change, self.runner.clock())
+
+    async def look_again(self) -> None:
+        """Read the row: a caller may have canceled."""
+        self.job = await self.runner.database.read(job_rows.get_claimed, self.claim)
+
+    async def pause(self, seconds: float | None = None) -> None:
+        """Wait longer with every trouble in a row; a cancel ends the wait."""
+        self.troubles += 1
+        wait = min(MAX_PAUSE, self.vendor.options.poll_seconds * 2 ** min(self.troubles, 10))
+        await self.ear.wait(max(0.05, wait if seconds is None else min(seconds, MAX_PAUSE)))
+        await self.look_again()
+
+    def count(self) -> None:
+        """Learn from a finished job."""
+        job = self.job
+        code = str(job.error["code"]) if job.error else ""
+        metrics.JOBS_FINISHED.labels(job.model, job.vendor, job.state.value, code).inc()
+        metrics.JOB_SECONDS.labels(job.model).observe((job.finished_at or 0.0) - job.created_at)
+        if job.state is State.SUCCEEDED:
+            self.runner.history.add(job.model, [(job.finished_at or 0.0) - (job.started_at or 0.0)])
+
+
+def _succeed(connection: Connection, claim: Claim, collected: Collected, answer: Done, now: float) -> Job:
+    """Success and its assets, in one transaction."""
+
+    def change(job: Job) -> Job:
+        seed = job.seed if answer.seed is None else answer.seed
+        warnings = (*answer.warnings, *collected.warnings)
+        return jobs.succeed(replace(job, seed=seed), now, collected.outputs, warnings)
+
+    job = job_rows.amend(connection, claim, change, now)
+    asset_rows.add_all(connection, job, collected.outputs)
+    return job

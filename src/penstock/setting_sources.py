@@ -1,0 +1,178 @@
+"""Where settings come from: the TOML file, the environment above it, the command line above both, and secrets."""
+
+import re
+import tomllib
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, cast
+
+from platformdirs import user_data_dir
+
+from penstock.setting_problems import KeyPath, Problem, SettingsError, Source, nearest, scan_lines
+
+OTHER_VARIABLES = frozenset({"PENSTOCK_CONFIG", "PENSTOCK_BASE_URL", "PENSTOCK_API_KEY", "PENSTOCK_ADMIN_KEY"})
+
+
+@dataclass(frozen=True, slots=True)
+class Gathered:
+    """Every value as written, secrets in place, not yet checked; and what was wrong so far."""
+
+    values: Mapping[str, Any] = field(repr=False)
+    source: Source
+    problems: tuple[Problem, ...]
+
+
+def gather(
+    config: Path | None,
+    environ: Mapping[str, str],
+    overrides: Mapping[str, Any],
+    variables: Mapping[str, tuple[str, ...]],
+) -> Gathered:
+    """Read all sources; `variables` tells which setting each environment variable is."""
+    file, named_by = _choose_file(config, environ, overrides)
+    text = _read_text(file, named_by)
+    values = _parse_toml(text, file)
+    origins = _overlay(values, environ, overrides, variables)
+    source = Source(str(file) if text else None, scan_lines(text), origins)
+    reader = _SecretReader(environ, file.absolute().parent if text else Path.cwd(), source)
+    values = map_texts(values, reader.resolve)
+    problems = reader.problems + _check_variables(environ, OTHER_VARIABLES | variables.keys() | reader.variables)
+    return Gathered(values, replace(source, secrets=frozenset(reader.secrets)), tuple(problems))
+
+
+# -- file, environment, command line
+
+
+def _choose_file(
+    config: Path | None, environ: Mapping[str, str], overrides: Mapping[str, Any]
+) -> tuple[Path, str | None]:
+    """The file to read and who named it; the data folder's own file may be absent."""
+    if config:
+        return config, "--config"
+    if name := environ.get("PENSTOCK_CONFIG"):
+        return Path(name), "PENSTOCK_CONFIG"
+    data = overrides.get("data") or environ.get("PENSTOCK_DATA") or user_data_dir("penstock")
+    return make_absolute(Path(data), Path.cwd()) / "config.toml", None
+
+
+def _read_text(file: Path, named_by: str | None) -> str:
+    try:
+        return file.read_bytes().decode("utf-8-sig")
+    except (FileNotFoundError, NotADirectoryError):
+        if named_by is None:
+            return ""
+        reason = "there is no such file"
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+    remedy = "Name a TOML file in UTF-8 that this process may read."
+    raise SettingsError([Problem(named_by or str(file), f"cannot read {file}: {reason}", remedy)])
+
+
+def _parse_toml(text: str, file: Path) -> dict[str, Any]:
+    try:
+        values = tomllib.loads(text)
+    except (ValueError, RecursionError) as error:
+        message = str(error)
+    else:
+        if isinstance(data := values.get("data"), str) and data:
+            values["data"] = str(make_absolute(Path(data), file.absolute().parent))
+        return values
+    what, _, place = message.partition(" (at ")
+    at = re.search(r"line (\d+), column (\d+)", place)
+    where = f"{file}:{at[1]}:{at[2]}" if at else f"{file}:{text.count(chr(10)) + 1}"
+    raise SettingsError([Problem(where, f"is not TOML: {what}", "Correct the file there; texts stand in quotes.")])
+
+
+def _overlay(
+    values: dict[str, Any],
+    environ: Mapping[str, str],
+    overrides: Mapping[str, Any],
+    variables: Mapping[str, tuple[str, ...]],
+) -> dict[KeyPath, str]:
+    """Put the environment, then the command line over the file's values; an empty variable counts as not set."""
+    given = [(path, environ[name], name) for name, path in variables.items() if environ.get(name)]
+    for name, value in overrides.items():
+        if value is not None:
+            path = tuple(name.split("."))
+            given.append((path, value, f"--{name.rpartition('.')[2].replace('_', '-')}"))
+    for (*tables, name), value, _ in given:
+        table: Any = values.setdefault(tables[0], {}) if tables else values
+        if isinstance(table, dict):  # else the file's own value is the problem told
+            table[name] = value
+    return {path: origin for path, _, origin in given}
+
+
+def _check_variables(environ: Mapping[str, str], known: Collection[str]) -> list[Problem]:
+    unknown = (name for name in environ if name.startswith("PENSTOCK_") and name not in known)
+    return [Problem(name, "is not a setting", nearest(name, known)) for name in unknown]
+
+
+def make_absolute(path: Path, folder: Path) -> Path:
+    """The path, begun from the folder unless it is whole already or begins with a home."""
+    try:
+        return folder / path.expanduser()
+    except RuntimeError:  # there is no such home
+        return folder / path
+
+
+# -- secrets
+
+
+def map_texts(value: Any, change: Callable[[str, KeyPath], str], path: KeyPath = ()) -> Any:
+    """The value with every text in it changed."""
+    if isinstance(value, dict):
+        table = cast("dict[str, Any]", value)
+        return {name: map_texts(item, change, (*path, name)) for name, item in table.items()}
+    if isinstance(value, list):
+        items = cast("list[Any]", value)
+        return [map_texts(item, change, (*path, index)) for index, item in enumerate(items)]
+    return change(value, path) if isinstance(value, str) else value
+
+
+@dataclass(frozen=True, slots=True)
+class _SecretReader:
+    """Puts the secret itself in place of `env:NAME` and `file:PATH`, and notes what is secret."""
+
+    environ: Mapping[str, str]
+    folder: Path
+    source: Source
+    secrets: set[str] = field(default_factory=set[str])
+    variables: set[str] = field(default_factory=set[str])
+    problems: list[Problem] = field(default_factory=list[Problem])
+
+    def resolve(self, text: str, path: KeyPath) -> str:
+        """The text itself, or what it refers to."""
+        if path[0] != "vendors" and path != ("server", "admin_key"):
+            return text
+        scheme, _, rest = text.partition(":")
+        if scheme == "env":
+            return self._read_variable(rest, path)
+        if scheme == "file":
+            return self._read_file(rest, path)
+        name = next(part for part in reversed(path) if isinstance(part, str))
+        if text and re.search(r"(^|_)key$|secret$|token$|password$", name):
+            self.secrets.add(text)
+        return text
+
+    def _read_variable(self, name: str, path: KeyPath) -> str:
+        self.variables.add(name)
+        found = self.environ.get(name, "").strip()
+        remedy = f"Set {name} in the server's environment, or write file:PATH or the value itself."
+        return self._keep(found, path, f"the environment variable {name} is not set, or empty", remedy)
+
+    def _read_file(self, name: str, path: KeyPath) -> str:
+        file = make_absolute(Path(name), self.folder)
+        try:
+            found = file.read_text("utf-8").strip()
+        except (OSError, ValueError):
+            found = ""
+        remedy = "Put the secret, and nothing else, into that file, or write env:NAME or the value itself."
+        return self._keep(found, path, f"the file {file} is missing, unreadable or empty", remedy)
+
+    def _keep(self, found: str, path: KeyPath, what: str, remedy: str) -> str:
+        if found:
+            self.secrets.add(found)
+        else:
+            self.problems.append(Problem(self.source.locate(path), what, remedy))
+        return found

@@ -1,0 +1,87 @@
+"""Keeps house: counts open jobs, removes what is past its time, and deletes what callers want gone."""
+
+import asyncio
+import logging
+from collections.abc import Callable
+
+from sqlalchemy import Connection
+
+from penstock.assets import Assets
+from penstock.inputs import Inputs
+from penstock.jobs import Job
+from penstock.store import asset_rows, file_rows, job_rows, request_rows
+from penstock.store.database import Database
+
+COUNT_SECONDS = 1.0
+SWEEP_SECONDS = 30.0
+BATCH = 100
+ORPHAN_SECONDS = 3600.0
+
+log = logging.getLogger(__name__)
+
+
+class Upkeep:
+    """The slow loop beside the jobs."""
+
+    def __init__(self, database: Database, assets: Assets, inputs: Inputs, clock: Callable[[], float]) -> None:
+        self._database = database
+        self._assets = assets
+        self._inputs = inputs
+        self._clock = clock
+        self._task: asyncio.Task[None] | None = None
+        self.open_jobs: dict[str, int] = {}
+
+    async def start(self) -> None:
+        """Count once, then keep house until `stop`."""
+        await self._count()
+        self._task = asyncio.create_task(self._work(), name="upkeep")
+
+    async def stop(self) -> None:
+        """End the loop."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    async def delete(self, account_id: str, job_id: str, reason: str = "deleted") -> None:
+        """Remove a finished job's params, outputs and files; first from view, then from disk."""
+        await self._database.write(_bury, account_id, job_id, reason)
+        await self._assets.remove_outputs(job_id)
+        for file in await self._database.read(file_rows.of_job, job_id):
+            await self._inputs.remove(file)
+
+    async def sweep(self) -> int:
+        """Remove what is past its time; how much it was."""
+        now = self._clock()
+        expired = await self._database.read(job_rows.expired, now, BATCH)
+        for account_id, job_id in expired:
+            await self.delete(account_id, job_id, "expired")
+        files = [
+            *await self._database.read(file_rows.expired, now, BATCH),
+            *await self._database.read(file_rows.orphans, now - ORPHAN_SECONDS, BATCH),
+        ]
+        for file in files:
+            await self._inputs.remove(file)
+        return len(expired) + len(files)
+
+    async def _work(self) -> None:
+        next_sweep = self._clock()
+        while True:
+            try:
+                await self._count()
+                if self._clock() >= next_sweep:
+                    removed = await self.sweep()
+                    next_sweep = self._clock() + (0 if removed >= BATCH else SWEEP_SECONDS)
+            except Exception:
+                log.exception("upkeep failed; it goes on")
+            await asyncio.sleep(COUNT_SECONDS)
+
+    async def _count(self) -> None:
+        self.open_jobs = await self._database.read(job_rows.count_open)
+
+
+def _bury(connection: Connection, account_id: str, job_id: str, reason: str) -> Job:
+    """What the store forgets of a job, in one transaction."""
+    job = job_rows.remove(connection, account_id, job_id, reason)
+    asset_rows.remove_of_job(connection, job_id, reason)
+    request_rows.remove(connection, [job_id])
+    return job
