@@ -1,0 +1,35 @@
+"""The `penstock` command, put together from one file per command."""
+
+from typing import Annotated
+
+import typer
+
+from penstock import __version__
+from penstock.cli import key, models
+from penstock.cli.doctor import doctor
+from penstock.cli.serve import serve
+from penstock.cli.sim import sim
+
+app = typer.Typer(name="penstock", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
+app.command()(serve)
+app.add_typer(key.app, name="key")
+app.add_typer(models.app, name="models")
+app.command()(doctor)
+app.command()(sim)
+
+
+def _tell_version(wanted: bool) -> None:  # noqa: FBT001  Typer passes it so
+    if wanted:
+        typer.echo(f"penstock {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def main(
+    *,
+    version: Annotated[
+        bool, typer.Option("--version", help="Tell the version and exit.", callback=_tell_version, is_eager=True)
+    ] = False,
+) -> None:
+    """One key, one body shape and one bill for 3D, video and chat models."""
+    del version  # told already

@@ -1,0 +1,116 @@
+"""What the commands share: their options, the settings and the store behind them, and how they speak."""
+
+import json
+import os
+import sys
+from collections.abc import Generator, Iterable, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+
+import typer
+
+if TYPE_CHECKING:  # these take long to load, and not every command needs them
+    from sqlalchemy import Engine
+
+    from penstock.settings import Settings
+
+# -- options of several commands
+
+DataFolder = Annotated[
+    Path | None,
+    typer.Option(
+        "--data", metavar="DIR", help="The folder of everything that is kept; default: the platform's data folder."
+    ),
+]
+ConfigFile = Annotated[
+    Path | None,
+    typer.Option("--config", metavar="FILE", help="The settings file; default: config.toml in the data folder."),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")]
+
+
+# -- the settings and the store
+
+
+def load_settings(data: Path | None, config: Path | None, **server: Any) -> "Settings":
+    """The settings with this command's options above them; raises SettingsError."""
+    from penstock.settings import load  # noqa: PLC0415  loaded when needed
+
+    overrides = {"data": data} | {f"server.{name}": value for name, value in server.items()}
+    return load(config, os.environ, overrides)
+
+
+@contextmanager
+def expected_errors() -> Generator[None]:
+    """End the command with one message and exit code 2 for whatever an operator can mend."""
+    from penstock.settings import SettingsError  # noqa: PLC0415  loaded when needed
+
+    try:
+        yield
+    except SettingsError as error:
+        fail(str(error))
+    except OSError as error:
+        reason = error.strerror or str(error)
+        fail(
+            f"{error.filename}: {reason}." if error.filename else f"{reason}.",
+            "`penstock doctor` tells what is wrong with the folders and the port.",
+        )
+
+
+@contextmanager
+def open_store(settings: "Settings") -> "Generator[Engine]":
+    """The store at this version's schema, also beside a running server; made if there is none."""
+    from sqlalchemy.exc import SQLAlchemyError  # noqa: PLC0415  loaded when needed
+
+    from penstock.store.database import make_engine  # noqa: PLC0415
+    from penstock.store.schema import SchemaTooNew, upgrade  # noqa: PLC0415
+
+    path = store_path(settings)
+    settings.data.mkdir(mode=0o700, parents=True, exist_ok=True)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    engine = make_engine(path)
+    try:
+        upgrade(engine)
+        yield engine
+    except SchemaTooNew as error:
+        fail(str(error))
+    except SQLAlchemyError as error:
+        reason = getattr(error, "orig", None) or error
+        fail(f"The store {path} cannot be used: {reason}.", "`penstock doctor` looks closer.")
+    finally:
+        engine.dispose()
+
+
+def store_path(settings: "Settings") -> Path:
+    """The store's file."""
+    return Path(settings.database_url.removeprefix("sqlite:///"))
+
+
+# -- speaking
+
+
+def fail(what: str, remedy: str = "", *, code: int = 2) -> NoReturn:
+    """Say on stderr what is wrong and what to do, and end the command."""
+    typer.echo(f"{what} {remedy}".rstrip(), err=True)
+    raise typer.Exit(code)
+
+
+def print_json(value: Any) -> None:
+    """Print a value for scripts."""
+    typer.echo(json.dumps(value, indent=2))
+
+
+def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Print a table for people; only the last column may wrap."""
+    from rich.console import Console  # noqa: PLC0415  loaded when needed
+    from rich.table import Table  # noqa: PLC0415
+    from rich.text import Text  # noqa: PLC0415
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for column in columns:
+        table.add_column(column, no_wrap=column != columns[-1], overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(cell) for cell in row))  # as it is: a name may look like Rich's markup
+    # What is piped on must not be cut to the width of a terminal that is not there.
+    Console(width=None if sys.stdout.isatty() else 240).print(table)

@@ -1,0 +1,29 @@
+"""`penstock sim`: what the simulator's own side has really seen."""
+
+from penstock.cli.options import (
+    AsJson,
+    ConfigFile,
+    DataFolder,
+    expected_errors,
+    load_settings,
+    print_json,
+    print_table,
+)
+
+
+def sim(*, as_json: AsJson = False, data: DataFolder = None, config: ConfigFile = None) -> None:
+    """Count the orders that each simulated vendor in this data folder has accepted: duplicates should be 0."""
+    from penstock.engines.simulator.upstream import Simulator  # noqa: PLC0415  loaded when needed
+    from penstock.gateway import build_offers  # noqa: PLC0415
+
+    with expected_errors():
+        vendors = build_offers(load_settings(data, config), None).vendors
+        counts = {
+            name: vendor.upstream.counts() for name, vendor in vendors.items() if isinstance(vendor.upstream, Simulator)
+        }
+    if as_json:
+        print_json(counts)
+        return
+    columns = ("orders", "jobs", "duplicates")
+    rows = [(name, *(str(found[column]) for column in columns)) for name, found in counts.items()]
+    print_table(("vendor", *columns), rows)

@@ -1,0 +1,108 @@
+"""How answers are made: JSON encoded once, errors in the one shape, and what the OpenAPI document says of both."""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+from fastapi import Request
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+
+from penstock.catalog.params import shorten
+from penstock.errors import (
+    Detail,
+    InvalidRequest,
+    MethodNotAllowed,
+    NotFound,
+    PenstockError,
+    UnsupportedMediaType,
+)
+from penstock.web.shapes import Error
+
+
+class Json(Response):
+    """A JSON body."""
+
+    media_type = "application/json"
+
+    def render(self, content: Any) -> bytes:
+        """Encode once, fast."""
+        return msgspec.json.encode(content)
+
+
+def request_id_of(request: Request) -> str:
+    """The id under which this request is logged and answered."""
+    return request.scope["state"]["request_id"]
+
+
+def error_headers(error: PenstockError) -> dict[str, str]:
+    """What a client's retry logic reads."""
+    headers = {"x-should-retry": "true" if error.retryable else "false", **error.headers}
+    if error.retry_after is not None:
+        headers["retry-after"] = str(max(1, math.ceil(error.retry_after)))
+    return headers
+
+
+async def answer_error(request: Request, error: Exception) -> Response:
+    """An error of ours as a response."""
+    assert isinstance(error, PenstockError)  # noqa: S101  registered for these only
+    body = {"error": error.body(request_id_of(request))}
+    return Json(body, error.status, error_headers(error))
+
+
+async def answer_http_exception(request: Request, error: Exception) -> Response:
+    """The framework's own refusals, in our shape."""
+    assert isinstance(error, HTTPException)  # noqa: S101
+    headers = dict(error.headers or {})
+    path = shorten(request.url.path)
+    match error.status_code:
+        case 404:
+            ours: PenstockError = NotFound(f"There is nothing at {path}.", suggestion="GET /docs lists every path.")
+        case 405:
+            ours = MethodNotAllowed(f"{path} does not take {request.method}.", headers=headers)
+        case 415:
+            ours = UnsupportedMediaType()
+        case _:
+            ours = InvalidRequest(str(error.detail))
+    return await answer_error(request, ours)
+
+
+async def answer_invalid(request: Request, error: Exception) -> Response:
+    """Query, path and header values that FastAPI refused, all at once."""
+    assert isinstance(error, RequestValidationError)  # noqa: S101
+    details = [
+        Detail(".".join(str(part) for part in item["loc"][1:]), f"{item['msg']}, got {shorten(item.get('input'))}.")
+        for item in error.errors()
+    ]
+    first = details[0]
+    return await answer_error(
+        request, InvalidRequest(f"{first.loc}: {first.message}", param=first.loc, details=details)
+    )
+
+
+HANDLERS: Mapping[Any, Any] = {
+    PenstockError: answer_error,
+    HTTPException: answer_http_exception,
+    RequestValidationError: answer_invalid,
+}
+
+REQUEST_ID = {"x-request-id": {"description": "the id of this request in our logs", "schema": {"type": "string"}}}
+RETRY_AFTER = {"retry-after": {"description": "seconds to wait", "schema": {"type": "integer"}}}
+SHOULD_RETRY = {"x-should-retry": {"description": "whether trying again can help", "schema": {"type": "string"}}}
+
+
+def problems(*errors: type[PenstockError]) -> dict[int | str, dict[str, Any]]:
+    """The `responses` of a route: every error it may answer, by status."""
+    by_status: dict[int | str, list[str]] = {}
+    for error in errors:
+        by_status.setdefault(error.status, []).append(f"`{error.code}`: {error.__doc__}")
+    return {
+        status: {
+            "model": Error,
+            "description": "\n\n".join(texts),
+            "headers": REQUEST_ID | SHOULD_RETRY | (RETRY_AFTER if status in (409, 429, 503) else {}),
+        }
+        for status, texts in by_status.items()
+    }

@@ -1,0 +1,43 @@
+"""The web application: routes, error shape and what surrounds every request; only composition."""
+
+from typing import Any
+
+from fastapi import FastAPI
+
+from penstock import __version__
+from penstock.gateway import Gateway
+from penstock.web import (
+    asset_downloads,
+    event_streams,
+    file_uploads,
+    generations,
+    job_records,
+    model_catalogue,
+    operations,
+)
+from penstock.web.answers import HANDLERS
+from penstock.web.limits import Application, Limits
+from penstock.web.openapi import document
+from penstock.web.tracing import Tracing
+
+PAGES = (generations, job_records, event_streams, file_uploads, asset_downloads, model_catalogue, operations)
+
+
+def create_app(gateway: Gateway) -> Application:
+    """An ASGI application in front of this gateway."""
+    app = FastAPI(
+        title="Penstock",
+        version=__version__,
+        summary="One key, one body shape and one bill for 3D, video and chat models.",
+        openapi_url=None,
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+        exception_handlers=dict(HANDLERS),
+    )
+    app.state.gateway = gateway
+    for page in PAGES:
+        app.include_router(page.router)
+    app.openapi = lambda: document(app, gateway.offers)  # type: ignore[method-assign]
+    inner: Any = app
+    return Tracing(Limits(inner, gateway.settings.server.max_body_mb << 20))

@@ -1,0 +1,98 @@
+"""Assets: result bytes with Range and ETag, for a bearer key or a signed link."""
+
+import re
+from typing import Annotated
+
+from fastapi import APIRouter, Path, Query, Request
+from starlette.responses import Response, StreamingResponse
+
+from penstock.errors import AssetExpired, AssetNotFound, InvalidApiKey, RangeNotSatisfiable
+from penstock.gateway import Gateway
+from penstock.keys import Scope
+from penstock.store import asset_rows
+from penstock.store.asset_rows import StoredAsset
+from penstock.web.access import Behind, signed_in
+from penstock.web.answers import REQUEST_ID
+
+router = APIRouter(tags=["Assets"])
+
+HEADERS = {
+    "etag": {"description": "the bytes' sha256", "schema": {"type": "string"}},
+    "accept-ranges": {"schema": {"type": "string"}},
+    **REQUEST_ID,
+}
+BINARY = {"content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}}
+RESPONSES = {
+    200: {**BINARY, "description": "All bytes.", "headers": HEADERS},
+    206: {**BINARY, "description": "The asked range.", "headers": HEADERS},
+    304: {"description": "Not modified."},
+    **signed_in(AssetNotFound, AssetExpired, RangeNotSatisfiable),
+}
+RANGE = re.compile(r"bytes=(\d{0,18})-(\d{0,18})")
+
+
+@router.get("/api/v1/assets/{asset_id}/{filename}", response_class=StreamingResponse, responses=RESPONSES)
+@router.head("/api/v1/assets/{asset_id}/{filename}", include_in_schema=False)
+async def download_asset(
+    asset_id: Annotated[str, Path(max_length=64)],
+    filename: Annotated[str, Path(max_length=128)],
+    request: Request,
+    gateway: Behind,
+    expires: Annotated[str | None, Query(max_length=16, description="of a signed link")] = None,
+    signature: Annotated[str | None, Query(max_length=64, description="of a signed link")] = None,
+) -> Response:
+    """The bytes of an output. An output's `url` is a signed link: it needs no key until it expires."""
+    account_id = await _admit(request, gateway, asset_id, expires, signature)
+    asset = await gateway.database.read(asset_rows.get, asset_id, account_id)
+    if asset.filename != filename:
+        raise AssetNotFound
+    headers = {
+        "etag": f'"{asset.sha256}"',
+        "accept-ranges": "bytes",
+        "cache-control": "private, max-age=31536000, immutable",
+        "content-disposition": f'inline; filename="{asset.filename}"',
+        "x-content-type-options": "nosniff",
+    }
+    if headers["etag"] in request.headers.get("if-none-match", ""):
+        return Response(status_code=304, headers=headers)
+    asked = _asked_range(request, asset, headers["etag"])
+    start, end = asked or (0, asset.bytes)
+    headers["content-length"] = str(end - start)
+    if asked is not None:
+        headers["content-range"] = f"bytes {start}-{end - 1}/{asset.bytes}"
+    status = 200 if asked is None else 206
+    if request.method == "HEAD":
+        return Response(status_code=status, headers=headers, media_type=asset.content_type)
+    body = gateway.assets.stream(asset.job_id, asset.filename, start, end)
+    return StreamingResponse(body, status, headers, asset.content_type)
+
+
+async def _admit(
+    request: Request, gateway: Gateway, asset_id: str, expires: str | None, signature: str | None
+) -> str | None:
+    """The account of the caller's key; None for the holder of a signed link."""
+    if signature is not None:
+        if gateway.assets.check_link(asset_id, expires or "", signature, gateway.clock()):
+            return None
+        raise InvalidApiKey("The link's signature is not valid.", headers={"WWW-Authenticate": "Bearer"})
+    key = await gateway.keyring.check(request.headers.get("authorization"))
+    if not key.allows(Scope.READ):
+        raise AssetNotFound
+    return key.account_id
+
+
+def _asked_range(request: Request, asset: StoredAsset, etag: str) -> tuple[int, int] | None:
+    """Start and end (not included) of the one range asked for; anything else means all bytes."""
+    found = RANGE.fullmatch(request.headers.get("range", "").replace(" ", ""))
+    if found is None or found[0] == "bytes=-" or request.headers.get("if-range", etag) != etag:
+        return None
+    first, last = found[1], found[2]
+    if first == "":
+        start, end = max(0, asset.bytes - int(last)), asset.bytes
+    else:
+        start, end = int(first), min(asset.bytes, int(last) + 1 if last else asset.bytes)
+    if last and first and int(last) < int(first):
+        return None
+    if start >= asset.bytes or start >= end:
+        raise RangeNotSatisfiable(headers={"content-range": f"bytes */{asset.bytes}"})
+    return start, end

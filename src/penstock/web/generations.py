@@ -1,0 +1,178 @@
+"""Both generation paths: `POST /api/v1/{model_id}/generate` and `POST /model/v1/generation`."""
+
+import asyncio
+import re
+from typing import Any
+
+from fastapi import APIRouter, Request
+from starlette.responses import Response
+
+from penstock.errors import (
+    BodyTooLarge,
+    FileNotFound,
+    IdempotencyInProgress,
+    IdempotencyKeyMismatch,
+    InvalidRequest,
+    ModelNotAllowed,
+    ModelNotFound,
+    Overloaded,
+    QueueFull,
+    RequestTimeout,
+    UnsupportedMediaType,
+)
+from penstock.gateway import Gateway
+from penstock.generation import decode
+from penstock.intake import Forecast, Receipt, Submission
+from penstock.keys import ApiKey
+from penstock.money import format_usd
+from penstock.records import Scribe
+from penstock.web.access import Behind, Generator, Writer, signed_in
+from penstock.web.answers import REQUEST_ID, RETRY_AFTER, Json, request_id_of
+from penstock.web.shapes import Batch, DryRun, JobRecord
+from penstock.web.waiting import wait_until_done
+
+router = APIRouter(tags=["Generation"])
+
+BIG_BODY = 1 << 18  # beyond this, parsing is felt by everyone else on the event loop
+IDEMPOTENCY_KEY = re.compile(r"[\x21-\x7e]{1,255}")
+
+PARAMETERS = [
+    {
+        "name": "Idempotency-Key",
+        "in": "header",
+        "schema": {"type": "string", "pattern": "^[!-~]{1,255}$"},
+        "description": "the same key and body give the same job, however often they are sent",
+    },
+    {
+        "name": "Prefer",
+        "in": "header",
+        "schema": {"type": "string", "pattern": r"^wait=([1-9]|[1-5]\d|60)$"},
+        "description": "`wait=30`: answer with the finished job if it finishes in that many seconds",
+    },
+]
+REPLAY_HEADERS = {
+    "Idempotency-Replayed": {"description": "`true`: an earlier request made this job", "schema": {"type": "string"}},
+    "Duplicate-Suppressed": {"description": "`true`: recognised as a client's retry", "schema": {"type": "string"}},
+}
+RESPONSES: dict[int | str, dict[str, Any]] = {
+    202: {
+        "model": JobRecord | Batch,
+        "description": "Accepted: the job is durably stored. It never depends on this connection.",
+        "headers": REQUEST_ID | RETRY_AFTER | REPLAY_HEADERS,
+    },
+    200: {
+        "model": JobRecord | Batch | DryRun,
+        "description": "Finished within `Prefer: wait`, or found finished, or a dry run.",
+        "headers": REQUEST_ID | REPLAY_HEADERS,
+    },
+    **signed_in(
+        InvalidRequest,
+        ModelNotAllowed,
+        ModelNotFound,
+        FileNotFound,
+        RequestTimeout,
+        IdempotencyInProgress,
+        BodyTooLarge,
+        UnsupportedMediaType,
+        IdempotencyKeyMismatch,
+        QueueFull,
+    ),
+}
+EXTRA: dict[str, Any] = {
+    "parameters": PARAMETERS,
+    "requestBody": {
+        "required": True,
+        "content": {"application/json": {"schema": {"$ref": "#/components/schemas/GenerationRequest"}}},
+    },
+}
+
+
+@router.post("/api/v1/{model_id:path}/generate", status_code=202, responses=RESPONSES, openapi_extra=EXTRA)
+async def generate_with_model(
+    model_id: str, request: Request, key: Generator, gateway: Behind, scribe: Writer
+) -> Response:
+    """Start a generation with the model named in the path; the body's `model` must be the same."""
+    return await _generate(request, model_id, key, gateway, scribe)
+
+
+@router.post("/model/v1/generation", status_code=202, responses=RESPONSES, openapi_extra=EXTRA)
+async def generate(request: Request, key: Generator, gateway: Behind, scribe: Writer) -> Response:
+    """Start a generation with the model named in the body."""
+    return await _generate(request, None, key, gateway, scribe)
+
+
+async def _generate(
+    request: Request, path_model: str | None, key: ApiKey, gateway: Gateway, scribe: Scribe
+) -> Response:
+    if gateway.draining:
+        raise Overloaded("The gateway is shutting down.", retry_after=2)
+    submission = Submission(
+        body=await _read_json(request),
+        path_model=path_model,
+        key=key,
+        request_id=request_id_of(request),
+        idempotency_key=_idempotency_key(request),
+        is_retry=_retry_count(request) >= 1,
+    )
+    result = await gateway.intake.accept(submission)
+    if isinstance(result, Forecast):
+        return Json(_dry_run(result))
+    return await _answer(result, _preferred_wait(request), key, gateway, scribe)
+
+
+async def _answer(receipt: Receipt, seconds: float | None, key: ApiKey, gateway: Gateway, scribe: Scribe) -> Response:
+    jobs = list(receipt.jobs)
+    headers: dict[str, str] = {}
+    if receipt.replayed:
+        headers["Idempotency-Replayed"] = "true"
+    if receipt.suppressed:
+        headers["Duplicate-Suppressed"] = "true"
+    if seconds is not None:
+        headers["Preference-Applied"] = f"wait={seconds:g}"
+        jobs = await wait_until_done(gateway, key.account_id, [job.id for job in jobs], seconds)
+    done = all(job.done for job in jobs)
+    records = [scribe.job(job) for job in jobs]
+    if not done:
+        headers["retry-after"] = "1"
+    body = {"object": "generation.batch", "id": receipt.id, "jobs": records} if receipt.is_batch else records[0]
+    return Json(body, 200 if done else 202, headers)
+
+
+async def _read_json(request: Request) -> dict[str, Any]:
+    content_type = request.headers.get("content-type", "application/json").partition(";")[0].strip().lower()
+    if content_type != "application/json":
+        raise UnsupportedMediaType(f"Send `content-type: application/json`, not `{content_type[:80]}`.")
+    raw = await request.body()
+    return await asyncio.to_thread(decode, raw) if len(raw) > BIG_BODY else decode(raw)
+
+
+def _idempotency_key(request: Request) -> str | None:
+    key = request.headers.get("idempotency-key")
+    if key is not None and not IDEMPOTENCY_KEY.fullmatch(key):
+        raise InvalidRequest("`Idempotency-Key` is 1 to 255 visible ASCII characters.", param="Idempotency-Key")
+    return key
+
+
+def _retry_count(request: Request) -> int:
+    """How often the caller's SDK says it has tried before."""
+    count = request.headers.get("x-stainless-retry-count", "0")
+    return int(count) if count.isascii() and count.isdigit() and len(count) < 6 else 0
+
+
+def _preferred_wait(request: Request) -> float | None:
+    """`Prefer` is a wish: one that cannot be read is passed over."""
+    found = re.search(r"(?:^|[,;\s])wait=(\d{1,6})(?:$|[,;\s])", request.headers.get("prefer", ""))
+    return min(60.0, float(found[1])) if found and int(found[1]) > 0 else None
+
+
+def _dry_run(forecast: Forecast) -> dict[str, Any]:
+    estimated = None if forecast.estimated is None else format_usd(forecast.estimated)
+    return {
+        "object": "generation.dry_run",
+        "model": forecast.model,
+        "valid": True,
+        "input": forecast.inputs,
+        "cost": {"estimated": estimated, "final": None, "currency": "USD"},
+        "budget_left": None,
+        "expected_seconds": forecast.duration,
+    }

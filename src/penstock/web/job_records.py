@@ -1,0 +1,143 @@
+"""Jobs: look, list, cancel, delete."""
+
+import base64
+import binascii
+import math
+from datetime import UTC, datetime
+from typing import Annotated
+
+from fastapi import APIRouter, Path, Query, Request
+from starlette.responses import Response
+
+from penstock import jobs
+from penstock.errors import (
+    Gone,
+    InvalidRequest,
+    JobDeleted,
+    JobNotFinished,
+    JobNotFound,
+)
+from penstock.jobs import Job, State, poll_after_ms
+from penstock.records import Scribe
+from penstock.store import job_rows
+from penstock.web.access import Behind, Generator, Reader, Writer, signed_in
+from penstock.web.answers import REQUEST_ID, RETRY_AFTER, Json
+from penstock.web.shapes import JobRecord, Page
+from penstock.web.waiting import wait_until_done
+
+router = APIRouter(tags=["Jobs"])
+
+JobId = Annotated[str, Path(description="`job_…`", max_length=64)]
+ETAG = {"etag": {"description": "send it as `If-None-Match` for a 304", "schema": {"type": "string"}}}
+ONE = signed_in(InvalidRequest, JobNotFound, Gone, JobDeleted)
+RECORD = {"model": JobRecord, "headers": REQUEST_ID | RETRY_AFTER | ETAG}
+
+
+@router.get("/api/v1/jobs", responses={200: {"model": Page[JobRecord]}, **signed_in(InvalidRequest)})
+async def list_jobs(
+    key: Reader,
+    gateway: Behind,
+    scribe: Writer,
+    *,
+    status: Annotated[State | None, Query(description="only jobs in this state")] = None,
+    model: Annotated[str | None, Query(max_length=200)] = None,
+    client_ref: Annotated[str | None, Query(max_length=128)] = None,
+    batch: Annotated[str | None, Query(max_length=64)] = None,
+    created_after: Annotated[datetime | None, Query(description="RFC 3339")] = None,
+    created_before: Annotated[datetime | None, Query(description="RFC 3339")] = None,
+    limit: Annotated[int, Query(ge=1, le=100)] = 20,
+    cursor: Annotated[str | None, Query(max_length=128, description="`next_cursor` of the page before")] = None,
+) -> Response:
+    """Your jobs, newest first."""
+    filters = {
+        "state": status,
+        "model": model,
+        "client_ref": client_ref,
+        "batch_id": batch,
+        "created_after": _seconds(created_after),
+        "created_before": _seconds(created_before),
+    }
+    before = None if cursor is None else _read_cursor(cursor)
+    found = await gateway.database.read(job_rows.page, key.account_id, filters, before, limit + 1)
+    page = found[:limit]
+    more = len(found) > limit
+    return Json(
+        {
+            "object": "list",
+            "data": [scribe.job(job) for job in page],
+            "has_more": more,
+            "next_cursor": _write_cursor(page[-1].id) if more else None,
+        }
+    )
+
+
+@router.get("/api/v1/jobs/{job_id}", responses={200: RECORD, 304: {"description": "Not modified."}, **ONE})
+@router.get("/model/v1/generation/{job_id}", responses={200: RECORD, 304: {"description": "Not modified."}, **ONE})
+async def get_job(
+    job_id: JobId,
+    request: Request,
+    key: Reader,
+    gateway: Behind,
+    scribe: Writer,
+    wait: Annotated[int | None, Query(ge=1, le=60, description="hold until done, at most this many seconds")] = None,
+) -> Response:
+    """One job. With `wait`, the answer is held until the job is done."""
+    if wait is None:
+        job = await gateway.database.read(job_rows.get, key.account_id, job_id)
+    else:
+        job = (await wait_until_done(gateway, key.account_id, [job_id], wait))[0]
+    return _answer(job, scribe, request.headers.get("if-none-match"))
+
+
+@router.post("/api/v1/jobs/{job_id}/cancel", responses={200: RECORD, **ONE})
+@router.post("/model/v1/generation/{job_id}/cancel", responses={200: RECORD, **ONE})
+async def cancel_job(job_id: JobId, key: Generator, gateway: Behind, scribe: Writer) -> Response:
+    """Ask for a job to be stopped. Asking again, or too late, changes nothing and returns the record."""
+    now = gateway.clock()
+    job = await gateway.database.write(
+        job_rows.amend_own, key.account_id, job_id, lambda job: jobs.request_cancel(job, now), now
+    )
+    return _answer(job, scribe, None)
+
+
+@router.delete(
+    "/api/v1/jobs/{job_id}",
+    status_code=204,
+    response_class=Response,
+    responses={204: {"description": "Removed."}, **signed_in(JobNotFound, Gone, JobDeleted, JobNotFinished)},
+)
+async def delete_job(job_id: JobId, key: Generator, gateway: Behind) -> Response:
+    """Remove a finished job's params, outputs and files; later it is 410. What it cost stays known."""
+    await gateway.upkeep.delete(key.account_id, job_id)
+    return Response(status_code=204)
+
+
+def _answer(job: Job, scribe: Scribe, known_etag: str | None) -> Response:
+    etag = f'W/"{job.id}-{job.sequence}"'
+    headers = {"etag": etag, "cache-control": "private, no-cache"}
+    wait = poll_after_ms(job, scribe.now)
+    if wait is not None:
+        headers["retry-after"] = str(max(1, math.ceil(wait / 1000)))
+    if known_etag is not None and etag in known_etag:
+        return Response(status_code=304, headers=headers)
+    return Json(scribe.job(job), headers=headers)
+
+
+def _seconds(moment: datetime | None) -> float | None:
+    if moment is None:
+        return None
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+
+
+def _write_cursor(job_id: str) -> str:
+    return base64.urlsafe_b64encode(job_id.encode()).decode().rstrip("=")
+
+
+def _read_cursor(cursor: str) -> str:
+    try:
+        job_id = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)).decode("ascii")
+    except (binascii.Error, ValueError):
+        job_id = ""
+    if not job_id.startswith("job_"):
+        raise InvalidRequest("`cursor` is the `next_cursor` of an earlier page.", param="cursor")
+    return job_id

@@ -1,0 +1,256 @@
+"""The shapes of what callers receive, for the OpenAPI document; a test holds real answers against them."""
+
+from typing import Annotated, Any, Generic, Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from penstock.contract import Kind, Role
+from penstock.events import EventType
+from penstock.jobs import Outcome, State
+
+T = TypeVar("T")
+Moment = Annotated[str, Field(json_schema_extra={"format": "date-time"})]
+
+
+class Shape(BaseModel):
+    """Every field is always present; new ones may be added."""
+
+    model_config = ConfigDict(json_schema_serialization_defaults_required=True)
+
+
+class DetailShape(Shape):
+    """One thing wrong with one field."""
+
+    loc: str
+    message: str
+    code: str
+
+
+class ErrorBody(Shape):
+    """What went wrong, whether to try again, and what to do."""
+
+    message: str
+    type: str
+    code: str
+    param: str | None
+    details: list[DetailShape]
+    retryable: bool
+    charged: bool | None
+    suggestion: str | None
+    request_id: str | None
+
+
+class Error(Shape):
+    """The body of every answer that is not a success."""
+
+    error: ErrorBody
+
+
+class UpstreamShape(Shape):
+    """What the vendor said, without its addresses and secrets."""
+
+    code: str | None
+    message: str | None
+    id: str | None
+
+
+class JobErrorBody(ErrorBody):
+    """Why a job failed, where it was, and what the vendor said."""
+
+    stage: str
+    upstream: UpstreamShape | None
+
+
+class OutputShape(Shape):
+    """One result; `url` is a signed link that needs no key until `url_expires_at`."""
+
+    id: str
+    kind: Kind
+    role: Role
+    content_type: str
+    bytes: int
+    sha256: str
+    width: int | None
+    height: int | None
+    duration_seconds: float | None
+    fps: float | None
+    faces: int | None
+    vertices: int | None
+    url: str
+    url_expires_at: Moment
+
+
+class AttemptShape(Shape):
+    """One order placed at a vendor."""
+
+    number: int
+    vendor: str
+    upstream_id: str | None
+    started_at: Moment
+    outcome: Outcome | None
+
+
+class Cost(Shape):
+    """Decimal strings of USD; null where the price is not known."""
+
+    estimated: str | None
+    final: str | None
+    currency: Literal["USD"]
+
+
+class JobUrls(Shape):
+    """Where to go from here."""
+
+    self: str
+    events: str
+    cancel: str
+
+
+class JobRecord(Shape):
+    """One generation. Loop on `done`."""
+
+    id: str
+    object: Literal["generation.job"]
+    model: str
+    status: State
+    done: bool
+    phase: str = Field(description="finer truth inside a status; an open set")
+    progress: float = Field(ge=0, le=1)
+    queue_position: int | None
+    eta_seconds: float | None
+    poll_after_ms: int | None
+    created_at: Moment
+    started_at: Moment | None
+    finished_at: Moment | None
+    expires_at: Moment | None
+    input: dict[str, Any] = Field(description="resolved params with defaults filled, and the file's digest")
+    seed: int | None
+    vendor: str
+    outputs: list[OutputShape]
+    error: JobErrorBody | None
+    warnings: list[str]
+    attempts: list[AttemptShape]
+    cost: Cost
+    charged: bool | None = Field(description="null until the job is done")
+    client_ref: str | None
+    metadata: dict[str, str] | None
+    batch_id: str | None
+    urls: JobUrls
+    request_id: str
+
+
+class Batch(Shape):
+    """Several jobs, accepted together."""
+
+    object: Literal["generation.batch"]
+    id: str
+    jobs: list[JobRecord]
+
+
+class DryRun(Shape):
+    """What a request would do; nothing was created."""
+
+    object: Literal["generation.dry_run"]
+    model: str
+    valid: Literal[True]
+    input: list[dict[str, Any]]
+    cost: Cost
+    budget_left: str | None = Field(description="null: no budget is set")
+    expected_seconds: "TypicalSeconds | None"
+
+
+class TypicalSeconds(Shape):
+    """How long such jobs took here: half are faster than `p50`, nine in ten than `p90`."""
+
+    p50: float
+    p90: float
+    jobs: int
+
+
+class EventRecord(Shape):
+    """Something that happened to a job, with the job as it was then."""
+
+    type: EventType
+    id: str
+    created_at: Moment
+    sequence: int
+    data: JobRecord
+
+
+class Page(Shape, Generic[T]):
+    """A part of a list; pass `next_cursor` as `cursor` for the next."""
+
+    object: Literal["list"]
+    data: list[T]
+    has_more: bool
+    next_cursor: str | None
+
+
+class Feed(Shape):
+    """Events in order; pass `next_after` as `after` for the next."""
+
+    object: Literal["list"]
+    data: list[EventRecord]
+    has_more: bool
+    next_after: str | None
+
+
+class FileRecord(Shape):
+    """An uploaded picture."""
+
+    object: Literal["file"]
+    file_token: str
+    sha256: str
+    bytes: int
+    content_type: str
+    width: int
+    height: int
+    created_at: Moment
+    expires_at: Moment | None
+
+
+class PriceShape(Shape):
+    """Decimal strings of USD."""
+
+    per_job: str
+    per_second: str
+    per_job_if: dict[str, str]
+    currency: Literal["USD"]
+
+
+class ModelRecord(Shape):
+    """A model on offer."""
+
+    id: str
+    object: Literal["model"]
+    kind: str
+    title: str
+    params: dict[str, Any] = Field(description="JSON Schema of `params`")
+    defaults: dict[str, Any]
+    example: dict[str, Any] = Field(description="a whole request body")
+    price: PriceShape | None = Field(description="null: not known")
+    vendors: list[str]
+    typical_seconds: TypicalSeconds | None = Field(description="null until it has run here")
+
+
+class ModelList(Shape):
+    """Every model that this key may use."""
+
+    object: Literal["list"]
+    data: list[ModelRecord]
+
+
+class Health(Shape):
+    """The process is alive."""
+
+    status: Literal["ok"]
+    version: str
+
+
+class Readiness(Shape):
+    """Whether requests are served, and why not."""
+
+    status: Literal["ready", "draining", "unavailable"]
+    version: str
+    settings: str = Field(description="fingerprint of the settings in use")
+    checks: dict[str, str]
