@@ -1,3 +1,4 @@
+# ruff: noqa: PLC0415  heavy imports stand inside the commands, see cli/__init__.py
 """`penstock key`: make, list and revoke API keys, also while a server runs."""
 
 import time
@@ -41,7 +42,7 @@ class Wish:
 
 def issue(connection: "Connection", wish: Wish) -> tuple[str, ApiKey]:
     """Store a new key: the text that is shown once, and what is kept of it."""
-    from penstock.store import key_rows  # noqa: PLC0415  loaded when needed
+    from penstock.store import key_rows
 
     now = time.time()
     public_id, secret = make(key_rows.signing_secret(connection))
@@ -85,8 +86,8 @@ def create(
     with expected_errors():
         settings = load_settings(data, config)
         wish = Wish(
-            account=_check_label("--account", account.strip() or fail("--account: a name is missing.")),
-            name=_check_label("--name", name.strip()),
+            account=_check_label("--account", account, least=1),
+            name=_check_label("--name", name, least=0),
             models=_check_models(settings, model or []),
             scopes=frozenset(endpoint or ()),
             seconds=_parse_expiry(expires),
@@ -105,7 +106,7 @@ def create(
 @app.command("list")
 def list_keys(*, as_json: AsJson = False, data: DataFolder = None, config: ConfigFile = None) -> None:
     """List every key, without its secret."""
-    from penstock.store import key_rows  # noqa: PLC0415  loaded when needed
+    from penstock.store import key_rows
 
     with expected_errors(), open_store(load_settings(data, config)) as engine, engine.connect() as connection:
         keys = [_describe(key) | _standing(key) for key in key_rows.list_all(connection)]
@@ -140,7 +141,7 @@ def revoke(
     config: ConfigFile = None,
 ) -> None:
     """End a key; running servers refuse it within a second."""
-    from penstock.store import key_rows  # noqa: PLC0415  loaded when needed
+    from penstock.store import key_rows
 
     public_id = public_id.removeprefix(PREFIX).partition("_")[0]
     with expected_errors(), open_store(load_settings(data, config)) as engine, engine.connect() as connection:
@@ -152,16 +153,17 @@ def revoke(
 # -- reading the options
 
 
-def _check_label(option: str, text: str) -> str:
-    if len(text) > 200 or not text.isprintable():
-        fail(f"{option}: should be at most 200 printable characters.")
+def _check_label(option: str, text: str, least: int) -> str:
+    text = text.strip()
+    if not least <= len(text) <= 200 or not text.isprintable():
+        fail(f"{option}: should be {least} to 200 printable characters.")
     return text
 
 
 def _check_models(settings: "Settings", wanted: list[str]) -> frozenset[str]:
     if wanted:
-        from penstock.gateway import build_offers  # noqa: PLC0415  loaded when needed
-        from penstock.settings import nearest  # noqa: PLC0415
+        from penstock.gateway import build_offers
+        from penstock.settings import nearest
 
         known = build_offers(settings, None).by_model
         for model in wanted:
@@ -171,7 +173,7 @@ def _check_models(settings: "Settings", wanted: list[str]) -> frozenset[str]:
 
 
 def _parse_expiry(text: str | None) -> float | None:
-    from penstock.settings import parse_duration  # noqa: PLC0415  loaded when needed
+    from penstock.settings import parse_duration
 
     try:
         seconds = None if text is None else parse_duration(text)

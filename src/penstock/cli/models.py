@@ -1,3 +1,4 @@
+# ruff: noqa: PLC0415  heavy imports stand inside the commands, see cli/__init__.py
 """`penstock models`: what the settings offer, without a running server."""
 
 from collections.abc import Iterator, Mapping
@@ -26,7 +27,7 @@ app = typer.Typer(help="Show the models on offer and their params.", no_args_is_
 @app.command("list")
 def list_models(*, as_json: AsJson = False, data: DataFolder = None, config: ConfigFile = None) -> None:
     """List the models on offer."""
-    from penstock.gateway import build_offers  # noqa: PLC0415  loaded when needed
+    from penstock.gateway import build_offers
 
     with expected_errors():
         offers = build_offers(load_settings(data, config), None).by_model.values()
@@ -51,8 +52,8 @@ def show(
     config: ConfigFile = None,
 ) -> None:
     """Show one model and its params."""
-    from penstock.gateway import build_offers  # noqa: PLC0415  loaded when needed
-    from penstock.settings import nearest  # noqa: PLC0415
+    from penstock.gateway import build_offers
+    from penstock.settings import nearest
 
     with expected_errors():
         offers = build_offers(load_settings(data, config), None).by_model
@@ -88,7 +89,7 @@ def _describe(offer: "Offer") -> dict[str, Any]:
 
 
 def _price_parts(price: "Price | None") -> dict[str, Any] | None:
-    from penstock.money import format_usd  # noqa: PLC0415  loaded when needed
+    from penstock.money import format_usd
 
     if price is None:
         return None
@@ -102,7 +103,7 @@ def _price_parts(price: "Price | None") -> dict[str, Any] | None:
 
 def _word_price(price: "Price | None") -> str:
     """`0.20 USD + 0.40 per second + 0.10 if texture`."""
-    from penstock.money import format_usd  # noqa: PLC0415  loaded when needed
+    from penstock.money import format_usd
 
     if price is None:
         return "unknown"
@@ -147,9 +148,9 @@ def _allowed(form: _Schema) -> str:
         return ", ".join(_word(value) for value in form["enum"] if value is not None)
     for low, high, unit in (("minimum", "maximum", ""), ("minLength", "maxLength", " characters")):
         if low in form or high in form:
-            return " ".join(
-                [f"at least {form[low]}"] * (low in form) + [f"at most {form[high]}"] * (high in form)
-            ) + unit
+            return (
+                " ".join([f"at least {form[low]}"] * (low in form) + [f"at most {form[high]}"] * (high in form)) + unit
+            )
     return ""
 
 

@@ -1,3 +1,4 @@
+# ruff: noqa: PLC0415  heavy imports stand inside the commands, see cli/__init__.py
 """What the commands share: their options, the settings and the store behind them, and how they speak."""
 
 import json
@@ -35,7 +36,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")
 
 def load_settings(data: Path | None, config: Path | None, **server: Any) -> "Settings":
     """The settings with this command's options above them; raises SettingsError."""
-    from penstock.settings import load  # noqa: PLC0415  loaded when needed
+    from penstock.settings import load
 
     overrides = {"data": data} | {f"server.{name}": value for name, value in server.items()}
     return load(config, os.environ, overrides)
@@ -44,7 +45,7 @@ def load_settings(data: Path | None, config: Path | None, **server: Any) -> "Set
 @contextmanager
 def expected_errors() -> Generator[None]:
     """End the command with one message and exit code 2 for whatever an operator can mend."""
-    from penstock.settings import SettingsError  # noqa: PLC0415  loaded when needed
+    from penstock.settings import SettingsError
 
     try:
         yield
@@ -61,10 +62,10 @@ def expected_errors() -> Generator[None]:
 @contextmanager
 def open_store(settings: "Settings") -> "Generator[Engine]":
     """The store at this version's schema, also beside a running server; made if there is none."""
-    from sqlalchemy.exc import SQLAlchemyError  # noqa: PLC0415  loaded when needed
+    from sqlalchemy.exc import SQLAlchemyError
 
-    from penstock.store.database import make_engine  # noqa: PLC0415
-    from penstock.store.schema import SchemaTooNew, upgrade  # noqa: PLC0415
+    from penstock.store.database import make_engine
+    from penstock.store.schema import SchemaTooNew, upgrade
 
     path = store_path(settings)
     settings.data.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -103,9 +104,9 @@ def print_json(value: Any) -> None:
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """Print a table for people; only the last column may wrap."""
-    from rich.console import Console  # noqa: PLC0415  loaded when needed
-    from rich.table import Table  # noqa: PLC0415
-    from rich.text import Text  # noqa: PLC0415
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
 
     table = Table(box=None, pad_edge=False, header_style="bold")
     for column in columns:

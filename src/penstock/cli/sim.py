@@ -1,3 +1,4 @@
+# ruff: noqa: PLC0415  heavy imports stand inside the commands, see cli/__init__.py
 """`penstock sim`: what the simulator's own side has really seen."""
 
 from penstock.cli.options import (
@@ -13,8 +14,8 @@ from penstock.cli.options import (
 
 def sim(*, as_json: AsJson = False, data: DataFolder = None, config: ConfigFile = None) -> None:
     """Count the orders that each simulated vendor in this data folder has accepted: duplicates should be 0."""
-    from penstock.engines.simulator.upstream import Simulator  # noqa: PLC0415  loaded when needed
-    from penstock.gateway import build_offers  # noqa: PLC0415
+    from penstock.engines.simulator.upstream import Simulator
+    from penstock.gateway import build_offers
 
     with expected_errors():
         vendors = build_offers(load_settings(data, config), None).vendors

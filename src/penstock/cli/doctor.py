@@ -1,0 +1,207 @@
+# ruff: noqa: PLC0415  heavy imports stand inside the commands, see cli/__init__.py
+"""`penstock doctor`: looks at everything a server needs, and says what to do."""
+
+import errno
+import json
+import os
+import shutil
+import socket
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import unquote, urlsplit
+from urllib.request import ProxyHandler, build_opener
+
+import typer
+
+from penstock.cli.options import AsJson, ConfigFile, DataFolder, load_settings, print_json, store_path
+from penstock.cli.serve import address_of
+
+if TYPE_CHECKING:  # takes long to load, and `penstock --help` does not need it
+    from penstock.settings import Settings
+
+OK, WARN, FAIL = "ok", "warn", "fail"
+COLORS = {OK: "green", WARN: "yellow", FAIL: "red"}
+LITTLE_SPACE = 1_000_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What one look found, and what to do about it."""
+
+    check: str
+    status: str
+    message: str
+    remedy: str = ""
+
+
+def doctor(*, as_json: AsJson = False, data: DataFolder = None, config: ConfigFile = None) -> None:
+    """Check settings, folders, store, vendors, keys and port; exit code 1 if anything failed."""
+    findings = list(_examine(data, config))
+    well = all(finding.status != FAIL for finding in findings)
+    if as_json:
+        print_json({"ok": well, "checks": [asdict(finding) for finding in findings]})
+    else:
+        for finding in findings:
+            typer.secho(f"{finding.status:<5}", fg=COLORS[finding.status], nl=False)
+            typer.echo(f"{finding.check}: {finding.message}")
+            if finding.remedy:
+                typer.echo(f"     → {finding.remedy}")
+    raise typer.Exit(0 if well else 1)
+
+
+def _examine(data: Path | None, config: Path | None) -> Iterator[Finding]:
+    from penstock.settings import SettingsError
+
+    try:
+        settings = load_settings(data, config)
+    except SettingsError as error:
+        yield from _problems("settings", error)
+        return
+    yield Finding("settings", OK, f"read from {settings.source.file or 'the environment and defaults'}")
+    yield _check_folder("data folder", settings.data)
+    yield _check_folder("assets folder", Path(unquote(urlsplit(settings.assets_url).path)))
+    yield _check_space(settings.data)
+    yield from _check_store(store_path(settings))
+    yield from _check_vendors(settings)
+    yield _check_port(settings)
+
+
+def _problems(check: str, error: Exception) -> Iterator[Finding]:
+    for problem in getattr(error, "problems", ()):
+        yield Finding(check, FAIL, f"{problem.where}: {problem.what}", problem.remedy)
+
+
+# -- disk
+
+
+def _existing(folder: Path) -> Path:
+    """The folder, or where it would be made."""
+    return next(place for place in (folder, *folder.parents) if os.access(place, os.F_OK))
+
+
+def _check_folder(check: str, folder: Path) -> Finding:
+    place = _existing(folder)
+    try:
+        with tempfile.TemporaryFile(dir=place) as file:
+            file.write(b"x")
+            file.flush()
+    except OSError as error:
+        remedy = "Make it writable for this process, or choose another with --data."
+        return Finding(check, FAIL, f"{place} cannot be written: {error.strerror}", remedy)
+    return Finding(check, OK, f"{folder} is writable" if place == folder else f"{folder} will be made at the start")
+
+
+def _check_space(folder: Path) -> Finding:
+    free = shutil.disk_usage(_existing(folder)).free
+    message = f"{free / 1e9:.1f} GB are free"
+    if free < LITTLE_SPACE:
+        return Finding("disk", WARN, message, "Make room, or shorten `jobs.retention`: results are kept on this disk.")
+    return Finding("disk", OK, message)
+
+
+# -- the store and its keys
+
+
+def _check_store(path: Path) -> Iterator[Finding]:
+    from sqlalchemy.exc import SQLAlchemyError
+
+    if not os.access(path, os.F_OK):
+        yield Finding("store", OK, f"{path} will be made at the first start, with a first key")
+        return
+    try:
+        yield from _open_store(path)
+    except SQLAlchemyError as error:
+        reason = getattr(error, "orig", None) or error
+        yield Finding("store", FAIL, f"{path} cannot be used: {reason}", "Put a backup back, or move the file away.")
+
+
+def _open_store(path: Path) -> Iterator[Finding]:
+    from penstock.store import key_rows, schema
+    from penstock.store.database import make_engine
+    from penstock.store.tables import SCHEMA_VERSION
+
+    engine = make_engine(path)
+    try:
+        version = schema.current_version(engine)
+        if version is not None and version > SCHEMA_VERSION:
+            message = f"{path} has schema {version}, this version knows {SCHEMA_VERSION}"
+            yield Finding("store", FAIL, message, "Start the newer version, or point --data at another folder.")
+            return
+        with engine.connect() as connection:
+            answer = str(connection.exec_driver_sql("PRAGMA quick_check").scalar())
+            keys = key_rows.list_all(connection) if version == SCHEMA_VERSION else None
+    finally:
+        engine.dispose()
+    if answer != "ok":
+        yield Finding("store", FAIL, f"{path} is damaged: {answer}", "Put a backup back.")
+        return
+    yield Finding("store", OK, f"{path} is sound, schema {version or 'not made yet'}")
+    if keys is not None:
+        now = time.time()
+        active = [key for key in keys if key.revoked_at is None and (key.expires_at is None or key.expires_at > now)]
+        if active:
+            yield Finding("keys", OK, f"{len(active)} of {len(keys)} can be used")
+        else:
+            yield Finding("keys", WARN, "no key can be used", "Make one: penstock key create")
+
+
+# -- vendors
+
+
+def _check_vendors(settings: "Settings") -> Iterator[Finding]:
+    from penstock.gateway import build_offers
+    from penstock.settings import SettingsError
+
+    if not settings.vendors:
+        message = "none is configured: the simulator makes test cards instead of generations"
+        yield Finding("vendors", WARN, message, "Add a [vendors.NAME] table to the settings file.")
+    sound = True
+    for name, table in settings.vendors.items():
+        try:  # each alone, so that one's problem does not hide another's health
+            alone = build_offers(settings.model_copy(update={"vendors": {name: table}, "models": ()}), None)
+        except SettingsError as error:
+            sound = False
+            yield from _problems(f"vendor {name}", error)
+            continue
+        vendor = alone.vendors[name]
+        if vendor.options.api_key or vendor.upstream is not None:
+            yield Finding(f"vendor {name}", OK, f"type {vendor.options.type}, its options are valid")
+        else:
+            remedy = 'Add api_key = "env:NAME", unless its server asks for none.'
+            yield Finding(f"vendor {name}", WARN, f"type {vendor.options.type}, without a credential", remedy)
+    if sound:
+        try:
+            yield Finding("models", OK, f"{len(build_offers(settings, None).by_model)} on offer")
+        except SettingsError as error:
+            yield from _problems("models", error)
+
+
+# -- the port
+
+
+def _check_port(settings: "Settings") -> Finding:
+    host, port = settings.server.host, settings.server.port
+    try:
+        [(family, kind, protocol, _, address), *_] = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        with socket.socket(family, kind, protocol) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind(address)
+    except OSError as error:
+        if error.errno == errno.EADDRINUSE and _is_ours(f"{address_of(host, port)}/healthz"):
+            return Finding("port", OK, f"a Penstock server answers on {host}:{port}")
+        reason = error.strerror or str(error)
+        remedy = "Stop what listens there, or choose another host or port in [server]."
+        return Finding("port", FAIL, f"{host}:{port} cannot be used: {reason}", remedy)
+    return Finding("port", OK, f"{host}:{port} is free")
+
+
+def _is_ours(url: str) -> bool:
+    try:
+        with build_opener(ProxyHandler({})).open(url, timeout=5) as reply:  # no proxy stands between us and ourselves
+            return json.load(reply).keys() == {"status", "version"}
+    except (OSError, ValueError, AttributeError):
+        return False

@@ -1,0 +1,190 @@
+# ruff: noqa: PLC0415  heavy imports stand inside the commands, see cli/__init__.py
+"""`penstock serve`: the gateway and its job runner in one process."""
+
+import asyncio
+import base64
+import json
+import logging
+import math
+import os
+import struct
+import sys
+import zlib
+from collections.abc import Callable, Container, Coroutine, Generator, Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from penstock import __version__
+from penstock.cli.key import Wish, issue
+from penstock.cli.options import ConfigFile, DataFolder, expected_errors, fail, load_settings, open_store
+
+if TYPE_CHECKING:  # take long to load, and `penstock --help` does not need them
+    from sqlalchemy import Connection
+
+    from penstock.gateway import Gateway
+    from penstock.settings import Settings
+
+LOCK_NAME = "penstock.lock"
+VIDEO, MODEL = "vendorb_video_31", "vendora_image_to_model"
+
+log = logging.getLogger(__name__)
+
+
+def serve(
+    *,
+    host: Annotated[str | None, typer.Option(help="The address to listen on; default: 127.0.0.1.")] = None,
+    port: Annotated[
+        int | None, typer.Option(help="The port to listen on; default: 8787; 0 takes any free one.")
+    ] = None,
+    data: DataFolder = None,
+    config: ConfigFile = None,
+) -> None:
+    """Serve until SIGTERM or Ctrl-C; SIGHUP reads the settings again."""
+    from penstock import logs
+    from penstock.web.server import PortInUse, run
+
+    read = partial(load_settings, data, config, host=host, port=port)
+    with expected_errors():
+        settings = read()
+        as_json = {"auto": None, "json": True, "text": False}[settings.server.log_format]
+        logs.configure(settings.server.log_level, json=as_json)
+        with _lock(settings.data):
+            with open_store(settings):
+                pass  # whatever is wrong with it is told here, before anything else starts
+            try:
+                run(_serve(settings, read))
+            except PortInUse as error:
+                fail(str(error))
+
+
+@contextmanager
+def _lock(folder: Path) -> Generator[None]:
+    """Keep other servers out of the data folder; the lock ends with the process, however that ends."""
+    import fcntl
+
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with os.fdopen(os.open(folder / LOCK_NAME, os.O_RDWR | os.O_CREAT, 0o600), "r+") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            holder = file.read().strip() or "unknown"
+            fail(f"Another server (process {holder}) uses {folder}.", "Stop it, or point --data at another folder.")
+        file.truncate(0)
+        file.write(f"{os.getpid()}\n")
+        file.flush()
+        yield
+
+
+async def _serve(settings: "Settings", read: "Callable[[], Settings]") -> None:
+    from penstock.gateway import Gateway
+    from penstock.web import server
+    from penstock.web.app import create_app
+
+    gateway = await Gateway.open(settings)
+    turn = asyncio.Lock()
+    errands: set[asyncio.Task[None]] = set()
+
+    def start(errand: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(errand)
+        errands.add(task)  # the event loop alone would not keep it alive
+        task.add_done_callback(errands.discard)
+
+    try:
+        await server.serve(
+            create_app(gateway),
+            host=settings.server.host,
+            port=settings.server.port,
+            drain_seconds=settings.server.drain_seconds,
+            on_ready=lambda port: start(_welcome(gateway, port)),
+            on_drain=gateway.drain,
+            on_reload=lambda: start(_reload(gateway, read, turn)),
+        )
+    finally:
+        await gateway.close()
+
+
+async def _reload(gateway: "Gateway", read: "Callable[[], Settings]", turn: asyncio.Lock) -> None:
+    """Use what the settings say now, or keep the old and say why."""
+    from penstock import metrics
+    from penstock.settings import SettingsError
+
+    async with turn:  # else the older of two readings could win
+        try:
+            await gateway.reload(await asyncio.to_thread(read))
+        except SettingsError as error:
+            metrics.SETTINGS_RELOADS.labels("refused").inc()
+            log.error("settings reload refused, the old settings stay", extra={"fields": {"reason": str(error)}})  # noqa: TRY400  the text says it all
+        else:
+            metrics.SETTINGS_RELOADS.labels("ok").inc()
+            log.info("settings reloaded", extra={"fields": {"settings": gateway.settings.fingerprint}})
+
+
+# -- the welcome
+
+
+async def _welcome(gateway: "Gateway", port: int) -> None:
+    """Say where the server is and how to try it; a store without keys gets its first, shown here and never again."""
+    from rich.console import Console
+
+    key = await gateway.database.write(_issue_first)
+    console = Console(highlight=False, soft_wrap=True, markup=False)
+    address = address_of(gateway.settings.server.host, port)
+    console.print(f"Penstock {__version__} serves on {address}", style="bold")
+    console.print(f"  data   {gateway.settings.data}")
+    console.print(f"  docs   {address}/docs")
+    if not gateway.settings.vendors:
+        console.print("  models no vendor is configured: served by the simulator, test cards instead of generations")
+    if key:
+        console.print(f"\nYour API key, shown once: keep it.\n  {key}", style="bold")
+    else:
+        console.print("\nThe lines below take your key from $PENSTOCK_API_KEY; `penstock key create` makes another.")
+    console.print("\nTry it:")
+    for line in _examples(address, key or "$PENSTOCK_API_KEY", gateway.offers.by_model):
+        console.print(f"\n{line}")
+    sys.stdout.flush()
+
+
+def _issue_first(connection: "Connection") -> str | None:
+    from penstock.store import key_rows
+
+    if key_rows.list_all(connection):
+        return None
+    return issue(connection, Wish(name="first key"))[0]
+
+
+def address_of(host: str, port: int) -> str:
+    """Where to reach a server on this machine that listens on this host."""
+    reachable = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104  read, not bound
+    return f"http://[{reachable}]:{port}" if ":" in reachable else f"http://{reachable}:{port}"
+
+
+def _examples(address: str, key: str, models: Container[str]) -> Iterator[str]:
+    """Lines to copy and paste into a shell."""
+    bearer = f'-H "Authorization: Bearer {key}"'
+    orders = (
+        ("/model/v1/generation", VIDEO, {"prompt": "A paper boat drifts down a rainy street", "durationSeconds": 4}),
+        (f"/api/v1/{MODEL}/generate", MODEL, {"file": {"url": f"data:image/png;base64,{_draw_disc()}"}}),
+    )
+    for path, model, params in orders:
+        if model in models:
+            body = json.dumps({"model": model, "input": [{"params": params}]}, separators=(",", ":"))
+            yield f"curl {address}{path} {bearer} -H 'Content-Type: application/json' -H 'Prefer: wait=30' -d '{body}'"
+    yield f"curl '{address}/api/v1/jobs?limit=2' {bearer}"
+
+
+def _draw_disc(side: int = 32) -> str:
+    """A PNG of a white disc on black, one bit per pixel, as base64."""
+    rows = b""
+    for y in range(side):
+        bits = ["1" if math.hypot(x - side / 2 + 0.5, y - side / 2 + 0.5) < side / 3 else "0" for x in range(side)]
+        rows += b"\0" + int("".join(bits), 2).to_bytes(side // 8, "big")
+    header = struct.pack(">IIBBBBB", side, side, 1, 0, 0, 0, 0)
+    chunks = ((b"IHDR", header), (b"IDAT", zlib.compress(rows, 9)), (b"IEND", b""))
+    picture = b"\x89PNG\r\n\x1a\n" + b"".join(
+        struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data)) for kind, data in chunks
+    )
+    return base64.b64encode(picture).decode()

@@ -1,0 +1,157 @@
+"""A whole gateway on a real socket for every test that asks for one, spoken to by real clients."""
+
+import asyncio
+import shutil
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from penstock import keys
+from penstock.gateway import Gateway, open_database
+from penstock.settings import Settings, load
+from penstock.store import key_rows
+from penstock.web.app import create_app
+from penstock.web.server import serve
+
+VIDEO = "sim_text_to_video"
+MODEL = "sim_image_to_model"
+
+
+@dataclass
+class Server:
+    """A running gateway and a client that holds a key of the account `default`."""
+
+    gateway: Gateway
+    url: str
+    client: httpx.AsyncClient
+    clients: AsyncExitStack = field(default_factory=AsyncExitStack)
+
+    async def new_key(self, account: str = "default", **options: Any) -> str:
+        """A new API key; `models`, `scopes`, `expires_at` as in ApiKey."""
+        return await create_key(self.gateway, account, **options)
+
+    async def sign_in(self, account: str = "default", **options: Any) -> httpx.AsyncClient:
+        """A client with a new key."""
+        key = await self.new_key(account, **options)
+        return await self.clients.enter_async_context(client_of(self.url, key))
+
+    async def submit(
+        self, model: str = VIDEO, *, script: dict[str, Any] | None = None, **params: Any
+    ) -> dict[str, Any]:
+        """Submit one job and return its record; `script` is for `sim_*` models."""
+        if script is not None:
+            params["script"] = {"latency": 0.05, **script}
+        body = {"model": model, "input": [{"params": params}]}
+        response = await self.client.post("/model/v1/generation", json=body)
+        assert response.status_code == 202, response.text
+        return response.json()
+
+    async def finish(self, job_id: str, seconds: int = 30) -> dict[str, Any]:
+        """The record of a job once it is done."""
+        response = await self.client.get(f"/api/v1/jobs/{job_id}", params={"wait": seconds})
+        assert response.status_code == 200, response.text
+        assert response.json()["done"], response.json()
+        return response.json()
+
+    async def generate(self, model: str = VIDEO, **params: Any) -> dict[str, Any]:
+        """Submit one job and wait for its end."""
+        return await self.finish((await self.submit(model, **params))["id"])
+
+
+def client_of(url: str, key: str | None) -> httpx.AsyncClient:
+    headers = {} if key is None else {"authorization": f"Bearer {key}"}
+    return httpx.AsyncClient(base_url=url, headers=headers, timeout=70, trust_env=False)
+
+
+async def create_key(gateway: Gateway, account: str = "default", **options: Any) -> str:
+    database, now = gateway.database, time.time()
+    public_id, secret = keys.make(await database.write(key_rows.signing_secret))
+    account_id = await database.write(key_rows.account_id, account, now)
+    key = keys.ApiKey(
+        public_id=public_id,
+        account_id=account_id,
+        account=account,
+        name="test",
+        secret_hash=keys.hash_secret(secret),
+        created_at=now,
+        **options,
+    )
+    await database.write(key_rows.add, key)
+    return f"{keys.PREFIX}{public_id}_{secret}"
+
+
+@pytest.fixture(scope="session")
+def empty_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A migrated store, made once: migrating for every test would cost more than most tests."""
+    folder = tmp_path_factory.mktemp("store")
+    settings = load(None, {}, {"data": folder})
+
+    async def make() -> None:
+        await open_database(settings).close()
+
+    asyncio.run(make())
+    return folder / "penstock.db"
+
+
+@asynccontextmanager
+async def running(settings: Settings, port: int = 0) -> AsyncGenerator[Server]:
+    """A gateway that serves until the block ends."""
+    gateway = await Gateway.open(settings)
+    ready: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+    stop = asyncio.Event()
+    serving = asyncio.create_task(
+        serve(
+            create_app(gateway),
+            host="127.0.0.1",
+            port=port,
+            drain_seconds=2,
+            on_ready=ready.set_result,
+            on_drain=gateway.drain,
+            stop=stop,
+        )
+    )
+    await asyncio.wait((ready, serving), return_when=asyncio.FIRST_COMPLETED)
+    url = f"http://127.0.0.1:{ready.result()}"
+    async with AsyncExitStack() as clients:
+        client = await clients.enter_async_context(client_of(url, await create_key(gateway)))
+        try:
+            yield Server(gateway, url, client, clients)
+        finally:
+            stop.set()
+            await serving
+            await gateway.close()
+
+
+Start = Callable[..., Awaitable[Server]]
+
+
+@pytest.fixture
+async def start(tmp_path: Path, empty_store: Path) -> AsyncGenerator[Start]:
+    """Start gateways with the given settings: TOML text, and overrides such as `{"jobs.max_waiting": 3}`."""
+    async with AsyncExitStack() as stack:
+
+        async def begin(toml: str = "", overrides: dict[str, Any] | None = None, data: Path | None = None) -> Server:
+            folder = data or tmp_path / "data"
+            if not (folder / "penstock.db").exists():
+                folder.mkdir(exist_ok=True)
+                shutil.copy(empty_store, folder)
+            config = None
+            if toml:
+                config = tmp_path / "penstock.toml"
+                config.write_text(toml)
+            settings = load(config, {}, {"data": folder, **(overrides or {})})
+            return await stack.enter_async_context(running(settings))
+
+        yield begin
+
+
+@pytest.fixture
+async def server(start: Start) -> Server:
+    """A gateway as it is out of the box: the simulator serves everything."""
+    return await start()
