@@ -50,6 +50,7 @@ from penstock.store.job_rows import Claim, FenceLost
 MAX_NOT_SENT = 5
 MAX_CRASHES = 5
 MAX_PAUSE = 30.0
+MAX_CADENCE = 10.0
 PROGRESS_SECONDS = 0.5
 
 T = TypeVar("T")
@@ -274,8 +275,7 @@ class _Shift:
     async def running(self, answer: Running) -> None:
         """Write progress when there is any, and not too often; then decide when to ask again."""
         now = self.runner.clock()
-        cadence = self.vendor.options.poll_seconds * (1 + (now - (self.job.started_at or now)) / 60)
-        self.poll_at = now + max(min(cadence, MAX_PAUSE), answer.poll_after or 0.0)
+        self.poll_at = now + max(self.cadence(now, answer.eta_seconds), answer.poll_after or 0.0)
         progress = max(self.job.progress, min(0.99, answer.progress or 0.0))
         moved = progress - self.job.progress >= 0.01 or answer.queue_position != self.job.upstream_position
         if moved and now - self.told_at >= PROGRESS_SECONDS:
@@ -364,6 +364,12 @@ class _Shift:
             return self.runner.clock() + told
         typical = self.runner.history.typical(job.model)
         return None if typical is None or job.started_at is None else job.started_at + typical.p50
+
+    def cadence(self, now: float, eta_seconds: float | None) -> float:
+        """How long to wait before the next poll: a part of what is left to do, or of what it took so far."""
+        begun = self.job.started_at or now
+        part = (now - begun) / 10 if eta_seconds is None else eta_seconds / 5
+        return max(self.vendor.options.poll_seconds, min(part, MAX_CADENCE))
 
     async def drive(self, verb: str, flow: Flow[T]) -> T:
         """One verb of the job's vendor."""

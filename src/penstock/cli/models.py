@@ -125,7 +125,7 @@ def _params(whole: _Schema, table: _Schema, prefix: str = "") -> Iterator[tuple[
         branches = _branches(whole, field)
         default = "required" if name in required else _word(field.get("default"))
         kinds = " or ".join(branch["type"] for branch in branches)
-        allowed = "; ".join(filter(None, (_allowed(branch) for branch in (field, *branches))))
+        allowed = _allowed(field) or "; ".join(filter(None, map(_allowed, branches)))
         yield f"{prefix}{name}", kinds, default, allowed, field.get("description", "")
         for branch in branches:
             if "properties" in branch:
@@ -144,13 +144,19 @@ def _branches(whole: _Schema, field: _Schema) -> list[_Schema]:
 
 
 def _allowed(form: _Schema) -> str:
+    """`4, 6, 8`, `48 to 2000000` or `at most 4000 characters`."""
     if "enum" in form:
         return ", ".join(_word(value) for value in form["enum"] if value is not None)
     for low, high, unit in (("minimum", "maximum", ""), ("minLength", "maxLength", " characters")):
-        if low in form or high in form:
-            return (
-                " ".join([f"at least {form[low]}"] * (low in form) + [f"at most {form[high]}"] * (high in form)) + unit
-            )
+        match form.get(low), form.get(high):
+            case None, None:
+                continue
+            case None, most:
+                return f"at most {most}{unit}"
+            case least, None:
+                return f"at least {least}{unit}"
+            case least, most:
+                return f"{least} to {most}{unit}"
     return ""
 
 

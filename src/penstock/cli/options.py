@@ -103,14 +103,14 @@ def print_json(value: Any) -> None:
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Print a table for people; only the last column may wrap."""
+    """Print a table for people; all but the first column may wrap."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
     table = Table(box=None, pad_edge=False, header_style="bold")
     for column in columns:
-        table.add_column(column, no_wrap=column != columns[-1], overflow="fold")
+        table.add_column(column, no_wrap=column == columns[0], overflow="fold")
     for row in rows:
         table.add_row(*(Text(cell) for cell in row))  # as it is: a name may look like Rich's markup
     # What is piped on must not be cut to the width of a terminal that is not there.
