@@ -43,7 +43,7 @@ from penstock.inputs import Inputs
 from penstock.jobs import Attempt, Job, Outcome, Phase, State
 from penstock.offers import Offers, credential_id
 from penstock.store import asset_rows, job_rows
-from penstock.store.bell import Ear
+from penstock.store.bell import Ear, nudge
 from penstock.store.database import Database
 from penstock.store.job_rows import Claim, FenceLost
 
@@ -69,32 +69,33 @@ class Runner:
     history: History
     clock: Callable[[], float] = time.time
 
-    async def run(self, claim: Claim, seat: asyncio.Event) -> None:
+    async def run(self, claim: Claim, job: Job, seat: asyncio.Event) -> None:
         """Work until the job is done or someone else has it. Our own trouble is met by starting over from the row."""
         crashes = 0
-        with logs.bind(job_id=claim.job_id), self.database.bell.listen(claim.job_id) as ear:
+        known: Job | None = job
+        with logs.bind(job_id=claim.job_id), self.database.bell.listen(nudge(claim.job_id)) as ear:
             while True:
                 try:
-                    await _Shift(self, claim, seat, ear).work()
+                    current = known or await self.database.read(job_rows.get_claimed, claim)
+                    shift = _Shift(self, claim, current, seat, ear)
+                    await (shift.work() if crashes < MAX_CRASHES else shift.give_up())
                 except FenceLost:
                     return
                 except StoreUnavailable:
-                    await asyncio.sleep(1)
+                    log.warning("the store does not answer; the job waits")
                 except Exception:
                     crashes += 1
                     log.exception("working on the job failed", extra={"fields": {"times": crashes}})
-                    if crashes >= MAX_CRASHES:
-                        await _Shift(self, claim, seat, ear).give_up()
-                        return
-                    await asyncio.sleep(crashes)
                 else:
                     return
+                known = None
+                await asyncio.sleep(1)
 
 
 class _Shift:
     """One stretch of work on one job, from what the row says to its end."""
 
-    def __init__(self, runner: Runner, claim: Claim, seat: asyncio.Event, ear: Ear) -> None:
+    def __init__(self, runner: Runner, claim: Claim, job: Job, seat: asyncio.Event, ear: Ear) -> None:
         self.runner = runner
         self.claim = claim
         self.seat = seat
@@ -103,11 +104,10 @@ class _Shift:
         self.cannot_cancel = False
         self.poll_at = 0.0
         self.told_at = 0.0
-        self.job: Job
+        self.job = job
 
     async def work(self) -> None:
         """Do the next thing until nothing is left to do."""
-        self.job = await self.runner.database.read(job_rows.get_claimed, self.claim)
         while not self.job.done:
             try:
                 await self.step()
@@ -140,6 +140,9 @@ class _Shift:
 
     async def wait_for_seat(self, now: float) -> None:
         """Wait for the vendor to have room, for a cancel, or for the start deadline."""
+        await self.look_again()  # a cancel from before this shift listened
+        if self.job.state is not State.QUEUED:
+            return
         granted = asyncio.ensure_future(self.seat.wait())
         rung = asyncio.ensure_future(self.ear.wait(max(0.0, self.job.start_by - now)))
         try:
@@ -337,11 +340,10 @@ class _Shift:
 
     async def give_up(self) -> None:
         """Working on the job keeps failing: end it rather than try for ever."""
-        self.job = await self.runner.database.read(job_rows.get_claimed, self.claim)
         if not self.job.done:
             await self.amend(self.started)
             await self.fail(JobCrashed(stage=self.job.phase.value))
-            self.count()
+        self.count()
 
     # -- small things
 

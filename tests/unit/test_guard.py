@@ -8,7 +8,6 @@ import sys
 import time
 import tracemalloc
 from contextlib import asynccontextmanager, suppress
-from typing import NoReturn
 
 import pytest
 
@@ -76,8 +75,7 @@ class Wire:
         await self.send(b"GET %s HTTP/1.1\r\nhost: x\r\n\r\n" % path.encode())
 
     async def response(self) -> tuple[int, dict[str, str], bytes]:
-        head = (await self.reader.readuntil(b"\r\n\r\n")).decode()
-        first, *lines = head.strip().split("\r\n")
+        first, *lines = (await self.reader.readuntil(b"\r\n\r\n")).decode().strip().split("\r\n")
         headers = dict(line.lower().split(": ", 1) for line in lines)
         body = await self.reader.readexactly(int(headers["content-length"]))
         return int(first.split()[1]), headers, body
@@ -87,8 +85,7 @@ class Wire:
         status, headers, body = await self.response()
         error = json.loads(body)["error"]
         assert " ".join(error) == "message type code param details retryable charged suggestion request_id"
-        assert headers["x-request-id"] == error["request_id"]
-        assert headers["connection"] == "close"
+        assert (headers["x-request-id"], headers["connection"]) == (error["request_id"], "close")
         assert await self.ends()
         return status, error["code"], error["message"]
 
@@ -97,7 +94,7 @@ class Wire:
             return await self.reader.read(1) == b""
         return True
 
-    async def flood(self, data: bytes) -> NoReturn:
+    async def flood(self, data: bytes) -> None:
         while True:
             await self.send(data)
 
@@ -132,9 +129,8 @@ async def connect(port):
 async def serving(app, max_connections=100):
     ready: asyncio.Future[int] = asyncio.get_running_loop().create_future()
     stop = asyncio.Event()
-    where = {"host": "127.0.0.1", "port": 0, "on_ready": ready.set_result, "stop": stop}
-    options = {"drain_seconds": 0, "protocol": Quick, "max_connections": max_connections}
-    server = asyncio.ensure_future(serve(app, **where, **options))
+    options = {"on_ready": ready.set_result, "stop": stop, "protocol": Quick, "max_connections": max_connections}
+    server = asyncio.ensure_future(serve(app, host="127.0.0.1", port=0, drain_seconds=0, **options))
     try:
         yield await ready
     finally:

@@ -154,7 +154,7 @@ def _allowed(form: _Schema) -> str:
             case None, most:
                 return f"at most {most}{unit}"
             case least, None:
-                return f"at least {least}{unit}"
+                return f"{least} or more{unit}"
             case least, most:
                 return f"{least} to {most}{unit}"
     return ""

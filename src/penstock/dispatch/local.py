@@ -72,7 +72,7 @@ class LocalDispatch:
     def _hold(self, run: Run, claim: Claim, job: Job) -> None:
         begun = job.attempt is not None
         seat = self._seats.ask(job.vendor, job.id, at_once=begun)
-        task = asyncio.create_task(run(claim, seat.granted), name=job.id)
+        task = asyncio.create_task(run(claim, job, seat.granted), name=job.id)
         self._held[job.id] = task
         task.add_done_callback(lambda _: self._let_go(job.id, seat))
 

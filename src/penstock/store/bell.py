@@ -9,6 +9,11 @@ QUEUE = "queue"
 """The topic of newly accepted jobs."""
 
 
+def nudge(job_id: str) -> str:
+    """The topic of what callers do to a job, for whoever works on it."""
+    return f"nudge:{job_id}"
+
+
 class Ear:
     """One listener. A ring that comes before `wait` is not missed."""
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import queue
+import sqlite3
 import threading
 import time
 from collections.abc import Callable
@@ -76,6 +77,13 @@ def make_engine(path: Path) -> Engine:
     return engine
 
 
+def _driver(connection: Connection) -> sqlite3.Connection:
+    """The driver's own connection: SQLAlchemy would only slow the words that begin and end a transaction."""
+    driver = connection.connection.driver_connection
+    assert isinstance(driver, sqlite3.Connection)  # noqa: S101  the engine makes no other
+    return driver
+
+
 class Database:
     """Runs plain functions of a connection: `await database.write(job_rows.amend, …)`."""
 
@@ -101,11 +109,12 @@ class Database:
 
         def look() -> T:
             with self.engine.connect() as connection:
-                connection.exec_driver_sql("BEGIN")
+                control = _driver(connection).execute
+                control("BEGIN")
                 try:
                     return function(connection, *args, **kwargs)
                 finally:
-                    connection.exec_driver_sql("ROLLBACK")
+                    control("ROLLBACK")
 
         try:
             return await asyncio.get_running_loop().run_in_executor(self._readers, look)
@@ -152,24 +161,25 @@ class Database:
 
     def _commit(self, connection: Connection, batch: list[_Work]) -> None:
         """One commit for the whole batch; a failing transaction undoes only itself."""
-        connection.exec_driver_sql("BEGIN IMMEDIATE")
+        control = _driver(connection).execute
+        control("BEGIN IMMEDIATE")
         for work in batch:
             connection.info[RUNG] = work.topics
-            connection.exec_driver_sql("SAVEPOINT work")
+            control("SAVEPOINT work")
             try:
                 work.result = work.function(connection)
             except Exception as error:  # noqa: BLE001  it is handed to the caller
-                connection.exec_driver_sql("ROLLBACK TO work")
+                control("ROLLBACK TO work")
                 work.error = StoreUnavailable(retry_after=1) if isinstance(error, SQLAlchemyError) else error
                 work.error.__cause__ = error if work.error is not error else None
                 work.topics.clear()
-            connection.exec_driver_sql("RELEASE work")
-        connection.exec_driver_sql("COMMIT")
+            control("RELEASE work")
+        control("COMMIT")
 
     def _give_up(self, connection: Connection, batch: list[_Work], error: Exception) -> None:
         """The commit itself failed (disk full, locked): nothing of the batch is stored."""
-        if connection.connection.driver_connection.in_transaction:  # pyright: ignore[reportOptionalMemberAccess]
-            connection.exec_driver_sql("ROLLBACK")
+        if _driver(connection).in_transaction:
+            _driver(connection).execute("ROLLBACK")
         for work in batch:
             work.error = StoreUnavailable(retry_after=1)
             work.error.__cause__ = error

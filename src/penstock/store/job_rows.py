@@ -12,6 +12,8 @@ from penstock.events import type_of
 from penstock.identifiers import first_id
 from penstock.jobs import Job, State
 from penstock.store import event_rows
+from penstock.store.bell import nudge
+from penstock.store.database import RUNG
 from penstock.store.tables import jobs
 
 encode = msgspec.json.encode
@@ -96,6 +98,7 @@ def amend(connection: Connection, claim: Claim, change: Callable[[Job], Job], no
 def amend_own(connection: Connection, account_id: str, job_id: str, change: Callable[[Job], Job], now: float) -> Job:
     """A caller's change of its own job."""
     get(connection, account_id, job_id)
+    connection.info[RUNG].add(nudge(job_id))
     own = and_(jobs.c.id == job_id, jobs.c.account_id == account_id)
     job = _change(connection, own, change, now)
     if job is None:

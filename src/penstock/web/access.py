@@ -40,6 +40,14 @@ def gateway_of(request: Request) -> Gateway:
     return request.app.state.gateway
 
 
+async def _gateway(request: Request) -> Gateway:  # a plain function would be run in a thread
+    return gateway_of(request)
+
+
+async def _scribe(request: Request) -> Scribe:
+    return scribe_for(request)
+
+
 def scribe_for(request: Request) -> Scribe:
     """Writes records with links that lead back the way the request came."""
     gateway = gateway_of(request)
@@ -68,8 +76,8 @@ Generator = Annotated[ApiKey, Depends(_require(Scope.GENERATE))]
 """A key that may start, change and remove."""
 Reader = Annotated[ApiKey, Depends(_require(Scope.READ))]
 """A key that may look."""
-Behind = Annotated[Gateway, Depends(gateway_of)]
-Writer = Annotated[Scribe, Depends(scribe_for)]
+Behind = Annotated[Gateway, Depends(_gateway)]
+Writer = Annotated[Scribe, Depends(_scribe)]
 
 
 def signed_in(*errors: type[PenstockError]) -> dict[int | str, dict[str, Any]]:

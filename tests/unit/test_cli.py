@@ -1,0 +1,503 @@
+"""The command line: what each command prints, refuses and leaves behind, and a server from start to drain."""
+
+import base64
+import contextlib
+import json
+import os
+import re
+import shlex
+import signal
+import socket
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any
+
+import httpx
+import pytest
+from typer.main import get_command
+from typer.testing import CliRunner, Result
+
+from penstock import __version__
+from penstock.cli.main import app
+
+PAGE = (Path(__file__).parents[2] / "docs" / "command-line.md").read_text("utf-8")
+
+
+@pytest.fixture(autouse=True)
+def clean_environment(monkeypatch: pytest.MonkeyPatch):
+    for name in list(os.environ):
+        if name.startswith("PENSTOCK_"):
+            monkeypatch.delenv(name)
+
+
+class Shell:
+    """Runs commands on one data folder."""
+
+    def __init__(self, data: Path) -> None:
+        self.data = data
+
+    def __call__(self, line: str, code: int = 0) -> Result:
+        """Run a line in this process."""
+        result = CliRunner().invoke(app, [*shlex.split(line), "--data", str(self.data)])
+        assert result.exit_code == code, result.output
+        assert "Traceback" not in result.output
+        return result
+
+    def json(self, line: str) -> Any:
+        return json.loads(self(f"{line} --json").stdout)
+
+    def configure(self, text: str) -> None:
+        self.data.mkdir(exist_ok=True)
+        (self.data / "config.toml").write_text(text, "utf-8")
+
+    def start(self, line: str) -> subprocess.Popen[str]:
+        """Start a line in a process of its own."""
+        command = [sys.executable, "-m", "penstock", *shlex.split(line), "--data", str(self.data)]
+        return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)  # noqa: S603
+
+
+@pytest.fixture
+def shell(tmp_path: Path) -> Shell:
+    return Shell(tmp_path / "data")
+
+
+# -- the whole
+
+
+def test_version():
+    assert CliRunner().invoke(app, ["--version"]).stdout == f"penstock {__version__}\n"
+
+
+def _commands(command: Any, path: str = "penstock") -> Iterator[tuple[str, Any]]:
+    if not hasattr(command, "commands"):
+        yield path, command
+        return
+    for name, inner in command.commands.items():
+        yield from _commands(inner, f"{path} {name}")
+
+
+@pytest.mark.parametrize(("path", "command"), list(_commands(get_command(app))), ids=lambda value: str(value))
+def test_every_command_and_option_is_documented(path: str, command: Any):
+    general, *sections = PAGE.split("\n## ")
+    section = next(text for text in sections if text.startswith(f"`{path}`\n"))
+    options = {option for param in command.params for option in param.opts if option.startswith("--")} - {"--help"}
+    assert {"--data", "--config"} <= options
+    for option in options:
+        assert f"`{option}" in section + general, option
+    example = re.search(r"```sh\n(.*)\n```", section)
+    assert example is not None
+    assert path in example[1]
+
+
+def test_page_names_no_command_that_is_not():
+    told = set(re.findall(r"^## `(.+)`$", PAGE, re.MULTILINE))
+    assert told == {path for path, _ in _commands(get_command(app))}
+
+
+@pytest.mark.parametrize(
+    ("line", "light"),
+    [
+        ("--help", {"fastapi", "aiohttp", "sqlalchemy", "pydantic"}),
+        ("key create --data {data}", {"fastapi", "aiohttp", "uvicorn"}),
+    ],
+)
+def test_commands_load_only_what_they_need(line: str, light: set[str], tmp_path: Path):
+    arguments = shlex.split(line.format(data=tmp_path))
+    program = (
+        "import sys; from penstock.cli.main import app; app(sys.argv[1:], standalone_mode=False);"
+        f"sys.exit(' '.join({light!r} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", program, *arguments], capture_output=True, text=True, check=False)  # noqa: S603
+    assert done.stderr.splitlines()[-1:] in ([], [""], ["Shown once: keep it."]) or "Shown once" in done.stderr
+    assert done.returncode == 0 or not light & set(done.stderr.split())
+
+
+# -- keys
+
+
+def test_a_key_is_printed_alone_so_that_scripts_can_take_it(shell: Shell):
+    result = shell("key create")
+    assert re.fullmatch(r"psk_[0-9a-z]{18}_[0-9a-z]{38}\n", result.stdout)
+    assert "Shown once" in result.stderr
+
+
+def test_a_key_carries_what_was_asked(shell: Shell):
+    line = "key create --account studio --name 'a [red] one' --endpoint read --endpoint generate --expires 30d"
+    made = shell.json(f"{line} --model vendorb_video_31 --model vendora_image_to_model")
+    assert made["key"].startswith(f"psk_{made['public_id']}_")
+    assert made["account"] == "studio"
+    assert made["account_id"].startswith("acct_")
+    assert made["name"] == "a [red] one"
+    assert made["models"] == ["vendora_image_to_model", "vendorb_video_31"]
+    assert made["endpoints"] == ["generate", "read"]
+    assert made["created_at"].endswith("Z")
+    assert made["created_at"][:10] < made["expires_at"][:10]
+
+
+def test_keys_of_one_account_share_its_id_and_have_no_limits_unless_asked(shell: Shell):
+    first, second = shell.json("key create"), shell.json("key create")
+    assert first["account_id"] == second["account_id"]
+    assert (first["models"], first["endpoints"], first["expires_at"]) == ([], [], None)
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ("--model vendorb_video_32", "Did you mean `vendorb_video_31`?"),
+        ("--expires soon", '"30d"'),
+        ("--expires 0", "more than 0"),
+        ("--account ' '", "--account: should be 1 to 200 printable characters"),
+        ("--name 'a\x1b[2Jb'", "--name: should be 0 to 200 printable characters"),
+        ("--endpoint write", "generate"),
+    ],
+)
+def test_a_wrong_wish_makes_no_key(shell: Shell, options: str, told: str):
+    assert told in shell(f"key create {options}", code=2).stderr
+    assert shell.json("key list") == []
+
+
+def test_list_tells_the_status_and_never_a_secret(shell: Shell):
+    made = [shell.json(f"key create --name '{name}'") for name in ("one", "[bold]two", "three")]
+    shell(f"key revoke {made[1]['public_id']}")
+    with contextlib.closing(sqlite3.connect(shell.data / "penstock.db")) as store, store:
+        store.execute("UPDATE keys SET expires_at = 1 WHERE public_id = ?", (made[2]["public_id"],))
+    listed = shell.json("key list")
+    assert [key["status"] for key in listed] == ["active", "revoked", "expired"]
+    assert [key["public_id"] for key in listed] == [key["public_id"] for key in made]
+    shown = shell("key list").stdout + json.dumps(listed)
+    assert "[bold]two" in shown
+    assert not any(key["key"].rpartition("_")[2] in shown for key in made)
+
+
+def test_a_key_is_revoked_by_its_id_or_as_a_whole(shell: Shell):
+    first, second = shell.json("key create"), shell.json("key create")
+    shell(f"key revoke {first['public_id']}")
+    assert second["key"].rpartition("_")[2] not in shell(f"key revoke {second['key']}").output
+    assert {key["status"] for key in shell.json("key list")} == {"revoked"}
+
+
+def test_an_unknown_key_cannot_be_revoked(shell: Shell):
+    told = shell("key revoke psk_nobody_secret", code=1).stderr
+    assert "no key nobody" in told
+    assert "secret" not in told
+
+
+# -- models
+
+
+def test_models_come_from_the_settings(shell: Shell):
+    shell.configure("""
+        [vendors.mine]
+        type = "sim"
+        [vendors.other]
+        type = "sim"
+        [[models]]
+        id = "vendorb_video_31"
+        routes = [{vendor = "other", order = 2}, {vendor = "mine"}]
+        price = {per_job = "0.20", per_second = "0.40", per_job_if = {texture = "0.10"}}
+        """)
+    [listed] = shell.json("models list")
+    assert listed["id"] == "vendorb_video_31"
+    assert listed["kind"] == "video"
+    assert listed["vendors"] == ["mine", "other"]
+    assert listed["price"] == {
+        "per_job": "0.20",
+        "per_second": "0.40",
+        "per_job_if": {"texture": "0.10"},
+        "currency": "USD",
+    }
+    assert "USD 0.20 + 0.40 per second + 0.10 if texture" in shell("models list").stdout
+
+
+def test_a_model_is_shown_with_all_its_params(shell: Shell):
+    rows = {line.split()[0]: line for line in shell("models show vendorb_video_31").stdout.splitlines() if line}
+    assert re.search(r"string +required +1 to 4000 characters +what the video shows", rows["prompt"])
+    assert re.search(r"integer +8 +4, 6, 8 +length", rows["durationSeconds"])
+    nested = shell("models show vendora_image_to_model").stdout
+    assert re.search(r"^file +object +required", nested, re.MULTILINE)
+    assert re.search(r"^file\.object\.bucket +string +required +1 to 255 characters", nested, re.MULTILINE)
+    assert re.search(r"^texture +boolean +true", nested, re.MULTILINE)
+
+
+def test_a_model_is_shown_as_json_with_its_schema(shell: Shell):
+    shown = shell.json("models show vendorb_video_31")
+    assert shown["params"]["required"] == ["prompt"]
+    assert shown["example"]["prompt"]
+
+
+def test_an_unknown_model_is_told_with_the_nearest(shell: Shell):
+    assert "Did you mean `vendorb_video_31`?" in shell("models show vendorb_video", code=1).stderr
+
+
+# -- settings, store and simulator
+
+
+@pytest.mark.parametrize("line", ["key create", "key list", "models list", "sim", "serve"])
+def test_wrong_settings_are_told_with_place_and_remedy(shell: Shell, line: str):
+    shell.configure("[server]\nprot = 1\n")
+    told = shell(line, code=2).stderr
+    assert "config.toml:2 [server] prot" in told
+    assert "Did you mean `port`?" in told
+
+
+def test_a_store_of_a_newer_version_is_left_alone(shell: Shell):
+    shell("key create")
+    with contextlib.closing(sqlite3.connect(shell.data / "penstock.db")) as store, store:
+        store.execute("UPDATE alembic_version SET version_num = '9999'")
+    assert "schema 9999" in shell("key list", code=2).stderr
+    assert "schema 9999" in shell("doctor", code=1).stdout
+
+
+def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path):
+    (tmp_path / "file").touch()
+    shell = Shell(tmp_path / "file" / "data")
+    assert "Not a directory" in shell("key create", code=2).stderr
+    assert "fail data folder" in shell("doctor", code=1).stdout
+
+
+def test_sim_counts_accepted_orders(shell: Shell):
+    shell.configure('[vendors.mine]\ntype = "sim"\n[vendors.far]\ntype = "sim"\nbase_url = "http://127.0.0.1:1"\n')
+    assert shell.json("sim") == {"mine": {"orders": 0, "jobs": 0, "duplicates": 0}}
+    assert re.search(r"mine +0 +0 +0", shell("sim").stdout)
+
+
+# -- doctor
+
+
+def _statuses(report: Any) -> dict[str, str]:
+    return {finding["check"]: finding["status"] for finding in report["checks"]}
+
+
+def test_doctor_on_a_fresh_folder_finds_no_failure_and_makes_nothing(shell: Shell):
+    shell.configure("[server]\nport = 0\n")
+    report = shell.json("doctor")
+    assert report["ok"]
+    assert _statuses(report) == {
+        "settings": "ok",
+        "data folder": "ok",
+        "assets folder": "ok",
+        "disk": "ok",
+        "store": "ok",
+        "vendors": "warn",
+        "models": "ok",
+        "port": "ok",
+    }
+    assert [file.name for file in shell.data.iterdir()] == ["config.toml"]
+
+
+def test_doctor_tells_a_vendors_problem_beside_anothers_health(shell: Shell):
+    shell.configure("""
+        server.port = 0
+        [vendors.good]
+        type = "sim"
+        [vendors.bare]
+        type = "sim"
+        base_url = "http://127.0.0.1:1"
+        [vendors.bad]
+        type = "sym"
+        [vendors.worse]
+        type = "sim"
+        pol_seconds = 1
+        """)
+    told = shell("doctor", code=1).stdout
+    assert "ok   vendor good" in told
+    assert "warn vendor bare" in told
+    assert "fail vendor bad" in told
+    assert "Did you mean `sim`?" in told
+    assert "Did you mean `poll_seconds`?" in told
+
+
+def test_doctor_wants_a_key_that_works(shell: Shell):
+    shell.configure("server.port = 0")
+    shell(f"key revoke {shell.json('key create')['public_id']}")
+    assert "penstock key create" in shell("doctor").stdout
+    shell("key create")
+    assert "ok   keys: 1 of 2" in shell("doctor").stdout
+
+
+def test_doctor_sees_a_damaged_store(shell: Shell):
+    shell("key create")
+    (shell.data / "penstock.db").write_bytes(b"nothing that SQLite knows" * 1000)
+    assert "fail store" in shell("doctor", code=1).stdout
+    assert "cannot be used" in shell("key list", code=2).stderr
+
+
+def test_doctor_sees_a_port_that_something_else_has(shell: Shell):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        shell.configure(f"[server]\nport = {taken.getsockname()[1]}\n")
+        # Whoever listens there does not answer: closing its connections keeps the look short.
+        taken.listen()
+        assert "fail port" in shell("doctor", code=1).stdout
+
+
+# -- serving
+
+
+class Serving:
+    """A server in a process of its own, and what it said when it was ready."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self.process = process
+        self.welcome = read_until(process.stdout, "/api/v1/jobs?limit=2")
+        self.curls = [line for line in self.welcome.splitlines() if line.startswith("curl ")]
+        self.address = self.welcome.split("serves on ")[1].split()[0]
+
+    def get(self, path: str, key: str) -> httpx.Response:
+        return httpx.get(f"{self.address}{path}", headers={"authorization": f"Bearer {key}"})
+
+    def await_log(self, text: str) -> str:
+        return read_until(self.process.stderr, text).splitlines()[-1]
+
+    def end(self) -> int:
+        self.process.send_signal(signal.SIGTERM)
+        self.process.communicate()
+        return self.process.returncode
+
+
+def read_until(stream: IO[str] | None, text: str) -> str:
+    """Everything up to the line with this text; a stream that ends before it fails the test."""
+    assert stream is not None
+    read = ""
+    for line in stream:
+        read += line
+        if text in line:
+            return read
+    raise AssertionError(f"{text!r} never came, but:\n{read}")
+
+
+@contextlib.contextmanager
+def serving(shell: Shell, options: str = "--port 0") -> Iterator[Serving]:
+    process = shell.start(f"serve {options}")
+    try:
+        yield Serving(process)
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def paste(line: str) -> httpx.Response:
+    """Do what a shell and curl would do with the line."""
+    words = shlex.split(line)
+    headers = dict(words[at + 1].split(": ", 1) for at, word in enumerate(words) if word == "-H")
+    body = words[words.index("-d") + 1] if "-d" in words else None
+    return httpx.request("POST" if body else "GET", words[1], headers=headers, content=body, timeout=40)
+
+
+def test_a_first_start_prints_a_key_and_lines_that_work(shell: Shell):
+    with serving(shell) as server:
+        assert "shown once" in server.welcome
+        assert "no vendor is configured: served by the simulator" in server.welcome
+        assert f"{server.address}/docs" in server.welcome
+        assert str(shell.data) in server.welcome
+        video, model, jobs = (paste(line) for line in server.curls)
+        assert (video.status_code, video.json()["status"], video.json()["model"]) == (
+            200,
+            "succeeded",
+            "vendorb_video_31",
+        )
+        assert (model.status_code, model.json()["status"]) == (200, "succeeded")
+        assert [job["id"] for job in jobs.json()["data"]] == [model.json()["id"], video.json()["id"]]
+        assert shell.json("sim")["sim"] == {"orders": 2, "jobs": 2, "duplicates": 0}
+        assert server.end() == 0
+    with serving(shell) as server:
+        assert "psk_" not in server.welcome
+        assert "penstock key create" in server.welcome
+        assert all("$PENSTOCK_API_KEY" in line for line in server.curls)
+        assert [key["name"] for key in shell.json("key list")] == ["first key"]
+
+
+def test_only_models_on_offer_are_in_the_welcome(shell: Shell):
+    shell.configure('[vendors.mine]\ntype = "sim"\n[[models]]\nid = "vendorb_video_31"\nvendor = "mine"\n')
+    with serving(shell) as server:
+        assert len(server.curls) == 2
+        assert "vendora" not in server.welcome
+        assert "simulator" not in server.welcome
+
+
+def test_keys_come_and_go_while_a_server_runs(shell: Shell):
+    with serving(shell) as server:
+        made = shell.json("key create --endpoint read")
+        assert server.get("/api/v1/jobs", made["key"]).status_code == 200
+        shell(f"key revoke {made['key']}")
+        revoked_at = time.monotonic()
+        while server.get("/api/v1/jobs", made["key"]).status_code == 200:
+            assert time.monotonic() - revoked_at < 1.0
+        assert server.get("/api/v1/jobs", made["key"]).json()["error"]["code"] == "revoked_api_key"
+
+
+def test_a_folder_has_one_server(shell: Shell):
+    with serving(shell) as server:
+        assert (shell.data / "penstock.lock").read_text() == f"{server.process.pid}\n"
+        second = shell("serve --port 0", code=2).stderr
+        assert f"process {server.process.pid}" in second
+        assert "--data" in second
+    with serving(shell) as server:
+        assert server.end() == 0
+
+
+def test_doctor_knows_a_running_server(shell: Shell):
+    with serving(shell) as server:
+        shell.configure(f"[server]\nport = {server.address.rpartition(':')[2]}\n")
+        assert "ok   port: a Penstock server answers" in shell("doctor").stdout
+
+
+def test_sighup_takes_good_settings_and_refuses_bad_ones(shell: Shell):
+    shell.configure('[vendors.mine]\ntype = "sim"\n')
+    with serving(shell) as server:
+        key = shell.json("key create")["key"]
+        for wrong, told in (("[vendors.mine]\ntype = 'sym'\n", "no vendor type `sym`"), ("[server", "is not TOML")):
+            shell.configure(wrong)
+            server.process.send_signal(signal.SIGHUP)
+            line = server.await_log("settings reload refused, the old settings stay")
+            assert told in json.loads(line)["reason"]
+        assert server.get("/api/v1/models/vendora_image_to_model", key).status_code == 200
+        shell.configure('[vendors.mine]\ntype = "sim"\n[[models]]\nid = "vendorb_video_31"\nvendor = "mine"\n')
+        server.process.send_signal(signal.SIGHUP)
+        server.await_log("settings reloaded")
+        assert server.get("/api/v1/models/vendora_image_to_model", key).status_code == 404
+        counted = httpx.get(f"{server.address}/metrics").text
+        assert 'penstock_settings_reloads_total{outcome="refused"} 2.0' in counted
+        assert 'penstock_settings_reloads_total{outcome="ok"} 1.0' in counted
+        assert server.end() == 0
+
+
+def test_a_taken_port_is_told_and_costs_no_key(shell: Shell):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        process = shell.start(f"serve --port {taken.getsockname()[1]}")
+        out, told = process.communicate()
+    assert process.returncode == 2
+    assert "is in use" in told
+    assert "Traceback" not in told
+    assert out == ""
+    with serving(shell) as server:
+        assert "shown once" in server.welcome
+
+
+@pytest.mark.parametrize("host", ["192.0.2.1", "no.such.host.invalid"])
+def test_a_host_that_is_not_here_is_told(shell: Shell, host: str):
+    process = shell.start(f"serve --port 0 --host {host}")
+    _, told = process.communicate()
+    assert process.returncode == 2
+    assert "Traceback" not in told
+
+
+def test_a_damaged_store_stops_the_start(shell: Shell):
+    shell.data.mkdir()
+    (shell.data / "penstock.db").write_bytes(b"nothing that SQLite knows" * 1000)
+    process = shell.start("serve --port 0")
+    _, told = process.communicate()
+    assert process.returncode == 2
+    assert "file is not a database" in told
+    assert "Traceback" not in told
+
+
+def test_the_sample_picture_is_a_small_png(shell: Shell):
+    with serving(shell) as server:
+        encoded = re.search(r"base64,([^\"]+)", server.curls[1])
+    assert encoded is not None
+    assert base64.b64decode(encoded[1]).startswith(b"\x89PNG\r\n\x1a\n")
+    assert len(encoded[1]) < 200
