@@ -1,19 +1,31 @@
 """The generation request: the one body shape behind both paths, read with every problem told at once."""
 
 import hashlib
+from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
-from pydantic import Field, StrictBool, StrictFloat, StrictInt, StringConstraints
+from pydantic import BeforeValidator, Field, StrictBool, StringConstraints
+from pydantic_core import PydanticCustomError
 
-from penstock.catalog.params import Params, Text, read, shorten
+from penstock.catalog.params import Number, Params, Text, read, shorten
 from penstock.errors import Detail, InvalidRequest
 from penstock.events import EventType
 
 MAX_INPUTS = 16
 MAX_RETENTION = 10 * 365 * 86400
 
-Seconds = StrictInt | StrictFloat
+
+def _retention(value: Any) -> Any:
+    """Both of its types are checked here, so that its bounds are told in one sentence."""
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if value == "forever" or (number and 0 < value <= MAX_RETENTION):
+        return value
+    allowed = 'Input should be "forever" or more than 0 and at most {most} seconds'
+    raise PydanticCustomError("retention", allowed, {"most": MAX_RETENTION})
+
+
+Retention = Annotated[float | Literal["forever"], BeforeValidator(_retention)]
 
 
 class Webhook(Params):
@@ -44,38 +56,32 @@ class GenerationBody(Params):
         dict[Annotated[str, StringConstraints(max_length=64)], Annotated[Text, StringConstraints(max_length=512)]]
         | None
     ) = Field(default=None, max_length=16, description="yours; echoed")
-    start_timeout: Seconds | None = Field(default=None, gt=0, description="seconds until it must have started")
-    run_timeout: Seconds | None = Field(default=None, gt=0, description="seconds it may run once started")
-    retention: Seconds | Literal["forever"] | None = Field(
-        default=None, description='seconds that the finished job is kept, or "forever"'
-    )
+    start_timeout: Number | None = Field(default=None, gt=0, description="seconds until it must have started")
+    run_timeout: Number | None = Field(default=None, gt=0, description="seconds it may run once started")
+    retention: Retention | None = Field(default=None, description='seconds that the finished job is kept, or "forever"')
     dry_run: StrictBool | None = Field(default=None, description="validate and price, but create nothing")
 
-    nested: ClassVar = {"webhook": Webhook}
-
-    @classmethod
-    def conflicts(cls, given: Any) -> Any:
-        """Retention is told apart from its two types here, so that its bounds are told in one sentence."""
-        retention = given.get("retention")
-        if isinstance(retention, int | float) and not 0 < retention <= MAX_RETENTION:
-            message = f'`retention` is 1 to {MAX_RETENTION} seconds or "forever", got {shorten(retention)}.'
-            yield Detail("retention", message)
+    nested: ClassVar = {"input": InputItem, "webhook": Webhook}
 
 
-def decode(raw: bytes) -> dict[str, Any]:
+@dataclass(frozen=True, slots=True)
+class Decoded:
+    """A body, and a mark that is the same for the same body, however it was spelled."""
+
+    body: dict[str, Any]
+    mark: bytes
+
+
+def decode(raw: bytes) -> Decoded:
     """The body as a JSON object."""
     try:
         body = msgspec.json.decode(raw)
+        mark = hashlib.sha256(msgspec.json.encode(body, order="sorted")).digest()
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
         raise InvalidRequest(f"The body is not valid JSON: {error}.", code="invalid_json") from None
     if not isinstance(body, dict):
         raise InvalidRequest("The body should be a JSON object.", code="invalid_json")
-    return body  # pyright: ignore[reportUnknownVariableType] JSON
-
-
-def fingerprint(body: dict[str, Any]) -> bytes:
-    """The same for the same body, however it was spelled."""
-    return hashlib.sha256(msgspec.json.encode(body, order="sorted")).digest()
+    return Decoded(body, mark)  # pyright: ignore[reportUnknownArgumentType] JSON
 
 
 def read_body(body: dict[str, Any], path_model: str | None) -> GenerationBody:

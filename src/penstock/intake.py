@@ -21,7 +21,7 @@ from penstock.errors import (
 )
 from penstock.estimates import Duration, History
 from penstock.files import StoredFile
-from penstock.generation import GenerationBody, fingerprint, read_body, refuse
+from penstock.generation import Decoded, GenerationBody, read_body, refuse
 from penstock.identifiers import new_id
 from penstock.inputs import Inputs, contradiction, decode_data_uri, is_data_uri
 from penstock.jobs import Job
@@ -50,7 +50,7 @@ class Rules:
 class Submission:
     """One request as it came in."""
 
-    body: dict[str, Any]
+    decoded: Decoded
     path_model: str | None
     key: ApiKey
     request_id: str
@@ -117,7 +117,7 @@ class Intake:
 
     async def accept(self, submission: Submission) -> Receipt | Forecast:
         """Accept a request, or find what an earlier one like it made. Nothing is half done."""
-        request = read_body(submission.body, submission.path_model)
+        request = read_body(submission.decoded.body, submission.path_model)
         offer = self._offers().get(request.model)
         if not submission.key.allows_model(request.model):
             raise ModelNotAllowed(f"This API key may not use `{request.model}`.", param="model")
@@ -135,9 +135,8 @@ class Intake:
             self._in_flight.discard(slot)
 
     async def _accept(self, submission: Submission, request: GenerationBody, offer: Offer) -> Receipt:
-        mark = fingerprint(submission.body)
         if submission.idempotency_key is not None or submission.is_retry:
-            found = await self._database.read(_find_earlier, submission, mark, self._clock())
+            found = await self._database.read(_find_earlier, submission, self._clock())
             if found is not None:
                 return found
         if self._open_jobs() + len(request.input) > self._rules().max_waiting:
@@ -147,7 +146,7 @@ class Intake:
         for job, item in zip(accepted, inputs, strict=True):
             if job.file is not None and item.data is not None:
                 await self._inputs.store(job.file, item.data)
-        receipt = await self._database.write(_commit, submission, mark, accepted, self._clock())
+        receipt = await self._database.write(_commit, submission, accepted, self._clock())
         if not (receipt.replayed or receipt.suppressed):
             metrics.JOBS_ACCEPTED.labels(request.model).inc(len(accepted))
         return receipt
@@ -279,13 +278,11 @@ def _seeded(params: dict[str, Any], offer: Offer) -> _Input:
     return _Input({**params, name: seed}, seed)
 
 
-def _find_earlier(connection: Connection, submission: Submission, mark: bytes, now: float) -> Receipt | None:
+def _find_earlier(connection: Connection, submission: Submission, now: float) -> Receipt | None:
     """What an earlier request under the same key, or the one that this is a retry of, has made."""
-    key = submission.key
+    key, mark = submission.key, submission.decoded.mark
     if submission.idempotency_key is not None:
         found = request_rows.by_idempotency_key(connection, key.account_id, submission.idempotency_key)
-        if found is not None and found.fingerprint != mark:
-            raise IdempotencyKeyMismatch(param="Idempotency-Key", suggestion="Use a new key for a new request.")
     elif submission.is_retry:
         found = request_rows.by_body(connection, key.public_id, mark, now)
     else:
@@ -293,20 +290,25 @@ def _find_earlier(connection: Connection, submission: Submission, mark: bytes, n
     jobs = [] if found is None else job_rows.get_several(connection, found.job_ids)
     if found is None or not jobs:
         return None
+    if found.fingerprint != mark:
+        raise IdempotencyKeyMismatch(param="Idempotency-Key", suggestion="Use a new key for a new request.")
     replayed = submission.idempotency_key is not None
     return Receipt(found.id, jobs, replayed=replayed, suppressed=not replayed)
 
 
-def _commit(
-    connection: Connection,
-    submission: Submission,
-    mark: bytes,
-    accepted: Sequence[Job],
-    now: float,
-) -> Receipt:
+def _free_key(connection: Connection, submission: Submission) -> None:
+    """A batch whose jobs are all removed has left its record behind."""
+    if submission.idempotency_key is not None:
+        left = request_rows.by_idempotency_key(connection, submission.key.account_id, submission.idempotency_key)
+        if left is not None:
+            request_rows.remove(connection, [left.id])
+
+
+def _commit(connection: Connection, submission: Submission, accepted: Sequence[Job], now: float) -> Receipt:
     """The one transaction: retry check, files, jobs, events and the request itself."""
-    if earlier := _find_earlier(connection, submission, mark, now):
+    if earlier := _find_earlier(connection, submission, now):
         return earlier
+    _free_key(connection, submission)
     for job in accepted:
         token = job.params.get("file", {}).get("file_token")
         if token is not None and job.file is not None:  # the job's own row keeps the bytes when the upload expires
@@ -318,7 +320,7 @@ def _commit(
         account_id=submission.key.account_id,
         key_id=submission.key.public_id,
         idempotency_key=submission.idempotency_key,
-        fingerprint=mark,
+        fingerprint=submission.decoded.mark,
         job_ids=tuple(job.id for job in written),
         created_at=now,
     )

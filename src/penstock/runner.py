@@ -140,11 +140,9 @@ class _Shift:
 
     async def wait_for_seat(self, now: float) -> None:
         """Wait for the vendor to have room, for a cancel, or for the start deadline."""
-        await self.look_again()  # a cancel from before this shift listened
-        if self.job.state is not State.QUEUED:
-            return
         granted = asyncio.ensure_future(self.seat.wait())
-        rung = asyncio.ensure_future(self.ear.wait(max(0.0, self.job.start_by - now)))
+        patience = min(MAX_PAUSE, self.job.start_by - now)  # a cancel may have rung before anyone listened
+        rung = asyncio.ensure_future(self.ear.wait(max(0.0, patience)))
         try:
             await asyncio.wait((granted, rung), return_when=asyncio.FIRST_COMPLETED)
         finally:

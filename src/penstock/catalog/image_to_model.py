@@ -46,6 +46,8 @@ def _branch(value: Any) -> str:
 class FileInput(Params):
     """The input picture: exactly one of `url`, `file_token` and `object`."""
 
+    nested: ClassVar[Mapping[str, type[Params]]] = {"object": StoredObject}
+
     url: Text | None = Field(
         default=None,
         description=f"http(s) URL, or a `data:` URI, of a JPEG, PNG or WebP of at most {MAX_FILE_BYTES >> 20} MB, "
@@ -56,7 +58,11 @@ class FileInput(Params):
         default=None, description="token of an upload to `POST /api/v1/files`", min_length=1
     )
     object: (
-        Annotated[Annotated[Text, Tag(BRANCHES[0])] | Annotated[StoredObject, Tag(BRANCHES[1])], Discriminator(_branch)]
+        Annotated[
+            Annotated[Text, Field(min_length=1, max_length=2048), Tag(BRANCHES[0])]
+            | Annotated[StoredObject, Tag(BRANCHES[1])],
+            Discriminator(_branch),
+        ]
         | None
     ) = Field(default=None, description="reference of a stored object, where the vendor can read it")
     type: Literal["jpg", "jpeg", "png", "webp", "image"] | None = Field(

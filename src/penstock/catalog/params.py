@@ -2,15 +2,36 @@
 
 import difflib
 import json
+import math
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Annotated, Any, ClassVar, TypeVar
+from typing import Annotated, Any, ClassVar, TypeVar, cast
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, StrictBool, StrictStr, ValidationError
-from pydantic_core import ErrorDetails, PydanticCustomError
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    GetJsonSchemaHandler,
+    StrictBool,
+    StrictStr,
+    ValidationError,
+)
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema, ErrorDetails, PydanticCustomError
 
 from penstock.errors import Detail
 
 P = TypeVar("P", bound="Params")
+
+MAX_DETAILS = 100
+"""How many problems of one object are told: a body with a million of them must not cost a million sentences."""
+MAX_DEPTH = 16
+"""How deep nulls are looked for: no params nest as far, and a caller's JSON may nest much further."""
+WORDS = {
+    "model_type": "Input should be an object",
+    "dict_type": "Input should be an object",
+    "list_type": "Input should be an array",
+}
+"""What Pydantic says in Python's words, in JSON's."""
 
 
 def _integral(value: Any) -> Any:
@@ -22,10 +43,24 @@ def _integral(value: Any) -> Any:
     raise PydanticCustomError("integer", "Input should be an integer")
 
 
-Integer = Annotated[int, BeforeValidator(_integral, json_schema_input_type=int)]
+def _finite(value: Any) -> Any:
+    """8 and 8.5 are numbers; true, "8" and what no float can hold are not."""
+    try:
+        if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
+            return float(value)
+    except OverflowError:
+        pass
+    raise PydanticCustomError("number", "Input should be a number")
+
+
+Integer = Annotated[int, BeforeValidator(_integral)]
+Number = Annotated[float, BeforeValidator(_finite, json_schema_input_type=float)]
+BOUNDS = {"ge": "minimum", "gt": "exclusiveMinimum", "le": "maximum", "lt": "exclusiveMaximum"}
 BRANCHES = ("as text", "as object")
 """Tags of a field that takes a string or an object; they are no part of a field's place."""
+UNPLACED = {*BRANCHES, "[key]"}
 
+JSON = json.JSONEncoder(ensure_ascii=False, default=str)
 Boolean = StrictBool
 Text = StrictStr
 
@@ -39,6 +74,14 @@ class Params(BaseModel):
     """Fields that are themselves params, for hints on their field names."""
 
     @classmethod
+    def __get_pydantic_json_schema__(cls, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        """Bounds by JSON Schema's names: Pydantic leaves its own wherever a type has a validator or is a union."""
+        schema = handler(core)
+        whole = handler.resolve_ref_schema(schema)
+        whole["properties"] = _name_bounds(whole.get("properties", {}))
+        return schema
+
+    @classmethod
     def conflicts(cls, given: Mapping[str, Any]) -> Iterator[Detail]:
         """What is wrong between fields, told on the raw values so that it comes with all other problems."""
         del given
@@ -49,25 +92,36 @@ class Params(BaseModel):
         return self.model_dump(exclude_none=True)
 
 
-def without_nulls(value: Any) -> Any:
+def _name_bounds(value: Any) -> Any:
+    if isinstance(value, dict):
+        schema = cast("dict[str, Any]", value)
+        return {BOUNDS.get(name, name): _name_bounds(item) for name, item in schema.items()}
+    if isinstance(value, list):
+        return [_name_bounds(item) for item in cast("list[Any]", value)]
+    return value
+
+
+def without_nulls(value: Any, depth: int = MAX_DEPTH) -> Any:
     """The value with every null field of every object left out."""
-    if isinstance(value, Mapping):
-        return {name: without_nulls(item) for name, item in value.items() if item is not None}  # pyright: ignore[reportUnknownVariableType] JSON
+    if depth and isinstance(value, Mapping):
+        return {name: without_nulls(item, depth - 1) for name, item in value.items() if item is not None}  # pyright: ignore[reportUnknownVariableType] JSON
+    if depth and isinstance(value, list):
+        return [without_nulls(item, depth - 1) for item in value]  # pyright: ignore[reportUnknownVariableType] JSON
     return value
 
 
 def read(kind: type[P], given: Mapping[str, Any], place: str) -> tuple[P | None, list[Detail]]:
-    """Params of this kind, or every problem found; `place` is where they stand in the request."""
+    """Params of this kind, or every problem found; `place` is where they stand in the request, "" for its top."""
     given = without_nulls(given)
     details: list[Detail] = []
     params: P | None = None
     try:
         params = kind.model_validate(given)
     except ValidationError as error:
-        details = [_detail(kind, item, place) for item in error.errors(include_url=False)]
+        details = [_detail(kind, item, place) for item in error.errors(include_url=False)[:MAX_DETAILS]]
     told = {detail.loc for detail in details}
     for conflict in kind.conflicts(given):
-        loc = f"{place}.{conflict.loc}"
+        loc = _join(place, [conflict.loc])
         if loc not in told:
             details.append(Detail(loc, conflict.message, conflict.code))
     return (None if details else params), _unique(details)
@@ -78,15 +132,26 @@ def _unique(details: Iterable[Detail]) -> list[Detail]:
     return list({detail.loc: detail for detail in reversed(list(details))}.values())[::-1]
 
 
+def _join(place: str, path: list[str]) -> str:
+    return ".".join([place, *path] if place else path)
+
+
 def _detail(kind: type[Params], error: ErrorDetails, place: str) -> Detail:
-    path = [str(part) for part in error["loc"] if part not in BRANCHES]
-    loc = ".".join([place, *path])
+    path = [str(part)[:80] for part in error["loc"] if part not in UNPLACED]
+    loc = _join(place, path)
     if error["type"] == "extra_forbidden":
-        owner = kind.nested.get(path[0], kind) if len(path) > 1 else kind
-        return Detail(loc, unknown_name("param", path[-1], owner.model_fields), "unknown_param")
+        return Detail(loc, unknown_name("param", path[-1], _owner(kind, path).model_fields), "unknown_param")
     if error["type"] == "missing":
         return Detail(loc, f"`{path[-1]}` is required.", "missing_required_parameter")
-    return Detail(loc, f"{error['msg']}, got {shorten(error['input'])}.", "invalid_params")
+    message = WORDS.get(error["type"], error["msg"])
+    return Detail(loc, f"{message}, got {shorten(error['input'])}.", "invalid_params")
+
+
+def _owner(kind: type[Params], path: list[str]) -> type[Params]:
+    """The params that the last name of a path was given to."""
+    for name in path[:-1]:
+        kind = kind.nested.get(name, kind)
+    return kind
 
 
 def unknown_name(what: str, name: str, known: Iterable[str]) -> str:
@@ -99,6 +164,10 @@ def unknown_name(what: str, name: str, known: Iterable[str]) -> str:
 
 
 def shorten(value: Any) -> str:
-    """A value as JSON, cut so that an error stays readable."""
-    text = json.dumps(value, ensure_ascii=False, default=str)
-    return text if len(text) <= 80 else f"{text[:77]}…"
+    """A value as JSON, cut so that an error stays readable; no more of it is encoded than is shown."""
+    text = ""
+    for piece in JSON.iterencode(value[:80] if isinstance(value, str) else value):
+        text += piece
+        if len(text) > 80:
+            return f"{text[:77]}…"
+    return text

@@ -4,13 +4,13 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field, StrictFloat, StrictInt
+from pydantic import Field
 
 from penstock.catalog import image_to_model, text_to_video
 from penstock.catalog.model import GenerationModel
-from penstock.catalog.params import Boolean, Integer, Params, Text
+from penstock.catalog.params import Boolean, Integer, Number, Params, Text
 
-Seconds = Annotated[StrictInt | StrictFloat, Field(ge=0, le=86400)]
+Seconds = Annotated[Number, Field(ge=0, le=86400)]
 
 
 class Ending(StrEnum):

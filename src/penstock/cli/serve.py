@@ -59,6 +59,11 @@ def serve(
                 run(_serve(settings, read))
             except PortInUse as error:
                 fail(str(error))
+            except OSError as error:
+                if error.filename is not None:
+                    raise
+                where = f"{settings.server.host}:{settings.server.port}"
+                fail(f"Cannot listen on {where}: {error.strerror or error}.", "Choose another with --host or --port.")
 
 
 @contextmanager

@@ -13,6 +13,7 @@ from starlette.responses import Response
 from penstock.catalog.params import shorten
 from penstock.errors import (
     Detail,
+    InternalError,
     InvalidRequest,
     MethodNotAllowed,
     NotFound,
@@ -82,7 +83,14 @@ async def answer_invalid(request: Request, error: Exception) -> Response:
     )
 
 
+async def answer_crash(request: Request, error: Exception) -> Response:
+    """A mistake of ours: it is logged where it surfaces, and none of it is told."""
+    del error
+    return await answer_error(request, InternalError())
+
+
 HANDLERS: Mapping[Any, Any] = {
+    Exception: answer_crash,
     PenstockError: answer_error,
     HTTPException: answer_http_exception,
     RequestValidationError: answer_invalid,

@@ -21,7 +21,7 @@ from penstock.errors import (
     UnsupportedMediaType,
 )
 from penstock.gateway import Gateway
-from penstock.generation import decode
+from penstock.generation import Decoded, decode
 from penstock.intake import Forecast, Receipt, Submission
 from penstock.keys import ApiKey
 from penstock.money import format_usd
@@ -107,7 +107,7 @@ async def _generate(
     if gateway.draining:
         raise Overloaded("The gateway is shutting down.", retry_after=2)
     submission = Submission(
-        body=await _read_json(request),
+        decoded=await _read_json(request),
         path_model=path_model,
         key=key,
         request_id=request_id_of(request),
@@ -138,7 +138,7 @@ async def _answer(receipt: Receipt, seconds: float | None, key: ApiKey, gateway:
     return Json(body, 200 if done else 202, headers)
 
 
-async def _read_json(request: Request) -> dict[str, Any]:
+async def _read_json(request: Request) -> Decoded:
     content_type = request.headers.get("content-type", "application/json").partition(";")[0].strip().lower()
     if content_type != "application/json":
         raise UnsupportedMediaType(f"Send `content-type: application/json`, not `{content_type[:80]}`.")

@@ -2,12 +2,12 @@
 
 import asyncio
 import sys
-from collections.abc import Awaitable, Callable
+from functools import partial
 from itertools import chain
 from typing import ClassVar
 
 import httptools
-from uvicorn._types import ASGISendCallable, HTTPScope
+from uvicorn._types import ASGI3Application, ASGIReceiveCallable, ASGISendCallable, Scope
 from uvicorn.protocols.http.flow_control import service_unavailable
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
@@ -59,9 +59,8 @@ class Guarded(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         """Begin the request, unless its head is too large."""
-        # A head that came in one piece was parsed before it could be counted.
-        size = len(self.url) + sum(map(len, chain.from_iterable(self.headers)))
-        if size > self.head_bytes:
+        # Exact, as a body may have come along. Pipelined heads may come to one read more.
+        if self._pending_bytes > self.head_bytes and self._head_size() > self.head_bytes:
             self._refuse(HeadersTooLarge())
             raise HeadersTooLarge  # stops the parser
         self._pending_bytes = 0
@@ -78,12 +77,15 @@ class Guarded(HttpToolsProtocol):
         told = "its target is not a path" if isinstance(reason, httptools.HttpParserCallbackError) else reason
         self._refuse(InvalidRequest(f"This is not a valid HTTP/1.1 request: {told}.", code="invalid_http"))
 
-    def _start_asgi_task(self, cycle: RequestResponseCycle, app: Callable[..., Awaitable[None]]) -> None:
-        cycle.__class__ = _Cycle  # uvicorn offers no other way to name it
-        super()._start_asgi_task(cycle, _answer_overloaded if app is service_unavailable else app)
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: ASGI3Application) -> None:
+        shaped = _answer_overloaded if app is service_unavailable else partial(_answer_failures, cycle, app)
+        super()._start_asgi_task(cycle, shaped)
 
     def _unsupported_upgrade_warning(self) -> None:
         """An `Upgrade` is a wish; the request is answered as HTTP/1.1."""
+
+    def _head_size(self) -> int:
+        return len(self.url) + sum(map(len, chain.from_iterable(self.headers)))
 
     def _watch_head(self) -> None:
         # Bytes came and there is still nothing to answer: uvicorn has stopped its keep-alive timer for them.
@@ -121,20 +123,27 @@ class Guarded(HttpToolsProtocol):
         self._start_deadline(LINGER_SECONDS)
 
 
-class _Cycle(RequestResponseCycle):
-    """One request and its response."""
+async def _answer_failures(
+    cycle: RequestResponseCycle,
+    app: ASGI3Application,
+    scope: Scope,
+    receive: ASGIReceiveCallable,
+    send: ASGISendCallable,
+) -> None:
+    try:
+        await app(scope, receive, send)
+    except BaseException as error:
+        if not cycle.response_started:
+            # A cancel comes at the end of a drain; anything else is a mistake of ours.
+            await _answer(Overloaded() if isinstance(error, asyncio.CancelledError) else InternalError(), scope, send)
+        raise  # uvicorn logs it and closes the connection
 
-    async def send_500_response(self) -> None:
-        # A cancel comes at the end of a drain; anything else is a mistake of ours.
-        error = Overloaded() if isinstance(sys.exception(), asyncio.CancelledError) else InternalError()
-        await _answer(error, self.scope, self.send)
 
-
-async def _answer_overloaded(scope: HTTPScope, _receive: object, send: ASGISendCallable) -> None:
+async def _answer_overloaded(scope: Scope, _receive: object, send: ASGISendCallable) -> None:
     await _answer(Overloaded(), scope, send)
 
 
-async def _answer(error: PenstockError, scope: HTTPScope, send: ASGISendCallable) -> None:
+async def _answer(error: PenstockError, scope: Scope, send: ASGISendCallable) -> None:
     headers, body = render_error(error, scope.get("state", {}).get("request_id") or new_id("req"))
     await send({"type": "http.response.start", "status": error.status, "headers": headers})
     await send({"type": "http.response.body", "body": body, "more_body": False})

@@ -1,0 +1,16 @@
+"""kill -9 at random moments: nothing is lost, doubled or left out."""
+
+from pathlib import Path
+
+import pytest
+from ordeal import SCRIPTS, Ordeal
+
+
+@pytest.mark.timeout(300)
+async def test_killed_again_and_again_every_job_ends_as_scripted(tmp_path: Path):
+    ordeal = Ordeal(tmp_path, jobs=2 * len(SCRIPTS), kills=5, seed=2024)
+    report = await ordeal.run()
+    assert report.wrong_endings == []
+    assert (report.lost, report.duplicates, report.stream_gaps, report.feed_gaps) == (0, 0, 0, 0)
+    rejected = sum(script.get("submission") == "rejected" for script, _, _ in SCRIPTS)
+    assert report.orders == report.jobs - 2 * rejected

@@ -1,0 +1,129 @@
+"""A store gets this version's schema: from nothing, once, by one of many; and never from a newer version."""
+
+import asyncio
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.runtime.migration import MigrationContext
+from sqlalchemy import Engine, create_engine
+
+from penstock.gateway import open_database
+from penstock.settings import load
+from penstock.store import key_rows, schema
+from penstock.store.database import make_engine
+from penstock.store.tables import SCHEMA_VERSION, metadata
+
+OPEN = """
+import sys
+from pathlib import Path
+from penstock.store import schema
+from penstock.store.database import make_engine
+print("ready", flush=True)
+sys.stdin.readline()
+engine = make_engine(Path(sys.argv[1]))
+schema.upgrade(engine)
+engine.dispose()
+"""
+
+
+@pytest.fixture
+def engine(tmp_path: Path) -> Iterator[Engine]:
+    engine = make_engine(tmp_path / "penstock.db")
+    yield engine
+    engine.dispose()
+
+
+def definitions(engine: Engine) -> dict[str, str]:
+    """Every table and index as SQLite keeps it, whatever the spacing."""
+    with engine.connect() as connection:
+        rows = connection.exec_driver_sql("SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL").all()
+    return {name: " ".join(sql.split()) for name, sql in rows if not name.startswith(("alembic", "sqlite"))}
+
+
+def test_an_empty_store_gets_this_version(engine):
+    assert schema.current_version(engine) is None
+    schema.upgrade(engine)
+    assert schema.current_version(engine) == SCHEMA_VERSION
+
+
+def test_upgrading_twice_changes_nothing(engine):
+    schema.upgrade(engine)
+    before = definitions(engine)
+    schema.upgrade(engine)
+    assert definitions(engine) == before
+
+
+def test_the_newest_migration_is_the_version_this_code_speaks():
+    files = sorted(path.name for path in (schema.MIGRATIONS / "versions").glob("*.py"))
+    assert files[-1].split("_")[0] == SCHEMA_VERSION
+    assert [name.split("_")[0] for name in files] == [f"{number:04}" for number in range(1, len(files) + 1)]
+
+
+def test_the_migrations_make_exactly_the_declared_tables(engine):
+    schema.upgrade(engine)
+    with engine.connect() as connection:
+        context = MigrationContext.configure(connection, opts={"compare_type": True})
+        assert compare_metadata(context, metadata) == []
+
+
+def test_the_migrations_make_the_same_words_as_the_declared_tables(engine):
+    """Alembic does not compare a partial index's condition, nor AUTOINCREMENT: SQLite's own text does."""
+    schema.upgrade(engine)
+    declared = create_engine("sqlite://")
+    metadata.create_all(declared)
+    assert definitions(engine) == definitions(declared)
+    declared.dispose()
+
+
+@pytest.mark.parametrize("newer", ["0002", "0999", "9999"])
+def test_a_newer_store_is_refused_and_left_alone(engine, newer):
+    if newer <= SCHEMA_VERSION:
+        pytest.skip("no longer newer")
+    schema.upgrade(engine)
+    with engine.connect() as connection:
+        connection.exec_driver_sql("UPDATE alembic_version SET version_num = ?", (newer,))
+    with pytest.raises(schema.SchemaTooNew, match=newer) as refusal:
+        schema.upgrade(engine)
+    assert SCHEMA_VERSION in str(refusal.value)
+    assert schema.current_version(engine) == newer
+
+
+def test_processes_that_start_at_once_migrate_one_after_the_other(tmp_path):
+    path = tmp_path / "penstock.db"
+    with_pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    starting = [subprocess.Popen([sys.executable, "-c", OPEN, str(path)], **with_pipes) for _ in range(4)]  # noqa: S603  ourselves
+    for process in starting:
+        assert process.stdout.readline() == "ready\n"
+    for process in starting:  # all have imported everything: now they race
+        process.stdin.write("go\n")
+        process.stdin.flush()
+    outcomes = [(process.communicate(timeout=60)[1], process.returncode) for process in starting]
+    assert [code for _, code in outcomes] == [0] * len(starting), outcomes
+    connection = sqlite3.connect(path)
+    assert connection.execute("SELECT version_num FROM alembic_version").fetchall() == [(SCHEMA_VERSION,)]
+    connection.close()
+
+
+def test_a_migration_that_fails_leaves_the_store_as_it_was(engine):
+    with engine.connect() as connection:
+        connection.exec_driver_sql("CREATE TABLE jobs (something TEXT)")  # in the way
+    before = definitions(engine)
+    with pytest.raises(Exception, match="already exists"):
+        schema.upgrade(engine)
+    assert definitions(engine) == before
+    assert schema.current_version(engine) is None
+
+
+@pytest.mark.parametrize("folder", ["100%", "who?", "a#b", "with space", "ünï"])
+async def test_a_store_may_lie_in_any_folder(tmp_path, folder):
+    database = open_database(load(None, {}, {"data": tmp_path / folder}))
+    async with asyncio.timeout(10):
+        secret = await database.write(key_rows.signing_secret)
+        assert await database.read(key_rows.signing_secret) == secret
+        await database.close()
+    assert (tmp_path / folder / "penstock.db").exists()
