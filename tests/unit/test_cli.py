@@ -422,8 +422,10 @@ def test_keys_come_and_go_while_a_server_runs(shell: Shell):
         assert server.get("/api/v1/jobs", made["key"]).status_code == 200
         shell(f"key revoke {made['key']}")
         revoked_at = time.monotonic()
+        sent_at = revoked_at
         while server.get("/api/v1/jobs", made["key"]).status_code == 200:
-            assert time.monotonic() - revoked_at < 1.0
+            assert sent_at - revoked_at < 1.0
+            sent_at = time.monotonic()
         assert server.get("/api/v1/jobs", made["key"]).json()["error"]["code"] == "revoked_api_key"
 
 

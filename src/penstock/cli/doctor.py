@@ -13,7 +13,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
-from urllib.request import ProxyHandler, build_opener
 
 import typer
 
@@ -200,6 +199,8 @@ def _check_port(settings: "Settings") -> Finding:
 
 
 def _is_ours(url: str) -> bool:
+    from urllib.request import ProxyHandler, build_opener
+
     try:
         with build_opener(ProxyHandler({})).open(url, timeout=5) as reply:  # no proxy stands between us and ourselves
             return json.load(reply).keys() == {"status", "version"}

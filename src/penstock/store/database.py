@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Concatenate, Final, ParamSpec, TypeVar
 
-from sqlalchemy import Connection, Engine, create_engine, event
+from sqlalchemy import URL, Connection, Engine, create_engine, event
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.pool import QueuePool
 
@@ -67,7 +67,7 @@ def _prepare(connection: Any, _record: Any) -> None:
 def make_engine(path: Path) -> Engine:
     """An engine on the file; connections may move between our threads, one at a time."""
     engine = create_engine(
-        f"sqlite:///{path}",
+        URL.create("sqlite", database=str(path)),
         poolclass=QueuePool,
         pool_size=READERS + 1,
         connect_args={"check_same_thread": False},
@@ -84,6 +84,19 @@ def _driver(connection: Connection) -> sqlite3.Connection:
     return driver
 
 
+def _unavailable(cause: Exception) -> StoreUnavailable:
+    error = StoreUnavailable(retry_after=1)
+    error.__cause__ = cause
+    return error
+
+
+def _drop(connection: Connection | None) -> None:
+    """Close a connection for good, its transaction undone: the next one starts afresh."""
+    if connection is not None:
+        connection.invalidate()
+        connection.close()
+
+
 class Database:
     """Runs plain functions of a connection: `await database.write(job_rows.amend, …)`."""
 
@@ -91,12 +104,14 @@ class Database:
         self.bell = Bell()
         self.engine = make_engine(path)
         self._waiting: queue.Queue[_Work | None] = queue.Queue(MAX_WAITING)
+        self._closed = False
         self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="store-reader")
         self._writer = threading.Thread(target=self._write_forever, name="store-writer", daemon=True)
         self._writer.start()
 
     async def write(self, function: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run the function in a transaction; when this returns, it is committed and on disk."""
+        self._refuse_if_closed()
         work = _Work(lambda connection: function(connection, *args, **kwargs))
         try:
             self._waiting.put_nowait(work)
@@ -106,6 +121,7 @@ class Database:
 
     async def read(self, function: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run the function on a consistent view of the store."""
+        self._refuse_if_closed()
 
         def look() -> T:
             with self.engine.connect() as connection:
@@ -123,25 +139,33 @@ class Database:
 
     async def close(self) -> None:
         """Finish what is waiting, then let go of the file."""
+        self._closed = True  # from here on nothing comes after the None that ends the writer
         await asyncio.to_thread(self._waiting.put, None)
         await asyncio.to_thread(self._writer.join)
         self._readers.shutdown()
         self.engine.dispose()
 
+    def _refuse_if_closed(self) -> None:
+        if self._closed:
+            raise StoreUnavailable("The store is closed.", retry_after=1)
+
     # -- the writer's thread
 
     def _write_forever(self) -> None:
-        with self.engine.connect() as connection:
-            while batch := self._next_batch():
-                begun = time.perf_counter()
-                try:
-                    self._commit(connection, batch)
-                except Exception as error:  # noqa: BLE001  the writer must outlive any failure
-                    self._give_up(connection, batch, error)
-                metrics.STORE_BATCH.observe(len(batch))
-                metrics.STORE_SECONDS.observe(time.perf_counter() - begun)
-                metrics.STORE_QUEUE.set(self._waiting.qsize())
-                self._answer(batch)
+        connection: Connection | None = None
+        while batch := self._next_batch():
+            begun = time.perf_counter()
+            try:
+                connection = connection or self.engine.connect()
+                self._commit(connection, batch)
+            except Exception as error:  # noqa: BLE001  the writer must outlive any failure
+                self._give_up(batch, error)
+                connection = _drop(connection)
+            metrics.STORE_BATCH.observe(len(batch))
+            metrics.STORE_SECONDS.observe(time.perf_counter() - begun)
+            metrics.STORE_QUEUE.set(self._waiting.qsize())
+            self._answer(batch)
+        _drop(connection)
 
     def _next_batch(self) -> list[_Work]:
         first = self._waiting.get()
@@ -161,7 +185,8 @@ class Database:
 
     def _commit(self, connection: Connection, batch: list[_Work]) -> None:
         """One commit for the whole batch; a failing transaction undoes only itself."""
-        control = _driver(connection).execute
+        driver = _driver(connection)
+        control = driver.execute
         control("BEGIN IMMEDIATE")
         for work in batch:
             connection.info[RUNG] = work.topics
@@ -169,20 +194,18 @@ class Database:
             try:
                 work.result = work.function(connection)
             except Exception as error:  # noqa: BLE001  it is handed to the caller
+                if not driver.in_transaction:
+                    raise  # SQLite itself has undone the whole batch, as it does on a full disk
                 control("ROLLBACK TO work")
-                work.error = StoreUnavailable(retry_after=1) if isinstance(error, SQLAlchemyError) else error
-                work.error.__cause__ = error if work.error is not error else None
+                work.error = _unavailable(error) if isinstance(error, SQLAlchemyError) else error
                 work.topics.clear()
             control("RELEASE work")
         control("COMMIT")
 
-    def _give_up(self, connection: Connection, batch: list[_Work], error: Exception) -> None:
+    def _give_up(self, batch: list[_Work], error: Exception) -> None:
         """The commit itself failed (disk full, locked): nothing of the batch is stored."""
-        if _driver(connection).in_transaction:
-            _driver(connection).execute("ROLLBACK")
         for work in batch:
-            work.error = StoreUnavailable(retry_after=1)
-            work.error.__cause__ = error
+            work.error = _unavailable(error)
             work.topics.clear()
 
     def _answer(self, batch: list[_Work]) -> None:

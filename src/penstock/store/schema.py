@@ -35,7 +35,7 @@ def upgrade(engine: Engine) -> None:
     from alembic.config import Config  # noqa: PLC0415
 
     config = Config()
-    config.set_main_option("script_location", str(MIGRATIONS))
+    config.set_main_option("script_location", str(MIGRATIONS).replace("%", "%%"))
     with engine.connect() as connection:
         connection.exec_driver_sql("BEGIN EXCLUSIVE")  # two starting processes migrate one after the other
         config.attributes["connection"] = connection

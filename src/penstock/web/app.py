@@ -14,13 +14,14 @@ from penstock.web import (
     job_records,
     model_catalogue,
     operations,
+    reference,
 )
 from penstock.web.answers import HANDLERS
 from penstock.web.limits import Application, Limits
 from penstock.web.openapi import document
 from penstock.web.tracing import Tracing
 
-PAGES = (generations, job_records, event_streams, file_uploads, asset_downloads, model_catalogue, operations)
+PAGES = (generations, job_records, event_streams, file_uploads, asset_downloads, model_catalogue, operations, reference)
 
 
 def create_app(gateway: Gateway) -> Application:

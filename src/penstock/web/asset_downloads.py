@@ -6,7 +6,7 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Query, Request
 from starlette.responses import Response, StreamingResponse
 
-from penstock.errors import AssetExpired, AssetNotFound, InvalidApiKey, RangeNotSatisfiable
+from penstock.errors import AssetExpired, AssetNotFound, InvalidApiKey, RangeNotSatisfiable, ScopeNotAllowed
 from penstock.gateway import Gateway
 from penstock.keys import Scope
 from penstock.store import asset_rows
@@ -53,7 +53,8 @@ async def download_asset(
         "content-disposition": f'inline; filename="{asset.filename}"',
         "x-content-type-options": "nosniff",
     }
-    if headers["etag"] in request.headers.get("if-none-match", ""):
+    known = request.headers.get("if-none-match", "")
+    if known == "*" or headers["etag"] in known:
         return Response(status_code=304, headers=headers)
     asked = _asked_range(request, asset, headers["etag"])
     start, end = asked or (0, asset.bytes)
@@ -76,8 +77,9 @@ async def _admit(
             return None
         raise InvalidApiKey("The link's signature is not valid.", headers={"WWW-Authenticate": "Bearer"})
     key = await gateway.keyring.check(request.headers.get("authorization"))
+    request.scope["state"]["account"] = key.account_id
     if not key.allows(Scope.READ):
-        raise AssetNotFound
+        raise ScopeNotAllowed("This needs the endpoint scope `read`, or a signed link.")
     return key.account_id
 
 

@@ -3,10 +3,12 @@
 import base64
 import binascii
 import math
-from datetime import UTC, datetime
+import re
 from typing import Annotated
 
 from fastapi import APIRouter, Path, Query, Request
+from pydantic import AwareDatetime, BeforeValidator
+from pydantic_core import PydanticCustomError
 from starlette.responses import Response
 
 from penstock import jobs
@@ -31,6 +33,17 @@ JobId = Annotated[str, Path(description="`job_…`", max_length=64)]
 ETAG = {"etag": {"description": "send it as `If-None-Match` for a 304", "schema": {"type": "string"}}}
 ONE = signed_in(InvalidRequest, JobNotFound, Gone, JobDeleted)
 RECORD = {"model": JobRecord, "headers": REQUEST_ID | RETRY_AFTER | ETAG}
+RFC_3339 = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)", re.ASCII)
+
+
+def _check_moment(text: str) -> str:
+    """Pydantic would also read plain numbers and days as times."""
+    if not RFC_3339.fullmatch(text):
+        raise PydanticCustomError("rfc_3339", "Should be RFC 3339 with a zone, such as 2026-01-31T09:30:00Z")
+    return text
+
+
+Moment = Annotated[AwareDatetime, BeforeValidator(_check_moment)]
 
 
 @router.get("/api/v1/jobs", responses={200: {"model": Page[JobRecord]}, **signed_in(InvalidRequest)})
@@ -43,8 +56,8 @@ async def list_jobs(
     model: Annotated[str | None, Query(max_length=200)] = None,
     client_ref: Annotated[str | None, Query(max_length=128)] = None,
     batch: Annotated[str | None, Query(max_length=64)] = None,
-    created_after: Annotated[datetime | None, Query(description="RFC 3339")] = None,
-    created_before: Annotated[datetime | None, Query(description="RFC 3339")] = None,
+    created_after: Annotated[Moment | None, Query(description="RFC 3339 with a zone")] = None,
+    created_before: Annotated[Moment | None, Query(description="RFC 3339 with a zone")] = None,
     limit: Annotated[int, Query(ge=1, le=100)] = 20,
     cursor: Annotated[str | None, Query(max_length=128, description="`next_cursor` of the page before")] = None,
 ) -> Response:
@@ -54,8 +67,8 @@ async def list_jobs(
         "model": model,
         "client_ref": client_ref,
         "batch_id": batch,
-        "created_after": _seconds(created_after),
-        "created_before": _seconds(created_before),
+        "created_after": created_after and created_after.timestamp(),
+        "created_before": created_before and created_before.timestamp(),
     }
     before = None if cursor is None else _read_cursor(cursor)
     found = await gateway.database.read(job_rows.page, key.account_id, filters, before, limit + 1)
@@ -113,20 +126,22 @@ async def delete_job(job_id: JobId, key: Generator, gateway: Behind) -> Response
 
 
 def _answer(job: Job, scribe: Scribe, known_etag: str | None) -> Response:
-    etag = f'W/"{job.id}-{job.sequence}"'
-    headers = {"etag": etag, "cache-control": "private, no-cache"}
+    etag = _etag(job, scribe)
+    headers = {"etag": f"W/{etag}", "cache-control": "private, no-cache"}
     wait = poll_after_ms(job, scribe.now)
     if wait is not None:
         headers["retry-after"] = str(max(1, math.ceil(wait / 1000)))
-    if known_etag is not None and etag in known_etag:
+    if known_etag is not None and (etag in known_etag or known_etag == "*"):
         return Response(status_code=304, headers=headers)
     return Json(scribe.job(job), headers=headers)
 
 
-def _seconds(moment: datetime | None) -> float | None:
-    if moment is None:
-        return None
-    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+def _etag(job: Job, scribe: Scribe) -> str:
+    """New whenever the row changes or the job moves up in its queue, and before the links of an old record are over."""
+    place = scribe.position(job.id) if job.state is State.QUEUED else None
+    age = int(scribe.now / scribe.link_seconds * 2) if job.outputs else None
+    parts = (job.id, job.sequence, place, age)
+    return '"' + "-".join(str(part) for part in parts if part is not None) + '"'
 
 
 def _write_cursor(job_id: str) -> str:

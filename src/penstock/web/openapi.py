@@ -12,7 +12,14 @@ REFERENCE = "#/components/schemas/{model}"
 
 
 def document(app: FastAPI, offers: Offers) -> dict[str, Any]:
-    """The whole interface as it is served now."""
+    """The whole interface as it is served now; kept until the offers change, as making it takes long."""
+    kept = getattr(app.state, "document", None)
+    if kept is None or kept[0] is not offers:
+        kept = app.state.document = (offers, _make(app, offers))
+    return kept[1]
+
+
+def _make(app: FastAPI, offers: Offers) -> dict[str, Any]:
     found = get_openapi(title=app.title, version=app.version, summary=app.summary, routes=app.routes)
     schemas = found["components"]["schemas"]
     for name in ("HTTPValidationError", "ValidationError"):

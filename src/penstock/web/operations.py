@@ -1,5 +1,7 @@
 """Operations: health, readiness, metrics and the OpenAPI document; no key needed."""
 
+import asyncio
+
 from fastapi import APIRouter, Request
 from sqlalchemy import Connection, text
 from starlette.responses import Response
@@ -42,7 +44,7 @@ async def read_metrics() -> Response:
 @router.get("/openapi.json", include_in_schema=False)
 async def openapi(request: Request) -> Response:
     """This interface, as a document."""
-    return Json(request.app.openapi())
+    return Json(await asyncio.to_thread(request.app.openapi))
 
 
 def _ask(connection: Connection) -> None:

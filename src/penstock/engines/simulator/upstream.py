@@ -13,8 +13,6 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 from uuid import uuid4
 
-from penstock.engines.simulator import samples
-
 Answer = tuple[int, Mapping[str, str], bytes]
 JSON = {"content-type": "application/json"}
 
@@ -167,7 +165,9 @@ class Simulator:
         return dict(zip(names, (order_id, json.loads(row[0]), json.loads(row[1]), *row[2:]), strict=True))
 
     def _sample(self, name: str, result: dict[str, Any], ending: str | None) -> bytes:
-        """The output's bytes; made once, then kept, as encoding a video is work."""
+        """The output's bytes."""
+        from penstock.engines.simulator import samples  # noqa: PLC0415  its libraries would slow every start
+
         seed = result.get("seed") or 0
         if name == "preview":
             return samples.make_preview(seed % 8)
@@ -180,6 +180,9 @@ class Simulator:
         return data[: len(data) * 2 // 3] if ending == "corrupt" else data
 
     def _video(self, width: int, height: int, seconds: int) -> bytes:
+        """A test card; made once, then kept, as encoding a video is work."""
+        from penstock.engines.simulator import samples  # noqa: PLC0415
+
         kept = self._folder / f"card-{width}x{height}-{seconds}s.mp4"
         with self._lock:
             if not kept.exists():
