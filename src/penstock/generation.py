@@ -2,7 +2,7 @@
 
 import hashlib
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, cast
 
 import msgspec
 from pydantic import BeforeValidator, Field, StrictBool, StringConstraints
@@ -14,6 +14,10 @@ from penstock.events import EventType
 
 MAX_INPUTS = 16
 MAX_RETENTION = 10 * 365 * 86400
+MAX_VALUES = 5_000
+"""A request needs a few hundred values; reading a million of them would hold up everyone else."""
+MAX_SEPARATORS = 100_000
+"""The same before parsing, where those inside of texts count too."""
 
 
 def _retention(value: Any) -> Any:
@@ -74,6 +78,8 @@ class Decoded:
 
 def decode(raw: bytes) -> Decoded:
     """The body as a JSON object."""
+    if sum(map(raw.count, (b",", b"[", b"{"))) > MAX_SEPARATORS:
+        raise _flood()
     try:
         body = msgspec.json.decode(raw)
         mark = hashlib.sha256(msgspec.json.encode(body, order="sorted")).digest()
@@ -81,22 +87,47 @@ def decode(raw: bytes) -> Decoded:
         raise InvalidRequest(f"The body is not valid JSON: {error}.", code="invalid_json") from None
     if not isinstance(body, dict):
         raise InvalidRequest("The body should be a JSON object.", code="invalid_json")
+    _count_values(body)
     return Decoded(body, mark)  # pyright: ignore[reportUnknownArgumentType] JSON
 
 
-def read_body(body: dict[str, Any], path_model: str | None) -> GenerationBody:
+def _count_values(body: Any) -> None:
+    waiting, seen = [body], 0
+    while waiting:
+        value = waiting.pop()
+        items: Any = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType] JSON
+        seen += len(items)
+        if seen > MAX_VALUES:
+            raise _flood()
+        waiting.extend(items)
+
+
+def _flood() -> InvalidRequest:
+    return InvalidRequest(f"The body has more than {MAX_VALUES} values.")
+
+
+def read_body(body: dict[str, Any], path_model: str | None) -> tuple[GenerationBody | None, list[Detail]]:
     """The request, or every problem of its outer shape."""
     request, details = read(GenerationBody, body, "")
-    if request is None:
-        raise refuse(details)
-    if path_model is not None and path_model != request.model:
+    if request is not None and path_model is not None and path_model != request.model:
         raise InvalidRequest(
             f"The path names the model {shorten(path_model)}, the body {shorten(request.model)}.",
             code="model_mismatch",
             param="model",
             suggestion="Name the same model in both, or use POST /model/v1/generation.",
         )
-    return request
+    return request, details
+
+
+def read_raw_params(body: dict[str, Any], kind: type[Params]) -> list[Detail]:
+    """What is wrong with the params of a body whose outer shape is wrong too."""
+    items = body.get("input")
+    details: list[Detail] = []
+    for number, item in enumerate(cast("list[Any]", items)[:MAX_INPUTS] if isinstance(items, list) else ()):
+        params = cast("dict[str, Any]", item).get("params") if isinstance(item, dict) else None
+        if isinstance(params, dict):
+            details += read(kind, cast("dict[str, Any]", params), f"input.{number}.params")[1]
+    return details
 
 
 def refuse(details: list[Detail]) -> InvalidRequest:

@@ -1,5 +1,6 @@
 """Accepts a generation request: validate, recognise a retry, and write the jobs in one transaction."""
 
+import asyncio
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -21,7 +22,7 @@ from penstock.errors import (
 )
 from penstock.estimates import Duration, History
 from penstock.files import StoredFile
-from penstock.generation import Decoded, GenerationBody, read_body, refuse
+from penstock.generation import Decoded, GenerationBody, read_body, read_raw_params, refuse
 from penstock.identifiers import new_id
 from penstock.inputs import Inputs, contradiction, decode_data_uri, is_data_uri
 from penstock.jobs import Job
@@ -117,10 +118,7 @@ class Intake:
 
     async def accept(self, submission: Submission) -> Receipt | Forecast:
         """Accept a request, or find what an earlier one like it made. Nothing is half done."""
-        request = read_body(submission.decoded.body, submission.path_model)
-        offer = self._offers().get(request.model)
-        if not submission.key.allows_model(request.model):
-            raise ModelNotAllowed(f"This API key may not use `{request.model}`.", param="model")
+        request, offer = self._read_request(submission)
         if request.dry_run:
             return await self._forecast(request, offer, submission.key)
         if submission.idempotency_key is None:
@@ -133,6 +131,19 @@ class Intake:
             return await self._accept(submission, request, offer)
         finally:
             self._in_flight.discard(slot)
+
+    def _read_request(self, submission: Submission) -> tuple[GenerationBody, Offer]:
+        """What is asked for and who offers it; if the outer shape is wrong, the params' problems are told with it."""
+        body, offers = submission.decoded.body, self._offers()
+        request, details = read_body(body, submission.path_model)
+        if request is None:
+            model = body.get("model")
+            offer = offers.by_model.get(model) if isinstance(model, str) else None
+            raise refuse([*details, *(read_raw_params(body, offer.model.params) if offer else ())])
+        offer = offers.get(request.model)
+        if not submission.key.allows_model(request.model):
+            raise ModelNotAllowed(f"This API key may not use `{request.model}`.", param="model")
+        return request, offer
 
     async def _accept(self, submission: Submission, request: GenerationBody, offer: Offer) -> Receipt:
         if submission.idempotency_key is not None or submission.is_retry:
@@ -173,11 +184,15 @@ class Intake:
                 continue
             resolved = params.resolved()
             try:
-                inputs.append(await self._open_file(_seeded(resolved, offer), f"{place}.file", key, store=store))
+                inputs.append(await self._open_file(_seeded(resolved, offer), key, store=store))
             except (FileUnreadable, UrlNotAllowed) as error:
                 details.append(Detail(f"{place}.file.url", error.message, error.code))
+            except FileNotFound as error:
+                details.append(Detail(f"{place}.file.file_token", error.message, error.code))
             except _Contradiction as error:
                 details.append(Detail(f"{place}.file.type", str(error)))
+        if details and all(detail.code == FileNotFound.code for detail in details):
+            raise FileNotFound(param=details[0].loc, details=details, suggestion="Upload it with POST /api/v1/files.")
         if details:
             raise refuse(details)
         return inputs
@@ -197,16 +212,11 @@ class Intake:
                 details.append(Detail("webhook.url", error.message, error.code))
         return details
 
-    async def _open_file(self, item: _Input, place: str, key: ApiKey, *, store: bool) -> _Input:
+    async def _open_file(self, item: _Input, key: ApiKey, *, store: bool) -> _Input:
         """The input with its file: an upload looked up, a `data:` URI opened, a URL checked but not fetched yet."""
         file: dict[str, Any] = item.params.get("file") or {}
         if "file_token" in file:
-            try:
-                token = file["file_token"]
-                found = await self._database.read(file_rows.get, key.account_id, token, self._clock())
-            except FileNotFound as error:
-                error.param = f"{place}.file_token"
-                raise
+            found = await self._database.read(file_rows.get, key.account_id, file["file_token"], self._clock())
             _refuse_contradiction(found, file.get("type"))
             return replace(item, file=found)
         if "url" not in file:
@@ -214,7 +224,7 @@ class Intake:
         if not is_data_uri(file["url"]):
             self._rules().check_url(file["url"])
             return item
-        data = decode_data_uri(file["url"])
+        data = await asyncio.to_thread(decode_data_uri, file["url"])
         stored = await self._inputs.open(data, key.account_id)
         _refuse_contradiction(stored, file.get("type"))
         kept = {name: value for name, value in file.items() if name != "url"}  # the bytes are in the store

@@ -3,9 +3,10 @@
 import asyncio
 import sqlite3
 import threading
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Coroutine, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from sqlalchemy import Connection
@@ -69,7 +70,7 @@ async def gate(database: Database) -> AsyncGenerator[Gate]:
     await held
 
 
-async def queue_up(*writes) -> list[asyncio.Task]:
+async def queue_up(*writes: Coroutine[Any, Any, Any]) -> list[asyncio.Task]:
     tasks = [asyncio.create_task(write) for write in writes]
     await asyncio.sleep(0)  # each has put its work into the queue
     return tasks

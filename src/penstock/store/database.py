@@ -57,11 +57,25 @@ def _prepare(connection: Any, _record: Any) -> None:
     """Set up a new SQLite connection: write-ahead log, every commit on disk before it is answered."""
     connection.isolation_level = None  # transactions are begun by us, not guessed by the driver
     cursor = connection.cursor()
-    cursor.execute("PRAGMA journal_mode = WAL")
-    cursor.execute("PRAGMA synchronous = FULL")
     cursor.execute("PRAGMA busy_timeout = 5000")
+    _use_write_ahead_log(cursor)
+    cursor.execute("PRAGMA synchronous = FULL")
     cursor.execute("PRAGMA cache_size = -16000")
     cursor.close()
+
+
+def _use_write_ahead_log(cursor: sqlite3.Cursor) -> None:
+    """Two processes that both open a new file: SQLite's own patience does not cover this one word."""
+    give_up_at = time.monotonic() + 5
+    while True:
+        try:
+            cursor.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.OperationalError:
+            if time.monotonic() > give_up_at:
+                raise
+            time.sleep(0.02)
+        else:
+            return
 
 
 def make_engine(path: Path) -> Engine:
@@ -193,7 +207,7 @@ class Database:
             control("SAVEPOINT work")
             try:
                 work.result = work.function(connection)
-            except Exception as error:  # noqa: BLE001  it is handed to the caller
+            except Exception as error:  # handed to the caller
                 if not driver.in_transaction:
                     raise  # SQLite itself has undone the whole batch, as it does on a full disk
                 control("ROLLBACK TO work")

@@ -4,6 +4,7 @@ import asyncio
 import json
 import re
 import secrets
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from pathlib import Path
@@ -21,6 +22,7 @@ STYLE = Path(__file__).with_name("reference.css").read_text("utf-8")
 SCRIPT = Path(__file__).with_name("reference.js").read_text("utf-8")
 NONCE, ORIGIN = "{{nonce}}", "{{origin}}"
 """Stand in the drawn page for what differs between requests."""
+REFERENCE = re.compile(r'"#/components/schemas/([^"]+)"')
 POLICY = (
     "default-src 'none'; style-src 'nonce-{nonce}'; script-src 'nonce-{nonce}'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -53,7 +55,7 @@ def draw(document: Schema) -> str:
     groups: dict[str, list[Operation]] = {}
     for operation in operations:
         groups.setdefault(operation.group, []).append(operation)
-    shapes = Shapes(document["components"]["schemas"])
+    shapes = Shapes(document["components"]["schemas"], [operation.responses for operation in operations])
     info = document["info"]
     return f"""<!doctype html>
 <html lang="en">
@@ -73,7 +75,8 @@ def draw(document: Schema) -> str:
 </header>
 <div class="columns">
 <nav aria-label="Endpoints">{"".join(_links(name, found) for name, found in groups.items())}
-<h2>Shapes</h2><ul>{"".join(f"<li>{shapes.link(name)}</li>" for name in shapes.answered)}</ul></nav>
+<details><summary>Shapes</summary><ul>{"".join(f"<li>{shapes.link(name)}</li>" for name in shapes.answered)}</ul>
+</details></nav>
 <main>
 {_introduction()}
 {"".join(_group(name, found, shapes) for name, found in groups.items())}
@@ -110,16 +113,17 @@ class Operation:
         self.body: Schema = found.get("requestBody", {}).get("content", {})
         self.responses: Mapping[str, Schema] = found["responses"]
 
-    def curl(self, example: str | None) -> str:
-        """A command to paste into a shell."""
-        path = re.sub(r"\{(\w+)\}", lambda name: f"${name[1].upper()}", self.path)
+    def curl(self, example: Schema | None) -> str:
+        """A command to paste into a shell; what it cannot know stands there as a variable."""
+        known = {} if example is None else {"model_id": example["model"]}
+        path = re.sub(r"\{(\w+)\}", lambda name: known.get(name[1], f"${name[1].upper()}"), self.path)
         words = [f'curl "{ORIGIN}{path}"']
         if "401" in self.responses:
             words.append('-H "Authorization: Bearer $PENSTOCK_API_KEY"')
         if "multipart/form-data" in self.body:
             words.append("-F file=@picture.png")
         elif example is not None:
-            words += ['-H "Content-Type: application/json"', f"-d '{example}'"]
+            words += ['-H "Content-Type: application/json"', f"-d {shlex.quote(json.dumps(example))}"]
         elif self.method != "GET":
             words.insert(1, f"-X {self.method}")
         kinds = self.responses.get("200", {}).get("content", {})
@@ -133,7 +137,7 @@ class Operation:
 def _links(name: str, operations: Sequence[Operation]) -> str:
     items = "".join(
         f'<li data-for="{found.anchor}"><a href="#{found.anchor}"><b class="{found.method}">{found.method}</b> '
-        f"{_breakable(found.path)}</a></li>"
+        f"<span>{_breakable(found.path)}</span></a></li>"
         for found in operations
     )
     return f"<h2>{escape(name)}</h2><ul>{items}</ul>"
@@ -147,7 +151,7 @@ def _article(operation: Operation, shapes: "Shapes") -> str:
     body = operation.body.get("application/json", {}).get("schema")
     requests = [] if body is None else shapes.variants(body)
     examples = [request["example"] for request in requests if "example" in request]
-    shortest = min((json.dumps(example) for example in examples), key=len, default=None)
+    shortest = min(examples, key=lambda example: len(json.dumps(example)), default=None)
     key = "" if "401" in operation.responses else "<span>no key needed</span>"
     return f"""<article id="{operation.anchor}">
 <h3><b class="{operation.method}">{operation.method}</b> <code>{_breakable(operation.path)}</code> {key}</h3>
@@ -201,9 +205,16 @@ def _answers(operation: Operation, shapes: "Shapes") -> str:
 class Shapes:
     """The document's schemas, as tables and as words."""
 
-    def __init__(self, schemas: Mapping[str, Schema]) -> None:
+    def __init__(self, schemas: Mapping[str, Schema], responses: Sequence[Schema]) -> None:
         self._schemas = schemas
-        self.answered = [name for name, found in schemas.items() if "properties" in found and "example" not in found]
+        reached = set[str]()
+        waiting = REFERENCE.findall(json.dumps(responses))
+        while waiting:
+            if (name := waiting.pop()) not in reached:
+                reached.add(name)
+                waiting += REFERENCE.findall(json.dumps(schemas[name]))
+        self.answered = [name for name, found in schemas.items() if name in reached and "properties" in found]
+        """The objects that answers are made of."""
 
     def follow(self, schema: Schema) -> Schema:
         """What a reference leads to."""
@@ -215,16 +226,17 @@ class Shapes:
         return [self.follow(form) for form in whole.get("oneOf", [whole])]
 
     def link(self, name: str) -> str:
-        """A schema's name: to its table if it has one, else what it allows."""
+        """A schema's name: to its table if it has one here, else what it allows."""
         found = self._schemas[name]
-        if "properties" not in found:
+        if name not in self.answered:
             return self.word(found)
-        return f'<a href="#shape-{escape(name)}">{escape(name)}</a>'
+        return f'<a href="#shape-{escape(name)}">{escape(found.get("title", name))}</a>'
 
     def draw(self, name: str) -> str:
         """A schema's own table."""
         found = self._schemas[name]
-        return f"""<article id="shape-{escape(name)}"><h3>{escape(name)}</h3>{prose(found.get("description", ""))}
+        return f"""<article id="shape-{escape(name)}"><h3>{escape(found.get("title", name))}</h3>
+{prose(found.get("description", ""))}
 {self.table(found)}</article>"""
 
     def table(self, schema: Schema, *, nested: bool = False) -> str:
@@ -289,7 +301,8 @@ def _default(field: Schema, *, required: bool) -> str:
     if required:
         return "required"
     default = field.get("default")
-    return "" if default is None else f"<code>{escape(json.dumps(default))}</code>"
+    told = default if isinstance(default, str) else json.dumps(default)
+    return "" if default is None else f"<code>{escape(told)}</code>"
 
 
 # -- pieces of HTML
