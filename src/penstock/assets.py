@@ -109,7 +109,7 @@ class Assets:
 
     async def remove_outputs(self, job_id: str) -> None:
         """Forget all outputs of a job."""
-        async for batch in self._store.list(f"assets/{job_id}", return_arrow=False):
+        async for batch in self._store.list(f"assets/{job_id}"):  # pyright: ignore[reportUnknownMemberType] its Arrow form
             for item in batch:
                 with suppress(FileNotFoundError):
                     await obstore.delete_async(self._store, item["path"])

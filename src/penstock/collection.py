@@ -9,8 +9,9 @@ from penstock.catalog.model import Expectation
 from penstock.contract import GenerationVendor, Kind, Output, Role
 from penstock.errors import BadOutput, FileUnreadable
 from penstock.exchange import Exchange
+from penstock.glb import inspect_model
 from penstock.identifiers import new_id
-from penstock.inspection import inspect_model, inspect_picture, inspect_video
+from penstock.inspection import inspect_picture, inspect_video
 from penstock.jobs import Asset, Job
 from penstock.workshop import WorkFailed, Workshop
 

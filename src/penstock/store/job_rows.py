@@ -10,7 +10,7 @@ from sqlalchemy import ColumnElement, Connection, and_, func, insert, select, up
 from penstock.errors import Gone, JobDeleted, JobNotFinished, JobNotFound
 from penstock.events import type_of
 from penstock.identifiers import first_id
-from penstock.jobs import Job, State
+from penstock.jobs import IllegalMove, Job, State
 from penstock.store import event_rows
 from penstock.store.bell import nudge
 from penstock.store.database import RUNG
@@ -79,6 +79,8 @@ def _change(
     after = change(before)
     if after is before or after == before:
         return before
+    if before.done:
+        raise IllegalMove(f"{before.id} is {before.state} and stays as it is")
     after = replace(after, sequence=before.sequence + 1)
     document = encode(after)
     connection.execute(update(jobs).where(row_filter).values(_columns(after, document)))

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Select, delete, insert, select
+from sqlalchemy import Connection, Select, and_, delete, insert, select
 
 from penstock.store.tables import requests
 
@@ -34,7 +34,12 @@ def _first(connection: Connection, query: Select[Any]) -> AcceptedRequest | None
 
 
 def add(connection: Connection, request: AcceptedRequest) -> None:
-    """Remember an accepted request, in the transaction that writes its jobs."""
+    """Remember an accepted request, in the transaction that writes its jobs; a key whose jobs are gone is used anew."""
+    if request.idempotency_key is not None:
+        same = and_(
+            requests.c.account_id == request.account_id, requests.c.idempotency_key == request.idempotency_key
+        )
+        connection.execute(delete(requests).where(same))
     values = {name: getattr(request, name) for name in AcceptedRequest.__slots__}
     connection.execute(insert(requests), values | {"job_ids": " ".join(request.job_ids)})
 

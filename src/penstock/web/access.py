@@ -1,10 +1,9 @@
 """Who is calling, and whether the key may do this."""
 
-from collections.abc import Awaitable, Callable
-from typing import Annotated, Any
+from dataclasses import dataclass
+from typing import Any
 
-from fastapi import Depends, Request
-from fastapi.security import HTTPBearer
+from fastapi import Request
 
 from penstock.errors import (
     ExpiredApiKey,
@@ -22,8 +21,6 @@ from penstock.keys import ApiKey, Scope
 from penstock.records import Scribe
 from penstock.web.answers import problems
 
-bearer = HTTPBearer(auto_error=False, description="`Authorization: Bearer psk_…`")
-
 ALWAYS: tuple[type[PenstockError], ...] = (InternalError, StoreUnavailable, Overloaded)
 SIGNED_IN: tuple[type[PenstockError], ...] = (
     MissingApiKey,
@@ -35,49 +32,51 @@ SIGNED_IN: tuple[type[PenstockError], ...] = (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """A request whose key was checked, and what it speaks to."""
+
+    request: Request
+    gateway: Gateway
+    key: ApiKey
+
+    @property
+    def account_id(self) -> str:
+        """Whose jobs, files and assets the caller may see."""
+        return self.key.account_id
+
+    @property
+    def scribe(self) -> Scribe:
+        """Writes records with links that lead back the way the request came."""
+        gateway = self.gateway
+        return Scribe(
+            base_url(self.request),
+            gateway.clock(),
+            gateway.settings.jobs.link_seconds,
+            gateway.assets.sign,
+            gateway.dispatch.position,
+        )
+
+
 def gateway_of(request: Request) -> Gateway:
     """The gateway behind this application."""
     return request.app.state.gateway
 
 
-async def _gateway(request: Request) -> Gateway:  # a plain function would be run in a thread
-    return gateway_of(request)
+def base_url(request: Request) -> str:
+    """Where links lead: the operator's public address, else the way the request came."""
+    return gateway_of(request).settings.server.public_url or str(request.base_url).rstrip("/")
 
 
-async def _scribe(request: Request) -> Scribe:
-    return scribe_for(request)
-
-
-def scribe_for(request: Request) -> Scribe:
-    """Writes records with links that lead back the way the request came."""
+async def admit(request: Request, scope: Scope) -> Caller:
+    """The caller, if its key is good and may use endpoints of this scope."""
     gateway = gateway_of(request)
-    return Scribe(
-        gateway.settings.server.public_url or str(request.base_url).rstrip("/"),
-        gateway.clock(),
-        gateway.settings.jobs.link_seconds,
-        gateway.assets.sign,
-        gateway.dispatch.position,
-    )
-
-
-def _require(scope: Scope) -> Callable[..., Awaitable[ApiKey]]:
-    async def check(request: Request, _documented: Annotated[object, Depends(bearer)] = None) -> ApiKey:
-        key = await gateway_of(request).keyring.check(request.headers.get("authorization"))
-        request.scope["state"]["account"] = key.account_id
-        if not key.allows(scope):
-            allowed = ", ".join(sorted(key.scopes))
-            raise ScopeNotAllowed(f"This needs the endpoint scope `{scope}`, the API key has: {allowed}.")
-        return key
-
-    return check
-
-
-Generator = Annotated[ApiKey, Depends(_require(Scope.GENERATE))]
-"""A key that may start, change and remove."""
-Reader = Annotated[ApiKey, Depends(_require(Scope.READ))]
-"""A key that may look."""
-Behind = Annotated[Gateway, Depends(_gateway)]
-Writer = Annotated[Scribe, Depends(_scribe)]
+    key = await gateway.keyring.check(request.headers.get("authorization"))
+    request.scope["state"]["account"] = key.account_id
+    if not key.allows(scope):
+        allowed = ", ".join(sorted(key.scopes))
+        raise ScopeNotAllowed(f"This needs the endpoint scope `{scope}`, the API key has: {allowed}.")
+    return Caller(request, gateway, key)
 
 
 def signed_in(*errors: type[PenstockError]) -> dict[int | str, dict[str, Any]]:

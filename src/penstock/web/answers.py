@@ -20,7 +20,6 @@ from penstock.errors import (
     PenstockError,
     UnsupportedMediaType,
 )
-from penstock.web.shapes import Error
 
 
 class Json(Response):
@@ -101,16 +100,27 @@ RETRY_AFTER = {"retry-after": {"description": "seconds to wait", "schema": {"typ
 SHOULD_RETRY = {"x-should-retry": {"description": "whether trying again can help", "schema": {"type": "string"}}}
 
 
+def success(description: str, *shapes: str, headers: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """One of the `responses` of a route: JSON of a shape, named as in shapes.py, or of one of several."""
+    references = [{"$ref": f"#/components/schemas/{name}"} for name in shapes]
+    schema = references[0] if len(references) == 1 else {"anyOf": references}
+    return {
+        "description": description,
+        "headers": REQUEST_ID | dict(headers or {}),
+        "content": {"application/json": {"schema": schema}},
+    }
+
+
 def problems(*errors: type[PenstockError]) -> dict[int | str, dict[str, Any]]:
     """The `responses` of a route: every error it may answer, by status."""
     by_status: dict[int | str, list[str]] = {}
     for error in errors:
         by_status.setdefault(error.status, []).append(f"`{error.code}`: {error.__doc__}")
     return {
-        status: {
-            "model": Error,
-            "description": "\n\n".join(texts),
-            "headers": REQUEST_ID | SHOULD_RETRY | (RETRY_AFTER if status in (409, 429, 503) else {}),
-        }
+        status: success(
+            "\n\n".join(texts),
+            "Error",
+            headers=SHOULD_RETRY | (RETRY_AFTER if status in (409, 429, 503) else {}),
+        )
         for status, texts in by_status.items()
     }

@@ -3,15 +3,15 @@
 import re
 from typing import Annotated
 
-from fastapi import APIRouter, Path, Query, Request
+from fastapi import APIRouter, Query, Request
 from starlette.responses import Response, StreamingResponse
 
-from penstock.errors import AssetExpired, AssetNotFound, InvalidApiKey, RangeNotSatisfiable, ScopeNotAllowed
-from penstock.gateway import Gateway
+from penstock.collection import CONTENT_TYPES
+from penstock.errors import AssetExpired, AssetNotFound, InvalidApiKey, RangeNotSatisfiable
 from penstock.keys import Scope
 from penstock.store import asset_rows
 from penstock.store.asset_rows import StoredAsset
-from penstock.web.access import Behind, signed_in
+from penstock.web.access import admit, gateway_of, signed_in
 from penstock.web.answers import REQUEST_ID
 
 router = APIRouter(tags=["Assets"])
@@ -21,7 +21,7 @@ HEADERS = {
     "accept-ranges": {"schema": {"type": "string"}},
     **REQUEST_ID,
 }
-BINARY = {"content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}}
+BINARY = {"content": {kind: {"schema": {"type": "string", "format": "binary"}} for kind in CONTENT_TYPES.values()}}
 RESPONSES = {
     200: {**BINARY, "description": "All bytes.", "headers": HEADERS},
     206: {**BINARY, "description": "The asked range.", "headers": HEADERS},
@@ -34,15 +34,15 @@ RANGE = re.compile(r"bytes=(\d{0,18})-(\d{0,18})")
 @router.get("/api/v1/assets/{asset_id}/{filename}", response_class=StreamingResponse, responses=RESPONSES)
 @router.head("/api/v1/assets/{asset_id}/{filename}", include_in_schema=False)
 async def download_asset(
-    asset_id: Annotated[str, Path(max_length=64)],
-    filename: Annotated[str, Path(max_length=128)],
+    asset_id: str,
+    filename: str,
     request: Request,
-    gateway: Behind,
-    expires: Annotated[str | None, Query(max_length=16, description="of a signed link")] = None,
-    signature: Annotated[str | None, Query(max_length=64, description="of a signed link")] = None,
+    expires: Annotated[str | None, Query(description="of a signed link")] = None,
+    signature: Annotated[str | None, Query(description="of a signed link")] = None,
 ) -> Response:
     """The bytes of an output. An output's `url` is a signed link: it needs no key until it expires."""
-    account_id = await _admit(request, gateway, asset_id, expires, signature)
+    gateway = gateway_of(request)
+    account_id = await _account(request, asset_id, expires, signature)
     asset = await gateway.database.read(asset_rows.get, asset_id, account_id)
     if asset.filename != filename:
         raise AssetNotFound
@@ -68,19 +68,14 @@ async def download_asset(
     return StreamingResponse(body, status, headers, asset.content_type)
 
 
-async def _admit(
-    request: Request, gateway: Gateway, asset_id: str, expires: str | None, signature: str | None
-) -> str | None:
+async def _account(request: Request, asset_id: str, expires: str | None, signature: str | None) -> str | None:
     """The account of the caller's key; None for the holder of a signed link."""
     if signature is not None:
+        gateway = gateway_of(request)
         if gateway.assets.check_link(asset_id, expires or "", signature, gateway.clock()):
             return None
         raise InvalidApiKey("The link's signature is not valid.", headers={"WWW-Authenticate": "Bearer"})
-    key = await gateway.keyring.check(request.headers.get("authorization"))
-    request.scope["state"]["account"] = key.account_id
-    if not key.allows(Scope.READ):
-        raise ScopeNotAllowed("This needs the endpoint scope `read`, or a signed link.")
-    return key.account_id
+    return (await admit(request, Scope.READ)).account_id
 
 
 def _asked_range(request: Request, asset: StoredAsset, etag: str) -> tuple[int, int] | None:

@@ -7,18 +7,19 @@ from typing import Annotated, Any
 import msgspec
 from fastapi import APIRouter, Header, Query, Request
 from sqlalchemy import Connection
+from starlette import types
 from starlette.responses import Response, StreamingResponse
 
 from penstock import metrics
-from penstock.errors import Gone, InvalidRequest, JobDeleted, JobNotFound, TooManyStreams
+from penstock.errors import Gone, InvalidRequest, JobDeleted, JobNotFound, MissingApiKey, TooManyStreams
 from penstock.events import Event, event_id, parse_event_id
 from penstock.gateway import Gateway
+from penstock.keys import Scope
 from penstock.records import Scribe
 from penstock.store import event_rows, job_rows
-from penstock.web.access import Behind, Reader, Writer, scribe_for, signed_in
-from penstock.web.answers import REQUEST_ID, Json
+from penstock.web.access import Caller, admit, signed_in
+from penstock.web.answers import REQUEST_ID, Json, success
 from penstock.web.job_records import JobId
-from penstock.web.shapes import Feed
 
 router = APIRouter(tags=["Events"])
 
@@ -26,10 +27,11 @@ HEARTBEAT_SECONDS = 15.0
 STREAM_HEADERS = {"cache-control": "no-store", "x-accel-buffering": "no"}
 STREAM: dict[str, Any] = {
     "description": "Server-sent events; each has an `id` for `Last-Event-ID`, comments keep the line alive.",
-    "content": {"text/event-stream": {"schema": {"type": "string"}}},
+    "content": {"text/event-stream": {"schema": {"$ref": "#/components/schemas/ServerSentEvent"}}},
     "headers": REQUEST_ID,
 }
-LastEventId = Annotated[str | None, Header(max_length=64, description="resume after this event")]
+PAGE = success("A page, or a stream for `Accept: text/event-stream`.", "Feed")
+LastEventId = Annotated[str | None, Header(description="resume after this event")]
 Read = Callable[[Connection, int], Sequence[Event]]
 
 
@@ -42,54 +44,56 @@ Read = Callable[[Connection, int], Sequence[Event]]
         **signed_in(InvalidRequest, JobNotFound, Gone, JobDeleted, TooManyStreams),
     },
 )
-async def stream_job(
-    job_id: JobId, request: Request, key: Reader, gateway: Behind, last_event_id: LastEventId = None
-) -> Response:
+async def stream_job(job_id: JobId, request: Request, last_event_id: LastEventId = None) -> Response:
     """Every event of a job from its first, or from `Last-Event-ID`, until it is done; then the stream ends."""
-    job = await gateway.database.read(job_rows.get, key.account_id, job_id)
+    caller = await admit(request, Scope.READ)
+    database = caller.gateway.database
+    job = await database.read(job_rows.get, caller.account_id, job_id)
     after = parse_event_id(last_event_id or "") or 0
+    if after and after > await database.read(event_rows.last_position, caller.account_id):
+        after = 0  # not from here: better all again than nothing for ever
 
     def read(connection: Connection, position: int) -> Sequence[Event]:
         return event_rows.of_job(connection, job_id, position)
 
-    if job.done and after and not await gateway.database.read(read, after):
+    if job.done and after and not await database.read(read, after):
         return Response(status_code=204)
-    return _stream(request, gateway, job_id, read, after, ends=True)
+    return EventStream(caller.gateway, _lines(caller, job_id, read, after, ends=True))
 
 
 @router.get(
     "/api/v1/events",
     responses={
-        200: {"model": Feed, **STREAM, "description": "A page, or a stream for `Accept: text/event-stream`."},
+        200: {**PAGE, "content": PAGE["content"] | STREAM["content"]},
         **signed_in(InvalidRequest, TooManyStreams),
     },
 )
 async def feed(
     request: Request,
-    key: Reader,
-    gateway: Behind,
-    scribe: Writer,
     *,
-    after: Annotated[str | None, Query(max_length=64, description="an event id; default: from the oldest")] = None,
+    after: Annotated[
+        str | None, Query(pattern="^evt_[0-9a-hjkmnp-tv-z]{13}$", description="an event id; default: from the oldest")
+    ] = None,
     limit: Annotated[int, Query(ge=1, le=100)] = 50,
     last_event_id: LastEventId = None,
 ) -> Response:
     """The account's events, oldest first: the same that webhooks carry. A stream without a cursor begins now."""
-    cursor = after or last_event_id
+    caller = await admit(request, Scope.READ)
+    cursor = last_event_id or after  # who reconnects repeats the first URL, `after` and all
     position = None if cursor is None else parse_event_id(cursor)
     if cursor is not None and position is None:
         raise InvalidRequest("`after` is the id of an event, `evt_…`.", param="after")
-    account_id = key.account_id
+    database, account_id = caller.gateway.database, caller.account_id
 
     def read(connection: Connection, position: int) -> Sequence[Event]:
         return event_rows.of_account(connection, account_id, position, limit + 1)
 
     if "text/event-stream" in request.headers.get("accept", ""):
         if position is None:
-            position = await gateway.database.read(event_rows.last_position, account_id)
-        return _stream(request, gateway, account_id, read, position, ends=False)
-    events = await gateway.database.read(read, position or 0)
-    page = events[:limit]
+            position = await database.read(event_rows.last_position, account_id)
+        return EventStream(caller.gateway, _lines(caller, account_id, read, position, ends=False))
+    events = await database.read(read, position or 0)
+    page, scribe = events[:limit], caller.scribe
     return Json(
         {
             "object": "list",
@@ -100,16 +104,26 @@ async def feed(
     )
 
 
-def _stream(request: Request, gateway: Gateway, topic: str, read: Read, after: int, *, ends: bool) -> Response:
-    most = gateway.settings.server.max_streams
-    if gateway.streams >= most:
-        raise TooManyStreams(f"{most} event streams are open.", retry_after=5)
-    lines = _lines(gateway, lambda: scribe_for(request), topic, read, after, ends=ends)
-    return StreamingResponse(lines, media_type="text/event-stream", headers=STREAM_HEADERS)
+class EventStream(StreamingResponse):
+    """One of a limited number of streams; counted as it begins, and until it is left, however that happens."""
+
+    media_type = "text/event-stream"
+
+    def __init__(self, gateway: Gateway, lines: AsyncIterator[bytes]) -> None:
+        super().__init__(lines, headers=STREAM_HEADERS)
+        self._gateway = gateway
+
+    async def __call__(self, scope: types.Scope, receive: types.Receive, send: types.Send) -> None:
+        """Stream, if there is room."""
+        with _counted(self._gateway):
+            await super().__call__(scope, receive, send)
 
 
 @contextmanager
 def _counted(gateway: Gateway) -> Generator[None]:
+    most = gateway.settings.server.max_streams
+    if gateway.streams >= most:
+        raise TooManyStreams(f"{most} event streams are open.", retry_after=5)
     gateway.streams += 1
     metrics.EVENT_STREAMS.set(gateway.streams)
     try:
@@ -119,21 +133,29 @@ def _counted(gateway: Gateway) -> Generator[None]:
         metrics.EVENT_STREAMS.set(gateway.streams)
 
 
-async def _lines(
-    gateway: Gateway, scribe: Callable[[], Scribe], topic: str, read: Read, after: int, *, ends: bool
-) -> AsyncIterator[bytes]:
+async def _lines(caller: Caller, topic: str, read: Read, after: int, *, ends: bool) -> AsyncIterator[bytes]:
     """Events as they are committed. One is listening before it looks, so nothing falls between the two."""
-    with _counted(gateway), gateway.database.bell.listen(topic) as ear:
+    gateway = caller.gateway
+    with gateway.database.bell.listen(topic) as ear:
         yield b"retry: 2000\n: " + event_id(after).encode() + b"\n\n"
-        while not gateway.draining:
+        while not gateway.draining and await _still_admitted(caller):
             events = await gateway.database.read(read, after)
             for event in events:
-                yield _frame(event, scribe())
+                yield _frame(event, caller.scribe)
                 after = event.position
             if ends and events and events[-1].job.done:
                 return
             if not events and not await ear.wait(HEARTBEAT_SECONDS):
                 yield b": heartbeat\n\n"
+
+
+async def _still_admitted(caller: Caller) -> bool:
+    """A key that was revoked or has expired gets no more."""
+    try:
+        await admit(caller.request, Scope.READ)
+    except MissingApiKey:
+        return False
+    return True
 
 
 def _frame(event: Event, scribe: Scribe) -> bytes:

@@ -16,14 +16,14 @@ from penstock.errors import (
 )
 from penstock.files import MAX_FILE_BYTES, StoredFile
 from penstock.identifiers import timestamp
+from penstock.keys import Scope
 from penstock.store import file_rows
-from penstock.web.access import Behind, Generator, Reader, signed_in
-from penstock.web.answers import REQUEST_ID, Json
-from penstock.web.shapes import FileRecord
+from penstock.web.access import Caller, admit, signed_in
+from penstock.web.answers import Json, success
 
 router = APIRouter(tags=["Files"])
 
-Token = Annotated[str, Path(description="`file_…`", max_length=64)]
+Token = Annotated[str, Path(description="`file_…`")]
 FORM = {
     "requestBody": {
         "required": True,
@@ -44,13 +44,14 @@ FORM = {
     "/api/v1/files",
     status_code=201,
     responses={
-        201: {"model": FileRecord, "description": "Stored.", "headers": REQUEST_ID},
+        201: success("Stored.", "FileRecord"),
         **signed_in(InvalidRequest, RequestTimeout, BodyTooLarge, UnsupportedMediaType),
     },
     openapi_extra=FORM,
 )
-async def upload_file(request: Request, key: Generator, gateway: Behind) -> Response:
+async def upload_file(request: Request) -> Response:
     """Upload a JPEG, PNG or WebP as the multipart field `file`."""
+    caller = await admit(request, Scope.GENERATE)
     if not request.headers.get("content-type", "").lower().startswith("multipart/form-data"):
         raise UnsupportedMediaType("Send `multipart/form-data` with a field `file`.")
     async with request.form(max_files=1, max_fields=8) as form:
@@ -62,16 +63,17 @@ async def upload_file(request: Request, key: Generator, gateway: Behind) -> Resp
             raise BodyTooLarge(f"A file has at most {MAX_FILE_BYTES >> 20} MB.", param="file")
         data = await part.read()
     try:
-        file = await gateway.inputs.upload(data, key.account_id, gateway.settings.jobs.file_retention)
+        retention = caller.gateway.settings.jobs.file_retention
+        file = await caller.gateway.inputs.upload(data, caller.account_id, retention)
     except FileUnreadable as error:
         raise InvalidRequest(error.message, code=error.code, param="file") from None
     return Json(_record(file), 201)
 
 
-@router.get("/api/v1/files/{token}", responses={200: {"model": FileRecord}, **signed_in(FileNotFound)})
-async def get_file(token: Token, key: Reader, gateway: Behind) -> Response:
+@router.get("/api/v1/files/{token}", responses={200: success("The file.", "FileRecord"), **signed_in(FileNotFound)})
+async def get_file(token: Token, request: Request) -> Response:
     """What is known of an upload."""
-    file = await gateway.database.read(file_rows.get, key.account_id, token, gateway.clock())
+    file = await _find(await admit(request, Scope.READ), token)
     return Json(_record(file))
 
 
@@ -81,11 +83,16 @@ async def get_file(token: Token, key: Reader, gateway: Behind) -> Response:
     response_class=Response,
     responses={204: {"description": "Removed."}, **signed_in(FileNotFound)},
 )
-async def delete_file(token: Token, key: Generator, gateway: Behind) -> Response:
+async def delete_file(token: Token, request: Request) -> Response:
     """Remove an upload; jobs that were made with it keep their own copy."""
-    file = await gateway.database.read(file_rows.get, key.account_id, token, gateway.clock())
-    await gateway.inputs.remove(file)
+    caller = await admit(request, Scope.GENERATE)
+    await caller.gateway.inputs.remove(await _find(caller, token))
     return Response(status_code=204)
+
+
+async def _find(caller: Caller, token: str) -> StoredFile:
+    gateway = caller.gateway
+    return await gateway.database.read(file_rows.get, caller.account_id, token, gateway.clock())
 
 
 def _record(file: StoredFile) -> dict[str, Any]:

@@ -20,15 +20,12 @@ from penstock.errors import (
     RequestTimeout,
     UnsupportedMediaType,
 )
-from penstock.gateway import Gateway
 from penstock.generation import Decoded, decode
 from penstock.intake import Forecast, Receipt, Submission
-from penstock.keys import ApiKey
+from penstock.keys import Scope
 from penstock.money import format_usd
-from penstock.records import Scribe
-from penstock.web.access import Behind, Generator, Writer, signed_in
-from penstock.web.answers import REQUEST_ID, RETRY_AFTER, Json, request_id_of
-from penstock.web.shapes import Batch, DryRun, JobRecord
+from penstock.web.access import Caller, admit, signed_in
+from penstock.web.answers import RETRY_AFTER, Json, request_id_of, success
 from penstock.web.waiting import wait_until_done
 
 router = APIRouter(tags=["Generation"])
@@ -55,16 +52,19 @@ REPLAY_HEADERS = {
     "Duplicate-Suppressed": {"description": "`true`: recognised as a client's retry", "schema": {"type": "string"}},
 }
 RESPONSES: dict[int | str, dict[str, Any]] = {
-    202: {
-        "model": JobRecord | Batch,
-        "description": "Accepted: the job is durably stored. It never depends on this connection.",
-        "headers": REQUEST_ID | RETRY_AFTER | REPLAY_HEADERS,
-    },
-    200: {
-        "model": JobRecord | Batch | DryRun,
-        "description": "Finished within `Prefer: wait`, or found finished, or a dry run.",
-        "headers": REQUEST_ID | REPLAY_HEADERS,
-    },
+    202: success(
+        "Accepted: the job is durably stored. It never depends on this connection.",
+        "JobRecord",
+        "Batch",
+        headers=RETRY_AFTER | REPLAY_HEADERS,
+    ),
+    200: success(
+        "Finished within `Prefer: wait`, or found finished, or a dry run.",
+        "JobRecord",
+        "Batch",
+        "DryRun",
+        headers=REPLAY_HEADERS,
+    ),
     **signed_in(
         InvalidRequest,
         ModelNotAllowed,
@@ -88,39 +88,36 @@ EXTRA: dict[str, Any] = {
 
 
 @router.post("/api/v1/{model_id:path}/generate", status_code=202, responses=RESPONSES, openapi_extra=EXTRA)
-async def generate_with_model(
-    model_id: str, request: Request, key: Generator, gateway: Behind, scribe: Writer
-) -> Response:
+async def generate_with_model(model_id: str, request: Request) -> Response:
     """Start a generation with the model named in the path; the body's `model` must be the same."""
-    return await _generate(request, model_id, key, gateway, scribe)
+    return await _generate(await admit(request, Scope.GENERATE), model_id)
 
 
 @router.post("/model/v1/generation", status_code=202, responses=RESPONSES, openapi_extra=EXTRA)
-async def generate(request: Request, key: Generator, gateway: Behind, scribe: Writer) -> Response:
+async def generate(request: Request) -> Response:
     """Start a generation with the model named in the body."""
-    return await _generate(request, None, key, gateway, scribe)
+    return await _generate(await admit(request, Scope.GENERATE), None)
 
 
-async def _generate(
-    request: Request, path_model: str | None, key: ApiKey, gateway: Gateway, scribe: Scribe
-) -> Response:
-    if gateway.draining:
+async def _generate(caller: Caller, path_model: str | None) -> Response:
+    request = caller.request
+    if caller.gateway.draining:
         raise Overloaded("The gateway is shutting down.", retry_after=2)
     submission = Submission(
         decoded=await _read_json(request),
         path_model=path_model,
-        key=key,
+        key=caller.key,
         request_id=request_id_of(request),
         idempotency_key=_idempotency_key(request),
         is_retry=_retry_count(request) >= 1,
     )
-    result = await gateway.intake.accept(submission)
+    result = await caller.gateway.intake.accept(submission)
     if isinstance(result, Forecast):
         return Json(_dry_run(result))
-    return await _answer(result, _preferred_wait(request), key, gateway, scribe)
+    return await _answer(caller, result, _preferred_wait(request))
 
 
-async def _answer(receipt: Receipt, seconds: float | None, key: ApiKey, gateway: Gateway, scribe: Scribe) -> Response:
+async def _answer(caller: Caller, receipt: Receipt, seconds: float | None) -> Response:
     jobs = list(receipt.jobs)
     headers: dict[str, str] = {}
     if receipt.replayed:
@@ -129,11 +126,12 @@ async def _answer(receipt: Receipt, seconds: float | None, key: ApiKey, gateway:
         headers["Duplicate-Suppressed"] = "true"
     if seconds is not None:
         headers["Preference-Applied"] = f"wait={seconds:g}"
-        jobs = await wait_until_done(gateway, key.account_id, [job.id for job in jobs], seconds)
+        jobs = await wait_until_done(caller.gateway, caller.account_id, [job.id for job in jobs], seconds)
     done = all(job.done for job in jobs)
-    records = [scribe.job(job) for job in jobs]
     if not done:
         headers["retry-after"] = "1"
+    scribe = caller.scribe
+    records = [scribe.job(job) for job in jobs]
     body = {"object": "generation.batch", "id": receipt.id, "jobs": records} if receipt.is_batch else records[0]
     return Json(body, 200 if done else 202, headers)
 

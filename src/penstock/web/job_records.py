@@ -20,19 +20,19 @@ from penstock.errors import (
     JobNotFound,
 )
 from penstock.jobs import Job, State, poll_after_ms
+from penstock.keys import Scope
 from penstock.records import Scribe
 from penstock.store import job_rows
-from penstock.web.access import Behind, Generator, Reader, Writer, signed_in
-from penstock.web.answers import REQUEST_ID, RETRY_AFTER, Json
-from penstock.web.shapes import JobRecord, Page
+from penstock.web.access import admit, signed_in
+from penstock.web.answers import RETRY_AFTER, Json, success
 from penstock.web.waiting import wait_until_done
 
 router = APIRouter(tags=["Jobs"])
 
-JobId = Annotated[str, Path(description="`job_…`", max_length=64)]
+JobId = Annotated[str, Path(description="`job_…`")]
 ETAG = {"etag": {"description": "send it as `If-None-Match` for a 304", "schema": {"type": "string"}}}
 ONE = signed_in(InvalidRequest, JobNotFound, Gone, JobDeleted)
-RECORD = {"model": JobRecord, "headers": REQUEST_ID | RETRY_AFTER | ETAG}
+RECORD = success("The job.", "JobRecord", headers=RETRY_AFTER | ETAG)
 RFC_3339 = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)", re.ASCII)
 
 
@@ -46,11 +46,9 @@ def _check_moment(text: str) -> str:
 Moment = Annotated[AwareDatetime, BeforeValidator(_check_moment)]
 
 
-@router.get("/api/v1/jobs", responses={200: {"model": Page[JobRecord]}, **signed_in(InvalidRequest)})
+@router.get("/api/v1/jobs", responses={200: success("A page.", "JobPage"), **signed_in(InvalidRequest)})
 async def list_jobs(
-    key: Reader,
-    gateway: Behind,
-    scribe: Writer,
+    request: Request,
     *,
     status: Annotated[State | None, Query(description="only jobs in this state")] = None,
     model: Annotated[str | None, Query(max_length=200)] = None,
@@ -59,21 +57,23 @@ async def list_jobs(
     created_after: Annotated[Moment | None, Query(description="RFC 3339 with a zone")] = None,
     created_before: Annotated[Moment | None, Query(description="RFC 3339 with a zone")] = None,
     limit: Annotated[int, Query(ge=1, le=100)] = 20,
-    cursor: Annotated[str | None, Query(max_length=128, description="`next_cursor` of the page before")] = None,
+    cursor: Annotated[
+        str | None, Query(pattern="^[A-Za-z0-9_-]{1,128}$", description="`next_cursor` of the page before")
+    ] = None,
 ) -> Response:
     """Your jobs, newest first."""
+    caller = await admit(request, Scope.READ)
     filters = {
         "state": status,
         "model": model,
         "client_ref": client_ref,
         "batch_id": batch,
-        "created_after": created_after and created_after.timestamp(),
-        "created_before": created_before and created_before.timestamp(),
+        "created_after": None if created_after is None else created_after.timestamp(),
+        "created_before": None if created_before is None else created_before.timestamp(),
     }
     before = None if cursor is None else _read_cursor(cursor)
-    found = await gateway.database.read(job_rows.page, key.account_id, filters, before, limit + 1)
-    page = found[:limit]
-    more = len(found) > limit
+    found = await caller.gateway.database.read(job_rows.page, caller.account_id, filters, before, limit + 1)
+    page, more, scribe = found[:limit], len(found) > limit, caller.scribe
     return Json(
         {
             "object": "list",
@@ -89,28 +89,27 @@ async def list_jobs(
 async def get_job(
     job_id: JobId,
     request: Request,
-    key: Reader,
-    gateway: Behind,
-    scribe: Writer,
     wait: Annotated[int | None, Query(ge=1, le=60, description="hold until done, at most this many seconds")] = None,
 ) -> Response:
     """One job. With `wait`, the answer is held until the job is done."""
+    caller = await admit(request, Scope.READ)
     if wait is None:
-        job = await gateway.database.read(job_rows.get, key.account_id, job_id)
+        job = await caller.gateway.database.read(job_rows.get, caller.account_id, job_id)
     else:
-        job = (await wait_until_done(gateway, key.account_id, [job_id], wait))[0]
-    return _answer(job, scribe, request.headers.get("if-none-match"))
+        job = (await wait_until_done(caller.gateway, caller.account_id, [job_id], wait))[0]
+    return _answer(job, caller.scribe, request.headers.get("if-none-match"))
 
 
 @router.post("/api/v1/jobs/{job_id}/cancel", responses={200: RECORD, **ONE})
 @router.post("/model/v1/generation/{job_id}/cancel", responses={200: RECORD, **ONE})
-async def cancel_job(job_id: JobId, key: Generator, gateway: Behind, scribe: Writer) -> Response:
+async def cancel_job(job_id: JobId, request: Request) -> Response:
     """Ask for a job to be stopped. Asking again, or too late, changes nothing and returns the record."""
-    now = gateway.clock()
-    job = await gateway.database.write(
-        job_rows.amend_own, key.account_id, job_id, lambda job: jobs.request_cancel(job, now), now
+    caller = await admit(request, Scope.GENERATE)
+    now = caller.gateway.clock()
+    job = await caller.gateway.database.write(
+        job_rows.amend_own, caller.account_id, job_id, lambda job: jobs.request_cancel(job, now), now
     )
-    return _answer(job, scribe, None)
+    return _answer(job, caller.scribe, None)
 
 
 @router.delete(
@@ -119,9 +118,10 @@ async def cancel_job(job_id: JobId, key: Generator, gateway: Behind, scribe: Wri
     response_class=Response,
     responses={204: {"description": "Removed."}, **signed_in(JobNotFound, Gone, JobDeleted, JobNotFinished)},
 )
-async def delete_job(job_id: JobId, key: Generator, gateway: Behind) -> Response:
+async def delete_job(job_id: JobId, request: Request) -> Response:
     """Remove a finished job's params, outputs and files; later it is 410. What it cost stays known."""
-    await gateway.upkeep.delete(key.account_id, job_id)
+    caller = await admit(request, Scope.GENERATE)
+    await caller.gateway.upkeep.delete(caller.account_id, job_id)
     return Response(status_code=204)
 
 

@@ -1,39 +1,41 @@
 """Models: what is on offer, with the JSON Schema of its params, its price and how long it takes."""
 
-from typing import Annotated, Any
+from typing import Any
 
-from fastapi import APIRouter, Path
+from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from penstock.errors import ModelNotAllowed, ModelNotFound
 from penstock.gateway import Gateway
+from penstock.keys import Scope
 from penstock.money import Price, format_usd
 from penstock.offers import Offer
-from penstock.web.access import Behind, Reader, signed_in
-from penstock.web.answers import Json
-from penstock.web.shapes import ModelList, ModelRecord
+from penstock.web.access import admit, signed_in
+from penstock.web.answers import Json, success
 
 router = APIRouter(tags=["Models"])
 
 
-@router.get("/api/v1/models", responses={200: {"model": ModelList}, **signed_in()})
-async def list_models(key: Reader, gateway: Behind) -> Response:
+@router.get("/api/v1/models", responses={200: success("The models.", "ModelList"), **signed_in()})
+async def list_models(request: Request) -> Response:
     """Every model that this key may use."""
-    offers = gateway.offers.by_model.values()
-    records = [describe(offer, gateway) for offer in offers if key.allows_model(offer.model.id)]
+    caller = await admit(request, Scope.READ)
+    offers = caller.gateway.offers.by_model.values()
+    records = [describe(offer, caller.gateway) for offer in offers if caller.key.allows_model(offer.model.id)]
     return Json({"object": "list", "data": records})
 
 
 @router.get(
     "/api/v1/models/{model_id:path}",
-    responses={200: {"model": ModelRecord}, **signed_in(ModelNotAllowed, ModelNotFound)},
+    responses={200: success("The model.", "ModelRecord"), **signed_in(ModelNotAllowed, ModelNotFound)},
 )
-async def get_model(model_id: Annotated[str, Path(max_length=200)], key: Reader, gateway: Behind) -> Response:
+async def get_model(model_id: str, request: Request) -> Response:
     """One model."""
-    offer = gateway.offers.get(model_id)
-    if not key.allows_model(model_id):
+    caller = await admit(request, Scope.READ)
+    offer = caller.gateway.offers.get(model_id)
+    if not caller.key.allows_model(model_id):
         raise ModelNotAllowed(f"This API key may not use `{model_id}`.", param="model")
-    return Json(describe(offer, gateway))
+    return Json(describe(offer, caller.gateway))
 
 
 def describe(offer: Offer, gateway: Gateway) -> dict[str, Any]:

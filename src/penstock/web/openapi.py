@@ -4,11 +4,13 @@ from typing import Any
 
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
+from pydantic.json_schema import models_json_schema
 
 from penstock.generation import GenerationBody
 from penstock.offers import Offers
 
 REFERENCE = "#/components/schemas/{model}"
+KEY = {"type": "http", "scheme": "bearer", "description": "`Authorization: Bearer psk_…`"}
 
 
 def document(app: FastAPI, offers: Offers) -> dict[str, Any]:
@@ -21,14 +23,25 @@ def document(app: FastAPI, offers: Offers) -> dict[str, Any]:
 
 def _make(app: FastAPI, offers: Offers) -> dict[str, Any]:
     found = get_openapi(title=app.title, version=app.version, summary=app.summary, routes=app.routes)
-    schemas = found["components"]["schemas"]
-    for name in ("HTTPValidationError", "ValidationError"):
-        schemas.pop(name, None)
+    schemas = _response_shapes()
+    found["components"] = {"schemas": schemas, "securitySchemes": {"key": KEY}}
     for path in found["paths"].values():
         for operation in path.values():
-            operation["responses"].pop("422", None) if _is_default(operation["responses"].get("422")) else None
+            if _is_default(operation["responses"].get("422")):
+                del operation["responses"]["422"]
+            if "401" in operation["responses"]:
+                operation["security"] = [{"key": []}]
     _add_requests(schemas, offers)
     return found
+
+
+def _response_shapes() -> dict[str, Any]:
+    """Every shape of shapes.py, by name. They are read only here: building them would slow every start."""
+    from penstock.web import shapes  # noqa: PLC0415
+
+    kinds = [kind for kind in vars(shapes).values() if isinstance(kind, type) and issubclass(kind, shapes.Shape)]
+    _, found = models_json_schema([(kind, "serialization") for kind in kinds], ref_template=REFERENCE)
+    return found["$defs"]
 
 
 def _is_default(response: Any) -> bool:

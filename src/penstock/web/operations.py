@@ -8,23 +8,22 @@ from starlette.responses import Response
 
 from penstock import __version__, metrics
 from penstock.errors import StoreUnavailable
-from penstock.web.access import Behind
-from penstock.web.answers import Json
-from penstock.web.shapes import Health, Readiness
+from penstock.web.access import gateway_of
+from penstock.web.answers import Json, success
 
 router = APIRouter(tags=["Operations"])
 
 
-@router.get("/healthz", responses={200: {"model": Health}})
+@router.get("/healthz", responses={200: success("Alive.", "Health")})
 async def health() -> Response:
     """The process is alive and its event loop turns."""
     return Json({"status": "ok", "version": __version__})
 
 
-@router.get("/readyz", responses={200: {"model": Readiness}, 503: {"model": Readiness}})
-async def readiness(gateway: Behind) -> Response:
+@router.get("/readyz", responses={200: success("Ready.", "Readiness"), 503: success("Not ready.", "Readiness")})
+async def readiness(request: Request) -> Response:
     """Whether requests are served: the store answers, and the gateway is not shutting down."""
-    checks = {"store": "ok"}
+    gateway, checks = gateway_of(request), {"store": "ok"}
     try:
         await gateway.database.read(_ask)
     except StoreUnavailable:

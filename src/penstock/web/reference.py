@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 from fastapi import APIRouter, Request
 from starlette.responses import HTMLResponse, Response
 
-from penstock.web.access import scribe_for
+from penstock.web.access import base_url
 
 router = APIRouter(include_in_schema=False)
 
@@ -40,7 +40,7 @@ async def read_reference(request: Request) -> Response:
     if getattr(state, "reference", (None,))[0] is not document:
         state.reference = (document, await asyncio.to_thread(draw, document))
     nonce = secrets.token_urlsafe(18)
-    page = state.reference[1].replace(NONCE, nonce).replace(ORIGIN, escape(scribe_for(request).base_url))
+    page = state.reference[1].replace(NONCE, nonce).replace(ORIGIN, escape(base_url(request)))
     headers = {"content-security-policy": POLICY.format(nonce=nonce), "x-content-type-options": "nosniff"}
     return HTMLResponse(page, headers={**headers, "referrer-policy": "no-referrer", "cache-control": "no-cache"})
 

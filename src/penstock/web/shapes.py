@@ -1,6 +1,6 @@
 """The shapes of what callers receive, for the OpenAPI document; a test holds real answers against them."""
 
-from typing import Annotated, Any, Generic, Literal, TypeVar
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -8,7 +8,6 @@ from penstock.contract import Kind, Role
 from penstock.events import EventType
 from penstock.jobs import Outcome, State
 
-T = TypeVar("T")
 Moment = Annotated[str, Field(json_schema_extra={"format": "date-time"})]
 
 
@@ -177,13 +176,21 @@ class EventRecord(Shape):
     data: JobRecord
 
 
-class Page(Shape, Generic[T]):
+class JobPage(Shape):
     """A part of a list; pass `next_cursor` as `cursor` for the next."""
 
     object: Literal["list"]
-    data: list[T]
+    data: list[JobRecord]
     has_more: bool
     next_cursor: str | None
+
+
+class ServerSentEvent(Shape):
+    """One event of a stream; `data` is the JSON of an EventRecord."""
+
+    id: str
+    event: EventType
+    data: str
 
 
 class Feed(Shape):

@@ -1,0 +1,249 @@
+"""Opens GLB models to prove that they are what they should be; blocking, meant for the workshop."""
+
+import base64
+import math
+import struct
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal, TypeVar, cast
+
+import msgspec
+
+from penstock.errors import BadOutput
+
+T = TypeVar("T")
+
+MAX_MODEL_BYTES = 512 * 1024 * 1024
+MAX_DOCUMENT_BYTES = 16 * 1024 * 1024
+FACE_TOLERANCE = 0.05
+
+Whole = Annotated[int, msgspec.Meta(ge=0)]
+Positive = Annotated[int, msgspec.Meta(ge=1)]
+FORMATS = {5120: "b", 5121: "B", 5122: "h", 5123: "H", 5125: "I", 5126: "f"}
+COLUMNS = {"SCALAR": 1, "VEC2": 2, "VEC3": 3, "VEC4": 4, "MAT2": 4, "MAT3": 9, "MAT4": 16}
+TRIANGLES, INDEX_TYPES = 4, (5121, 5123, 5125)
+DRACO, MESHOPT = "KHR_draco_mesh_compression", "EXT_meshopt_compression"
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFacts:
+    """What opening a 3D model told."""
+
+    faces: int
+    vertices: int
+    warnings: tuple[str, ...] = ()
+
+
+class _Part(msgspec.Struct, frozen=True, rename="camel"):
+    """A part of a glTF document; what is not needed here is passed over."""
+
+    extensions: dict[str, msgspec.Raw] = msgspec.field(default_factory=dict[str, msgspec.Raw])
+
+
+class _Buffer(_Part, frozen=True, kw_only=True):
+    byte_length: Positive
+    uri: str | None = None
+
+
+class _View(_Part, frozen=True, kw_only=True):
+    buffer: Whole
+    byte_length: Positive
+    byte_offset: Whole = 0
+    byte_stride: Annotated[int, msgspec.Meta(ge=1, le=256)] | None = None
+
+
+class _Accessor(_Part, frozen=True, kw_only=True):
+    component_type: Literal[5120, 5121, 5122, 5123, 5125, 5126]
+    count: Positive
+    type: Literal["SCALAR", "VEC2", "VEC3", "VEC4", "MAT2", "MAT3", "MAT4"]
+    buffer_view: Whole | None = None
+    byte_offset: Whole = 0
+    sparse: msgspec.Raw | None = None
+
+
+class _Primitive(_Part, frozen=True, kw_only=True):
+    attributes: dict[str, Whole]
+    indices: Whole | None = None
+    mode: Annotated[int, msgspec.Meta(ge=0, le=6)] = TRIANGLES
+
+
+class _Mesh(_Part, frozen=True, kw_only=True):
+    primitives: tuple[_Primitive, ...]
+
+
+class _Node(_Part, frozen=True):
+    mesh: Whole | None = None
+    children: tuple[Whole, ...] = ()
+
+
+class _Scene(_Part, frozen=True):
+    nodes: tuple[Whole, ...] = ()
+
+
+class _Document(_Part, frozen=True, kw_only=True):
+    asset: dict[str, msgspec.Raw]
+    buffers: tuple[_Buffer, ...] = ()
+    buffer_views: tuple[_View, ...] = ()
+    accessors: tuple[_Accessor, ...] = ()
+    meshes: tuple[_Mesh, ...] = ()
+    nodes: tuple[_Node, ...] = ()
+    scenes: tuple[_Scene, ...] = ()
+    scene: Whole = 0
+
+
+def inspect_model(path: str, face_limit: int | None) -> ModelFacts:
+    """How many faces and vertices a GLB shows, after checking that all of it is there."""
+    size = Path(path).stat().st_size
+    if size > MAX_MODEL_BYTES:
+        raise BadOutput(f"The output has {size} bytes; at most {MAX_MODEL_BYTES} are allowed.")
+    try:
+        faces, vertices = _Model(Path(path).read_bytes()).measure()
+    except (ValueError, msgspec.DecodeError, RecursionError) as error:
+        raise BadOutput(f"The model is not a valid GLB: {error}.") from error
+    if faces == 0:
+        raise BadOutput("The model has no faces.")
+    if face_limit is None or faces <= face_limit:
+        return ModelFacts(faces, vertices)
+    message = f"The model has {faces} faces; at most {face_limit} were asked for."
+    if faces > face_limit * (1 + FACE_TOLERANCE):
+        raise BadOutput(message)
+    return ModelFacts(faces, vertices, (message,))
+
+
+class _Model:
+    """A GLB. Its parts are looked at one after the other, never by recursion, and its bytes are not copied."""
+
+    def __init__(self, data: bytes) -> None:
+        text, self._binary = _split_glb(data)
+        self._document = document = msgspec.json.decode(text, type=_Document)
+        self._buffers = [self._open_buffer(number, buffer) for number, buffer in enumerate(document.buffers)]
+        self._views = [self._open_view(f"buffer view {n}", view) for n, view in enumerate(document.buffer_views)]
+        self._columns = [self._open_accessor(f"accessor {n}", part) for n, part in enumerate(document.accessors)]
+
+    def measure(self) -> tuple[int, int]:
+        """Faces and vertices, each mesh as often as it is shown."""
+        sizes = [self._measure_mesh(f"mesh {number}", mesh) for number, mesh in enumerate(self._document.meshes)]
+        shown = [_pick(sizes, number, "mesh") for number in self._list_meshes()]
+        return sum(faces for faces, _ in shown), sum(vertices for _, vertices in shown)
+
+    def _open_buffer(self, number: int, buffer: _Buffer) -> memoryview | None:
+        """Its bytes; None where it only stands in for compressed data."""
+        if buffer.uri is None and number > 0:
+            return None
+        data = self._binary
+        if buffer.uri is not None:
+            start, _, text = buffer.uri.partition(",")
+            if not start.startswith("data:"):
+                raise ValueError(f"buffer {number} is in another file")
+            data = memoryview(base64.b64decode(text, validate=True))
+        if len(data) < buffer.byte_length:
+            raise ValueError(f"buffer {number} has {len(data)} of its {buffer.byte_length} bytes")
+        return data
+
+    def _open_view(self, name: str, view: _View) -> memoryview | None:
+        """Its bytes; None where they are compressed."""
+        compressed = view.extensions.get(MESHOPT)
+        region = view if compressed is None else msgspec.json.decode(compressed, type=_View)
+        buffer = _pick(self._buffers, region.buffer, f"{name}: buffer")
+        end = region.byte_offset + region.byte_length
+        if buffer is None or end > len(buffer):
+            raise ValueError(f"{name} ends outside buffer {region.buffer}")
+        return buffer[region.byte_offset : end] if compressed is None else None
+
+    def _open_accessor(self, name: str, accessor: _Accessor) -> list[memoryview]:
+        """Its numbers by column; none where they are compressed or sparse."""
+        if accessor.buffer_view is None:
+            return []
+        view = _pick(self._document.buffer_views, accessor.buffer_view, f"{name}: buffer view")
+        kind, columns = FORMATS[accessor.component_type], COLUMNS[accessor.type]
+        size = struct.calcsize(kind)
+        stride = view.byte_stride or size * columns
+        end = accessor.byte_offset + stride * (accessor.count - 1) + size * columns
+        if end > view.byte_length or stride % size:
+            raise ValueError(f"{name} does not fit buffer view {accessor.buffer_view}")
+        data = self._views[accessor.buffer_view]
+        if data is None or accessor.sparse is not None:
+            return []
+        numbers = data[accessor.byte_offset : end].cast(cast('Literal["B"]', kind))  # the stubs want one literal
+        return [numbers[column :: stride // size] for column in range(columns)]
+
+    def _measure_mesh(self, name: str, mesh: _Mesh) -> tuple[int, int]:
+        solid = [part for part in mesh.primitives if "POSITION" in part.attributes and part.mode >= TRIANGLES]
+        faces = sum(self._count_faces(name, part) for part in solid)
+        places = {part.attributes["POSITION"] for part in solid}
+        for number in places:
+            if not all(math.isfinite(sum(column)) for column in self._columns[number]):
+                raise ValueError(f"{name} has positions that are not finite numbers")
+        return faces, sum(self._document.accessors[number].count for number in places)
+
+    def _count_faces(self, name: str, part: _Primitive) -> int:
+        accessors, plain = self._document.accessors, DRACO not in part.extensions
+        lengths = {_pick(accessors, number, f"{name}: accessor").count for number in part.attributes.values()}
+        places = accessors[part.attributes["POSITION"]]
+        count = places.count
+        if lengths != {count}:
+            raise ValueError(f"{name} has attributes of different lengths: {sorted(lengths)}")
+        if places.type != "VEC3" or (plain and places.buffer_view is None and places.sparse is None):
+            raise ValueError(f"{name} has positions of type {places.type} or without data")
+        if part.indices is not None:
+            count = _pick(accessors, part.indices, f"{name}: accessor").count
+            largest = self._find_largest(part.indices) if plain else 0
+            if largest >= places.count:
+                raise ValueError(f"{name} has the index {largest}, but only {places.count} vertices")
+        if part.mode > TRIANGLES:  # strips and fans
+            return max(0, count - 2)
+        if count % 3:
+            raise ValueError(f"{name} has {count} corners, which are not whole triangles")
+        return count // 3
+
+    def _find_largest(self, number: int) -> int:
+        accessor = self._document.accessors[number]
+        if accessor.type != "SCALAR" or accessor.component_type not in INDEX_TYPES:
+            raise ValueError(f"accessor {number} cannot hold indices")
+        return max((max(column) for column in self._columns[number]), default=0)
+
+    def _list_meshes(self) -> Iterator[int]:
+        """The mesh of each node that the scene reaches; without a scene of each node, without nodes each mesh."""
+        nodes, scenes = self._document.nodes, self._document.scenes
+        if not nodes:
+            yield from range(len(self._document.meshes))
+        waiting = list(_pick(scenes, self._document.scene, "scene").nodes) if scenes else list(range(len(nodes)))
+        seen: set[int] = set()
+        while waiting:
+            number = waiting.pop()
+            node = _pick(nodes, number, "node")
+            if number in seen:
+                raise ValueError(f"node {number} is reached twice")
+            seen.add(number)
+            waiting += node.children if scenes else ()
+            if node.mesh is not None:
+                yield node.mesh
+
+
+def _pick(parts: Sequence[T], number: int, name: str) -> T:
+    if number >= len(parts):
+        raise ValueError(f"{name} {number} does not exist; there are {len(parts)}")
+    return parts[number]
+
+
+def _split_glb(data: bytes) -> tuple[memoryview, memoryview]:
+    """The JSON and the binary chunk."""
+    if len(data) < 12 or data[:4] != b"glTF":
+        raise ValueError("it does not start with a GLB header")
+    version, length = struct.unpack_from("<II", data, 4)
+    if (version, length) != (2, len(data)):
+        raise ValueError(f"its header says version {version} and {length} bytes; it has {len(data)} bytes")
+    chunks: list[tuple[bytes, memoryview]] = []
+    rest = memoryview(data)[12:]
+    while rest:
+        end = 8 + int.from_bytes(rest[:4], "little")
+        if end > len(rest):
+            raise ValueError("a chunk ends outside the file")
+        chunks += [(bytes(rest[4:8]), rest[8:end])] if len(chunks) < 2 else []  # later ones mean nothing
+        rest = rest[end:]
+    chunks += [(b"", rest)] * 2  # stand in for chunks that are not there
+    (kind, text), (second_kind, binary) = chunks[:2]
+    if kind != b"JSON" or len(text) > MAX_DOCUMENT_BYTES:
+        raise ValueError(f"it does not begin with a JSON chunk of at most {MAX_DOCUMENT_BYTES} bytes")
+    return text, binary if second_kind == b"BIN\0" else rest

@@ -1,0 +1,258 @@
+"""Any interleaving of callers, runners and crashes leaves a store that tells one consistent story of each job."""
+
+import asyncio
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from hypothesis import settings
+from hypothesis import strategies as some
+from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, multiple, precondition, rule
+from sqlalchemy import Connection, select
+from store.sample_jobs import NOW, make_asset, make_attempt, make_job
+
+from penstock import jobs
+from penstock.errors import Gone, JobNotFinished
+from penstock.events import ENDINGS, Event, EventType
+from penstock.jobs import TRANSITIONS, IllegalMove, Job, Outcome, Phase, State
+from penstock.store import event_rows, job_rows
+from penstock.store.database import Database, make_engine
+from penstock.store.job_rows import Claim, FenceLost
+from penstock.store.tables import jobs as job_table
+from penstock.store.tables import metadata
+
+ACCOUNT = "acct_one"
+ERROR = {"code": "upstream_error", "message": "no"}
+ASSET = make_asset()
+
+Change = Callable[[Job], Job]
+
+
+def _accepted(job: Job) -> Job:
+    if job.attempt is None:
+        return job
+    attempt = replace(job.attempt, upstream_id="up", operation={"id": "up"})
+    return replace(job, attempts=(*job.attempts[:-1], attempt), phase=Phase.GENERATING)
+
+
+RUNNERS_DEEDS: dict[str, Change] = {
+    "start": lambda job: jobs.start(job, NOW),
+    "order": lambda job: jobs.order(job, make_attempt(job.id, len(job.attempts) + 1)),
+    "accepted": _accepted,
+    "refused": lambda job: jobs.end_attempt(job, Outcome.REFUSED, phase=Phase.THROTTLED),
+    "progress": lambda job: replace(job, progress=min(0.99, job.progress + 0.1)),
+    "succeed": lambda job: jobs.succeed(job, NOW, (ASSET,), ("made here",)),
+    "fail": lambda job: jobs.fail(job, NOW, ERROR, Outcome.FAILED),
+    "expire": lambda job: jobs.fail(job, NOW, ERROR, Outcome.ABANDONED, State.EXPIRED),
+    "stop": lambda job: jobs.stop(job, NOW),
+}
+
+
+@cache
+def empty_store() -> bytes:
+    """A store's file, made once: making the tables costs more than a whole run of the machine."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "empty.db"
+        engine = make_engine(path)
+        metadata.create_all(engine)
+        engine.dispose()
+        return path.read_bytes()
+
+
+def cancel(job: Job) -> Job:
+    return jobs.request_cancel(job, NOW)
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """Everything the store says of one job."""
+
+    document: Job
+    columns: tuple[str, int, float | None, str | None]
+    events: Sequence[Event]
+
+
+def tell_all(connection: Connection) -> dict[str, Told]:
+    told: dict[str, Told] = {}
+    for row in connection.execute(select(job_table)):
+        columns = (row.state, row.done, row.finished_at, row.removed)
+        events = event_rows.of_job(connection, row.id, 0, 10_000)
+        told[row.id] = Told(event_rows.decode_job(row.document), columns, events)
+    return told
+
+
+class StoreMachine(RuleBasedStateMachine):
+    """Does to a real store what callers and runners do, and to `self.expected` what should come of it."""
+
+    claims = Bundle("claims")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.folder = tempfile.TemporaryDirectory()
+        self.loop = asyncio.Runner()
+        path = Path(self.folder.name) / "jobs.db"
+        path.write_bytes(empty_store())
+        self.database = Database(path)
+        self.expected: dict[str, Job] = {}
+        self.holders: dict[str, Claim | None] = {}
+        self.epochs: dict[str, int] = {}
+        self.removed: set[str] = set()
+
+    def teardown(self) -> None:
+        self.loop.run(self.database.close())
+        self.loop.close()
+        self.folder.cleanup()
+
+    def write(self, *call: Any) -> Any:
+        """One write; its result or its error."""
+        return self.write_together(call)[0]
+
+    def write_together(self, *calls: tuple[Any, ...]) -> list[Any]:
+        """Several writes that reach the writer in this order, mostly in one commit."""
+
+        async def gather() -> list[Any]:
+            return await asyncio.gather(*(self.database.write(*call) for call in calls), return_exceptions=True)
+
+        return self.loop.run(gather())
+
+    def expect(self, job_id: str, change: Change) -> Job | type[Exception]:
+        """What a change that is let through should come to."""
+        before = self.expected[job_id]
+        try:
+            after = change(before)
+        except IllegalMove:
+            return IllegalMove
+        if after == before:
+            return before
+        if before.done:
+            return IllegalMove
+        self.expected[job_id] = replace(after, sequence=before.sequence + 1)
+        return self.expected[job_id]
+
+    def expect_of_runner(self, claim: Claim, deed: str) -> Job | type[Exception]:
+        if self.holders[claim.job_id] != claim:
+            return FenceLost
+        return self.expect(claim.job_id, RUNNERS_DEEDS[deed])
+
+    def expect_of_caller(self, job_id: str) -> Job | type[Exception]:
+        return Gone if job_id in self.removed else self.expect(job_id, cancel)
+
+    def compare(self, outcome: Any, expected: Job | type[Exception]) -> None:
+        if isinstance(expected, Job):
+            assert outcome == expected
+        else:
+            assert isinstance(outcome, expected)
+
+    # -- callers
+
+    @initialize(count=some.integers(1, 3))
+    def begin(self, count: int) -> None:
+        self.accept(count)
+
+    @rule(count=some.integers(1, 2))
+    def accept(self, count: int) -> None:
+        accepted = [make_job(account_id=ACCOUNT) for _ in range(count)]
+        written = self.write(job_rows.insert_all, accepted, NOW)
+        assert written == [replace(job, sequence=1) for job in accepted]
+        for job in written:
+            self.expected[job.id], self.holders[job.id], self.epochs[job.id] = job, None, 0
+
+    @rule(data=some.data())
+    def cancel(self, data: some.DataObject) -> None:
+        job_id = data.draw(some.sampled_from(sorted(self.expected)))
+        expected = self.expect_of_caller(job_id)
+        self.compare(self.write(job_rows.amend_own, ACCOUNT, job_id, cancel, NOW), expected)
+
+    @rule(data=some.data())
+    def delete(self, data: some.DataObject) -> None:
+        job_id = data.draw(some.sampled_from(sorted(self.expected)))
+        outcome = self.write(job_rows.remove, ACCOUNT, job_id, "deleted")
+        if job_id in self.removed:
+            assert isinstance(outcome, Gone)
+        elif not self.expected[job_id].done:
+            assert isinstance(outcome, JobNotFinished)
+        else:
+            assert outcome == self.expected[job_id]
+            bare = {"params": {}, "outputs": (), "warnings": (), "error": None}
+            self.expected[job_id] = replace(outcome, **bare)
+            self.removed.add(job_id)
+
+    # -- runners
+
+    @rule(target=claims, owner=some.sampled_from(["one", "two", "three"]), limit=some.integers(1, 3))
+    def claim(self, owner: str, limit: int) -> Any:
+        free = [job for job in self.expected.values() if not job.done and self.holders[job.id] is None]
+        best = sorted(free, key=lambda job: (job.state is State.QUEUED, job.id))[:limit]
+        claimed = self.write(job_rows.claim, owner, limit)
+        assert [job for _, job in claimed] == sorted(best, key=lambda job: job.id)
+        for claim, job in claimed:
+            self.epochs[job.id] += 1
+            assert claim == Claim(job.id, owner, self.epochs[job.id])
+            self.holders[job.id] = claim
+        return multiple(*(claim for claim, _ in claimed))
+
+    @rule(claim=claims, deed=some.sampled_from(sorted(RUNNERS_DEEDS)))
+    def work(self, claim: Claim, deed: str) -> None:
+        expected = self.expect_of_runner(claim, deed)
+        self.compare(self.write(job_rows.amend, claim, RUNNERS_DEEDS[deed], NOW), expected)
+
+    @rule(
+        deeds=some.lists(some.tuples(claims, some.sampled_from(["cancel", *sorted(RUNNERS_DEEDS)])), max_size=6),
+    )
+    def work_together(self, deeds: list[tuple[Claim, str]]) -> None:
+        calls: list[tuple[Any, ...]] = []
+        expected: list[Job | type[Exception]] = []
+        for claim, deed in deeds:
+            if deed == "cancel":
+                calls.append((job_rows.amend_own, ACCOUNT, claim.job_id, cancel, NOW))
+                expected.append(self.expect_of_caller(claim.job_id))
+            else:
+                calls.append((job_rows.amend, claim, RUNNERS_DEEDS[deed], NOW))
+                expected.append(self.expect_of_runner(claim, deed))
+        for outcome, wanted in zip(self.write_together(*calls), expected, strict=True):
+            self.compare(outcome, wanted)
+
+    @precondition(lambda self: any(self.holders.values()))
+    @rule()
+    def crash(self) -> None:
+        assert self.write(job_rows.release_all) is None
+        for job_id, job in self.expected.items():
+            if not job.done:
+                self.holders[job_id] = None
+
+    # -- what always holds
+
+    @invariant()
+    def the_store_tells_one_story(self) -> None:
+        all_told = self.loop.run(self.database.read(tell_all))
+        assert all_told.keys() == self.expected.keys()
+        for job_id, job in self.expected.items():
+            told = all_told[job_id]
+            assert told.document == job
+            removed = "deleted" if job_id in self.removed else None
+            assert told.columns == (job.state.value, int(job.done), job.finished_at, removed)
+            if removed:
+                assert told.events == []
+            else:
+                check_story(told.events, job)
+
+
+def check_story(told: Sequence[Event], job: Job) -> None:
+    assert [event.sequence for event in told] == list(range(1, job.sequence + 1))
+    assert [event.position for event in told] == sorted(event.position for event in told)
+    assert told[0].type is EventType.QUEUED
+    assert told[-1].job == job
+    endings = [event.type for event in told if event.type in ENDINGS.values()]
+    assert endings == ([ENDINGS[job.state]] if job.done else [])
+    for before, after in pairwise(told):
+        moved = before.job.state is not after.job.state
+        assert not moved or after.job.state in TRANSITIONS[before.job.state]
+        assert not before.job.done
+
+
+StoreMachine.TestCase.settings = settings(max_examples=40, stateful_step_count=30, deadline=None)
+TestStore = StoreMachine.TestCase
