@@ -24,6 +24,14 @@ class Unclear(Exception):
     """The reply says nothing certain: a poll is tried again, a submit is looked up."""
 
 
+class NotSent(Exception):
+    """The call provably never reached the vendor: it may be made again, there or elsewhere."""
+
+
+class ReplyLost(Exception):
+    """The call may have reached the vendor and its answer did not reach us: never make a paid one again blindly."""
+
+
 # -- what goes over the wire
 
 

@@ -1,11 +1,14 @@
 """What a running gateway is made of, put together from the settings, and put together anew on reload."""
 
+import asyncio
+import importlib
 import logging
 import time
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
 from pydantic import ValidationError
@@ -18,7 +21,6 @@ from penstock.contract import GenerationVendor
 from penstock.dispatch.local import LocalDispatch
 from penstock.estimates import REMEMBERED, History
 from penstock.exchange import Exchange
-from penstock.fetch import SafeFetcher, check_url
 from penstock.inputs import Inputs
 from penstock.intake import Intake, Rules
 from penstock.keyring import Keyring
@@ -30,8 +32,12 @@ from penstock.settings import ModelEntry, Settings, SettingsError, explain, near
 from penstock.store import job_rows, key_rows, schema
 from penstock.store.database import Database
 from penstock.upkeep import Upkeep
+from penstock.urls import check_url
 from penstock.vendors import known_vendors
 from penstock.workshop import Workshop
+
+if TYPE_CHECKING:
+    from penstock.fetch import SafeFetcher
 
 DEFAULT_VENDOR = "sim"
 """Serves everything when the settings name no vendor, until there are built-in engines."""
@@ -67,7 +73,8 @@ class Gateway:
         self.draining = False
         self.streams = 0
         self._resources = AsyncExitStack()
-        self._fetcher: SafeFetcher
+        self._opening = asyncio.Lock()
+        self._fetcher: SafeFetcher | None = None
 
     @classmethod
     async def open(cls, settings: Settings) -> "Gateway":
@@ -93,21 +100,19 @@ class Gateway:
     async def reload(self, settings: Settings) -> None:
         """Use new settings for all new work; what cannot change while running is named in the log."""
         offers = build_offers(settings, self.offers)
-        fetcher = await self._resources.enter_async_context(_fetcher(settings))
         for name in ("data", "database_url", "assets_url"):
             if getattr(settings, name) != getattr(self.settings, name):
                 log.warning("a changed setting needs a restart", extra={"fields": {"setting": name}})
         _hide_secrets(settings)
-        self.settings, self.offers, self._fetcher = settings, offers, fetcher
+        self.settings, self.offers, self._fetcher = settings, offers, None
 
     async def _assemble(self) -> None:
         secret = await self.database.write(key_rows.signing_secret)
         folder = Path(unquote(urlsplit(self.settings.assets_url).path))
         self.assets = Assets(folder, secret)
         self.keyring = Keyring(self.database, secret, self.clock)
-        self._fetcher = await self._resources.enter_async_context(_fetcher(self.settings))
         workshop = Workshop()
-        self.inputs = Inputs(self.database, self.assets, workshop, lambda: self._fetcher, self.clock)
+        self.inputs = Inputs(self.database, self.assets, workshop, self._open_fetcher, self.clock)
         self.upkeep = Upkeep(self.database, self.assets, self.inputs, self.clock)
         self.intake = Intake(
             self.database, self.inputs, lambda: self.offers, self._rules, self.history, self._count_open, self.clock
@@ -134,6 +139,17 @@ class Gateway:
         for model in await self.database.read(job_rows.models_with_history):
             self.history.add(model, await self.database.read(job_rows.recent_durations, model, REMEMBERED))
 
+    async def _open_fetcher(self) -> "SafeFetcher":
+        """The fetcher of the current settings; opened at its first use, as it would slow every start."""
+        async with self._opening:
+            if self._fetcher is not None:
+                return self._fetcher
+            module: Any = await asyncio.to_thread(importlib.import_module, "penstock.fetch")
+            fetch = self.settings.fetch
+            fetcher: SafeFetcher = module.SafeFetcher(fetch.allow_networks, seconds=fetch.seconds)
+            self._fetcher = await self._resources.enter_async_context(fetcher)
+            return fetcher
+
     def _rules(self) -> Rules:
         jobs = self.settings.jobs
         return Rules(
@@ -156,10 +172,6 @@ class Gateway:
 def _hide_secrets(settings: Settings) -> None:
     for secret in settings.secrets:
         logs.hide(secret)
-
-
-def _fetcher(settings: Settings) -> SafeFetcher:
-    return SafeFetcher(settings.fetch.allow_networks, seconds=settings.fetch.seconds)
 
 
 # -- what is on offer

@@ -4,20 +4,22 @@ import asyncio
 import base64
 import binascii
 import hashlib
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote_to_bytes
 
 from penstock.assets import Assets
 from penstock.errors import FileUnreadable
-from penstock.fetch import SafeFetcher
 from penstock.files import CONTENT_TYPES, MAX_FILE_BYTES, ImageFacts, StoredFile
 from penstock.identifiers import new_id
 from penstock.inspection import inspect_image
 from penstock.store import file_rows
 from penstock.store.database import Database
 from penstock.workshop import WorkFailed, Workshop
+
+if TYPE_CHECKING:
+    from penstock.fetch import SafeFetcher
 
 TYPE_NAMES = {"jpg": "image/jpeg", **CONTENT_TYPES}
 
@@ -30,7 +32,7 @@ class Inputs:
         database: Database,
         assets: Assets,
         workshop: Workshop,
-        fetcher: Callable[[], SafeFetcher],
+        fetcher: Callable[[], Awaitable["SafeFetcher"]],
         clock: Callable[[], float],
     ) -> None:
         self._database = database
@@ -69,7 +71,7 @@ class Inputs:
 
     async def fetch(self, url: str, declared: str | None, account_id: str, job_id: str) -> StoredFile:
         """Snapshot the picture behind a URL for one job: later reads see these bytes, whatever the URL serves then."""
-        fetched = await self._fetcher().fetch(url, max_bytes=MAX_FILE_BYTES)
+        fetched = await (await self._fetcher()).fetch(url, max_bytes=MAX_FILE_BYTES)
         file = replace(await self.open(fetched.body, account_id), job_id=job_id)
         if problem := contradiction(file, declared):
             raise FileUnreadable(problem)

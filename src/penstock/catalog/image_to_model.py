@@ -40,7 +40,7 @@ class StoredObject(Params):
 
 
 def _branch(value: Any) -> str:
-    return BRANCHES[isinstance(value, Mapping)]
+    return BRANCHES[isinstance(value, Mapping | StoredObject)]  # it is asked when reading and when writing
 
 
 class FileInput(Params):

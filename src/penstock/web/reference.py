@@ -246,10 +246,12 @@ class Shapes:
     def content(self, response: Schema) -> str:
         """What a response's body is."""
         kinds: Mapping[str, Schema] = response.get("content", {})
-        words = [
-            self.word(found["schema"]) if kind == "application/json" else escape(kind) for kind, found in kinds.items()
-        ]
-        return " or ".join(words) or "none"
+        return " or ".join(self._content(kind, found["schema"]) for kind, found in kinds.items()) or "none"
+
+    def _content(self, kind: str, schema: Schema) -> str:
+        if kind == "application/json":
+            return self.word(schema)
+        return f"{escape(kind)} of {self.word(schema)}" if "$ref" in schema else escape(kind)
 
     def _rows(self, schema: Schema, prefix: str, *, nested: bool) -> Iterator[tuple[str, ...]]:
         required = schema.get("required", ())

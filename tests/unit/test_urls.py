@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from loopback import LOOPBACK
 
 from penstock.errors import UrlNotAllowed
-from penstock.fetch import check_url, is_allowed
+from penstock.urls import check_url, is_allowed
 
 # -- URLs
 

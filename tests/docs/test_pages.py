@@ -1,0 +1,204 @@
+"""Whatever the product has is in its docs: settings, errors, endpoints, fields, metrics, scripts and commands."""
+
+import importlib
+import json
+import pkgutil
+import re
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+from draw_states import draw
+
+import penstock
+from penstock import metrics
+from penstock.catalog import known_models
+from penstock.catalog.simulated import Ending, Script, Submission
+from penstock.cli.main import app as commands
+from penstock.contract import Options
+from penstock.errors import PenstockError
+from penstock.gateway import build_offers
+from penstock.settings import VARIABLES, ModelEntry, Route, load
+
+ROOT = Path(__file__).parents[2]
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
+
+
+def page(name: str) -> str:
+    return (ROOT / "docs" / name).read_text()
+
+
+def quoted(text: str) -> set[str]:
+    """Every word that stands in backticks, also inside a longer quotation."""
+    found = re.findall(r"`([^`\n]+)`", text)
+    return set(found) | {word for quotation in found for word in re.findall(r"[\w.-]+", quotation)}
+
+
+def subclasses(kind: type) -> Iterator[type]:
+    for child in kind.__subclasses__():
+        yield child
+        yield from subclasses(child)
+
+
+@pytest.fixture(scope="session")
+def sources() -> str:
+    """All of the source, imported, so that every class there is can be found."""
+    for module in pkgutil.walk_packages(penstock.__path__, "penstock."):
+        if not module.name.startswith(("penstock.__main__", "penstock.store.migrations")):
+            importlib.import_module(module.name)
+    return "\n".join(path.read_text() for path in (ROOT / "src").rglob("*.py"))
+
+
+# -- words
+
+
+def test_the_page_of_states_is_drawn_from_the_table():
+    assert page("states.md") == draw(), "python tests/docs/draw_states.py draws it anew"
+
+
+def test_every_error_code_is_explained(sources):
+    codes = {kind.code for kind in subclasses(PenstockError) if kind.code != "job_error"}
+    codes |= set(re.findall(r'\bcode="([a-z_]+)"', sources))
+    rows = re.findall(r"^\| `([a-z_]+)` \|", page("errors.md"), re.MULTILINE)
+    assert codes - set(rows) == set()
+    assert [row for row in rows if f'"{row}"' not in sources and row not in codes] == []
+
+
+def test_every_error_row_tells_the_true_status_and_retry(sources):
+    kinds = {kind.code: kind for kind in subclasses(PenstockError) if kind.__name__ not in ("JobError", "JobCrashed")}
+    rows = re.findall(r"^\| `([a-z_]+)` \| (\d+) \| (yes|no) \|", page("errors.md"), re.MULTILINE)
+    assert len(rows) > 30
+    for code, status, retry in rows:
+        kind = kinds.get(code)
+        if kind is not None and kind.type != "job_error":
+            assert (int(status), retry) == (kind.status, "yes" if kind.retryable else "no"), code
+
+
+# -- settings and commands
+
+
+def test_every_setting_is_explained():
+    text = page("settings.md")
+    for variable, path in VARIABLES.items():
+        assert f"| `{'.'.join(path)}` | `{variable}` |" in text
+    for table in (Options, ModelEntry, Route):
+        for name in table.model_fields:
+            assert re.search(rf"^\| `{name}` \|", text, re.MULTILINE), name
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
+def test_toml_examples_are_settings_that_start(path, tmp_path):
+    for number, block in enumerate(re.findall(r"^```toml\n(.*?)^```", path.read_text(), re.MULTILINE | re.DOTALL)):
+        assert tomllib.loads(block)
+        config = tmp_path / f"{number}.toml"
+        config.write_text(block)
+        settings = load(config, {"MINE_KEY": "mine", "PENSTOCK_ADMIN_KEY": "admin"}, {"data": tmp_path})
+        assert build_offers(settings, None).by_model
+
+
+def leaves(command: Any, name: str) -> Iterator[tuple[str, Any]]:
+    """Every command that does something, by the words that call it."""
+    if not hasattr(command, "commands"):
+        yield name, command
+    for word, child in getattr(command, "commands", {}).items():
+        yield from leaves(child, f"{name} {word}")
+
+
+def test_every_command_and_option_is_explained():
+    text = page("command-line.md")
+    found = dict(leaves(typer.main.get_command(commands), "penstock"))
+    assert len(found) >= 8
+    for name, command in found.items():
+        assert f"## `{name}`" in text
+        section = text.partition(f"## `{name}`")[2].partition("\n## ")[0] + text.partition("\n## ")[0]
+        for option in command.params:
+            if option.param_type_name == "option":
+                assert option.opts[0] in section, f"{name} {option.opts[0]}"
+
+
+# -- the API
+
+
+async def test_every_endpoint_parameter_and_field_is_explained(server):
+    document = (await server.client.get("/openapi.json")).json()
+    text = page("api.md")
+    words = quoted(text) | quoted(page("errors.md")) | quoted(page("operations.md"))
+    words |= set(re.findall(r'"(\w+)":?', text))
+    for path, methods in document["paths"].items():
+        for method, operation in methods.items():
+            assert f"{method.upper()} {path}" in text
+            for parameter in operation.get("parameters", ()):
+                name = parameter["name"]
+                assert name.lower() in {word.lower() for word in words}, f"{method} {path} {name}"
+    for name, schema in document["components"]["schemas"].items():
+        if not name.startswith("Sim") and name != "Script":  # they have their own page
+            assert set(schema.get("properties", ())) - words == set(), name
+
+
+def test_the_readme_lists_every_path():
+    text = (ROOT / "README.md").read_text()
+    listed = set(re.findall(r"`(?:GET|POST|DELETE) (/[^`]*)`", text)) | {"/api/v1/files/{token}"}
+    described = set(re.findall(r"`(?:GET|POST|DELETE) (/[^`]*)`", page("api.md")))
+    assert {path.partition("?")[0] for path in described} <= listed
+
+
+@pytest.mark.parametrize("model", ["vendora_image_to_model", "vendorb_video_31"])
+def test_every_param_and_allowed_value_is_explained(model):
+    section = page("api.md").partition(f"### `{model}`")[2].partition("\n###")[0]
+    schema = known_models()[model].schema
+    tables = [schema, *schema.get("$defs", {}).values()]
+    for name in {name for table in tables for name in table.get("properties", ())}:
+        assert re.search(rf'[`."]{name}[`"]', section), name
+    for value in re.findall(r'"enum": \[([^\]]*)\]', json.dumps(schema)):
+        for allowed in json.loads(f"[{value}]"):
+            assert allowed is None or str(allowed) in section
+
+
+def test_every_script_field_and_value_is_explained():
+    text = page("simulator.md")
+    for name, field in Script.model_fields.items():
+        default = json.dumps(field.default).strip('"')
+        assert re.search(rf"^\| `{name}` \| `{default}` \|", text, re.MULTILINE), name
+    for value in (*Ending, *Submission):
+        assert re.search(rf"^\| `{value}` \|", text, re.MULTILINE), value
+    for model in known_models().values():
+        if model.id.startswith("sim_"):
+            assert set(model.params.model_fields) <= quoted(text)
+
+
+def test_every_metric_is_explained():
+    kinds = {"counter": "_total", "gauge": "", "histogram": ""}
+    ours = [family for family in metrics.REGISTRY.collect() if family.name.startswith("penstock_")]
+    assert len(ours) > 10
+    rows = dict(re.findall(r"^\| `(penstock_\w+)` \| (.*?) \|", page("operations.md"), re.MULTILINE))
+    assert set(rows) == {family.name + kinds[family.type] for family in ours}
+
+
+# -- links
+
+
+def anchors(path: Path) -> set[str]:
+    """As GitHub makes them from headings."""
+    headings = re.findall(r"^#+ (.+)$", path.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
+def test_links_between_pages_lead_somewhere(path):
+    text = re.sub(r"^```.*?^```", "", path.read_text(), flags=re.MULTILINE | re.DOTALL)
+    for target in re.findall(r"\]\(([^)\s]+)\)", text):
+        if target.startswith(("http://", "https://")):
+            continue
+        name, _, anchor = target.partition("#")
+        linked = (path.parent / name).resolve() if name else path
+        assert linked.exists(), target
+        assert not anchor or anchor in anchors(linked), target
+
+
+def test_every_page_can_be_reached_from_the_readme():
+    linked = "\n".join(path.read_text() for path in PAGES)
+    for path in ROOT.glob("docs/*.md"):
+        assert path.name in linked.replace(path.read_text(), ""), path.name
