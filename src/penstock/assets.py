@@ -44,7 +44,7 @@ class Assets:
     """The byte store. Names inside it never come from a caller."""
 
     def __init__(self, folder: Path, signing_secret: bytes) -> None:
-        self._store = LocalStore(folder, mkdir=True)
+        self._store = LocalStore(folder, mkdir=True, automatic_cleanup=True)  # no empty folders of removed jobs
         self._landing = folder / "landing"
         self._landing.mkdir(exist_ok=True)
         for left_over in self._landing.iterdir():

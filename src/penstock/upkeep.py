@@ -3,10 +3,12 @@
 import asyncio
 import logging
 from collections.abc import Callable
+from contextlib import suppress
 
 from sqlalchemy import Connection
 
 from penstock.assets import Assets
+from penstock.errors import Gone
 from penstock.inputs import Inputs
 from penstock.jobs import Job
 from penstock.store import asset_rows, file_rows, job_rows, request_rows
@@ -54,7 +56,8 @@ class Upkeep:
         now = self._clock()
         expired = await self._database.read(job_rows.expired, now, BATCH)
         for account_id, job_id in expired:
-            await self.delete(account_id, job_id, "expired")
+            with suppress(Gone):  # its caller deleted it in this moment
+                await self.delete(account_id, job_id, "expired")
         files = [
             *await self._database.read(file_rows.expired, now, BATCH),
             *await self._database.read(file_rows.orphans, now - ORPHAN_SECONDS, BATCH),
@@ -83,5 +86,7 @@ def _bury(connection: Connection, account_id: str, job_id: str, reason: str) -> 
     """What the store forgets of a job, in one transaction."""
     job = job_rows.remove(connection, account_id, job_id, reason)
     asset_rows.remove_of_job(connection, job_id, reason)
-    request_rows.remove(connection, [job_id])
+    others = job.batch_id and job_rows.page(connection, account_id, {"batch_id": job.batch_id}, None, 1)
+    if not others:
+        request_rows.remove(connection, [job.batch_id or job_id])
     return job

@@ -155,7 +155,8 @@ class StoreMachine(RuleBasedStateMachine):
 
     @rule(count=some.integers(1, 2))
     def accept(self, count: int) -> None:
-        accepted = [make_job(account_id=ACCOUNT) for _ in range(count)]
+        first = len(self.expected)  # ids that a failing run can be replayed with
+        accepted = [make_job(id=f"job_{number:04}", account_id=ACCOUNT) for number in range(first, first + count)]
         written = self.write(job_rows.insert_all, accepted, NOW)
         assert written == [replace(job, sequence=1) for job in accepted]
         for job in written:

@@ -40,7 +40,11 @@ class TextToVideoParams(Params):
     )
     compressionQuality: (
         Annotated[Literal["optimized", "lossless"], BeforeValidator(_lower, json_schema_input_type=str)] | None
-    ) = Field(default=None, description="in any case", json_schema_extra={"default": "optimized"})
+    ) = Field(
+        default=None,
+        description="in any case",
+        json_schema_extra={"enum": ["optimized", "lossless", None], "default": "optimized"},
+    )
     personGeneration: Literal["dont_allow", "allow_adult", "allow_all"] | None = Field(
         None, description="which people may appear", json_schema_extra={"default": "allow_adult"}
     )

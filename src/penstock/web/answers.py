@@ -9,6 +9,7 @@ from fastapi import Request
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
+from starlette.routing import Route
 
 from penstock.catalog.params import shorten
 from penstock.errors import (
@@ -55,18 +56,25 @@ async def answer_error(request: Request, error: Exception) -> Response:
 async def answer_http_exception(request: Request, error: Exception) -> Response:
     """The framework's own refusals, in our shape."""
     assert isinstance(error, HTTPException)  # noqa: S101
-    headers = dict(error.headers or {})
     path = shorten(request.url.path)
     match error.status_code:
         case 404:
             ours: PenstockError = NotFound(f"There is nothing at {path}.", suggestion="GET /docs lists every path.")
         case 405:
-            ours = MethodNotAllowed(f"{path} does not take {request.method}.", headers=headers)
+            allowed = ", ".join(sorted(_methods_at(request)))
+            ours = MethodNotAllowed(f"{path} takes {allowed}, not {request.method}.", headers={"allow": allowed})
         case 415:
             ours = UnsupportedMediaType()
         case _:
             ours = InvalidRequest(str(error.detail))
     return await answer_error(request, ours)
+
+
+def _methods_at(request: Request) -> set[str]:
+    """Every method that some route takes at this path; Starlette would tell those of the first one only."""
+    routes: list[Route] = request.app.state.routes
+    matching = [route for route in routes if route.path_regex.match(request.url.path)]
+    return {method for route in matching for method in route.methods or ()}
 
 
 async def answer_invalid(request: Request, error: Exception) -> Response:

@@ -34,9 +34,11 @@ def create_app(gateway: Gateway) -> Application:
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
+        telemetry={"tracing": False, "metrics": False, "logs": False},  # it would ask the environment at every request
         exception_handlers=dict(HANDLERS),
     )
     app.state.gateway = gateway
+    app.state.routes = [route for page in PAGES for route in page.router.routes]
     for page in PAGES:
         app.include_router(page.router)
     app.openapi = lambda: document(app, gateway.offers)  # type: ignore[method-assign]

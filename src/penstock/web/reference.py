@@ -322,11 +322,12 @@ def code(text: str) -> str:
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table of HTML cells; nothing if it has no rows."""
+    """A table of HTML cells, nothing if it has no rows; on a narrow screen each cell names its column itself."""
     if not rows:
         return ""
     head = "".join(f"<th>{escape(column)}</th>" for column in columns)
-    body = "".join("<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>" for row in rows)
+    lines = ["".join(map('<td data-column="{}">{}</td>'.format, columns, row)) for row in rows]
+    body = "".join(f"<tr>{line}</tr>" for line in lines)
     return f'<div class="table"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
 
 
