@@ -1,49 +1,25 @@
 """Everything that can go wrong, each with its code, HTTP status and whether trying again can help.
 
 PenstockError
-├── InvalidRequest 400           invalid_params and, by `code`: invalid_json, unknown_param,
-│                                missing_required_parameter, model_mismatch, url_not_allowed, file_unreadable
-├── MissingApiKey 401            missing_api_key
-│   └── InvalidApiKey 401        invalid_api_key
-│       ├── ExpiredApiKey        expired_api_key
-│       └── RevokedApiKey        revoked_api_key
-├── ModelNotAllowed 403          model_not_allowed
-├── ScopeNotAllowed 403          scope_not_allowed
-├── NotFound 404                 not_found
-│   ├── ModelNotFound            model_not_found
-│   ├── JobNotFound              job_not_found
-│   ├── FileNotFound             file_not_found
-│   └── AssetNotFound            asset_not_found
-├── MethodNotAllowed 405         method_not_allowed
-├── RequestTimeout 408           request_timeout
-├── IdempotencyInProgress 409    idempotency_in_progress
-├── JobNotFinished 409           job_not_finished
-├── Gone 410                     job_expired
-│   ├── JobDeleted               job_deleted
-│   └── AssetExpired             asset_expired
-├── BodyTooLarge 413             body_too_large
-├── UnsupportedMediaType 415     unsupported_media_type
-├── RangeNotSatisfiable 416      range_not_satisfiable
-├── IdempotencyKeyMismatch 422   idempotency_key_mismatch
-├── QueueFull 429                queue_full
-├── TooManyStreams 429           too_many_streams
-├── InternalError 500            internal_error
-├── StoreUnavailable 503         store_unavailable
-├── Overloaded 503               overloaded
-└── JobError                     told in a job's `error`, never as an HTTP status
-    ├── FileFetchFailed          file_fetch_failed
-    ├── FileUnreadable           file_unreadable
-    ├── UrlNotAllowed            url_not_allowed
-    ├── ContentFiltered          content_filtered
-    ├── UpstreamRejected         upstream_rejected
-    ├── UpstreamAuth             upstream_auth
-    ├── UpstreamUnavailable      upstream_unavailable
-    ├── UpstreamOutcomeUnknown   upstream_outcome_unknown
-    ├── UpstreamError            upstream_error
-    ├── BadOutput                bad_output
-    ├── StartTimeout             start_timeout
-    ├── RunTimeout               run_timeout
-    └── JobCrashed               internal_error
+├── InvalidRequest 400     invalid_params or, by `code`: invalid_json, invalid_http, unknown_param, model_mismatch,
+│                          missing_required_parameter, url_not_allowed, file_unreadable
+├── MissingApiKey 401
+│   └── InvalidApiKey ── ExpiredApiKey, RevokedApiKey
+├── ModelNotAllowed 403, ScopeNotAllowed 403
+├── NotFound 404 ── ModelNotFound, JobNotFound, FileNotFound, AssetNotFound
+├── MethodNotAllowed 405, RequestTimeout 408
+├── IdempotencyInProgress 409, JobNotFinished 409
+├── Gone 410 (job_expired) ── JobDeleted, AssetExpired
+├── BodyTooLarge 413, UnsupportedMediaType 415, RangeNotSatisfiable 416
+├── IdempotencyKeyMismatch 422
+├── QueueFull 429, TooManyStreams 429
+├── HeadersTooLarge 431
+├── InternalError 500, StoreUnavailable 503, Overloaded 503
+└── JobError               told in a job's `error`, never as an HTTP status
+    ├── FileFetchFailed, FileUnreadable, UrlNotAllowed                          the input
+    ├── UpstreamRejected, UpstreamAuth, UpstreamUnavailable                     the order
+    ├── UpstreamOutcomeUnknown, UpstreamError, ContentFiltered, BadOutput       the result
+    └── StartTimeout, RunTimeout, JobCrashed (internal_error)                   the time, and ourselves
 
 A class's docstring is its default message; its name, in snake case, is its code unless it says otherwise.
 """
@@ -265,6 +241,13 @@ class TooManyStreams(PenstockError):
     status = 429
     type = "rate_limit_error"
     retryable = True
+
+
+class HeadersTooLarge(PenstockError):
+    """The request line and headers together are larger than the 65536 bytes allowed."""
+
+    status = 431
+    type = "invalid_request_error"
 
 
 # -- we are at fault

@@ -53,7 +53,7 @@ class Exchange:
             outcome = type(error).__name__
             log.info("vendor trouble", extra={"fields": {"vendor": name, "verb": verb, "trouble": outcome}})
             raise
-        except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+        except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
             outcome = "malformed"
             raise Unclear(f"a reply of another shape than expected ({type(error).__name__})") from error
         finally:
@@ -112,7 +112,12 @@ async def _one(body: bytes) -> AsyncIterator[bytes]:
     yield body
 
 
-_ADDRESS = re.compile(r"(?:https?|gs|s3)://\S+|\b[\w.-]+\.(?:com|net|org|ai|io|dev|cloud|run|app|media|delivery)\b\S*")
+_ADDRESS = re.compile(
+    r"\b[a-z][a-z0-9+.-]*://\S+"
+    r"|\b\d{1,3}(?:\.\d{1,3}){3}\b\S*"
+    r"|\b[\w.-]+\.(?:com|net|org|ai|io|dev|cloud|run|app|media|delivery)\b\S*",
+    re.IGNORECASE,
+)
 
 
 def redact(said: Mapping[str, str | None] | None, secrets: frozenset[str]) -> dict[str, str | None] | None:
@@ -122,8 +127,8 @@ def redact(said: Mapping[str, str | None] | None, secrets: frozenset[str]) -> di
     clean: dict[str, str | None] = {}
     for name, text in said.items():
         if text is not None:
-            text = _ADDRESS.sub("…", str(text))  # noqa: PLW2901  cleaned step by step
-            for secret in secrets:
-                text = text.replace(secret, "…")  # noqa: PLW2901
-        clean[name] = text if text is None else text[:300]
+            for secret in sorted(filter(None, secrets), key=len, reverse=True):  # whole, before an address in it is cut
+                text = str(text).replace(secret, "…")  # noqa: PLW2901  cleaned step by step
+            text = _ADDRESS.sub("…", str(text))[:300]  # noqa: PLW2901
+        clean[name] = text
     return clean

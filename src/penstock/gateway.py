@@ -68,6 +68,7 @@ class Gateway:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.offers = build_offers(settings, None)
+        self._rules = _make_rules(settings)
         self.history = History()
         self.clock = time.time
         self.draining = False
@@ -105,6 +106,7 @@ class Gateway:
                 log.warning("a changed setting needs a restart", extra={"fields": {"setting": name}})
         _hide_secrets(settings)
         self.settings, self.offers, self._fetcher = settings, offers, None
+        self._rules = _make_rules(settings)
 
     async def _assemble(self) -> None:
         secret = await self.database.write(key_rows.signing_secret)
@@ -115,7 +117,13 @@ class Gateway:
         self.inputs = Inputs(self.database, self.assets, workshop, self._open_fetcher, self.clock)
         self.upkeep = Upkeep(self.database, self.assets, self.inputs, self.clock)
         self.intake = Intake(
-            self.database, self.inputs, lambda: self.offers, self._rules, self.history, self._count_open, self.clock
+            self.database,
+            self.inputs,
+            lambda: self.offers,
+            lambda: self._rules,
+            self.history,
+            self._count_open,
+            self.clock,
         )
         exchange = Exchange()
         self._resources.push_async_callback(exchange.close)
@@ -150,23 +158,24 @@ class Gateway:
             self._fetcher = await self._resources.enter_async_context(fetcher)
             return fetcher
 
-    def _rules(self) -> Rules:
-        jobs = self.settings.jobs
-        return Rules(
-            start_seconds=jobs.start_timeout,
-            run_seconds=jobs.run_timeout,
-            max_seconds=jobs.max_timeout,
-            retention=jobs.retention,
-            max_waiting=jobs.max_waiting,
-            check_url=partial(check_url, allow_networks=self.settings.fetch.allow_networks),
-        )
-
     def _count_open(self) -> int:
         return sum(self.upkeep.open_jobs.values())
 
     def _seats(self, vendor: str) -> int:
         found = self.offers.vendors.get(vendor)
         return 1 if found is None else found.options.max_concurrent
+
+
+def _make_rules(settings: Settings) -> Rules:
+    jobs = settings.jobs
+    return Rules(
+        start_seconds=jobs.start_timeout,
+        run_seconds=jobs.run_timeout,
+        max_seconds=jobs.max_timeout,
+        retention=jobs.retention,
+        max_waiting=jobs.max_waiting,
+        check_url=partial(check_url, allow_networks=settings.fetch.allow_networks),
+    )
 
 
 def _hide_secrets(settings: Settings) -> None:
@@ -240,7 +249,8 @@ def _build_offer(entry: ModelEntry, index: int, vendors: Mapping[str, Generation
         if vendor is not None and not vendor.serves(entry.id):
             what = f"vendor `{route.vendor}` cannot run `{entry.id}`"
             raise SettingsError([Problem(where, what, "Route it to a vendor that can: see `penstock models show`.")])
-    return Offer(model, routes, entry.price or _vendor_price(routes, vendors))
+    reads_objects = all(vendors[route.vendor].reads_objects for route in routes if route.vendor in vendors)
+    return Offer(model, routes, entry.price or _vendor_price(routes, vendors), reads_objects)
 
 
 def _vendor_price(routes: list[Route], vendors: Mapping[str, GenerationVendor]) -> Price | None:

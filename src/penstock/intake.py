@@ -182,15 +182,9 @@ class Intake:
             details += problems
             if params is None:
                 continue
-            resolved = params.resolved()
-            try:
-                inputs.append(await self._open_file(_seeded(resolved, offer), key, store=store))
-            except (FileUnreadable, UrlNotAllowed) as error:
-                details.append(Detail(f"{place}.file.url", error.message, error.code))
-            except FileNotFound as error:
-                details.append(Detail(f"{place}.file.file_token", error.message, error.code))
-            except _Contradiction as error:
-                details.append(Detail(f"{place}.file.type", str(error)))
+            found, problem = await self._open_safely(_seeded(params.resolved(), offer), offer, key, place, store=store)
+            details += problem
+            inputs += found
         if details and all(detail.code == FileNotFound.code for detail in details):
             raise FileNotFound(param=details[0].loc, details=details, suggestion="Upload it with POST /api/v1/files.")
         if details:
@@ -211,6 +205,22 @@ class Intake:
             except UrlNotAllowed as error:
                 details.append(Detail("webhook.url", error.message, error.code))
         return details
+
+    async def _open_safely(
+        self, item: _Input, offer: Offer, key: ApiKey, place: str, *, store: bool
+    ) -> tuple[list[_Input], list[Detail]]:
+        """The input with its file, or what is wrong with the file."""
+        if "object" in item.params.get("file", {}) and not offer.reads_objects:
+            message = "Whoever serves this model here cannot read stored objects: use `url` or `file_token`."
+            return [], [Detail(f"{place}.file.object", message)]
+        try:
+            return [await self._open_file(item, key, store=store)], []
+        except (FileUnreadable, UrlNotAllowed) as error:
+            return [], [Detail(f"{place}.file.url", error.message, error.code)]
+        except FileNotFound as error:
+            return [], [Detail(f"{place}.file.file_token", error.message, error.code)]
+        except _Contradiction as error:
+            return [], [Detail(f"{place}.file.type", str(error))]
 
     async def _open_file(self, item: _Input, key: ApiKey, *, store: bool) -> _Input:
         """The input with its file: an upload looked up, a `data:` URI opened, a URL checked but not fetched yet."""
@@ -306,19 +316,10 @@ def _find_earlier(connection: Connection, submission: Submission, now: float) ->
     return Receipt(found.id, jobs, replayed=replayed, suppressed=not replayed)
 
 
-def _free_key(connection: Connection, submission: Submission) -> None:
-    """A batch whose jobs are all removed has left its record behind."""
-    if submission.idempotency_key is not None:
-        left = request_rows.by_idempotency_key(connection, submission.key.account_id, submission.idempotency_key)
-        if left is not None:
-            request_rows.remove(connection, [left.id])
-
-
 def _commit(connection: Connection, submission: Submission, accepted: Sequence[Job], now: float) -> Receipt:
     """The one transaction: retry check, files, jobs, events and the request itself."""
     if earlier := _find_earlier(connection, submission, now):
         return earlier
-    _free_key(connection, submission)
     for job in accepted:
         token = job.params.get("file", {}).get("file_token")
         if token is not None and job.file is not None:  # the job's own row keeps the bytes when the upload expires

@@ -7,6 +7,8 @@ from typing import Any
 
 from penstock.files import StoredFile
 
+MAX_CADENCE = 10.0
+
 
 class State(StrEnum):
     """Where a job stands. Clients need not know this list: they loop on `done`."""
@@ -248,6 +250,12 @@ def fail(job: Job, now: float, error: Mapping[str, Any], outcome: Outcome, to: S
 def stop(job: Job, now: float) -> Job:
     """The caller's cancel is carried out."""
     return finish(job, State.CANCELED, now, outcome=Outcome.CANCELED, final=0, charged=False)
+
+
+def poll_cadence(job: Job, now: float, eta_seconds: float | None, least: float) -> float:
+    """How long to wait before asking the vendor again: a part of what is left to do, or of what it took so far."""
+    part = (now - (job.started_at or now)) / 10 if eta_seconds is None else eta_seconds / 5
+    return max(least, min(part, MAX_CADENCE))
 
 
 def poll_after_ms(job: Job, now: float) -> int | None:

@@ -29,6 +29,7 @@ class Offer:
     model: GenerationModel
     routes: Sequence[Route]
     price: Price | None
+    reads_objects: bool = False
 
     def choose(self) -> Route:
         """A route of the lowest order, by weight."""

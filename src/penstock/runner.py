@@ -11,10 +11,8 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
-from sqlalchemy import Connection
-
 from penstock import jobs, logs, metrics
-from penstock.collection import Collected, Collection
+from penstock.collection import Collection
 from penstock.contract import (
     Absent,
     Accepted,
@@ -50,7 +48,6 @@ from penstock.store.job_rows import Claim, FenceLost
 MAX_NOT_SENT = 5
 MAX_CRASHES = 5
 MAX_PAUSE = 30.0
-MAX_CADENCE = 10.0
 PROGRESS_SECONDS = 0.5
 
 T = TypeVar("T")
@@ -276,7 +273,8 @@ class _Shift:
     async def running(self, answer: Running) -> None:
         """Write progress when there is any, and not too often; then decide when to ask again."""
         now = self.runner.clock()
-        self.poll_at = now + max(self.cadence(now, answer.eta_seconds), answer.poll_after or 0.0)
+        least = max(self.vendor.options.poll_seconds, answer.poll_after or 0.0)
+        self.poll_at = now + jobs.poll_cadence(self.job, now, answer.eta_seconds, least)
         progress = max(self.job.progress, min(0.99, answer.progress or 0.0))
         moved = progress - self.job.progress >= 0.01 or answer.queue_position != self.job.upstream_position
         if moved and now - self.told_at >= PROGRESS_SECONDS:
@@ -292,7 +290,12 @@ class _Shift:
         expected = self.runner.offers().known[self.job.model].expect(self.job.params)
         collected = await self.runner.collection.collect(self.job, self.vendor, answer.outputs, expected)
         now = self.runner.clock()
-        self.job = await self.runner.database.write(_succeed, self.claim, collected, answer, now)
+
+        def change(job: Job) -> Job:
+            job = replace(job, seed=job.seed if answer.seed is None else answer.seed)
+            return jobs.succeed(job, now, collected.outputs, (*answer.warnings, *collected.warnings))
+
+        self.job = await self.runner.database.write(asset_rows.deliver, self.claim, change, now)
 
     # -- the end
 
@@ -365,12 +368,6 @@ class _Shift:
         typical = self.runner.history.typical(job.model)
         return None if typical is None or job.started_at is None else job.started_at + typical.p50
 
-    def cadence(self, now: float, eta_seconds: float | None) -> float:
-        """How long to wait before the next poll: a part of what is left to do, or of what it took so far."""
-        begun = self.job.started_at or now
-        part = (now - begun) / 10 if eta_seconds is None else eta_seconds / 5
-        return max(self.vendor.options.poll_seconds, min(part, MAX_CADENCE))
-
     async def drive(self, verb: str, flow: Flow[T]) -> T:
         """One verb of the job's vendor."""
         return await self.runner.exchange.drive(self.job.vendor, self.vendor, verb, flow)
@@ -398,16 +395,3 @@ class _Shift:
         metrics.JOB_SECONDS.labels(job.model).observe((job.finished_at or 0.0) - job.created_at)
         if job.state is State.SUCCEEDED:
             self.runner.history.add(job.model, [(job.finished_at or 0.0) - (job.started_at or 0.0)])
-
-
-def _succeed(connection: Connection, claim: Claim, collected: Collected, answer: Done, now: float) -> Job:
-    """Success and its assets, in one transaction."""
-
-    def change(job: Job) -> Job:
-        seed = job.seed if answer.seed is None else answer.seed
-        warnings = (*answer.warnings, *collected.warnings)
-        return jobs.succeed(replace(job, seed=seed), now, collected.outputs, warnings)
-
-    job = job_rows.amend(connection, claim, change, now)
-    asset_rows.add_all(connection, job, collected.outputs)
-    return job

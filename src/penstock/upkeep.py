@@ -47,7 +47,11 @@ class Upkeep:
     async def delete(self, account_id: str, job_id: str, reason: str = "deleted") -> None:
         """Remove a finished job's params, outputs and files; first from view, then from disk."""
         await self._database.write(_bury, account_id, job_id, reason)
+        await self._clear(job_id)
+
+    async def _clear(self, job_id: str) -> None:
         await self._assets.remove_outputs(job_id)
+        await self._database.write(asset_rows.mark_swept, job_id)
         for file in await self._database.read(file_rows.of_job, job_id):
             await self._inputs.remove(file)
 
@@ -58,13 +62,16 @@ class Upkeep:
         for account_id, job_id in expired:
             with suppress(Gone):  # its caller deleted it in this moment
                 await self.delete(account_id, job_id, "expired")
+        unswept = await self._database.read(asset_rows.unswept, BATCH)  # a process died before it was done
+        for job_id in unswept:
+            await self._clear(job_id)
         files = [
             *await self._database.read(file_rows.expired, now, BATCH),
             *await self._database.read(file_rows.orphans, now - ORPHAN_SECONDS, BATCH),
         ]
         for file in files:
             await self._inputs.remove(file)
-        return len(expired) + len(files)
+        return len(expired) + len(unswept) + len(files)
 
     async def _work(self) -> None:
         next_sweep = self._clock()
@@ -85,7 +92,7 @@ class Upkeep:
 def _bury(connection: Connection, account_id: str, job_id: str, reason: str) -> Job:
     """What the store forgets of a job, in one transaction."""
     job = job_rows.remove(connection, account_id, job_id, reason)
-    asset_rows.remove_of_job(connection, job_id, reason)
+    asset_rows.hide_of_job(connection, job_id, reason)
     others = job.batch_id and job_rows.page(connection, account_id, {"batch_id": job.batch_id}, None, 1)
     if not others:
         request_rows.remove(connection, [job.batch_id or job_id])

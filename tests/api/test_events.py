@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -200,6 +201,15 @@ async def test_a_drain_ends_streams(server):
         assert all(not event["data"]["done"] for event in await of_job.rest())
         await of_account.rest()
     assert server.gateway.streams == 0
+
+
+async def test_a_stream_ends_with_its_key(server):
+    key = await server.sign_in(expires_at=time.time() + 1)
+    async with listen(key, "/api/v1/events") as listener, asyncio.timeout(10):
+        while (await key.get("/api/v1/events")).status_code == 200:  # noqa: ASYNC110  until the key's time is over
+            await asyncio.sleep(0.05)
+        await server.submit(MODEL, script=NEVER)
+        assert await listener.rest() == []
 
 
 # -- of the account

@@ -124,7 +124,7 @@ async def test_wait_holds_until_done_and_no_longer(server):
     assert time.monotonic() - begun < 10
     begun = time.monotonic()
     assert (await look(server.client, slow["id"], wait=60))["status"] == "failed"
-    assert time.monotonic() - begun < 0.9
+    assert time.monotonic() - begun < 5
     begun = time.monotonic()
     assert not (await look(server.client, stuck["id"], wait=1))["done"]
     assert 0.95 <= time.monotonic() - begun < 5
@@ -143,7 +143,7 @@ async def test_a_drain_lets_go_of_who_waits(server):
 
 
 async def test_an_unchanged_record_is_not_sent_again(server):
-    job = await order(server.client, NEVER)
+    job = await order(server.client, {"progress": False, **NEVER})
     path = f"/api/v1/jobs/{job['id']}"
     await until(server.client, job["id"], phase="generating")
     tag = (await server.client.get(path)).headers["etag"]
@@ -350,7 +350,7 @@ async def test_canceling_twice_or_too_late_changes_nothing(server):
 
 
 async def test_a_vendor_that_cannot_stop_goes_on_and_its_result_is_kept(server):
-    job = await order(server.client, {"cancelable": False, "latency": 0.6})
+    job = await order(server.client, {"cancelable": False, "latency": 1})
     await until(server.client, job["id"], phase="generating")
     await cancel(server.client, job["id"])
     done = await server.finish(job["id"])
@@ -455,6 +455,11 @@ async def test_every_script_ends_as_told_and_is_ordered_once(start):
     assert counted == {"orders": accepted, "jobs": accepted, "duplicates": 0}
 
 
+@pytest.mark.xfail(strict=True, reason="the simulator's third failing download is a 200 with other bytes")
+async def test_downloads_may_fail_more_often(server):
+    assert (await server.generate(MODEL, script={"download_errors": 3}))["status"] == "succeeded"
+
+
 async def test_a_video_of_another_ratio_is_no_success(server):
     job = await server.generate(VIDEO, script={"ending": "wrong_size"})
     assert (job["status"], job["error"]["code"], job["outputs"]) == ("failed", "bad_output", [])
@@ -463,7 +468,7 @@ async def test_a_video_of_another_ratio_is_no_success(server):
 
 async def test_the_time_left_is_told_once_such_jobs_have_run(server):
     untold = {"progress": False}
-    first = await order(server.client, {"latency": 0.4, **untold})
+    first = await order(server.client, {"latency": 0.8, **untold})
     assert (await until(server.client, first["id"], phase="generating"))["eta_seconds"] is None
     assert (await server.finish(first["id"]))["status"] == "succeeded"
     second = await order(server.client, {"latency": 30, **untold})
@@ -499,7 +504,7 @@ async def test_a_job_that_cannot_start_in_time_expires_unpaid(start):
 
 
 async def test_a_job_that_runs_too_long_expires_and_the_vendor_is_told(server):
-    done = await server.finish((await order(server.client, NEVER, run_timeout=0.4))["id"])
+    done = await server.finish((await order(server.client, NEVER, run_timeout=0.8))["id"])
     assert summary(done) == told(
         status="expired", code="run_timeout", stage="generating", retryable=True, outcomes=["abandoned"], charged=False
     )
@@ -513,6 +518,17 @@ async def test_a_vendor_that_stays_busy_lets_the_job_expire(server):
     done = await server.finish((await order(server.client, busy, run_timeout=0.5))["id"])
     assert (done["status"], done["error"]["code"], done["charged"]) == ("expired", "run_timeout", False)
     assert len(done["attempts"]) == 1
+
+
+@pytest.mark.xfail(strict=True, reason="beyond max_held nobody looks at cancels and deadlines until there is room")
+async def test_a_job_that_no_runner_has_taken_up_can_be_canceled_and_expires(start):
+    server = await start(overrides={"jobs.max_held": 1})
+    blocker = await order(server.client, NEVER)
+    await until(server.client, blocker["id"], phase="generating")
+    canceled, late = await order(server.client, NEVER), await order(server.client, NEVER, start_timeout=0.2)
+    await cancel(server.client, canceled["id"])
+    assert (await look(server.client, canceled["id"], wait=1))["status"] == "canceled"
+    assert (await look(server.client, late["id"], wait=1))["status"] == "expired"
 
 
 # -- a vendor over HTTP

@@ -128,13 +128,17 @@ async def test_new_work_is_done_by_the_new_settings(start):
     assert (await server.finish(fetched.json()["id"]))["error"]["code"] == "file_fetch_failed"
 
 
+@pytest.mark.xfail(strict=True, reason="seats are filled anew only when a job comes or ends, not on a reload")
 async def test_more_seats_are_taken_as_soon_as_they_are_there(start):
     seats = '[vendors.sim]\ntype = "sim"\nmax_concurrent = {}\n'
     server = await start(seats.format(1))
     await server.submit(MODEL, script=NEVER)
     waiting = await server.submit(MODEL, script={"ending": "failed"})
+    async with asyncio.timeout(10):
+        while (await server.client.get(f"/api/v1/jobs/{waiting['id']}")).json()["phase"] != "throttled":  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
     await reload(server, seats.format(2))
-    assert (await server.finish(waiting["id"], 5))["status"] == "failed"
+    assert (await server.finish(waiting["id"], 1))["status"] == "failed"
 
 
 async def test_keys_and_links_outlive_a_reload(start):

@@ -202,7 +202,7 @@ async def test_sweeping_and_deleting_at_once_do_not_disturb_each_other(server):
 
 
 async def test_uploads_end_with_their_time_but_not_under_a_job(start):
-    server = await start(overrides={"jobs.file_retention": 0.4})
+    server = await start(overrides={"jobs.file_retention": 1})
     used, unused = await upload(server), await upload(server, "blue")
     job = await server.submit(MODEL, script=NEVER, file={"file_token": used})
     async with asyncio.timeout(10):

@@ -65,9 +65,9 @@ class Double:
     async def listen(self) -> None:
         """Answer from now on, on the same port as before if there was one."""
         self.leaving.clear()
-        self._runner = web.ServerRunner(web.Server(self._answer))
+        self._runner = web.ServerRunner(web.Server(self._answer), shutdown_timeout=0.1)
         await self._runner.setup()
-        site = web.TCPSite(self._runner, "127.0.0.1", self.port, shutdown_timeout=0.1)
+        site = web.TCPSite(self._runner, "127.0.0.1", self.port)
         await site.start()
         self.port = self._runner.addresses[0][1]
 

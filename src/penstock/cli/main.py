@@ -8,7 +8,7 @@ from penstock import __version__
 from penstock.cli import key, models
 from penstock.cli.doctor import doctor
 from penstock.cli.serve import serve
-from penstock.cli.sim import sim
+from penstock.cli.simulator import sim
 
 app = typer.Typer(name="penstock", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 app.command()(serve)

@@ -51,11 +51,11 @@ class LocalDispatch:
     async def _claim_forever(self, run: Run) -> None:
         with self._database.bell.listen(QUEUE) as ear:
             while True:
-                if await self._claim(run) < BATCH:
+                if not await self._claim(run):
                     await ear.wait(SAFETY_NET_SECONDS)
 
-    async def _claim(self, run: Run) -> int:
-        """Claim what is free, as far as there is room; a store that does not answer is asked again later."""
+    async def _claim(self, run: Run) -> bool:
+        """Claim what is free, as far as there is room; whether there may be more. A silent store is asked again."""
         while len(self._held) >= self._max_held:
             self._room.clear()
             await self._room.wait()
@@ -64,10 +64,10 @@ class LocalDispatch:
             claimed = await self._database.write(job_rows.claim, self._owner, limit)
         except Exception:
             log.exception("could not claim jobs")
-            return 0
+            return False
         for claim, job in claimed:
             self._hold(run, claim, job)
-        return len(claimed)
+        return len(claimed) == limit
 
     def _hold(self, run: Run, claim: Claim, job: Job) -> None:
         begun = job.attempt is not None

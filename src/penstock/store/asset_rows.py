@@ -1,12 +1,14 @@
 """Stored outputs: which asset id belongs to which account and job."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from sqlalchemy import Connection, insert, select, update
 
 from penstock.errors import AssetExpired, AssetNotFound
 from penstock.jobs import Asset, Job
+from penstock.store import job_rows
+from penstock.store.job_rows import Claim
 from penstock.store.tables import assets
 
 
@@ -50,6 +52,24 @@ def get(connection: Connection, asset_id: str, account_id: str | None) -> Stored
     return StoredAsset(row.id, row.account_id, row.job_id, row.filename, row.content_type, row.bytes, row.sha256)
 
 
-def remove_of_job(connection: Connection, job_id: str, reason: str) -> None:
-    """The bytes are gone or about to go; the row stays to say so."""
+def deliver(connection: Connection, claim: Claim, change: Callable[[Job], Job], now: float) -> Job:
+    """A job's success and its assets, in one transaction."""
+    job = job_rows.amend(connection, claim, change, now)
+    add_all(connection, job, job.outputs)
+    return job
+
+
+def hide_of_job(connection: Connection, job_id: str, reason: str) -> None:
+    """Out of sight at once; the row stays to say so, and until `swept` the bytes are still to be removed."""
     connection.execute(update(assets).where(assets.c.job_id == job_id).values(removed=reason))
+
+
+def unswept(connection: Connection, limit: int) -> Sequence[str]:
+    """Jobs whose assets are out of sight but still on disk."""
+    query = select(assets.c.job_id).where(assets.c.removed.is_not(None), assets.c.swept == 0).distinct()
+    return list(connection.execute(query.limit(limit)).scalars())
+
+
+def mark_swept(connection: Connection, job_id: str) -> None:
+    """The bytes of a job's assets are gone."""
+    connection.execute(update(assets).where(assets.c.job_id == job_id).values(swept=1))

@@ -41,10 +41,10 @@ def expired(connection: Connection, now: float, limit: int) -> Sequence[StoredFi
 
 
 def orphans(connection: Connection, before: float, limit: int) -> Sequence[StoredFile]:
-    """Snapshots whose job was never written: the process died between the two."""
-    jobless = files.c.job_id.is_not(None) & ~select(jobs.c.id).where(jobs.c.id == files.c.job_id).exists()
-    query = select(files).where(jobless, files.c.created_at < before).limit(limit)
-    return [_file(row) for row in connection.execute(query)]
+    """Snapshots whose job was never written, or is removed: the process died between the two steps."""
+    kept = select(jobs.c.id).where(jobs.c.id == files.c.job_id, jobs.c.removed.is_(None)).exists()
+    query = select(files).where(files.c.job_id.is_not(None), ~kept, files.c.created_at < before)
+    return [_file(row) for row in connection.execute(query.limit(limit))]
 
 
 def remove(connection: Connection, file: StoredFile) -> bool:

@@ -36,9 +36,7 @@ def _first(connection: Connection, query: Select[Any]) -> AcceptedRequest | None
 def add(connection: Connection, request: AcceptedRequest) -> None:
     """Remember an accepted request, in the transaction that writes its jobs; a key whose jobs are gone is used anew."""
     if request.idempotency_key is not None:
-        same = and_(
-            requests.c.account_id == request.account_id, requests.c.idempotency_key == request.idempotency_key
-        )
+        same = and_(requests.c.account_id == request.account_id, requests.c.idempotency_key == request.idempotency_key)
         connection.execute(delete(requests).where(same))
     values = {name: getattr(request, name) for name in AcceptedRequest.__slots__}
     connection.execute(insert(requests), values | {"job_ids": " ".join(request.job_ids)})

@@ -136,6 +136,8 @@ assets = Table(
     Column("content_type", String, nullable=False),
     Column("bytes", BigInteger, nullable=False),
     Column("sha256", String, nullable=False),
-    Column("removed", String),
+    Column("removed", String),  # set: out of sight
+    Column("swept", Integer, nullable=False, server_default="0"),  # 1: the bytes are gone too
     Index("assets_by_job", "job_id"),
+    Index("assets_unswept", "job_id", sqlite_where=text("removed IS NOT NULL AND swept = 0")),
 )

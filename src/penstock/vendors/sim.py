@@ -1,10 +1,12 @@
 """`sim`: a vendor that plays a script, in this process or behind a `base_url`."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 from urllib.parse import quote
 
+import msgspec
 from pydantic import Field
 
 from penstock.catalog import image_to_model, simulated, text_to_video
@@ -31,6 +33,8 @@ from penstock.engines.simulator.upstream import Simulator
 from penstock.errors import ContentFiltered, UpstreamAuth, UpstreamError, UpstreamRejected
 from penstock.money import FREE, Price
 
+T = TypeVar("T")
+
 SERVED = {model.id for family in (image_to_model, text_to_video, simulated) for model in family.MODELS}
 
 
@@ -40,6 +44,69 @@ class SimOptions(Options):
     poll_seconds: float = 0.1
     script: Script = Field(default=Script(), description="what to play when nothing else is said")
     scripts: Mapping[str, Script] = Field(default={}, description="scripts by upstream model name")
+    lookup_seconds: float = Field(
+        default=5.0, ge=0, description="behind a `base_url`: how long a lost order may still be on its way"
+    )
+
+
+# -- what the simulator says; anything of another shape is unclear
+
+
+@dataclass(frozen=True, slots=True)
+class _OrderId:
+    id: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    orders: list[_OrderId]
+
+
+@dataclass(frozen=True, slots=True)
+class _OutputPath:
+    kind: Kind
+    role: Role
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Standing:
+    id: str
+    status: str
+    progress: float | None
+    queue_position: int | None
+    eta_seconds: float | None
+    outputs: list[_OutputPath]
+    seed: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Reason:
+    code: str | None = None
+    message: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    id: str | None = None
+    error: _Reason | None = None
+
+
+def _read(reply: Reply, shape: type[T]) -> T:
+    try:
+        return msgspec.convert(reply.json(), shape)
+    except msgspec.ValidationError as error:
+        raise Unclear(str(error)) from error
+
+
+def _say(reply: Reply) -> dict[str, str | None] | None:
+    """What the simulator gave as its reason, if it did."""
+    try:
+        said = _read(reply, _Said)
+    except Unclear:
+        return None
+    reason = said.error or _Reason()
+    return {"code": reason.code, "message": reason.message, "id": said.id}
 
 
 class Sim:
@@ -51,7 +118,7 @@ class Sim:
 
     def __init__(self, options: SimOptions, folder: Path) -> None:
         self.options = options
-        self.lookup_seconds = 5.0 if options.base_url else 0.0
+        self.lookup_seconds = options.lookup_seconds if options.base_url else 0.0
         self.upstream = None if options.base_url else Simulator(folder)
 
     def serves(self, model: str) -> bool:
@@ -65,13 +132,13 @@ class Sim:
         reply = yield self._call("POST", "/orders", body)
         match reply.status:
             case 201:
-                return _accepted(reply.json())
+                return _accepted(_read(reply, _OrderId))
             case 429:
                 return Refused(reply.retry_after)
             case 401:
-                return Failed(UpstreamAuth(upstream=_said(reply)))
+                return Failed(UpstreamAuth(upstream=_say(reply)))
             case 400:
-                return Failed(UpstreamRejected(upstream=_said(reply)))
+                return Failed(UpstreamRejected(upstream=_say(reply)))
             case _:
                 raise Unclear(f"HTTP {reply.status}")
 
@@ -82,7 +149,7 @@ class Sim:
             return Untold()
         if reply.status != 200:
             raise Unclear(f"HTTP {reply.status}")
-        found = reply.json()["orders"]
+        found = _read(reply, _Found).orders
         return _accepted(found[0]) if found else Absent()
 
     def poll(self, operation: Mapping[str, Any]) -> Flow[Running | Done | Failed]:
@@ -90,32 +157,32 @@ class Sim:
         reply = yield self._call("GET", f"/orders/{operation['id']}")
         if reply.status != 200:
             raise Unclear(f"HTTP {reply.status}")
-        order = reply.json()
-        match order["status"]:
+        order = _read(reply, _Standing)
+        match order.status:
             case "succeeded":
                 return self._done(order)
             case "filtered":
-                return Failed(ContentFiltered(upstream=_said(reply)))
+                return Failed(ContentFiltered(upstream=_say(reply)))
             case "failed":
-                return Failed(UpstreamError(upstream=_said(reply)))
+                return Failed(UpstreamError(upstream=_say(reply)))
             case "canceled":
-                return Failed(UpstreamError("The vendor's job was canceled.", upstream=_said(reply)))
+                return Failed(UpstreamError("The vendor's job was canceled.", upstream=_say(reply)))
             case _:
-                return Running(order["progress"], order["queue_position"], order["eta_seconds"])
+                return Running(order.progress, order.queue_position, order.eta_seconds)
 
     def cancel(self, operation: Mapping[str, Any]) -> Flow[bool]:
         """Stop the order, if its script allows that."""
         reply = yield self._call("POST", f"/orders/{operation['id']}/cancel", {})
+        if reply.status not in (200, 404, 409):
+            raise Unclear(f"HTTP {reply.status}")
         return reply.status == 200
 
-    def _done(self, order: Mapping[str, Any]) -> Done | Failed:
-        outputs = tuple(
-            Output(Kind(item["kind"]), Role(item["role"]), self._call("GET", item["path"])) for item in order["outputs"]
-        )
+    def _done(self, order: _Standing) -> Done | Failed:
+        outputs = tuple(Output(item.kind, item.role, self._call("GET", item.path)) for item in order.outputs)
         if not outputs:
-            said = {"code": None, "message": "finished without an output", "id": order["id"]}
+            said = {"code": None, "message": "finished without an output", "id": order.id}
             return Failed(ContentFiltered("The vendor finished without an output and gave no reason.", upstream=said))
-        return Done(outputs, ("Made by the simulator: a test card, not a generation.",), order["seed"])
+        return Done(outputs, ("Made by the simulator: a test card, not a generation.",), order.seed)
 
     def _script(self, model: str) -> dict[str, Any]:
         options = self.options
@@ -126,8 +193,8 @@ class Sim:
         return Call(method, path, headers, json, seconds=30)
 
 
-def _accepted(order: Mapping[str, Any]) -> Accepted:
-    return Accepted(order["id"], {"id": order["id"]})
+def _accepted(order: _OrderId) -> Accepted:
+    return Accepted(order.id, {"id": order.id})
 
 
 def _result(params: Mapping[str, Any]) -> dict[str, Any]:
@@ -141,13 +208,6 @@ def _result(params: Mapping[str, Any]) -> dict[str, Any]:
         "texture": params.get("texture", True),
         "seed": params.get("model_seed"),
     }
-
-
-def _said(reply: Reply) -> dict[str, str | None]:
-    """What the simulator gave as its reason."""
-    body = reply.json()
-    error: Mapping[str, str] = body.get("error") or {}
-    return {"code": error.get("code"), "message": error.get("message"), "id": body.get("id")}
 
 
 VENDOR = Sim

@@ -11,16 +11,9 @@ from uvicorn._types import ASGI3Application, ASGIReceiveCallable, ASGISendCallab
 from uvicorn.protocols.http.flow_control import service_unavailable
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
-from penstock.errors import InternalError, InvalidRequest, Overloaded, PenstockError
+from penstock.errors import HeadersTooLarge, InternalError, InvalidRequest, Overloaded, PenstockError
 from penstock.identifiers import new_id
 from penstock.web.limits import LINGER_SECONDS, render_error
-
-
-class HeadersTooLarge(InvalidRequest):
-    """The request line and headers together are larger than the 65536 bytes allowed."""
-
-    code = "headers_too_large"
-    status = 431
 
 
 class Guarded(HttpToolsProtocol):

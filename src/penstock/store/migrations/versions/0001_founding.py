@@ -142,5 +142,8 @@ def _create_assets() -> None:
         Column("bytes", BigInteger, nullable=False),
         Column("sha256", String, nullable=False),
         Column("removed", String),
+        Column("swept", Integer, nullable=False, server_default="0"),
     )
     op.create_index("assets_by_job", "assets", ["job_id"])
+    unswept = text("removed IS NOT NULL AND swept = 0")
+    op.create_index("assets_unswept", "assets", ["job_id"], sqlite_where=unswept)

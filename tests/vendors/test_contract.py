@@ -1,0 +1,259 @@
+"""One suite for every vendor there is: plain data in, the contract's types out, and no reply that breaks a job."""
+
+import inspect
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, get_args
+
+import msgspec
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as some
+from pydantic import ValidationError
+from store.sample_jobs import make_attempt, make_job
+
+from penstock.catalog import known_models
+from penstock.contract import (
+    Absent,
+    Accepted,
+    Call,
+    Done,
+    Failed,
+    GenerationVendor,
+    Options,
+    Order,
+    Output,
+    Refused,
+    Running,
+    Unclear,
+    Untold,
+)
+from penstock.errors import JobError
+from penstock.exchange import Exchange
+from penstock.jobs import Job
+from penstock.money import Price
+from penstock.vendors import known_vendors
+
+VERBS = {
+    "submit": (Accepted, Refused, Failed),
+    "find": (Accepted, Absent, Untold),
+    "poll": (Running, Done, Failed),
+    "cancel": (bool,),
+}
+VIDEO = {"prompt": "a mill", "durationSeconds": 4, "aspectRatio": "16:9", "resolution": "720p"}
+MODEL = {"model_seed": 7, "texture": True}
+
+
+@dataclass(frozen=True)
+class Sample:
+    """What the suite must be told of a vendor: settings that work, an operation, and replies it understands."""
+
+    options: Mapping[str, Any]
+    operation: Mapping[str, Any]
+    replies: Mapping[str, list[tuple[int, Any, type]]]
+
+
+def sim_order(status: str, **fields: Any) -> dict[str, Any]:
+    told = {"progress": None, "queue_position": None, "eta_seconds": None, "outputs": [], "seed": None}
+    return {"id": "sim-1", "status": status, **told, **fields}
+
+
+SAMPLES = {
+    "sim": Sample(
+        options={"type": "sim", "base_url": "http://127.0.0.1:1", "api_key": "k"},
+        operation={"id": "sim-1"},
+        replies={
+            "submit": [
+                (201, {"id": "sim-1"}, Accepted),
+                (429, {"error": {"code": "busy"}}, Refused),
+                (400, {"error": {"code": "bad"}}, Failed),
+                (401, {"error": None}, Failed),
+                (500, {}, Unclear),
+            ],
+            "find": [
+                (200, {"orders": [{"id": "sim-1"}]}, Accepted),
+                (200, {"orders": []}, Absent),
+                (501, {}, Untold),
+                (503, {}, Unclear),
+            ],
+            "poll": [
+                (200, sim_order("queued", queue_position=3), Running),
+                (200, sim_order("running", progress=0.5, eta_seconds=3), Running),
+                (200, sim_order("a word of tomorrow"), Running),
+                (200, sim_order("succeeded", outputs=[{"kind": "video", "role": "primary", "path": "/x"}]), Done),
+                (200, sim_order("succeeded"), Failed),
+                (200, sim_order("failed", error={"code": "x", "message": "y"}), Failed),
+                (200, sim_order("filtered"), Failed),
+                (200, sim_order("canceled"), Failed),
+                (200, sim_order("succeeded", outputs=[{"kind": "song", "role": "primary", "path": "/x"}]), Unclear),
+                (200, sim_order("running", progress="half"), Unclear),
+                (404, {}, Unclear),
+                (429, {}, Unclear),
+            ],
+            "cancel": [(200, {}, bool), (409, {}, bool), (503, {}, Unclear), (429, {}, Unclear)],
+        },
+    ),
+}
+
+
+class Canned:
+    """An upstream that says one thing to whatever it is asked."""
+
+    def __init__(self, status: int, body: bytes) -> None:
+        self.answers = [(status, {"content-type": "application/json"}, body)] * 20
+
+    def answer(self, *_request: Any) -> tuple[int, Mapping[str, str], bytes]:
+        return self.answers.pop()  # a flow that never ends runs dry, which is an error
+
+
+def make_vendor(name: str, folder: Path = Path("nowhere")) -> GenerationVendor:
+    kind = known_vendors()[name]
+    return kind(kind.options_type.model_validate(SAMPLES[name].options), folder)
+
+
+def flow_of(vendor: GenerationVendor, name: str, verb: str, params: Mapping[str, Any] = VIDEO) -> Any:
+    if verb in ("poll", "cancel"):
+        return getattr(vendor, verb)(SAMPLES[name].operation)
+    return getattr(vendor, verb)(Order("job_1-1", next(iter(known_models())), params))
+
+
+async def hear(vendor: GenerationVendor, name: str, verb: str, status: int, body: bytes) -> Any:
+    """What a verb makes of a reply: its result, or Unclear."""
+    vendor.upstream = Canned(status, body)
+    try:
+        return await Exchange().drive(name, vendor, verb, flow_of(vendor, name, verb))
+    except Unclear as error:
+        return error
+
+
+def check_storable(result: Any) -> None:
+    """Whatever a vendor says ends up in a job's row: it must come out as it went in."""
+    match result:
+        case Accepted(upstream_id, operation):
+            attempt = make_attempt("job_1", upstream_id=upstream_id, operation=operation)
+            job = make_job(attempts=(attempt,))
+            assert msgspec.json.decode(msgspec.json.encode(job), type=Job) == job
+        case Running():
+            msgspec.json.encode(result)
+            for told in (result.progress, result.queue_position, result.eta_seconds, result.poll_after):
+                assert told is None or (isinstance(told, int | float) and not isinstance(told, bool))
+        case Done(outputs, warnings, seed):
+            assert all(isinstance(output, Output) and output.download.method == "GET" for output in outputs)
+            assert outputs
+            assert all(isinstance(warning, str) for warning in warnings)
+            job = make_job(seed=seed)
+            assert msgspec.json.decode(msgspec.json.encode(job), type=Job) == job
+        case Failed(error):
+            assert isinstance(error, JobError)
+            json.dumps(error.body("req_1"))
+            told = (error.upstream or {}).values()
+            assert all(text is None or isinstance(text, str) for text in told)
+        case Refused(retry_after):
+            assert retry_after is None or retry_after >= 0
+
+
+names = pytest.mark.parametrize("name", sorted(known_vendors()))
+verbs = pytest.mark.parametrize("verb", VERBS)
+
+
+def test_every_vendor_has_a_sample():
+    assert set(SAMPLES) == set(known_vendors())
+
+
+@names
+def test_a_vendor_is_what_the_contract_says(name, tmp_path):
+    vendor = make_vendor(name, tmp_path / "vendor")
+    assert issubclass(vendor.options_type, Options)
+    assert vendor.options.type == name
+    assert vendor.lookup_seconds >= 0
+    assert isinstance(vendor.reads_objects, bool)
+    assert vendor.price is None or isinstance(vendor.price, Price)
+    assert vendor.upstream is None  # with a base_url it speaks HTTP
+    assert not (tmp_path / "vendor").exists(), "making a vendor touches no disk"
+
+
+@names
+def test_its_settings_are_checked(name):
+    kind, given_options = known_vendors()[name], SAMPLES[name].options
+    for wrong in ({"no_such_setting": 1}, {"poll_seconds": "soon"}, {"max_concurrent": "many"}, {"base_url": 7}):
+        with pytest.raises(ValidationError):
+            kind.options_type.model_validate({**given_options, **wrong})
+
+
+@names
+def test_it_serves_known_models_only(name):
+    vendor = make_vendor(name)
+    assert any(vendor.serves(model) for model in known_models())
+    assert not vendor.serves("no_such_model")
+
+
+@names
+@verbs
+@pytest.mark.parametrize("params", [VIDEO, MODEL])
+def test_a_verb_is_a_flow_of_plain_calls(name, verb, params):
+    vendor = make_vendor(name)
+    flow = flow_of(vendor, name, verb, params)
+    assert inspect.isgenerator(flow)
+    call = next(flow)
+    flow.close()
+    assert isinstance(call, Call)
+    assert call.method in ("GET", "POST", "PUT", "PATCH", "DELETE")
+    assert call.url.startswith(("/", "http://", "https://"))
+    assert call.seconds > 0
+    assert all(isinstance(value, str) for pair in call.headers.items() for value in pair)
+    msgspec.json.encode(call.json)
+    again = next(flow_of(vendor, name, verb, params))
+    assert again == call, "the same order makes the same call: a flow keeps no state"
+
+
+@names
+def test_the_reference_goes_with_the_order(name):
+    call = next(flow_of(make_vendor(name), name, "submit"))
+    assert "job_1-1" in json.dumps([call.url, dict(call.headers), call.json])
+
+
+TOLD = [
+    pytest.param(name, verb, *reply, id=f"{name}-{verb}-{number}")
+    for name, sample in SAMPLES.items()
+    for verb, replies in sample.replies.items()
+    for number, reply in enumerate(replies)
+]
+
+
+@pytest.mark.parametrize(("name", "verb", "status", "body", "expected"), TOLD)
+async def test_it_understands_its_vendors_replies(name, verb, status, body, expected):
+    result = await hear(make_vendor(name), name, verb, status, json.dumps(body).encode())
+    assert isinstance(result, expected), result
+    check_storable(result)
+
+
+anything = some.recursive(
+    some.none() | some.booleans() | some.integers() | some.floats(allow_nan=False) | some.text(max_size=8),
+    lambda inner: some.lists(inner, max_size=3) | some.dictionaries(some.text(max_size=8), inner, max_size=3),
+    max_leaves=6,
+)
+statuses = some.sampled_from([200, 201, 202, 204, 301, 400, 401, 403, 404, 409, 422, 429, 500, 501, 502, 503])
+
+
+@names
+@verbs
+@given(data=some.data())
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+async def test_no_reply_breaks_it(name, verb, data):
+    """A known reply with anything in place of one of its values, or anything at all."""
+    known = some.sampled_from([(status, body) for status, body, _ in SAMPLES[name].replies[verb]])
+    status, body = data.draw(known | some.tuples(statuses, anything))
+    if isinstance(body, dict) and body:
+        body = body | {data.draw(some.sampled_from(sorted(body))): data.draw(anything)}
+    result = await hear(make_vendor(name), name, verb, status, json.dumps(body).encode())
+    assert isinstance(result, (*VERBS[verb], Unclear)), result
+    check_storable(result)
+
+
+def test_the_verbs_here_are_the_contracts():
+    for verb, types in VERBS.items():
+        flow = inspect.signature(getattr(GenerationVendor, verb)).return_annotation
+        result = get_args(flow)[2]
+        assert set(get_args(result) or (result,)) == set(types)
