@@ -32,3 +32,8 @@ class History:
         if not known:
             return None
         return Duration(known[len(known) // 2], known[min(len(known) - 1, len(known) * 9 // 10)], len(known))
+
+    def usual_end(self, model: str, started_at: float | None) -> float | None:
+        """When a job that started then will be done, if it takes as long as such jobs usually do."""
+        typical = self.typical(model)
+        return None if typical is None or started_at is None else started_at + typical.p50

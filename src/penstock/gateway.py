@@ -107,6 +107,7 @@ class Gateway:
         _hide_secrets(settings)
         self.settings, self.offers, self._fetcher = settings, offers, None
         self._rules = _make_rules(settings)
+        self.dispatch.reseat()
 
     async def _assemble(self) -> None:
         secret = await self.database.write(key_rows.signing_secret)
@@ -122,7 +123,7 @@ class Gateway:
             lambda: self.offers,
             lambda: self._rules,
             self.history,
-            self._count_open,
+            self.upkeep.open_jobs,
             self.clock,
         )
         exchange = Exchange()
@@ -139,7 +140,7 @@ class Gateway:
         await self.upkeep.start()
         self._resources.push_async_callback(self.upkeep.stop)
         metrics.watch_open_jobs(lambda: self.upkeep.open_jobs)
-        self.dispatch = LocalDispatch(self.database, self._seats, self.settings.jobs.max_held)
+        self.dispatch = LocalDispatch(self.database, self._seats, self.settings.jobs.max_held, self.clock)
         await self.dispatch.start(runner.run)
         self._resources.push_async_callback(self.dispatch.stop)
 
@@ -157,9 +158,6 @@ class Gateway:
             fetcher: SafeFetcher = module.SafeFetcher(fetch.allow_networks, seconds=fetch.seconds)
             self._fetcher = await self._resources.enter_async_context(fetcher)
             return fetcher
-
-    def _count_open(self) -> int:
-        return sum(self.upkeep.open_jobs.values())
 
     def _seats(self, vendor: str) -> int:
         found = self.offers.vendors.get(vendor)
@@ -204,7 +202,7 @@ def build_offers(settings: Settings, former: Offers | None) -> Offers:
         by_model,
         kept_vendors | vendors,
         kept_models | {offer.model.id: offer.model for offer in by_model.values()} | known_models(),
-        settings.secrets,
+        settings.secrets | (former.secrets if former else frozenset[str]()),
     )
 
 

@@ -7,7 +7,7 @@ import hashlib
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote_to_bytes
+from urllib.parse import unquote, unquote_to_bytes
 
 from penstock.assets import Assets
 from penstock.errors import FileUnreadable
@@ -53,7 +53,7 @@ class Inputs:
         return StoredFile(
             token=new_id("file"),
             account_id=account_id,
-            sha256=hashlib.sha256(data).hexdigest(),
+            sha256=(await asyncio.to_thread(hashlib.sha256, data)).hexdigest(),
             bytes=len(data),
             content_type=facts.content_type,
             width=facts.width,
@@ -115,8 +115,9 @@ def decode_data_uri(uri: str) -> bytes:
     if len(body) > MAX_FILE_BYTES * 3:
         raise FileUnreadable(f"The file is larger than {MAX_FILE_BYTES >> 20} MB.")
     if head.lower().endswith(";base64"):
+        body = "".join(unquote(body).split()).rstrip("=")
         try:
-            return base64.b64decode("".join(body.split()), validate=True)
+            return base64.b64decode(body + "=" * (-len(body) % 4), validate=True)
         except (binascii.Error, ValueError):
             raise FileUnreadable("The `data:` URI is not valid base64.") from None
     return unquote_to_bytes(body)

@@ -2,7 +2,9 @@
 
 import asyncio
 import random
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -58,6 +60,13 @@ class Submission:
     idempotency_key: str | None = None
     is_retry: bool = False
 
+    @property
+    def slot(self) -> tuple[str, str | bytes]:
+        """What must not be accepted twice at the same time: a key, or a body that the same API key sends again."""
+        if self.idempotency_key is not None:
+            return self.key.account_id, self.idempotency_key
+        return self.key.public_id, self.decoded.mark
+
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
@@ -104,7 +113,7 @@ class Intake:
         offers: Callable[[], Offers],
         rules: Callable[[], Rules],
         history: History,
-        open_jobs: Callable[[], int],
+        open_jobs: dict[str, int],
         clock: Callable[[], float],
     ) -> None:
         self._database = database
@@ -114,23 +123,33 @@ class Intake:
         self._history = history
         self._open_jobs = open_jobs
         self._clock = clock
-        self._in_flight: set[tuple[str, str]] = set()
+        self._in_flight: Counter[tuple[str, str | bytes]] = Counter()
 
     async def accept(self, submission: Submission) -> Receipt | Forecast:
         """Accept a request, or find what an earlier one like it made. Nothing is half done."""
         request, offer = self._read_request(submission)
         if request.dry_run:
             return await self._forecast(request, offer, submission.key)
-        if submission.idempotency_key is None:
+        with self._alone(submission):
             return await self._accept(submission, request, offer)
-        slot = (submission.key.account_id, submission.idempotency_key)
-        if slot in self._in_flight:
+
+    @contextmanager
+    def _alone(self, submission: Submission) -> Generator[None]:
+        """Keep a request from being accepted while the one that it repeats still is."""
+        slot = submission.slot
+        keyless_retry = submission.is_retry and submission.idempotency_key is None
+        if self._in_flight[slot] and (keyless_retry or submission.idempotency_key is not None):
             raise IdempotencyInProgress(retry_after=1)
-        self._in_flight.add(slot)
+        if keyless_retry:  # retries find each other in the store
+            yield
+            return
+        self._in_flight[slot] += 1
         try:
-            return await self._accept(submission, request, offer)
+            yield
         finally:
-            self._in_flight.discard(slot)
+            self._in_flight[slot] -= 1
+            if not self._in_flight[slot]:
+                del self._in_flight[slot]
 
     def _read_request(self, submission: Submission) -> tuple[GenerationBody, Offer]:
         """What is asked for and who offers it; if the outer shape is wrong, the params' problems are told with it."""
@@ -150,7 +169,7 @@ class Intake:
             found = await self._database.read(_find_earlier, submission, self._clock())
             if found is not None:
                 return found
-        if self._open_jobs() + len(request.input) > self._rules().max_waiting:
+        if sum(self._open_jobs.values()) + len(request.input) > self._rules().max_waiting:
             raise QueueFull(retry_after=5)
         inputs = await self._read_inputs(request, offer, submission.key)
         accepted = self._make_jobs(submission, request, offer, inputs)
@@ -159,6 +178,7 @@ class Intake:
                 await self._inputs.store(job.file, item.data)
         receipt = await self._database.write(_commit, submission, accepted, self._clock())
         if not (receipt.replayed or receipt.suppressed):
+            self._open_jobs["queued"] = self._open_jobs.get("queued", 0) + len(accepted)
             metrics.JOBS_ACCEPTED.labels(request.model).inc(len(accepted))
         return receipt
 

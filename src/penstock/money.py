@@ -1,5 +1,6 @@
 """Money as integers of 10⁻⁹ USD inside and decimal strings outside, and the price formulas of media models."""
 
+import re
 from collections.abc import Mapping
 from decimal import Decimal
 from typing import Annotated, Any
@@ -7,20 +8,18 @@ from typing import Annotated, Any
 from pydantic import BaseModel, BeforeValidator, ConfigDict
 
 NANOS = 1_000_000_000
+AMOUNT = re.compile(r"([0-9]{1,10})(?:\.([0-9]{1,9}))?0*")
 
 
 def parse_usd(value: Any) -> int:
     """A decimal string or number of USD as an exact count of 10⁻⁹ USD."""
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         raise ValueError('an amount is a decimal string such as "0.40"')
-    try:
-        nanos = Decimal(str(value)) * NANOS
-        whole = int(nanos)
-    except (ArithmeticError, ValueError) as error:
-        raise ValueError('an amount is a decimal string such as "0.40"') from error
-    if whole != nanos or whole < 0:
-        raise ValueError("an amount is not negative and has at most 9 decimals")
-    return whole
+    text = value if isinstance(value, str) else format(Decimal(str(value)), "f")
+    found = AMOUNT.fullmatch(text)
+    if found is None:
+        raise ValueError('an amount is a decimal string such as "0.40", below 10¹⁰ and with at most 9 decimals')
+    return int(found[1]) * NANOS + int((found[2] or "").ljust(9, "0"))
 
 
 def format_usd(nanos: int) -> str:

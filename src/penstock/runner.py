@@ -98,6 +98,8 @@ class _Shift:
         self.seat = seat
         self.ear = ear
         self.troubles = 0
+        self.unsent = 0
+        self.lost_at = runner.clock()  # the latest that an order of a former shift can have left us
         self.cannot_cancel = False
         self.poll_at = 0.0
         self.told_at = 0.0
@@ -120,7 +122,7 @@ class _Shift:
             await self.close(now)
         elif job.vendor not in self.runner.offers().vendors:
             await self.wait_for_vendor()
-        elif job.state is State.QUEUED and not self.seat.is_set():
+        elif job.attempt is None and not self.seat.is_set():
             await self.wait_for_seat(now)
         elif job.file is None and "url" in job.params.get("file", {}):
             await self.fetch()
@@ -136,9 +138,9 @@ class _Shift:
     # -- before the vendor
 
     async def wait_for_seat(self, now: float) -> None:
-        """Wait for the vendor to have room, for a cancel, or for the start deadline."""
+        """Wait for the vendor to have room, for a cancel, or for the deadline."""
         granted = asyncio.ensure_future(self.seat.wait())
-        patience = min(MAX_PAUSE, self.job.start_by - now)  # a cancel may have rung before anyone listened
+        patience = min(MAX_PAUSE, self.job.deadline - now)  # a cancel may have rung before anyone listened
         rung = asyncio.ensure_future(self.ear.wait(max(0.0, patience)))
         try:
             await asyncio.wait((granted, rung), return_when=asyncio.FIRST_COMPLETED)
@@ -187,6 +189,7 @@ class _Shift:
         except NotSent:
             await self.not_sent()
         except (ReplyLost, Unclear):
+            self.lost_at = self.runner.clock()
             await self.amend(lambda job: replace(job, phase=Phase.RECONCILING))
         else:
             await self.answered(answer)
@@ -210,7 +213,8 @@ class _Shift:
                 return job
             attempt = replace(job.attempt, upstream_id=answer.upstream_id, operation=answer.operation)
             phase = Phase.CANCELING if job.state is State.CANCELING else Phase.GENERATING
-            return replace(job, attempts=(*job.attempts[:-1], attempt), phase=phase, eta_at=self.eta(job, None))
+            usual = self.runner.history.usual_end(job.model, job.started_at)
+            return replace(job, attempts=(*job.attempts[:-1], attempt), phase=phase, eta_at=usual)
 
         await self.amend(change)
         self.troubles = 0
@@ -219,7 +223,8 @@ class _Shift:
     async def not_sent(self) -> None:
         """Nothing reached the vendor: try again for a while, then say so."""
         await self.amend(lambda job: jobs.end_attempt(job, Outcome.NOT_SENT, phase=Phase.DISPATCHING))
-        if self.troubles + 1 >= MAX_NOT_SENT:
+        self.unsent += 1
+        if self.unsent >= MAX_NOT_SENT:
             raise UpstreamUnavailable
         await self.pause()
 
@@ -238,11 +243,11 @@ class _Shift:
             case Untold():
                 raise UpstreamOutcomeUnknown
             case Absent():
-                await self.absent(attempt)
+                await self.absent()
 
-    async def absent(self, attempt: Attempt) -> None:
+    async def absent(self) -> None:
         """The vendor does not know the order: believe that only when it can no longer be on its way."""
-        if self.runner.clock() < attempt.started_at + self.vendor.lookup_seconds:
+        if self.runner.clock() < self.lost_at + self.vendor.lookup_seconds:
             await self.ear.wait(min(1.0, self.vendor.lookup_seconds))
             await self.look_again()
         else:
@@ -251,24 +256,27 @@ class _Shift:
     # -- the vendor works
 
     async def poll(self, operation: Mapping[str, Any]) -> None:
-        """Wait for the next poll, a cancel or the deadline; then ask."""
+        """Wait for the next poll, a cancel or the deadline; then ask, and bring home what is done by then."""
         now = self.runner.clock()
         if now < self.poll_at:
             await self.ear.wait(min(self.poll_at, self.job.deadline) - now)
             await self.look_again()
             return
         try:
-            answer = await self.drive("poll", self.vendor.poll(operation))
-            match answer:
-                case Running():
-                    await self.running(answer)
-                case Done():
-                    await self.collect(answer)
-                case Failed(error):
-                    raise error
+            async with asyncio.timeout(self.job.deadline - now):
+                answer = await self.drive("poll", self.vendor.poll(operation))
+                match answer:
+                    case Running():
+                        await self.running(answer)
+                    case Done():
+                        await self.collect(answer)
+                    case Failed(error):
+                        raise error
             self.troubles = 0
         except TROUBLE:
             await self.pause()
+        except TimeoutError:
+            await self.look_again()
 
     async def running(self, answer: Running) -> None:
         """Write progress when there is any, and not too often; then decide when to ask again."""
@@ -279,9 +287,10 @@ class _Shift:
         moved = progress - self.job.progress >= 0.01 or answer.queue_position != self.job.upstream_position
         if moved and now - self.told_at >= PROGRESS_SECONDS:
             self.told_at = now
-            eta_at = self.eta(self.job, answer.eta_seconds)
-            position = answer.queue_position
-            await self.amend(lambda job: replace(job, progress=progress, eta_at=eta_at, upstream_position=position))
+            usual = self.runner.history.usual_end(self.job.model, self.job.started_at)
+            eta_at = usual if answer.eta_seconds is None else now + answer.eta_seconds
+            told = {"progress": progress, "eta_at": eta_at, "upstream_position": answer.queue_position}
+            await self.amend(lambda job: replace(job, **told))
 
     async def collect(self, answer: Done) -> None:
         """Bring the outputs home. A download that fails is tried again from a fresh poll: its address may be old."""
@@ -312,7 +321,7 @@ class _Shift:
         else:
             self.cannot_cancel = True
             warning = "The vendor cannot stop this job: it goes on, and its result will be kept."
-            await self.amend(lambda job: replace(job, warnings=(*job.warnings, warning)))
+            await self.amend(lambda job: replace(job, warnings=tuple(dict.fromkeys((*job.warnings, warning)))))
 
     async def close(self, now: float) -> None:
         """Nothing is left to wait for: the caller canceled, or a deadline has passed. The vendor is told to stop."""
@@ -326,7 +335,7 @@ class _Shift:
         def change(job: Job) -> Job:
             if job.state is State.CANCELING:
                 return jobs.stop(job, now)
-            return jobs.fail(job, now, body, Outcome.ABANDONED, State.EXPIRED)
+            return job if job.done else jobs.fail(job, now, body, Outcome.ABANDONED, State.EXPIRED)
 
         await self.amend(change)
 
@@ -361,13 +370,6 @@ class _Shift:
         """The job as running, if it was still queued."""
         return jobs.start(job, self.runner.clock()) if job.state is State.QUEUED else job
 
-    def eta(self, job: Job, told: float | None) -> float | None:
-        """When it will be done: as the vendor says, else as such jobs usually take."""
-        if told is not None:
-            return self.runner.clock() + told
-        typical = self.runner.history.typical(job.model)
-        return None if typical is None or job.started_at is None else job.started_at + typical.p50
-
     async def drive(self, verb: str, flow: Flow[T]) -> T:
         """One verb of the job's vendor."""
         return await self.runner.exchange.drive(self.job.vendor, self.vendor, verb, flow)
@@ -383,8 +385,8 @@ class _Shift:
     async def pause(self, seconds: float | None = None) -> None:
         """Wait longer with every trouble in a row; a cancel ends the wait."""
         self.troubles += 1
-        wait = min(MAX_PAUSE, self.vendor.options.poll_seconds * 2 ** min(self.troubles, 10))
-        await self.ear.wait(max(0.05, wait if seconds is None else min(seconds, MAX_PAUSE)))
+        wait = self.vendor.options.poll_seconds * 2 ** min(self.troubles, 10) if seconds is None else seconds
+        await self.ear.wait(max(0.05, min(wait, MAX_PAUSE, self.job.deadline - self.runner.clock())))
         await self.look_again()
 
     def count(self) -> None:

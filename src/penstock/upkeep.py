@@ -32,6 +32,7 @@ class Upkeep:
         self._clock = clock
         self._task: asyncio.Task[None] | None = None
         self.open_jobs: dict[str, int] = {}
+        """How many jobs are open, by state; intake counts on until the next count."""
 
     async def start(self) -> None:
         """Count once, then keep house until `stop`."""
@@ -86,7 +87,9 @@ class Upkeep:
             await asyncio.sleep(COUNT_SECONDS)
 
     async def _count(self) -> None:
-        self.open_jobs = await self._database.read(job_rows.count_open)
+        counted = await self._database.read(job_rows.count_open)
+        self.open_jobs.clear()
+        self.open_jobs.update(counted)
 
 
 def _bury(connection: Connection, account_id: str, job_id: str, reason: str) -> Job:

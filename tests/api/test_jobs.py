@@ -455,7 +455,6 @@ async def test_every_script_ends_as_told_and_is_ordered_once(start):
     assert counted == {"orders": accepted, "jobs": accepted, "duplicates": 0}
 
 
-@pytest.mark.xfail(strict=True, reason="the simulator's third failing download is a 200 with other bytes")
 async def test_downloads_may_fail_more_often(server):
     assert (await server.generate(MODEL, script={"download_errors": 3}))["status"] == "succeeded"
 
@@ -520,7 +519,6 @@ async def test_a_vendor_that_stays_busy_lets_the_job_expire(server):
     assert len(done["attempts"]) == 1
 
 
-@pytest.mark.xfail(strict=True, reason="beyond max_held nobody looks at cancels and deadlines until there is room")
 async def test_a_job_that_no_runner_has_taken_up_can_be_canceled_and_expires(start):
     server = await start(overrides={"jobs.max_held": 1})
     blocker = await order(server.client, NEVER)

@@ -128,7 +128,6 @@ async def test_new_work_is_done_by_the_new_settings(start):
     assert (await server.finish(fetched.json()["id"]))["error"]["code"] == "file_fetch_failed"
 
 
-@pytest.mark.xfail(strict=True, reason="seats are filled anew only when a job comes or ends, not on a reload")
 async def test_more_seats_are_taken_as_soon_as_they_are_there(start):
     seats = '[vendors.sim]\ntype = "sim"\nmax_concurrent = {}\n'
     server = await start(seats.format(1))

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Callable
+from contextlib import suppress
 
 from penstock.dispatch import Run
 from penstock.dispatch.seats import Seat, Seats
@@ -15,6 +16,7 @@ from penstock.store.job_rows import Claim
 
 BATCH = 200
 SAFETY_NET_SECONDS = 5.0
+ENDING_SECONDS = 0.5
 
 log = logging.getLogger(__name__)
 
@@ -22,10 +24,13 @@ log = logging.getLogger(__name__)
 class LocalDispatch:
     """The only one to work on this store: `cli serve` locks the data folder."""
 
-    def __init__(self, database: Database, seats: Callable[[str], int], max_held: int) -> None:
+    def __init__(
+        self, database: Database, seats: Callable[[str], int], max_held: int, clock: Callable[[], float]
+    ) -> None:
         self._database = database
         self._seats = Seats(seats)
         self._max_held = max_held
+        self._clock = clock
         self._owner = new_id("runner")
         self._held: dict[str, asyncio.Task[None]] = {}
         self._room = asyncio.Event()
@@ -40,6 +45,10 @@ class LocalDispatch:
         """Place in the vendor's queue."""
         return self._seats.position(job_id)
 
+    def reseat(self) -> None:
+        """The settings may allow more seats now."""
+        self._seats.refill()
+
     async def stop(self) -> None:
         """Cancel every coroutine: the rows know where each job stands."""
         tasks = [task for task in (self._loop, *self._held.values()) if task is not None]
@@ -49,25 +58,32 @@ class LocalDispatch:
         await self._database.write(job_rows.release_all)
 
     async def _claim_forever(self, run: Run) -> None:
+        """Claim as far as there is room; without room, only what merely has to be ended."""
         with self._database.bell.listen(QUEUE) as ear:
             while True:
-                if not await self._claim(run):
+                room = self._max_held - len(self._held)
+                if room <= 0:
+                    await self._claim(run, BATCH, ending_by=self._clock())
+                    await self._wait_for_room()
+                elif not await self._claim(run, min(BATCH, room)):
                     await ear.wait(SAFETY_NET_SECONDS)
 
-    async def _claim(self, run: Run) -> bool:
-        """Claim what is free, as far as there is room; whether there may be more. A silent store is asked again."""
-        while len(self._held) >= self._max_held:
-            self._room.clear()
-            await self._room.wait()
+    async def _claim(self, run: Run, limit: int, ending_by: float | None = None) -> bool:
+        """Claim and hold; whether there may be more. A store that does not answer is asked again later."""
         try:
-            limit = min(BATCH, self._max_held - len(self._held))
-            claimed = await self._database.write(job_rows.claim, self._owner, limit)
+            claimed = await self._database.write(job_rows.claim, self._owner, limit, ending_by)
         except Exception:
             log.exception("could not claim jobs")
             return False
         for claim, job in claimed:
             self._hold(run, claim, job)
         return len(claimed) == limit
+
+    async def _wait_for_room(self) -> None:
+        self._room.clear()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(ENDING_SECONDS):
+                await self._room.wait()
 
     def _hold(self, run: Run, claim: Claim, job: Job) -> None:
         begun = job.attempt is not None

@@ -41,6 +41,11 @@ class Seats:
             self._waiting[seat.vendor].pop(seat.job_id, None)
         self._fill(seat.vendor)
 
+    def refill(self) -> None:
+        """The limits may have changed: grant what they allow now."""
+        for vendor in list(self._waiting):
+            self._fill(vendor)
+
     def position(self, job_id: str) -> int | None:
         """How many wait before this job; None if it does not wait."""
         for queue in self._waiting.values():

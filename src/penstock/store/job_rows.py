@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import msgspec
-from sqlalchemy import ColumnElement, Connection, and_, func, insert, select, update
+from sqlalchemy import ColumnElement, Connection, and_, func, insert, or_, select, update
 
 from penstock.errors import Gone, JobDeleted, JobNotFinished, JobNotFound
 from penstock.events import type_of
@@ -45,6 +45,7 @@ def insert_all(connection: Connection, accepted: Sequence[Job], now: float) -> l
             "client_ref": job.client_ref,
             "batch_id": job.batch_id,
             "created_at": job.created_at,
+            "start_by": job.start_by,
             "epoch": 0,
             **_columns(job, document),
         }
@@ -137,9 +138,14 @@ def get_several(connection: Connection, job_ids: Sequence[str]) -> list[Job]:
     return [found[job_id] for job_id in job_ids if job_id in found]
 
 
-def claim(connection: Connection, owner: str, limit: int) -> list[tuple[Claim, Job]]:
-    """Take up to `limit` open jobs that nobody holds: those already begun first, then the oldest."""
+def claim(connection: Connection, owner: str, limit: int, ending_by: float | None = None) -> list[tuple[Claim, Job]]:
+    """Take up to `limit` open jobs that nobody holds: those already begun first, then the oldest.
+
+    With `ending_by`, only those that have nothing left but to end: canceled, or with a start deadline before it.
+    """
     free = and_(jobs.c.done == 0, jobs.c.owner.is_(None))
+    if ending_by is not None:
+        free = and_(free, or_(jobs.c.state == State.CANCELING.value, jobs.c.start_by <= ending_by))
     chosen = select(jobs.c.id).where(free).order_by(jobs.c.state == State.QUEUED.value, jobs.c.id).limit(limit)
     query = (
         update(jobs)

@@ -63,6 +63,7 @@ jobs = Table(
     Column("client_ref", String),
     Column("batch_id", String),
     Column("created_at", Float, nullable=False),
+    Column("start_by", Float, nullable=False),
     Column("finished_at", Float),
     Column("expires_at", Float),
     Column("removed", String),  # None, "deleted" or "expired": then the document holds only what is left

@@ -34,7 +34,8 @@ class Tracing:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                message["headers"] = [*message.get("headers", ()), (b"x-request-id", request_id.encode())]
+                others = [pair for pair in message.get("headers", ()) if pair[0] != b"x-request-id"]
+                message["headers"] = [*others, (b"x-request-id", request_id.encode())]
             await send(message)
 
         with logs.bind(request_id=request_id):
@@ -62,7 +63,6 @@ def _request_id(scope: Message) -> str:
 
 async def _answer_failure(request_id: str, send: Send) -> None:
     headers, body = render_error(InternalError(), request_id)
-    headers = [pair for pair in headers if pair[0] != b"x-request-id"]
     await send({"type": "http.response.start", "status": 500, "headers": headers})
     await send({"type": "http.response.body", "body": body})
 

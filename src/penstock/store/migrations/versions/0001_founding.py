@@ -60,6 +60,7 @@ def _create_jobs() -> None:
         Column("client_ref", String),
         Column("batch_id", String),
         Column("created_at", Float, nullable=False),
+        Column("start_by", Float, nullable=False),
         Column("finished_at", Float),
         Column("expires_at", Float),
         Column("removed", String),
