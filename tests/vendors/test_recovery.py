@@ -1,22 +1,22 @@
 """A gateway that is stopped at any point and opened again: each job ends as its script says, and is ordered once."""
 
-import asyncio
 import random
 import sqlite3
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
-from vendors.double import Double, double_of
+from store.sample_jobs import make_job
+from vendors.double import double_of
 
-from penstock.gateway import Gateway
-from penstock.intake import Receipt, Submission
+from penstock import jobs
+from penstock.gateway import Gateway, build_offers
 from penstock.jobs import Job
-from penstock.keys import ApiKey
 from penstock.settings import Settings, load
 from penstock.store import event_rows, job_rows
 
-KEY = ApiKey(public_id="key", account_id="acct_one", account="mill", name="test", secret_hash=b"")
+ACCOUNT = "acct_one"
 
 SCRIPTS: list[tuple[dict[str, Any], str]] = [
     ({}, "succeeded"),
@@ -40,22 +40,24 @@ SCRIPTS: list[tuple[dict[str, Any], str]] = [
 NEVER_ORDERED = {"upstream_rejected", "upstream_auth"}
 
 
-async def submit(gateway: Gateway, script: dict[str, Any]) -> Job:
-    body = {"model": "sim_text_to_video", "input": [{"params": {"script": {"latency": 0.1, **script}}}]}
-    receipt = await gateway.intake.accept(Submission(body=body, path_model=None, key=KEY, request_id="req_1"))
-    assert isinstance(receipt, Receipt)
-    return receipt.jobs[0]
+async def submit(gateway: Gateway, script: dict[str, Any]) -> str:
+    """Accept a job; its id."""
+    now, (vendor,) = time.time(), gateway.offers.vendors
+    params = {"prompt": "", "durationSeconds": 1, "aspectRatio": "16:9", "resolution": "720p"}
+    params["script"] = {"latency": 0.1, **script}
+    job = make_job(account_id=ACCOUNT, vendor=vendor, params=params, created_at=now, start_by=now + 600)
+    await gateway.database.write(job_rows.insert_all, [job], now)
+    return job.id
 
 
 async def let_happen(gateway: Gateway, events: int, job_ids: list[str]) -> bool:
     """Wait for so many things to happen to the jobs; whether all are done."""
-    with gateway.database.bell.listen(KEY.account_id) as ear:
-        begun = await gateway.database.read(event_rows.last_position, KEY.account_id)
+    with gateway.database.bell.listen(ACCOUNT) as ear:
+        begun = await gateway.database.read(event_rows.last_position, ACCOUNT)
         while True:
-            jobs = await gateway.database.read(job_rows.get_several, job_ids)
-            if all(job.done for job in jobs):
+            if all(job.done for job in await gateway.database.read(job_rows.get_several, job_ids)):
                 return True
-            if await gateway.database.read(event_rows.last_position, KEY.account_id) >= begun + events:
+            if await gateway.database.read(event_rows.last_position, ACCOUNT) >= begun + events:
                 return False
             await ear.wait(0.5)
 
@@ -70,7 +72,7 @@ def die(data: Path) -> None:
 async def run_with_stops(settings: Settings, scripts: list[dict[str, Any]], chance: random.Random) -> list[Job]:
     """Accept a job for each script, then stop and open again until all are done."""
     gateway = await Gateway.open(settings)
-    job_ids = [(await submit(gateway, script)).id for script in scripts]
+    job_ids = [await submit(gateway, script) for script in scripts]
     for _ in range(300):
         done = await let_happen(gateway, chance.randrange(6), job_ids)
         if done:
@@ -79,13 +81,13 @@ async def run_with_stops(settings: Settings, scripts: list[dict[str, Any]], chan
         die(settings.data)
         gateway = await Gateway.open(settings)
     assert done
-    jobs = await gateway.database.read(job_rows.get_several, job_ids)
-    for job in jobs:
+    finished = await gateway.database.read(job_rows.get_several, job_ids)
+    for job in finished:
         told = await gateway.database.read(event_rows.of_job, job.id, 0)
         assert [event.sequence for event in told] == list(range(1, job.sequence + 1))
         assert sum(event.job.done for event in told) == 1
     await gateway.close()
-    return jobs
+    return finished
 
 
 def end_of(job: Job) -> str:
@@ -104,9 +106,9 @@ def data(tmp_path: Path, empty_store: Path) -> Path:
 async def test_a_gateway_stopped_again_and_again_finishes_every_job_as_scripted(data, tmp_path, seed):
     settings = load(None, {}, {"data": data})
     chance = random.Random(seed)  # noqa: S311  where to stop
-    jobs = await run_with_stops(settings, [script for script, _ in SCRIPTS], chance)
-    assert [end_of(job) for job in jobs] == [expected for _, expected in SCRIPTS]
-    vendor = (await Gateway.open(settings)).offers.vendors["sim"]
+    finished = await run_with_stops(settings, [script for script, _ in SCRIPTS], chance)
+    assert [end_of(job) for job in finished] == [expected for _, expected in SCRIPTS]
+    vendor = build_offers(settings, None).vendors["sim"]
     ordered = sum(expected not in NEVER_ORDERED for _, expected in SCRIPTS)
     assert vendor.upstream.counts() == {"orders": ordered, "jobs": ordered, "duplicates": 0}
 
@@ -119,27 +121,27 @@ async def test_the_same_across_a_network(data, tmp_path):
         )
         scripts = SCRIPTS[:6]
         chance = random.Random(7)  # noqa: S311
-        jobs = await run_with_stops(load(config, {}, {"data": data}), [script for script, _ in scripts], chance)
-        assert [end_of(job) for job in jobs] == [expected for _, expected in scripts]
+        finished = await run_with_stops(load(config, {}, {"data": data}), [script for script, _ in scripts], chance)
+        assert [end_of(job) for job in finished] == [expected for _, expected in scripts]
         assert double.counts() == {"orders": len(scripts), "jobs": len(scripts), "duplicates": 0}
 
 
 async def test_a_cancel_survives_the_stop(data):
     settings = load(None, {}, {"data": data})
     gateway = await Gateway.open(settings)
-    job = await submit(gateway, {"latency": 60})
-    await let_happen(gateway, 3, [job.id])
-    await gateway.close()
-    gateway = await Gateway.open(settings)
-    from penstock import jobs  # noqa: PLC0415
-
+    job_id = await submit(gateway, {"latency": 60})
+    with gateway.database.bell.listen(job_id) as ear:
+        job = None
+        while job is None or job.attempt is None or job.attempt.operation is None:
+            await ear.wait(0.5)
+            job = await gateway.database.read(job_rows.get, ACCOUNT, job_id)
     await gateway.database.write(
-        job_rows.amend_own, KEY.account_id, job.id, lambda found: jobs.request_cancel(found, gateway.clock()), 0.0
+        job_rows.amend_own, ACCOUNT, job_id, lambda job: jobs.request_cancel(job, time.time()), 0
     )
     await gateway.close()
     die(data)
     gateway = await Gateway.open(settings)
-    assert await let_happen(gateway, 1_000, [job.id])
-    (job,) = await gateway.database.read(job_rows.get_several, [job.id])
+    assert await let_happen(gateway, 1_000, [job_id])
+    (job,) = await gateway.database.read(job_rows.get_several, [job_id])
     assert end_of(job) == "canceled"
     await gateway.close()

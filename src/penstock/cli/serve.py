@@ -2,6 +2,7 @@
 """`penstock serve`: the gateway and its job runner in one process."""
 
 import asyncio
+import gc
 import base64
 import json
 import logging
@@ -44,6 +45,7 @@ def serve(
     config: ConfigFile = None,
 ) -> None:
     """Serve until SIGTERM or Ctrl-C; SIGHUP reads the settings again."""
+    gc.disable()  # until all is loaded: there is nothing to collect, and a good part of the start would go by
     from penstock import logs
     from penstock.web.server import PortInUse, run
 
@@ -90,6 +92,9 @@ async def _serve(settings: "Settings", read: "Callable[[], Settings]") -> None:
     from penstock.web.app import create_app
 
     gateway = await Gateway.open(settings)
+    gc.freeze()  # what is loaded by now stays: looking through it again and again is waste
+    gc.set_threshold(50_000, 20, 100)
+    gc.enable()
     turn = asyncio.Lock()
     errands: set[asyncio.Task[None]] = set()
 
