@@ -2,8 +2,8 @@
 """`penstock serve`: the gateway and its job runner in one process."""
 
 import asyncio
-import gc
 import base64
+import gc
 import json
 import logging
 import math

@@ -12,13 +12,14 @@ from penstock.store.bell import QUEUE
 from penstock.store.database import RUNG
 from penstock.store.tables import events
 
+INSERT = insert(events)  # made once: SQLAlchemy knows it again at once
 decode_job = msgspec.json.Decoder(Job).decode
 
 
 def append(connection: Connection, kind: EventType, job: Job, document: bytes, now: float) -> None:
     """Add an event; whoever listens to the job, the account or the queue hears of it after the commit."""
     connection.execute(
-        insert(events),
+        INSERT,
         {
             "account_id": job.account_id,
             "job_id": job.id,

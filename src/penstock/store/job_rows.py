@@ -16,6 +16,7 @@ from penstock.store.bell import nudge
 from penstock.store.database import RUNG
 from penstock.store.tables import jobs
 
+INSERT = insert(jobs)  # made once: SQLAlchemy knows it again at once
 encode = msgspec.json.encode
 
 
@@ -51,7 +52,7 @@ def insert_all(connection: Connection, accepted: Sequence[Job], now: float) -> l
         }
         for job, document in zip(written, documents, strict=True)
     ]
-    connection.execute(insert(jobs), rows)
+    connection.execute(INSERT, rows)
     for job, document in zip(written, documents, strict=True):
         event_rows.append(connection, type_of(None, job), job, document, now)
     return written

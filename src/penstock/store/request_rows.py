@@ -9,6 +9,7 @@ from sqlalchemy import Connection, Select, and_, delete, insert, select
 from penstock.store.tables import requests
 
 RETRY_SHIELD_SECONDS = 600
+INSERT = insert(requests)  # made once: SQLAlchemy knows it again at once
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +40,7 @@ def add(connection: Connection, request: AcceptedRequest) -> None:
         same = and_(requests.c.account_id == request.account_id, requests.c.idempotency_key == request.idempotency_key)
         connection.execute(delete(requests).where(same))
     values = {name: getattr(request, name) for name in AcceptedRequest.__slots__}
-    connection.execute(insert(requests), values | {"job_ids": " ".join(request.job_ids)})
+    connection.execute(INSERT, values | {"job_ids": " ".join(request.job_ids)})
 
 
 def by_idempotency_key(connection: Connection, account_id: str, key: str) -> AcceptedRequest | None:
