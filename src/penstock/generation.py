@@ -29,7 +29,7 @@ def _retention(value: Any) -> Any:
     raise PydanticCustomError("retention", allowed, {"most": MAX_RETENTION})
 
 
-Retention = Annotated[float | Literal["forever"], BeforeValidator(_retention)]
+Retention = Annotated[Annotated[float, Field(gt=0, le=MAX_RETENTION)] | Literal["forever"], BeforeValidator(_retention)]
 
 
 class Webhook(Params):

@@ -1,25 +1,21 @@
-"""The command line: what each command prints, refuses and leaves behind, and a server from start to drain."""
+"""The command line: what each command prints, refuses and leaves behind."""
 
-import base64
 import contextlib
 import json
-import os
 import re
 import shlex
-import signal
 import socket
 import sqlite3
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
-import httpx
 import pytest
+from shell import Shell, forget_settings
 from typer.main import get_command
-from typer.testing import CliRunner, Result
+from typer.testing import CliRunner
 
 from penstock import __version__
 from penstock.cli.main import app
@@ -29,35 +25,7 @@ PAGE = (Path(__file__).parents[2] / "docs" / "command-line.md").read_text("utf-8
 
 @pytest.fixture(autouse=True)
 def clean_environment(monkeypatch: pytest.MonkeyPatch):
-    for name in list(os.environ):
-        if name.startswith("PENSTOCK_"):
-            monkeypatch.delenv(name)
-
-
-class Shell:
-    """Runs commands on one data folder."""
-
-    def __init__(self, data: Path) -> None:
-        self.data = data
-
-    def __call__(self, line: str, code: int = 0) -> Result:
-        """Run a line in this process."""
-        result = CliRunner().invoke(app, [*shlex.split(line), "--data", str(self.data)])
-        assert result.exit_code == code, result.output
-        assert "Traceback" not in result.output
-        return result
-
-    def json(self, line: str) -> Any:
-        return json.loads(self(f"{line} --json").stdout)
-
-    def configure(self, text: str) -> None:
-        self.data.mkdir(exist_ok=True)
-        (self.data / "config.toml").write_text(text, "utf-8")
-
-    def start(self, line: str) -> subprocess.Popen[str]:
-        """Start a line in a process of its own."""
-        command = [sys.executable, "-m", "penstock", *shlex.split(line), "--data", str(self.data)]
-        return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)  # noqa: S603
+    forget_settings(monkeypatch)
 
 
 @pytest.fixture
@@ -330,175 +298,3 @@ def test_doctor_sees_a_port_that_something_else_has(shell: Shell):
         taken.bind(("127.0.0.1", 0))
         shell.configure(f"[server]\nport = {taken.getsockname()[1]}\n")
         assert "fail port" in shell("doctor", code=1).stdout
-
-
-# -- serving
-
-
-class Serving:
-    """A server in a process of its own, and what it said when it was ready."""
-
-    def __init__(self, process: subprocess.Popen[str]) -> None:
-        self.process = process
-        self.welcome = read_until(process.stdout, "/api/v1/jobs?limit=2")
-        self.curls = [line for line in self.welcome.splitlines() if line.startswith("curl ")]
-        self.address = self.welcome.split("serves on ")[1].split()[0]
-
-    def get(self, path: str, key: str) -> httpx.Response:
-        return httpx.get(f"{self.address}{path}", headers={"authorization": f"Bearer {key}"})
-
-    def await_log(self, text: str) -> str:
-        return read_until(self.process.stderr, text).splitlines()[-1]
-
-    def end(self) -> int:
-        self.process.send_signal(signal.SIGTERM)
-        self.process.communicate()
-        return self.process.returncode
-
-
-def read_until(stream: IO[str] | None, text: str) -> str:
-    """Everything up to the line with this text; a stream that ends before it fails the test."""
-    assert stream is not None
-    read = ""
-    for line in stream:
-        read += line
-        if text in line:
-            return read
-    raise AssertionError(f"{text!r} never came, but:\n{read}")
-
-
-@contextlib.contextmanager
-def serving(shell: Shell, options: str = "--port 0") -> Iterator[Serving]:
-    process = shell.start(f"serve {options}")
-    try:
-        yield Serving(process)
-    finally:
-        process.kill()
-        process.communicate()
-
-
-def paste(line: str) -> httpx.Response:
-    """Do what a shell and curl would do with the line."""
-    words = shlex.split(line)
-    headers = dict(words[at + 1].split(": ", 1) for at, word in enumerate(words) if word == "-H")
-    body = words[words.index("-d") + 1] if "-d" in words else None
-    return httpx.request("POST" if body else "GET", words[1], headers=headers, content=body, timeout=40)
-
-
-def test_a_first_start_prints_a_key_and_lines_that_work(shell: Shell):
-    with serving(shell) as server:
-        assert "shown once" in server.welcome
-        assert "no vendor is configured: served by the simulator" in server.welcome
-        assert f"{server.address}/docs" in server.welcome
-        assert str(shell.data) in server.welcome
-        video, model, jobs = (paste(line) for line in server.curls)
-        assert (video.status_code, video.json()["status"], video.json()["model"]) == (
-            200,
-            "succeeded",
-            "vendorb_video_31",
-        )
-        assert (model.status_code, model.json()["status"]) == (200, "succeeded")
-        assert [job["id"] for job in jobs.json()["data"]] == [model.json()["id"], video.json()["id"]]
-        assert shell.json("sim")["sim"] == {"orders": 2, "jobs": 2, "duplicates": 0}
-        assert server.end() == 0
-    with serving(shell) as server:
-        assert "psk_" not in server.welcome
-        assert "penstock key create" in server.welcome
-        assert all("$PENSTOCK_API_KEY" in line for line in server.curls)
-        assert [key["name"] for key in shell.json("key list")] == ["first key"]
-
-
-def test_only_models_on_offer_are_in_the_welcome(shell: Shell):
-    shell.configure('[vendors.mine]\ntype = "sim"\n[[models]]\nid = "vendorb_video_31"\nvendor = "mine"\n')
-    with serving(shell) as server:
-        assert len(server.curls) == 2
-        assert "vendora" not in server.welcome
-        assert "simulator" not in server.welcome
-
-
-def test_keys_come_and_go_while_a_server_runs(shell: Shell):
-    with serving(shell) as server:
-        made = shell.json("key create --endpoint read")
-        assert server.get("/api/v1/jobs", made["key"]).status_code == 200
-        shell(f"key revoke {made['key']}")
-        revoked_at = time.monotonic()
-        sent_at = revoked_at
-        while server.get("/api/v1/jobs", made["key"]).status_code == 200:
-            assert sent_at - revoked_at < 1.0
-            sent_at = time.monotonic()
-        assert server.get("/api/v1/jobs", made["key"]).json()["error"]["code"] == "revoked_api_key"
-
-
-def test_a_folder_has_one_server(shell: Shell):
-    with serving(shell) as server:
-        assert (shell.data / "penstock.lock").read_text() == f"{server.process.pid}\n"
-        second = shell("serve --port 0", code=2).stderr
-        assert f"process {server.process.pid}" in second
-        assert "--data" in second
-    with serving(shell) as server:
-        assert server.end() == 0
-
-
-def test_doctor_knows_a_running_server(shell: Shell):
-    with serving(shell) as server:
-        shell.configure(f"[server]\nport = {server.address.rpartition(':')[2]}\n")
-        assert "ok   port: a Penstock server answers" in shell("doctor").stdout
-
-
-def test_sighup_takes_good_settings_and_refuses_bad_ones(shell: Shell):
-    shell.configure('[vendors.mine]\ntype = "sim"\n')
-    with serving(shell) as server:
-        key = shell.json("key create")["key"]
-        for wrong, told in (("[vendors.mine]\ntype = 'sym'\n", "no vendor type `sym`"), ("[server", "is not TOML")):
-            shell.configure(wrong)
-            server.process.send_signal(signal.SIGHUP)
-            line = server.await_log("settings reload refused, the old settings stay")
-            assert told in json.loads(line)["reason"]
-        assert server.get("/api/v1/models/vendora_image_to_model", key).status_code == 200
-        shell.configure('[vendors.mine]\ntype = "sim"\n[[models]]\nid = "vendorb_video_31"\nvendor = "mine"\n')
-        server.process.send_signal(signal.SIGHUP)
-        server.await_log("settings reloaded")
-        assert server.get("/api/v1/models/vendora_image_to_model", key).status_code == 404
-        counted = httpx.get(f"{server.address}/metrics").text
-        assert 'penstock_settings_reloads_total{outcome="refused"} 2.0' in counted
-        assert 'penstock_settings_reloads_total{outcome="ok"} 1.0' in counted
-        assert server.end() == 0
-
-
-def test_a_taken_port_is_told_and_costs_no_key(shell: Shell):
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        process = shell.start(f"serve --port {taken.getsockname()[1]}")
-        out, told = process.communicate()
-    assert process.returncode == 2
-    assert "is in use" in told
-    assert "Traceback" not in told
-    assert out == ""
-    with serving(shell) as server:
-        assert "shown once" in server.welcome
-
-
-@pytest.mark.parametrize("host", ["192.0.2.1", "no.such.host.invalid"])
-def test_a_host_that_is_not_here_is_told(shell: Shell, host: str):
-    process = shell.start(f"serve --port 0 --host {host}")
-    _, told = process.communicate()
-    assert process.returncode == 2
-    assert f"Cannot listen on {host}:0: " in told
-    assert "Traceback" not in told
-
-
-def test_a_damaged_store_stops_the_start(shell: Shell):
-    shell.data.mkdir()
-    (shell.data / "penstock.db").write_bytes(b"nothing that SQLite knows" * 1000)
-    process = shell.start("serve --port 0")
-    _, told = process.communicate()
-    assert process.returncode == 2
-    assert "file is not a database" in told
-    assert "Traceback" not in told
-
-
-def test_the_sample_picture_is_a_small_png(shell: Shell):
-    with serving(shell) as server:
-        encoded = re.search(r"base64,([^\"]+)", server.curls[1])
-    assert encoded is not None
-    assert base64.b64decode(encoded[1]).startswith(b"\x89PNG\r\n\x1a\n")
-    assert len(encoded[1]) < 200

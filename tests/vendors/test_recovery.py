@@ -3,6 +3,7 @@
 import random
 import sqlite3
 import time
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +12,13 @@ from store.sample_jobs import make_job
 from vendors.double import double_of
 
 from penstock import jobs
-from penstock.gateway import Gateway, build_offers
+from penstock.gateway import Gateway, build_offers, open_database
 from penstock.jobs import Job
 from penstock.settings import Settings, load
 from penstock.store import event_rows, job_rows
 
 ACCOUNT = "acct_one"
+PARAMS = {"prompt": "", "durationSeconds": 1, "aspectRatio": "16:9", "resolution": "720p"}
 
 SCRIPTS: list[tuple[dict[str, Any], str]] = [
     ({}, "succeeded"),
@@ -43,8 +45,7 @@ NEVER_ORDERED = {"upstream_rejected", "upstream_auth"}
 async def submit(gateway: Gateway, script: dict[str, Any]) -> str:
     """Accept a job; its id."""
     now, (vendor,) = time.time(), gateway.offers.vendors
-    params = {"prompt": "", "durationSeconds": 1, "aspectRatio": "16:9", "resolution": "720p"}
-    params["script"] = {"latency": 0.1, **script}
+    params = PARAMS | {"script": {"latency": 0.1, **script}}
     job = make_job(account_id=ACCOUNT, vendor=vendor, params=params, created_at=now, start_by=now + 600)
     await gateway.database.write(job_rows.insert_all, [job], now)
     return job.id
@@ -102,7 +103,7 @@ def data(tmp_path: Path, empty_store: Path) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 async def test_a_gateway_stopped_again_and_again_finishes_every_job_as_scripted(data, tmp_path, seed):
     settings = load(None, {}, {"data": data})
     chance = random.Random(seed)  # noqa: S311  where to stop
@@ -145,3 +146,24 @@ async def test_a_cancel_survives_the_stop(data):
     (job,) = await gateway.database.read(job_rows.get_several, [job_id])
     assert end_of(job) == "canceled"
     await gateway.close()
+
+
+async def test_the_vendors_limit_holds_for_jobs_that_were_begun_but_not_ordered(data, tmp_path):
+    config = tmp_path / "penstock.toml"
+    config.write_text('[vendors.sim]\ntype = "sim"\nmax_concurrent = 1\n')
+    settings = load(config, {}, {"data": data})
+    database = open_database(settings)
+    now = time.time()
+    begun = [make_job(params=PARAMS | {"script": {"latency": 0.3}}, start_by=now + 60) for _ in range(3)]
+    await database.write(job_rows.insert_all, begun, now)
+    for claim, _ in await database.write(job_rows.claim, "runner_dead", 3):
+        await database.write(job_rows.amend, claim, lambda job: jobs.start(job, now), now)
+    await database.close()
+    gateway = await Gateway.open(settings)
+    assert await let_happen(gateway, 1_000, [job.id for job in begun])
+    await gateway.close()
+    with sqlite3.connect(data / "vendors" / "sim" / "simulator.db") as books:
+        moments = [row[0] for row in books.execute("SELECT accepted_at FROM orders ORDER BY accepted_at")]
+    books.close()
+    assert len(moments) == 3
+    assert all(later - earlier > 0.3 for earlier, later in pairwise(moments))

@@ -79,10 +79,11 @@ async def feed(
 ) -> Response:
     """The account's events, oldest first: the same that webhooks carry. A stream without a cursor begins now."""
     caller = await admit(request, Scope.READ)
-    cursor = last_event_id or after  # who reconnects repeats the first URL, `after` and all
-    position = None if cursor is None else parse_event_id(cursor)
-    if cursor is not None and position is None:
-        raise InvalidRequest("`after` is the id of an event, `evt_…`.", param="after")
+    position = parse_event_id(last_event_id or "")  # who reconnects repeats the first URL, `after` and all
+    if position is None and after is not None:
+        position = parse_event_id(after)
+        if position is None:
+            raise InvalidRequest("`after` is the id of an event, `evt_…`.", param="after")
     database, account_id = caller.gateway.database, caller.account_id
 
     def read(connection: Connection, position: int) -> Sequence[Event]:
@@ -99,7 +100,7 @@ async def feed(
             "object": "list",
             "data": [scribe.event(event) for event in page],
             "has_more": len(events) > limit,
-            "next_after": page[-1].id if page else cursor,
+            "next_after": page[-1].id if page else after,
         }
     )
 
