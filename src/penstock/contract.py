@@ -186,6 +186,10 @@ class Upstream(Protocol):
         """One request, one reply."""
         ...
 
+    def close(self) -> None:
+        """Let go of everything."""
+        ...
+
 
 class GenerationVendor(Protocol):
     """Who runs a generation model. One instance per `[vendors.NAME]` table."""

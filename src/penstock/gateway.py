@@ -127,6 +127,7 @@ class Gateway:
             self.clock,
         )
         exchange = Exchange()
+        self._resources.push_async_callback(self._close_vendors)
         self._resources.push_async_callback(exchange.close)
         runner = Runner(
             database=self.database,
@@ -143,6 +144,11 @@ class Gateway:
         self.dispatch = LocalDispatch(self.database, self._seats, self.settings.jobs.max_held, self.clock)
         await self.dispatch.start(runner.run)
         self._resources.push_async_callback(self.dispatch.stop)
+
+    async def _close_vendors(self) -> None:
+        for vendor in self.offers.vendors.values():
+            if vendor.upstream is not None:
+                await asyncio.to_thread(vendor.upstream.close)
 
     async def _remember(self) -> None:
         for model in await self.database.read(job_rows.models_with_history):

@@ -1,4 +1,3 @@
-# ruff: noqa: PLC0415  heavy imports stand inside the commands, see cli/__init__.py
 """`penstock doctor`: looks at everything a server needs, and says what to do."""
 
 import errno

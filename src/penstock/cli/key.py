@@ -1,4 +1,3 @@
-# ruff: noqa: PLC0415  heavy imports stand inside the commands, see cli/__init__.py
 """`penstock key`: make, list and revoke API keys, also while a server runs."""
 
 import time

@@ -1,4 +1,3 @@
-# ruff: noqa: PLC0415  heavy imports stand inside the commands, see cli/__init__.py
 """`penstock models`: what the settings offer, without a running server."""
 
 from collections.abc import Iterator, Mapping

@@ -1,4 +1,3 @@
-# ruff: noqa: PLC0415  heavy imports stand inside the commands, see cli/__init__.py
 """What the commands share: their options, the settings and the store behind them, and how they speak."""
 
 import json

@@ -1,4 +1,3 @@
-# ruff: noqa: PLC0415  heavy imports stand inside the commands, see cli/__init__.py
 """`penstock serve`: the gateway and its job runner in one process."""
 
 import asyncio

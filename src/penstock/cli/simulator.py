@@ -1,5 +1,6 @@
-# ruff: noqa: PLC0415  heavy imports stand inside the commands, see cli/__init__.py
 """`penstock sim`: what the simulator's own side has really seen."""
+
+from contextlib import closing
 
 from penstock.cli.options import (
     AsJson,
@@ -19,9 +20,11 @@ def sim(*, as_json: AsJson = False, data: DataFolder = None, config: ConfigFile 
 
     with expected_errors():
         vendors = build_offers(load_settings(data, config), None).vendors
-        counts = {
-            name: vendor.upstream.counts() for name, vendor in vendors.items() if isinstance(vendor.upstream, Simulator)
-        }
+        counts: dict[str, dict[str, int]] = {}
+        for name, vendor in vendors.items():
+            if isinstance(vendor.upstream, Simulator):
+                with closing(vendor.upstream) as simulator:
+                    counts[name] = simulator.counts()
     if as_json:
         print_json(counts)
         return

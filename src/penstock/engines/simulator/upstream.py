@@ -57,6 +57,13 @@ class Simulator:
             case _:
                 return _reply(404, {"error": {"code": "not_found", "message": "no such path"}})
 
+    def close(self) -> None:
+        """Close the file; a later call opens it again."""
+        with self._lock:
+            if self._opened is not None:
+                self._opened.close()
+                self._opened = None
+
     def counts(self) -> dict[str, int]:
         """How many jobs placed how many accepted orders: `duplicates` is what must be 0."""
         with self._lock:
