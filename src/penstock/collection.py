@@ -46,7 +46,8 @@ class Collection:
         """All outputs, stored and checked. Doing it again after a crash gives the same."""
         collected: list[Asset] = []
         warnings: list[str] = []
-        for number, output in enumerate(outputs):
+        for output in outputs:
+            number = sum(past.kind == output.kind and past.role == output.role for past in collected)
             call = output.download
             async with (
                 self._exchange.download(job.vendor, vendor, call) as chunks,
