@@ -29,6 +29,7 @@ from penstock.offers import Offer, Offers, Route
 from penstock.runner import Runner
 from penstock.setting_problems import Problem
 from penstock.settings import ModelEntry, Settings, SettingsError, explain, nearest
+from penstock.shift import Tools
 from penstock.store import job_rows, key_rows, schema
 from penstock.store.database import Database
 from penstock.upkeep import Upkeep
@@ -129,7 +130,7 @@ class Gateway:
         exchange = Exchange()
         self._resources.push_async_callback(self._close_vendors)
         self._resources.push_async_callback(exchange.close)
-        runner = Runner(
+        tools = Tools(
             database=self.database,
             offers=lambda: self.offers,
             exchange=exchange,
@@ -142,7 +143,7 @@ class Gateway:
         self._resources.push_async_callback(self.upkeep.stop)
         metrics.watch_open_jobs(lambda: self.upkeep.open_jobs)
         self.dispatch = LocalDispatch(self.database, self._seats, self.settings.jobs.max_held, self.clock)
-        await self.dispatch.start(runner.run)
+        await self.dispatch.start(Runner(tools).run)
         self._resources.push_async_callback(self.dispatch.stop)
 
     async def _close_vendors(self) -> None:

@@ -1,5 +1,6 @@
 """Jobs in the store: every change is one row, one event and one commit, and a runner's change is fenced."""
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -18,6 +19,7 @@ from penstock.store.tables import jobs
 
 INSERT = insert(jobs)  # made once: SQLAlchemy knows it again at once
 encode = msgspec.json.encode
+log = logging.getLogger(__name__)
 
 
 class FenceLost(Exception):
@@ -154,8 +156,13 @@ def claim(connection: Connection, owner: str, limit: int, ending_by: float | Non
         .values(owner=owner, epoch=jobs.c.epoch + 1)
         .returning(jobs.c.id, jobs.c.epoch, jobs.c.document)
     )
-    rows = sorted(connection.execute(query).all(), key=lambda row: row.id)
-    return [(Claim(row.id, owner, row.epoch), event_rows.decode_job(row.document)) for row in rows]
+    claimed: list[tuple[Claim, Job]] = []
+    for row in sorted(connection.execute(query).all(), key=lambda row: row.id):
+        try:
+            claimed.append((Claim(row.id, owner, row.epoch), event_rows.decode_job(row.document)))
+        except msgspec.DecodeError:  # one damaged row must not keep all others from being worked on
+            log.exception("a job's row cannot be read", extra={"fields": {"job_id": row.id}})
+    return claimed
 
 
 def release_all(connection: Connection) -> None:
