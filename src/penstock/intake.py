@@ -288,6 +288,7 @@ class Intake:
                 start_by=now + (request.start_timeout or rules.start_seconds),
                 run_seconds=request.run_timeout or rules.run_seconds,
                 retention=None if retention == "forever" else retention,
+                eta_at=self._history.usual_end(request.model, now),
                 estimated=None if offer.price is None else offer.price.of(item.params),
                 client_ref=request.client_ref,
                 metadata=request.metadata,

@@ -32,7 +32,7 @@ class Scribe:
             "phase": (Phase.THROTTLED if position is not None and job.state is State.QUEUED else job.phase).value,
             "progress": round(job.progress, 4),
             "queue_position": position,
-            "eta_seconds": None if job.eta_at is None else round(max(0.0, job.eta_at - self.now), 1),
+            "eta_seconds": self._eta(job, position),
             "poll_after_ms": poll_after_ms(job, self.now),
             "created_at": timestamp(job.created_at),
             "started_at": timestamp(job.started_at),
@@ -71,6 +71,12 @@ class Scribe:
             "sequence": event.sequence,
             "data": self.job(event.job),
         }
+
+    def _eta(self, job: Job, position: int | None) -> float | None:
+        """Nobody knows how long the queue takes: a job that waits in it tells no end."""
+        if job.eta_at is None or (job.state is State.QUEUED and position is not None):
+            return None
+        return round(max(0.0, job.eta_at - self.now), 1)
 
     def _position(self, job: Job) -> int | None:
         if job.done:
