@@ -61,12 +61,6 @@ UPSTREAM_CALLS = Counter(
     "penstock_upstream_calls", "Calls to vendors.", ["vendor", "verb", "outcome"], registry=REGISTRY
 )
 UPSTREAM_SUBMITS = Counter("penstock_upstream_submits", "Paid orders sent to vendors.", ["vendor"], registry=REGISTRY)
-POLL_LAG = Histogram(
-    "penstock_poll_lag_seconds",
-    "Time from a vendor's finishing a job to our noticing, where the vendor tells.",
-    buckets=_FAST,
-    registry=REGISTRY,
-)
 
 # -- store and settings
 
