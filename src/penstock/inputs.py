@@ -115,9 +115,16 @@ def decode_data_uri(uri: str) -> bytes:
     if len(body) > MAX_FILE_BYTES * 3:
         raise FileUnreadable(f"The file is larger than {MAX_FILE_BYTES >> 20} MB.")
     if head.lower().endswith(";base64"):
-        body = "".join(unquote(body).split()).rstrip("=")
+        return _decode_base64(unquote(body))
+    return unquote_to_bytes(body)
+
+
+def _decode_base64(text: str) -> bytes:
+    """Padding may be missing, and white space stand between; that is looked for only where it may help."""
+    for clean in (False, True):
+        body = ("".join(text.split()) if clean else text).rstrip("=")
         try:
             return base64.b64decode(body + "=" * (-len(body) % 4), validate=True)
         except (binascii.Error, ValueError):
-            raise FileUnreadable("The `data:` URI is not valid base64.") from None
-    return unquote_to_bytes(body)
+            continue
+    raise FileUnreadable("The `data:` URI is not valid base64.")

@@ -118,6 +118,7 @@ class Database:
         self.bell = Bell()
         self.engine = make_engine(path)
         self._waiting: queue.Queue[_Work | None] = queue.Queue(MAX_WAITING)
+        self._reading = 0
         self._closed = False
         self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="store-reader")
         self._writer = threading.Thread(target=self._write_forever, name="store-writer", daemon=True)
@@ -146,10 +147,15 @@ class Database:
                 finally:
                     control("ROLLBACK")
 
+        if self._reading >= MAX_WAITING:
+            raise StoreUnavailable("The store has too many reads waiting.", retry_after=1)
+        self._reading += 1
         try:
             return await asyncio.get_running_loop().run_in_executor(self._readers, look)
         except DBAPIError as error:
             raise StoreUnavailable(retry_after=1) from error
+        finally:
+            self._reading -= 1
 
     async def close(self) -> None:
         """Finish what is waiting, then let go of the file."""
