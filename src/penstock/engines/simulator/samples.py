@@ -12,6 +12,7 @@ import struct
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
+from functools import lru_cache
 from itertools import chain
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -78,6 +79,7 @@ def make_model(seed: int, face_limit: int | None, texture: bool) -> bytes:  # no
     return pack_glb(document, blocks)
 
 
+@lru_cache(maxsize=16)  # drawn in plain Python: too slow to do for every job
 def make_preview(seed: int, width: int = 512, height: int = 512) -> bytes:
     """A PNG picture of the gem of the same seed."""
     scale = 2  # drawn larger and shrunk, for smooth edges
