@@ -1,8 +1,8 @@
 """Brings a finished job's outputs home: download, open, check against what was asked, and only then keep."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from penstock.assets import Assets, Landed
 from penstock.catalog.model import Expectation
@@ -15,6 +15,7 @@ from penstock.inspection import inspect_picture, inspect_video
 from penstock.jobs import Asset, Job
 from penstock.workshop import WorkFailed, Workshop
 
+T = TypeVar("T")
 CONTENT_TYPES: Final = {
     "glb": "model/gltf-binary",
     "mp4": "video/mp4",
@@ -48,19 +49,38 @@ class Collection:
         warnings: list[str] = []
         for output in outputs:
             number = sum(past.kind == output.kind and past.role == output.role for past in collected)
-            call = output.download
-            async with (
-                self._exchange.download(job.vendor, vendor, call) as chunks,
-                self._assets.land(chunks) as landed,
-            ):
-                facts, extension = await self._inspect(output, landed, expected)
-                warnings += facts.pop("warnings", ())
-                asset = _asset(output, number, landed, facts, extension)
-                await self._assets.keep(job.id, asset.filename, landed)
-            collected.append(asset)
+            try:
+                asset, remarks = await self._collect_one(job, vendor, output, number, expected)
+            except BadOutput:
+                if output.role is Role.PRIMARY:
+                    raise
+                warnings.append("The vendor's preview could not be opened and was left out.")
+            else:
+                collected.append(asset)
+                warnings += remarks
         if not any(asset.role == Role.PRIMARY for asset in collected):
             raise BadOutput("The vendor delivered a preview but no result.")
         return Collected(tuple(collected), tuple(warnings))
+
+    async def _collect_one(
+        self, job: Job, vendor: GenerationVendor, output: Output, number: int, expected: Expectation
+    ) -> tuple[Asset, tuple[str, ...]]:
+        async with (
+            self._exchange.download(job.vendor, vendor, output.download) as chunks,
+            self._assets.land(chunks) as landed,
+        ):
+            facts, extension = await self._inspect(output, landed, expected)
+            remarks: tuple[str, ...] = facts.pop("warnings", ())
+            asset = _asset(output, number, landed, facts, extension)
+            await self._assets.keep(job.id, asset.filename, landed)
+        return asset, remarks
+
+    async def _open(self, function: Callable[..., T], *args: Any) -> T:
+        """Open it in a child; twice, as a child may die of something else, and the result was paid for."""
+        try:
+            return await self._workshop.do(function, *args)
+        except WorkFailed:
+            return await self._workshop.do(function, *args)
 
     async def _inspect(self, output: Output, landed: Landed, expected: Expectation) -> tuple[dict[str, Any], str]:
         """What opening the output told, and its file extension."""
@@ -68,13 +88,13 @@ class Collection:
         try:
             match output.kind:
                 case Kind.MODEL:
-                    model = await self._workshop.do(inspect_model, path, expected.face_limit)
+                    model = await self._open(inspect_model, path, expected.face_limit)
                     return _fields(model), "glb"
                 case Kind.VIDEO:
                     size = (expected.width, expected.height, expected.seconds)
-                    return _fields(await self._workshop.do(inspect_video, path, *size)), "mp4"
+                    return _fields(await self._open(inspect_video, path, *size)), "mp4"
                 case Kind.IMAGE:
-                    picture = await self._workshop.do(inspect_picture, path)
+                    picture = await self._open(inspect_picture, path)
                     return {"width": picture.width, "height": picture.height}, picture.content_type.split("/")[1]
         except WorkFailed as error:
             raise BadOutput("The output could not be opened.") from error

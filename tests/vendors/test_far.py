@@ -65,6 +65,21 @@ def check_one_order(double: Double, jobs: int = 1) -> None:
 # -- when all is well
 
 
+async def test_a_broken_preview_is_left_out_and_does_not_cost_the_result(far, double):
+    async def spoil_previews(double: Double, request: Any) -> Any:
+        response = await double.play(request)
+        if request.path.endswith("/preview"):
+            response.body = b"no picture"
+        return response
+
+    double.fault(spoil_previews, "GET", "/orders/", times=1000)
+    server = await far()
+    job = await server.generate("sim_image_to_model", script={})
+    assert job["status"] == "succeeded"
+    assert [output["role"] for output in job["outputs"]] == ["primary"]
+    assert any("preview" in warning for warning in job["warnings"])
+
+
 @pytest.mark.parametrize("model", ["sim_text_to_video", "sim_image_to_model"])
 async def test_a_job_is_done_far_away_and_its_bytes_are_ours(far, double, model):
     server = await far()
