@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Protocol, TypeAlias, TypeVar
 
 import msgspec
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from penstock.errors import JobError
 from penstock.files import StoredFile
@@ -172,8 +172,8 @@ class Options(BaseModel):
     type: str
     api_key: str | None = None
     base_url: str = ""
-    poll_seconds: float = 2.0
-    max_concurrent: int = 100
+    poll_seconds: float = Field(default=2.0, gt=0)
+    max_concurrent: int = Field(default=100, ge=1)
 
 
 class Upstream(Protocol):

@@ -4,9 +4,10 @@ import asyncio
 import importlib
 import logging
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import AsyncExitStack
 from functools import partial
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
@@ -25,7 +26,7 @@ from penstock.inputs import Inputs
 from penstock.intake import Intake, Rules
 from penstock.keyring import Keyring
 from penstock.money import Price
-from penstock.offers import Offer, Offers, Route
+from penstock.offers import Offer, Offers, Route, credential_id
 from penstock.runner import Runner
 from penstock.setting_problems import Problem
 from penstock.settings import ModelEntry, Settings, SettingsError, explain, nearest
@@ -42,6 +43,20 @@ if TYPE_CHECKING:
 
 DEFAULT_VENDOR = "sim"
 """Serves everything when the settings name no vendor, until there are built-in engines."""
+
+FIXED = (
+    "data",
+    "database_url",
+    "assets_url",
+    "server.host",
+    "server.port",
+    "server.max_body_mb",
+    "server.drain_seconds",
+    "server.log_level",
+    "server.log_format",
+    "jobs.max_held",
+)
+"""What is read once, at the start."""
 
 log = logging.getLogger(__name__)
 
@@ -102,13 +117,16 @@ class Gateway:
     async def reload(self, settings: Settings) -> None:
         """Use new settings for all new work; what cannot change while running is named in the log."""
         offers = build_offers(settings, self.offers)
-        for name in ("data", "database_url", "assets_url"):
-            if getattr(settings, name) != getattr(self.settings, name):
+        for name in FIXED:
+            wanted, used = attrgetter(name)(settings), attrgetter(name)(self.settings)
+            if wanted != used:
                 log.warning("a changed setting needs a restart", extra={"fields": {"setting": name}})
         _hide_secrets(settings)
+        former = list(self.offers.by_credential.values())
         self.settings, self.offers, self._fetcher = settings, offers, None
         self._rules = _make_rules(settings)
         self.dispatch.reseat()
+        await _close_all(vendor for vendor in former if vendor not in offers.by_credential.values())
 
     async def _assemble(self) -> None:
         secret = await self.database.write(key_rows.signing_secret)
@@ -147,9 +165,7 @@ class Gateway:
         self._resources.push_async_callback(self.dispatch.stop)
 
     async def _close_vendors(self) -> None:
-        for vendor in self.offers.vendors.values():
-            if vendor.upstream is not None:
-                await asyncio.to_thread(vendor.upstream.close)
+        await _close_all([*self.offers.by_credential.values(), *self.offers.vendors.values()])
 
     async def _remember(self) -> None:
         for model in await self.database.read(job_rows.models_with_history):
@@ -169,6 +185,12 @@ class Gateway:
     def _seats(self, vendor: str) -> int:
         found = self.offers.vendors.get(vendor)
         return 1 if found is None else found.options.max_concurrent
+
+
+async def _close_all(vendors: Iterable[GenerationVendor]) -> None:
+    for vendor in vendors:
+        if vendor.upstream is not None:
+            await asyncio.to_thread(vendor.upstream.close)
 
 
 def _make_rules(settings: Settings) -> Rules:
@@ -193,7 +215,7 @@ def _hide_secrets(settings: Settings) -> None:
 
 def build_offers(settings: Settings, former: Offers | None) -> Offers:
     """Vendors and models as the settings say; every problem is told at once."""
-    vendors, problems = _build_vendors(settings)
+    vendors, problems = _build_vendors(settings, {} if former is None else former.vendors)
     entries = settings.models or _default_entries(vendors)
     by_model: dict[str, Offer] = {}
     for index, entry in enumerate(entries):
@@ -210,10 +232,14 @@ def build_offers(settings: Settings, former: Offers | None) -> Offers:
         kept_vendors | vendors,
         kept_models | {offer.model.id: offer.model for offer in by_model.values()} | known_models(),
         settings.secrets | (former.secrets if former else frozenset[str]()),
+        {**(former.by_credential if former else {}), **_by_credential(vendors)},
     )
 
 
-def _build_vendors(settings: Settings) -> tuple[dict[str, GenerationVendor], list[Problem]]:
+def _build_vendors(
+    settings: Settings, former: Mapping[str, GenerationVendor]
+) -> tuple[dict[str, GenerationVendor], list[Problem]]:
+    """A vendor for every table; one whose options have not changed stays the same."""
     tables = settings.vendors or {DEFAULT_VENDOR: {"type": DEFAULT_VENDOR}}
     vendors: dict[str, GenerationVendor] = {}
     problems: list[Problem] = []
@@ -229,8 +255,13 @@ def _build_vendors(settings: Settings) -> tuple[dict[str, GenerationVendor], lis
         except ValidationError as error:
             problems += explain(error, f"vendors.{name}", settings.source, kind.options_type).problems
             continue
-        vendors[name] = kind(options, settings.data / "vendors" / name)
+        same = name in former and former[name].options == options
+        vendors[name] = former[name] if same else kind(options, settings.data / "vendors" / name)
     return vendors, problems
+
+
+def _by_credential(vendors: Mapping[str, GenerationVendor]) -> dict[tuple[str, str], GenerationVendor]:
+    return {(name, credential_id(vendor)): vendor for name, vendor in vendors.items()}
 
 
 def _default_entries(vendors: Mapping[str, GenerationVendor]) -> list[ModelEntry]:

@@ -3,12 +3,13 @@
 import hashlib
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from penstock.catalog.model import GenerationModel
 from penstock.catalog.params import unknown_name
 from penstock.contract import GenerationVendor
 from penstock.errors import ModelNotFound
+from penstock.jobs import Attempt
 from penstock.money import Price
 
 
@@ -42,13 +43,20 @@ class Offer:
 class Offers:
     """Everything on offer at one time; a reload replaces the whole.
 
-    `vendors` and `known` keep what a reload has taken off: jobs under way still need it.
+    `vendors`, `known` and `by_credential` keep what a reload has taken off: jobs under way still need it.
     """
 
     by_model: Mapping[str, Offer]
     vendors: Mapping[str, GenerationVendor]
     known: Mapping[str, GenerationModel]
     secrets: frozenset[str] = frozenset()
+    by_credential: Mapping[tuple[str, str], GenerationVendor] = field(
+        default_factory=dict[tuple[str, str], GenerationVendor]
+    )
+
+    def vendor_of(self, attempt: Attempt) -> GenerationVendor:
+        """Who follows an order up: the vendor with the credential that placed it, as long as that is known."""
+        return self.by_credential.get((attempt.vendor, attempt.credential)) or self.vendors[attempt.vendor]
 
     def get(self, model: str) -> Offer:
         """The offer of this id, or an error that names the nearest."""

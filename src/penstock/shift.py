@@ -341,7 +341,8 @@ class Shift:
     @property
     def vendor(self) -> GenerationVendor:
         """The vendor that was written on the job; never another."""
-        return self.tools.offers().vendors[self.job.vendor]
+        offers, attempt = self.tools.offers(), self.job.attempt
+        return offers.vendors[self.job.vendor] if attempt is None else offers.vendor_of(attempt)
 
     def order(self, attempt: Attempt) -> Order:
         """What to ask of the vendor."""

@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 from vendors.double import Act, Double, double_of, drip, drop, drop_after, hang, raw, reply, reset
 
+from penstock.settings import load
+
 CREDENTIAL = "vendor-secret-0123456789"
 
 Far = Callable[..., Awaitable[Any]]
@@ -60,6 +62,22 @@ async def phases(server: Any, job_id: str) -> list[str]:
 
 def check_one_order(double: Double, jobs: int = 1) -> None:
     assert double.counts() == {"orders": jobs, "jobs": jobs, "duplicates": 0}
+
+
+async def test_an_order_is_followed_up_with_the_credential_that_placed_it(far, double, tmp_path):
+    server = await far()
+    old = await server.submit(script={"latency": 1.5})
+    await follow(server, old["id"], lambda job: job["phase"] == "generating")
+    config = tmp_path / "penstock.toml"
+    config.write_text(config.read_text().replace(CREDENTIAL, "another-credential"))
+    await server.gateway.reload(load(config, {}, {"data": server.gateway.settings.data}))
+    new = await server.generate(script={})
+    assert (await server.finish(old["id"]))["status"] == "succeeded"
+    upstream_ids = {job["id"]: (await server.finish(job["id"]))["attempts"][0]["upstream_id"] for job in (old, new)}
+    for job, credential in ((old, CREDENTIAL), (new, "another-credential")):
+        polls = [seen for seen in double.seen if upstream_ids[job["id"]] in seen.path]
+        assert polls
+        assert {seen.headers["Authorization"] for seen in polls} == {f"Bearer {credential}"}
 
 
 # -- when all is well

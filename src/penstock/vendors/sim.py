@@ -41,7 +41,7 @@ SERVED = {model.id for family in (image_to_model, text_to_video, simulated) for 
 class SimOptions(Options):
     """`[vendors.NAME]` of type `sim`; a route's `model` may name one of the scripts."""
 
-    poll_seconds: float = 0.1
+    poll_seconds: float = Field(default=0.1, gt=0)
     script: Script = Field(default=Script(), description="what to play when nothing else is said")
     scripts: Mapping[str, Script] = Field(default={}, description="scripts by upstream model name")
     lookup_seconds: float = Field(
