@@ -106,6 +106,7 @@ async def double_of(folder: Path) -> AsyncGenerator[Double]:
         yield double
     finally:
         await double.hide()
+        double.simulator.close()
 
 
 # -- what can go wrong

@@ -3,6 +3,7 @@
 import random
 import sqlite3
 import time
+from contextlib import closing
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -109,9 +110,9 @@ async def test_a_gateway_stopped_again_and_again_finishes_every_job_as_scripted(
     chance = random.Random(seed)  # noqa: S311  where to stop
     finished = await run_with_stops(settings, [script for script, _ in SCRIPTS], chance)
     assert [end_of(job) for job in finished] == [expected for _, expected in SCRIPTS]
-    vendor = build_offers(settings, None).vendors["sim"]
     ordered = sum(expected not in NEVER_ORDERED for _, expected in SCRIPTS)
-    assert vendor.upstream.counts() == {"orders": ordered, "jobs": ordered, "duplicates": 0}
+    with closing(build_offers(settings, None).vendors["sim"].upstream) as books:
+        assert books.counts() == {"orders": ordered, "jobs": ordered, "duplicates": 0}
 
 
 async def test_the_same_across_a_network(data, tmp_path):
