@@ -175,9 +175,10 @@ async def test_a_caller_cancelled_while_a_child_starts_leaves_nothing_behind(cap
         with pytest.raises(asyncio.CancelledError):
             await working
     kept = {await workshop.do(os.getpid), await workshop.do(os.getpid)}
-    left = children() - before
-    assert kept <= left
-    assert len(left) <= 2
+    assert kept <= children() - before
+    async with asyncio.timeout(10):
+        while len(children() - before) > 2:  # the last one killed may still wait to be reaped
+            await asyncio.sleep(0.02)  # noqa: ASYNC110  a process's end rings no event here
     gc.collect()
     assert not caplog.records
 
