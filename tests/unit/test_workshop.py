@@ -177,8 +177,8 @@ async def test_a_caller_cancelled_while_a_child_starts_leaves_nothing_behind(cap
     kept = {await workshop.do(os.getpid), await workshop.do(os.getpid)}
     assert kept <= children() - before
     async with asyncio.timeout(10):
-        while len(children() - before) > 2:  # the last one killed may still wait to be reaped
-            await asyncio.sleep(0.02)  # noqa: ASYNC110  a process's end rings no event here
+        while len(children() - before) > 2:  # noqa: ASYNC110  one just killed may still wait to be reaped
+            await asyncio.sleep(0.02)
     gc.collect()
     assert not caplog.records
 
