@@ -5,6 +5,7 @@ Intent written → submit → upstream id written → poll → collect → check
 
 import asyncio
 import logging
+import random
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -116,7 +117,8 @@ class Shift:
     async def wait_for_seat(self, now: float) -> None:
         """Wait for the vendor to have room, for a cancel, or for the deadline."""
         granted = asyncio.ensure_future(self.seat.wait())
-        patience = min(MAX_PAUSE, self.job.deadline - now)  # a cancel may have rung before anyone listened
+        spread = random.uniform(1, 2)  # noqa: S311  thousands may wait, and should not all look at once
+        patience = min(MAX_PAUSE * spread, self.job.deadline - now)  # a cancel may have rung before anyone listened
         rung = asyncio.ensure_future(self.ear.wait(max(0.0, patience)))
         try:
             await asyncio.wait((granted, rung), return_when=asyncio.FIRST_COMPLETED)

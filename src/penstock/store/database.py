@@ -22,6 +22,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 MAX_WAITING: Final = 4096
+MAX_READING: Final = 20_000
 MAX_BATCH: Final = 128
 READERS: Final = 3
 RUNG: Final = "rung"
@@ -147,7 +148,7 @@ class Database:
                 finally:
                     control("ROLLBACK")
 
-        if self._reading >= MAX_WAITING:
+        if self._reading >= MAX_READING:
             raise StoreUnavailable("The store has too many reads waiting.", retry_after=1)
         self._reading += 1
         try:
