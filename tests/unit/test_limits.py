@@ -167,6 +167,16 @@ async def test_a_body_that_keeps_arriving_is_not_given_up():
         assert (await response(reader))[2] == b"8 bytes"
 
 
+async def test_a_body_that_only_drips_is_given_up_in_the_end():
+    async with serving(App()) as (reader, writer):
+        writer.write(DECLARED % (b"", 900))
+        refused = asyncio.ensure_future(refusal(reader))
+        while not refused.done():
+            writer.write(b"x")
+            await asyncio.wait([refused], timeout=BODY_SECONDS / 3)
+        assert await refused == (408, "request_timeout")
+
+
 @pytest.mark.parametrize(
     "sent", [DECLARED % (b"", MAX) + b"x" * MAX, CHUNKED % b"" + b"3e8\r\n" + b"x" * MAX + b"\r\n0\r\n\r\n"]
 )

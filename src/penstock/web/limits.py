@@ -15,6 +15,8 @@ Send: TypeAlias = Callable[[Message], Awaitable[None]]
 Application: TypeAlias = Callable[[Message, Receive, Send], Awaitable[None]]
 Headers: TypeAlias = list[tuple[bytes, bytes]]
 
+PATIENCE = 10
+"""How many stalls' time a whole body may take: one that only drips is cut in the end."""
 LINGER_SECONDS = 1.0
 """How long a refused sender is still listened to: closing on unread bytes would reset the answer away."""
 
@@ -66,13 +68,26 @@ class Limits:
 class _Exchange:
     """One request whose body is counted and timed while it arrives."""
 
-    __slots__ = ("_complete", "_max_body_bytes", "_receive", "_received", "_seconds", "_send", "failure", "started")
+    __slots__ = (
+        "_complete",
+        "_give_up_at",
+        "_max_body_bytes",
+        "_now",
+        "_receive",
+        "_received",
+        "_seconds",
+        "_send",
+        "failure",
+        "started",
+    )
 
     def __init__(self, receive: Receive, send: Send, max_body_bytes: int, seconds: float) -> None:
         self._receive = receive
         self._send = send
         self._max_body_bytes = max_body_bytes
         self._seconds = seconds
+        self._now = asyncio.get_running_loop().time
+        self._give_up_at = self._now() + seconds * PATIENCE
         self._received = 0
         self._complete = False
         self.failure: PenstockError | None = None
@@ -83,10 +98,12 @@ class _Exchange:
         if self._complete:
             return await self._receive()
         try:
-            async with asyncio.timeout(self._seconds):
+            async with asyncio.timeout_at(min(self._now() + self._seconds, self._give_up_at)):
                 message = await self._receive()
         except TimeoutError:
-            self.failure = RequestTimeout(f"No more of the request's body arrived within {self._seconds:g} s.")
+            self.failure = RequestTimeout(
+                f"No more of the request's body arrived within {self._seconds:g} s, or the whole took too long."
+            )
             raise self.failure from None
         self._received += len(message.get("body", b""))
         if self._received > self._max_body_bytes:
