@@ -4,7 +4,7 @@ A vendor's verbs are generators: they yield a `Call`, are sent the `Reply`, and 
 `exchange.py` is the one driver. A vendor never resends, sleeps, logs or keeps state of a job.
 """
 
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Protocol, TypeAlias, TypeVar
 import msgspec
 from pydantic import BaseModel, ConfigDict, Field
 
+from penstock.chat import Ask, Fault, Part
 from penstock.errors import JobError
 from penstock.files import StoredFile
 from penstock.money import Price
@@ -43,6 +44,7 @@ class Call:
     url: str
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
     json: Any = None
+    body: bytes | None = None  # instead of `json`: sent as it is
     seconds: float = 60.0
 
 
@@ -176,6 +178,16 @@ class Options(BaseModel):
     max_concurrent: int = Field(default=100, ge=1)
 
 
+class ChatOptions(Options):
+    """What every chat vendor's table may hold besides."""
+
+    max_concurrent: int = Field(default=5_000, ge=1, description="how many requests it may have at once")
+    connect_seconds: float = Field(default=5.0, gt=0, description="how long connecting may take")
+    first_byte_seconds: float = Field(default=300.0, gt=0, description="how long a stream may take to begin")
+    idle_seconds: float = Field(default=120.0, gt=0, description="how long a stream may be silent after that")
+    total_seconds: float = Field(default=900.0, gt=0, description="how long a whole reply may take")
+
+
 class Upstream(Protocol):
     """An upstream inside this process, spoken to as if over HTTP; it blocks, so it is called in a thread.
 
@@ -222,3 +234,39 @@ class GenerationVendor(Protocol):
     def cancel(self, operation: Mapping[str, Any]) -> Flow[bool]:
         """Ask the vendor to stop; False where it cannot."""
         ...
+
+
+class Translator(Protocol):
+    """What one reply in a vendor's own dialect means; made anew for every request."""
+
+    def event(self, name: str, data: bytes) -> Iterable[Part]:
+        """The parts in one server-sent event; a `ValueError` tells that it is malformed."""
+        ...
+
+    def whole(self, body: bytes) -> Iterable[Part]:
+        """The parts of a reply that was not streamed."""
+        ...
+
+
+class ChatVendor(Protocol):
+    """Who runs chat models. One instance per `[vendors.NAME]` table; no I/O, no state of a request."""
+
+    options: ChatOptions
+    options_type: ClassVar[type[ChatOptions]]
+
+    def __init__(self, options: Any, folder: Path) -> None: ...
+
+    def complete(self, ask: Ask, model: str) -> Call:
+        """The call that has this vendor's model answer; an `InvalidRequest` for what the vendor cannot do."""
+        ...
+
+    def translator(self, ask: Ask) -> Translator | None:
+        """None: the replies are in OpenAI's dialect, and pass as they are."""
+        ...
+
+    def fault(self, reply: Reply) -> Fault:
+        """What a reply without success says."""
+        ...
+
+
+Vendor: TypeAlias = GenerationVendor | ChatVendor

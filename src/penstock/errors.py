@@ -2,7 +2,7 @@
 
 PenstockError
 ├── InvalidRequest 400     invalid_params or, by `code`: invalid_json, invalid_http, unknown_param, model_mismatch,
-│                          missing_required_parameter, url_not_allowed, file_unreadable
+│                          missing_required_parameter, url_not_allowed, file_unreadable; in chat, OpenAI's own codes
 ├── MissingApiKey 401
 │   └── InvalidApiKey ── ExpiredApiKey, RevokedApiKey
 ├── ModelNotAllowed 403, ScopeNotAllowed 403
@@ -12,9 +12,10 @@ PenstockError
 ├── Gone 410 (job_expired) ── JobDeleted, AssetExpired
 ├── BodyTooLarge 413, UnsupportedMediaType 415, RangeNotSatisfiable 416
 ├── IdempotencyKeyMismatch 422
-├── QueueFull 429, TooManyStreams 429
+├── QueueFull 429, TooManyStreams 429, RateLimited 429
 ├── HeadersTooLarge 431
 ├── InternalError 500, StoreUnavailable 503, Overloaded 503
+├── VendorFailed 502 (upstream_error), VendorRefusedUs 502 (upstream_auth), VendorTimeout 504 (upstream_timeout)   chat
 └── JobError               told in a job's `error`, never as an HTTP status
     ├── FileFetchFailed, FileUnreadable, UrlNotAllowed                          the input
     ├── UpstreamRejected, UpstreamAuth, UpstreamUnavailable                     the order
@@ -63,7 +64,7 @@ class PenstockError(Exception):
         headers: Mapping[str, str] | None = None,
     ) -> None:
         self.message = message or (type(self).__doc__ or "").strip()
-        self.code = code or type(self).code
+        self.code = type(self).code if code is None else code  # "": none, as OpenAI's own errors may have
         self.param = param
         self.details = tuple(details)
         self.suggestion = suggestion
@@ -76,7 +77,7 @@ class PenstockError(Exception):
         return {
             "message": self.message,
             "type": self.type,
-            "code": self.code,
+            "code": self.code or None,
             "param": self.param,
             "details": [{"loc": d.loc, "message": d.message, "code": d.code} for d in self.details],
             "retryable": self.retryable,
@@ -98,22 +99,22 @@ class InvalidRequest(PenstockError):
 
 
 class MissingApiKey(PenstockError):
-    """No API key was sent. Send the header `Authorization: Bearer psk_…`."""
+    """You didn't provide an API key. Send the header `Authorization: Bearer psk_…`."""
 
     status = 401
-    type = "authentication_error"
+    type = "invalid_request_error"  # chat clients tell a wrong key by this type and the words of the message
 
 
 class InvalidApiKey(MissingApiKey):
-    """The API key is not known here."""
+    """Incorrect API key provided: it is not known here."""
 
 
 class ExpiredApiKey(InvalidApiKey):
-    """The API key has expired."""
+    """Incorrect API key provided: it has expired."""
 
 
 class RevokedApiKey(InvalidApiKey):
-    """The API key was revoked."""
+    """Incorrect API key provided: it was revoked."""
 
 
 class ModelNotAllowed(PenstockError):
@@ -139,6 +140,8 @@ class NotFound(PenstockError):
 
 class ModelNotFound(NotFound):
     """There is no such model."""
+
+    type = "invalid_request_error"  # as chat clients know it
 
 
 class JobNotFound(NotFound):
@@ -243,6 +246,15 @@ class TooManyStreams(PenstockError):
     retryable = True
 
 
+class RateLimited(PenstockError):
+    """Too many requests."""
+
+    code = "rate_limit_exceeded"
+    status = 429
+    type = "rate_limit_error"
+    retryable = True
+
+
 class HeadersTooLarge(PenstockError):
     """The request line and headers together are larger than the 65536 bytes allowed."""
 
@@ -271,6 +283,32 @@ class Overloaded(PenstockError):
     """The gateway is too busy or shutting down."""
 
     status = 503
+    retryable = True
+
+
+# -- the vendor of a chat model is at fault
+
+
+class VendorFailed(PenstockError):
+    """The vendor failed to answer."""
+
+    code = "upstream_error"
+    status = 502
+    retryable = True
+
+
+class VendorRefusedUs(PenstockError):
+    """The gateway's own credential was refused by the vendor. The operator has been told."""
+
+    code = "upstream_auth"
+    status = 502
+
+
+class VendorTimeout(PenstockError):
+    """The vendor did not answer in time."""
+
+    code = "upstream_timeout"
+    status = 504
     retryable = True
 
 

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import msgspec
 
 from penstock import metrics
-from penstock.contract import Call, Flow, GenerationVendor, NotSent, Reply, ReplyLost, Unclear
+from penstock.contract import Call, ChatVendor, Flow, GenerationVendor, NotSent, Reply, ReplyLost, Unclear
 
 if TYPE_CHECKING:
-    from penstock.wire import Wire
+    from penstock.wire import Incoming, Wire
 
 T = TypeVar("T")
 
@@ -73,6 +73,14 @@ class Exchange:
             if response.status != 200:
                 raise Unclear(f"HTTP {response.status} on download")
             yield response.content.iter_chunked(CHUNK)
+
+    async def open(self, name: str, vendor: ChatVendor, call: Call) -> "Incoming":
+        """The head of the reply to a chat request."""
+        return await (self._wire or await self._open_wire()).open(name, vendor, call)
+
+    async def warm(self) -> None:
+        """Load the HTTP client before the first caller waits for it."""
+        await self._open_wire()
 
     async def _ask(self, name: str, vendor: GenerationVendor, call: Call) -> Reply:
         if vendor.upstream is not None:

@@ -4,7 +4,7 @@ import asyncio
 import importlib
 import logging
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from contextlib import AsyncExitStack
 from functools import partial
 from operator import attrgetter
@@ -12,11 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
-from pydantic import ValidationError
-
 from penstock import logs, metrics
 from penstock.assets import Assets
-from penstock.catalog import known_models
 from penstock.collection import Collection
 from penstock.contract import GenerationVendor
 from penstock.dispatch.local import LocalDispatch
@@ -25,24 +22,20 @@ from penstock.exchange import Exchange
 from penstock.inputs import Inputs
 from penstock.intake import Intake, Rules
 from penstock.keyring import Keyring
-from penstock.money import Price
-from penstock.offers import Offer, Offers, Route, credential_id
+from penstock.relay import Relay
 from penstock.runner import Runner
-from penstock.setting_problems import Problem
-from penstock.settings import ModelEntry, Settings, SettingsError, explain, nearest
+from penstock.settings import Settings
 from penstock.shift import Tools
 from penstock.store import job_rows, key_rows, schema
 from penstock.store.database import Database
+from penstock.supply import build_offers
+from penstock.tally import Tally
 from penstock.upkeep import Upkeep
 from penstock.urls import check_url
-from penstock.vendors import known_vendors
 from penstock.workshop import Workshop
 
 if TYPE_CHECKING:
     from penstock.fetch import SafeFetcher
-
-DEFAULT_VENDOR = "sim"
-"""Serves everything when the settings name no vendor, until there are built-in engines."""
 
 FIXED = (
     "data",
@@ -80,6 +73,7 @@ class Gateway:
     keyring: Keyring
     dispatch: LocalDispatch
     upkeep: Upkeep
+    relay: Relay
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
@@ -87,6 +81,7 @@ class Gateway:
         self._rules = _make_rules(settings)
         self.history = History()
         self.clock = time.time
+        self.started_at = time.time()
         self.draining = False
         self.streams = 0
         self._resources = AsyncExitStack()
@@ -125,6 +120,7 @@ class Gateway:
         former = list(self.offers.by_credential.values())
         self.settings, self.offers, self._fetcher = settings, offers, None
         self._rules = _make_rules(settings)
+        self.relay.routes.forget()
         self.dispatch.reseat()
         await _close_all(vendor for vendor in former if vendor not in offers.by_credential.values())
 
@@ -148,6 +144,7 @@ class Gateway:
         exchange = Exchange()
         self._resources.push_async_callback(self._close_vendors)
         self._resources.push_async_callback(exchange.close)
+        await self._open_chat(exchange)
         tools = Tools(
             database=self.database,
             offers=lambda: self.offers,
@@ -163,6 +160,14 @@ class Gateway:
         self.dispatch = LocalDispatch(self.database, self._seats, self.settings.jobs.max_held, self.clock)
         await self.dispatch.start(Runner(tools).run)
         self._resources.push_async_callback(self.dispatch.stop)
+
+    async def _open_chat(self, exchange: Exchange) -> None:
+        tally = Tally(self.database)
+        self._resources.push_async_callback(tally.stop)
+        heartbeat = lambda: self.settings.chat.heartbeat_seconds  # noqa: E731  asked anew after a reload
+        self.relay = Relay(lambda: self.offers, exchange, tally, heartbeat, self.clock)
+        if self.offers.chat:
+            await exchange.warm()
 
     async def _close_vendors(self) -> None:
         await _close_all([*self.offers.by_credential.values(), *self.offers.vendors.values()])
@@ -208,91 +213,3 @@ def _make_rules(settings: Settings) -> Rules:
 def _hide_secrets(settings: Settings) -> None:
     for secret in settings.secrets:
         logs.hide(secret)
-
-
-# -- what is on offer
-
-
-def build_offers(settings: Settings, former: Offers | None) -> Offers:
-    """Vendors and models as the settings say; every problem is told at once."""
-    vendors, problems = _build_vendors(settings, {} if former is None else former.vendors)
-    entries = settings.models or _default_entries(vendors)
-    by_model: dict[str, Offer] = {}
-    for index, entry in enumerate(entries):
-        try:
-            by_model[entry.id] = _build_offer(entry, index, vendors, settings)
-        except SettingsError as error:
-            problems += error.problems
-    if problems:
-        raise SettingsError(problems)
-    kept_vendors = {} if former is None else dict(former.vendors)
-    kept_models = {} if former is None else dict(former.known)
-    return Offers(
-        by_model,
-        kept_vendors | vendors,
-        kept_models | {offer.model.id: offer.model for offer in by_model.values()} | known_models(),
-        settings.secrets | (former.secrets if former else frozenset[str]()),
-        {**(former.by_credential if former else {}), **_by_credential(vendors)},
-    )
-
-
-def _build_vendors(
-    settings: Settings, former: Mapping[str, GenerationVendor]
-) -> tuple[dict[str, GenerationVendor], list[Problem]]:
-    """A vendor for every table; one whose options have not changed stays the same."""
-    tables = settings.vendors or {DEFAULT_VENDOR: {"type": DEFAULT_VENDOR}}
-    vendors: dict[str, GenerationVendor] = {}
-    problems: list[Problem] = []
-    for name, table in tables.items():
-        kind = known_vendors().get(table["type"])
-        if kind is None:
-            where = settings.source.locate(("vendors", name, "type"))
-            hint = nearest(table["type"], known_vendors())
-            problems.append(Problem(where, f"there is no vendor type `{table['type']}`", hint))
-            continue
-        try:
-            options = kind.options_type.model_validate(table)
-        except ValidationError as error:
-            problems += explain(error, f"vendors.{name}", settings.source, kind.options_type).problems
-            continue
-        same = name in former and former[name].options == options
-        vendors[name] = former[name] if same else kind(options, settings.data / "vendors" / name)
-    return vendors, problems
-
-
-def _by_credential(vendors: Mapping[str, GenerationVendor]) -> dict[tuple[str, str], GenerationVendor]:
-    return {(name, credential_id(vendor)): vendor for name, vendor in vendors.items()}
-
-
-def _default_entries(vendors: Mapping[str, GenerationVendor]) -> list[ModelEntry]:
-    """Without `[[models]]`, every vendor serves what it can; of several, the first."""
-    entries: dict[str, ModelEntry] = {}
-    for name, vendor in vendors.items():
-        for model in known_models():
-            if vendor.serves(model):
-                entries.setdefault(model, ModelEntry.model_validate({"id": model, "vendor": name}))
-    return list(entries.values())
-
-
-def _build_offer(entry: ModelEntry, index: int, vendors: Mapping[str, GenerationVendor], settings: Settings) -> Offer:
-    where = settings.source.locate(("models", index, "id"))
-    model = known_models().get(entry.id)
-    if model is None:
-        raise SettingsError([Problem(where, f"there is no model `{entry.id}`", nearest(entry.id, known_models()))])
-    routes = [Route(route.vendor, route.model, route.weight, route.order) for route in entry.routes]
-    for route in routes:
-        vendor = vendors.get(route.vendor)
-        if vendor is not None and not vendor.serves(entry.id):
-            what = f"vendor `{route.vendor}` cannot run `{entry.id}`"
-            raise SettingsError([Problem(where, what, "Route it to a vendor that can: see `penstock models show`.")])
-    reads_objects = all(vendors[route.vendor].reads_objects for route in routes if route.vendor in vendors)
-    return Offer(model, routes, entry.price or _vendor_price(routes, vendors), reads_objects)
-
-
-def _vendor_price(routes: list[Route], vendors: Mapping[str, GenerationVendor]) -> Price | None:
-    """What the dearest route asks: a ceiling that holds whichever is chosen."""
-    prices = [vendors[route.vendor].price for route in routes if route.vendor in vendors]
-    known = [price for price in prices if price is not None]
-    if not known or len(known) < len(prices):
-        return None
-    return max(known, key=lambda price: (price.per_job, price.per_second))

@@ -15,6 +15,8 @@ from prometheus_client import (
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
+from penstock.completions import Completion
+
 prometheus_client.disable_created_metrics()  # a second series for each one, of no use to us
 
 REGISTRY = CollectorRegistry()
@@ -62,6 +64,24 @@ UPSTREAM_CALLS = Counter(
 )
 UPSTREAM_SUBMITS = Counter("penstock_upstream_submits", "Paid orders sent to vendors.", ["vendor"], registry=REGISTRY)
 
+# -- chat
+
+CHAT_COMPLETIONS = Counter(
+    "penstock_chat_completions", "Chat requests, by how they ended.", ["model", "vendor", "outcome"], registry=REGISTRY
+)
+CHAT_TOKENS = Counter(
+    "penstock_chat_tokens",
+    "Tokens of chat requests; `cached` are among `prompt`, `reasoning` among `completion`.",
+    ["model", "vendor", "kind"],
+    registry=REGISTRY,
+)
+CHAT_ATTEMPTS = Counter(
+    "penstock_chat_attempts", "Calls to chat vendors, by what came of them.", ["vendor", "outcome"], registry=REGISTRY
+)
+CHAT_MALFORMED = Counter(
+    "penstock_chat_malformed_events", "Events of chat vendors that were skipped.", ["vendor"], registry=REGISTRY
+)
+
 # -- store and settings
 
 STORE_BATCH = Histogram(
@@ -104,6 +124,18 @@ def count_request(method: str, route: str | None, status: int, seconds: float) -
     template = route or "unmatched"
     HTTP_REQUESTS.labels(method if method in METHODS else "other", template, str(status)).inc()
     HTTP_SECONDS.labels(template).observe(seconds)
+
+
+def count_completion(record: Completion) -> None:
+    """Count one chat request."""
+    model, vendor, usage = record.model, record.vendor or "none", record.usage
+    CHAT_COMPLETIONS.labels(model, vendor, record.outcome).inc()
+    CHAT_TOKENS.labels(model, vendor, "prompt").inc(usage.prompt)
+    CHAT_TOKENS.labels(model, vendor, "completion").inc(usage.completion)
+    if usage.cached:
+        CHAT_TOKENS.labels(model, vendor, "cached").inc(usage.cached)
+    if usage.reasoning:
+        CHAT_TOKENS.labels(model, vendor, "reasoning").inc(usage.reasoning)
 
 
 def render() -> tuple[bytes, str]:

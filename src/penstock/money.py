@@ -1,4 +1,4 @@
-"""Money as integers of 10⁻⁹ USD inside and decimal strings outside, and the price formulas of media models."""
+"""Money as integers of 10⁻⁹ USD inside and decimal strings outside, and the price formulas of models."""
 
 import re
 from collections.abc import Mapping
@@ -6,6 +6,8 @@ from decimal import Decimal
 from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict
+
+from penstock.chat import Usage
 
 NANOS = 1_000_000_000
 AMOUNT = re.compile(r"([0-9]{1,10})(?:\.([0-9]{1,9}))?0*")
@@ -45,6 +47,25 @@ class Price(BaseModel):
         """What a job with these resolved params costs at most."""
         total = self.per_job + self.per_second * int(params.get("durationSeconds") or 0)
         return total + sum(amount for name, amount in self.per_job_if.items() if params.get(name))
+
+
+class TokenPrice(BaseModel):
+    """`price = {input_per_million = "0.15", cached_input_per_million = "0.075", output_per_million = "0.60"}`."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    input_per_million: Usd = 0
+    cached_input_per_million: Usd | None = None
+    output_per_million: Usd = 0
+
+    def of(self, usage: Usage) -> int:
+        """What these tokens cost, rounded up to the next 10⁻⁹ USD."""
+        cached = min(usage.cached, usage.prompt)
+        cached_price = (
+            self.input_per_million if self.cached_input_per_million is None else self.cached_input_per_million
+        )
+        total = (usage.prompt - cached) * self.input_per_million + cached * cached_price
+        return -(-(total + usage.completion * self.output_per_million) // 1_000_000)
 
 
 FREE = Price()

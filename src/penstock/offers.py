@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 
 from penstock.catalog.model import GenerationModel
 from penstock.catalog.params import unknown_name
-from penstock.contract import GenerationVendor
+from penstock.contract import ChatVendor, GenerationVendor
 from penstock.errors import ModelNotFound
 from penstock.jobs import Attempt
-from penstock.money import Price
+from penstock.money import Price, TokenPrice
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +40,15 @@ class Offer:
 
 
 @dataclass(frozen=True, slots=True)
+class ChatOffer:
+    """A chat model that callers may name."""
+
+    id: str
+    routes: Sequence[Route]
+    price: TokenPrice | None
+
+
+@dataclass(frozen=True, slots=True)
 class Offers:
     """Everything on offer at one time; a reload replaces the whole.
 
@@ -53,6 +62,8 @@ class Offers:
     by_credential: Mapping[tuple[str, str], GenerationVendor] = field(
         default_factory=dict[tuple[str, str], GenerationVendor]
     )
+    chat: Mapping[str, ChatOffer] = field(default_factory=dict[str, ChatOffer])
+    chat_vendors: Mapping[str, ChatVendor] = field(default_factory=dict[str, ChatVendor])
 
     def vendor_of(self, attempt: Attempt) -> GenerationVendor:
         """Who follows an order up: the vendor with the credential that placed it, as long as that is known."""
@@ -66,6 +77,17 @@ class Offers:
                 unknown_name("model", model, self.by_model),
                 param="model",
                 suggestion="GET /api/v1/models lists what is served here.",
+            )
+        return offer
+
+    def get_chat(self, model: str) -> ChatOffer:
+        """The chat model of this id, or an error in the words that chat clients know."""
+        offer = self.chat.get(model)
+        if offer is None:
+            raise ModelNotFound(
+                f"The model `{model[:100]}` does not exist or you do not have access to it.",
+                param="model",
+                suggestion="GET /llm/models lists what is served here.",
             )
         return offer
 

@@ -16,14 +16,16 @@ from pydantic import (
     BaseModel,
     BeforeValidator,
     ConfigDict,
+    Discriminator,
     Field,
     SecretStr,
+    Tag,
     ValidationError,
     ValidationInfo,
     field_validator,
 )
 
-from penstock.money import Price
+from penstock.money import Price, TokenPrice
 from penstock.setting_problems import SettingsError, Source, explain, nearest, reject
 from penstock.setting_sources import gather, make_absolute, map_texts
 
@@ -79,6 +81,13 @@ def _check_type(table: Mapping[str, Any]) -> Mapping[str, Any]:
     return table
 
 
+def _price_kind(value: Any) -> str:
+    if isinstance(value, BaseModel):
+        return "chat" if isinstance(value, TokenPrice) else "media"
+    names = cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else ()
+    return "chat" if any(name.endswith("_per_million") for name in names) else "media"
+
+
 def _check_declared(vendor: str, info: ValidationInfo) -> str:
     if isinstance(info.context, _Context) and vendor not in info.context.vendors:
         hint = nearest(vendor, info.context.vendors)
@@ -93,6 +102,7 @@ Network = Annotated[IPv4Network | IPv6Network, BeforeValidator(_parse_network)]
 Networks = Annotated[tuple[Network, ...], BeforeValidator(_split)]
 VendorName = Annotated[str, AfterValidator(_check_name)]
 VendorTable = Annotated[Mapping[str, Any], AfterValidator(_check_type)]
+AnyPrice = Annotated[Annotated[Price, Tag("media")] | Annotated[TokenPrice, Tag("chat")], Discriminator(_price_kind)]
 DeclaredVendor = Annotated[str, AfterValidator(_check_declared)]
 _ORIGIN = r"^https?://(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(:[0-9]{1,5})?$"
 
@@ -169,6 +179,14 @@ class Jobs(Table):
         return value
 
 
+class Chat(Table):
+    """`[chat]`."""
+
+    heartbeat_seconds: Timeout = Field(
+        default=15.0, description="how often a stream whose vendor is silent gets a comment, so that it is not cut"
+    )
+
+
 class Route(Table):
     """One way to run a model."""
 
@@ -187,7 +205,9 @@ class ModelEntry(Table):
     kind: Literal["chat", "3d", "video", "image", "audio"] | None = Field(default=None, description="what it makes")
     vendor: DeclaredVendor | None = Field(default=None, description="the one vendor that runs it")
     model: str = Field(default="", description="the vendor's own name of the model; default: the id")
-    price: Price | None = Field(default=None, description="what a job costs; default: what the vendor's file says")
+    price: AnyPrice | None = Field(
+        default=None, description="what a job or a million tokens cost; default: what the vendor's file says"
+    )
     routes: tuple[Route, ...] = Field(default=(), validate_default=True, description="several ways to run it")
 
     @field_validator("id")
@@ -234,6 +254,7 @@ class Settings(Table):
     server: Server = Server()
     fetch: Fetch = Fetch()
     jobs: Jobs = Jobs()
+    chat: Chat = Chat()
     vendors: Mapping[VendorName, VendorTable] = Field(default={}, repr=False)
     models: tuple[ModelEntry, ...] = ()
     _source: Source = Source()
@@ -277,6 +298,7 @@ VARIABLES: Mapping[str, tuple[str, ...]] = {
         *(("server", name) for name in Server.model_fields),
         *(("fetch", name) for name in Fetch.model_fields),
         *(("jobs", name) for name in Jobs.model_fields),
+        *(("chat", name) for name in Chat.model_fields),
     )
 }
 """The environment variable of every setting."""

@@ -15,7 +15,7 @@ from sqlalchemy import (
     text,
 )
 
-SCHEMA_VERSION = "0001"
+SCHEMA_VERSION = "0002"
 """The newest migration; a test holds it equal to the newest file in migrations/versions."""
 
 metadata = MetaData()
@@ -141,4 +141,29 @@ assets = Table(
     Column("swept", Integer, nullable=False, server_default="0"),  # 1: the bytes are gone too
     Index("assets_by_job", "job_id"),
     Index("assets_unswept", "job_id", sqlite_where=text("removed IS NOT NULL AND swept = 0")),
+)
+
+completions = Table(
+    "completions",
+    metadata,
+    Column("id", String, primary_key=True),
+    Column("request_id", String, nullable=False),
+    Column("account_id", String, nullable=False),
+    Column("key_id", String, nullable=False),
+    Column("model", String, nullable=False),
+    Column("vendor", String, nullable=False),
+    Column("upstream_model", String, nullable=False),
+    Column("streamed", Integer, nullable=False),
+    Column("outcome", String, nullable=False),
+    Column("code", String, nullable=False),
+    Column("prompt_tokens", BigInteger, nullable=False),
+    Column("completion_tokens", BigInteger, nullable=False),
+    Column("cached_tokens", BigInteger, nullable=False),
+    Column("reasoning_tokens", BigInteger, nullable=False),
+    Column("estimated", Integer, nullable=False),  # 1: the vendor did not tell the tokens
+    Column("cost", BigInteger),  # 10⁻⁹ USD
+    Column("created_at", Float, nullable=False),
+    Column("seconds", Float, nullable=False),
+    Column("first_byte_seconds", Float),
+    Index("completions_by_account", "account_id", "id"),
 )

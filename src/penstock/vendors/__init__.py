@@ -3,19 +3,27 @@
 import importlib
 import pkgutil
 from functools import cache
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 
-from penstock.contract import GenerationVendor
+from penstock.contract import Vendor
 
 ENTRY_POINT_GROUP = "penstock.vendors"
 
 
 @cache
-def known_vendors() -> dict[str, type[GenerationVendor]]:
-    """Every vendor type there is, by the name that `type = "…"` takes."""
-    found: dict[str, type[GenerationVendor]] = {}
-    for module in pkgutil.iter_modules(__path__):
-        found[module.name] = importlib.import_module(f"{__name__}.{module.name}").VENDOR
-    for point in entry_points(group=ENTRY_POINT_GROUP):
-        found[point.name] = point.load()
-    return found
+def _outside() -> dict[str, EntryPoint]:
+    return {point.name: point for point in entry_points(group=ENTRY_POINT_GROUP)}
+
+
+@cache
+def vendor_names() -> frozenset[str]:
+    """What `type = "…"` takes."""
+    return frozenset(module.name for module in pkgutil.iter_modules(__path__)) | _outside().keys()
+
+
+@cache
+def load_vendor(name: str) -> type[Vendor]:
+    """The vendor type of one of these names; only what is used is loaded."""
+    if name in _outside():
+        return _outside()[name].load()
+    return importlib.import_module(f"{__name__}.{name}").VENDOR

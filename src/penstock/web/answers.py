@@ -43,6 +43,7 @@ def error_headers(error: PenstockError) -> dict[str, str]:
     headers = {"x-should-retry": "true" if error.retryable else "false", **error.headers}
     if error.retry_after is not None:
         headers["retry-after"] = str(max(1, math.ceil(error.retry_after)))
+        headers["retry-after-ms"] = str(max(1, math.ceil(error.retry_after * 1000)))
     return headers
 
 

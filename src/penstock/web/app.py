@@ -8,6 +8,7 @@ from penstock import __version__
 from penstock.gateway import Gateway
 from penstock.web import (
     asset_downloads,
+    chat_models,
     event_streams,
     file_uploads,
     generations,
@@ -17,11 +18,22 @@ from penstock.web import (
     reference,
 )
 from penstock.web.answers import HANDLERS
+from penstock.web.completions import Completions
 from penstock.web.limits import Application, Limits
 from penstock.web.openapi import document
 from penstock.web.tracing import Tracing
 
-PAGES = (generations, job_records, event_streams, file_uploads, asset_downloads, model_catalogue, operations, reference)
+PAGES = (
+    generations,
+    job_records,
+    event_streams,
+    file_uploads,
+    asset_downloads,
+    model_catalogue,
+    chat_models,
+    operations,
+    reference,
+)
 
 
 def create_app(gateway: Gateway) -> Application:
@@ -43,4 +55,5 @@ def create_app(gateway: Gateway) -> Application:
         app.include_router(page.router)
     app.openapi = lambda: document(app, gateway.offers)  # type: ignore[method-assign]
     inner: Any = app
-    return Tracing(Limits(inner, gateway.settings.server.max_body_mb << 20))
+    max_body_bytes = gateway.settings.server.max_body_mb << 20
+    return Tracing(Limits(Completions(inner, gateway, max_body_bytes), max_body_bytes))

@@ -2,9 +2,10 @@
 
 import asyncio
 import sys
+from collections.abc import Callable
 from functools import partial
 from itertools import chain
-from typing import ClassVar
+from typing import Any, ClassVar, cast
 
 import httptools
 from uvicorn._types import ASGI3Application, ASGIReceiveCallable, ASGISendCallable, Scope
@@ -14,6 +15,9 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 from penstock.errors import HeadersTooLarge, InternalError, InvalidRequest, Overloaded, PenstockError
 from penstock.identifiers import new_id
 from penstock.web.limits import LINGER_SECONDS, render_error
+
+CONNECTION = "penstock.connection"
+"""The ASGI extension by which a request reaches its connection."""
 
 
 class Guarded(HttpToolsProtocol):
@@ -29,6 +33,10 @@ class Guarded(HttpToolsProtocol):
     _pending_bytes = 0  # since the parser last told of a whole head or a part of a body
     _refused = False
 
+    on_gone: Callable[[], object] | None = None
+    """Called when the caller leaves: a request that costs money must not wait for `receive` to tell."""
+    gone = False
+
     def connection_made(self, transport: asyncio.Transport) -> None:
         """Give the first request its time."""
         super().connection_made(transport)
@@ -38,6 +46,14 @@ class Guarded(HttpToolsProtocol):
         """Leave no timer behind."""
         self._stop_deadline()
         super().connection_lost(exc)
+        self.gone = True
+        if self.on_gone is not None:
+            self.on_gone()
+
+    def cut(self) -> None:
+        """End the connection in the middle of a response, after what was sent: the caller sees that more is missing."""
+        self.cycle.disconnected = True
+        self.transport.close()
 
     def data_received(self, data: bytes) -> None:
         """Parse, and see that the bytes lead somewhere."""
@@ -71,6 +87,7 @@ class Guarded(HttpToolsProtocol):
         self._refuse(InvalidRequest(f"This is not a valid HTTP/1.1 request: {told}.", code="invalid_http"))
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: ASGI3Application) -> None:
+        cast("dict[str, Any]", cycle.scope)["extensions"] = {CONNECTION: self}
         shaped = _answer_overloaded if app is service_unavailable else partial(_answer_failures, cycle, app)
         super()._start_asgi_task(cycle, shaped)
 

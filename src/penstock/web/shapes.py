@@ -247,6 +247,22 @@ class ModelList(Shape):
     data: list[ModelRecord]
 
 
+class ChatModel(Shape):
+    """A chat model, as OpenAI's clients know it."""
+
+    id: str
+    object: Literal["model"]
+    created: int
+    owned_by: str
+
+
+class ChatModelList(Shape):
+    """Every chat model that this key may use."""
+
+    object: Literal["list"]
+    data: list[ChatModel]
+
+
 class Health(Shape):
     """The process is alive."""
 

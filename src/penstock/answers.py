@@ -1,0 +1,349 @@
+"""One chat answer on its way to the caller: what is sent, how long the vendor may be silent, what it used."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from penstock import metrics
+from penstock.chat import Ask, Usage, estimate
+from penstock.chat_passing import Broken, PassedStream
+from penstock.chat_rendering import RenderedStream
+from penstock.completions import Completion, Outcome
+from penstock.contract import ChatVendor, ReplyLost
+from penstock.errors import PenstockError, VendorFailed, VendorTimeout
+from penstock.faults import tell_fault
+from penstock.identifiers import new_id
+from penstock.keys import ApiKey
+from penstock.offers import ChatOffer, Route
+from penstock.sse import COMMENT, EventTooLarge
+from penstock.tally import Tally
+
+if TYPE_CHECKING:
+    from penstock.wire import Incoming
+
+LINGER_SECONDS = 0.5
+"""How long the end of a finished reply is waited for, so that its connection can be used again."""
+
+
+class Stream(Protocol):
+    """A vendor's reply becoming ours, whatever the dialect."""
+
+    malformed: int
+    broken: Broken | None
+
+    @property
+    def usage(self) -> Usage | None:
+        """What the vendor has counted so far."""
+        ...
+
+    @property
+    def characters(self) -> int:
+        """How much of an answer there is."""
+        ...
+
+    @property
+    def comments(self) -> int:
+        """How many comments came instead of events."""
+        ...
+
+    @property
+    def ended(self) -> bool:
+        """Whether the vendor said that nothing more comes."""
+        ...
+
+    @property
+    def complete(self) -> bool:
+        """Whether the vendor said everything that it began."""
+        ...
+
+    def feed(self, data: bytes) -> bytes:
+        """Vendor's bytes in, caller's bytes out."""
+        ...
+
+    def end(self) -> bytes:
+        """The vendor's stream is over: what closes ours."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Asker:
+    """Who asks."""
+
+    key: ApiKey
+    request_id: str
+
+
+class Interrupted(Exception):
+    """The vendor's reply broke off after it had begun; `error` is what the caller is told."""
+
+    def __init__(self, error: PenstockError) -> None:
+        super().__init__(error.message)
+        self.error = error
+
+
+class Answer:
+    """Opened by the relay; `body` holds a whole answer, else `pieces` gives it as it comes. Ends with `close`."""
+
+    vendor: ChatVendor
+
+    def __init__(
+        self,
+        ask: Ask,
+        offer: ChatOffer,
+        asker: Asker,
+        created_at: float,
+        tally: Tally,
+        secrets: frozenset[str],
+    ) -> None:
+        self.ask = ask
+        self.route: Route | None = None
+        self.incoming: Incoming | None = None
+        self.stream: Stream | None = None
+        self.body: bytes | None = None
+        self.reply_id = f"chatcmpl-{asker.request_id}"
+        self.created_at = created_at
+        self._offer = offer
+        self._asker = asker
+        self._tally = tally
+        self._secrets = secrets
+        self._began = time.perf_counter()
+        self._first_byte: float | None = None
+        self._waiting_since = 0.0
+        self.waited = 0.0
+        """How long the vendor took to begin, or for a whole answer to end: the rest is ours."""
+        self._worked = False
+        self._usage: Usage | None = None
+        self._outcome = Outcome.CANCELED
+        self._code = ""
+        self._leave: Callable[[], None] | None = None
+        self._closed = False
+        self._first = b""
+        self._silence: _Silence | None = None
+        self._heartbeat = 0.0
+
+    # -- before the first byte
+
+    def take_route(self, route: Route, vendor: ChatVendor, leave: Callable[[], None]) -> None:
+        """This vendor is tried now; `leave` gives its place free."""
+        self.route, self.vendor, self._leave = route, vendor, leave
+        self.incoming = self.stream = None
+
+    def begin_waiting(self) -> None:
+        """The call goes out: from here on the vendor may have worked, unless it says otherwise."""
+        self._worked = True
+        self._waiting_since = time.perf_counter()
+
+    def refused(self) -> None:
+        """The vendor did nothing: it said so, or it was never reached."""
+        self._worked = False
+
+    def end_waiting(self) -> None:
+        """The vendor has begun."""
+        now = time.perf_counter()
+        self.waited += now - self._waiting_since
+        self._first_byte = now - self._began
+
+    def take_whole(self, body: bytes, usage: Usage | None, characters: int) -> None:
+        """The whole answer is here."""
+        self.body = body
+        self._usage = usage or estimate(self.ask, characters)
+        self._outcome = Outcome.OK
+
+    async def hear_first(self, heartbeat_seconds: float) -> None:
+        """Wait for the first thing to pass on: an error until then can still be an HTTP status."""
+        assert self.incoming is not None  # noqa: S101  set when the head came
+        self._heartbeat = heartbeat_seconds
+        translator = self.vendor.translator(self.ask)
+        created = int(self.created_at)
+        stream = self.stream = (
+            PassedStream(self.ask, self.reply_id, created)
+            if translator is None
+            else RenderedStream(self.ask, translator, self.reply_id, created)
+        )
+        while not self._first and not stream.comments:
+            data = await self.incoming.read_some()
+            self._first = self._feed(data)
+            if stream.broken is not None and not self._first:
+                raise stream.broken
+            if not data and not stream.complete:
+                raise ReplyLost("the stream ended before it began")
+        self.end_waiting()
+
+    def fail(self, error: BaseException) -> None:
+        """There will be no answer."""
+        if isinstance(error, PenstockError):
+            self._outcome, self._code = Outcome.FAILED, error.code
+        self.close()
+
+    # -- the stream
+
+    async def pieces(self, heartbeat: Callable[[], None]) -> AsyncIterator[bytes]:
+        """What to send, as it comes; `heartbeat` is called in silences. Ends with `Interrupted` if cut."""
+        assert self.incoming is not None  # noqa: S101
+        assert self.stream is not None  # noqa: S101
+        stream, incoming = self.stream, self.incoming
+        yield self._first or COMMENT
+        loop = asyncio.get_running_loop()
+        options = self.vendor.options
+        left = options.total_seconds - (time.perf_counter() - self._began)
+        silence = self._silence = _Silence(loop, incoming.close, heartbeat, options.idle_seconds, left, self._heartbeat)
+        while not (stream.ended or stream.broken):
+            silence.since = loop.time()
+            try:
+                data = await incoming.read_some()
+                silence.since = None
+                out = self._feed(data)
+            except (ReplyLost, EventTooLarge) as error:
+                raise self._interrupt(_name_silence(silence)) from error
+            if out:
+                yield out
+            if not data:
+                break
+        if stream.broken is not None:
+            raise self._interrupt(tell_fault(stream.broken.fault(self.vendor.fault), self._secrets))
+        if not stream.complete:
+            raise self._interrupt(VendorFailed("The vendor's reply broke off."))
+        self._outcome = Outcome.OK
+
+    def _feed(self, data: bytes) -> bytes:
+        assert self.stream is not None  # noqa: S101
+        if not data:
+            return self.stream.end()
+        out = self.stream.feed(data)
+        return out + self.stream.end() if self.stream.ended else out
+
+    def _interrupt(self, error: PenstockError) -> Interrupted:
+        self._outcome, self._code = Outcome.CUT, error.code
+        return Interrupted(error)
+
+    # -- the end
+
+    async def linger(self) -> None:
+        """After a whole answer: let the vendor end its side, so that the connection is kept."""
+        if self._outcome is Outcome.OK and self.incoming is not None and not self.incoming.at_end:
+            try:
+                async with asyncio.timeout(LINGER_SECONDS):
+                    while await self.incoming.read_some():
+                        pass
+            except (ReplyLost, TimeoutError):
+                pass
+
+    def hang_up(self) -> None:
+        """Let go of the vendor."""
+        if self._silence is not None:
+            self._silence.stop()
+        if self.incoming is not None:
+            self.incoming.close()
+            self.incoming = None
+        if self._leave is not None:
+            self._leave()
+            self._leave = None
+
+    def close(self) -> None:
+        """Let go of the vendor and record what was used: exactly once, however the request ended."""
+        if self._closed:
+            return
+        self._closed = True
+        self.hang_up()
+        if self.stream is not None and self.stream.malformed and self.route is not None:
+            metrics.CHAT_MALFORMED.labels(self.route.vendor).inc(self.stream.malformed)
+        usage = self._count()
+        self._tally.add(
+            Completion(
+                id=new_id("chat"),
+                request_id=self._asker.request_id,
+                account_id=self._asker.key.account_id,
+                key_id=self._asker.key.public_id,
+                model=self.ask.model,
+                vendor="" if self.route is None else self.route.vendor,
+                upstream_model="" if self.route is None else self.route.model,
+                streamed=self.ask.stream,
+                outcome=self._outcome,
+                code=self._code,
+                usage=usage,
+                cost=self.cost(usage),
+                created_at=self.created_at,
+                seconds=time.perf_counter() - self._began,
+                first_byte_seconds=self._first_byte,
+            )
+        )
+
+    def _count(self) -> Usage:
+        if self._usage is not None:
+            return self._usage
+        if not self._worked:
+            return Usage()
+        if self.stream is None:
+            return estimate(self.ask, 0)
+        if self._outcome is Outcome.OK and self.stream.usage is not None:
+            return self.stream.usage
+        return estimate(self.ask, self.stream.characters, self.stream.usage)
+
+    def cost(self, usage: Usage | None = None) -> int | None:
+        """What the answer costs; None where the price is not known."""
+        price = self._offer.price
+        return None if price is None else price.of(usage or self._count())
+
+
+def _name_silence(silence: "_Silence") -> PenstockError:
+    if silence.expired:
+        return VendorTimeout(f"The vendor's reply broke off: {silence.expired}.")
+    return VendorFailed("The vendor's reply broke off.")
+
+
+class _Silence:
+    """Watches how long a vendor says nothing: keeps the caller's connection warm, and gives up in the end.
+
+    One timer that looks from time to time: a timer for every read would cost more than the read.
+    """
+
+    __slots__ = (
+        "_beat",
+        "_beat_at",
+        "_give_up",
+        "_handle",
+        "_heartbeat",
+        "_idle",
+        "_loop",
+        "_until",
+        "expired",
+        "since",
+    )
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        give_up: Callable[[], None],
+        heartbeat: Callable[[], None],
+        idle: float,
+        total: float,
+        beat: float,
+    ) -> None:
+        now = loop.time()
+        self._loop, self._give_up, self._heartbeat, self._idle, self._beat = loop, give_up, heartbeat, idle, beat
+        self._until = now + total
+        self._beat_at = now + beat
+        self.since: float | None = None
+        self.expired = ""
+        self._handle = loop.call_at(min(self._until, now + idle, self._beat_at), self._look)
+
+    def stop(self) -> None:
+        self._handle.cancel()
+
+    def _look(self) -> None:
+        now = self._loop.time()
+        since = now if self.since is None else self.since
+        if now >= self._until:
+            self.expired = "it took too long as a whole"
+        elif now >= since + self._idle:
+            self.expired = "it was silent for too long"
+        if self.expired:
+            self._give_up()
+            return
+        if now >= max(self._beat_at, since + self._beat):
+            self._beat_at = now + self._beat
+            self._heartbeat()
+        due = min(self._until, since + self._idle, max(self._beat_at, since + self._beat))
+        self._handle = self._loop.call_at(max(due, now + 0.01), self._look)

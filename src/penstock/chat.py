@@ -1,0 +1,188 @@
+"""Chat in words: what was asked, what it used, what can be wrong with a reply, and the parts a reply is made of."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Any, TypeAlias
+
+import msgspec
+
+# -- what a caller asks
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """A chat request: the few fields that are read, and all of them as they came."""
+
+    model: str
+    fields: Mapping[str, msgspec.Raw]
+    """Every top-level field of the body that is not null, unparsed."""
+    stream: bool = False
+    include_usage: bool = False
+    max_tokens: int | None = None
+    size: int = 0
+    """Bytes of the body."""
+
+    def field(self, name: str) -> Any:
+        """A field's value, parsed; None where it is absent."""
+        raw = self.fields.get(name)
+        return None if raw is None else msgspec.json.decode(raw)
+
+    def has(self, name: str, *, but: Any = None) -> bool:
+        """Whether a field is present with another value than one that asks for nothing."""
+        return name in self.fields and self.field(name) != but
+
+
+# -- what a completion used
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens. `cached` are among `prompt`, `reasoning` among `completion`."""
+
+    prompt: int = 0
+    completion: int = 0
+    cached: int = 0
+    reasoning: int = 0
+    estimated: bool = False
+
+    def as_json(self) -> dict[str, Any]:
+        """The `usage` object of a reply."""
+        found: dict[str, Any] = {
+            "prompt_tokens": self.prompt,
+            "completion_tokens": self.completion,
+            "total_tokens": self.prompt + self.completion,
+            "prompt_tokens_details": {"cached_tokens": self.cached},
+            "completion_tokens_details": {"reasoning_tokens": self.reasoning},
+        }
+        return found | {"estimated": True} if self.estimated else found
+
+
+CHARACTERS_PER_TOKEN = 4
+TOKENS_PER_PICTURE = 1_000
+_EMBEDDED = re.compile(rb"data:[a-z]+/[^\"\\]*")
+
+
+def estimate(ask: Ask, answered_characters: int, told: Usage | None = None) -> Usage:
+    """What was used, when the vendor did not say or not all: a guess by length, marked as such."""
+    texts, pictures = _EMBEDDED.subn(b"", memoryview(ask.fields["messages"]))
+    told = told or Usage(len(texts) // CHARACTERS_PER_TOKEN + pictures * TOKENS_PER_PICTURE + 1)
+    completion = max(told.completion, -(-answered_characters // CHARACTERS_PER_TOKEN))
+    return replace(told, completion=completion, estimated=True)
+
+
+# -- what can be wrong with a reply
+
+
+class Blame(StrEnum):
+    """Whose fault a failed reply is, and so what to do about it."""
+
+    CALLER = "caller"  # the request: told to the caller, no other route would help
+    CREDENTIAL = "credential"  # our key or our credit with the vendor: the operator's business
+    LIMIT = "limit"  # the vendor's rate limit
+    BUSY = "busy"  # the vendor is overloaded or loading
+    VENDOR = "vendor"  # the vendor failed
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """A failed reply, in the vendor's words."""
+
+    blame: Blame
+    message: str = ""
+    code: str | None = None
+    param: str | None = None
+    retry_after: float | None = None
+    status: int = 0
+
+
+def blame_status(status: int) -> Blame:
+    """What an HTTP status alone says, where a vendor's dialect does not say more."""
+    match status:
+        case 401 | 402 | 403:
+            return Blame.CREDENTIAL
+        case 429:
+            return Blame.LIMIT
+        case 503 | 529:
+            return Blame.BUSY
+        case 400 | 413 | 422:
+            return Blame.CALLER
+        case _:
+            return Blame.VENDOR
+
+
+# -- what a reply is made of; vendors with a dialect of their own give these, in the order they come
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """The vendor's own id of the reply, and of the model that makes it."""
+
+    id: str
+    model: str
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """Some of the answer."""
+
+    text: str
+    choice: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Reasoning:
+    """Some of the thinking before it."""
+
+    text: str
+    choice: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A tool is called; its `Arguments` follow before the next call begins."""
+
+    id: str
+    name: str
+    choice: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Arguments:
+    """Some of the JSON text that the latest tool call of the choice takes."""
+
+    json: str
+    choice: int = 0
+
+
+class Reason(StrEnum):
+    """Why a choice ended."""
+
+    STOP = "stop"
+    LENGTH = "length"
+    TOOL_CALLS = "tool_calls"
+    FILTER = "content_filter"
+
+
+@dataclass(frozen=True, slots=True)
+class Finish:
+    """A choice is complete."""
+
+    reason: Reason
+    choice: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Used:
+    """What the vendor counted; a later one replaces an earlier one."""
+
+    usage: Usage
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """The vendor says that there is no more."""
+
+
+Part: TypeAlias = Opening | Text | Reasoning | ToolCall | Arguments | Finish | Used | Fault | End

@@ -1,0 +1,283 @@
+"""Reads a chat request without parsing more of it than must be known, and says exactly what is wrong with it."""
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, Final, TypeAlias, cast
+
+import msgspec
+
+from penstock.chat import Ask
+from penstock.errors import InvalidRequest
+
+ROLES: Final = ("system", "developer", "user", "assistant", "tool", "function")
+MAX_STOPS: Final = 4
+MODEL_LENGTH: Final = 256
+
+Checked: TypeAlias = msgspec.Raw
+Check: TypeAlias = Callable[[str, msgspec.Raw], Checked]
+
+
+class _Turn(msgspec.Struct):
+    """All that is read of a message."""
+
+    role: str
+
+
+_body = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_turns = msgspec.json.Decoder(list[_Turn])
+_value = msgspec.json.Decoder()
+
+
+def read(body: bytes) -> Ask:
+    """The request in this body; an error names the field, what is wrong and what is allowed."""
+    fields = _split(body)
+    model = _model(fields)
+    _check_messages(fields)
+    for name in fields.keys() & CHECKS.keys():
+        fields[name] = CHECKS[name](name, fields[name])
+    stream = "stream" in fields and _peek(fields["stream"]) == b"true"
+    return Ask(
+        model=model,
+        fields=fields,
+        stream=stream,
+        include_usage=_include_usage(fields, stream=stream),
+        max_tokens=_max_tokens(fields),
+        size=len(body),
+    )
+
+
+def _split(body: bytes) -> dict[str, msgspec.Raw]:
+    try:
+        found = _body.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        reason = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
+        raise InvalidRequest(
+            f"We could not parse the JSON body of your request: {reason}.", code="", suggestion="Send a JSON object."
+        ) from None
+    # For typed clients an absent field is null.
+    return {name: raw for name, raw in found.items() if _peek(raw) != b"null"}
+
+
+def _peek(raw: msgspec.Raw) -> bytes:
+    """How a value begins: enough to know `null`, `true`, `false` and the kinds, however long it is."""
+    return memoryview(raw)[:6].tobytes()
+
+
+def _model(fields: Mapping[str, msgspec.Raw]) -> str:
+    raw = fields.get("model")
+    if raw is None:
+        raise _missing("model")
+    model = _parse("model", raw)
+    if not isinstance(model, str):
+        raise _wrong_type("model", "a string", model)
+    if not 0 < len(model) <= MODEL_LENGTH:
+        raise InvalidRequest(f"Invalid 'model': 1 to {MODEL_LENGTH} characters.", param="model", code="invalid_value")
+    return model
+
+
+_PLACE = re.compile(r"`\$((?:\[\d+\])?)(?:\.(\w+))?`")
+
+
+def _check_messages(fields: Mapping[str, msgspec.Raw]) -> None:
+    raw = fields.get("messages")
+    if raw is None:
+        raise _missing("messages")
+    try:
+        turns = _turns.decode(raw)
+    except msgspec.ValidationError as error:
+        raise _explain_messages(str(error)) from None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise InvalidRequest(f"Invalid 'messages': {error}.", param="messages", code="invalid_value") from None
+    if not turns:
+        raise InvalidRequest(
+            "Invalid 'messages': empty array. Expected an array with minimum length 1, but got an empty array instead.",
+            param="messages",
+            code="empty_array",
+        )
+    for index, turn in enumerate(turns):
+        if turn.role not in ROLES:
+            allowed = ", ".join(f"'{role}'" for role in ROLES)
+            raise InvalidRequest(
+                f"Invalid value: '{turn.role[:80]}'. Supported values are: {allowed}.",
+                param=f"messages[{index}].role",
+                code="invalid_value",
+            )
+
+
+def _explain_messages(said: str) -> InvalidRequest:
+    """Turn msgspec's words into a chat client's: "Object missing required field `role` - at `$[0]`"."""
+    found = _PLACE.search(said)
+    place = "messages" + (found[1] if found else "")
+    if "missing required field" in said:
+        return _missing(f"{place}.role")
+    name = f"{place}.{found[2]}" if found and found[2] else place
+    wanted, _, got = said.partition(" - ")[0].removeprefix("Expected ").partition(", got ")
+    return InvalidRequest(
+        f"Invalid type for '{name}': expected {_name_type(wanted)}, but got {_name_type(got)} instead.",
+        param=name,
+        code="invalid_type",
+    )
+
+
+def _name_type(said: str) -> str:
+    word = {"str": "string", "int": "integer", "float": "decimal", "bool": "boolean"}.get(said.strip("`"))
+    word = word or said.strip("`")
+    return word if word == "null" else f"an {word}" if word[:1] in "aeiou" else f"a {word}"
+
+
+def _include_usage(fields: Mapping[str, msgspec.Raw], *, stream: bool) -> bool:
+    raw = fields.get("stream_options")
+    if raw is None:
+        return False
+    if not stream:
+        raise InvalidRequest(
+            "The 'stream_options' parameter is only allowed when 'stream' is enabled.",
+            param="stream_options",
+            code="invalid_value",
+        )
+    options = _parse("stream_options", raw)
+    if not isinstance(options, dict):
+        raise _wrong_type("stream_options", "an object", options)
+    include = cast("dict[str, Any]", options).get("include_usage")
+    if include is not None and not isinstance(include, bool):
+        raise _wrong_type("stream_options.include_usage", "a boolean", include)
+    return include is True
+
+
+def _max_tokens(fields: Mapping[str, msgspec.Raw]) -> int | None:
+    """What the reply may have at most; the newer of the two names wins."""
+    raw = fields.get("max_completion_tokens") or fields.get("max_tokens")
+    return None if raw is None else int(bytes(raw))
+
+
+# -- values
+
+
+def _parse(name: str, raw: msgspec.Raw) -> Any:
+    try:
+        return _value.decode(raw)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise InvalidRequest(f"Invalid '{name}': {error}.", param=name, code="invalid_value") from None
+
+
+def _missing(name: str) -> InvalidRequest:
+    return InvalidRequest(f"Missing required parameter: '{name}'.", param=name, code="missing_required_parameter")
+
+
+def _wrong_type(name: str, expected: str, value: Any) -> InvalidRequest:
+    match value:
+        case None:
+            got = "null"
+        case bool():
+            got = "a boolean"
+        case int() | float():
+            got = "an integer" if isinstance(value, int) else "a decimal"
+        case str():
+            got = "a string"
+        case _:
+            got = "an array" if isinstance(value, list) else "an object"
+    return InvalidRequest(
+        f"Invalid type for '{name}': expected {expected}, but got {got} instead.", param=name, code="invalid_type"
+    )
+
+
+def _out_of_bounds(name: str, kind: str, side: str, bound: float, value: float) -> InvalidRequest:
+    word, sign, code = ("above maximum", "<=", "max") if side == "above" else ("below minimum", ">=", "min")
+    return InvalidRequest(
+        f"Invalid '{name}': {kind} {word} value. Expected a value {sign} {bound}, but got {value} instead.",
+        param=name,
+        code=f"{kind}_{side}_{code}_value",
+    )
+
+
+def _integer(low: int, high: int) -> Check:
+    def check(name: str, raw: msgspec.Raw) -> Checked:
+        value = _parse(name, raw)
+        if isinstance(value, float) and value.is_integer():
+            value = int(value)
+            raw = msgspec.Raw(str(value).encode())
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise _wrong_type(name, "an integer", value)
+        _bound(name, "integer", value, low, high)
+        return raw
+
+    return check
+
+
+def _decimal(low: int, high: int) -> Check:
+    def check(name: str, raw: msgspec.Raw) -> Checked:
+        value = _parse(name, raw)
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise _wrong_type(name, "a decimal", value)
+        _bound(name, "decimal", value, low, high)
+        return raw
+
+    return check
+
+
+def _bound(name: str, kind: str, value: float, low: int, high: int) -> None:
+    if value < low:
+        raise _out_of_bounds(name, kind, "below", low, value)
+    if value > high:
+        raise _out_of_bounds(name, kind, "above", high, value)
+
+
+def _boolean(name: str, raw: msgspec.Raw) -> Checked:
+    if _peek(raw) not in (b"true", b"false"):
+        raise _wrong_type(name, "a boolean", _parse(name, raw))
+    return raw
+
+
+def _stop(name: str, raw: msgspec.Raw) -> Checked:
+    value = _parse(name, raw)
+    if isinstance(value, str):
+        return raw
+    if not isinstance(value, list):
+        raise _wrong_type(name, "a string or an array of strings", value)
+    stops = cast("list[Any]", value)
+    if len(stops) > MAX_STOPS:
+        raise InvalidRequest(
+            f"Invalid '{name}': array too long. Expected an array with maximum length {MAX_STOPS}, "
+            f"but got an array with length {len(stops)} instead.",
+            param=name,
+            code="array_above_max_length",
+        )
+    for index, stop in enumerate(stops):
+        if not isinstance(stop, str):
+            raise _wrong_type(f"{name}[{index}]", "a string", stop)
+    return raw
+
+
+def _array(name: str, raw: msgspec.Raw) -> Checked:
+    if not _peek(raw).startswith(b"["):
+        raise _wrong_type(name, "an array", _parse(name, raw))
+    return raw
+
+
+def _object(name: str, raw: msgspec.Raw) -> Checked:
+    if not _peek(raw).startswith(b"{"):
+        raise _wrong_type(name, "an object", _parse(name, raw))
+    return raw
+
+
+_INT64 = 2**63
+CHECKS: Mapping[str, Check] = {
+    "frequency_penalty": _decimal(-2, 2),
+    "logit_bias": _object,
+    "logprobs": _boolean,
+    "max_completion_tokens": _integer(1, _INT64),
+    "max_tokens": _integer(1, _INT64),
+    "metadata": _object,
+    "n": _integer(1, 128),
+    "parallel_tool_calls": _boolean,
+    "presence_penalty": _decimal(-2, 2),
+    "response_format": _object,
+    "seed": _integer(-_INT64, _INT64 - 1),
+    "stop": _stop,
+    "stream": _boolean,
+    "temperature": _decimal(0, 2),
+    "tools": _array,
+    "top_logprobs": _integer(0, 20),
+    "top_p": _decimal(0, 1),
+}
+"""What is checked besides model and messages; everything else is the vendor's business."""

@@ -1,0 +1,238 @@
+"""Replies in a vendor's own dialect: their parts, written as OpenAI's chunks or as one completion."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any, assert_never
+
+import msgspec
+
+from penstock.chat import (
+    Arguments,
+    Ask,
+    End,
+    Fault,
+    Finish,
+    Opening,
+    Part,
+    Reason,
+    Reasoning,
+    Text,
+    ToolCall,
+    Usage,
+    Used,
+    estimate,
+)
+from penstock.chat_passing import DONE, Broken, Malformed
+from penstock.contract import Translator
+from penstock.sse import Splitter
+
+_encode = msgspec.json.Encoder().encode
+
+
+class _Choice:
+    """How far one choice has come."""
+
+    __slots__ = ("arguments", "calls", "finished", "opened", "reasoning", "text")
+
+    def __init__(self) -> None:
+        self.opened = False
+        self.finished: Reason | None = None
+        self.text: list[str] = []
+        self.reasoning: list[str] = []
+        self.calls: list[ToolCall] = []
+        self.arguments: list[list[str]] = []
+
+
+class _Reply:
+    """What the parts have come to."""
+
+    __slots__ = ("ask", "characters", "choices", "created", "ended", "id", "model", "usage")
+
+    def __init__(self, ask: Ask, reply_id: str, created: int) -> None:
+        self.ask = ask
+        self.id = reply_id
+        self.model = ask.model
+        self.created = created
+        self.choices: dict[int, _Choice] = {}
+        self.usage: Usage | None = None
+        self.characters = 0
+        self.ended = False
+
+    @property
+    def complete(self) -> bool:
+        return bool(self.choices) and all(choice.finished for choice in self.choices.values())
+
+    def take(self, part: Part) -> list[dict[str, Any]]:
+        """The deltas, each with its choice and finish reason, that this part makes."""
+        match part:
+            case Opening():
+                self.id, self.model = part.id or self.id, part.model or self.model
+            case Used():
+                self.usage = part.usage
+            case End():
+                self.ended = True
+            case Fault():
+                raise Broken(part)
+            case Text() | Reasoning() | ToolCall() | Arguments() | Finish():
+                choice = self.choices.setdefault(part.choice, _Choice())
+                return [] if choice.finished else self._grow(choice, part)
+            case _ as unreachable:
+                assert_never(unreachable)
+        return []
+
+    def _grow(self, choice: _Choice, part: Text | Reasoning | ToolCall | Arguments | Finish) -> list[dict[str, Any]]:
+        match part:
+            case Text() | Reasoning():
+                kept, name = (
+                    (choice.text, "content") if isinstance(part, Text) else (choice.reasoning, "reasoning_content")
+                )
+                kept.append(part.text)
+                self.characters += len(part.text)
+                return [*_open(choice, part.choice, content=""), _delta(part.choice, {name: part.text})]
+            case ToolCall():
+                deltas = _close_call(choice, part.choice)
+                choice.calls.append(part)
+                choice.arguments.append([])
+                function = {"name": part.name, "arguments": ""}
+                call = {"index": len(choice.calls) - 1, "id": part.id, "type": "function", "function": function}
+                if not choice.opened:  # as OpenAI does: role and first call in one
+                    choice.opened = True
+                    return [_delta(part.choice, {"role": "assistant", "content": None, "tool_calls": [call]})]
+                return [*deltas, _delta(part.choice, {"tool_calls": [call]})]
+            case Arguments():
+                choice.arguments[-1].append(part.json)
+                self.characters += len(part.json)
+                return [_arguments(choice, part.choice, part.json)]
+            case Finish():
+                deltas = [*_open(choice, part.choice, content=""), *_close_call(choice, part.choice)]
+                choice.finished = part.reason
+                return [*deltas, _delta(part.choice, {}, part.reason)]
+
+    def head(self, kind: str) -> dict[str, Any]:
+        return {"id": self.id, "object": kind, "created": self.created, "model": self.model}
+
+
+def _delta(index: int, delta: dict[str, Any], reason: Reason | None = None) -> dict[str, Any]:
+    return {"index": index, "delta": delta, "logprobs": None, "finish_reason": reason}
+
+
+def _open(choice: _Choice, index: int, content: str | None) -> list[dict[str, Any]]:
+    if choice.opened:
+        return []
+    choice.opened = True
+    return [_delta(index, {"role": "assistant", "content": content, "refusal": None})]
+
+
+def _arguments(choice: _Choice, index: int, json: str) -> dict[str, Any]:
+    return _delta(index, {"tool_calls": [{"index": len(choice.calls) - 1, "function": {"arguments": json}}]})
+
+
+def _close_call(choice: _Choice, index: int) -> list[dict[str, Any]]:
+    """A call without arguments takes an empty object: clients parse the text."""
+    if not choice.calls or any(choice.arguments[-1]):
+        return []
+    choice.arguments[-1].append("{}")
+    return [_arguments(choice, index, "{}")]
+
+
+class RenderedStream:
+    """A stream in another dialect, written as chunks; see `streams.Stream`."""
+
+    __slots__ = ("_reply", "_splitter", "_translator", "broken", "malformed")
+
+    def __init__(self, ask: Ask, translator: Translator, reply_id: str, created: int) -> None:
+        self._reply = _Reply(ask, reply_id, created)
+        self._translator = translator
+        self._splitter = Splitter()
+        self.malformed = 0
+        self.broken: Broken | None = None
+
+    @property
+    def usage(self) -> Usage | None:
+        """What the vendor has counted so far."""
+        return self._reply.usage
+
+    @property
+    def characters(self) -> int:
+        """How much of an answer there is."""
+        return self._reply.characters
+
+    @property
+    def ended(self) -> bool:
+        """Whether the vendor said that nothing more comes."""
+        return self._reply.ended
+
+    @property
+    def complete(self) -> bool:
+        """Whether the vendor said everything that it began."""
+        return self._reply.complete
+
+    @property
+    def comments(self) -> int:
+        """How many comments came instead of events."""
+        return self._splitter.comments
+
+    def feed(self, data: bytes) -> bytes:
+        """Vendor's bytes in, caller's bytes out: whole events only."""
+        out: list[bytes] = []
+        try:
+            for name, payload in self._splitter.feed(data):
+                out += self._render(name, payload)
+        except Broken as broken:  # what came before it still counts
+            self.broken = broken
+        return b"".join(out)
+
+    def end(self) -> bytes:
+        """The vendor's stream is over: what closes ours."""
+        rest = b"".join(event for name, payload in self._splitter.end() for event in self._render(name, payload))
+        if not self.complete:
+            return rest
+        reply = self._reply
+        if reply.ask.include_usage:
+            usage = reply.usage or estimate(reply.ask, reply.characters)
+            rest += self._event({"choices": [], "usage": usage.as_json()})
+        return rest + DONE
+
+    def _render(self, name: bytes, payload: bytes) -> Iterator[bytes]:
+        try:
+            parts = list(self._translator.event(name.decode("latin-1"), payload))
+        except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+            self.malformed += 1
+            return
+        without = {"usage": None} if self._reply.ask.include_usage else {}
+        for part in parts:
+            for delta in self._reply.take(part):
+                yield self._event({"choices": [delta], **without})
+
+    def _event(self, rest: dict[str, Any]) -> bytes:
+        return b"data: " + _encode(self._reply.head("chat.completion.chunk") | rest) + b"\n\n"
+
+
+def render_whole(parts: Iterable[Part], ask: Ask, reply_id: str, created: int) -> tuple[bytes, Usage | None, int]:
+    """The completion that these parts make, what it used, and how many characters it has."""
+    reply = _Reply(ask, reply_id, created)
+    try:
+        for part in parts:
+            reply.take(part)
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+        raise Malformed(f"a reply of another shape than expected ({type(error).__name__})") from None
+    if not reply.complete:
+        raise Malformed("the reply is not complete")
+    choices = [
+        {"index": index, "message": _message(choice), "logprobs": None, "finish_reason": choice.finished}
+        for index, choice in sorted(reply.choices.items())
+    ]
+    usage = reply.usage or estimate(ask, reply.characters)
+    body = reply.head("chat.completion") | {"choices": choices, "usage": usage.as_json()}
+    return _encode(body), reply.usage, reply.characters
+
+
+def _message(choice: _Choice) -> dict[str, Any]:
+    message: dict[str, Any] = {"role": "assistant", "content": "".join(choice.text) or None, "refusal": None}
+    if choice.reasoning:
+        message["reasoning_content"] = "".join(choice.reasoning)
+    if choice.calls:
+        message["tool_calls"] = [
+            {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": "".join(arguments)}}
+            for call, arguments in zip(choice.calls, choice.arguments, strict=True)
+        ]
+    return message

@@ -1,0 +1,199 @@
+"""Chat: finds a vendor that answers, holds the reply until its first byte, and records what was used."""
+
+import asyncio
+import logging
+from collections.abc import Callable
+
+from penstock import metrics
+from penstock.answers import Answer, Asker
+from penstock.chat import Ask, Blame, Fault
+from penstock.chat_passing import Broken, Malformed, pass_whole
+from penstock.chat_rendering import render_whole
+from penstock.contract import Call, ChatVendor, NotSent, Reply, ReplyLost
+from penstock.errors import (
+    InvalidRequest,
+    Overloaded,
+    PenstockError,
+    VendorFailed,
+    VendorTimeout,
+)
+from penstock.exchange import Exchange, redact
+from penstock.faults import tell_fault
+from penstock.offers import ChatOffer, Offers, Route
+from penstock.routes import Routes
+from penstock.sse import EventTooLarge
+from penstock.tally import Tally
+
+BIG = 1 << 18
+"""Bodies beyond this are worked on in a thread: everyone else on the event loop would feel it."""
+MAX_REPLY_BYTES = 128 << 20
+MAX_ERROR_BYTES = 1 << 20
+
+log = logging.getLogger(__name__)
+
+
+class Elsewhere(Exception):
+    """This route did not answer and provably did not work for it: another may be tried."""
+
+    def __init__(self, error: PenstockError) -> None:
+        super().__init__(error.message)
+        self.error = error
+
+
+class Relay:
+    """One per process."""
+
+    def __init__(
+        self,
+        offers: Callable[[], Offers],
+        exchange: Exchange,
+        tally: Tally,
+        heartbeat_seconds: Callable[[], float],
+        clock: Callable[[], float],
+    ) -> None:
+        self._offers = offers
+        self._exchange = exchange
+        self._tally = tally
+        self._heartbeat_seconds = heartbeat_seconds
+        self._clock = clock
+        self._busy: dict[str, int] = {}
+        self.routes = Routes()
+
+    async def open(self, ask: Ask, offer: ChatOffer, asker: Asker) -> Answer:
+        """An answer that has begun; whatever becomes of it, `Answer.close` must be called once it is over."""
+        self._tally.check()
+        answer = Answer(ask, offer, asker, self._clock(), self._tally, self._offers().secrets)
+        try:
+            await self._try_routes(answer, offer)
+        except BaseException as error:
+            answer.fail(error)
+            raise
+        return answer
+
+    async def _try_routes(self, answer: Answer, offer: ChatOffer) -> None:
+        last: PenstockError | None = None
+        for route in self.routes.choose(offer.routes):
+            try:
+                await self._try(answer, route)
+            except Elsewhere as trouble:
+                last = trouble.error
+            else:
+                return
+        raise last or VendorFailed()
+
+    async def _try(self, answer: Answer, route: Route) -> None:
+        """Have one vendor answer, up to its first byte: until then a failure has its own status."""
+        vendor = self._offers().chat_vendors[route.vendor]
+        call = await self._prepare(answer.ask, vendor, route)
+        self._enter(route, vendor)
+        health = self.routes.health(route)
+        health.begin()
+        answer.take_route(route, vendor, lambda: self._leave(route))
+        outcome = "canceled"
+        try:
+            await self._hear(answer, route, vendor, call)
+            outcome = "ok"
+            health.succeed()
+        except _Refused as refused:
+            outcome = refused.fault.blame
+            answer.refused()
+            error = self._judge(refused.fault, route)
+            if refused.fault.blame is Blame.CALLER:
+                health.succeed()
+                raise error from None
+            health.fail(self.routes.now(), error, refused.fault)
+            raise Elsewhere(error) from None
+        except NotSent as error:
+            outcome = "not_sent"
+            answer.refused()
+            failure = VendorFailed("The vendor could not be reached. Nothing was submitted.", retry_after=1)
+            health.fail(self.routes.now(), failure)
+            raise Elsewhere(failure) from error
+        except (ReplyLost, Malformed, EventTooLarge, TimeoutError) as error:
+            # The vendor may have done the work: asking again, or another, could mean to pay twice.
+            outcome = "timeout" if isinstance(error, TimeoutError) else "lost"
+            failure = VendorTimeout() if isinstance(error, TimeoutError) else VendorFailed(_describe(error))
+            health.fail(self.routes.now(), failure)
+            raise failure from error
+        finally:
+            metrics.CHAT_ATTEMPTS.labels(route.vendor, outcome).inc()
+            if outcome == "canceled":
+                health.abstain()
+            if outcome != "ok":
+                answer.hang_up()
+
+    async def _prepare(self, ask: Ask, vendor: ChatVendor, route: Route) -> Call:
+        try:
+            if ask.size > BIG:
+                return await asyncio.to_thread(vendor.complete, ask, route.model)
+            return vendor.complete(ask, route.model)
+        except InvalidRequest as error:  # another vendor may be able to do it
+            raise Elsewhere(error) from None
+
+    async def _hear(self, answer: Answer, route: Route, vendor: ChatVendor, call: Call) -> None:
+        options = vendor.options
+        limit = min(options.first_byte_seconds, options.total_seconds) if answer.ask.stream else options.total_seconds
+        try:
+            async with asyncio.timeout(limit):
+                answer.begin_waiting()
+                incoming = await self._exchange.open(route.vendor, vendor, call)
+                answer.incoming = incoming
+                if not 200 <= incoming.status < 300:
+                    body = await incoming.read_all(MAX_ERROR_BYTES)
+                    raise _Refused(vendor.fault(Reply(incoming.status, incoming.headers, body)))
+                if answer.ask.stream:
+                    await answer.hear_first(self._heartbeat_seconds())
+                else:
+                    await self._hear_whole(answer, vendor, await incoming.read_all(MAX_REPLY_BYTES))
+        except Broken as broken:
+            raise _Refused(broken.fault(vendor.fault)) from None
+
+    async def _hear_whole(self, answer: Answer, vendor: ChatVendor, body: bytes) -> None:
+        answer.end_waiting()
+        ask, reply_id, created = answer.ask, answer.reply_id, int(answer.created_at)
+        translator = vendor.translator(ask)
+        if len(body) > BIG:
+            whole = await asyncio.to_thread(
+                lambda: (
+                    pass_whole(body, ask, reply_id, created)
+                    if translator is None
+                    else render_whole(translator.whole(body), ask, reply_id, created)
+                )
+            )
+        elif translator is None:
+            whole = pass_whole(body, ask, reply_id, created)
+        else:
+            whole = render_whole(translator.whole(body), ask, reply_id, created)
+        answer.take_whole(*whole)
+
+    def _judge(self, fault: Fault, route: Route) -> PenstockError:
+        """What the caller is told of a vendor's failure: never the vendor's credential, host or account."""
+        error = tell_fault(fault, self._offers().secrets)
+        level = logging.ERROR if fault.blame is Blame.CREDENTIAL else logging.INFO
+        said = redact({"code": fault.code, "message": fault.message}, self._offers().secrets) or {}
+        fields = {"vendor": route.vendor, "model": route.model, "blame": fault.blame, "status": fault.status, **said}
+        log.log(level, "a chat vendor refused", extra={"fields": fields})
+        return error
+
+    def _enter(self, route: Route, vendor: ChatVendor) -> None:
+        busy = self._busy.get(route.vendor, 0)
+        if busy >= vendor.options.max_concurrent:
+            raise Elsewhere(Overloaded("The vendor has all the requests that it may have at once.", retry_after=1))
+        self._busy[route.vendor] = busy + 1
+
+    def _leave(self, route: Route) -> None:
+        self._busy[route.vendor] -= 1
+
+
+class _Refused(Exception):
+    """The vendor answered with a failure."""
+
+    def __init__(self, fault: Fault) -> None:
+        super().__init__(fault.message)
+        self.fault = fault
+
+
+def _describe(error: Exception) -> str:
+    if isinstance(error, Malformed):
+        return "The vendor's reply could not be read."
+    return "The connection to the vendor was lost before it answered."

@@ -1,0 +1,70 @@
+"""Server-sent events: cut out of a stream of bytes, whatever line ends and pieces it comes in."""
+
+from collections.abc import Iterator
+from typing import Final
+
+MAX_EVENT: Final = 16 << 20
+COMMENT: Final = b": keep-alive\n\n"
+
+
+class EventTooLarge(Exception):
+    """An event that never ends."""
+
+
+class Splitter:
+    """Bytes in, whole events out: (name, data) pairs."""
+
+    __slots__ = ("_carriage", "_rest", "_started", "comments")
+
+    def __init__(self) -> None:
+        self._rest = b""
+        self._started = False
+        self._carriage = False
+        self.comments = 0
+
+    def feed(self, data: bytes) -> Iterator[tuple[bytes, bytes]]:
+        """The events that end in these bytes."""
+        if not self._started or self._carriage or b"\r" in data:
+            data = self._clean(data)
+        if self._rest:
+            data = self._rest + data
+        *events, self._rest = data.split(b"\n\n")
+        if len(self._rest) > MAX_EVENT:
+            raise EventTooLarge
+        for event in events:
+            # What nearly every event is; anything else is read line by line.
+            if event.startswith(b"data: ") and b"\n" not in event:
+                yield b"", event[6:]
+            elif found := self._read(event):
+                yield found
+
+    def end(self) -> Iterator[tuple[bytes, bytes]]:
+        """The last event, where its blank line is missing; one that was cut will not parse."""
+        if self._rest.strip() and (found := self._read(self._rest.rstrip(b"\n"))):
+            yield found
+        self._rest = b""
+
+    def _clean(self, data: bytes) -> bytes:
+        """One kind of line end, and no byte order mark."""
+        if not self._started:
+            data = data.removeprefix(b"\xef\xbb\xbf")
+            self._started = True
+        if self._carriage:
+            data = b"\r" + data
+        self._carriage = data.endswith(b"\r")  # its newline may still come
+        if self._carriage:
+            data = data[:-1]
+        return data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+
+    def _read(self, event: bytes) -> tuple[bytes, bytes] | None:
+        name, data = b"", list[bytes]()
+        for line in event.split(b"\n"):
+            field, _, value = line.partition(b":")
+            value = value.removeprefix(b" ")
+            if field == b"data":
+                data.append(value)
+            elif field == b"event":
+                name = value
+            elif not field and line:
+                self.comments += 1
+        return (name, b"\n".join(data)) if data else None

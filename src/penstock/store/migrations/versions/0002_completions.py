@@ -1,0 +1,34 @@
+"""Usage records of chat requests."""
+
+from alembic import op
+from sqlalchemy import BigInteger, Column, Float, Integer, String
+
+revision = "0002"
+down_revision = "0001"
+
+
+def upgrade() -> None:
+    """Create the table with its index."""
+    op.create_table(
+        "completions",
+        Column("id", String, primary_key=True),
+        Column("request_id", String, nullable=False),
+        Column("account_id", String, nullable=False),
+        Column("key_id", String, nullable=False),
+        Column("model", String, nullable=False),
+        Column("vendor", String, nullable=False),
+        Column("upstream_model", String, nullable=False),
+        Column("streamed", Integer, nullable=False),
+        Column("outcome", String, nullable=False),
+        Column("code", String, nullable=False),
+        Column("prompt_tokens", BigInteger, nullable=False),
+        Column("completion_tokens", BigInteger, nullable=False),
+        Column("cached_tokens", BigInteger, nullable=False),
+        Column("reasoning_tokens", BigInteger, nullable=False),
+        Column("estimated", Integer, nullable=False),
+        Column("cost", BigInteger),
+        Column("created_at", Float, nullable=False),
+        Column("seconds", Float, nullable=False),
+        Column("first_byte_seconds", Float),
+    )
+    op.create_index("completions_by_account", "completions", ["account_id", "id"])

@@ -1,0 +1,134 @@
+"""`openai_compatible`: OpenAI, vLLM, Ollama, llama.cpp, OpenRouter and whoever else speaks their dialect."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, ClassVar, Literal, cast
+
+import msgspec
+from msgspec import Raw
+from pydantic import Field
+
+from penstock.chat import Ask, Blame, Fault, blame_status
+from penstock.contract import Call, ChatOptions, Reply, Translator
+
+LIMITS = ("max_tokens", "max_completion_tokens")
+_WITH_USAGE = Raw(b'{"include_usage":true}')
+_encode = msgspec.json.Encoder().encode
+
+
+class OpenAICompatibleOptions(ChatOptions):
+    """`[vendors.NAME]` of type `openai_compatible`."""
+
+    base_url: str = Field(default="https://api.openai.com/v1", description="what `/chat/completions` is appended to")
+    organization: str | None = Field(default=None, description="sent as `OpenAI-Organization`")
+    project: str | None = Field(default=None, description="sent as `OpenAI-Project`")
+    limit_name: Literal["as_sent", "max_tokens", "max_completion_tokens"] = Field(
+        default="as_sent", description="the name under which the vendor knows the limit of a reply"
+    )
+    default_max_tokens: int | None = Field(
+        default=None, ge=1, description="the limit of requests that set none; some servers would go on for ever"
+    )
+    developer_role: bool = Field(default=True, description="false: `developer` messages are sent as `system`")
+    stream_usage: bool = Field(default=True, description="false: the vendor does not know `stream_options`")
+
+
+class OpenAICompatible:
+    """Bytes pass as they are; only the model's name, the credential and what the options say is changed."""
+
+    options_type: ClassVar[type[ChatOptions]] = OpenAICompatibleOptions
+
+    def __init__(self, options: OpenAICompatibleOptions, folder: Path) -> None:
+        del folder  # nothing is kept
+        self.options = options
+        given = {
+            "content-type": "application/json",
+            "authorization": options.api_key and f"Bearer {options.api_key}",
+            "openai-organization": options.organization,
+            "openai-project": options.project,
+        }
+        self._headers = {name: value for name, value in given.items() if value}
+        self._adapts = (
+            options.limit_name != "as_sent" or options.default_max_tokens is not None or not options.developer_role
+        )
+
+    def complete(self, ask: Ask, model: str) -> Call:
+        """The caller's own fields, with the vendor's name of the model."""
+        fields = dict(ask.fields)
+        fields["model"] = Raw(_encode(model))
+        if ask.stream:
+            self._ask_usage(fields)
+        if self._adapts:
+            self._adapt(fields)
+        return Call("POST", "/chat/completions", self._headers, body=_encode(fields))
+
+    def translator(self, ask: Ask) -> Translator | None:
+        """Nothing to translate."""
+        del ask
+        return None
+
+    def fault(self, reply: Reply) -> Fault:
+        """`{"error": {…}}`, or the same without its wrapping; `code` may be a number."""
+        said = _read_error(reply.body)
+        message, code, kind = str(said.get("message") or ""), said.get("code"), str(said.get("type") or "")
+        status = reply.status
+        if status < 400:  # inside a reply that began well
+            status = code if isinstance(code, int) and 400 <= code < 600 else 400 if "invalid_request" in kind else 500
+        param = said.get("param")
+        word = code if isinstance(code, str) else None
+        blame = blame_status(status)
+        if "insufficient_quota" in (word, kind):
+            blame = Blame.CREDENTIAL
+        elif word == "context_length_exceeded" or kind == "exceed_context_size_error" or _is_too_long(message):
+            blame, word, param = Blame.CALLER, "context_length_exceeded", param or "messages"
+            message = message if "maximum context length is" in message else f"{_TOO_LONG} exceeded: {message}"
+        return Fault(blame, message, word, param if isinstance(param, str) else None, reply.retry_after, status)
+
+    def _ask_usage(self, fields: dict[str, Raw]) -> None:
+        if not self.options.stream_usage:
+            fields.pop("stream_options", None)
+        elif "stream_options" in fields:
+            fields["stream_options"] = Raw(
+                _encode(msgspec.json.decode(fields["stream_options"], type=dict[str, Raw]) | {"include_usage": True})
+            )
+        else:
+            fields["stream_options"] = _WITH_USAGE
+
+    def _adapt(self, fields: dict[str, Raw]) -> None:
+        options = self.options
+        limits = [fields.pop(name) for name in reversed(LIMITS) if name in fields and options.limit_name != "as_sent"]
+        if limits:
+            fields[options.limit_name] = limits[0]
+        elif options.default_max_tokens is not None and not any(name in fields for name in LIMITS):
+            name = "max_tokens" if options.limit_name == "as_sent" else options.limit_name
+            fields[name] = Raw(_encode(options.default_max_tokens))
+        if not options.developer_role and b'"developer"' in memoryview(fields["messages"]).tobytes():
+            fields["messages"] = Raw(_encode(_without_developers(fields["messages"])))
+
+
+_TOO_LONG = "This model's maximum context length is"
+
+
+def _is_too_long(message: str) -> bool:
+    said = message.lower()
+    return "maximum context length" in said or ("context size" in said and "exceed" in said)
+
+
+def _without_developers(messages: Raw) -> list[dict[str, Raw]]:
+    turns = msgspec.json.decode(messages, type=list[dict[str, Raw]])
+    system = Raw(b'"system"')
+    return [turn | {"role": system} if bytes(turn["role"]) == b'"developer"' else turn for turn in turns]
+
+
+def _read_error(body: bytes) -> Mapping[str, Any]:
+    try:
+        found = msgspec.json.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return {}  # a proxy's page
+    if not isinstance(found, dict):
+        return {}
+    said = cast("dict[str, Any]", found)
+    error = said.get("error", said)
+    return cast("dict[str, Any]", error) if isinstance(error, dict) else {"message": str(error)}
+
+
+VENDOR = OpenAICompatible

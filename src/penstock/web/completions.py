@@ -1,0 +1,209 @@
+"""Chat: `POST /llm/chat/completions`, in front of the framework, so that a request costs microseconds."""
+
+import asyncio
+import re
+import time
+import zlib
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from penstock import chat_fields
+from penstock.answers import Answer, Asker, Interrupted
+from penstock.chat import Ask
+from penstock.errors import (
+    BodyTooLarge,
+    InvalidRequest,
+    MethodNotAllowed,
+    ModelNotAllowed,
+    Overloaded,
+    PenstockError,
+    ScopeNotAllowed,
+    UnsupportedMediaType,
+)
+from penstock.gateway import Gateway
+from penstock.keys import ApiKey, Scope
+from penstock.money import format_usd
+from penstock.sse import COMMENT
+from penstock.web.answers import error_headers
+from penstock.web.guard import CONNECTION, Guarded
+from penstock.web.limits import Application, Headers, Message, Receive, Send
+
+PATH: Final = "/llm/chat/completions"
+PATHS: Final = frozenset({PATH, "/v1/chat/completions", "/llm/v1/chat/completions"})
+BIG_BODY: Final = 1 << 18  # beyond this, reading it is felt by everyone else on the event loop
+STREAM_HEADERS: Final[Headers] = [
+    (b"content-type", b"text/event-stream; charset=utf-8"),
+    (b"cache-control", b"no-cache"),
+    (b"x-accel-buffering", b"no"),
+]
+_SLASHES = re.compile("//+")
+
+
+class _Place(NamedTuple):
+    """Where a request went, for the metrics."""
+
+    path: str
+
+
+_PLACE = _Place(PATH)
+
+
+class Completions:
+    """Serves chat itself and hands every other request on."""
+
+    def __init__(self, app: Application, gateway: Gateway, max_body_bytes: int) -> None:
+        self._app = app
+        self._gateway = gateway
+        self._max_body_bytes = max_body_bytes
+
+    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        path = scope.get("path", "")
+        if path not in PATHS and _SLASHES.sub("/", path) not in PATHS:
+            await self._app(scope, receive, send)
+            return
+        scope["route"] = _PLACE
+        connection: Guarded = scope["extensions"][CONNECTION]
+        task = asyncio.current_task()
+        assert task is not None  # noqa: S101  a request is always served by one
+        connection.on_gone = task.cancel
+        try:
+            await self._serve(scope, receive, send, connection)
+        except PenstockError as error:
+            await _answer_error(error, scope, send)
+        except asyncio.CancelledError:
+            if not connection.gone:
+                raise  # the drain's time is over
+        finally:
+            connection.on_gone = None
+
+    async def _serve(self, scope: Message, receive: Receive, send: Send, connection: Guarded) -> None:
+        begun = time.perf_counter()
+        if scope["method"] != "POST":
+            raise MethodNotAllowed(f"{PATH} takes POST, not {scope['method']}.", headers={"allow": "POST"})
+        if self._gateway.draining:
+            raise Overloaded("The gateway is shutting down.", retry_after=2)
+        headers: dict[bytes, bytes] = dict(scope["headers"])
+        key = await self._admit(headers.get(b"authorization"), scope)
+        ask = await self._read(headers, receive)
+        offer = self._gateway.offers.get_chat(ask.model)
+        if not key.allows_model(ask.model):
+            raise ModelNotAllowed(f"This API key may not use `{ask.model}`.", param="model")
+        answer = await self._gateway.relay.open(ask, offer, Asker(key, scope["state"]["request_id"]))
+        try:
+            if answer.body is not None:
+                await _send_whole(answer, answer.body, send, begun)
+            else:
+                await _send_stream(answer, send, begun, scope["state"]["request_id"], connection)
+        finally:
+            answer.close()
+
+    async def _admit(self, authorization: bytes | None, scope: Message) -> ApiKey:
+        key = await self._gateway.keyring.check(None if authorization is None else authorization.decode("latin-1"))
+        scope["state"]["account"] = key.account_id
+        if not key.allows(Scope.CHAT):
+            allowed = ", ".join(sorted(key.scopes))
+            raise ScopeNotAllowed(f"This needs the endpoint scope `chat`, the API key has: {allowed}.")
+        return key
+
+    async def _read(self, headers: dict[bytes, bytes], receive: Receive) -> Ask:
+        content_type = headers.get(b"content-type", b"application/json").partition(b";")[0].strip().lower()
+        if content_type != b"application/json":
+            told = content_type[:80].decode("latin-1")
+            raise UnsupportedMediaType(f"Send `content-type: application/json`, not `{told}`.")
+        body = await _receive_all(receive)
+        encoding = headers.get(b"content-encoding", b"identity").strip().lower()
+        if encoding not in (b"identity", b""):
+            body = await self._unpack(body, encoding)
+        return await asyncio.to_thread(chat_fields.read, body) if len(body) > BIG_BODY else chat_fields.read(body)
+
+    async def _unpack(self, body: bytes, encoding: bytes) -> bytes:
+        if encoding not in (b"gzip", b"x-gzip"):
+            told = encoding[:40].decode("latin-1")
+            raise UnsupportedMediaType(f"`content-encoding` may be gzip or identity, not `{told}`.")
+        unpacked = await asyncio.to_thread(_gunzip, body, self._max_body_bytes + 1)
+        if len(unpacked) > self._max_body_bytes:
+            raise BodyTooLarge(f"The request's body is larger than the {self._max_body_bytes} bytes allowed.")
+        return unpacked
+
+
+async def _receive_all(receive: Receive) -> bytes:
+    message = await receive()
+    if not message.get("more_body"):
+        return message.get("body", b"")
+    pieces = [message.get("body", b"")]
+    while message.get("more_body"):
+        message = await receive()
+        pieces.append(message.get("body", b""))
+    return b"".join(pieces)
+
+
+def _gunzip(body: bytes, limit: int) -> bytes:
+    unpacker = zlib.decompressobj(wbits=31)
+    try:
+        unpacked = unpacker.decompress(body, limit)
+    except zlib.error as error:
+        raise InvalidRequest(f"The body is not gzip as `content-encoding` says: {error}.", code="") from None
+    if not unpacker.eof and len(unpacked) < limit:
+        raise InvalidRequest("The gzip body is cut off.", code="")
+    return unpacked
+
+
+# -- answers
+
+
+def _told_headers(answer: Answer, begun: float) -> Headers:
+    overhead = (time.perf_counter() - begun - answer.waited) * 1000
+    vendor = answer.route.vendor if answer.route else ""
+    return [
+        (b"x-penstock-vendor", vendor.encode()),
+        (b"x-penstock-overhead-ms", b"%.3f" % max(0.0, overhead)),
+    ]
+
+
+async def _send_whole(answer: Answer, body: bytes, send: Send, begun: float) -> None:
+    headers: Headers = [
+        (b"content-type", b"application/json"),
+        (b"content-length", b"%d" % len(body)),
+        *_told_headers(answer, begun),
+    ]
+    cost = answer.cost()
+    if cost is not None:
+        headers.append((b"x-penstock-cost", format_usd(cost).encode()))
+    await send({"type": "http.response.start", "status": 200, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
+
+
+async def _send_stream(answer: Answer, send: Send, begun: float, request_id: str, connection: Guarded) -> None:
+    beats: set[asyncio.Task[Any]] = set()
+
+    def heartbeat() -> None:
+        if not beats:  # a caller that reads nothing needs no second one
+            beat = asyncio.ensure_future(send({"type": "http.response.body", "body": COMMENT, "more_body": True}))
+            beats.add(beat)
+            beat.add_done_callback(beats.discard)
+
+    headers = [*STREAM_HEADERS, *_told_headers(answer, begun)]
+    await send({"type": "http.response.start", "status": 200, "headers": headers})
+    try:
+        async for piece in answer.pieces(heartbeat):
+            await send({"type": "http.response.body", "body": piece, "more_body": True})
+    except Interrupted as interrupted:
+        body = msgspec.json.encode({"error": interrupted.error.body(request_id)})
+        await send({"type": "http.response.body", "body": b"data: " + body + b"\n\n", "more_body": True})
+        connection.cut()  # no terminator: nobody may take this for a whole answer
+        return
+    finally:
+        for beat in beats:
+            beat.cancel()
+    await send({"type": "http.response.body", "body": b"", "more_body": False})
+    await answer.linger()
+
+
+async def _answer_error(error: PenstockError, scope: Message, send: Send) -> None:
+    body = msgspec.json.encode({"error": error.body(scope["state"]["request_id"])})
+    headers = {"content-type": "application/json", "content-length": str(len(body)), **error_headers(error)}
+    raw = [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()]
+    await send({"type": "http.response.start", "status": error.status, "headers": raw})
+    await send({"type": "http.response.body", "body": body})
