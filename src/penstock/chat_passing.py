@@ -213,7 +213,7 @@ class PassedStream:
         if chunk is None or not self._note(chunk):
             payload, chunk = self._put_right(payload)
             self._note(chunk)
-        self._last = payload
+        self._last = payload or self._last
         if passed := self._with_usage(payload, chunk):
             out += (b"data: ", passed, b"\n\n")
 
@@ -256,13 +256,13 @@ class PassedStream:
         return _append_null(without) if wanted else without
 
     def _make_usage_chunk(self) -> bytes:
-        last: _Json = _anything.decode(self._last) if self._last else {}
+        last: _Json = _parse(self._last) or {}
         usage = self.usage or estimate(self._ask, self.characters)
         return _encode(last | {"choices": [], "usage": usage.as_json()})
 
     def _put_right(self, payload: bytes) -> tuple[bytes, _Chunk]:
         """A chunk that lacks what clients rely on, made whole."""
-        found = _anything.decode(payload)
+        found = _parse(payload)
         if not isinstance(found, dict):
             self.malformed += 1
             return b"", _empty()
@@ -292,6 +292,14 @@ class PassedStream:
         finish = choice.get("finish_reason") or None
         choice["finish_reason"] = None if index in self._finished else finish
         return choice
+
+
+def _parse(payload: bytes) -> Any:
+    """What is written there; None where it is no JSON, which a decoder of known fields may not have seen."""
+    try:
+        return _anything.decode(payload)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
 
 
 def _empty() -> _Chunk:
@@ -364,7 +372,7 @@ def _is_well(completion: _Completion) -> bool:
 
 
 def _put_whole_right(body: bytes, ask: Ask, reply_id: str, created: int) -> tuple[bytes, _Completion]:
-    found = _anything.decode(body)
+    found = _parse(body)
     if not isinstance(found, dict):
         raise Malformed("the reply is not an object")
     reply = cast("_Json", found)

@@ -6,17 +6,19 @@ import time
 from datetime import UTC, datetime
 
 ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"  # Crockford's base 32: no i, l, o, u
+_PAIRS = [first + second for first in ALPHABET for second in ALPHABET]  # two digits at a time: ids are made often
 _lock = threading.Lock()
 _last = 0
 
 
 def encode(number: int, length: int) -> str:
     """A number in base 32, left-filled with zeros."""
-    digits = ""
-    for _ in range(length):
-        number, digit = divmod(number, 32)
-        digits = ALPHABET[digit] + digits
-    return digits
+    pairs: list[str] = []
+    for _ in range((length + 1) // 2):
+        pairs.append(_PAIRS[number & 1023])
+        number >>= 10
+    pairs.reverse()
+    return "".join(pairs)[-length:]
 
 
 def new_id(prefix: str) -> str:

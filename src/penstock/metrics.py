@@ -1,6 +1,7 @@
 """What the gateway counts, for Prometheus; no label ever holds an id."""
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache
 
 import prometheus_client
 from prometheus_client import (
@@ -121,21 +122,34 @@ def watch_open_jobs(count: Callable[[], Mapping[str, int]]) -> None:
 
 def count_request(method: str, route: str | None, status: int, seconds: float) -> None:
     """Count one answered request under its route's template; None where no route matched."""
-    template = route or "unmatched"
-    HTTP_REQUESTS.labels(method if method in METHODS else "other", template, str(status)).inc()
-    HTTP_SECONDS.labels(template).observe(seconds)
+    counter, histogram = _request_series(method if method in METHODS else "other", route or "unmatched", status)
+    counter.inc()
+    histogram.observe(seconds)
+
+
+@lru_cache(maxsize=1024)
+def _request_series(method: str, template: str, status: int) -> tuple[Counter, Histogram]:
+    """Finding a series costs more than counting on it."""
+    return HTTP_REQUESTS.labels(method, template, str(status)), HTTP_SECONDS.labels(template)
 
 
 def count_completion(record: Completion) -> None:
     """Count one chat request."""
-    model, vendor, usage = record.model, record.vendor or "none", record.usage
-    CHAT_COMPLETIONS.labels(model, vendor, record.outcome).inc()
-    CHAT_TOKENS.labels(model, vendor, "prompt").inc(usage.prompt)
-    CHAT_TOKENS.labels(model, vendor, "completion").inc(usage.completion)
-    if usage.cached:
-        CHAT_TOKENS.labels(model, vendor, "cached").inc(usage.cached)
-    if usage.reasoning:
-        CHAT_TOKENS.labels(model, vendor, "reasoning").inc(usage.reasoning)
+    requests, prompt, completion, cached, reasoning = _chat_series(record.model, record.vendor, record.outcome)
+    usage = record.usage
+    requests.inc()
+    prompt.inc(usage.prompt)
+    completion.inc(usage.completion)
+    if usage.cached or usage.reasoning:
+        cached.inc(usage.cached)
+        reasoning.inc(usage.reasoning)
+
+
+@lru_cache(maxsize=1024)
+def _chat_series(model: str, vendor: str, outcome: str) -> tuple[Counter, ...]:
+    kinds = ("prompt", "completion", "cached", "reasoning")
+    tokens = (CHAT_TOKENS.labels(model, vendor or "none", kind) for kind in kinds)
+    return CHAT_COMPLETIONS.labels(model, vendor or "none", outcome), *tokens
 
 
 def render() -> tuple[bytes, str]:

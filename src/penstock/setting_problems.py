@@ -10,6 +10,9 @@ from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails, PydanticCustomError
 
+PRICE_KINDS = ("<media>", "<chat>")
+"""What Pydantic calls the two forms of a price; nobody wrote it."""
+
 KeyPath: TypeAlias = tuple[str | int, ...]
 """Where a value stands: ("server", "port") or ("models", 0, "routes", 1, "vendor")."""
 
@@ -101,7 +104,7 @@ def explain(error: ValidationError, where: str, source: Source, form: type[BaseM
 
 
 def _describe(found: ErrorDetails, start: KeyPath, source: Source, form: type[BaseModel] | None) -> Problem:
-    path = tuple(part for part in found["loc"] if part != "[key]")
+    path = tuple(part for part in found["loc"] if part not in ("[key]", *PRICE_KINDS))
     names = [part for part in path if isinstance(part, str)]
     name = names[-1] if names else ""
     fields = _fields_beside(form, names)

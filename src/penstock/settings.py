@@ -83,9 +83,9 @@ def _check_type(table: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _price_kind(value: Any) -> str:
     if isinstance(value, BaseModel):
-        return "chat" if isinstance(value, TokenPrice) else "media"
+        return "<chat>" if isinstance(value, TokenPrice) else "<media>"
     names = cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else ()
-    return "chat" if any(name.endswith("_per_million") for name in names) else "media"
+    return "<chat>" if any(name.endswith("_per_million") for name in names) else "<media>"
 
 
 def _check_declared(vendor: str, info: ValidationInfo) -> str:
@@ -102,7 +102,7 @@ Network = Annotated[IPv4Network | IPv6Network, BeforeValidator(_parse_network)]
 Networks = Annotated[tuple[Network, ...], BeforeValidator(_split)]
 VendorName = Annotated[str, AfterValidator(_check_name)]
 VendorTable = Annotated[Mapping[str, Any], AfterValidator(_check_type)]
-AnyPrice = Annotated[Annotated[Price, Tag("media")] | Annotated[TokenPrice, Tag("chat")], Discriminator(_price_kind)]
+AnyPrice = Annotated[Annotated[Price, Tag("<media>")] | Annotated[TokenPrice, Tag("<chat>")], Discriminator(_price_kind)]
 DeclaredVendor = Annotated[str, AfterValidator(_check_declared)]
 _ORIGIN = r"^https?://(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(:[0-9]{1,5})?$"
 

@@ -119,7 +119,10 @@ class Wire:
         whole = url if "://" in url else base_url.rstrip("/") + url
         found = self._addresses.get(whole)
         if found is None:  # parsing one takes as long as a good part of the call
-            found = URL(whole)
+            try:
+                found = URL(whole)
+            except ValueError as error:
+                raise NotSent("not a URL") from error
             if len(self._addresses) >= MAX_ADDRESSES:
                 self._addresses.clear()
             self._addresses[whole] = found

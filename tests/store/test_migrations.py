@@ -82,10 +82,8 @@ def test_the_migrations_make_the_same_words_as_the_declared_tables(engine):
     declared.dispose()
 
 
-@pytest.mark.parametrize("newer", ["0002", "0999", "9999"])
+@pytest.mark.parametrize("newer", [f"{int(SCHEMA_VERSION) + 1:04d}", "0999", "9999"])
 def test_a_newer_store_is_refused_and_left_alone(engine, newer):
-    if newer <= SCHEMA_VERSION:
-        pytest.skip("no longer newer")
     schema.upgrade(engine)
     with engine.connect() as connection:
         connection.exec_driver_sql("UPDATE alembic_version SET version_num = ?", (newer,))

@@ -26,8 +26,8 @@ from penstock.keys import ApiKey, Scope
 from penstock.money import format_usd
 from penstock.sse import COMMENT
 from penstock.web.answers import error_headers
-from penstock.web.guard import CONNECTION, Guarded
-from penstock.web.limits import Application, Headers, Message, Receive, Send
+from penstock.web.guard import Guarded
+from penstock.web.limits import CONNECTION, Application, Headers, Message, Receive, Send
 
 PATH: Final = "/llm/chat/completions"
 PATHS: Final = frozenset({PATH, "/v1/chat/completions", "/llm/v1/chat/completions"})

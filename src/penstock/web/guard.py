@@ -14,10 +14,7 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from penstock.errors import HeadersTooLarge, InternalError, InvalidRequest, Overloaded, PenstockError
 from penstock.identifiers import new_id
-from penstock.web.limits import LINGER_SECONDS, render_error
-
-CONNECTION = "penstock.connection"
-"""The ASGI extension by which a request reaches its connection."""
+from penstock.web.limits import CONNECTION, LINGER_SECONDS, render_error
 
 
 class Guarded(HttpToolsProtocol):
@@ -49,6 +46,11 @@ class Guarded(HttpToolsProtocol):
         self.gone = True
         if self.on_gone is not None:
             self.on_gone()
+
+    @property
+    def has_whole_body(self) -> bool:
+        """Whether nothing of the request is on its way any more."""
+        return not self.cycle.more_body
 
     def cut(self) -> None:
         """End the connection in the middle of a response, after what was sent: the caller sees that more is missing."""

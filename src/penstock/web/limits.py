@@ -15,6 +15,8 @@ Send: TypeAlias = Callable[[Message], Awaitable[None]]
 Application: TypeAlias = Callable[[Message, Receive, Send], Awaitable[None]]
 Headers: TypeAlias = list[tuple[bytes, bytes]]
 
+CONNECTION = "penstock.connection"
+"""The ASGI extension by which a request reaches its connection, a `guard.Guarded`."""
 PATIENCE = 10
 """How many stalls' time a whole body may take: one that only drips is cut in the end."""
 LINGER_SECONDS = 1.0
@@ -47,10 +49,10 @@ class Limits:
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         """Serve one request."""
         declared = _declared_bytes(scope) if scope["type"] == "http" else 0
-        if declared == 0:
-            await self._app(scope, receive, send)
-        elif declared is not None and declared > self._max_body_bytes:
+        if declared is not None and declared > self._max_body_bytes:
             await _answer(_too_large(self._max_body_bytes), scope, receive, send)
+        elif declared == 0 or (declared is not None and _is_here(scope)):
+            await self._app(scope, receive, send)
         else:
             await self._serve_counted(scope, receive, send)
 
@@ -122,6 +124,12 @@ class _Exchange:
 
 async def _drop() -> None:
     """Send nothing."""
+
+
+def _is_here(scope: Message) -> bool:
+    """Whether the whole body came along with the head, as small ones do: then there is nothing to wait for."""
+    connection = scope.get("extensions", {}).get(CONNECTION)
+    return connection is not None and connection.has_whole_body
 
 
 def _declared_bytes(scope: Message) -> int | None:

@@ -70,12 +70,4 @@ async def _answer_failure(request_id: str, send: Send) -> None:
 def _tell(scope: Message, status: int, seconds: float, account: object) -> None:
     route = getattr(scope.get("route"), "path", None)
     metrics.count_request(scope["method"], route, status, seconds)
-    if log.isEnabledFor(logging.INFO):
-        fields = {
-            "method": scope["method"],
-            "path": scope["path"][:200],
-            "status": status,
-            "ms": round(seconds * 1000, 2),
-            "account": account,
-        }
-        log.info("request", extra={"fields": fields})
+    logs.tell_request(scope["method"], scope["path"], status, seconds, account)

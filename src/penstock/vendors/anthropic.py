@@ -1,0 +1,402 @@
+"""`anthropic`: chat models behind Anthropic's Messages API; requests and replies are put into its dialect and back."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar, Final, Literal, TypeAlias
+
+import msgspec
+from pydantic import Field
+
+from penstock import chat
+from penstock.chat import Ask, Blame, Fault, Reason
+from penstock.contract import Call, ChatOptions, Reply
+from penstock.errors import InvalidRequest
+
+Json: TypeAlias = dict[str, Any]
+
+SAMPLED: Final = "2023-06-01"
+SAMPLING: Final = ("temperature", "top_p", "top_k")
+"""What the API takes up to that version, and refuses since."""
+EXTRAS: Final = ("cache_control", "container", "diagnostics", "inference_geo", "speed", "thinking")
+"""The vendor's own fields, passed as they are. It refuses whatever it does not know, so nothing else passes."""
+IDLE: Final[Mapping[str, Any]] = (
+    dict.fromkeys(("audio", "function_call", "functions", "moderation", "prediction", "web_search_options"))
+    | dict.fromkeys(("frequency_penalty", "presence_penalty", "top_logprobs"), 0)
+    | {"logit_bias": {}, "logprobs": False, "modalities": ["text"], "n": 1}
+)
+"""What changes the meaning of an answer and cannot be had here, each with the value that asks for nothing."""
+CHOICES: Final = {"auto": "auto", "none": "none", "required": "any"}
+EFFORTS: Final = {"minimal": "low", **{effort: effort for effort in ("low", "medium", "high", "xhigh", "max")}}
+IMAGES: Final = ("image/jpeg", "image/png", "image/gif", "image/webp")
+
+
+class AnthropicOptions(ChatOptions):
+    """`[vendors.NAME]` of type `anthropic`."""
+
+    base_url: str = "https://api.anthropic.com"
+    version: Literal["2023-06-01", "2026-10-21"] = Field(SAMPLED, description="the newer one drops sampling settings")
+    max_tokens: int = Field(16_384, ge=1, description="how long a reply may be if the request does not say")
+
+
+class Anthropic:
+    """Speaks the Messages API."""
+
+    options_type: ClassVar[type[ChatOptions]] = AnthropicOptions
+
+    def __init__(self, options: AnthropicOptions, folder: Path) -> None:
+        del folder  # nothing is kept
+        self.options = options
+        self._path = "/messages" if options.base_url.rstrip("/").endswith("/v1") else "/v1/messages"
+
+    def complete(self, ask: Ask, model: str) -> Call:
+        """The request in the vendor's dialect."""
+        _refuse_unsupported(ask)
+        options = self.options
+        body: Json = {"model": model, "max_tokens": ask.max_tokens or options.max_tokens, "stream": ask.stream}
+        body |= _translate_turns(ask) | _translate_tools(ask) | _translate_output(ask) | _translate_rest(ask)
+        body |= {name: ask.fields[name] for name in EXTRAS if name in ask.fields}
+        body |= {} if options.version == SAMPLED else dict.fromkeys(SAMPLING)
+        told = {name: value for name, value in body.items() if value not in (None, "", [], {})}
+        headers = {"content-type": "application/json", "anthropic-version": options.version}
+        headers |= {"x-api-key": options.api_key} if options.api_key else {}
+        return Call("POST", self._path, headers, body=msgspec.json.encode(told), seconds=options.total_seconds)
+
+    def translator(self, ask: Ask) -> "Translation":
+        """Reads one reply."""
+        del ask  # a reply says enough by itself
+        return Translation()
+
+    def fault(self, reply: Reply) -> Fault:
+        """What the vendor says of its error, or else what the status alone says."""
+        try:
+            told = msgspec.json.decode(reply.body)
+        except (ValueError, RecursionError):
+            told = None
+        return _blame(told, reply.status, reply.retry_after)
+
+
+# -- what is read of a request; whatever else a caller puts into these objects is dropped
+
+
+class _Piece(msgspec.Struct):
+    type: str
+    text: str | None = None
+    refusal: str | None = None
+    image_url: Json | str | None = None
+
+
+class _Function(msgspec.Struct):
+    name: str
+    description: str | None = None
+    parameters: Json | None = None
+    arguments: str | None = None
+
+
+class _Tool(msgspec.Struct):  # or a call of one, or a choice among them
+    type: str = "function"
+    id: str = ""
+    function: _Function | None = None
+    allowed_tools: "_Tool | None" = None
+    mode: Literal["auto", "required"] = "auto"
+    tools: "list[_Tool]" = []
+
+
+class _Turn(msgspec.Struct):
+    role: str
+    content: str | list[_Piece] | None = None
+    tool_calls: list[_Tool] | None = None
+    tool_call_id: str | None = None
+    function_call: Any = None
+
+
+def _read(ask: Ask, name: str, shape: Any = Any) -> Any:
+    """A field's value, of this shape; None where it is absent."""
+    raw = ask.fields.get(name)
+    try:
+        return None if raw is None else msgspec.json.decode(raw, type=shape)
+    except (ValueError, RecursionError) as error:
+        reason, _, place = str(error).partition(" - at ")  # "Expected `str`, got `int` - at `$[0].content`"
+        raise _invalid(name + place.strip("`").removeprefix("$"), reason) from None
+
+
+def _invalid(name: str, reason: str) -> InvalidRequest:
+    return InvalidRequest(f"Invalid '{name}': {reason}.", param=name, code="invalid_value")
+
+
+def _unsupported(name: str, value: str, allowed: Iterable[str]) -> InvalidRequest:
+    message = f"Unsupported value: '{name}' does not support '{value[:80]}' with this model. It takes: "
+    return InvalidRequest(f"{message}{', '.join(allowed)}.", param=name, code="unsupported_value")
+
+
+def _refuse_unsupported(ask: Ask) -> None:
+    instead = {"functions": " Use 'tools' instead.", "function_call": " Use 'tool_choice' instead."}
+    for name in ask.fields.keys() & IDLE.keys():
+        if _read(ask, name) != IDLE[name]:
+            message = f"Unsupported parameter: '{name}' is not supported with this model.{instead.get(name, '')}"
+            raise InvalidRequest(message, param=name, code="unsupported_parameter")
+
+
+def _translate_turns(ask: Ask) -> Json:
+    """The system prompt, and turns of user and assistant that alternate; the results of tools come first in theirs."""
+    system: list[Json] = []
+    turns: list[Json] = []
+    for index, turn in enumerate(_read(ask, "messages", list[_Turn])):
+        role, blocks = _translate_turn(turn, f"messages[{index}]")
+        if role == "system":
+            system += blocks
+        elif turns and turns[-1]["role"] == role:
+            turns[-1]["content"] += blocks
+        elif blocks:
+            turns.append({"role": role, "content": blocks})
+    for turn in turns:
+        content: list[Json] = turn["content"]
+        content.sort(key=lambda block: block["type"] != "tool_result")
+    if not turns:
+        raise _invalid("messages", "this model needs a message of a user that is not empty")
+    return {"messages": turns, "system": "\n".join(block["text"] for block in system)}
+
+
+def _translate_turn(turn: _Turn, place: str) -> tuple[str, list[Json]]:
+    """Who speaks, and what."""
+    match turn.role:
+        case "system" | "developer":
+            return "system", _translate_content(turn, place, "text")
+        case "user":
+            return "user", _translate_content(turn, place, "text", "image_url")
+        case "assistant":
+            said = _translate_content(turn, place, "text", "refusal")
+            return "assistant", [*said, *_translate_calls(turn, place)]
+        case "tool":
+            return "user", [_translate_result(turn, place)]
+        case _:
+            raise _unsupported(f"{place}.role", turn.role, ("system", "developer", "user", "assistant", "tool"))
+
+
+def _translate_content(turn: _Turn, place: str, *allowed: str) -> list[Json]:
+    """The blocks of a turn, without blank texts: the vendor refuses them."""
+    pieces = [_Piece("text", turn.content)] if isinstance(turn.content, str) else turn.content or []
+    blocks: list[Json] = []
+    for index, piece in enumerate(pieces):
+        where = f"{place}.content[{index}]"
+        if piece.type not in allowed:
+            raise _unsupported(f"{where}.type", piece.type, allowed)
+        text = piece.refusal or piece.text or ""
+        if piece.type == "image_url":
+            blocks.append({"type": "image", "source": _translate_image(piece.image_url, f"{where}.image_url")})
+        elif text.strip():
+            blocks.append({"type": "text", "text": text})
+    return blocks
+
+
+def _translate_image(image: Json | str | None, place: str) -> Json:
+    url = str(image.get("url") if isinstance(image, dict) else image)
+    if url[:8].lower().startswith(("http://", "https://")):
+        return {"type": "url", "url": url}
+    head, _, data = url.partition(",")
+    kind, *parameters = head.lower().split(";")
+    if not kind.startswith("data:") or parameters[-1:] != ["base64"]:
+        raise _invalid(f"{place}.url", "expected an http(s) URL or a data: URI in base64")
+    kind = kind.removeprefix("data:").replace("image/jpg", "image/jpeg")
+    if kind not in IMAGES:
+        raise _unsupported(f"{place}.url", kind, IMAGES)
+    return {"type": "base64", "media_type": kind, "data": data}
+
+
+def _translate_calls(turn: _Turn, place: str) -> Iterator[Json]:
+    if turn.function_call is not None:
+        raise _unsupported(f"{place}.function_call", "an object", ("null, and calls in `tool_calls`",))
+    calls = turn.tool_calls or []
+    for index, (call, function) in enumerate(zip(calls, _functions(calls, f"{place}.tool_calls"), strict=True)):
+        try:
+            taken = msgspec.json.decode((function.arguments or "").strip() or "{}", type=Json)
+        except (ValueError, RecursionError) as error:
+            where = f"{place}.tool_calls[{index}].function.arguments"
+            raise _invalid(where, f"expected the JSON text of an object ({error})") from None
+        yield {"type": "tool_use", "id": call.id, "name": function.name, "input": taken}
+
+
+def _translate_result(turn: _Turn, place: str) -> Json:
+    if not turn.tool_call_id:
+        raise _invalid(f"{place}.tool_call_id", "expected the id of the tool call that this answers")
+    content = _translate_content(turn, place, "text", "image_url")
+    return {"type": "tool_result", "tool_use_id": turn.tool_call_id} | ({"content": content} if content else {})
+
+
+def _translate_tools(ask: Ask) -> Json:
+    tools = {function.name: function for function in _functions(_read(ask, "tools", list[_Tool]) or (), "tools")}
+    choice: str | _Tool = _read(ask, "tool_choice", str | _Tool) or "auto"
+    if not tools and choice in ("auto", "none"):
+        return {}
+    chosen, names = _translate_choice(choice, tools)
+    if chosen["type"] != "none" and _read(ask, "parallel_tool_calls") is False:
+        chosen["disable_parallel_tool_use"] = True
+    return {"tools": [_translate_tool(tools[name]) for name in names], "tool_choice": chosen}
+
+
+def _functions(tools: Sequence[_Tool], place: str) -> Iterator[_Function]:
+    for index, tool in enumerate(tools):
+        if tool.type != "function" or tool.function is None:
+            raise _unsupported(f"{place}[{index}].type", tool.type, ("function, with an object `function`",))
+        yield tool.function
+
+
+def _translate_tool(function: _Function) -> Json:
+    described = {"description": function.description} if function.description else {}
+    return {"name": function.name, **described, "input_schema": {"type": "object", **(function.parameters or {})}}
+
+
+def _translate_choice(choice: str | _Tool, tools: Mapping[str, _Function]) -> tuple[Json, Iterable[str]]:
+    """The vendor's word for the choice, and the names of the tools that it leaves."""
+    if isinstance(choice, str):
+        if choice in CHOICES and tools:
+            return {"type": CHOICES[choice]}, tools
+    elif choice.allowed_tools:
+        names = {tool.name for tool in _functions(choice.allowed_tools.tools, "tool_choice.allowed_tools.tools")}
+        if names and names <= tools.keys():
+            return {"type": CHOICES[choice.allowed_tools.mode]}, [name for name in tools if name in names]
+    elif choice.type == "function" and choice.function and choice.function.name in tools:
+        return {"type": "tool", "name": choice.function.name}, tools
+    raise _invalid("tool_choice", f"expected one of {', '.join(CHOICES)}, or functions that are in 'tools'")
+
+
+def _translate_output(ask: Ask) -> Json:
+    """The shape of the answer, and the effort that goes into it."""
+    config: Json = _read(ask, "output_config", Json) or {}
+    effort: str | None = _read(ask, "reasoning_effort", str)
+    if effort in EFFORTS:
+        config["effort"] = EFFORTS[effort]
+    elif effort not in (None, "none"):
+        raise _unsupported("reasoning_effort", effort, ("none", *EFFORTS))
+    match shape := _read(ask, "response_format", Json):
+        case {"type": "json_schema", "json_schema": {"schema": schema}}:
+            config["format"] = {"type": "json_schema", "schema": schema}
+        case None | {"type": "text"}:
+            pass
+        case _:
+            allowed = ("text", "json_schema, with `json_schema.schema`")
+            raise _unsupported("response_format.type", str(shape.get("type")), allowed)
+    return {"output_config": config, "thinking": {"type": "disabled"} if effort == "none" else None}
+
+
+def _translate_rest(ask: Ask) -> Json:
+    stop: str | list[str] = _read(ask, "stop") or []
+    user: str | None = _read(ask, "user", str) or _read(ask, "safety_identifier", str)
+    temperature, top_p = _read(ask, "temperature", float), _read(ask, "top_p", float)
+    return {
+        "stop_sequences": [text for text in ([stop] if isinstance(stop, str) else stop) if text.strip()],
+        "metadata": {"user_id": user} if user else None,
+        "temperature": None if temperature is None else min(temperature, 1.0),
+        "top_p": None if top_p == 1 else top_p,  # asks for nothing, and some models refuse it beside a temperature
+        "top_k": ask.fields.get("top_k"),
+    }
+
+
+# -- replies
+
+LENGTHS: Final = dict.fromkeys(("max_tokens", "model_context_window_exceeded"), Reason.LENGTH)
+REASONS: Final = {**LENGTHS, "tool_use": Reason.TOOL_CALLS, "refusal": Reason.FILTER}
+BLAMES: Final = (
+    dict.fromkeys(("invalid_request_error", "request_too_large"), Blame.CALLER)
+    | dict.fromkeys(("authentication_error", "billing_error", "permission_error"), Blame.CREDENTIAL)
+    | {"rate_limit_error": Blame.LIMIT, "overloaded_error": Blame.BUSY}
+)
+TOO_LONG: Final = re.compile(r"(prompt|input) is too long|context (limit|window|length)", re.IGNORECASE)
+NO_CREDIT: Final = re.compile(r"credit balance is too low|reached your specified .*usage limit", re.IGNORECASE)
+
+
+class Translation:
+    """What one reply means."""
+
+    __slots__ = ("_counts", "_tool")
+
+    def __init__(self) -> None:
+        self._counts: dict[str, int] = {}
+        self._tool: int | None = None  # the block that calls a tool; the vendor's own tools take arguments too
+
+    def event(self, name: str, data: bytes) -> Iterator[chat.Part]:
+        """The parts in one event of a stream."""
+        del name  # the data tells it as well
+        match told := msgspec.json.decode(data, type=Json):
+            case {"type": "message_start"}:
+                yield from self._open(told.get("message"))
+            case {"type": "content_block_start" | "content_block_delta", "index": int(index)}:
+                yield from self._read_block(index, told.get("content_block", told.get("delta")))
+            case {"type": "message_delta", "delta": {"stop_reason": str(reason)}, "usage": {**usage}}:
+                yield self._count(usage)
+                yield chat.Finish(REASONS.get(reason, Reason.STOP))
+            case {"type": "message_stop"}:
+                yield chat.End()
+            case {"type": "error"}:
+                yield _blame(told)
+            case {"type": str()}:
+                pass  # `ping`, the end of a block, and whatever is invented yet
+            case _:
+                raise ValueError("an event of another shape than expected")
+
+    def whole(self, body: bytes) -> Iterator[chat.Part]:
+        """The parts of a reply that was not streamed."""
+        told = msgspec.json.decode(body, type=Json)
+        if told.get("type") == "error":
+            yield _blame(told)
+        else:
+            yield from self._open(told)
+            yield chat.Finish(REASONS.get(told["stop_reason"], Reason.STOP))
+            yield chat.End()
+
+    def _open(self, message: Any) -> Iterator[chat.Part]:
+        match message:
+            case {"id": str(reply_id), "model": str(model), "content": [*blocks], "usage": {**usage}}:
+                yield chat.Opening(reply_id, model)
+                yield self._count(usage)
+                for index, block in enumerate(blocks):
+                    yield from self._read_block(index, block)
+            case _:
+                raise ValueError("a message of another shape than expected")
+
+    def _read_block(self, index: int, block: Any) -> Iterator[chat.Part]:
+        """What a block holds when it begins, or what is new in it."""
+        match block:
+            case {"text": ""} | {"thinking": ""} | {"partial_json": ""}:
+                pass  # as a stream begins a block
+            case {"type": "text" | "text_delta", "text": str(text)}:
+                yield chat.Text(text)
+            case {"type": "thinking" | "thinking_delta", "thinking": str(text)}:
+                yield chat.Reasoning(text)
+            case {"type": "tool_use", "id": str(call_id), "name": str(name), "input": {**taken}}:
+                self._tool = index
+                yield chat.ToolCall(call_id, name)
+                if taken:  # in a stream they come later, piece by piece
+                    yield chat.Arguments(msgspec.json.encode(taken).decode())
+            case {"type": "input_json_delta", "partial_json": str(json)} if index == self._tool:
+                yield chat.Arguments(json)
+            case {"type": str(kind)} if kind not in ("text", "text_delta", "thinking", "thinking_delta", "tool_use"):
+                pass  # what chat has no place for: signatures, citations, searches of the vendor's own
+            case _:
+                raise ValueError("a block of another shape than expected")
+
+    def _count(self, usage: Json) -> chat.Used:
+        """A later count takes the place of an earlier one; one that is left out stays."""
+        usage |= usage.get("output_tokens_details") or {}
+        self._counts |= {name: count for name, count in usage.items() if isinstance(count, int)}
+        count = self._counts.get
+        cached = count("cache_read_input_tokens", 0)
+        prompt = count("input_tokens", 0) + count("cache_creation_input_tokens", 0) + cached
+        return chat.Used(chat.Usage(prompt, count("output_tokens", 0), cached, count("thinking_tokens", 0)))
+
+
+def _blame(told: Any, status: int = 0, retry_after: float | None = None) -> Fault:
+    match told:
+        case {"error": {"type": str(kind), "message": str(message)}}:
+            blame = BLAMES.get(kind) or chat.blame_status(status)
+        case _:
+            return Fault(chat.blame_status(status), retry_after=retry_after, status=status)
+    if blame is Blame.CALLER and TOO_LONG.search(message):
+        message = f"This model's maximum context length is exceeded: {message}"
+        return Fault(blame, message, "context_length_exceeded", "messages", status=status)
+    if blame is Blame.CALLER and NO_CREDIT.search(message):
+        blame = Blame.CREDENTIAL
+    return Fault(blame, message, None if kind == "invalid_request_error" else kind, None, retry_after, status)
+
+
+VENDOR = Anthropic

@@ -1,0 +1,401 @@
+"""`gemini`: Google's models in their own dialect, generateContent."""
+
+import re
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, ClassVar, Final, TypeAlias, TypeVar
+from urllib.parse import quote
+
+import msgspec
+from pydantic import Field
+
+from penstock import chat
+from penstock.chat import Ask, Blame, Fault, Reason
+from penstock.contract import Call, ChatOptions, Reply
+from penstock.errors import InvalidRequest
+from penstock.identifiers import new_id
+
+T = TypeVar("T")
+Json: TypeAlias = dict[str, Any]
+
+IDLE: Json = {"function_call": "none", "functions": [], "logit_bias": {}, "logprobs": False, "modalities": ["text"]}
+UNSUPPORTED: Final = (*IDLE, "audio", "prediction", "web_search_options")  # unless they ask for nothing
+SETTINGS: Final = ("temperature", "top_p", "top_k", "presence_penalty", "frequency_penalty")
+DECLARED: Final = {"name": "name", "description": "description", "parameters": "parametersJsonSchema"}
+MODES: Final = {"auto": "AUTO", "none": "NONE", "required": "ANY"}
+EFFORTS: Final = {"minimal": "low", "low": "low", "medium": "medium", "high": "high", "xhigh": "high", "max": "high"}
+BUDGETS: Final = {"low": 1_024, "medium": 8_192, "high": 24_576}  # models before Gemini 3 know no levels
+FILTERED: Final = ("SAFETY", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "RECITATION", "MODEL_ARMOR")
+ENDINGS: Final = {"MAX_TOKENS": Reason.LENGTH, **dict.fromkeys(FILTERED, Reason.FILTER)}
+MEDIA_TYPES: Final = {"jpg": "image/jpeg"} | {kind: f"image/{kind}" for kind in ("gif", "jpeg", "png", "webp")}
+NO_SIGNATURE: Final = "skip_thought_signature_validator"  # Google's word for calls that another model made
+NOTHING: Final[Json] = {}
+
+_VERSION = re.compile(r"/v\d+(?:alpha|beta)?\d*(?:/|$)")
+_OWN_ID = re.compile(r"call_[0-9a-z]{26}(?:_([\w-]+))?")
+_DATA_URI = re.compile(r"data:([^;,]+)(?:;[^;,]*)*;base64,(.*)", re.DOTALL | re.IGNORECASE)
+_RETRY_DELAY = re.compile(r"'retryDelay': '(\d+(?:\.\d+)?)s'")
+_ALLOWED_TOKENS = re.compile(r"allowed \(?(\d+)")
+
+
+class GeminiOptions(ChatOptions):
+    """`[vendors.NAME]` of type `gemini`."""
+
+    base_url: str = Field("https://generativelanguage.googleapis.com/v1beta", description="`/v1beta` may be left out")
+
+
+class Gemini:
+    """Translates both ways; a tool call's id carries what Gemini wants back and chat clients would lose."""
+
+    options_type: ClassVar[type[ChatOptions]] = GeminiOptions
+
+    def __init__(self, options: GeminiOptions, folder: Path) -> None:
+        del folder  # nothing is kept
+        self.options: ChatOptions = options
+        base = options.base_url.rstrip("/")
+        self._models = f"{base}/models" if _VERSION.search(base) else f"{base}/v1beta/models"
+        key = {"x-goog-api-key": options.api_key} if options.api_key else {}
+        self._headers = {"content-type": "application/json"} | key
+
+    def complete(self, ask: Ask, model: str) -> Call:
+        """The request in Gemini's dialect; it refuses what it does not know, so nothing else is passed."""
+        for name in UNSUPPORTED:
+            if ask.has(name, but=IDLE.get(name)):
+                message = f"Unsupported parameter: '{name}' is not supported with this model."
+                raise InvalidRequest(message, param=name, code="unsupported_parameter")
+        google = _read(ask, "google", Json) or (_read(ask, "extra_body", Json) or NOTHING).get("google") or NOTHING
+        body = {
+            **_Conversation(_read(ask, "messages", list[_Message]) or []).as_json(),
+            **_translate_tools(ask),
+            "generationConfig": _configure(ask, model, google.get("thinking_config")),
+            "cachedContent": google.get("cached_content") or ask.field("cachedContent"),
+            "safetySettings": ask.field("safetySettings"),
+        }
+        verb = "streamGenerateContent?alt=sse" if ask.stream else "generateContent"
+        url = f"{self._models}/{quote(model.removeprefix('models/'), safe='')}:{verb}"
+        given = {name: value for name, value in body.items() if value}
+        return Call("POST", url, self._headers, body=msgspec.json.encode(given), seconds=self.options.total_seconds)
+
+    def translator(self, ask: Ask) -> "Translation":
+        """Reads one reply."""
+        return Translation(one_call=ask.field("parallel_tool_calls") is False)
+
+    def fault(self, reply: Reply) -> Fault:
+        """`{"error": {…}}`, sometimes inside an array of one; whatever else came, its status speaks."""
+        try:
+            error = msgspec.json.decode(reply.body.strip().strip(b"[]"), type=dict[str, Json])["error"]
+        except (LookupError, ValueError, RecursionError):
+            error = NOTHING
+        return _tell_fault(error, reply.status, reply.retry_after)
+
+
+# -- the request
+
+
+class _Message(msgspec.Struct):
+    """What is read of a message; what else it holds is an echo of our replies, and dropped."""
+
+    role: str
+    content: str | list[Json] | None = None
+    refusal: str | None = None
+    tool_calls: list[Json] | None = None
+    function_call: Any = None
+    tool_call_id: str | None = None
+
+
+def _read(ask: Ask, name: str, shape: type[T]) -> T | None:
+    if name not in ask.fields:
+        return None
+    try:
+        return msgspec.json.decode(ask.fields[name], type=shape)
+    except (ValueError, RecursionError) as error:
+        said, _, place = str(error).partition(" - at `$")
+        raise _invalid(name + place.removesuffix("`"), said.replace("`", "'"), "invalid_type") from None
+
+
+def _invalid(param: str, what: str, code: str = "invalid_value") -> InvalidRequest:
+    return InvalidRequest(f"Invalid '{param}': {what}.", param=param, code=code)
+
+
+def _unsupported(param: str, value: Any) -> InvalidRequest:
+    return _invalid(param, f"'{value}' is not supported with this model", "unsupported_value")
+
+
+def _configure(ask: Ask, model: str, thinking: Any) -> Json:
+    config: Json = {_camel(name): ask.field(name) for name in SETTINGS}
+    config |= {"candidateCount": ask.field("n"), "maxOutputTokens": ask.max_tokens}
+    stop, seed = ask.field("stop"), ask.field("seed")
+    config["stopSequences"] = [stop] if isinstance(stop, str) else stop or None
+    config["seed"] = None if seed is None else seed & 0x7FFF_FFFF  # Gemini's have 32 bits
+    match ask.field("response_format"):
+        case None | {"type": "text"}:
+            pass
+        case {"type": "json_schema", "json_schema": {"schema": schema}}:
+            config |= {"responseMimeType": "application/json", "responseJsonSchema": schema}
+        case {"type": "json_object" | "json_schema"}:
+            config["responseMimeType"] = "application/json"
+        case other:
+            raise _unsupported("response_format.type", other.get("type"))
+    match thinking:
+        case {**given}:
+            config["thinkingConfig"] = {_camel(name): value for name, value in given.items()}
+        case _:
+            config["thinkingConfig"] = _set_effort(ask.field("reasoning_effort"), model)
+    return {name: value for name, value in config.items() if value is not None}
+
+
+def _camel(name: str) -> str:
+    return re.sub(r"_(\w)", lambda found: found[1].upper(), name)
+
+
+def _set_effort(effort: Any, model: str) -> Json | None:
+    if effort in (None, "none"):
+        return None if effort is None else {"thinkingBudget": 0}
+    if str(effort) not in EFFORTS:
+        raise _invalid("reasoning_effort", f"expected one of none, {', '.join(EFFORTS)}")
+    level = EFFORTS[effort]
+    thinking = {"thinkingBudget": BUDGETS[level]} if "gemini-2." in model else {"thinkingLevel": level}
+    return thinking | {"includeThoughts": True}
+
+
+def _translate_tools(ask: Ask) -> Json:
+    tools = _read(ask, "tools", list[Json]) or []
+    functions = [_find_function(f"tools[{index}]", tool) for index, tool in enumerate(tools)]
+    mode, names = _choose(ask.field("tool_choice"))
+    if mode == "ANY" and not functions:
+        raise _invalid("tool_choice", "it needs 'tools'")
+    if mode == "AUTO" and names:  # Gemini takes names only for calls that must be made
+        functions, names = [function for function in functions if function["name"] in names], []
+    declarations = [{theirs: tool[ours] for ours, theirs in DECLARED.items() if tool.get(ours)} for tool in functions]
+    calling = {"mode": mode} | ({"allowedFunctionNames": names} if names else {})
+    given = {"tools": [{"functionDeclarations": declarations}], "toolConfig": {"functionCallingConfig": calling}}
+    return given if declarations else {}
+
+
+def _choose(choice: Any) -> tuple[str, list[str]]:
+    match choice or "auto":
+        case str(word) if word in MODES:
+            return MODES[word], []
+        case {"type": "function", "function": {"name": str(name)}}:
+            return "ANY", [name]
+        case {"type": "allowed_tools", "allowed_tools": {"mode": "auto" | "required" as mode, "tools": [*tools]}}:
+            return MODES[mode], [_find_function("tool_choice.allowed_tools.tools", tool)["name"] for tool in tools]
+        case _:
+            raise _invalid("tool_choice", "expected none, auto, required, a function or allowed_tools")
+
+
+def _find_function(place: str, tool: Any) -> Json:
+    """The function that a tool, a call or a choice is about."""
+    match tool:
+        case {"type": str(kind)} if kind != "function":
+            raise _unsupported(f"{place}.type", kind)
+        case {"function": {"name": str(name), **rest}}:
+            return {"name": name, **rest}
+        case _:
+            raise _invalid(f"{place}.function.name", "it is missing", "missing_required_parameter")
+
+
+# -- the conversation
+
+
+def _make_call_id(vendor_id: str | None, signature: str | None) -> str:
+    """Chat clients keep a call's id, so what Gemini wants back of a call travels in it."""
+    if vendor_id is None and signature is None:
+        return new_id("call")
+    packed = urlsafe_b64encode(msgspec.json.encode((vendor_id, signature))).decode()
+    return f"{new_id('call')}_{packed.rstrip('=')}"
+
+
+def _unpack_call_id(call_id: str) -> tuple[str | None, str | None]:
+    found = _OWN_ID.fullmatch(call_id)
+    if found and found[1] is None:
+        return None, None
+    try:
+        packed = found[1] if found else ""
+        return msgspec.json.decode(urlsafe_b64decode(packed + "=="), type=tuple[str | None, str | None])
+    except ValueError:
+        return None, NO_SIGNATURE
+
+
+class _Conversation:
+    """Messages, as turns that alternate between user and model."""
+
+    def __init__(self, messages: list[_Message]) -> None:
+        self._system: list[Json] = []
+        self._turns: list[Json] = []
+        self._calls: dict[str, tuple[int, Json]] = {}
+        self._results: list[tuple[int, Json]] = []
+        for index, message in enumerate(messages):
+            self._add(f"messages[{index}]", message)
+        self._say("user", [])
+
+    def as_json(self) -> Json:
+        if not self._turns:  # instructions alone are not taken
+            return {"contents": [{"role": "user", "parts": self._system}]}
+        return {"contents": self._turns, "systemInstruction": self._system and {"parts": self._system}}
+
+    def _add(self, place: str, message: _Message) -> None:
+        match message.role:
+            case "system" | "developer":
+                self._system += _translate_content(place, message.content)
+            case "user":
+                self._say("user", _translate_content(place, message.content))
+            case "tool":
+                self._answer(place, message)
+            case "assistant" if message.function_call is None:
+                said = _translate_content(place, message.content or message.refusal)
+                self._say("model", said + self._call(f"{place}.tool_calls", message.tool_calls or []))
+            case role:
+                raise _unsupported(f"{place}.role" if role == "function" else f"{place}.function_call", "function")
+
+    def _say(self, role: str, parts: list[Json]) -> None:
+        """Results go before, in the order of their calls: nothing else may tell those of one function apart."""
+        results = [part for _, part in sorted(self._results, key=lambda result: result[0])]
+        self._results.clear()
+        for speaker, said in (("user", results), (role, parts)):
+            if said and self._turns and self._turns[-1]["role"] == speaker:
+                self._turns[-1]["parts"] += said
+            elif said:
+                self._turns.append({"role": speaker, "parts": said})
+
+    def _call(self, place: str, calls: list[Json]) -> list[Json]:
+        parts: list[Json] = []
+        for index, call in enumerate(calls):
+            function = _find_function(f"{place}[{index}]", call)
+            arguments = _parse_object(function.get("arguments") or "{}")
+            if arguments is None:
+                raise _invalid(f"{place}[{index}].function.arguments", "expected the text of a JSON object")
+            vendor_id, signature = _unpack_call_id(str(call.get("id")))
+            named = {"name": function["name"]} | ({"id": vendor_id} if vendor_id else {})
+            self._calls[str(call.get("id"))] = len(self._calls), named
+            parts.append({"functionCall": named | {"args": arguments}})
+            if signature and (index == 0 or signature != NO_SIGNATURE):
+                parts[-1]["thoughtSignature"] = signature
+        return parts
+
+    def _answer(self, place: str, message: _Message) -> None:
+        called = self._calls.get(message.tool_call_id or "")
+        if called is None:
+            what = f"no earlier message has a tool call with the id '{(message.tool_call_id or '')[:80]}'"
+            raise _invalid(f"{place}.tool_call_id", what)
+        parts = _translate_content(place, message.content)
+        if any("text" not in part for part in parts):
+            raise _unsupported(f"{place}.content", "anything but text")
+        text = "".join(part["text"] for part in parts)
+        position, named = called
+        response = named | {"response": _parse_object(text) or {"result": text}}
+        self._results.append((position, {"functionResponse": response}))
+
+
+def _parse_object(text: Any) -> msgspec.Raw | None:
+    """A JSON object, kept as it is written; None for anything else."""
+    try:
+        msgspec.json.decode(text, type=Json)
+    except (TypeError, ValueError, RecursionError):
+        return None
+    return msgspec.Raw(text)
+
+
+def _translate_content(place: str, content: str | list[Json] | None) -> list[Json]:
+    pieces = content if isinstance(content, list) else [{"type": "text", "text": content or ""}]
+    parts = [_translate_piece(f"{place}.content[{index}]", piece) for index, piece in enumerate(pieces)]
+    return [part for part in parts if part != {"text": ""}]  # Gemini refuses empty ones
+
+
+def _translate_piece(place: str, piece: Json) -> Json:
+    match piece:
+        case {"type": "text", "text": str(text)} | {"type": "refusal", "refusal": str(text)}:
+            return {"text": text}
+        case {"type": "image_url", "image_url": str(url) | {"url": str(url)}}:
+            return _refer(f"{place}.image_url.url", url)
+        case {"type": "input_audio", "input_audio": {"data": str(data), "format": str(kind)}}:
+            return {"inlineData": {"mimeType": f"audio/{kind}", "data": data}}
+        case {"type": "file", "file": {"file_data": str(data)}}:
+            return _refer(f"{place}.file.file_data", data)
+        case {"type": "text" | "refusal" | "image_url" | "input_audio" | "file" as kind}:
+            raise _invalid(f"{place}.{kind}", "it does not hold what its type says or this model takes")
+        case _:
+            raise _unsupported(f"{place}.type", piece.get("type"))
+
+
+def _refer(param: str, url: str) -> Json:
+    """Data goes along; an address is for Google to fetch."""
+    if found := _DATA_URI.fullmatch(url):
+        return {"inlineData": {"mimeType": found[1], "data": found[2]}}
+    if not url.lower().startswith(("http://", "https://")):
+        raise _invalid(param, "expected a data: URI in base64, or an http(s) URL")
+    media_type = MEDIA_TYPES.get(url.partition("?")[0].rpartition(".")[2].lower())
+    return {"fileData": {"fileUri": url} | ({"mimeType": media_type} if media_type else {})}
+
+
+# -- the reply
+
+
+class Translation:
+    """Reads one reply; a streamed one is many whole ones, each with some of the parts."""
+
+    def __init__(self, *, one_call: bool) -> None:
+        self._one_call = one_call
+        self._called: set[int] = set()
+
+    def event(self, name: str, data: bytes) -> Iterator[chat.Part]:
+        """The parts in one event; there is only one kind."""
+        del name
+        return self.whole(data)
+
+    def whole(self, body: bytes) -> Iterator[chat.Part]:
+        """The parts, in the order they come."""
+        reply: Json = msgspec.json.decode(body)
+        if error := reply.get("error"):
+            yield _tell_fault(error, error.get("code") or 500, None)
+            return
+        yield chat.Opening(reply.get("responseId") or "", reply.get("modelVersion") or "")
+        candidates: list[Json] = reply.get("candidates") or []
+        for position, candidate in enumerate(candidates):
+            yield from self._read_candidate(candidate, candidate.get("index", position))
+        if (reply.get("promptFeedback") or NOTHING).get("blockReason"):
+            yield chat.Finish(Reason.FILTER)
+        if usage := reply.get("usageMetadata"):
+            yield chat.Used(_count(usage))
+
+    def _read_candidate(self, candidate: Json, choice: int) -> Iterator[chat.Part]:
+        parts: list[Json] = (candidate.get("content") or NOTHING).get("parts") or []
+        for part in parts:
+            if call := part.get("functionCall"):
+                if self._one_call and choice in self._called:
+                    continue  # Gemini cannot be told to make one call at a time; it will make this one later
+                self._called.add(choice)
+                call_id = _make_call_id(call.get("id"), part.get("thoughtSignature"))
+                yield chat.ToolCall(call_id, call["name"], choice)
+                yield chat.Arguments(msgspec.json.encode(call.get("args") or NOTHING).decode(), choice)
+            elif text := part.get("text"):
+                yield chat.Reasoning(text, choice) if part.get("thought") else chat.Text(text, choice)
+        if reason := candidate.get("finishReason"):
+            ordinary = Reason.TOOL_CALLS if choice in self._called else Reason.STOP
+            yield chat.Finish(ENDINGS.get(reason.removeprefix("IMAGE_"), ordinary), choice)
+
+
+def _count(usage: Json) -> chat.Usage:
+    prompt, tools, candidates, thoughts, cached = (
+        usage.get(f"{name}TokenCount") or 0
+        for name in ("prompt", "toolUsePrompt", "candidates", "thoughts", "cachedContent")
+    )
+    return chat.Usage(prompt + tools, candidates + thoughts, cached, thoughts)
+
+
+def _tell_fault(error: Json, status: int, retry_after: float | None) -> Fault:
+    message, details = str(error.get("message") or ""), str(error.get("details"))
+    blame, code, param = chat.blame_status(status), None, None
+    if found := _RETRY_DELAY.search(details):
+        retry_after = float(found[1])
+    if error.get("status") == "FAILED_PRECONDITION" or "API_KEY_INVALID" in details or "API key not valid" in message:
+        blame = Blame.CREDENTIAL  # the account's country or billing, or its key
+    elif "exceeds the maximum number of tokens" in message:
+        known = _ALLOWED_TOKENS.search(message)
+        message = f"This model's maximum context length is {known[1] if known else 'less'} tokens. {message}"
+        blame, code, param = Blame.CALLER, "context_length_exceeded", "messages"
+    return Fault(blame, message, code, param, retry_after, status)
+
+
+VENDOR = Gemini
