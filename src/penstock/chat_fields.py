@@ -1,5 +1,6 @@
 """Reads a chat request without parsing more of it than must be known, and says exactly what is wrong with it."""
 
+import codecs
 import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeAlias, cast
@@ -12,6 +13,7 @@ from penstock.errors import InvalidRequest
 ROLES: Final = ("system", "developer", "user", "assistant", "tool", "function")
 MAX_STOPS: Final = 4
 MODEL_LENGTH: Final = 256
+TEXT_PIECE: Final = 1 << 16
 
 Checked: TypeAlias = msgspec.Raw
 Check: TypeAlias = Callable[[str, msgspec.Raw], Checked]
@@ -48,6 +50,7 @@ def read(body: bytes) -> Ask:
 
 def _split(body: bytes) -> dict[str, msgspec.Raw]:
     try:
+        _check_text(body)
         found = _body.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         reason = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
@@ -61,6 +64,15 @@ def _split(body: bytes) -> dict[str, msgspec.Raw]:
 def _peek(raw: msgspec.Raw) -> bytes:
     """How a value begins: enough to know `null`, `true`, `false` and the kinds, however long it is."""
     return memoryview(raw)[:6].tobytes()
+
+
+def _check_text(body: bytes) -> None:
+    """See that the body is UTF-8: msgspec does not look into what is passed on unread."""
+    if not body.isascii():
+        decoder = codecs.getincrementaldecoder("utf-8")()
+        for start in range(0, len(body), TEXT_PIECE):
+            decoder.decode(body[start : start + TEXT_PIECE])
+        decoder.decode(b"", final=True)
 
 
 def _model(fields: Mapping[str, msgspec.Raw]) -> str:
@@ -265,8 +277,8 @@ CHECKS: Mapping[str, Check] = {
     "frequency_penalty": _decimal(-2, 2),
     "logit_bias": _object,
     "logprobs": _boolean,
-    "max_completion_tokens": _integer(1, _INT64),
-    "max_tokens": _integer(1, _INT64),
+    "max_completion_tokens": _integer(1, _INT64 - 1),
+    "max_tokens": _integer(1, _INT64 - 1),
     "metadata": _object,
     "n": _integer(1, 128),
     "parallel_tool_calls": _boolean,

@@ -102,7 +102,9 @@ Network = Annotated[IPv4Network | IPv6Network, BeforeValidator(_parse_network)]
 Networks = Annotated[tuple[Network, ...], BeforeValidator(_split)]
 VendorName = Annotated[str, AfterValidator(_check_name)]
 VendorTable = Annotated[Mapping[str, Any], AfterValidator(_check_type)]
-AnyPrice = Annotated[Annotated[Price, Tag("<media>")] | Annotated[TokenPrice, Tag("<chat>")], Discriminator(_price_kind)]
+AnyPrice = Annotated[
+    Annotated[Price, Tag("<media>")] | Annotated[TokenPrice, Tag("<chat>")], Discriminator(_price_kind)
+]
 DeclaredVendor = Annotated[str, AfterValidator(_check_declared)]
 _ORIGIN = r"^https?://(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(:[0-9]{1,5})?$"
 

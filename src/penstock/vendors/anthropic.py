@@ -28,6 +28,7 @@ IDLE: Final[Mapping[str, Any]] = (
 """What changes the meaning of an answer and cannot be had here, each with the value that asks for nothing."""
 CHOICES: Final = {"auto": "auto", "none": "none", "required": "any"}
 EFFORTS: Final = {"minimal": "low", **{effort: effort for effort in ("low", "medium", "high", "xhigh", "max")}}
+NO_ID: Final = re.compile(r"[^\w-]", re.ASCII)  # other vendors have dots and colons in their ids of tool calls
 IMAGES: Final = ("image/jpeg", "image/png", "image/gif", "image/webp")
 
 
@@ -181,10 +182,9 @@ def _translate_content(turn: _Turn, place: str, *allowed: str) -> list[Json]:
         where = f"{place}.content[{index}]"
         if piece.type not in allowed:
             raise _unsupported(f"{where}.type", piece.type, allowed)
-        text = piece.refusal or piece.text or ""
         if piece.type == "image_url":
             blocks.append({"type": "image", "source": _translate_image(piece.image_url, f"{where}.image_url")})
-        elif text.strip():
+        elif (text := piece.refusal or piece.text or "").strip():
             blocks.append({"type": "text", "text": text})
     return blocks
 
@@ -213,14 +213,15 @@ def _translate_calls(turn: _Turn, place: str) -> Iterator[Json]:
         except (ValueError, RecursionError) as error:
             where = f"{place}.tool_calls[{index}].function.arguments"
             raise _invalid(where, f"expected the JSON text of an object ({error})") from None
-        yield {"type": "tool_use", "id": call.id, "name": function.name, "input": taken}
+        yield {"type": "tool_use", "id": NO_ID.sub("_", call.id), "name": function.name, "input": taken}
 
 
 def _translate_result(turn: _Turn, place: str) -> Json:
     if not turn.tool_call_id:
         raise _invalid(f"{place}.tool_call_id", "expected the id of the tool call that this answers")
     content = _translate_content(turn, place, "text", "image_url")
-    return {"type": "tool_result", "tool_use_id": turn.tool_call_id} | ({"content": content} if content else {})
+    result = {"type": "tool_result", "tool_use_id": NO_ID.sub("_", turn.tool_call_id)}
+    return result | ({"content": content} if content else {})
 
 
 def _translate_tools(ask: Ask) -> Json:
@@ -274,8 +275,7 @@ def _translate_output(ask: Ask) -> Json:
         case None | {"type": "text"}:
             pass
         case _:
-            allowed = ("text", "json_schema, with `json_schema.schema`")
-            raise _unsupported("response_format.type", str(shape.get("type")), allowed)
+            raise _unsupported("response_format.type", str(shape.get("type")), ("text", "json_schema with a schema"))
     return {"output_config": config, "thinking": {"type": "disabled"} if effort == "none" else None}
 
 
@@ -388,14 +388,12 @@ class Translation:
 def _blame(told: Any, status: int = 0, retry_after: float | None = None) -> Fault:
     match told:
         case {"error": {"type": str(kind), "message": str(message)}}:
-            blame = BLAMES.get(kind) or chat.blame_status(status)
+            blame = (NO_CREDIT.search(message) and Blame.CREDENTIAL) or BLAMES.get(kind) or chat.blame_status(status)
         case _:
             return Fault(chat.blame_status(status), retry_after=retry_after, status=status)
     if blame is Blame.CALLER and TOO_LONG.search(message):
         message = f"This model's maximum context length is exceeded: {message}"
         return Fault(blame, message, "context_length_exceeded", "messages", status=status)
-    if blame is Blame.CALLER and NO_CREDIT.search(message):
-        blame = Blame.CREDENTIAL
     return Fault(blame, message, None if kind == "invalid_request_error" else kind, None, retry_after, status)
 
 

@@ -64,7 +64,9 @@ class Gemini:
             if ask.has(name, but=IDLE.get(name)):
                 message = f"Unsupported parameter: '{name}' is not supported with this model."
                 raise InvalidRequest(message, param=name, code="unsupported_parameter")
-        google = _read(ask, "google", Json) or (_read(ask, "extra_body", Json) or NOTHING).get("google") or NOTHING
+        google = (
+            _read(ask, "google", Json) or (_read(ask, "extra_body", dict[str, Json]) or {}).get("google") or NOTHING
+        )
         body = {
             **_Conversation(_read(ask, "messages", list[_Message]) or []).as_json(),
             **_translate_tools(ask),
@@ -275,15 +277,14 @@ class _Conversation:
         return parts
 
     def _answer(self, place: str, message: _Message) -> None:
-        called = self._calls.get(message.tool_call_id or "")
-        if called is None:
+        position, named = self._calls.get(message.tool_call_id or "", (0, None))
+        if named is None:
             what = f"no earlier message has a tool call with the id '{(message.tool_call_id or '')[:80]}'"
             raise _invalid(f"{place}.tool_call_id", what)
         parts = _translate_content(place, message.content)
         if any("text" not in part for part in parts):
             raise _unsupported(f"{place}.content", "anything but text")
         text = "".join(part["text"] for part in parts)
-        position, named = called
         response = named | {"response": _parse_object(text) or {"result": text}}
         self._results.append((position, {"functionResponse": response}))
 
