@@ -14,8 +14,9 @@ import obstore
 from obstore.store import LocalStore
 
 from penstock import metrics
-from penstock.errors import AssetExpired, AssetNotFound, BadOutput, FileNotFound
+from penstock.errors import AssetExpired, AssetNotFound, FileNotFound
 from penstock.files import StoredFile
+from penstock.job_errors import BadOutput
 
 MAX_OUTPUT_BYTES = 2 * 1024**3
 CHUNK = 1 << 20

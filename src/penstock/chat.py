@@ -2,17 +2,17 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, TypeAlias
 
 import msgspec
+from msgspec import structs
 
 # -- what a caller asks
 
 
-@dataclass(frozen=True, slots=True)
-class Ask:
+class Ask(msgspec.Struct, frozen=True):  # made for every request: quicker than a dataclass
     """A chat request: the few fields that are read, and all of them as they came."""
 
     model: str
@@ -37,8 +37,7 @@ class Ask:
 # -- what a completion used
 
 
-@dataclass(frozen=True, slots=True)
-class Usage:
+class Usage(msgspec.Struct, frozen=True):
     """Tokens. `cached` are among `prompt`, `reasoning` among `completion`."""
 
     prompt: int = 0
@@ -69,7 +68,7 @@ def estimate(ask: Ask, answered_characters: int, told: Usage | None = None) -> U
     texts, pictures = _EMBEDDED.subn(b"", memoryview(ask.fields["messages"]))
     told = told or Usage(len(texts) // CHARACTERS_PER_TOKEN + pictures * TOKENS_PER_PICTURE + 1)
     completion = max(told.completion, -(-answered_characters // CHARACTERS_PER_TOKEN))
-    return replace(told, completion=completion, estimated=True)
+    return structs.replace(told, completion=completion, estimated=True)
 
 
 # -- what can be wrong with a reply

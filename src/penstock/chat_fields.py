@@ -28,6 +28,7 @@ class _Turn(msgspec.Struct):
 _body = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _turns = msgspec.json.Decoder(list[_Turn])
 _value = msgspec.json.Decoder()
+_Text = codecs.getincrementaldecoder("utf-8")
 
 
 def read(body: bytes) -> Ask:
@@ -69,7 +70,7 @@ def _peek(raw: msgspec.Raw) -> bytes:
 def _check_text(body: bytes) -> None:
     """See that the body is UTF-8: msgspec does not look into what is passed on unread."""
     if not body.isascii():
-        decoder = codecs.getincrementaldecoder("utf-8")()
+        decoder = _Text()
         for start in range(0, len(body), TEXT_PIECE):
             decoder.decode(body[start : start + TEXT_PIECE])
         decoder.decode(b"", final=True)

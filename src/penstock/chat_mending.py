@@ -36,6 +36,20 @@ class Mender:
             if not found.get(name):
                 found[name] = value
         found.pop("error", None)  # null: told apart before
+        if not _is_count(found.get("usage")):
+            del found["usage"]
+
+
+def _is_count(usage: Any) -> bool:
+    """Whether `usage` holds numbers where clients look for them; some have texts or fractions there."""
+    if not isinstance(usage, dict):
+        return usage is None
+    for name, value in cast("Json", usage).items():
+        if name.endswith("_tokens") and not isinstance(value, int | None):
+            return False
+        if name.endswith("_tokens_details") and not (value is None or _is_count(value)):
+            return False
+    return True
 
 
 def _objects(found: Any) -> list[tuple[int, Json]]:

@@ -1,7 +1,7 @@
 """Replies in OpenAI's own dialect: passed as they are, counted on the way, and mended where they fall short."""
 
 from collections.abc import Callable
-from typing import Any, cast
+from typing import cast
 
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
@@ -34,6 +34,18 @@ class Malformed(Exception):
 # -- what a good chunk or reply has; one of another shape is mended
 
 
+class _Details(msgspec.Struct, gc=False):
+    cached_tokens: int | None = None
+    reasoning_tokens: int | None = None
+
+
+class _Usage(msgspec.Struct, gc=False):
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    prompt_tokens_details: _Details | None = None
+    completion_tokens_details: _Details | None = None
+
+
 class _Function(msgspec.Struct, gc=False):
     arguments: str | None = None
 
@@ -59,7 +71,7 @@ class _ChunkChoice(msgspec.Struct, gc=False):
 
 class _Chunk(msgspec.Struct, gc=False):
     choices: list[_ChunkChoice]
-    usage: dict[str, Any] | None | UnsetType = UNSET
+    usage: _Usage | UnsetType | None = UNSET
     error: UnsetType = UNSET
 
 
@@ -89,20 +101,8 @@ class _Choice(msgspec.Struct):
 
 class _Completion(_Head):
     choices: list[_Choice]
-    usage: dict[str, Any] | None = None
+    usage: _Usage | None = None
     error: UnsetType = UNSET
-
-
-class _Details(msgspec.Struct):
-    cached_tokens: int | None = None
-    reasoning_tokens: int | None = None
-
-
-class _Usage(msgspec.Struct):
-    prompt_tokens: int | None = None
-    completion_tokens: int | None = None
-    prompt_tokens_details: _Details | None = None
-    completion_tokens_details: _Details | None = None
 
 
 _head = msgspec.json.Decoder(_Head)
@@ -122,20 +122,16 @@ def _parse(payload: bytes) -> Json | None:
     return cast("Json", found) if isinstance(found, dict) else None
 
 
-def read_usage(usage: Json) -> Usage | None:
-    """The counts in a `usage` object; None where there are none."""
-    try:
-        found = msgspec.convert(usage, _Usage, strict=False)
-    except msgspec.ValidationError:
-        return None
+def _read_usage(found: _Usage) -> Usage | None:
+    """What the vendor counted; None where it counted nothing."""
     if found.prompt_tokens is None and found.completion_tokens is None:
         return None
-    asked, answered = found.prompt_tokens_details or _Details(), found.completion_tokens_details or _Details()
+    asked, answered = found.prompt_tokens_details, found.completion_tokens_details
     return Usage(
         max(0, found.prompt_tokens or 0),
         max(0, found.completion_tokens or 0),
-        max(0, asked.cached_tokens or 0),
-        max(0, answered.reasoning_tokens or 0),
+        max(0, (asked and asked.cached_tokens) or 0),
+        max(0, (answered and answered.reasoning_tokens) or 0),
     )
 
 
@@ -143,7 +139,7 @@ def read_usage(usage: Json) -> Usage | None:
 
 
 class PassedStream:
-    """A stream of chunks; see `answers.Stream`."""
+    """A stream of chunks; see `chat_answer.Stream`."""
 
     __slots__ = (
         "_ask",
@@ -209,9 +205,8 @@ class PassedStream:
         return b"".join(out)
 
     def _take(self, payload: bytes, out: list[bytes]) -> None:
-        if payload.startswith(b"[DONE]"):
+        if self.ended or payload.startswith(b"[DONE]"):
             self.ended = True
-        if self.ended:
             return
         chunk = self._read(payload)
         if chunk is None:
@@ -221,9 +216,7 @@ class PassedStream:
                 return
             payload, chunk = mended
         self._last = payload
-        if chunk.usage is None and chunk.choices:  # what nearly every chunk is
-            out += (b"data: ", payload if self._ask.include_usage else _drop_usage(payload), b"\n\n")
-        elif passed := self._with_usage(payload, chunk):
+        if passed := self._with_usage(payload, chunk):
             out += (b"data: ", passed, b"\n\n")
 
     def _read(self, payload: bytes) -> _Chunk | None:
@@ -232,9 +225,14 @@ class PassedStream:
             chunk = _chunk.decode(payload)
         except UNREADABLE:
             return None
+        choices = chunk.choices
+        if self._is_mended is False and len(choices) == 1 and _is_text(choices[0]):  # what nearly every chunk is
+            delta = choices[0].delta
+            self.characters += len(delta.content or delta.reasoning_content or delta.refusal or "")
+            return chunk
         if self._is_mended is None:
             self._is_mended = not _has_head(payload)
-        if self._is_mended or not all(map(self._is_well, chunk.choices)):
+        if self._is_mended or not all(map(self._is_well, choices)):
             return None
         self._count(chunk)
         return chunk
@@ -271,8 +269,10 @@ class PassedStream:
     def _with_usage(self, payload: bytes, chunk: _Chunk) -> bytes | None:
         """The chunk with `usage` as the caller asked for it: null on every one, or on none."""
         usage = chunk.usage
-        if isinstance(usage, dict):
-            self.usage = read_usage(usage) or self.usage
+        if usage is None and chunk.choices:
+            return payload if self._ask.include_usage else _drop_usage(payload)
+        if isinstance(usage, _Usage):
+            self.usage = _read_usage(usage) or self.usage
             if not chunk.choices:
                 self._usage_chunk = payload
         if not chunk.choices:
@@ -284,6 +284,12 @@ class PassedStream:
         usage = self.usage or estimate(self._ask, self.characters)
         last = _parse(self._last) or self._mender.mend_chunk({}, ())
         return _encode(last | {"choices": [], "usage": usage.as_json()})
+
+
+def _is_text(choice: _ChunkChoice) -> bool:
+    """Whether there is nothing but some of the answer in it."""
+    delta = choice.delta
+    return choice.finish_reason is None and delta.tool_calls is None and delta.reasoning is None and choice.index == 0
 
 
 def _has_head(payload: bytes) -> bool:
@@ -321,7 +327,7 @@ def pass_whole(body: bytes, ask: Ask, reply_id: str, created: int) -> tuple[byte
         body, completion = _mend_whole(body, Mender(reply_id, created, ask.model))
     messages = [choice.message for choice in completion.choices]
     characters = sum(len(message.content or "") + len(message.reasoning_content or "") for message in messages)
-    return body, None if completion.usage is None else read_usage(completion.usage), characters
+    return body, None if completion.usage is None else _read_usage(completion.usage), characters
 
 
 def _is_whole(completion: _Completion) -> bool:

@@ -135,7 +135,7 @@ def _close_call(choice: _Choice, index: int) -> list[dict[str, Any]]:
 
 
 class RenderedStream:
-    """A stream in another dialect, written as chunks; see `streams.Stream`."""
+    """A stream in another dialect, written as chunks; see `chat_answer.Stream`."""
 
     __slots__ = ("_reply", "_splitter", "_translator", "broken", "malformed")
 

@@ -7,11 +7,11 @@ from typing import Any, Final, TypeVar
 from penstock.assets import Assets, Landed
 from penstock.catalog.model import Expectation
 from penstock.contract import GenerationVendor, Kind, Output, Role
-from penstock.errors import BadOutput, FileUnreadable
 from penstock.exchange import Exchange
 from penstock.glb import inspect_model
 from penstock.identifiers import new_id
 from penstock.inspection import inspect_picture, inspect_video
+from penstock.job_errors import BadOutput, FileUnreadable
 from penstock.jobs import Asset, Job
 from penstock.workshop import WorkFailed, Workshop
 

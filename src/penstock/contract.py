@@ -14,8 +14,8 @@ import msgspec
 from pydantic import BaseModel, ConfigDict, Field
 
 from penstock.chat import Ask, Fault, Part
-from penstock.errors import JobError
 from penstock.files import StoredFile
+from penstock.job_errors import JobError
 from penstock.money import Price
 
 T = TypeVar("T")

@@ -16,11 +16,7 @@ PenstockError
 ├── HeadersTooLarge 431
 ├── InternalError 500, StoreUnavailable 503, Overloaded 503
 ├── VendorFailed 502 (upstream_error), VendorRefusedUs 502 (upstream_auth), VendorTimeout 504 (upstream_timeout)   chat
-└── JobError               told in a job's `error`, never as an HTTP status
-    ├── FileFetchFailed, FileUnreadable, UrlNotAllowed                          the input
-    ├── UpstreamRejected, UpstreamAuth, UpstreamUnavailable                     the order
-    ├── UpstreamOutcomeUnknown, UpstreamError, ContentFiltered, BadOutput       the result
-    └── StartTimeout, RunTimeout, JobCrashed (internal_error)                   the time, and ourselves
+└── JobError               told in a job's `error`, never as an HTTP status: job_errors.py
 
 A class's docstring is its default message; its name, in snake case, is its code unless it says otherwise.
 """
@@ -309,114 +305,4 @@ class VendorTimeout(PenstockError):
 
     code = "upstream_timeout"
     status = 504
-    retryable = True
-
-
-# -- the job failed
-
-
-class JobError(PenstockError):
-    """The job failed."""
-
-    type = "job_error"
-    stage: str = "generating"
-
-    def __init__(
-        self,
-        message: str | None = None,
-        *,
-        stage: str | None = None,
-        retryable: bool | None = None,
-        upstream: Mapping[str, str | None] | None = None,
-        **rest: Any,
-    ) -> None:
-        super().__init__(message, **rest)
-        self.stage = stage or type(self).stage
-        if retryable is not None:
-            self.retryable = retryable
-        self.upstream = dict(upstream) if upstream else None
-
-    def body(self, request_id: str | None = None) -> dict[str, Any]:
-        """The error shape, plus where the job was and what the vendor said."""
-        return super().body(request_id) | {"stage": self.stage, "upstream": self.upstream}
-
-
-class FileFetchFailed(JobError):
-    """The input file could not be fetched."""
-
-    stage = "fetching"
-    retryable = True
-
-
-class FileUnreadable(JobError):
-    """The input file is not a readable image of an accepted kind and size."""
-
-    stage = "fetching"
-
-
-class UrlNotAllowed(JobError):
-    """The URL may not be fetched from here."""
-
-    stage = "fetching"
-
-
-class ContentFiltered(JobError):
-    """The vendor's content filter held the result back."""
-
-
-class UpstreamRejected(JobError):
-    """The vendor refused the request."""
-
-    stage = "dispatching"
-
-
-class UpstreamAuth(JobError):
-    """The gateway's own credential was refused by the vendor. The operator has been told."""
-
-    stage = "dispatching"
-
-
-class UpstreamUnavailable(JobError):
-    """The vendor could not be reached. Nothing was submitted."""
-
-    stage = "dispatching"
-    retryable = True
-
-
-class UpstreamOutcomeUnknown(JobError):
-    """The vendor's answer was lost and it cannot be asked whether the job was accepted."""
-
-    stage = "reconciling"
-
-
-class UpstreamError(JobError):
-    """The vendor failed to generate."""
-
-    retryable = True
-
-
-class BadOutput(JobError):
-    """The vendor's output could not be opened or is not what was asked for."""
-
-    stage = "storing"
-    retryable = True
-
-
-class StartTimeout(JobError):
-    """The job did not start in time."""
-
-    stage = "queued"
-    retryable = True
-
-
-class RunTimeout(JobError):
-    """The job did not finish in time."""
-
-    retryable = True
-
-
-class JobCrashed(JobError):
-    """Something went wrong inside the gateway while it worked on the job."""
-
-    code = "internal_error"
     retryable = True

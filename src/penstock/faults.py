@@ -3,7 +3,14 @@
 from typing import assert_never
 
 from penstock.chat import Blame, Fault
-from penstock.errors import InvalidRequest, Overloaded, PenstockError, RateLimited, VendorFailed, VendorRefusedUs
+from penstock.errors import (
+    InvalidRequest,
+    Overloaded,
+    PenstockError,
+    RateLimited,
+    VendorFailed,
+    VendorRefusedUs,
+)
 from penstock.exchange import redact
 
 

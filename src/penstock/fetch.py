@@ -13,7 +13,7 @@ import aiohttp
 from aiohttp.abc import AbstractResolver, ResolveResult
 from yarl import URL
 
-from penstock.errors import FileFetchFailed, FileUnreadable, JobError, UrlNotAllowed
+from penstock.job_errors import FileFetchFailed, FileUnreadable, JobError, UrlNotAllowed
 from penstock.urls import Network, check_address, check_characters, check_url
 
 Target: TypeAlias = tuple[int, int, int, str, tuple[Any, ...]]  # as from `socket.getaddrinfo`

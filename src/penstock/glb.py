@@ -10,7 +10,7 @@ from typing import Annotated, Literal, TypeVar, cast
 
 import msgspec
 
-from penstock.errors import BadOutput
+from penstock.job_errors import BadOutput
 
 T = TypeVar("T")
 

@@ -1,14 +1,17 @@
 """Ids: a prefix that says what it names, then 26 characters that sort by time and cannot be guessed."""
 
-import secrets
+import os
+import struct
 import threading
 import time
 from datetime import UTC, datetime
 
 ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"  # Crockford's base 32: no i, l, o, u
 _PAIRS = [first + second for first in ALPHABET for second in ALPHABET]  # two digits at a time: ids are made often
+_POOL = 512
 _lock = threading.Lock()
 _last = 0
+_random: list[int] = []
 
 
 def encode(number: int, length: int) -> str:
@@ -26,8 +29,13 @@ def new_id(prefix: str) -> str:
     global _last  # noqa: PLW0603  ids made in the same microsecond must still sort
     with _lock:
         _last = max(_last + 1, time.time_ns() // 1000)
-        moment = _last
-    return f"{prefix}_{encode((moment << 64) | secrets.randbits(64), 26)}"
+        if not _random:  # asked of the system for many at once: each question costs as much as the rest
+            _random.extend(struct.unpack(f"{_POOL}Q", os.urandom(8 * _POOL)))
+        number = (_last << 64) | _random.pop()
+    return f"{prefix}_{encode(number, 26)}"
+
+
+os.register_at_fork(after_in_child=_random.clear)  # else parent and child would go on with the same
 
 
 def first_id(prefix: str, moment: float) -> str:

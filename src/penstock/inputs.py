@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, unquote_to_bytes
 
 from penstock.assets import Assets
-from penstock.errors import FileUnreadable
 from penstock.files import CONTENT_TYPES, MAX_FILE_BYTES, ImageFacts, StoredFile
 from penstock.identifiers import new_id
 from penstock.inspection import inspect_image
+from penstock.job_errors import FileUnreadable
 from penstock.store import file_rows
 from penstock.store.database import Database
 from penstock.workshop import WorkFailed, Workshop

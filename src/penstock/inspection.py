@@ -8,8 +8,8 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from penstock.errors import BadOutput, FileUnreadable
 from penstock.files import CONTENT_TYPES, MAX_FILE_BYTES, MAX_SIDE, MIN_SIDE, ImageFacts, sniff
+from penstock.job_errors import BadOutput, FileUnreadable
 
 if TYPE_CHECKING:  # Pillow and PyAV are imported where they are used: a child that needs one does not load the other
     from av.container import InputContainer

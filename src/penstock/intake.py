@@ -15,18 +15,17 @@ from penstock.catalog.params import read
 from penstock.errors import (
     Detail,
     FileNotFound,
-    FileUnreadable,
     IdempotencyInProgress,
     IdempotencyKeyMismatch,
     ModelNotAllowed,
     QueueFull,
-    UrlNotAllowed,
 )
 from penstock.estimates import Duration, History
 from penstock.files import StoredFile
 from penstock.generation import Decoded, GenerationBody, read_body, read_raw_params, refuse
 from penstock.identifiers import new_id
 from penstock.inputs import Inputs, contradiction, decode_data_uri, is_data_uri
+from penstock.job_errors import FileUnreadable, UrlNotAllowed
 from penstock.jobs import Job
 from penstock.keys import ApiKey
 from penstock.offers import Offer, Offers

@@ -16,7 +16,7 @@ from prometheus_client import (
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from penstock.completions import Completion
+from penstock.usage_records import Completion
 
 prometheus_client.disable_created_metrics()  # a second series for each one, of no use to us
 
@@ -150,6 +150,16 @@ def _chat_series(model: str, vendor: str, outcome: str) -> tuple[Counter, ...]:
     kinds = ("prompt", "completion", "cached", "reasoning")
     tokens = (CHAT_TOKENS.labels(model, vendor or "none", kind) for kind in kinds)
     return CHAT_COMPLETIONS.labels(model, vendor or "none", outcome), *tokens
+
+
+def count_attempt(vendor: str, outcome: str) -> None:
+    """Count one call to a chat vendor."""
+    _attempt_series(vendor, outcome).inc()
+
+
+@lru_cache(maxsize=1024)
+def _attempt_series(vendor: str, outcome: str) -> Counter:
+    return CHAT_ATTEMPTS.labels(vendor, outcome)
 
 
 def render() -> tuple[bytes, str]:

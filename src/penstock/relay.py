@@ -5,18 +5,12 @@ import logging
 from collections.abc import Callable
 
 from penstock import metrics
-from penstock.answers import Answer, Asker
 from penstock.chat import Ask, Blame, Fault
+from penstock.chat_answer import Answer, Asker
 from penstock.chat_passing import Broken, Malformed, pass_whole
 from penstock.chat_rendering import render_whole
 from penstock.contract import Call, ChatVendor, NotSent, Reply, ReplyLost
-from penstock.errors import (
-    InvalidRequest,
-    Overloaded,
-    PenstockError,
-    VendorFailed,
-    VendorTimeout,
-)
+from penstock.errors import InvalidRequest, Overloaded, PenstockError, VendorFailed, VendorTimeout
 from penstock.exchange import Exchange, redact
 from penstock.faults import tell_fault
 from penstock.offers import ChatOffer, Offers, Route
@@ -116,7 +110,7 @@ class Relay:
             health.fail(self.routes.now(), failure)
             raise failure from error
         finally:
-            metrics.CHAT_ATTEMPTS.labels(route.vendor, outcome).inc()
+            metrics.count_attempt(route.vendor, outcome)
             if outcome == "canceled":
                 health.abstain()
             if outcome != "ok":

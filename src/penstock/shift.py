@@ -26,18 +26,18 @@ from penstock.contract import (
     Unclear,
     Untold,
 )
-from penstock.errors import (
+from penstock.errors import StoreUnavailable
+from penstock.estimates import History
+from penstock.exchange import TROUBLE, Exchange, NotSent, ReplyLost, redact
+from penstock.inputs import Inputs
+from penstock.job_errors import (
     JobCrashed,
     JobError,
     RunTimeout,
     StartTimeout,
-    StoreUnavailable,
     UpstreamOutcomeUnknown,
     UpstreamUnavailable,
 )
-from penstock.estimates import History
-from penstock.exchange import TROUBLE, Exchange, NotSent, ReplyLost, redact
-from penstock.inputs import Inputs
 from penstock.jobs import Attempt, Job, Outcome, Phase, State
 from penstock.offers import Offers, credential_id
 from penstock.store import asset_rows, job_rows

@@ -1,6 +1,5 @@
 """Server-sent events: cut out of a stream of bytes, whatever line ends and pieces it comes in."""
 
-from collections.abc import Iterator
 from typing import Final
 
 MAX_EVENT: Final = 16 << 20
@@ -22,27 +21,30 @@ class Splitter:
         self._carriage = False
         self.comments = 0
 
-    def feed(self, data: bytes) -> Iterator[tuple[bytes, bytes]]:
+    def feed(self, data: bytes) -> list[tuple[bytes, bytes]]:
         """The events that end in these bytes."""
         if not self._started or self._carriage or b"\r" in data:
             data = self._clean(data)
         if self._rest:
             data = self._rest + data
-        *events, self._rest = data.split(b"\n\n")
+        events = data.split(b"\n\n")
+        self._rest = events.pop()
         if len(self._rest) > MAX_EVENT:
             raise EventTooLarge
+        found: list[tuple[bytes, bytes]] = []
         for event in events:
             # What nearly every event is; anything else is read line by line.
             if event.startswith(b"data: ") and b"\n" not in event:
-                yield b"", event[6:]
-            elif found := self._read(event):
-                yield found
+                found.append((b"", event[6:]))
+            elif (read := self._read(event)) is not None:
+                found.append(read)
+        return found
 
-    def end(self) -> Iterator[tuple[bytes, bytes]]:
+    def end(self) -> list[tuple[bytes, bytes]]:
         """The last event, where its blank line is missing; one that was cut will not parse."""
-        if self._rest.strip() and (found := self._read(self._rest.rstrip(b"\n"))):
-            yield found
-        self._rest = b""
+        rest, self._rest = self._rest.strip(b"\n"), b""
+        read = self._read(rest)
+        return [] if read is None else [read]
 
     def _clean(self, data: bytes) -> bytes:
         """One kind of line end, and no byte order mark."""

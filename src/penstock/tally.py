@@ -5,10 +5,11 @@ import logging
 from typing import Final
 
 from penstock import metrics
-from penstock.completions import Completion
 from penstock.errors import StoreUnavailable
+from penstock.identifiers import new_id
 from penstock.store import completion_rows
 from penstock.store.database import Database
+from penstock.usage_records import Completion
 
 WRITE_SECONDS: Final = 0.25
 RETRY_SECONDS: Final = 1.0
@@ -24,7 +25,10 @@ class Tally:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._first = new_id("chat")
+        self._count = 0
         self._waiting: list[Completion] = []
+        self._counted = 0
         self._writing: asyncio.Task[None] | None = None
 
     def check(self) -> None:
@@ -32,10 +36,14 @@ class Tally:
         if len(self._waiting) >= MOST:
             raise StoreUnavailable("Too much usage waits for the store to be written.", retry_after=RETRY_SECONDS)
 
+    def new_id(self) -> str:
+        """An id for a record; a counter, as an id of its own for each would cost more than the record."""
+        self._count += 1
+        return f"{self._first}{self._count:010d}"
+
     def add(self, record: Completion) -> None:
         """Keep a record; it is written shortly."""
         self._waiting.append(record)
-        metrics.count_completion(record)
         if self._writing is None:
             self._writing = asyncio.create_task(self._write_soon(), name="tally")
 
@@ -61,6 +69,10 @@ class Tally:
 
     async def _write_batch(self) -> None:
         batch = self._waiting[:BATCH]
+        for record in batch[self._counted :]:
+            metrics.count_completion(record)
+        self._counted = len(batch)
         # Taken off only when written: a write whose answer was lost is made again, and changes nothing.
         await self._database.write(completion_rows.add_all, batch)
         del self._waiting[: len(batch)]
+        self._counted = 0

@@ -11,8 +11,8 @@ from aiohttp import web
 from aiohttp.abc import AbstractResolver, ResolveResult
 from loopback import LOOPBACK, MEGABYTE, PNG, Names, Server, redirect_to, serve
 
-from penstock.errors import FileFetchFailed, FileUnreadable, UrlNotAllowed
 from penstock.fetch import SafeFetcher, open_session
+from penstock.job_errors import FileFetchFailed, FileUnreadable, UrlNotAllowed
 
 UNREACHABLE = "2fff::1"  # public by the rules, though nobody has it
 

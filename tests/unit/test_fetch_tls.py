@@ -8,8 +8,8 @@ import pytest
 import trustme
 from loopback import LOOPBACK, MEGABYTE, PNG, Names, Server, redirect_to, serve
 
-from penstock.errors import FileFetchFailed, UrlNotAllowed
 from penstock.fetch import SafeFetcher
+from penstock.job_errors import FileFetchFailed, UrlNotAllowed
 
 
 @pytest.fixture

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from mutations import mutations
 
 from penstock.engines.simulator.samples import make_model, pack_glb
-from penstock.errors import BadOutput
 from penstock.glb import MAX_MODEL_BYTES, ModelFacts, inspect_model
+from penstock.job_errors import BadOutput
 
 POINTS = struct.pack("<12f", 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1)
 

@@ -12,13 +12,7 @@ from hypothesis import strategies as some
 from sqlalchemy import event
 
 from penstock import keys
-from penstock.errors import (
-    ExpiredApiKey,
-    InvalidApiKey,
-    MissingApiKey,
-    RevokedApiKey,
-    StoreUnavailable,
-)
+from penstock.errors import ExpiredApiKey, InvalidApiKey, MissingApiKey, RevokedApiKey, StoreUnavailable
 from penstock.keyring import KNOWN_SECONDS, Keyring
 from penstock.keys import ApiKey, Scope
 from penstock.store import key_rows

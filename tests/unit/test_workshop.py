@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock.errors import BadOutput
+from penstock.job_errors import BadOutput
 from penstock.workshop import MEMORY_BYTES, WorkFailed, Workshop
 
 # -- work

@@ -30,8 +30,8 @@ from penstock.contract import (
     Unclear,
     Untold,
 )
-from penstock.errors import JobError
 from penstock.exchange import Exchange
+from penstock.job_errors import JobError
 from penstock.jobs import Job
 from penstock.money import Price
 from penstock.vendors import known_vendors

@@ -6,8 +6,8 @@ from typing import Any
 from sqlalchemy import Connection, insert, select
 
 from penstock.chat import Usage
-from penstock.completions import Completion, Outcome
 from penstock.store.tables import completions
+from penstock.usage_records import Completion, Outcome
 
 INSERT = insert(completions).prefix_with("OR IGNORE", dialect="sqlite")  # a batch may be written again
 

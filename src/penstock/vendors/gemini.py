@@ -64,9 +64,8 @@ class Gemini:
             if ask.has(name, but=IDLE.get(name)):
                 message = f"Unsupported parameter: '{name}' is not supported with this model."
                 raise InvalidRequest(message, param=name, code="unsupported_parameter")
-        google = (
-            _read(ask, "google", Json) or (_read(ask, "extra_body", dict[str, Json]) or {}).get("google") or NOTHING
-        )
+        extra = _read(ask, "extra_body", dict[str, Json]) or NOTHING
+        google = _read(ask, "google", Json) or extra.get("google") or NOTHING
         body = {
             **_Conversation(_read(ask, "messages", list[_Message]) or []).as_json(),
             **_translate_tools(ask),
@@ -378,10 +377,8 @@ class Translation:
 
 
 def _count(usage: Json) -> chat.Usage:
-    prompt, tools, candidates, thoughts, cached = (
-        usage.get(f"{name}TokenCount") or 0
-        for name in ("prompt", "toolUsePrompt", "candidates", "thoughts", "cachedContent")
-    )
+    names = ("prompt", "toolUsePrompt", "candidates", "thoughts", "cachedContent")
+    prompt, tools, candidates, thoughts, cached = (usage.get(f"{name}TokenCount") or 0 for name in names)
     return chat.Usage(prompt + tools, candidates + thoughts, cached, thoughts)
 
 

@@ -30,7 +30,7 @@ from penstock.contract import (
     Untold,
 )
 from penstock.engines.simulator.upstream import Simulator
-from penstock.errors import ContentFiltered, UpstreamAuth, UpstreamError, UpstreamRejected
+from penstock.job_errors import ContentFiltered, UpstreamAuth, UpstreamError, UpstreamRejected
 from penstock.money import FREE, Price
 
 T = TypeVar("T")

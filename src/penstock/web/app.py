@@ -19,6 +19,7 @@ from penstock.web import (
 )
 from penstock.web.answers import HANDLERS
 from penstock.web.completions import Completions
+from penstock.web.cors import Cors
 from penstock.web.limits import Application, Limits
 from penstock.web.openapi import document
 from penstock.web.tracing import Tracing
@@ -56,4 +57,4 @@ def create_app(gateway: Gateway) -> Application:
     app.openapi = lambda: document(app, gateway.offers)  # type: ignore[method-assign]
     inner: Any = app
     max_body_bytes = gateway.settings.server.max_body_mb << 20
-    return Tracing(Limits(Completions(inner, gateway, max_body_bytes), max_body_bytes))
+    return Tracing(Cors(Limits(Completions(inner, gateway, max_body_bytes), max_body_bytes)))

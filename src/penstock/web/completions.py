@@ -9,8 +9,8 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from penstock import chat_fields
-from penstock.answers import Answer, Asker, Interrupted
 from penstock.chat import Ask
+from penstock.chat_answer import Answer, Asker, Interrupted
 from penstock.errors import (
     BodyTooLarge,
     InvalidRequest,
@@ -37,6 +37,8 @@ STREAM_HEADERS: Final[Headers] = [
     (b"cache-control", b"no-cache"),
     (b"x-accel-buffering", b"no"),
 ]
+CUT_SECONDS: Final = 0.5
+"""How long the caller has to read the error event: some clients drop what is unread when the connection breaks."""
 _SLASHES = re.compile("//+")
 
 
@@ -60,7 +62,11 @@ class Completions:
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         """Serve one request."""
         path = scope.get("path", "")
-        if path not in PATHS and _SLASHES.sub("/", path) not in PATHS:
+        if "//" in path:  # base addresses are often written with a slash too many
+            path = _SLASHES.sub("/", path)
+            if path.startswith(("/llm/", "/v1/")):
+                scope["path"] = path
+        if path not in PATHS:
             await self._app(scope, receive, send)
             return
         scope["route"] = _PLACE
@@ -76,7 +82,8 @@ class Completions:
             if not connection.gone:
                 raise  # the drain's time is over
         finally:
-            connection.on_gone = None
+            if connection.on_gone == task.cancel:  # not the next request's, which may have begun while we linger
+                connection.on_gone = None
 
     async def _serve(self, scope: Message, receive: Receive, send: Send, connection: Guarded) -> None:
         begun = time.perf_counter()
@@ -191,8 +198,12 @@ async def _send_stream(answer: Answer, send: Send, begun: float, request_id: str
             await send({"type": "http.response.body", "body": piece, "more_body": True})
     except Interrupted as interrupted:
         body = msgspec.json.encode({"error": interrupted.error.body(request_id)})
-        await send({"type": "http.response.body", "body": b"data: " + body + b"\n\n", "more_body": True})
-        connection.cut()  # no terminator: nobody may take this for a whole answer
+        event = b"data: " + body + b"\n\n"
+        await send({"type": "http.response.body", "body": event, "more_body": not interrupted.was_told})
+        if not interrupted.was_told:
+            answer.close()
+            await asyncio.sleep(CUT_SECONDS)
+            connection.cut()  # no terminator: nobody may take this for a whole answer
         return
     finally:
         for beat in beats:

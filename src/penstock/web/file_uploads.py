@@ -6,16 +6,10 @@ from fastapi import APIRouter, Path, Request
 from starlette.datastructures import UploadFile
 from starlette.responses import Response
 
-from penstock.errors import (
-    BodyTooLarge,
-    FileNotFound,
-    FileUnreadable,
-    InvalidRequest,
-    RequestTimeout,
-    UnsupportedMediaType,
-)
+from penstock.errors import BodyTooLarge, FileNotFound, InvalidRequest, RequestTimeout, UnsupportedMediaType
 from penstock.files import MAX_FILE_BYTES, StoredFile
 from penstock.identifiers import timestamp
+from penstock.job_errors import FileUnreadable
 from penstock.keys import Scope
 from penstock.store import file_rows
 from penstock.web.access import Caller, admit, signed_in

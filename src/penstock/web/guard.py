@@ -8,7 +8,7 @@ from itertools import chain
 from typing import Any, ClassVar, cast
 
 import httptools
-from uvicorn._types import ASGI3Application, ASGIReceiveCallable, ASGISendCallable, Scope
+from uvicorn._types import ASGI3Application, ASGIReceiveCallable, ASGISendCallable, ASGISendEvent, Scope
 from uvicorn.protocols.http.flow_control import service_unavailable
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
@@ -142,13 +142,44 @@ async def _answer_failures(
     receive: ASGIReceiveCallable,
     send: ASGISendCallable,
 ) -> None:
+    if cycle.scope["http_version"] == "1.0":
+        send = _without_chunks(cycle, send)
     try:
-        await app(scope, receive, send)
+        await app(
+            scope, receive, partial(_send_unchunked, cycle, send) if cycle.scope["http_version"] == "1.0" else send
+        )
     except BaseException as error:
         if not cycle.response_started:
             # A cancel comes at the end of a drain; anything else is a mistake of ours.
             await _answer(Overloaded() if isinstance(error, asyncio.CancelledError) else InternalError(), scope, send)
         raise  # uvicorn logs it and closes the connection
+
+
+def _without_chunks(cycle: RequestResponseCycle, send: ASGISendCallable) -> ASGISendCallable:
+    """HTTP/1.0 knows no chunks, which uvicorn forgets: a body of unknown length ends with the connection."""
+    unknown = False
+
+    async def send_plain(message: ASGISendEvent) -> None:
+        nonlocal unknown
+        if message["type"] == "http.response.start":
+            unknown = all(name != b"content-length" for name, _ in message.get("headers", ()))
+            cycle.chunked_encoding = False if unknown else None
+        elif message["type"] == "http.response.body" and unknown:
+            cycle.expected_content_length = len(message.get("body", b""))  # uvicorn counts it down
+        await send(message)
+
+    return send_plain
+
+
+async def _send_unchunked(cycle: RequestResponseCycle, send: ASGISendCallable, message: Any) -> None:
+    """To an HTTP/1.0 client: uvicorn would send chunks, which it does not know. Its answer ends with the connection."""
+    if message["type"] == "http.response.start":
+        names = {name.lower() for name, _ in message.get("headers", ())}
+        if b"content-length" not in names:
+            cycle.chunked_encoding = False
+    elif cycle.chunked_encoding is False and not cycle.expected_content_length:
+        cycle.expected_content_length = len(message.get("body", b""))  # as much as there is, each time
+    await send(message)
 
 
 async def _answer_overloaded(scope: Scope, _receive: object, send: ASGISendCallable) -> None:

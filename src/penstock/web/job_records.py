@@ -12,13 +12,7 @@ from pydantic_core import PydanticCustomError
 from starlette.responses import Response
 
 from penstock import jobs
-from penstock.errors import (
-    Gone,
-    InvalidRequest,
-    JobDeleted,
-    JobNotFinished,
-    JobNotFound,
-)
+from penstock.errors import Gone, InvalidRequest, JobDeleted, JobNotFinished, JobNotFound
 from penstock.jobs import Job, State, poll_after_ms
 from penstock.keys import Scope
 from penstock.records import Scribe

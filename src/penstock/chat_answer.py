@@ -10,15 +10,14 @@ from penstock import metrics
 from penstock.chat import Ask, Usage, estimate
 from penstock.chat_passing import Broken, PassedStream
 from penstock.chat_rendering import RenderedStream
-from penstock.completions import Completion, Outcome
 from penstock.contract import ChatVendor, ReplyLost
 from penstock.errors import PenstockError, VendorFailed, VendorTimeout
 from penstock.faults import tell_fault
-from penstock.identifiers import new_id
 from penstock.keys import ApiKey
 from penstock.offers import ChatOffer, Route
 from penstock.sse import COMMENT, EventTooLarge
 from penstock.tally import Tally
+from penstock.usage_records import Completion, Outcome
 
 if TYPE_CHECKING:
     from penstock.wire import Incoming
@@ -76,11 +75,13 @@ class Asker:
 
 
 class Interrupted(Exception):
-    """The vendor's reply broke off after it had begun; `error` is what the caller is told."""
+    """The vendor's reply ended without its end; `error` is what the caller is told."""
 
-    def __init__(self, error: PenstockError) -> None:
+    def __init__(self, error: PenstockError, *, was_told: bool) -> None:
         super().__init__(error.message)
         self.error = error
+        self.was_told = was_told
+        """The vendor itself told of the error; otherwise its reply just broke off."""
 
 
 class Answer:
@@ -202,7 +203,8 @@ class Answer:
             if not data:
                 break
         if stream.broken is not None:
-            raise self._interrupt(tell_fault(stream.broken.fault(self.vendor.fault), self._secrets))
+            error = tell_fault(stream.broken.fault(self.vendor.fault), self._secrets)
+            raise self._interrupt(error, was_told=True)
         if not stream.complete:
             raise self._interrupt(VendorFailed("The vendor's reply broke off."))
         self._outcome = Outcome.OK
@@ -214,9 +216,9 @@ class Answer:
         out = self.stream.feed(data)
         return out + self.stream.end() if self.stream.ended else out
 
-    def _interrupt(self, error: PenstockError) -> Interrupted:
+    def _interrupt(self, error: PenstockError, *, was_told: bool = False) -> Interrupted:
         self._outcome, self._code = Outcome.CUT, error.code
-        return Interrupted(error)
+        return Interrupted(error, was_told=was_told)
 
     # -- the end
 
@@ -252,7 +254,7 @@ class Answer:
         usage = self._count()
         self._tally.add(
             Completion(
-                id=new_id("chat"),
+                id=self._tally.new_id(),
                 request_id=self._asker.request_id,
                 account_id=self._asker.key.account_id,
                 key_id=self._asker.key.public_id,

@@ -1,7 +1,8 @@
 """The usage record: what is kept of every chat request, whatever became of it."""
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+import msgspec
 
 from penstock.chat import Usage
 
@@ -16,8 +17,7 @@ class Outcome(StrEnum):
     CANCELED = "canceled"  # the caller left, or the gateway was stopped
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Completion:
+class Completion(msgspec.Struct, frozen=True, kw_only=True):  # made for every request: quicker than a dataclass
     """One chat request of an account."""
 
     id: str
