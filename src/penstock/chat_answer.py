@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from penstock import metrics
 from penstock.chat import Ask, Usage, estimate
+from penstock.chat_cache import CachedAnswer
 from penstock.chat_passing import Broken, PassedStream
 from penstock.chat_rendering import RenderedStream
 from penstock.contract import ChatVendor, ReplyLost
@@ -15,6 +16,8 @@ from penstock.errors import PenstockError, VendorFailed, VendorTimeout
 from penstock.faults import tell_fault
 from penstock.keys import ApiKey
 from penstock.offers import ChatOffer, Route
+from penstock.rates import Lease
+from penstock.silence import Silence
 from penstock.sse import COMMENT, EventTooLarge
 from penstock.tally import Tally
 from penstock.usage_records import Completion, Outcome
@@ -121,7 +124,12 @@ class Answer:
         self._leave: Callable[[], None] | None = None
         self._closed = False
         self._first = b""
-        self._silence: _Silence | None = None
+        self._silence: Silence | None = None
+        self.lease: Lease | None = None
+        self.keep: Callable[[bytes], None] | None = None
+        """Given the whole answer at its end: for the cache."""
+        self._kept: list[bytes] = []
+        self._cached_vendor = ""
         self._heartbeat = 0.0
 
     # -- before the first byte
@@ -151,6 +159,22 @@ class Answer:
         self.body = body
         self._usage = usage or estimate(self.ask, characters)
         self._outcome = Outcome.OK
+
+    @property
+    def vendor_name(self) -> str:
+        """Who answers, or did when the answer was kept; empty before a route is taken."""
+        return self.route.vendor if self.route is not None else self._cached_vendor
+
+    def take_cached(self, cached: CachedAnswer) -> None:
+        """The answer was given before: nobody works for it."""
+        self.body, self._cached_vendor = cached.body, cached.vendor
+        self._usage = Usage()
+        self._outcome = Outcome.CACHED
+
+    @property
+    def is_cached(self) -> bool:
+        """Whether the answer comes from the cache."""
+        return self._outcome is Outcome.CACHED
 
     async def hear_first(self, heartbeat_seconds: float) -> None:
         """Wait for the first thing to pass on: an error until then can still be an HTTP status."""
@@ -185,13 +209,11 @@ class Answer:
         assert self.incoming is not None  # noqa: S101
         assert self.stream is not None  # noqa: S101
         stream, incoming = self.stream, self.incoming
+        self._remember(self._first)
         yield self._first or COMMENT
-        loop = asyncio.get_running_loop()
-        options = self.vendor.options
-        left = options.total_seconds - (time.perf_counter() - self._began)
-        silence = self._silence = _Silence(loop, incoming.close, heartbeat, options.idle_seconds, left, self._heartbeat)
+        silence = self._silence = self._watch(incoming, heartbeat)
         while not (stream.ended or stream.broken):
-            silence.since = loop.time()
+            silence.begin()
             try:
                 data = await incoming.read_some()
                 silence.since = None
@@ -199,6 +221,7 @@ class Answer:
             except (ReplyLost, EventTooLarge) as error:
                 raise self._interrupt(_name_silence(silence)) from error
             if out:
+                self._remember(out)
                 yield out
             if not data:
                 break
@@ -209,12 +232,21 @@ class Answer:
             raise self._interrupt(VendorFailed("The vendor's reply broke off."))
         self._outcome = Outcome.OK
 
+    def _watch(self, incoming: "Incoming", heartbeat: Callable[[], None]) -> Silence:
+        options = self.vendor.options
+        left = options.total_seconds - (time.perf_counter() - self._began)
+        return Silence(incoming.close, heartbeat, idle=options.idle_seconds, total=left, beat=self._heartbeat)
+
     def _feed(self, data: bytes) -> bytes:
         assert self.stream is not None  # noqa: S101
         if not data:
             return self.stream.end()
         out = self.stream.feed(data)
         return out + self.stream.end() if self.stream.ended else out
+
+    def _remember(self, piece: bytes) -> None:
+        if self.keep is not None:
+            self._kept.append(piece)
 
     def _interrupt(self, error: PenstockError, *, was_told: bool = False) -> Interrupted:
         self._outcome, self._code = Outcome.CUT, error.code
@@ -252,6 +284,10 @@ class Answer:
         if self.stream is not None and self.stream.malformed and self.route is not None:
             metrics.CHAT_MALFORMED.labels(self.route.vendor).inc(self.stream.malformed)
         usage = self._count()
+        if self.lease is not None:
+            self.lease.settle(usage.prompt + usage.completion, time.monotonic())
+        if self.keep is not None and self._outcome is Outcome.OK:
+            self.keep(self.body or b"".join(self._kept))
         self._tally.add(
             Completion(
                 id=self._tally.new_id(),
@@ -259,7 +295,7 @@ class Answer:
                 account_id=self._asker.key.account_id,
                 key_id=self._asker.key.public_id,
                 model=self.ask.model,
-                vendor="" if self.route is None else self.route.vendor,
+                vendor=self.vendor_name,
                 upstream_model="" if self.route is None else self.route.model,
                 streamed=self.ask.stream,
                 outcome=self._outcome,
@@ -289,63 +325,7 @@ class Answer:
         return None if price is None else price.of(usage or self._count())
 
 
-def _name_silence(silence: "_Silence") -> PenstockError:
+def _name_silence(silence: Silence) -> PenstockError:
     if silence.expired:
         return VendorTimeout(f"The vendor's reply broke off: {silence.expired}.")
     return VendorFailed("The vendor's reply broke off.")
-
-
-class _Silence:
-    """Watches how long a vendor says nothing: keeps the caller's connection warm, and gives up in the end.
-
-    One timer that looks from time to time: a timer for every read would cost more than the read.
-    """
-
-    __slots__ = (
-        "_beat",
-        "_beat_at",
-        "_give_up",
-        "_handle",
-        "_heartbeat",
-        "_idle",
-        "_loop",
-        "_until",
-        "expired",
-        "since",
-    )
-
-    def __init__(
-        self,
-        loop: asyncio.AbstractEventLoop,
-        give_up: Callable[[], None],
-        heartbeat: Callable[[], None],
-        idle: float,
-        total: float,
-        beat: float,
-    ) -> None:
-        now = loop.time()
-        self._loop, self._give_up, self._heartbeat, self._idle, self._beat = loop, give_up, heartbeat, idle, beat
-        self._until = now + total
-        self._beat_at = now + beat
-        self.since: float | None = None
-        self.expired = ""
-        self._handle = loop.call_at(min(self._until, now + idle, self._beat_at), self._look)
-
-    def stop(self) -> None:
-        self._handle.cancel()
-
-    def _look(self) -> None:
-        now = self._loop.time()
-        since = now if self.since is None else self.since
-        if now >= self._until:
-            self.expired = "it took too long as a whole"
-        elif now >= since + self._idle:
-            self.expired = "it was silent for too long"
-        if self.expired:
-            self._give_up()
-            return
-        if now >= max(self._beat_at, since + self._beat):
-            self._beat_at = now + self._beat
-            self._heartbeat()
-        due = min(self._until, since + self._idle, max(self._beat_at, since + self._beat))
-        self._handle = self._loop.call_at(max(due, now + 0.01), self._look)

@@ -184,25 +184,26 @@ class PassedStream:
 
     def feed(self, data: bytes) -> bytes:
         """Vendor's bytes in, caller's bytes out: whole events only."""
-        out: list[bytes] = []
-        try:
-            for _, payload in self._splitter.feed(data):
-                self._take(payload, out)
-        except Broken as broken:  # what came before it still counts
-            self.broken = broken
-        return b"".join(out)
+        return b"".join(self._take_all(self._splitter.feed(data)))
 
     def end(self) -> bytes:
         """The vendor's stream is over: what closes ours."""
-        out: list[bytes] = []
-        for _, payload in self._splitter.end():
-            self._take(payload, out)
+        out = self._take_all(self._splitter.end())
         if not self.complete:
             return b"".join(out)
         if self._ask.include_usage:
             out += (b"data: ", self._usage_chunk or self._make_usage_chunk(), b"\n\n")
         out.append(DONE)
         return b"".join(out)
+
+    def _take_all(self, events: list[tuple[bytes, bytes]]) -> list[bytes]:
+        out: list[bytes] = []
+        try:
+            for _, payload in events:
+                self._take(payload, out)
+        except Broken as broken:  # what came before it still counts
+            self.broken = broken
+        return out
 
     def _take(self, payload: bytes, out: list[bytes]) -> None:
         if self.ended or payload.startswith(b"[DONE]"):

@@ -173,17 +173,11 @@ class RenderedStream:
 
     def feed(self, data: bytes) -> bytes:
         """Vendor's bytes in, caller's bytes out: whole events only."""
-        out: list[bytes] = []
-        try:
-            for name, payload in self._splitter.feed(data):
-                out += self._render(name, payload)
-        except Broken as broken:  # what came before it still counts
-            self.broken = broken
-        return b"".join(out)
+        return self._render_all(self._splitter.feed(data))
 
     def end(self) -> bytes:
         """The vendor's stream is over: what closes ours."""
-        rest = b"".join(event for name, payload in self._splitter.end() for event in self._render(name, payload))
+        rest = self._render_all(self._splitter.end())
         if not self.complete:
             return rest
         reply = self._reply
@@ -191,6 +185,15 @@ class RenderedStream:
             usage = reply.usage or estimate(reply.ask, reply.characters)
             rest += self._event({"choices": [], "usage": usage.as_json()})
         return rest + DONE
+
+    def _render_all(self, events: list[tuple[bytes, bytes]]) -> bytes:
+        out: list[bytes] = []
+        try:
+            for name, payload in events:
+                out += self._render(name, payload)
+        except Broken as broken:  # what came before it still counts
+            self.broken = broken
+        return b"".join(out)
 
     def _render(self, name: bytes, payload: bytes) -> Iterator[bytes]:
         try:

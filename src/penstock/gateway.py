@@ -22,7 +22,7 @@ from penstock.exchange import Exchange
 from penstock.inputs import Inputs
 from penstock.intake import Intake, Rules
 from penstock.keyring import Keyring
-from penstock.relay import Relay
+from penstock.relay import Manner, Relay
 from penstock.runner import Runner
 from penstock.settings import Settings
 from penstock.shift import Tools
@@ -119,7 +119,7 @@ class Gateway:
         _hide_secrets(settings)
         former = list(self.offers.by_credential.values())
         self.settings, self.offers, self._fetcher = settings, offers, None
-        self._rules = _make_rules(settings)
+        self._rules, self._manner = _make_rules(settings), _make_manner(settings)
         self.relay.routes.forget()
         self.dispatch.reseat()
         await _close_all(vendor for vendor in former if vendor not in offers.by_credential.values())
@@ -164,8 +164,8 @@ class Gateway:
     async def _open_chat(self, exchange: Exchange) -> None:
         tally = Tally(self.database)
         self._resources.push_async_callback(tally.stop)
-        heartbeat = lambda: self.settings.chat.heartbeat_seconds  # noqa: E731  asked anew after a reload
-        self.relay = Relay(lambda: self.offers, exchange, tally, heartbeat, self.clock)
+        self._manner = _make_manner(self.settings)
+        self.relay = Relay(lambda: self.offers, exchange, tally, lambda: self._manner, self.clock)
         if self.offers.chat:
             await exchange.warm()
 
@@ -208,6 +208,11 @@ def _make_rules(settings: Settings) -> Rules:
         max_waiting=jobs.max_waiting,
         check_url=partial(check_url, allow_networks=settings.fetch.allow_networks),
     )
+
+
+def _make_manner(settings: Settings) -> Manner:
+    chat = settings.chat
+    return Manner(chat.heartbeat_seconds, chat.cache_mb << 20, chat.cache_seconds)
 
 
 def _hide_secrets(settings: Settings) -> None:

@@ -34,6 +34,13 @@ class ApiKey:
     created_at: float = 0.0
     expires_at: float | None = None
     revoked_at: float | None = None
+    requests_per_minute: int | None = None
+    tokens_per_minute: int | None = None
+
+    @property
+    def is_limited(self) -> bool:
+        """Whether how often it asks is counted."""
+        return self.requests_per_minute is not None or self.tokens_per_minute is not None
 
     def allows(self, scope: Scope) -> bool:
         """Whether the key may use endpoints of this scope."""

@@ -2,11 +2,14 @@
 
 import asyncio
 import logging
+import time
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from penstock import metrics
-from penstock.chat import Ask, Blame, Fault
+from penstock.chat import Ask, Blame, Fault, estimate
 from penstock.chat_answer import Answer, Asker
+from penstock.chat_cache import CachedAnswer, ChatCache, place_of
 from penstock.chat_passing import Broken, Malformed, pass_whole
 from penstock.chat_rendering import render_whole
 from penstock.contract import Call, ChatVendor, NotSent, Reply, ReplyLost
@@ -14,6 +17,7 @@ from penstock.errors import InvalidRequest, Overloaded, PenstockError, VendorFai
 from penstock.exchange import Exchange, redact
 from penstock.faults import tell_fault
 from penstock.offers import ChatOffer, Offers, Route
+from penstock.rates import Rates
 from penstock.routes import Routes
 from penstock.sse import EventTooLarge
 from penstock.tally import Tally
@@ -34,6 +38,15 @@ class Elsewhere(Exception):
         self.error = error
 
 
+@dataclass(frozen=True, slots=True)
+class Manner:
+    """What the operator set."""
+
+    heartbeat_seconds: float
+    cache_bytes: int
+    cache_seconds: float
+
+
 class Relay:
     """One per process."""
 
@@ -42,15 +55,17 @@ class Relay:
         offers: Callable[[], Offers],
         exchange: Exchange,
         tally: Tally,
-        heartbeat_seconds: Callable[[], float],
+        manner: Callable[[], Manner],
         clock: Callable[[], float],
     ) -> None:
         self._offers = offers
         self._exchange = exchange
         self._tally = tally
-        self._heartbeat_seconds = heartbeat_seconds
+        self._manner = manner
         self._clock = clock
         self._busy: dict[str, int] = {}
+        self._rates = Rates()
+        self._cache = ChatCache()
         self.routes = Routes()
 
     async def open(self, ask: Ask, offer: ChatOffer, asker: Asker) -> Answer:
@@ -58,11 +73,29 @@ class Relay:
         self._tally.check()
         answer = Answer(ask, offer, asker, self._clock(), self._tally, self._offers().secrets)
         try:
-            await self._try_routes(answer, offer)
+            if asker.key.is_limited:
+                answer.lease = self._rates.take(asker.key, estimate(ask, 0).prompt, time.monotonic())
+            if not (self._manner().cache_bytes and self._find_cached(answer, asker)):
+                await self._try_routes(answer, offer)
         except BaseException as error:
             answer.fail(error)
             raise
         return answer
+
+    def _find_cached(self, answer: Answer, asker: Asker) -> bool:
+        """Answer from the cache; else have the answer kept in it."""
+        manner, place = self._manner(), place_of(asker.key.account_id, answer.ask)
+        found = self._cache.get(place, time.monotonic())
+        if found is not None:
+            answer.take_cached(found)
+            return True
+
+        def keep(body: bytes) -> None:
+            kept = CachedAnswer(body, answer.vendor_name, time.monotonic() + manner.cache_seconds)
+            self._cache.put(place, kept, manner.cache_bytes)
+
+        answer.keep = keep
+        return False
 
     async def _try_routes(self, answer: Answer, offer: ChatOffer) -> None:
         last: PenstockError | None = None
@@ -136,7 +169,7 @@ class Relay:
                     body = await incoming.read_all(MAX_ERROR_BYTES)
                     raise _Refused(vendor.fault(Reply(incoming.status, incoming.headers, body)))
                 if answer.ask.stream:
-                    await answer.hear_first(self._heartbeat_seconds())
+                    await answer.hear_first(self._manner().heartbeat_seconds)
                 else:
                     await self._hear_whole(answer, vendor, await incoming.read_all(MAX_REPLY_BYTES))
         except Broken as broken:

@@ -187,6 +187,10 @@ class Chat(Table):
     heartbeat_seconds: Timeout = Field(
         default=15.0, description="how often a stream whose vendor is silent gets a comment, so that it is not cut"
     )
+    cache_mb: int = Field(
+        default=0, ge=0, le=65536, description="how much of the response cache may be kept, in MiB; 0: there is none"
+    )
+    cache_seconds: Timeout = Field(default=600.0, description="how long an answer in the response cache is good for")
 
 
 class Route(Table):

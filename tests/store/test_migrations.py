@@ -41,10 +41,10 @@ def engine(tmp_path: Path) -> Iterator[Engine]:
 
 
 def definitions(engine: Engine) -> dict[str, str]:
-    """Every table and index as SQLite keeps it, whatever the spacing."""
+    """Every table and index as SQLite keeps it, whatever the spacing and quotes."""
     with engine.connect() as connection:
         rows = connection.exec_driver_sql("SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL").all()
-    return {name: " ".join(sql.split()) for name, sql in rows if not name.startswith(("alembic", "sqlite"))}
+    return {name: " ".join(sql.replace('"', "").split()) for name, sql in rows if not name.startswith(("alembic", "sqlite"))}
 
 
 def test_an_empty_store_gets_this_version(engine):

@@ -37,6 +37,8 @@ class Wish:
     models: frozenset[str] = frozenset()
     scopes: frozenset[Scope] = frozenset()
     seconds: float | None = None
+    requests_per_minute: int | None = None
+    tokens_per_minute: int | None = None
 
 
 def issue(connection: "Connection", wish: Wish) -> tuple[str, ApiKey]:
@@ -55,6 +57,8 @@ def issue(connection: "Connection", wish: Wish) -> tuple[str, ApiKey]:
         scopes=wish.scopes,
         created_at=now,
         expires_at=None if wish.seconds is None else now + wish.seconds,
+        requests_per_minute=wish.requests_per_minute,
+        tokens_per_minute=wish.tokens_per_minute,
     )
     key_rows.add(connection, key)
     return f"{PREFIX}{public_id}_{secret}", key
@@ -77,6 +81,12 @@ def create(
     expires: Annotated[
         str | None, typer.Option(metavar="TIME", help="How long it works: 3600 (seconds), 12h or 30d; default: always.")
     ] = None,
+    requests_per_minute: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="How many chat requests it may make; default: any number.")
+    ] = None,
+    tokens_per_minute: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="How many chat tokens it may use; default: any number.")
+    ] = None,
     as_json: AsJson = False,
     data: DataFolder = None,
     config: ConfigFile = None,
@@ -90,6 +100,8 @@ def create(
             models=_check_models(settings, model or []),
             scopes=frozenset(endpoint or ()),
             seconds=_parse_expiry(expires),
+            requests_per_minute=requests_per_minute,
+            tokens_per_minute=tokens_per_minute,
         )
         with open_store(settings) as engine, engine.connect() as connection:
             connection.exec_driver_sql("BEGIN IMMEDIATE")
@@ -161,10 +173,11 @@ def _check_label(option: str, text: str, least: int) -> str:
 
 def _check_models(settings: "Settings", wanted: list[str]) -> frozenset[str]:
     if wanted:
-        from penstock.gateway import build_offers
         from penstock.settings import nearest
+        from penstock.supply import build_offers
 
-        known = build_offers(settings, None).by_model
+        offers = build_offers(settings, None)
+        known = {*offers.by_model, *offers.chat}
         for model in wanted:
             if model not in known:
                 fail(f"--model: there is no model `{model}`.", nearest(model, known))
@@ -196,6 +209,8 @@ def _describe(key: ApiKey) -> dict[str, Any]:
         "endpoints": sorted(key.scopes),
         "created_at": timestamp(key.created_at),
         "expires_at": timestamp(key.expires_at),
+        "requests_per_minute": key.requests_per_minute,
+        "tokens_per_minute": key.tokens_per_minute,
     }
 
 

@@ -41,6 +41,8 @@ def add(connection: Connection, key: ApiKey) -> None:
         "scopes": " ".join(sorted(key.scopes)),
         "created_at": key.created_at,
         "expires_at": key.expires_at,
+        "requests_per_minute": key.requests_per_minute,
+        "tokens_per_minute": key.tokens_per_minute,
     }
     connection.execute(insert(keys), row)
 

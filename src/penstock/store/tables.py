@@ -41,6 +41,8 @@ keys = Table(
     Column("created_at", Float, nullable=False),
     Column("expires_at", Float),
     Column("revoked_at", Float),
+    Column("requests_per_minute", Integer),
+    Column("tokens_per_minute", Integer),
     Index("keys_by_account", "account_id"),
 )
 

@@ -293,7 +293,6 @@ def _translate_rest(ask: Ask) -> Json:
 
 
 # -- replies
-
 LENGTHS: Final = dict.fromkeys(("max_tokens", "model_context_window_exceeded"), Reason.LENGTH)
 REASONS: Final = {**LENGTHS, "tool_use": Reason.TOOL_CALLS, "refusal": Reason.FILTER}
 BLAMES: Final = (
@@ -303,6 +302,7 @@ BLAMES: Final = (
 )
 TOO_LONG: Final = re.compile(r"(prompt|input) is too long|context (limit|window|length)", re.IGNORECASE)
 NO_CREDIT: Final = re.compile(r"credit balance is too low|reached your specified .*usage limit", re.IGNORECASE)
+_decode = msgspec.json.Decoder(Json).decode
 
 
 class Translation:
@@ -317,13 +317,13 @@ class Translation:
     def event(self, name: str, data: bytes) -> Iterator[chat.Part]:
         """The parts in one event of a stream."""
         del name  # the data tells it as well
-        match told := msgspec.json.decode(data, type=Json):
+        match told := _decode(data):
+            case {"type": "content_block_delta" | "content_block_start", "index": int(index)}:
+                yield from self._read_block(index, told.get("content_block", told.get("delta")))
             case {"type": "message_start"}:
                 yield from self._open(told.get("message"))
-            case {"type": "content_block_start" | "content_block_delta", "index": int(index)}:
-                yield from self._read_block(index, told.get("content_block", told.get("delta")))
-            case {"type": "message_delta", "delta": {"stop_reason": str(reason)}, "usage": {**usage}}:
-                yield self._count(usage)
+            case {"type": "message_delta", "delta": {"stop_reason": str(reason)}}:
+                yield self._count(told.get("usage") or {})
                 yield chat.Finish(REASONS.get(reason, Reason.STOP))
             case {"type": "message_stop"}:
                 yield chat.End()
@@ -336,7 +336,7 @@ class Translation:
 
     def whole(self, body: bytes) -> Iterator[chat.Part]:
         """The parts of a reply that was not streamed."""
-        told = msgspec.json.decode(body, type=Json)
+        told = _decode(body)
         if told.get("type") == "error":
             yield _blame(told)
         else:
@@ -357,19 +357,19 @@ class Translation:
     def _read_block(self, index: int, block: Any) -> Iterator[chat.Part]:
         """What a block holds when it begins, or what is new in it."""
         match block:
-            case {"text": ""} | {"thinking": ""} | {"partial_json": ""}:
-                pass  # as a stream begins a block
-            case {"type": "text" | "text_delta", "text": str(text)}:
+            case {"type": "text_delta" | "text", "text": str(text)} if text:
                 yield chat.Text(text)
-            case {"type": "thinking" | "thinking_delta", "thinking": str(text)}:
+            case {"type": "thinking_delta" | "thinking", "thinking": str(text)} if text:
                 yield chat.Reasoning(text)
             case {"type": "tool_use", "id": str(call_id), "name": str(name), "input": {**taken}}:
                 self._tool = index
                 yield chat.ToolCall(call_id, name)
                 if taken:  # in a stream they come later, piece by piece
                     yield chat.Arguments(msgspec.json.encode(taken).decode())
-            case {"type": "input_json_delta", "partial_json": str(json)} if index == self._tool:
+            case {"type": "input_json_delta", "partial_json": str(json)} if json and index == self._tool:
                 yield chat.Arguments(json)
+            case {"text": ""} | {"thinking": ""}:
+                pass  # as a stream begins a block
             case {"type": str(kind)} if kind not in ("text", "text_delta", "thinking", "thinking_delta", "tool_use"):
                 pass  # what chat has no place for: signatures, citations, searches of the vendor's own
             case _:
@@ -377,8 +377,8 @@ class Translation:
 
     def _count(self, usage: Json) -> chat.Used:
         """A later count takes the place of an earlier one; one that is left out stays."""
-        usage |= usage.get("output_tokens_details") or {}
-        self._counts |= {name: count for name, count in usage.items() if isinstance(count, int)}
+        told: Json = {**usage, **(usage.get("output_tokens_details") or {})}
+        self._counts |= {name: count for name, count in told.items() if isinstance(count, int)}
         count = self._counts.get
         cached = count("cache_read_input_tokens", 0)
         prompt = count("input_tokens", 0) + count("cache_creation_input_tokens", 0) + cached

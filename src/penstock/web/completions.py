@@ -37,6 +37,7 @@ STREAM_HEADERS: Final[Headers] = [
     (b"cache-control", b"no-cache"),
     (b"x-accel-buffering", b"no"),
 ]
+WHOLE_HEADERS: Final[Headers] = [(b"content-type", b"application/json")]
 CUT_SECONDS: Final = 0.5
 """How long the caller has to read the error event: some clients drop what is unread when the connection breaks."""
 _SLASHES = re.compile("//+")
@@ -162,19 +163,21 @@ def _gunzip(body: bytes, limit: int) -> bytes:
 
 def _told_headers(answer: Answer, begun: float) -> Headers:
     overhead = (time.perf_counter() - begun - answer.waited) * 1000
-    vendor = answer.route.vendor if answer.route else ""
-    return [
-        (b"x-penstock-vendor", vendor.encode()),
+    headers = [
+        (b"x-penstock-vendor", answer.vendor_name.encode()),
         (b"x-penstock-overhead-ms", b"%.3f" % max(0.0, overhead)),
     ]
+    if answer.is_cached or answer.keep is not None:
+        headers.append((b"x-penstock-cache", b"hit" if answer.is_cached else b"miss"))
+    if answer.lease is not None:
+        told = answer.lease.describe(time.monotonic())
+        headers += [(name.encode(), value.encode()) for name, value in told]
+    return headers
 
 
 async def _send_whole(answer: Answer, body: bytes, send: Send, begun: float) -> None:
-    headers: Headers = [
-        (b"content-type", b"application/json"),
-        (b"content-length", b"%d" % len(body)),
-        *_told_headers(answer, begun),
-    ]
+    kind = STREAM_HEADERS if answer.ask.stream else WHOLE_HEADERS  # a stream may come whole, from the cache
+    headers = [*kind, (b"content-length", b"%d" % len(body)), *_told_headers(answer, begun)]
     cost = answer.cost()
     if cost is not None:
         headers.append((b"x-penstock-cost", format_usd(cost).encode()))

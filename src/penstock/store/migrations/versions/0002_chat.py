@@ -1,4 +1,4 @@
-"""Usage records of chat requests."""
+"""Usage records of chat requests, and how often a key may ask."""
 
 from alembic import op
 from sqlalchemy import BigInteger, Column, Float, Integer, String
@@ -8,7 +8,10 @@ down_revision = "0001"
 
 
 def upgrade() -> None:
-    """Create the table with its index."""
+    """Create the table with its index; keys get their limits."""
+    with op.batch_alter_table("keys", recreate="always") as keys:  # SQLite would write the columns behind the rest
+        keys.add_column(Column("requests_per_minute", Integer))
+        keys.add_column(Column("tokens_per_minute", Integer))
     op.create_table(
         "completions",
         Column("id", String, primary_key=True),
