@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 from penstock import metrics
 from penstock.chat import Ask, Usage, estimate
 from penstock.chat_cache import CachedAnswer
-from penstock.chat_passing import Broken, PassedStream
+from penstock.chat_passing import Broken, Malformed, PassedStream
 from penstock.chat_rendering import RenderedStream
 from penstock.contract import ChatVendor, ReplyLost
 from penstock.errors import PenstockError, VendorFailed, VendorTimeout
@@ -193,7 +193,7 @@ class Answer:
             if stream.broken is not None and not self._first:
                 raise stream.broken
             if not data and not stream.complete:
-                raise ReplyLost("the stream ended before it began")
+                raise Malformed("the stream ended before it began")
         self.end_waiting()
 
     def fail(self, error: BaseException) -> None:

@@ -180,7 +180,7 @@ class PassedStream:
     @property
     def complete(self) -> bool:
         """Whether the vendor said everything that it began."""
-        return self.ended or (bool(self._finished) and self._seen == self._finished)
+        return bool(self._seen) and (self.ended or self._seen == self._finished)
 
     def feed(self, data: bytes) -> bytes:
         """Vendor's bytes in, caller's bytes out: whole events only."""
@@ -191,6 +191,9 @@ class PassedStream:
         out = self._take_all(self._splitter.end())
         if not self.complete:
             return b"".join(out)
+        for index in sorted(self._seen - self._finished):  # ended in due form, only without a reason
+            choice: Json = {"index": index, "delta": {}, "logprobs": None, "finish_reason": "stop"}
+            out += (b"data: ", self._make_chunk({"choices": [choice]}, None), b"\n\n")
         if self._ask.include_usage:
             out += (b"data: ", self._usage_chunk or self._make_usage_chunk(), b"\n\n")
         out.append(DONE)
@@ -283,8 +286,13 @@ class PassedStream:
 
     def _make_usage_chunk(self) -> bytes:
         usage = self.usage or estimate(self._ask, self.characters)
+        return self._make_chunk({"choices": []}, usage.as_json())
+
+    def _make_chunk(self, rest: Json, usage: Json | None) -> bytes:
+        """One of our own, with the head of the vendor's last."""
         last = _parse(self._last) or self._mender.mend_chunk({}, ())
-        return _encode(last | {"choices": [], "usage": usage.as_json()})
+        last.pop("usage", None)
+        return _encode(last | rest | ({"usage": usage} if self._ask.include_usage else {}))
 
 
 def _is_text(choice: _ChunkChoice) -> bool:

@@ -32,4 +32,4 @@ async def test_a_fuzzer_that_reads_the_document_finds_nothing(server, tmp_path):
     )
     output, _ = await process.communicate()
     assert process.returncode == 0, output.decode()
-    assert b"Tested: 17" in output
+    assert b"Tested: 20" in output

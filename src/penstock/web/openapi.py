@@ -8,6 +8,8 @@ from pydantic.json_schema import models_json_schema
 
 from penstock.generation import GenerationBody
 from penstock.offers import Offers
+from penstock.web.chat_reference import describe_chat
+from penstock.web.completions import PATH
 
 REFERENCE = "#/components/schemas/{model}"
 KEY = {"type": "http", "scheme": "bearer", "description": "`Authorization: Bearer psk_…`"}
@@ -23,6 +25,7 @@ def document(app: FastAPI, offers: Offers) -> dict[str, Any]:
 
 def _make(app: FastAPI, offers: Offers) -> dict[str, Any]:
     found = get_openapi(title=app.title, version=app.version, summary=app.summary, routes=app.routes)
+    found["paths"][PATH] = {"post": describe_chat()}
     schemas = _response_shapes()
     found["components"] = {"schemas": schemas, "securitySchemes": {"key": KEY}}
     for path in found["paths"].values():

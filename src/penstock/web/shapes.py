@@ -30,7 +30,7 @@ class ErrorBody(Shape):
 
     message: str
     type: str
-    code: str
+    code: str | None
     param: str | None
     details: list[DetailShape]
     retryable: bool
@@ -245,6 +245,19 @@ class ModelList(Shape):
 
     object: Literal["list"]
     data: list[ModelRecord]
+
+
+class ChatCompletion(Shape):
+    """OpenAI's completion; vendors may add fields."""
+
+    model_config = ConfigDict(extra="allow")
+
+    id: str
+    object: Literal["chat.completion"]
+    created: int
+    model: str
+    choices: list[dict[str, Any]]
+    usage: dict[str, Any] | None = None
 
 
 class ChatModel(Shape):
