@@ -59,8 +59,14 @@ class Usage(msgspec.Struct, frozen=True):
 
 
 CHARACTERS_PER_TOKEN = 4
+MOST_TOKENS = 1_000_000_000
 TOKENS_PER_PICTURE = 1_000
 _EMBEDDED = re.compile(rb"data:[a-z]+/[^\"\\]*")
+
+
+def read_count(told: Any) -> int:
+    """A count of tokens as a vendor told it, within what can be true: the store could not hold just any number."""
+    return int(min(max(0, told or 0), MOST_TOKENS))
 
 
 def estimate(ask: Ask, answered_characters: int, told: Usage | None = None) -> Usage:

@@ -6,13 +6,15 @@ from typing import cast
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
-from penstock.chat import Ask, Fault, Usage, estimate
+from penstock.chat import Ask, Fault, Usage, estimate, read_count
 from penstock.chat_mending import Json, Mender
+from penstock.chat_template import TextTemplate, learn
 from penstock.contract import Reply
 from penstock.sse import Splitter
 
 DONE = b"data: [DONE]\n\n"
 UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+UNMENDABLE = (ValueError, LookupError, TypeError, AttributeError, RecursionError)
 
 
 class Broken(Exception):
@@ -42,6 +44,7 @@ class _Details(msgspec.Struct, gc=False):
 class _Usage(msgspec.Struct, gc=False):
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
+    total_tokens: int | None = None
     prompt_tokens_details: _Details | None = None
     completion_tokens_details: _Details | None = None
 
@@ -90,6 +93,7 @@ class _Message(msgspec.Struct):
     refusal: str | None
     reasoning_content: str | None = None
     reasoning: str | None = None
+    tool_calls: list[Raw] | UnsetType = UNSET
 
 
 class _Choice(msgspec.Struct):
@@ -105,6 +109,7 @@ class _Completion(_Head):
     error: UnsetType = UNSET
 
 
+_USAGE = b',"usage":null'
 _head = msgspec.json.Decoder(_Head)
 _chunk = msgspec.json.Decoder(_Chunk)
 _completion = msgspec.json.Decoder(_Completion)
@@ -128,10 +133,10 @@ def _read_usage(found: _Usage) -> Usage | None:
         return None
     asked, answered = found.prompt_tokens_details, found.completion_tokens_details
     return Usage(
-        max(0, found.prompt_tokens or 0),
-        max(0, found.completion_tokens or 0),
-        max(0, (asked and asked.cached_tokens) or 0),
-        max(0, (answered and answered.reasoning_tokens) or 0),
+        read_count(found.prompt_tokens),
+        read_count(found.completion_tokens),
+        read_count(asked and asked.cached_tokens),
+        read_count(answered and answered.reasoning_tokens),
     )
 
 
@@ -149,6 +154,7 @@ class PassedStream:
         "_mender",
         "_seen",
         "_splitter",
+        "_template",
         "_usage_chunk",
         "broken",
         "characters",
@@ -164,6 +170,7 @@ class PassedStream:
         self._splitter = Splitter()
         self._seen: set[int] = set()
         self._finished: set[int] = set()
+        self._template: TextTemplate | None = None
         self._usage_chunk: bytes | None = None
         self._last = b""
         self.usage: Usage | None = None
@@ -184,7 +191,8 @@ class PassedStream:
 
     def feed(self, data: bytes) -> bytes:
         """Vendor's bytes in, caller's bytes out: whole events only."""
-        return b"".join(self._take_all(self._splitter.feed(data)))
+        passed = self._pass_texts(data)
+        return b"".join(self._take_all(self._splitter.feed(data))) if passed is None else passed
 
     def end(self) -> bytes:
         """The vendor's stream is over: what closes ours."""
@@ -197,7 +205,18 @@ class PassedStream:
         if self._ask.include_usage:
             out += (b"data: ", self._usage_chunk or self._make_usage_chunk(), b"\n\n")
         out.append(DONE)
+        self.ended = True
         return b"".join(out)
+
+    def _pass_texts(self, data: bytes) -> bytes | None:
+        """What nearly every read is: whole events, each with some text and nothing else. None for any other."""
+        if self._template is None or not data.endswith(b"}\n\n") or not self._splitter.is_between_events:
+            return None
+        filled = self._template.fill(data)
+        if filled is None:
+            return None
+        self.characters += filled[1]
+        return filled[0]
 
     def _take_all(self, events: list[tuple[bytes, bytes]]) -> list[bytes]:
         out: list[bytes] = []
@@ -212,6 +231,8 @@ class PassedStream:
         if self.ended or payload.startswith(b"[DONE]"):
             self.ended = True
             return
+        if b"\n" in payload:  # an event of several lines
+            payload = payload.replace(b"\n", b" ")
         chunk = self._read(payload)
         if chunk is None:
             mended = self._mend(payload)
@@ -219,6 +240,9 @@ class PassedStream:
                 self.malformed += 1
                 return
             payload, chunk = mended
+        elif self._template is None and len(chunk.choices) == 1 and _is_text(chunk.choices[0]):
+            text = chunk.choices[0].delta.content or ""
+            self._template = learn(payload, text, keep_usage=self._ask.include_usage) if text else None
         self._last = payload
         if passed := self._with_usage(payload, chunk):
             out += (b"data: ", passed, b"\n\n")
@@ -226,12 +250,14 @@ class PassedStream:
     def _read(self, payload: bytes) -> _Chunk | None:
         """The chunk, counted; None for one that must be mended, if it can be."""
         try:
+            _check_text(payload)
             chunk = _chunk.decode(payload)
         except UNREADABLE:
             return None
         choices = chunk.choices
         if self._is_mended is False and len(choices) == 1 and _is_text(choices[0]):  # what nearly every chunk is
             delta = choices[0].delta
+            self._seen.add(0)
             self.characters += len(delta.content or delta.reasoning_content or delta.refusal or "")
             return chunk
         if self._is_mended is None:
@@ -262,10 +288,10 @@ class PassedStream:
             return None
         if found.get("error"):
             raise Broken(payload)
-        whole = _encode(self._mender.mend_chunk(found, self._finished))
         try:
+            whole = _encode(self._mender.mend_chunk(found, self._finished))
             chunk = _chunk.decode(whole)
-        except msgspec.ValidationError:
+        except UNMENDABLE:
             return None
         self._count(chunk)
         return whole, chunk
@@ -277,7 +303,7 @@ class PassedStream:
             return payload if self._ask.include_usage else _drop_usage(payload)
         if isinstance(usage, _Usage):
             self.usage = _read_usage(usage) or self.usage
-            if not chunk.choices:
+            if not chunk.choices and None not in (usage.prompt_tokens, usage.completion_tokens, usage.total_tokens):
                 self._usage_chunk = payload
         if not chunk.choices:
             return None
@@ -296,22 +322,29 @@ class PassedStream:
 
 
 def _is_text(choice: _ChunkChoice) -> bool:
-    """Whether there is nothing but some of the answer in it."""
+    """Whether there is nothing in it but some of the first choice's text."""
     delta = choice.delta
-    return choice.finish_reason is None and delta.tool_calls is None and delta.reasoning is None and choice.index == 0
+    is_plain = delta.content is not None and delta.tool_calls is None and delta.reasoning is None
+    return is_plain and choice.finish_reason is None and choice.index == 0
 
 
 def _has_head(payload: bytes) -> bool:
     try:
         _head.decode(payload)
-    except msgspec.ValidationError:
+    except UNREADABLE:
         return False
     return True
 
 
+def _check_text(payload: bytes) -> None:
+    """See that it is UTF-8: msgspec does not look into what is passed on unread."""
+    if not payload.isascii():
+        payload.decode()
+
+
 def _drop_usage(payload: bytes) -> bytes:
     # Inside a JSON string the quotes would be escaped, so these bytes are always a key and its value.
-    for written in (b',"usage":null', b', "usage": null'):
+    for written in (_USAGE, b', "usage": null'):
         before, found, after = payload.partition(written)
         if found and written not in after:
             return before + after
@@ -327,6 +360,7 @@ def pass_whole(body: bytes, ask: Ask, reply_id: str, created: int) -> tuple[byte
     """The reply for the caller, what it used, and how many characters it has."""
     completion = None
     try:
+        _check_text(body)
         completion = _completion.decode(body)
     except msgspec.ValidationError:
         pass  # it is mended
@@ -340,8 +374,13 @@ def pass_whole(body: bytes, ask: Ask, reply_id: str, created: int) -> tuple[byte
 
 
 def _is_whole(completion: _Completion) -> bool:
-    messages = [choice.message for choice in completion.choices]
-    return bool(messages) and all(message.reasoning_content or not message.reasoning for message in messages)
+    return bool(completion.choices) and all(map(_is_good, completion.choices))
+
+
+def _is_good(choice: _Choice) -> bool:
+    message = choice.message
+    has_reasoning = bool(message.reasoning_content or not message.reasoning)
+    return bool(choice.finish_reason) and message.tool_calls != [] and has_reasoning
 
 
 def _mend_whole(body: bytes, mender: Mender) -> tuple[bytes, _Completion]:
@@ -350,10 +389,10 @@ def _mend_whole(body: bytes, mender: Mender) -> tuple[bytes, _Completion]:
         raise Malformed("the reply is not an object")
     if found.get("error"):
         raise Broken(body)
-    whole = _encode(mender.mend_completion(found))
     try:
+        whole = _encode(mender.mend_completion(found))
         completion = _completion.decode(whole)
-    except msgspec.ValidationError as error:
+    except UNMENDABLE as error:
         raise Malformed(str(error)) from None
     if not completion.choices:
         raise Malformed("the reply holds no choice")

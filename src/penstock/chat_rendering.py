@@ -20,8 +20,9 @@ from penstock.chat import (
     Usage,
     Used,
     estimate,
+    read_count,
 )
-from penstock.chat_passing import DONE, Broken, Malformed
+from penstock.chat_passing import DONE, UNMENDABLE, Broken, Malformed
 from penstock.contract import Translator
 from penstock.sse import Splitter
 
@@ -67,7 +68,7 @@ class _Reply:
             case Opening():
                 self.id, self.model = part.id or self.id, part.model or self.model
             case Used():
-                self.usage = part.usage
+                self.usage = _check_usage(part.usage)
             case End():
                 self.ended = True
             case Fault():
@@ -109,6 +110,13 @@ class _Reply:
 
     def head(self, kind: str) -> dict[str, Any]:
         return {"id": self.id, "object": kind, "created": self.created, "model": self.model}
+
+
+def _check_usage(told: Usage) -> Usage:
+    """Counts that are counts, whatever the vendor's JSON held; a `TypeError` for what is no number."""
+    return Usage(
+        read_count(told.prompt), read_count(told.completion), read_count(told.cached), read_count(told.reasoning)
+    )
 
 
 def _delta(index: int, delta: dict[str, Any], reason: Reason | None = None) -> dict[str, Any]:
@@ -184,6 +192,7 @@ class RenderedStream:
         if reply.ask.include_usage:
             usage = reply.usage or estimate(reply.ask, reply.characters)
             rest += self._event({"choices": [], "usage": usage.as_json()})
+        reply.ended = True
         return rest + DONE
 
     def _render_all(self, events: list[tuple[bytes, bytes]]) -> bytes:
@@ -196,15 +205,13 @@ class RenderedStream:
         return b"".join(out)
 
     def _render(self, name: bytes, payload: bytes) -> Iterator[bytes]:
-        try:
-            parts = list(self._translator.event(name.decode("latin-1"), payload))
-        except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
-            self.malformed += 1
-            return
         without = {"usage": None} if self._reply.ask.include_usage else {}
-        for part in parts:
-            for delta in self._reply.take(part):
-                yield self._event({"choices": [delta], **without})
+        try:
+            for part in list(self._translator.event(name.decode("latin-1"), payload)):
+                for delta in self._reply.take(part):
+                    yield self._event({"choices": [delta], **without})
+        except UNMENDABLE:
+            self.malformed += 1
 
     def _event(self, rest: dict[str, Any]) -> bytes:
         return b"data: " + _encode(self._reply.head("chat.completion.chunk") | rest) + b"\n\n"
@@ -216,7 +223,7 @@ def render_whole(parts: Iterable[Part], ask: Ask, reply_id: str, created: int) -
     try:
         for part in parts:
             reply.take(part)
-    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+    except UNMENDABLE as error:
         raise Malformed(f"a reply of another shape than expected ({type(error).__name__})") from None
     if not reply.complete:
         raise Malformed("the reply is not complete")

@@ -1,5 +1,6 @@
 """What a caller is told of a chat vendor's failure: enough to act on, never a credential, a host or an account."""
 
+import math
 from typing import assert_never
 
 from penstock.chat import Blame, Fault
@@ -16,6 +17,7 @@ from penstock.exchange import redact
 
 def tell_fault(fault: Fault, secrets: frozenset[str]) -> PenstockError:
     """A vendor's failure as an error of ours."""
+    wait = fault.retry_after if math.isfinite(fault.retry_after or 0) else None
     match fault.blame:
         case Blame.CALLER:
             said = (redact({"message": fault.message}, secrets) or {})["message"]
@@ -25,10 +27,10 @@ def tell_fault(fault: Fault, secrets: frozenset[str]) -> PenstockError:
         case Blame.CREDENTIAL:
             return VendorRefusedUs()
         case Blame.LIMIT:
-            return RateLimited("The vendor's rate limit is reached.", retry_after=fault.retry_after)
+            return RateLimited("The vendor's rate limit is reached.", retry_after=wait)
         case Blame.BUSY:
-            return Overloaded("The vendor is overloaded.", retry_after=fault.retry_after)
+            return Overloaded("The vendor is overloaded.", retry_after=wait)
         case Blame.VENDOR:
-            return VendorFailed(retry_after=fault.retry_after)
+            return VendorFailed(retry_after=wait)
         case _ as unreachable:
             assert_never(unreachable)

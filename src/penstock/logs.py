@@ -1,5 +1,7 @@
 """Logs: one line per record, with what it belongs to and without secrets."""
 
+import asyncio
+import atexit
 import json as json_text
 import logging
 import math
@@ -8,7 +10,7 @@ import sys
 import time
 import traceback
 from collections.abc import Generator, Iterable, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from functools import lru_cache
 from itertools import islice
@@ -22,6 +24,9 @@ MAX_TEXT = 8_192
 
 MAX_FIELDS_TEXT = 32_768
 """The most that one record's fields may come to; beyond it they are left out."""
+
+LINES_SECONDS = 0.05
+"""How long the line of a request may wait to be written with others."""
 
 MAX_ITEMS = 64
 MAX_DEPTH = 4
@@ -39,8 +44,8 @@ _TOKENS = re.compile(
 _bound: ContextVar[Mapping[str, object]] = ContextVar("bound", default={})  # noqa: B039  never changed, only replaced
 _hidden: list[str] = []
 _access = logging.getLogger("penstock.access")
-_lines: TextIO | None = None
-"""Where lines go, if they are JSON."""
+_lines: "_Lines | None" = None
+"""Where the lines of requests go, if they are JSON."""
 
 
 # -- what a record belongs to
@@ -65,7 +70,7 @@ def hide(secret: str) -> None:
         return
     forms = {secret, json_text.dumps(secret)[1:-1], repr(secret)[1:-1], quote(secret, safe="")}
     _hidden.extend(forms.difference(_hidden))
-    _quote.cache_clear()
+    _place.cache_clear()
     _hidden.sort(key=len, reverse=True)  # a secret may contain another
 
 
@@ -103,38 +108,64 @@ def _cut(text: str) -> str:
 # -- lines
 
 
-def tell_request(method: str, path: str, status: int, seconds: float, account: object) -> None:
-    """The one line that every request writes, `log.info` in the long run: made by hand, as it would cost the most."""
+def tell_request(method: str, path: str, status: int, seconds: float, account: str | None) -> None:
+    """The line that every request writes: made by hand, as nothing else would cost a request more."""
     if not _access.isEnabledFor(logging.INFO):
         return
-    fields = {
-        "method": method,
-        "path": path[:200],
-        "status": status,
-        "ms": round(seconds * 1000, 2),
-        "account": account,
-    }
+    milliseconds = round(seconds * 1000, 2)
     if _lines is None:
+        fields = {"method": method, "path": path[:200], "status": status, "ms": milliseconds, "account": account}
         _access.info("request", extra={"fields": fields})
         return
     now = time.time()
-    request_id = _bound.get().get("request_id")
     _lines.write(
         f'{{"time": "{_second(int(now))}.{int(now * 1000) % 1000:03d}Z", "level": "info", '
-        f'"logger": "penstock.access", "message": "request", "request_id": "{request_id}", '
-        f'"method": {_quote(method)}, "path": {_quote(path[:200])}, "status": {status}, "ms": {fields["ms"]}, '
-        f'"account": {"null" if account is None else _quote(str(account))}}}\n'
+        f'"logger": "penstock.access", "message": "request", "request_id": "{_bound.get().get("request_id")}", '
+        f'{_place(method, path[:200], account)}, "status": {status}, "ms": {milliseconds}}}\n'
     )
+
+
+@lru_cache(maxsize=1024)
+def _place(method: str, path: str, account: str | None) -> str:
+    return json_text.dumps({"method": method, "path": mask(path), "account": account})[1:-1]
+
+
+class _Lines(logging.StreamHandler[TextIO]):
+    """A stream whose request lines are written many at once; everything else is written at once, in its place."""
+
+    def __init__(self, stream: TextIO) -> None:
+        super().__init__(stream)
+        self._waiting: list[str] = []
+        atexit.register(self.flush_lines)
+
+    def write(self, line: str) -> None:
+        """Write a request's line soon."""
+        if not self._waiting:
+            try:
+                asyncio.get_running_loop().call_later(LINES_SECONDS, self.flush_lines)
+            except RuntimeError:  # no loop that would write them later
+                self._waiting.append(line)
+                self.flush_lines()
+                return
+        self._waiting.append(line)
+
+    def flush_lines(self) -> None:
+        """Write what waits."""
+        lines, self._waiting = self._waiting, []
+        if lines:
+            with suppress(OSError, ValueError):  # a full disk, a closed stream: not worth a request
+                self.stream.write("".join(lines))
+                self.stream.flush()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write a record after what was told before it."""
+        self.flush_lines()
+        super().emit(record)
 
 
 @lru_cache(maxsize=4)
 def _second(moment: int) -> str:
     return str(timestamp(moment))[:19]
-
-
-@lru_cache(maxsize=1024)
-def _quote(text: str) -> str:
-    return json_text.dumps(mask(text))
 
 
 def _read(record: logging.LogRecord) -> tuple[str, dict[str, Any], str]:
@@ -182,11 +213,11 @@ class _TextFormatter(logging.Formatter):
 
 def configure(level: str = "INFO", *, json: bool | None = None, stream: TextIO | None = None) -> None:
     """Send all records of this level to stderr: as JSON, or as text where that is a terminal."""
-    handler = logging.StreamHandler(stream or sys.stderr)
+    handler = _Lines(stream or sys.stderr)
     as_json = not handler.stream.isatty() if json is None else json
     handler.setFormatter(_JsonFormatter() if as_json else _TextFormatter())
     global _lines  # noqa: PLW0603  logging itself is global
-    _lines = handler.stream if as_json else None
+    _lines = handler if as_json else None
     root = logging.getLogger()
     for old in root.handlers[:]:
         root.removeHandler(old)

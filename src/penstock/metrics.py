@@ -1,7 +1,9 @@
 """What the gateway counts, for Prometheus; no label ever holds an id."""
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
+from itertools import accumulate
 
 import prometheus_client
 from prometheus_client import (
@@ -13,7 +15,7 @@ from prometheus_client import (
     PlatformCollector,
     ProcessCollector,
 )
-from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
 from prometheus_client.registry import Collector
 
 from penstock.usage_records import Completion
@@ -31,16 +33,6 @@ _SLOW = (1, 2.5, 5, 10, 20, 30, 45, 60, 90, 120, 180, 300, 600, 1200, 1800, 3600
 
 # -- requests
 
-HTTP_REQUESTS = Counter(
-    "penstock_http_requests", "Requests answered.", ["method", "route", "status"], registry=REGISTRY
-)
-HTTP_SECONDS = Histogram(
-    "penstock_http_request_seconds",
-    "Time from a request's head to the end of its response.",
-    ["route"],
-    buckets=_FAST,
-    registry=REGISTRY,
-)
 KEY_CHECKS = Counter("penstock_key_checks", "API keys checked, by outcome.", ["outcome"], registry=REGISTRY)
 EVENT_STREAMS = Gauge("penstock_event_streams_open", "Event streams open now.", registry=REGISTRY)
 
@@ -111,6 +103,42 @@ class _OpenJobs(Collector):
         yield family
 
 
+class _Requests(Collector):
+    """Requests and how long they took, counted in plain dicts: every request pays for it."""
+
+    def __init__(self) -> None:
+        self._requests: dict[tuple[str, str, int], int] = {}
+        self._seconds: dict[str, list[float]] = {}
+
+    def count(self, method: str, route: str, status: int, seconds: float) -> None:
+        place = (method, route, status)
+        self._requests[place] = self._requests.get(place, 0) + 1
+        counts = self._seconds.get(route)
+        if counts is None:
+            counts = self._seconds[route] = [0.0] * (len(_FAST) + 2)  # a count for each bucket, one beyond, the sum
+        counts[bisect_left(_FAST, seconds)] += 1
+        counts[-1] += seconds
+
+    def collect(self) -> Iterable[CounterMetricFamily | HistogramMetricFamily]:
+        requests = CounterMetricFamily(
+            "penstock_http_requests", "Requests answered.", labels=["method", "route", "status"]
+        )
+        for (method, route, status), number in list(self._requests.items()):
+            requests.add_metric([method, route, str(status)], number)
+        yield requests
+        times = HistogramMetricFamily(
+            "penstock_http_request_seconds",
+            "Time from a request's head to the end of its response.",
+            labels=["route"],
+        )
+        for route, counts in list(self._seconds.items()):
+            bounds = [*(str(float(bound)) for bound in _FAST), "+Inf"]
+            times.add_metric([route], list(zip(bounds, accumulate(counts[:-1]), strict=True)), counts[-1])
+        yield times
+
+
+_requests = _Requests()
+REGISTRY.register(_requests)
 _open_jobs = _OpenJobs()
 REGISTRY.register(_open_jobs)
 
@@ -122,34 +150,21 @@ def watch_open_jobs(count: Callable[[], Mapping[str, int]]) -> None:
 
 def count_request(method: str, route: str | None, status: int, seconds: float) -> None:
     """Count one answered request under its route's template; None where no route matched."""
-    counter, histogram = _request_series(method if method in METHODS else "other", route or "unmatched", status)
-    counter.inc()
-    histogram.observe(seconds)
+    _requests.count(method if method in METHODS else "other", route or "unmatched", status, seconds)
 
 
-@lru_cache(maxsize=1024)
-def _request_series(method: str, template: str, status: int) -> tuple[Counter, Histogram]:
-    """Finding a series costs more than counting on it."""
-    return HTTP_REQUESTS.labels(method, template, str(status)), HTTP_SECONDS.labels(template)
-
-
-def count_completion(record: Completion) -> None:
-    """Count one chat request."""
-    requests, prompt, completion, cached, reasoning = _chat_series(record.model, record.vendor, record.outcome)
-    usage = record.usage
-    requests.inc()
-    prompt.inc(usage.prompt)
-    completion.inc(usage.completion)
-    if usage.cached or usage.reasoning:
-        cached.inc(usage.cached)
-        reasoning.inc(usage.reasoning)
-
-
-@lru_cache(maxsize=1024)
-def _chat_series(model: str, vendor: str, outcome: str) -> tuple[Counter, ...]:
-    kinds = ("prompt", "completion", "cached", "reasoning")
-    tokens = (CHAT_TOKENS.labels(model, vendor or "none", kind) for kind in kinds)
-    return CHAT_COMPLETIONS.labels(model, vendor or "none", outcome), *tokens
+def count_completions(records: Iterable[Completion]) -> None:
+    """Count chat requests, many at once."""
+    sums: dict[tuple[str, str, str], list[int]] = {}
+    for record in records:
+        usage = record.usage
+        found = sums.setdefault((record.model, record.vendor or "none", record.outcome), [0, 0, 0, 0, 0])
+        for place, number in enumerate((1, usage.prompt, usage.completion, usage.cached, usage.reasoning)):
+            found[place] += number
+    for (model, vendor, outcome), (requests, *tokens) in sums.items():
+        CHAT_COMPLETIONS.labels(model, vendor, outcome).inc(requests)
+        for kind, number in zip(("prompt", "completion", "cached", "reasoning"), tokens, strict=True):
+            CHAT_TOKENS.labels(model, vendor, kind).inc(number)
 
 
 def count_attempt(vendor: str, outcome: str) -> None:

@@ -5,6 +5,7 @@ import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from penstock import metrics
 from penstock.chat import Ask, Blame, Fault, estimate
@@ -21,6 +22,9 @@ from penstock.rates import Rates
 from penstock.routes import Routes
 from penstock.sse import EventTooLarge
 from penstock.tally import Tally
+
+if TYPE_CHECKING:
+    from penstock.wire import Incoming
 
 BIG = 1 << 18
 """Bodies beyond this are worked on in a thread: everyone else on the event loop would feel it."""
@@ -114,7 +118,7 @@ class Relay:
         call = await self._prepare(answer.ask, vendor, route)
         self._enter(route, vendor)
         health = self.routes.health(route)
-        health.begin()
+        probed = health.begin()
         answer.take_route(route, vendor, lambda: self._leave(route))
         outcome = "canceled"
         try:
@@ -128,24 +132,24 @@ class Relay:
             if refused.fault.blame is Blame.CALLER:
                 health.succeed()
                 raise error from None
-            health.fail(self.routes.now(), error, refused.fault)
+            health.fail(self.routes.now(), error, refused.fault, probed=probed)
             raise Elsewhere(error) from None
         except NotSent as error:
             outcome = "not_sent"
             answer.refused()
             failure = VendorFailed("The vendor could not be reached. Nothing was submitted.", retry_after=1)
-            health.fail(self.routes.now(), failure)
+            health.fail(self.routes.now(), failure, probed=probed)
             raise Elsewhere(failure) from error
         except (ReplyLost, Malformed, EventTooLarge, TimeoutError) as error:
             # The vendor may have done the work: asking again, or another, could mean to pay twice.
             outcome = "timeout" if isinstance(error, TimeoutError) else "lost"
             failure = VendorTimeout() if isinstance(error, TimeoutError) else VendorFailed(_describe(error))
-            health.fail(self.routes.now(), failure)
+            health.fail(self.routes.now(), failure, probed=probed)
             raise failure from error
         finally:
             metrics.count_attempt(route.vendor, outcome)
             if outcome == "canceled":
-                health.abstain()
+                health.abstain(probed=probed)
             if outcome != "ok":
                 answer.hang_up()
 
@@ -166,8 +170,8 @@ class Relay:
                 incoming = await self._exchange.open(route.vendor, vendor, call)
                 answer.incoming = incoming
                 if not 200 <= incoming.status < 300:
-                    body = await incoming.read_all(MAX_ERROR_BYTES)
-                    raise _Refused(vendor.fault(Reply(incoming.status, incoming.headers, body)))
+                    said = await _read_refusal(incoming)
+                    raise _Refused(vendor.fault(Reply(incoming.status, incoming.headers, said)))
                 if answer.ask.stream:
                     await answer.hear_first(self._manner().heartbeat_seconds)
                 else:
@@ -218,6 +222,14 @@ class _Refused(Exception):
     def __init__(self, fault: Fault) -> None:
         super().__init__(fault.message)
         self.fault = fault
+
+
+async def _read_refusal(incoming: "Incoming") -> bytes:
+    """Why the vendor refused; that it did is certain by its status, also where the rest is lost."""
+    try:
+        return await incoming.read_all(MAX_ERROR_BYTES)
+    except ReplyLost:
+        return b""
 
 
 def _describe(error: Exception) -> str:

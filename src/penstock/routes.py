@@ -34,26 +34,36 @@ class Health:
         """Whether requests go this way: all of them, or after a rest a single one that tries it out."""
         return now >= self.wished_until and now >= self.rests_until and not self.probing
 
-    def begin(self) -> None:
-        """A request goes this way."""
-        self.probing = self.failures >= FAILURES
+    def begin(self) -> bool:
+        """A request goes this way; whether it is the one that tries a resting route out."""
+        probes = self.failures >= FAILURES
+        self.probing = self.probing or probes
+        return probes
 
     def succeed(self) -> None:
         """The vendor answered."""
         self.failures, self.rests_until, self.wished_until, self.probing = 0, 0.0, 0.0, False
 
-    def abstain(self) -> None:
+    def abstain(self, *, probed: bool) -> None:
         """The request ended without telling anything of the vendor."""
-        self.probing = False
+        self.probing = self.probing and not probed
 
-    def fail(self, now: float, error: PenstockError, fault: Fault | None = None) -> None:
+    def fail(self, now: float, error: PenstockError, fault: Fault | None = None, *, probed: bool) -> None:
         """The vendor did not answer, or not well."""
-        self.probing, self.error = False, error
-        self.failures = max(FAILURES, self.failures + 1) if _is_lasting(fault) else self.failures + 1
-        if self.failures >= FAILURES:
-            self.rests_until = now + min(LONGEST_REST, SHORTEST_REST * 2 ** (self.failures - FAILURES))
+        self.error = error
+        # Requests that were under way when the rest began tell nothing new: only who probes makes it longer.
+        if probed or self.failures < FAILURES:
+            self.failures = max(FAILURES, self.failures + 1) if _is_lasting(fault) else self.failures + 1
+            self.rests_until = now + _rest_after(self.failures)
+        self.abstain(probed=probed)
         if fault is not None and fault.retry_after:
             self.wished_until = now + min(LONGEST_WISH, fault.retry_after)
+
+
+def _rest_after(failures: int) -> float:
+    if failures < FAILURES:
+        return 0.0
+    return min(LONGEST_REST, SHORTEST_REST * 2 ** min(failures - FAILURES, 10))  # a power without end overflows
 
 
 def _is_lasting(fault: Fault | None) -> bool:
@@ -84,7 +94,9 @@ class Routes:
         """The routes to try, best first; where all are resting, one whose rest was not the vendor's own wish."""
         open_routes = [route for route in routes if self.health(route).is_open(self.now())]
         if open_routes:
-            yield from _shuffle(open_routes)
+            for route in _shuffle(open_routes):
+                if self.health(route).is_open(self.now()):  # while the one before was tried, it may have changed
+                    yield route
             return
         resting = [route for route in routes if self._may_disturb(self.health(route))]
         if not resting:
@@ -98,8 +110,9 @@ class Routes:
         """Every way is closed: said at once, as the vendor would say it, and when it is worth coming back."""
         now = self.now()
         healths = [self.health(route) for route in routes]
-        wait = min(max(1.0 if health.probing else 0.0, health.wished_until - now) for health in healths)
-        last = next((health.error for health in healths if health.error is not None), None)
+        waits = [max(1.0 if health.probing else 0.0, health.wished_until - now) for health in healths]
+        wait = min(waits)
+        last = healths[waits.index(wait)].error
         if last is None:
             return RateLimited(retry_after=wait)
         return type(last)(last.message, code=last.code, retry_after=wait)

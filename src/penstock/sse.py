@@ -4,6 +4,8 @@ from typing import Final
 
 MAX_EVENT: Final = 16 << 20
 COMMENT: Final = b": keep-alive\n\n"
+MARK: Final = b"\xef\xbb\xbf"
+"""The byte order mark that some servers begin with."""
 
 
 class EventTooLarge(Exception):
@@ -20,6 +22,11 @@ class Splitter:
         self._started = False
         self._carriage = False
         self.comments = 0
+
+    @property
+    def is_between_events(self) -> bool:
+        """Whether everything fed so far has come out."""
+        return not self._rest and not self._carriage and self._started
 
     def feed(self, data: bytes) -> list[tuple[bytes, bytes]]:
         """The events that end in these bytes."""
@@ -49,7 +56,12 @@ class Splitter:
     def _clean(self, data: bytes) -> bytes:
         """One kind of line end, and no byte order mark."""
         if not self._started:
-            data = data.removeprefix(b"\xef\xbb\xbf")
+            data = self._rest + data
+            self._rest = b""
+            if len(data) < len(MARK) and MARK.startswith(data):
+                self._rest = data  # the rest of it may still come
+                return b""
+            data = data.removeprefix(MARK)
             self._started = True
         if self._carriage:
             data = b"\r" + data

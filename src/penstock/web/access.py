@@ -32,6 +32,10 @@ SIGNED_IN: tuple[type[PenstockError], ...] = (
 )
 
 
+TRUSTED = ("127.0.0.1", "::1")
+"""A proxy on the same machine is believed when it says how it was reached."""
+
+
 @dataclass(frozen=True, slots=True)
 class Caller:
     """A request whose key was checked, and what it speaks to."""
@@ -65,7 +69,14 @@ def gateway_of(request: Request) -> Gateway:
 
 def base_url(request: Request) -> str:
     """Where links lead: the operator's public address, else the way the request came."""
-    return gateway_of(request).settings.server.public_url or str(request.base_url).rstrip("/")
+    public_url = gateway_of(request).settings.server.public_url
+    if public_url:
+        return public_url
+    url = request.base_url
+    if request.client is not None and request.client.host in TRUSTED:
+        scheme = request.headers.get("x-forwarded-proto", "").rpartition(",")[2].strip()
+        url = url.replace(scheme=scheme) if scheme in ("http", "https") else url
+    return str(url).rstrip("/")
 
 
 async def admit(request: Request, scope: Scope) -> Caller:

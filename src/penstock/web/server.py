@@ -78,6 +78,7 @@ async def serve(
         log_config=None,
         access_log=False,
         server_header=False,
+        proxy_headers=False,  # read where links are made, in access.py: not every request needs them
         backlog=4096,
         limit_concurrency=max_connections,
         timeout_keep_alive=75,

@@ -69,7 +69,7 @@ async def _answer_failure(request_id: str, send: Send) -> None:
     await send({"type": "http.response.body", "body": body})
 
 
-def _tell(scope: Message, status: int, seconds: float, account: object) -> None:
+def _tell(scope: Message, status: int, seconds: float, account: str | None) -> None:
     route = getattr(scope.get("route"), "path", None)
     metrics.count_request(scope["method"], route, status, seconds)
     logs.tell_request(scope["method"], scope["path"], status, seconds, account)
