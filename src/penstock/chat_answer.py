@@ -223,6 +223,7 @@ class Answer:
             if out:
                 self._remember(out)
                 yield out
+                silence.speak()
             if not data:
                 break
         if stream.broken is not None:

@@ -12,6 +12,7 @@ from penstock.errors import InvalidRequest
 
 ROLES: Final = ("system", "developer", "user", "assistant", "tool", "function")
 MAX_STOPS: Final = 4
+MAX_PAIRS: Final = 16
 MODEL_LENGTH: Final = 256
 TEXT_PIECE: Final = 1 << 16
 
@@ -38,6 +39,12 @@ def read(body: bytes) -> Ask:
     _check_messages(fields)
     for name in fields.keys() & CHECKS.keys():
         fields[name] = CHECKS[name](name, fields[name])
+    if "top_logprobs" in fields and ("logprobs" not in fields or _peek(fields["logprobs"]) != b"true"):
+        raise InvalidRequest(
+            "The 'top_logprobs' parameter is only allowed when 'logprobs' is enabled.",
+            param="top_logprobs",
+            code="invalid_value",
+        )
     stream = "stream" in fields and _peek(fields["stream"]) == b"true"
     return Ask(
         model=model,
@@ -261,6 +268,44 @@ def _stop(name: str, raw: msgspec.Raw) -> Checked:
     return raw
 
 
+def _text(longest: int) -> Check:
+    def check(name: str, raw: msgspec.Raw) -> Checked:
+        _measure(name, _parse(name, raw), longest)
+        return raw
+
+    return check
+
+
+def _measure(name: str, value: Any, longest: int) -> None:
+    if not isinstance(value, str):
+        raise _wrong_type(name, "a string", value)
+    if len(value) > longest:
+        raise InvalidRequest(
+            f"Invalid '{name}': string too long. Expected a string with maximum length {longest}, "
+            f"but got a string with length {len(value)} instead.",
+            param=name,
+            code="string_above_max_length",
+        )
+
+
+def _metadata(name: str, raw: msgspec.Raw) -> Checked:
+    value = _parse(name, raw)
+    if not isinstance(value, dict):
+        raise _wrong_type(name, "an object", value)
+    pairs = cast("dict[str, Any]", value)
+    if len(pairs) > MAX_PAIRS:
+        raise InvalidRequest(
+            f"Invalid '{name}': too many properties. Expected an object with at most {MAX_PAIRS} properties, "
+            f"but got an object with {len(pairs)} properties instead.",
+            param=name,
+            code="object_above_max_properties",
+        )
+    for key, text in pairs.items():
+        _measure(f"{name}.{key[:80]}", text, 512)
+        _measure(f"{name} key", key, 64)
+    return raw
+
+
 def _array(name: str, raw: msgspec.Raw) -> Checked:
     if not _peek(raw).startswith(b"["):
         raise _wrong_type(name, "an array", _parse(name, raw))
@@ -280,11 +325,12 @@ CHECKS: Mapping[str, Check] = {
     "logprobs": _boolean,
     "max_completion_tokens": _integer(1, _INT64 - 1),
     "max_tokens": _integer(1, _INT64 - 1),
-    "metadata": _object,
+    "metadata": _metadata,
     "n": _integer(1, 128),
     "parallel_tool_calls": _boolean,
     "presence_penalty": _decimal(-2, 2),
     "response_format": _object,
+    "safety_identifier": _text(128),
     "seed": _integer(-_INT64, _INT64 - 1),
     "stop": _stop,
     "stream": _boolean,

@@ -15,7 +15,7 @@ PenstockError
 ├── QueueFull 429, TooManyStreams 429, RateLimited 429
 ├── HeadersTooLarge 431
 ├── InternalError 500, StoreUnavailable 503, Overloaded 503
-├── VendorFailed 502 (upstream_error), VendorRefusedUs 502 (upstream_auth), VendorTimeout 504 (upstream_timeout)   chat
+├── VendorFailed, VendorAnswerLost 502 (upstream_error), VendorRefusedUs 502 (upstream_auth), VendorTimeout 504
 └── JobError               told in a job's `error`, never as an HTTP status: job_errors.py
 
 A class's docstring is its default message; its name, in snake case, is its code unless it says otherwise.
@@ -43,6 +43,8 @@ class PenstockError(Exception):
     status: ClassVar[int] = 500
     type: ClassVar[str] = "server_error"
     retryable: bool = False
+    charged: bool | None = False
+    """None: nobody knows, as the vendor's answer was lost."""
 
     def __init_subclass__(cls) -> None:
         if "code" not in vars(cls):
@@ -77,7 +79,7 @@ class PenstockError(Exception):
             "param": self.param,
             "details": [{"loc": d.loc, "message": d.message, "code": d.code} for d in self.details],
             "retryable": self.retryable,
-            "charged": False,
+            "charged": self.charged,
             "suggestion": self.suggestion,
             "request_id": request_id,
         }
@@ -300,9 +302,17 @@ class VendorRefusedUs(PenstockError):
     status = 502
 
 
+class VendorAnswerLost(VendorFailed):
+    """The connection to the vendor was lost before it answered. It may have done the work."""
+
+    code = "upstream_error"
+    charged = None
+
+
 class VendorTimeout(PenstockError):
-    """The vendor did not answer in time."""
+    """The vendor did not answer in time. It may have done the work."""
 
     code = "upstream_timeout"
     status = 504
     retryable = True
+    charged = None

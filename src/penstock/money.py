@@ -43,6 +43,22 @@ class Price(BaseModel):
     per_second: Usd = 0
     per_job_if: Mapping[str, Usd] = {}
 
+    def describe(self) -> dict[str, Any]:
+        """As callers see it: decimal strings of USD."""
+        return {
+            "per_job": format_usd(self.per_job),
+            "per_second": format_usd(self.per_second),
+            "per_job_if": {name: format_usd(amount) for name, amount in self.per_job_if.items()},
+            "currency": "USD",
+        }
+
+    def word(self) -> str:
+        """`USD 0.20 + 0.40 per second + 0.10 if texture`."""
+        parts = [format_usd(self.per_job)] if self.per_job else []
+        parts += [f"{format_usd(self.per_second)} per second"] if self.per_second else []
+        parts += [f"{format_usd(amount)} if {name}" for name, amount in self.per_job_if.items() if amount]
+        return f"USD {' + '.join(parts)}" if parts else "free"
+
     def of(self, params: Mapping[str, Any]) -> int:
         """What a job with these resolved params costs at most."""
         total = self.per_job + self.per_second * int(params.get("durationSeconds") or 0)
@@ -57,6 +73,24 @@ class TokenPrice(BaseModel):
     input_per_million: Usd = 0
     cached_input_per_million: Usd | None = None
     output_per_million: Usd = 0
+
+    @property
+    def _cached(self) -> int:
+        return self.input_per_million if self.cached_input_per_million is None else self.cached_input_per_million
+
+    def describe(self) -> dict[str, Any]:
+        """As callers see it: decimal strings of USD."""
+        return {
+            "input_per_million": format_usd(self.input_per_million),
+            "cached_input_per_million": format_usd(self._cached),
+            "output_per_million": format_usd(self.output_per_million),
+            "currency": "USD",
+        }
+
+    def word(self) -> str:
+        """`USD 0.15 in, 0.60 out, per million tokens`."""
+        told = f"{format_usd(self.input_per_million)} in, {format_usd(self.output_per_million)} out"
+        return f"USD {told}, per million tokens"
 
     def of(self, usage: Usage) -> int:
         """What these tokens cost, rounded up to the next 10⁻⁹ USD."""

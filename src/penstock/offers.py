@@ -32,6 +32,21 @@ class Offer:
     price: Price | None
     reads_objects: bool = False
 
+    @property
+    def id(self) -> str:
+        """The name by which callers ask for it."""
+        return self.model.id
+
+    @property
+    def kind(self) -> str:
+        """What it makes."""
+        return self.model.kind
+
+    @property
+    def title(self) -> str:
+        """What it is, for people."""
+        return self.model.title
+
     def choose(self) -> Route:
         """A route of the lowest order, by weight."""
         first = min(route.order for route in self.routes)
@@ -46,6 +61,12 @@ class ChatOffer:
     id: str
     routes: Sequence[Route]
     price: TokenPrice | None
+    kind: str = "chat"
+
+    @property
+    def title(self) -> str:
+        """What it is, for people."""
+        return self.id
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,14 @@ from penstock.chat_cache import CachedAnswer, ChatCache, place_of
 from penstock.chat_passing import Broken, Malformed, pass_whole
 from penstock.chat_rendering import render_whole
 from penstock.contract import Call, ChatVendor, NotSent, Reply, ReplyLost
-from penstock.errors import InvalidRequest, Overloaded, PenstockError, VendorFailed, VendorTimeout
+from penstock.errors import (
+    InvalidRequest,
+    Overloaded,
+    PenstockError,
+    VendorAnswerLost,
+    VendorFailed,
+    VendorTimeout,
+)
 from penstock.exchange import Exchange, redact
 from penstock.faults import tell_fault
 from penstock.offers import ChatOffer, Offers, Route
@@ -143,7 +150,7 @@ class Relay:
         except (ReplyLost, Malformed, EventTooLarge, TimeoutError) as error:
             # The vendor may have done the work: asking again, or another, could mean to pay twice.
             outcome = "timeout" if isinstance(error, TimeoutError) else "lost"
-            failure = VendorTimeout() if isinstance(error, TimeoutError) else VendorFailed(_describe(error))
+            failure = VendorTimeout() if isinstance(error, TimeoutError) else VendorAnswerLost(_describe(error))
             health.fail(self.routes.now(), failure, probed=probed)
             raise failure from error
         finally:
@@ -232,7 +239,7 @@ async def _read_refusal(incoming: "Incoming") -> bytes:
         return b""
 
 
-def _describe(error: Exception) -> str:
+def _describe(error: Exception) -> str | None:
     if isinstance(error, Malformed):
         return "The vendor's reply could not be read."
-    return "The connection to the vendor was lost before it answered."
+    return None

@@ -11,12 +11,12 @@ class Silence:
 
     __slots__ = (
         "_beat",
-        "_beat_at",
         "_give_up",
         "_handle",
         "_heartbeat",
         "_idle",
         "_loop",
+        "_spoke",
         "_until",
         "expired",
         "since",
@@ -38,16 +38,20 @@ class Silence:
         self._beat = beat
         now = self._loop.time()
         self._until = now + total
-        self._beat_at = now + beat
+        self._spoke = now
         self.since: float | None = None
         """Since when the vendor is waited for; None while the caller is."""
         self.expired = ""
         """Why it was given up, if it was."""
-        self._handle = self._loop.call_at(min(self._until, now + idle, self._beat_at), self._look)
+        self._handle = self._loop.call_at(min(self._until, now + idle, now + beat), self._look)
 
     def begin(self) -> None:
         """The vendor is waited for."""
         self.since = self._loop.time()
+
+    def speak(self) -> None:
+        """Something was sent to the caller."""
+        self._spoke = self._loop.time()
 
     def stop(self) -> None:
         """Watch no more."""
@@ -63,8 +67,9 @@ class Silence:
         if self.expired:
             self._give_up()
             return
-        if now >= max(self._beat_at, since + self._beat):
-            self._beat_at = now + self._beat
-            self._heartbeat()
-        due = min(self._until, since + self._idle, max(self._beat_at, since + self._beat))
+        if now >= self._spoke + self._beat:
+            self._spoke = now
+            if self.since is not None:  # else it is the caller who is slow
+                self._heartbeat()
+        due = min(self._until, since + self._idle, self._spoke + self._beat)
         self._handle = self._loop.call_at(max(due, now + SOON), self._look)

@@ -8,12 +8,20 @@ import shutil
 import sys
 from pathlib import Path
 
+import msgspec
 import pytest
+from openai_double import KEY, OpenAIDouble
+from openai_replies import GREETING, PROMPT_TOKENS
 
+from penstock import chat_fields
+from penstock.chat import Blame
+from penstock.chat_rendering import RenderedStream, render_whole
 from penstock.contract import Absent, Accepted, Done, Failed, Order, Refused, Reply, Running, Unclear
+from penstock.errors import InvalidRequest
 
 ROOT = Path(__file__).parents[2]
 HOME = "http://127.0.0.1:8787"
+JAVASCRIPT = ROOT / "tests" / "javascript"
 
 
 def blocks(page: str, language: str) -> list[str]:
@@ -44,7 +52,7 @@ def test_the_readme_has_the_two_commands_of_the_project():
 
 @pytest.mark.skipif(shutil.which("curl") is None or shutil.which("bash") is None, reason="needs bash and curl")
 async def test_the_curl_lines_of_the_readme(server, tmp_path):
-    lines = [block for block in blocks("README.md", "sh") if "curl" in block]
+    lines = [block for block in blocks("README.md", "sh") if "curl" in block and "/llm/" not in block]
     assert len(lines) == 4
     script = "\n".join(["set -euo pipefail", *lines]).replace(HOME, server.url)
     out = await run(server, tmp_path, "bash", "-c", script)
@@ -57,6 +65,51 @@ async def test_the_python_of_the_readme(server, tmp_path):
     (program,) = blocks("README.md", "python")
     out = await run(server, tmp_path, sys.executable, "-c", program.replace(HOME, server.url))
     assert out.startswith("succeeded http://127.0.0.1:")
+
+
+# -- chat: the settings of the page, with a double in the place of the vendor
+
+
+async def ask_vendor(start, page: str, folder: Path, *commands: tuple[str, ...]) -> list[str]:
+    """What the page's programs print, each given as the words of a command."""
+    settings = blocks(page, "toml")[0]
+    async with OpenAIDouble() as double:
+        known = {
+            "env:OPENAI_API_KEY": KEY,
+            "gpt-4o-mini": "plain",
+            "[[models]]": f'base_url = "{double.url}"\n[[models]]',
+        }
+        for there, here in known.items():
+            assert there in settings
+            settings = settings.replace(there, here)
+        server = await start(settings)
+        return [await run(server, folder, *(word.replace(HOME, server.url) for word in words)) for words in commands]
+
+
+@pytest.mark.skipif(shutil.which("curl") is None or shutil.which("bash") is None, reason="needs bash and curl")
+@pytest.mark.parametrize(("page", "count"), [("README.md", 1), ("docs/chat.md", 2)])
+async def test_the_curl_lines_of_chat(start, tmp_path, page, count):
+    lines = [block for block in blocks(page, "sh") if "/llm/" in block]
+    assert len(lines) == count
+    whole, *streamed = await ask_vendor(start, page, tmp_path, *(("bash", "-c", line) for line in lines))
+    assert json.loads(whole)["choices"][0]["message"]["content"] == GREETING
+    for text in streamed:
+        assert text.startswith("data: {")
+        assert text.endswith("data: [DONE]\n\n")
+
+
+async def test_the_python_of_chat(start, tmp_path):
+    (program,) = blocks("docs/chat.md", "python")
+    (out,) = await ask_vendor(start, "docs/chat.md", tmp_path, (sys.executable, "-c", program))
+    assert out.startswith(f"{GREETING}\n{GREETING}\n")
+    assert int(out.split()[-2]) > PROMPT_TOKENS
+
+
+@pytest.mark.skipif(not (JAVASCRIPT / "node_modules" / "openai").exists(), reason="needs npm ci in tests/javascript")
+async def test_the_javascript_of_chat(start):
+    (program,) = blocks("docs/chat.md", "js")
+    command = ("node", "--input-type=module", "--eval", program)
+    assert await ask_vendor(start, "docs/chat.md", JAVASCRIPT, command) == [f"{GREETING}\n{GREETING}"]
 
 
 def test_json_examples_are_json():
@@ -74,7 +127,7 @@ async def test_the_request_bodies_of_the_docs_are_accepted(server):
         assert response.status_code == 202, response.text
 
 
-# -- the vendor of docs/vendors.md
+# -- the vendors of docs/vendors.md
 
 
 def drive(flow, status: int = 200, body: object = None, headers: dict[str, str] | None = None):
@@ -87,13 +140,22 @@ def drive(flow, status: int = 200, body: object = None, headers: dict[str, str] 
     raise AssertionError("it wants another call")
 
 
+def make_vendor(position: int, folder: Path):
+    source = blocks("docs/vendors.md", "python")[position]
+    module: dict = {"__name__": "example"}
+    exec(compile(source, "example.py", "exec"), module)  # noqa: S102  our own page
+    vendor = module["VENDOR"]
+    return vendor(vendor.options_type(type="example", api_key="secret"), folder)
+
+
 @pytest.fixture
 def acme(tmp_path):
-    (source,) = blocks("docs/vendors.md", "python")
-    module: dict = {"__name__": "acme"}
-    exec(compile(source, "acme.py", "exec"), module)  # noqa: S102  our own page
-    vendor = module["VENDOR"]
-    return vendor(vendor.options_type(type="acme", api_key="secret"), tmp_path)
+    return make_vendor(0, tmp_path)
+
+
+@pytest.fixture
+def parley(tmp_path):
+    return make_vendor(1, tmp_path)
 
 
 ORDER = Order("job_1-1", "acme-large", {"prompt": "a boat", "durationSeconds": 8})
@@ -123,3 +185,46 @@ def test_the_example_vendor_follows_orders(acme):
     blocked = drive(acme.poll({"id": "t1"}), 200, {"status": "blocked", "error": {"message": "no"}})[1]
     assert blocked.error.code == "content_filtered"
     assert drive(acme.cancel({"id": "t1"}), 204)[1] is True
+
+
+def ask(**fields: object):
+    body = {"model": "m", "messages": [{"role": "user", "content": "Hello"}], **fields}
+    return chat_fields.read(json.dumps(body).encode())
+
+
+def test_the_example_chat_vendor_asks(parley):
+    call = parley.complete(ask(max_tokens=9, tools=[]), "parley-large")
+    body = json.loads(msgspec.json.encode(call.json))
+    turns = [{"role": "user", "content": "Hello"}]
+    assert (call.method, call.url, call.headers) == ("POST", "/talk", {"authorization": "Bearer secret"})
+    assert body == {"model": "parley-large", "turns": turns, "limit": 9, "stream": False, "mood": "calm"}
+    with pytest.raises(InvalidRequest, match="tools"):
+        parley.complete(ask(tools=[{"type": "function"}]), "parley-large")
+
+
+def test_the_example_chat_vendor_is_read(parley):
+    told = {"talk": "t1", "model": "parley-2", "text": "Good day", "used": {"in": 5, "out": 2}, "cut": False}
+    whole, usage, _ = render_whole(parley.translator(ask()).whole(json.dumps(told).encode()), ask(), "id", 0)
+    (choice,) = json.loads(whole)["choices"]
+    assert (choice["message"]["content"], choice["finish_reason"]) == ("Good day", "stop")
+    assert usage is not None
+    assert (usage.prompt, usage.completion) == (5, 2)
+    stream = RenderedStream(ask(), parley.translator(ask()), "id", 0)
+    out = (
+        stream.feed(
+            b"".join(
+                b"data: %b\n\n" % json.dumps({name: value for name, value in told.items() if name in part}).encode()
+                for part in (("talk", "model"), ("text",), ("used", "cut"))
+            )
+        )
+        + stream.end()
+    )
+    assert b"Good day" in out
+    assert (stream.complete, stream.ended, stream.malformed) == (True, True, 0)
+    assert out.endswith(b"data: [DONE]\n\n")
+
+
+def test_the_example_chat_vendor_tells_faults(parley):
+    refused = parley.fault(Reply(429, {"retry-after": "3"}, b'{"error": "slow down"}'))
+    assert (refused.blame, refused.message, refused.retry_after) == (Blame.LIMIT, "slow down", 3.0)
+    assert parley.fault(Reply(502, {}, b"<html>")).blame is Blame.VENDOR

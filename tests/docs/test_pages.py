@@ -17,14 +17,21 @@ import penstock
 from penstock import metrics
 from penstock.catalog import known_models
 from penstock.catalog.simulated import Ending, Script, Submission
+from penstock.chat_fields import CHECKS, ROLES
 from penstock.cli.main import app as commands
-from penstock.contract import Options
+from penstock.contract import ChatOptions, Options
 from penstock.errors import PenstockError
 from penstock.gateway import build_offers
 from penstock.settings import VARIABLES, ModelEntry, Route, load
+from penstock.store.tables import completions
+from penstock.usage_records import Outcome
+from penstock.vendors import load_vendor, vendor_names
+from penstock.web.cors import EXPOSED
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
+SECRETS = {f"{name}_KEY": "secret" for name in ("MINE", "PENSTOCK_ADMIN", "OPENAI_API", "ANTHROPIC_API", "GEMINI_API")}
+CHAT_VENDORS = sorted(name for name in vendor_names() if issubclass(load_vendor(name).options_type, ChatOptions))
 
 
 def page(name: str) -> str:
@@ -95,8 +102,29 @@ def test_toml_examples_are_settings_that_start(path, tmp_path):
         assert tomllib.loads(block)
         config = tmp_path / f"{number}.toml"
         config.write_text(block)
-        settings = load(config, {"MINE_KEY": "mine", "PENSTOCK_ADMIN_KEY": "admin"}, {"data": tmp_path})
-        assert build_offers(settings, None).by_model
+        offers = build_offers(load(config, SECRETS, {"data": tmp_path}), None)
+        assert offers.by_model or offers.chat
+
+
+@pytest.mark.parametrize("vendor", CHAT_VENDORS)
+def test_every_option_of_a_chat_vendor_is_explained_with_its_default(vendor):
+    text = page("vendors.md")
+    shared = text.partition("## Chat vendors")[2].partition("\n###")[0]
+    own = text.partition(f"### `{vendor}`")[2].partition("\n#")[0]
+    for name, field in load_vendor(vendor).options_type.model_fields.items():
+        if name not in ("type", "api_key", "poll_seconds"):  # they are on the page of settings
+            row = f"| `{name}` | {_write(field.default)} |"
+            assert row in (shared if name in ChatOptions.__annotations__ else own), row
+
+
+def _write(default: Any) -> str:
+    match default:
+        case None:
+            return "none"
+        case bool():
+            return f"`{str(default).lower()}`"
+        case _:
+            return f"`{default:g}`" if isinstance(default, float) else f"`{default}`"
 
 
 def leaves(command: Any, name: str) -> Iterator[tuple[str, Any]]:
@@ -117,6 +145,20 @@ def test_every_command_and_option_is_explained():
         for option in command.params:
             if option.param_type_name == "option":
                 assert option.opts[0] in section, f"{name} {option.opts[0]}"
+
+
+# -- chat
+
+
+def test_what_chat_checks_records_and_tells_is_explained():
+    words = quoted(page("chat.md"))
+    assert CHECKS.keys() <= words
+    assert set(ROLES) <= words
+    assert set(completions.columns.keys()) <= words
+    assert set(Outcome) <= words
+    told = {name.strip() for name in EXPOSED.split(",")}
+    elsewhere = {"idempotency-replayed", "etag", "content-range", "location"}
+    assert told - elsewhere <= words
 
 
 # -- the API

@@ -17,6 +17,7 @@ from penstock.setting_problems import Problem
 from penstock.settings import (
     LONGEST,
     VARIABLES,
+    Chat,
     Fetch,
     Jobs,
     ModelEntry,
@@ -30,7 +31,7 @@ from penstock.settings import (
 )
 
 PAGE = Path(__file__).parents[2] / "docs" / "settings.md"
-SECTIONS = {"server": Server, "fetch": Fetch, "jobs": Jobs}
+SECTIONS = {"server": Server, "fetch": Fetch, "jobs": Jobs, "chat": Chat}
 
 
 class Reading:

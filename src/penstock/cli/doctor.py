@@ -151,8 +151,8 @@ def _open_store(path: Path) -> Iterator[Finding]:
 
 
 def _check_vendors(settings: "Settings") -> Iterator[Finding]:
-    from penstock.gateway import build_offers
     from penstock.settings import SettingsError
+    from penstock.supply import build_offers
 
     if not settings.vendors:
         message = "none is configured: the simulator makes test cards instead of generations"
@@ -165,15 +165,17 @@ def _check_vendors(settings: "Settings") -> Iterator[Finding]:
             sound = False
             yield from _problems(f"vendor {name}", error)
             continue
-        vendor = alone.vendors[name]
-        if vendor.options.api_key or vendor.upstream is not None:
-            yield Finding(f"vendor {name}", OK, f"type {vendor.options.type}, its options are valid")
+        generation = alone.vendors.get(name)
+        options = generation.options if generation else alone.chat_vendors[name].options
+        if options.api_key or (generation and generation.upstream is not None):
+            yield Finding(f"vendor {name}", OK, f"type {options.type}, its options are valid")
         else:
             remedy = 'Add api_key = "env:NAME", unless its server asks for none.'
-            yield Finding(f"vendor {name}", WARN, f"type {vendor.options.type}, without a credential", remedy)
+            yield Finding(f"vendor {name}", WARN, f"type {options.type}, without a credential", remedy)
     if sound:
         try:
-            yield Finding("models", OK, f"{len(build_offers(settings, None).by_model)} on offer")
+            offers = build_offers(settings, None)
+            yield Finding("models", OK, f"{len(offers.by_model) + len(offers.chat)} on offer")
         except SettingsError as error:
             yield from _problems("models", error)
 

@@ -1,7 +1,8 @@
 """`penstock models`: what the settings offer, without a running server."""
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Annotated, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -17,8 +18,7 @@ from penstock.cli.options import (
 )
 
 if TYPE_CHECKING:  # take long to load, and `penstock --help` does not need them
-    from penstock.money import Price
-    from penstock.offers import Offer
+    from penstock.offers import ChatOffer, Offer
 
 app = typer.Typer(help="Show the models on offer and their params.", no_args_is_help=True)
 
@@ -26,20 +26,13 @@ app = typer.Typer(help="Show the models on offer and their params.", no_args_is_
 @app.command("list")
 def list_models(*, as_json: AsJson = False, data: DataFolder = None, config: ConfigFile = None) -> None:
     """List the models on offer."""
-    from penstock.gateway import build_offers
-
     with expected_errors():
-        offers = build_offers(load_settings(data, config), None).by_model.values()
+        offers = _load(data, config).values()
     if as_json:
         print_json([_describe(offer) for offer in offers])
         return
-    print_table(
-        ("id", "kind", "vendors", "price", "title"),
-        [
-            (offer.model.id, offer.model.kind, ", ".join(_vendors(offer)), _word_price(offer.price), offer.model.title)
-            for offer in offers
-        ],
-    )
+    rows = [(offer.id, offer.kind, ", ".join(_vendors(offer)), _word_price(offer), offer.title) for offer in offers]
+    print_table(("id", "kind", "vendors", "price", "title"), rows)
 
 
 @app.command()
@@ -51,65 +44,54 @@ def show(
     config: ConfigFile = None,
 ) -> None:
     """Show one model and its params."""
-    from penstock.gateway import build_offers
     from penstock.settings import nearest
 
     with expected_errors():
-        offers = build_offers(load_settings(data, config), None).by_model
+        offers = _load(data, config)
     offer = offers.get(model_id)
     if offer is None:
         fail(f"There is no model `{model_id}`.", nearest(model_id, offers), code=1)
-    schema = offer.model.schema
+    generation = None if offer.kind == "chat" else cast("Offer", offer).model
     if as_json:
-        print_json(_describe(offer) | {"params": schema, "example": dict(offer.model.example)})
+        more = {"params": generation.schema, "example": dict(generation.example)} if generation else {}
+        print_json(_describe(offer) | more)
         return
-    typer.echo(f"{offer.model.id}: {offer.model.title} ({offer.model.kind})")
-    typer.echo(f"vendors: {', '.join(_vendors(offer))}; price: {_word_price(offer.price)}\n")
-    print_table(("param", "type", "default", "allowed", "meaning"), _params(schema, schema))
+    typer.echo(f"{offer.id}: {offer.title} ({offer.kind})")
+    typer.echo(f"vendors: {', '.join(_vendors(offer))}; price: {_word_price(offer)}\n")
+    if generation:
+        rows = _params(generation.schema, generation.schema)
+        print_table(("param", "type", "default", "allowed", "meaning"), rows)
+    else:
+        typer.echo("POST /llm/chat/completions takes OpenAI's own request: see docs/chat.md.")
 
 
 # -- describing an offer
 
 
-def _vendors(offer: "Offer") -> list[str]:
+def _load(data: Path | None, config: Path | None) -> dict[str, "Offer | ChatOffer"]:
+    from penstock.supply import build_offers
+
+    offers = build_offers(load_settings(data, config), None)
+    return {**offers.by_model, **offers.chat}
+
+
+def _vendors(offer: "Offer | ChatOffer") -> list[str]:
     """Every vendor that may run it, first choice first."""
     return list(dict.fromkeys(route.vendor for route in sorted(offer.routes, key=lambda route: route.order)))
 
 
-def _describe(offer: "Offer") -> dict[str, Any]:
-    model = offer.model
+def _describe(offer: "Offer | ChatOffer") -> dict[str, Any]:
     return {
-        "id": model.id,
-        "kind": model.kind,
-        "title": model.title,
+        "id": offer.id,
+        "kind": offer.kind,
+        "title": offer.title,
         "vendors": _vendors(offer),
-        "price": _price_parts(offer.price),
+        "price": None if offer.price is None else offer.price.describe(),
     }
 
 
-def _price_parts(price: "Price | None") -> dict[str, Any] | None:
-    from penstock.money import format_usd
-
-    if price is None:
-        return None
-    return {
-        "per_job": format_usd(price.per_job),
-        "per_second": format_usd(price.per_second),
-        "per_job_if": {name: format_usd(amount) for name, amount in price.per_job_if.items()},
-        "currency": "USD",
-    }
-
-
-def _word_price(price: "Price | None") -> str:
-    """`0.20 USD + 0.40 per second + 0.10 if texture`."""
-    from penstock.money import format_usd
-
-    if price is None:
-        return "unknown"
-    parts = [format_usd(price.per_job)] if price.per_job else []
-    parts += [f"{format_usd(price.per_second)} per second"] if price.per_second else []
-    parts += [f"{format_usd(amount)} if {name}" for name, amount in price.per_job_if.items() if amount]
-    return f"USD {' + '.join(parts)}" if parts else "free"
+def _word_price(offer: "Offer | ChatOffer") -> str:
+    return "unknown" if offer.price is None else offer.price.word()
 
 
 # -- reading JSON Schema

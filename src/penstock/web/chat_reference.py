@@ -17,6 +17,11 @@ from penstock.errors import (
 from penstock.web.access import signed_in
 from penstock.web.answers import success
 
+
+def _optional(schema: dict[str, Any], description: str = "") -> dict[str, Any]:
+    return {"anyOf": [schema, {"type": "null"}], "description": description}
+
+
 TEXT = {"type": "string"}
 MESSAGE = {
     "type": "object",
@@ -34,20 +39,18 @@ REQUEST: dict[str, Any] = {
     "properties": {
         "model": {"type": "string", "minLength": 1, "maxLength": 256, "description": "an id of `GET /llm/models`"},
         "messages": {"type": "array", "minItems": 1, "items": MESSAGE},
-        "stream": {"type": ["boolean", "null"]},
-        "stream_options": {
-            "type": ["object", "null"],
-            "description": "only with `stream`",
-            "properties": {"include_usage": {"type": ["boolean", "null"]}},
-        },
-        "max_completion_tokens": {"type": ["integer", "null"], "minimum": 1},
-        "max_tokens": {"type": ["integer", "null"], "minimum": 1},
-        "temperature": {"type": ["number", "null"], "minimum": 0, "maximum": 2},
-        "top_p": {"type": ["number", "null"], "minimum": 0, "maximum": 1},
-        "n": {"type": ["integer", "null"], "minimum": 1, "maximum": 128},
+        "stream": _optional({"type": "boolean"}),
+        "stream_options": _optional(
+            {"type": "object", "properties": {"include_usage": _optional({"type": "boolean"})}}, "only with `stream`"
+        ),
+        "max_completion_tokens": _optional({"type": "integer", "minimum": 1}),
+        "max_tokens": _optional({"type": "integer", "minimum": 1}),
+        "temperature": _optional({"type": "number", "minimum": 0, "maximum": 2}),
+        "top_p": _optional({"type": "number", "minimum": 0, "maximum": 1}),
+        "n": _optional({"type": "integer", "minimum": 1, "maximum": 128}),
         "stop": {"anyOf": [TEXT, {"type": "array", "maxItems": 4, "items": TEXT}, {"type": "null"}]},
-        "tools": {"type": ["array", "null"]},
-        "response_format": {"type": ["object", "null"]},
+        "tools": _optional({"type": "array"}),
+        "response_format": _optional({"type": "object"}),
     },
     "example": {"model": "fast-chat", "messages": [{"role": "user", "content": "What is a penstock?"}]},
 }

@@ -8,10 +8,10 @@ from starlette.responses import Response
 from penstock.errors import ModelNotAllowed, ModelNotFound
 from penstock.gateway import Gateway
 from penstock.keys import Scope
-from penstock.money import Price, format_usd
-from penstock.offers import Offer
+from penstock.offers import ChatOffer, Offer
 from penstock.web.access import admit, signed_in
 from penstock.web.answers import Json, success
+from penstock.web.chat_reference import REQUEST
 
 router = APIRouter(tags=["Models"])
 
@@ -20,8 +20,9 @@ router = APIRouter(tags=["Models"])
 async def list_models(request: Request) -> Response:
     """Every model that this key may use."""
     caller = await admit(request, Scope.READ)
-    offers = caller.gateway.offers.by_model.values()
-    records = [describe(offer, caller.gateway) for offer in offers if caller.key.allows_model(offer.model.id)]
+    offers, allows = caller.gateway.offers, caller.key.allows_model
+    records = [describe(offer, caller.gateway) for name, offer in offers.by_model.items() if allows(name)]
+    records += [describe_chat_model(offer) for name, offer in offers.chat.items() if allows(name)]
     return Json({"object": "list", "data": records})
 
 
@@ -32,10 +33,11 @@ async def list_models(request: Request) -> Response:
 async def get_model(model_id: str, request: Request) -> Response:
     """One model."""
     caller = await admit(request, Scope.READ)
-    offer = caller.gateway.offers.get(model_id)
+    chat = caller.gateway.offers.chat.get(model_id)
+    offer = None if chat else caller.gateway.offers.get(model_id)
     if not caller.key.allows_model(model_id):
         raise ModelNotAllowed(f"This API key may not use `{model_id}`.", param="model")
-    return Json(describe(offer, caller.gateway))
+    return Json(describe(offer, caller.gateway) if offer else describe_chat_model(caller.gateway.offers.chat[model_id]))
 
 
 def describe(offer: Offer, gateway: Gateway) -> dict[str, Any]:
@@ -51,16 +53,23 @@ def describe(offer: Offer, gateway: Gateway) -> dict[str, Any]:
             name: field["default"] for name, field in schema["properties"].items() if field.get("default") is not None
         },
         "example": {"model": model.id, "input": [{"params": model.example}]},
-        "price": None if offer.price is None else _price(offer.price),
+        "price": None if offer.price is None else offer.price.describe(),
         "vendors": sorted({route.vendor for route in offer.routes}),
         "typical_seconds": gateway.history.typical(model.id),
     }
 
 
-def _price(price: Price) -> dict[str, Any]:
+def describe_chat_model(offer: ChatOffer) -> dict[str, Any]:
+    """The catalogue's entry of a chat model; its params are the whole body of a chat request."""
     return {
-        "per_job": format_usd(price.per_job),
-        "per_second": format_usd(price.per_second),
-        "per_job_if": {name: format_usd(amount) for name, amount in price.per_job_if.items()},
-        "currency": "USD",
+        "id": offer.id,
+        "object": "model",
+        "kind": "chat",
+        "title": offer.id,
+        "params": REQUEST,
+        "defaults": {},
+        "example": REQUEST["example"] | {"model": offer.id},
+        "price": None if offer.price is None else offer.price.describe(),
+        "vendors": sorted({route.vendor for route in offer.routes}),
+        "typical_seconds": None,
     }

@@ -225,6 +225,15 @@ class PriceShape(Shape):
     currency: Literal["USD"]
 
 
+class TokenPriceShape(Shape):
+    """Decimal strings of USD."""
+
+    input_per_million: str
+    cached_input_per_million: str
+    output_per_million: str
+    currency: Literal["USD"]
+
+
 class ModelRecord(Shape):
     """A model on offer."""
 
@@ -235,7 +244,7 @@ class ModelRecord(Shape):
     params: dict[str, Any] = Field(description="JSON Schema of `params`")
     defaults: dict[str, Any]
     example: dict[str, Any] = Field(description="a whole request body")
-    price: PriceShape | None = Field(description="null: not known")
+    price: PriceShape | TokenPriceShape | None = Field(description="null: not known")
     vendors: list[str]
     typical_seconds: TypicalSeconds | None = Field(description="null until it has run here")
 
@@ -250,7 +259,7 @@ class ModelList(Shape):
 class ChatCompletion(Shape):
     """OpenAI's completion; vendors may add fields."""
 
-    model_config = ConfigDict(extra="allow")
+    model_config = ConfigDict(extra="allow", json_schema_serialization_defaults_required=False)
 
     id: str
     object: Literal["chat.completion"]
