@@ -33,7 +33,7 @@ class Mender:
 
     def _fill_head(self, found: Json, kind: str) -> None:
         for name, value in (("id", self.id), ("object", kind), ("created", self.created), ("model", self.model)):
-            if not found.get(name):
+            if not found.get(name) or not isinstance(found[name], type(value)):
                 found[name] = value
         found.pop("error", None)  # null: told apart before
         if not _is_count(found.get("usage")):

@@ -210,7 +210,7 @@ class PassedStream:
 
     def _pass_texts(self, data: bytes) -> bytes | None:
         """What nearly every read is: whole events, each with some text and nothing else. None for any other."""
-        if self._template is None or not data.endswith(b"}\n\n") or not self._splitter.is_between_events:
+        if self._template is None or not self._splitter.is_between_events:
             return None
         filled = self._template.fill(data)
         if filled is None:

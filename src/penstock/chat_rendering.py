@@ -66,7 +66,7 @@ class _Reply:
         """The deltas, each with its choice and finish reason, that this part makes."""
         match part:
             case Opening():
-                self.id, self.model = part.id or self.id, part.model or self.model
+                self.id, self.model = _check_text(part.id) or self.id, _check_text(part.model) or self.model
             case Used():
                 self.usage = _check_usage(part.usage)
             case End():
@@ -74,7 +74,7 @@ class _Reply:
             case Fault():
                 raise Broken(part)
             case Text() | Reasoning() | ToolCall() | Arguments() | Finish():
-                choice = self.choices.setdefault(part.choice, _Choice())
+                choice = self.choices.setdefault(_check_index(part.choice), _Choice())
                 return [] if choice.finished else self._grow(choice, part)
             case _ as unreachable:
                 assert_never(unreachable)
@@ -86,21 +86,21 @@ class _Reply:
                 kept, name = (
                     (choice.text, "content") if isinstance(part, Text) else (choice.reasoning, "reasoning_content")
                 )
-                kept.append(part.text)
+                kept.append(_check_text(part.text))
                 self.characters += len(part.text)
                 return [*_open(choice, part.choice, content=""), _delta(part.choice, {name: part.text})]
             case ToolCall():
+                call_id, function = _check_text(part.id), {"name": _check_text(part.name), "arguments": ""}
+                call = {"index": len(choice.calls), "id": call_id, "type": "function", "function": function}
                 deltas = _close_call(choice, part.choice)
                 choice.calls.append(part)
                 choice.arguments.append([])
-                function = {"name": part.name, "arguments": ""}
-                call = {"index": len(choice.calls) - 1, "id": part.id, "type": "function", "function": function}
                 if not choice.opened:  # as OpenAI does: role and first call in one
                     choice.opened = True
                     return [_delta(part.choice, {"role": "assistant", "content": None, "tool_calls": [call]})]
                 return [*deltas, _delta(part.choice, {"tool_calls": [call]})]
             case Arguments():
-                choice.arguments[-1].append(part.json)
+                choice.arguments[-1].append(_check_text(part.json))
                 self.characters += len(part.json)
                 return [_arguments(choice, part.choice, part.json)]
             case Finish():
@@ -112,8 +112,22 @@ class _Reply:
         return {"id": self.id, "object": kind, "created": self.created, "model": self.model}
 
 
+# Vendors take parts out of JSON as it came: a `TypeError` tells what is not of the kind that it should be.
+
+
+def _check_text(told: Any) -> str:
+    if not isinstance(told, str):
+        raise TypeError("not a text")
+    return told
+
+
+def _check_index(told: Any) -> int:
+    if type(told) is not int:  # true and false are no numbers
+        raise TypeError("not a number of a choice")
+    return told
+
+
 def _check_usage(told: Usage) -> Usage:
-    """Counts that are counts, whatever the vendor's JSON held; a `TypeError` for what is no number."""
     return Usage(
         read_count(told.prompt), read_count(told.completion), read_count(told.cached), read_count(told.reasoning)
     )

@@ -9,7 +9,7 @@ _CONTENT: Final = b'"content":"'
 
 
 class TextTemplate:
-    """What stands before and after the text in a chunk, as it comes and as it is passed on."""
+    """What stands before and after the text in an event, as it comes and as it is passed on."""
 
     __slots__ = ("_after", "_before", "_passed_after", "_passed_before")
 
@@ -22,19 +22,16 @@ class TextTemplate:
     def fill(self, data: bytes) -> tuple[bytes, int] | None:
         """What to pass on of these events and how many characters it holds; None if one of them is of another kind."""
         before, after = self._before, self._after
-        if not data.startswith(before):  # told at once, as it often is
+        if not data.startswith(before) or not data.endswith(after) or len(data) < len(before) + len(after):
             return None
-        out: list[bytes] = []
-        characters = 0
-        for event in data.split(b"\n\n")[:-1]:
-            if not event.startswith(before) or not event.endswith(after):
-                return None
-            text = event[len(before) : -len(after)]
-            if not _TEXT.fullmatch(text) or len(event) < len(before) + len(after):
-                return None
-            characters += len(text)
-            out += (self._passed_before, text, self._passed_after)
-        return b"".join(out), characters
+        text = data[len(before) : -len(after)]
+        if _TEXT.fullmatch(text):  # a single event, as in a stream that is not in a hurry
+            return self._passed_before + text + self._passed_after, len(text)
+        texts = text.split(after + before)
+        if not all(map(_TEXT.fullmatch, texts)):
+            return None
+        passed = (self._passed_after + self._passed_before).join(texts)
+        return self._passed_before + passed + self._passed_after, sum(map(len, texts))
 
 
 def learn(payload: bytes, text: str, *, keep_usage: bool) -> TextTemplate | None:
@@ -43,10 +40,10 @@ def learn(payload: bytes, text: str, *, keep_usage: bool) -> TextTemplate | None
     written = text.encode()
     if not found or _CONTENT in rest or not _TEXT.fullmatch(written) or not rest.startswith(written + b'"'):
         return None
-    before, after = b"data: " + before + found, rest[len(written) :]
+    before, after = b"data: " + before + found, rest[len(written) :] + b"\n\n"
     shown = (before + after).count(_USAGE)
     if shown > 1 or shown != (before + after).count(b'"usage"') or (keep_usage and not shown):
         return None
     if keep_usage:
-        return TextTemplate(before, after, before, after + b"\n\n")
-    return TextTemplate(before, after, before.replace(_USAGE, b""), after.replace(_USAGE, b"") + b"\n\n")
+        return TextTemplate(before, after, before, after)
+    return TextTemplate(before, after, before.replace(_USAGE, b""), after.replace(_USAGE, b""))

@@ -16,8 +16,7 @@ from penstock.errors import InvalidRequest
 Json: TypeAlias = dict[str, Any]
 
 SAMPLED: Final = "2023-06-01"
-SAMPLING: Final = ("temperature", "top_p", "top_k")
-"""What the API takes up to that version, and refuses since."""
+SAMPLING: Final = ("temperature", "top_p", "top_k")  # what the API takes up to that version, and refuses since
 EXTRAS: Final = ("cache_control", "container", "diagnostics", "inference_geo", "speed", "thinking")
 """The vendor's own fields, passed as they are. It refuses whatever it does not know, so nothing else passes."""
 IDLE: Final[Mapping[str, Any]] = (
@@ -388,7 +387,8 @@ class Translation:
 def _blame(told: Any, status: int = 0, retry_after: float | None = None) -> Fault:
     match told:
         case {"error": {"type": str(kind), "message": str(message)}}:
-            blame = (NO_CREDIT.search(message) and Blame.CREDENTIAL) or BLAMES.get(kind) or chat.blame_status(status)
+            refuses_us = status in (401, 403) or NO_CREDIT.search(message)
+            blame = Blame.CREDENTIAL if refuses_us else BLAMES.get(kind) or chat.blame_status(status)
         case _:
             return Fault(chat.blame_status(status), retry_after=retry_after, status=status)
     if blame is Blame.CALLER and TOO_LONG.search(message):

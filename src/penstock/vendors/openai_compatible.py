@@ -76,7 +76,7 @@ class OpenAICompatible:
         param = said.get("param")
         word = code if isinstance(code, str) else None
         blame = blame_status(status)
-        if "insufficient_quota" in (word, kind):
+        if blame is Blame.CREDENTIAL or _refuses_us(word, kind, message):
             blame = Blame.CREDENTIAL
         elif word == "context_length_exceeded" or kind == "exceed_context_size_error" or _is_too_long(message):
             blame, word, param = Blame.CALLER, "context_length_exceeded", param or "messages"
@@ -106,6 +106,12 @@ class OpenAICompatible:
 
 
 _TOO_LONG = "This model's maximum context length is"
+
+
+def _refuses_us(word: str | None, kind: str, message: str) -> bool:
+    """Whether our key or our credit is not good; some say so with a status that blames the request."""
+    said = message.lower()
+    return "insufficient_quota" in (word, kind) or word == "invalid_api_key" or "incorrect api key" in said
 
 
 def _is_too_long(message: str) -> bool:
