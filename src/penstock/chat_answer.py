@@ -23,7 +23,7 @@ from penstock.tally import Tally
 from penstock.usage_records import Completion, Outcome
 
 if TYPE_CHECKING:
-    from penstock.wire import Incoming
+    from penstock.chat_wire import Incoming
 
 LINGER_SECONDS = 0.5
 """How long the end of a finished reply is waited for, so that its connection can be used again."""
@@ -257,7 +257,7 @@ class Answer:
 
     async def linger(self) -> None:
         """After a whole answer: let the vendor end its side, so that the connection is kept."""
-        if self._outcome is Outcome.OK and self.incoming is not None and not self.incoming.at_end:
+        if self._outcome is Outcome.OK and self.incoming is not None and not self.incoming.is_whole:
             try:
                 async with asyncio.timeout(LINGER_SECONDS):
                     while await self.incoming.read_some():

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import msgspec
 
 from penstock import metrics
+from penstock.chat_wire import ChatWire, Incoming
 from penstock.contract import Call, ChatVendor, Flow, GenerationVendor, NotSent, Reply, ReplyLost, Unclear
 
 if TYPE_CHECKING:
-    from penstock.wire import Incoming, Wire
+    from penstock.wire import Wire
 
 T = TypeVar("T")
 
@@ -33,9 +34,11 @@ class Exchange:
 
     def __init__(self) -> None:
         self._wire: Wire | None = None
+        self._chat_wire = ChatWire()
 
     async def close(self) -> None:
         """Close every connection."""
+        self._chat_wire.close()
         if self._wire is not None:
             await self._wire.close()
 
@@ -74,13 +77,9 @@ class Exchange:
                 raise Unclear(f"HTTP {response.status} on download")
             yield response.content.iter_chunked(CHUNK)
 
-    async def open(self, name: str, vendor: ChatVendor, call: Call) -> "Incoming":
-        """The head of the reply to a chat request."""
-        return await (self._wire or await self._open_wire()).open(name, vendor, call)
-
-    async def warm(self) -> None:
-        """Load the HTTP client before the first caller waits for it."""
-        await self._open_wire()
+    async def open(self, vendor: ChatVendor, call: Call) -> Incoming:
+        """The head of the reply to a chat request; how long it may take is the caller's business."""
+        return await self._chat_wire.open(vendor.options.base_url, call, vendor.options.connect_seconds)
 
     async def _ask(self, name: str, vendor: GenerationVendor, call: Call) -> Reply:
         if vendor.upstream is not None:

@@ -144,7 +144,7 @@ class Gateway:
         exchange = Exchange()
         self._resources.push_async_callback(self._close_vendors)
         self._resources.push_async_callback(exchange.close)
-        await self._open_chat(exchange)
+        self._open_chat(exchange)
         tools = Tools(
             database=self.database,
             offers=lambda: self.offers,
@@ -161,13 +161,11 @@ class Gateway:
         await self.dispatch.start(Runner(tools).run)
         self._resources.push_async_callback(self.dispatch.stop)
 
-    async def _open_chat(self, exchange: Exchange) -> None:
+    def _open_chat(self, exchange: Exchange) -> None:
         tally = Tally(self.database)
         self._resources.push_async_callback(tally.stop)
         self._manner = _make_manner(self.settings)
         self.relay = Relay(lambda: self.offers, exchange, tally, lambda: self._manner, self.clock)
-        if self.offers.chat:
-            await exchange.warm()
 
     async def _close_vendors(self) -> None:
         await _close_all([*self.offers.by_credential.values(), *self.offers.vendors.values()])

@@ -31,7 +31,7 @@ from penstock.sse import EventTooLarge
 from penstock.tally import Tally
 
 if TYPE_CHECKING:
-    from penstock.wire import Incoming
+    from penstock.chat_wire import Incoming
 
 BIG = 1 << 18
 """Bodies beyond this are worked on in a thread: everyone else on the event loop would feel it."""
@@ -129,7 +129,7 @@ class Relay:
         answer.take_route(route, vendor, lambda: self._leave(route))
         outcome = "canceled"
         try:
-            await self._hear(answer, route, vendor, call)
+            await self._hear(answer, vendor, call)
             outcome = "ok"
             health.succeed()
         except _Refused as refused:
@@ -168,13 +168,13 @@ class Relay:
         except InvalidRequest as error:  # another vendor may be able to do it
             raise Elsewhere(error) from None
 
-    async def _hear(self, answer: Answer, route: Route, vendor: ChatVendor, call: Call) -> None:
+    async def _hear(self, answer: Answer, vendor: ChatVendor, call: Call) -> None:
         options = vendor.options
         limit = min(options.first_byte_seconds, options.total_seconds) if answer.ask.stream else options.total_seconds
         try:
             async with asyncio.timeout(limit):
                 answer.begin_waiting()
-                incoming = await self._exchange.open(route.vendor, vendor, call)
+                incoming = await self._exchange.open(vendor, call)
                 answer.incoming = incoming
                 if not 200 <= incoming.status < 300:
                     said = await _read_refusal(incoming)
