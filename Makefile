@@ -39,13 +39,15 @@ format: setup-dev  ## format and fix what can be fixed
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix .
 
-bench: setup-dev  ## measure start-up, memory and accepted jobs per second
+bench: setup-dev  ## measure start-up, memory, jobs per second, and chat beside nginx where there is one
 	@$(BIN)/python bench/jobs.py
+	@$(BIN)/python bench/chat.py
+	@$(BIN)/python bench/streams.py
 
 lock: setup-dev  ## resolve the dependencies anew
 	@$(BIN)/uv pip compile pyproject.toml --group build --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --quiet --upgrade -o requirements.lock
 	@$(BIN)/uv pip compile pyproject.toml --group dev --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --quiet -c requirements.lock -o requirements-dev.lock
 
 clean:  ## remove what the other targets made
-	@rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis .import_linter_cache build dist bench/results
+	@rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis .import_linter_cache build dist bench/results tests/javascript/node_modules
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

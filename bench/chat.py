@@ -275,7 +275,7 @@ def main() -> None:
     for kind, by_name in figures.items():
         base = by_name.get("nginx", {}).get("cpu_us")
         for name, row in by_name.items():
-            ratio = f"{row['cpu_us'] / base:6.2f} × nginx" if base else "(no nginx here)"
+            ratio = f"{row['cpu_us'] / base:6.2f} x nginx" if base else "(no nginx here)"
             print(f"{kind:9} {name:9} {row['cpu_us']:8.0f} µs CPU per request {row['per_second']:8.0f}/s  {ratio}")
 
 

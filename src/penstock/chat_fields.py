@@ -39,12 +39,7 @@ def read(body: bytes) -> Ask:
     _check_messages(fields)
     for name in fields.keys() & CHECKS.keys():
         fields[name] = CHECKS[name](name, fields[name])
-    if "top_logprobs" in fields and ("logprobs" not in fields or _peek(fields["logprobs"]) != b"true"):
-        raise InvalidRequest(
-            "The 'top_logprobs' parameter is only allowed when 'logprobs' is enabled.",
-            param="top_logprobs",
-            code="invalid_value",
-        )
+    _check_logprobs(fields)
     stream = "stream" in fields and _peek(fields["stream"]) == b"true"
     return Ask(
         model=model,
@@ -143,6 +138,16 @@ def _name_type(said: str) -> str:
     word = {"str": "string", "int": "integer", "float": "decimal", "bool": "boolean"}.get(said.strip("`"))
     word = word or said.strip("`")
     return word if word == "null" else f"an {word}" if word[:1] in "aeiou" else f"a {word}"
+
+
+def _check_logprobs(fields: Mapping[str, msgspec.Raw]) -> None:
+    wanted, enabled = fields.get("top_logprobs"), fields.get("logprobs")
+    if wanted is not None and _peek(wanted) != b"0" and (enabled is None or _peek(enabled) != b"true"):
+        raise InvalidRequest(
+            "The 'top_logprobs' parameter is only allowed when 'logprobs' is enabled.",
+            param="top_logprobs",
+            code="invalid_value",
+        )
 
 
 def _include_usage(fields: Mapping[str, msgspec.Raw], *, stream: bool) -> bool:

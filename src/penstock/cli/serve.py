@@ -53,6 +53,7 @@ def serve(
         settings = read()
         as_json = {"auto": None, "json": True, "text": False}[settings.server.log_format]
         logs.configure(settings.server.log_level, json=as_json)
+        _allow_many_files()
         with _lock(settings.data):
             with open_store(settings):
                 pass  # whatever is wrong with it is told here, before anything else starts
@@ -83,6 +84,14 @@ def _lock(folder: Path) -> Generator[None]:
         file.write(f"{os.getpid()}\n")
         file.flush()
         yield
+
+
+def _allow_many_files() -> None:
+    """Every stream needs two sockets; what a shell allows by default would be 500 of them."""
+    import resource
+
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 async def _serve(settings: "Settings", read: "Callable[[], Settings]") -> None:
