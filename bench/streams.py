@@ -94,15 +94,15 @@ async def run(options: argparse.Namespace, folder: Path) -> dict[str, float]:
         begun = time.perf_counter()
         streams = [await listen(port, request) for _ in range(options.streams)]
         opened = time.perf_counter() - begun
-        while vendor.open < options.streams:
-            await asyncio.sleep(0.01)  # noqa: ASYNC110  a bench may look
+        while vendor.open < options.streams:  # noqa: ASYNC110  a bench may look
+            await asyncio.sleep(0.01)
         full = memory_kb(pid)
         leaving, staying = streams[::2], streams[1::2]
         left_at = time.perf_counter()
         for _, writer in leaving:
             leave(writer)
-        while vendor.open > len(staying):
-            await asyncio.sleep(0.005)  # noqa: ASYNC110
+        while vendor.open > len(staying):  # noqa: ASYNC110
+            await asyncio.sleep(0.005)
         gone = time.perf_counter() - left_at
         counts = await asyncio.gather(*(count(reader) for reader, _ in staying))
         for _, writer in staying:

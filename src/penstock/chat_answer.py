@@ -4,7 +4,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from penstock import metrics
 from penstock.chat import Ask, Usage, estimate
@@ -24,6 +24,8 @@ from penstock.usage_records import Completion, Outcome
 
 if TYPE_CHECKING:
     from penstock.chat_wire import Incoming
+
+Leave: TypeAlias = Callable[[Outcome, PenstockError | None], None]
 
 LINGER_SECONDS = 0.5
 """How long the end of a finished reply is waited for, so that its connection can be used again."""
@@ -121,7 +123,8 @@ class Answer:
         self._usage: Usage | None = None
         self._outcome = Outcome.CANCELED
         self._code = ""
-        self._leave: Callable[[], None] | None = None
+        self._leave: Leave | None = None
+        self._error: PenstockError | None = None
         self._closed = False
         self._first = b""
         self._silence: Silence | None = None
@@ -134,8 +137,8 @@ class Answer:
 
     # -- before the first byte
 
-    def take_route(self, route: Route, vendor: ChatVendor, leave: Callable[[], None]) -> None:
-        """This vendor is tried now; `leave` gives its place free."""
+    def take_route(self, route: Route, vendor: ChatVendor, leave: Leave) -> None:
+        """This vendor is tried now; `leave` is called when it is let go."""
         self.route, self.vendor, self._leave = route, vendor, leave
         self.incoming = self.stream = None
 
@@ -250,7 +253,7 @@ class Answer:
             self._kept.append(piece)
 
     def _interrupt(self, error: PenstockError, *, was_told: bool = False) -> Interrupted:
-        self._outcome, self._code = Outcome.CUT, error.code
+        self._outcome, self._code, self._error = Outcome.CUT, error.code, error
         return Interrupted(error, was_told=was_told)
 
     # -- the end
@@ -273,7 +276,7 @@ class Answer:
             self.incoming.close()
             self.incoming = None
         if self._leave is not None:
-            self._leave()
+            self._leave(self._outcome, self._error)
             self._leave = None
 
     def close(self) -> None:

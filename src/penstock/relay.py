@@ -5,10 +5,11 @@ import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from penstock import metrics
-from penstock.chat import Ask, Blame, Fault, estimate
+from penstock.chat import Ask, Blame, Fault, Usage, estimate
 from penstock.chat_answer import Answer, Asker
 from penstock.chat_cache import CachedAnswer, ChatCache, place_of
 from penstock.chat_passing import Broken, Malformed, pass_whole
@@ -26,9 +27,10 @@ from penstock.exchange import Exchange, redact
 from penstock.faults import tell_fault
 from penstock.offers import ChatOffer, Offers, Route
 from penstock.rates import Rates
-from penstock.routes import Routes
+from penstock.routes import Health, Routes
 from penstock.sse import EventTooLarge
 from penstock.tally import Tally
+from penstock.usage_records import Outcome
 
 if TYPE_CHECKING:
     from penstock.chat_wire import Incoming
@@ -126,21 +128,17 @@ class Relay:
         self._enter(route, vendor)
         health = self.routes.health(route)
         probed = health.begin()
-        answer.take_route(route, vendor, lambda: self._leave(route))
+        answer.take_route(route, vendor, self._make_farewell(route, health))
         outcome = "canceled"
         try:
             await self._hear(answer, vendor, call)
             outcome = "ok"
-            health.succeed()
+            if probed or not answer.ask.stream:
+                health.succeed()  # of any other stream the end will tell
         except _Refused as refused:
             outcome = refused.fault.blame
             answer.refused()
-            error = self._judge(refused.fault, route)
-            if refused.fault.blame is Blame.CALLER:
-                health.succeed()
-                raise error from None
-            health.fail(self.routes.now(), error, refused.fault, probed=probed)
-            raise Elsewhere(error) from None
+            raise self._judge(refused.fault, route, probed=probed) from None
         except NotSent as error:
             outcome = "not_sent"
             answer.refused()
@@ -188,30 +186,22 @@ class Relay:
 
     async def _hear_whole(self, answer: Answer, vendor: ChatVendor, body: bytes) -> None:
         answer.end_waiting()
-        ask, reply_id, created = answer.ask, answer.reply_id, int(answer.created_at)
-        translator = vendor.translator(ask)
-        if len(body) > BIG:
-            whole = await asyncio.to_thread(
-                lambda: (
-                    pass_whole(body, ask, reply_id, created)
-                    if translator is None
-                    else render_whole(translator.whole(body), ask, reply_id, created)
-                )
-            )
-        elif translator is None:
-            whole = pass_whole(body, ask, reply_id, created)
-        else:
-            whole = render_whole(translator.whole(body), ask, reply_id, created)
-        answer.take_whole(*whole)
+        work = partial(_read_whole, body, vendor, answer.ask, answer.reply_id, int(answer.created_at))
+        answer.take_whole(*(await asyncio.to_thread(work) if len(body) > BIG else work()))
 
-    def _judge(self, fault: Fault, route: Route) -> PenstockError:
-        """What the caller is told of a vendor's failure: never the vendor's credential, host or account."""
-        error = tell_fault(fault, self._offers().secrets)
+    def _judge(self, fault: Fault, route: Route, *, probed: bool) -> PenstockError | Elsewhere:
+        """What a vendor's refusal means, for the caller and for the route; the operator reads of it in the log."""
+        secrets, health = self._offers().secrets, self.routes.health(route)
         level = logging.ERROR if fault.blame is Blame.CREDENTIAL else logging.INFO
-        said = redact({"code": fault.code, "message": fault.message}, self._offers().secrets) or {}
+        said = redact({"code": fault.code, "message": fault.message}, secrets) or {}
         fields = {"vendor": route.vendor, "model": route.model, "blame": fault.blame, "status": fault.status, **said}
         log.log(level, "a chat vendor refused", extra={"fields": fields})
-        return error
+        error = tell_fault(fault, secrets)
+        if fault.blame is Blame.CALLER:
+            health.succeed()
+            return error
+        health.fail(self.routes.now(), error, fault, probed=probed)
+        return Elsewhere(error)
 
     def _enter(self, route: Route, vendor: ChatVendor) -> None:
         busy = self._busy.get(route.vendor, 0)
@@ -219,8 +209,17 @@ class Relay:
             raise Elsewhere(Overloaded("The vendor has all the requests that it may have at once.", retry_after=1))
         self._busy[route.vendor] = busy + 1
 
-    def _leave(self, route: Route) -> None:
-        self._busy[route.vendor] -= 1
+    def _make_farewell(self, route: Route, health: Health) -> Callable[[Outcome, PenstockError | None], None]:
+        """What to do when the vendor is let go: give its place free, and remember how a stream ended."""
+
+        def leave(outcome: Outcome, error: PenstockError | None) -> None:
+            self._busy[route.vendor] -= 1
+            if outcome is Outcome.OK:
+                health.succeed()
+            elif outcome is Outcome.CUT and error is not None:
+                health.fail(self.routes.now(), error, probed=False)
+
+        return leave
 
 
 class _Refused(Exception):
@@ -229,6 +228,15 @@ class _Refused(Exception):
     def __init__(self, fault: Fault) -> None:
         super().__init__(fault.message)
         self.fault = fault
+
+
+def _read_whole(
+    body: bytes, vendor: ChatVendor, ask: Ask, reply_id: str, created: int
+) -> tuple[bytes, Usage | None, int]:
+    translator = vendor.translator(ask)
+    if translator is None:
+        return pass_whole(body, ask, reply_id, created)
+    return render_whole(translator.whole(body), ask, reply_id, created)
 
 
 async def _read_refusal(incoming: "Incoming") -> bytes:
