@@ -10,9 +10,10 @@ import os
 import struct
 import sys
 import zlib
-from collections.abc import Callable, Container, Coroutine, Generator, Iterator
+from collections.abc import Callable, Coroutine, Generator, Iterator
 from contextlib import contextmanager
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:  # take long to load, and `penstock --help` does not need them
     from sqlalchemy import Connection
 
     from penstock.gateway import Gateway
+    from penstock.offers import Offers
     from penstock.settings import Settings
 
 LOCK_NAME = "penstock.lock"
@@ -161,7 +163,7 @@ async def _welcome(gateway: "Gateway", port: int) -> None:
     else:
         console.print("\nThe lines below take your key from $PENSTOCK_API_KEY; `penstock key create` makes another.")
     console.print("\nTry it:")
-    for line in _examples(address, key or "$PENSTOCK_API_KEY", gateway.offers.by_model):
+    for line in _examples(address, key or "$PENSTOCK_API_KEY", gateway.offers):
         console.print(f"\n{line}")
     sys.stdout.flush()
 
@@ -180,17 +182,20 @@ def address_of(host: str, port: int) -> str:
     return f"http://[{reachable}]:{port}" if ":" in reachable else f"http://{reachable}:{port}"
 
 
-def _examples(address: str, key: str, models: Container[str]) -> Iterator[str]:
+def _examples(address: str, key: str, offers: "Offers") -> Iterator[str]:
     """Lines to copy and paste into a shell."""
-    bearer = f'-H "Authorization: Bearer {key}"'
+    bearer, content = f'-H "Authorization: Bearer {key}"', "-H 'Content-Type: application/json'"
+    for model in islice(offers.chat, 1):
+        body = json.dumps({"model": model, "messages": [{"role": "user", "content": "What is a penstock?"}]})
+        yield f"curl {address}/llm/chat/completions {bearer} {content} -d '{body}'"
     orders = (
         ("/model/v1/generation", VIDEO, {"prompt": "A paper boat drifts down a rainy street", "durationSeconds": 4}),
         (f"/api/v1/{MODEL}/generate", MODEL, {"file": {"url": f"data:image/png;base64,{_draw_disc()}"}}),
     )
     for path, model, params in orders:
-        if model in models:
+        if model in offers.by_model:
             body = json.dumps({"model": model, "input": [{"params": params}]}, separators=(",", ":"))
-            yield f"curl {address}{path} {bearer} -H 'Content-Type: application/json' -H 'Prefer: wait=30' -d '{body}'"
+            yield f"curl {address}{path} {bearer} {content} -H 'Prefer: wait=30' -d '{body}'"
     yield f"curl '{address}/api/v1/jobs?limit=2' {bearer}"
 
 
