@@ -4,7 +4,7 @@ import asyncio
 import re
 import time
 import zlib
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -185,34 +185,52 @@ async def _send_whole(answer: Answer, body: bytes, send: Send, begun: float) -> 
     await send({"type": "http.response.body", "body": body})
 
 
+class _Heart:
+    """Sends comments while the vendor is silent."""
+
+    __slots__ = ("_beat", "_send")
+
+    def __init__(self, send: Send) -> None:
+        self._send = send
+        self._beat: asyncio.Future[None] | None = None
+
+    def beat(self) -> None:
+        if self._beat is None or self._beat.done():  # a caller that reads nothing needs no second one
+            message = {"type": "http.response.body", "body": COMMENT, "more_body": True}
+            self._beat = asyncio.ensure_future(self._send(message))
+
+    def stop(self) -> None:
+        if self._beat is not None:
+            self._beat.cancel()
+
+
 async def _send_stream(answer: Answer, send: Send, begun: float, request_id: str, connection: Guarded) -> None:
-    beats: set[asyncio.Task[Any]] = set()
-
-    def heartbeat() -> None:
-        if not beats:  # a caller that reads nothing needs no second one
-            beat = asyncio.ensure_future(send({"type": "http.response.body", "body": COMMENT, "more_body": True}))
-            beats.add(beat)
-            beat.add_done_callback(beats.discard)
-
+    heart = _Heart(send)
     headers = [*STREAM_HEADERS, *_told_headers(answer, begun)]
     await send({"type": "http.response.start", "status": 200, "headers": headers})
     try:
-        async for piece in answer.pieces(heartbeat):
+        async for piece in answer.pieces(heart.beat):
             await send({"type": "http.response.body", "body": piece, "more_body": True})
+    except asyncio.CancelledError:
+        if not connection.gone:  # the drain's time is over
+            await send(_error_event(Overloaded("The gateway is shutting down."), request_id, more_body=True))
+        raise
     except Interrupted as interrupted:
-        body = msgspec.json.encode({"error": interrupted.error.body(request_id)})
-        event = b"data: " + body + b"\n\n"
-        await send({"type": "http.response.body", "body": event, "more_body": not interrupted.was_told})
+        await send(_error_event(interrupted.error, request_id, more_body=not interrupted.was_told))
         if not interrupted.was_told:
             answer.close()
             await asyncio.sleep(CUT_SECONDS)
             connection.cut()  # no terminator: nobody may take this for a whole answer
         return
     finally:
-        for beat in beats:
-            beat.cancel()
+        heart.stop()
     await send({"type": "http.response.body", "body": b"", "more_body": False})
     await answer.linger()
+
+
+def _error_event(error: PenstockError, request_id: str, *, more_body: bool) -> Message:
+    body = msgspec.json.encode({"error": error.body(request_id)})
+    return {"type": "http.response.body", "body": b"data: " + body + b"\n\n", "more_body": more_body}
 
 
 async def _answer_error(error: PenstockError, scope: Message, send: Send) -> None:
