@@ -23,6 +23,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from processes import cpu_seconds
+
 HERE = Path(__file__).parent
 CHUNKS = 64
 HEAD = {"id": "chatcmpl-bench", "object": "chat.completion.chunk", "created": 1_700_000_000, "model": "bench"}
@@ -118,20 +120,6 @@ async def load(port: int, request: bytes, requests: int, connections: int, *, st
 
 
 # -- the proxies under test
-
-
-def processes(root: int) -> list[int]:
-    found = [root]
-    for path in Path(f"/proc/{root}/task").glob("*/children"):
-        for child in path.read_text().split():
-            found += processes(int(child))
-    return found
-
-
-def cpu_seconds(root: int) -> float:
-    """Time on a processor of a process, its threads and its descendants, to the nanosecond."""
-    files = (path for pid in processes(root) for path in Path(f"/proc/{pid}/task").glob("*/schedstat"))
-    return sum(int(path.read_text().split()[0]) for path in files) / 1e9
 
 
 def free_port() -> int:

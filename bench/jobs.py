@@ -15,35 +15,9 @@ import time
 from pathlib import Path
 
 import aiohttp
+from processes import cpu_seconds, memory_mb
 
-CLOCK_TICKS = os.sysconf("SC_CLK_TCK")
 BODY = {"model": "sim_text_to_video", "input": [{"params": {"prompt": "bench", "script": {"latency": 3600}}}]}
-
-
-def processes(root: int) -> list[int]:
-    """A process and all its descendants."""
-    found = [root]
-    for path in Path(f"/proc/{root}/task").glob("*/children"):
-        for child in path.read_text().split():
-            found += processes(int(child))
-    return found
-
-
-def cpu_seconds(root: int) -> float:
-    total = 0
-    for pid in processes(root):
-        fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
-        total += int(fields[11]) + int(fields[12])
-    return total / CLOCK_TICKS
-
-
-def memory_mb(root: int) -> float:
-    total = 0
-    for pid in processes(root):
-        for line in Path(f"/proc/{pid}/status").read_text().splitlines():
-            if line.startswith("VmRSS"):
-                total += int(line.split()[1])
-    return total / 1024
 
 
 async def wait_ready(url: str, server: "subprocess.Popen[bytes]") -> None:

@@ -18,6 +18,7 @@ import time
 from pathlib import Path
 
 from chat import STREAM_HEAD, free_port, make_request, penstock, render
+from processes import memory_mb
 
 NUMBERED = {"index": 0, "logprobs": None, "finish_reason": None}
 
@@ -78,11 +79,6 @@ def leave(writer: asyncio.StreamWriter) -> None:
     writer.transport.abort()
 
 
-def memory_kb(pid: int) -> int:
-    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
-    return int(next(line.split()[1] for line in lines if line.startswith("VmRSS")))
-
-
 async def run(options: argparse.Namespace, folder: Path) -> dict[str, float]:
     vendor, upstream = Vendor(options.seconds), free_port()
     server = await asyncio.start_server(vendor.answer, "127.0.0.1", upstream, backlog=4096)
@@ -90,13 +86,13 @@ async def run(options: argparse.Namespace, folder: Path) -> dict[str, float]:
         request = make_request("/v1/chat/completions", key, stream=True)
         reader, _ = await listen(port, request)  # whatever is loaded at first use is not the streams' memory
         await count(reader)
-        before = memory_kb(pid)
+        before = memory_mb(pid)
         begun = time.perf_counter()
         streams = [await listen(port, request) for _ in range(options.streams)]
         opened = time.perf_counter() - begun
         while vendor.open < options.streams:  # noqa: ASYNC110  a bench may look
             await asyncio.sleep(0.01)
-        full = memory_kb(pid)
+        full = memory_mb(pid)
         leaving, staying = streams[::2], streams[1::2]
         left_at = time.perf_counter()
         for _, writer in leaving:
@@ -111,9 +107,9 @@ async def run(options: argparse.Namespace, folder: Path) -> dict[str, float]:
         return {
             "streams": options.streams,
             "open_seconds": round(opened, 2),
-            "memory_before_mb": round(before / 1024, 1),
-            "memory_full_mb": round(full / 1024, 1),
-            "kb_per_stream": round((full - before) / options.streams, 1),
+            "memory_before_mb": round(before, 1),
+            "memory_full_mb": round(full, 1),
+            "kb_per_stream": round((full - before) * 1024 / options.streams, 1),
             "left": len(leaving),
             "gone_upstream_after_seconds": round(gone, 3),
             "whole_streams": sum(number == options.seconds for number in counts),
