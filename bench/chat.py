@@ -1,7 +1,8 @@
 """CPU per chat request through the gateway, beside a bare nginx proxy in the same run.
 
-python bench/chat.py [--requests 4000] [--rounds 3] [--connections 16] [--stream-only | --plain-only]
+python bench/chat.py [--requests 4000] [--rounds 3] [--connections 16] [--kinds plain burst paced]
 
+plain: not streamed; burst: 64 chunks as fast as they can be written; paced: 64 chunks, one every 4 ms.
 The upstream and the load share one core, the proxy under test has the other. The gateway runs with everything on:
 key check, usage record, metrics and access log (into a file). Figures are CPU time of the proxy's whole process tree.
 """
@@ -27,6 +28,8 @@ from processes import cpu_seconds
 
 HERE = Path(__file__).parent
 CHUNKS = 64
+PACE = 0.004  # seconds from chunk to chunk: as slow as models are, no proxy gets several at once
+KINDS = ("plain", "burst", "paced")
 HEAD = {"id": "chatcmpl-bench", "object": "chat.completion.chunk", "created": 1_700_000_000, "model": "bench"}
 QUESTION = "Say something of medium length about penstocks and the turbines that they feed. " * 4
 
@@ -74,7 +77,7 @@ async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> 
             writer.write(STREAM_HEAD)
             for event in EVENTS:
                 writer.write(event)
-                await asyncio.sleep(0)
+                await asyncio.sleep(PACE if b'"paced"' in body else 0)
     writer.close()
 
 
@@ -86,9 +89,9 @@ async def serve_upstream(port: int) -> None:
 # -- the load
 
 
-def make_request(path: str, key: str, *, stream: bool) -> bytes:
-    body = {"model": "bench", "messages": [{"role": "user", "content": QUESTION}], "temperature": 0.7}
-    if stream:
+def make_request(path: str, key: str, kind: str) -> bytes:
+    body = {"model": "bench", "messages": [{"role": "user", "content": QUESTION}], "temperature": 0.7, "user": kind}
+    if kind != "plain":
         body |= {"stream": True}
     raw = json.dumps(body, separators=(",", ":")).encode()
     headers = (
@@ -209,9 +212,10 @@ def penstock(folder: Path, upstream: int, core: int) -> Iterator[tuple[int, int,
 # -- the table
 
 
-def measure(pid: int, port: int, key: str, options: argparse.Namespace, *, stream: bool) -> dict[str, float]:
+def measure(pid: int, port: int, key: str, options: argparse.Namespace, kind: str) -> dict[str, float]:
+    stream = kind != "plain"
     requests = options.requests // 8 if stream else options.requests
-    request = make_request("/v1/chat/completions", key, stream=stream)
+    request = make_request("/v1/chat/completions", key, kind)
     asyncio.run(load(port, request, max(50, requests // 10), options.connections, stream=stream))
     before = cpu_seconds(pid)
     seconds = asyncio.run(load(port, request, requests, options.connections, stream=stream))
@@ -224,15 +228,14 @@ def run(options: argparse.Namespace, folder: Path) -> dict[str, dict[str, dict[s
     os.sched_setaffinity(0, {cores[-1]})
     upstream = free_port()
     own = [sys.executable, str(HERE / "chat.py"), "--serve-upstream", str(upstream)]
-    kinds = [name for name in ("plain", "streamed") if name != options.without]
     proxies = {"penstock": penstock} | ({"nginx": nginx} if shutil.which("nginx") else {})
     with contextlib.ExitStack() as stack:
         stack.enter_context(started(own, upstream, cores[-1], folder / "upstream.log"))
         ready = {name: stack.enter_context(make(folder, upstream, cores[0])) for name, make in proxies.items()}
         for _ in range(options.rounds):
-            for kind in kinds:
+            for kind in options.kinds:
                 for name, (pid, port, key) in ready.items():
-                    figures = measure(pid, port, key, options, stream=kind == "streamed")
+                    figures = measure(pid, port, key, options, kind)
                     found.setdefault(kind, {}).setdefault(name, []).append(figures)
     return {
         kind: {
@@ -248,8 +251,7 @@ def main() -> None:
     parser.add_argument("--requests", type=int, default=4000, help="plain requests per round; streams: an eighth")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--connections", type=int, default=16)
-    parser.add_argument("--plain-only", dest="without", action="store_const", const="streamed")
-    parser.add_argument("--stream-only", dest="without", action="store_const", const="plain")
+    parser.add_argument("--kinds", nargs="+", choices=KINDS, default=KINDS)
     parser.add_argument("--serve-upstream", type=int, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.serve_upstream:

@@ -83,7 +83,7 @@ async def run(options: argparse.Namespace, folder: Path) -> dict[str, float]:
     vendor, upstream = Vendor(options.seconds), free_port()
     server = await asyncio.start_server(vendor.answer, "127.0.0.1", upstream, backlog=4096)
     with penstock(folder, upstream, 0) as (pid, port, key):
-        request = make_request("/v1/chat/completions", key, stream=True)
+        request = make_request("/v1/chat/completions", key, "streams")
         reader, _ = await listen(port, request)  # whatever is loaded at first use is not the streams' memory
         await count(reader)
         before = memory_mb(pid)
