@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 Leave: TypeAlias = Callable[[Outcome, PenstockError | None], None]
 
+MAX_KEPT_BYTES = 1 << 20
+"""A longer stream is not kept for the cache."""
 LINGER_SECONDS = 0.5
 """How long the end of a finished reply is waited for, so that its connection can be used again."""
 
@@ -132,6 +134,7 @@ class Answer:
         self.keep: Callable[[bytes], None] | None = None
         """Given the whole answer at its end: for the cache."""
         self._kept: list[bytes] = []
+        self._kept_bytes = 0
         self._cached_vendor = ""
         self._heartbeat = 0.0
 
@@ -251,6 +254,10 @@ class Answer:
     def _remember(self, piece: bytes) -> None:
         if self.keep is not None:
             self._kept.append(piece)
+            self._kept_bytes += len(piece)
+            if self._kept_bytes > MAX_KEPT_BYTES:
+                self.keep = None
+                self._kept.clear()
 
     def _interrupt(self, error: PenstockError, *, was_told: bool = False) -> Interrupted:
         self._outcome, self._code, self._error = Outcome.CUT, error.code, error

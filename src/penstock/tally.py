@@ -65,7 +65,22 @@ class Tally:
             except StoreUnavailable:
                 pause = RETRY_SECONDS
                 log.warning("usage records wait for the store", extra={"fields": {"records": len(self._waiting)}})
+            except Exception:
+                log.exception("a usage record cannot be written; it is put aside, and told here")
+                await self._write_singly()
         self._writing = None
+
+    async def _write_singly(self) -> None:
+        """Find the records that the store cannot take, so that they do not hold up the others."""
+        batch, self._waiting = self._waiting[:BATCH], self._waiting[BATCH:]
+        self._counted = 0
+        for record in batch:
+            try:
+                await self._database.write(completion_rows.add_all, [record])
+            except StoreUnavailable:
+                self._waiting.append(record)
+            except Exception:
+                log.exception("lost a usage record", extra={"fields": {"record": repr(record)}})
 
     async def _write_batch(self) -> None:
         batch = self._waiting[:BATCH]

@@ -44,12 +44,25 @@ def definitions(engine: Engine) -> dict[str, str]:
     """Every table and index as SQLite keeps it, whatever the spacing and quotes."""
     with engine.connect() as connection:
         rows = connection.exec_driver_sql("SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL").all()
-    return {name: " ".join(sql.replace('"', "").split()) for name, sql in rows if not name.startswith(("alembic", "sqlite"))}
+    ours = [(name, sql) for name, sql in rows if not name.startswith(("alembic", "sqlite"))]
+    return {name: " ".join(sql.replace('"', "").split()) for name, sql in ours}
 
 
 def test_an_empty_store_gets_this_version(engine):
     assert schema.current_version(engine) is None
     schema.upgrade(engine)
+    assert schema.current_version(engine) == SCHEMA_VERSION
+
+
+def test_a_store_of_the_first_version_keeps_its_keys(engine):
+    schema.upgrade(engine, "0001")
+    with engine.connect() as connection:
+        connection.exec_driver_sql("INSERT INTO accounts VALUES ('acct_1', 'default', 1.0)")
+        connection.exec_driver_sql("INSERT INTO keys VALUES ('p', 'acct_1', 'n', x'01', 'a b', 'chat', 1.0, 2.0, NULL)")
+    schema.upgrade(engine)
+    with engine.connect() as connection:
+        key = key_rows.get(connection, "p")
+    assert (key.models, key.expires_at, key.requests_per_minute) == ({"a", "b"}, 2.0, None)
     assert schema.current_version(engine) == SCHEMA_VERSION
 
 

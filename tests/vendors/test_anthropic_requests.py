@@ -272,7 +272,7 @@ def test_fields(fields, expected):
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        *(("n", 2), ("logprobs", True), ("top_logprobs", 3), ("logit_bias", {"50256": -100}), ("presence_penalty", 1)),
+        *(("n", 2), ("logprobs", True), ("logit_bias", {"50256": -100}), ("presence_penalty", 1)),
         *(("audio", {"voice": "ash"}), ("modalities", ["text", "audio"]), ("prediction", {"type": "content"})),
         *(("web_search_options", {}), ("functions", [{"name": "f"}]), ("function_call", "auto"), ("moderation", {})),
     ],

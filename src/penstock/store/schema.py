@@ -21,7 +21,7 @@ def current_version(engine: Engine) -> str | None:
         return connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
 
 
-def upgrade(engine: Engine) -> None:
+def upgrade(engine: Engine, wanted: str = SCHEMA_VERSION) -> None:
     """Run the migrations that are missing. Alembic is loaded only if there are any: it would slow every start."""
     version = current_version(engine)
     if version == SCHEMA_VERSION:
@@ -39,5 +39,5 @@ def upgrade(engine: Engine) -> None:
     with engine.connect() as connection:
         connection.exec_driver_sql("BEGIN EXCLUSIVE")  # two starting processes migrate one after the other
         config.attributes["connection"] = connection
-        command.upgrade(config, "head")
+        command.upgrade(config, wanted)
         connection.exec_driver_sql("COMMIT")

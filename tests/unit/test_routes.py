@@ -1,0 +1,374 @@
+"""Which way chat requests go, by a clock that the test turns."""
+
+from collections import Counter
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as some
+
+from penstock.chat import Blame, Fault
+from penstock.errors import Overloaded, PenstockError, RateLimited, VendorFailed, VendorRefusedUs, VendorTimeout
+from penstock.offers import Route
+from penstock.routes import FAILURES, LONGEST_REST, LONGEST_WISH, SHORTEST_REST, Health, Routes
+
+ONE, TWO, THREE = (Route(name, "m") for name in ("one", "two", "three"))
+
+
+class Clock:
+    """Seconds, as many as the test says."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class Ways:
+    """Routes, and what becomes of requests on them."""
+
+    def __init__(self, *routes: Route) -> None:
+        self.clock = Clock()
+        self.routes = Routes(self.clock)
+        self.all = routes
+
+    def choose(self) -> list[str]:
+        return [route.vendor for route in self.routes.choose(self.all)]
+
+    def health(self, route: Route) -> Health:
+        return self.routes.health(route)
+
+    def fail(self, route: Route, error: PenstockError | None = None, fault: Fault | None = None) -> None:
+        health = self.health(route)
+        health.fail(self.clock.now, error or VendorFailed(), fault, probed=health.begin())
+
+    def fail_often(self, route: Route, times: int = FAILURES) -> None:
+        for _ in range(times):
+            self.fail(route)
+
+    def succeed(self, route: Route) -> None:
+        self.health(route).begin()
+        self.health(route).succeed()
+
+
+def wish(seconds: float, blame: Blame = Blame.LIMIT) -> Fault:
+    return Fault(blame, retry_after=seconds)
+
+
+# -- order and weight
+
+
+def test_weights_in_the_long_run():
+    ways = Ways(Route("heavy", "m", weight=3), Route("light", "m", weight=1))
+    first = Counter(ways.choose()[0] for _ in range(4000))
+    assert 0.70 < first["heavy"] / 4000 < 0.80
+
+
+def test_who_is_next_goes_by_weight_too():
+    ways = Ways(Route("a", "m", weight=100), Route("b", "m", weight=10), Route("c", "m", weight=1))
+    second = Counter(tuple(ways.choose()[:2]) for _ in range(3000))
+    assert second["a", "b"] > 5 * second["a", "c"]
+
+
+@given(some.lists(some.tuples(some.integers(1, 4), some.integers(1, 1000)), min_size=1, max_size=8))
+def test_a_lower_order_is_always_tried_first_and_each_route_once(shape):
+    ways = Ways(*(Route(f"v{number}", "m", weight, order) for number, (order, weight) in enumerate(shape)))
+    order = {route.vendor: route.order for route in ways.all}
+    chosen = ways.choose()
+    assert sorted(chosen) == sorted(order)
+    assert [order[vendor] for vendor in chosen] == sorted(order.values())
+
+
+# -- rests
+
+
+def test_a_route_rests_after_three_failures_in_a_row_and_not_before():
+    ways = Ways(ONE, TWO)
+    for _ in range(5):
+        ways.fail_often(ONE, FAILURES - 1)
+        assert sorted(ways.choose()) == ["one", "two"]
+        ways.succeed(ONE)
+    ways.fail_often(ONE)
+    assert ways.choose() == ["two"]
+
+
+def test_a_rest_ends_with_a_single_probe():
+    ways = Ways(ONE, TWO)
+    ways.fail_often(ONE)
+    ways.clock.now += SHORTEST_REST - 0.01
+    assert ways.choose() == ["two"]
+    ways.clock.now += 0.01
+    assert sorted(ways.choose()) == ["one", "two"]  # until somebody takes it
+    assert ways.health(ONE).begin()
+    assert [ways.choose() for _ in range(20)] == [["two"]] * 20
+    ways.health(ONE).succeed()
+    assert sorted(ways.choose()) == ["one", "two"]
+    ways.fail_often(ONE, FAILURES - 1)
+    assert sorted(ways.choose()) == ["one", "two"], "a success forgets all failures before it"
+
+
+def test_rests_grow_with_every_failed_probe_up_to_the_longest():
+    ways = Ways(ONE, TWO)
+    ways.fail_often(ONE)
+    rests: list[float] = []
+    for _ in range(8):
+        rests.append(ways.health(ONE).rests_until - ways.clock.now)
+        ways.clock.now = ways.health(ONE).rests_until
+        ways.fail(ONE)
+    assert rests == [1, 2, 4, 8, 16, LONGEST_REST, LONGEST_REST, LONGEST_REST]
+    ways.clock.now += LONGEST_REST
+    ways.succeed(ONE)
+    ways.fail_often(ONE)
+    assert ways.health(ONE).rests_until - ways.clock.now == SHORTEST_REST
+
+
+def test_an_outage_of_days_does_not_overflow():
+    ways = Ways(ONE, TWO)
+    for _ in range(2000):
+        ways.fail(ONE)
+        ways.clock.now += LONGEST_REST
+    ways.fail(ONE)
+    assert ways.choose() == ["two"]
+    ways.clock.now += LONGEST_REST
+    assert sorted(ways.choose()) == ["one", "two"]
+
+
+def test_many_requests_that_fail_at_once_are_one_outage():
+    ways = Ways(ONE, TWO)
+    under_way = [ways.health(ONE).begin() for _ in range(50)]
+    assert not any(under_way)
+    for probed in under_way:
+        ways.health(ONE).fail(ways.clock.now, VendorFailed(), probed=probed)
+    assert ways.health(ONE).rests_until == ways.clock.now + SHORTEST_REST
+
+
+@pytest.mark.parametrize("ending", ["fail", "abstain"])
+def test_who_was_under_way_before_the_rest_does_not_end_the_probe(ending):
+    ways = Ways(ONE, TWO)
+    late = ways.health(ONE).begin()
+    ways.fail_often(ONE)
+    ways.clock.now += SHORTEST_REST
+    probed = ways.health(ONE).begin()
+    if ending == "fail":
+        ways.health(ONE).fail(ways.clock.now, VendorFailed(), probed=late)
+    else:
+        ways.health(ONE).abstain(probed=late)
+    assert ways.choose() == ["two"], "a second probe beside the first"
+    ways.health(ONE).abstain(probed=probed)
+    assert sorted(ways.choose()) == ["one", "two"]
+
+
+def test_a_probe_whose_caller_left_tells_nothing():
+    ways = Ways(ONE, TWO)
+    ways.fail_often(ONE)
+    ways.clock.now += SHORTEST_REST
+    before = ways.health(ONE).failures
+    ways.health(ONE).abstain(probed=ways.health(ONE).begin())
+    assert ways.health(ONE).failures == before
+    assert sorted(ways.choose()) == ["one", "two"]
+
+
+def test_what_happens_while_one_route_is_tried_counts_for_the_next():
+    ways = Ways(Route("one", "m", order=1), Route("two", "m", order=2), Route("three", "m", order=3))
+    _, two, _ = ways.all
+    ways.fail_often(two)
+    ways.clock.now += SHORTEST_REST
+    first, second = ways.routes.choose(ways.all), ways.routes.choose(ways.all)
+    assert [next(first).vendor, next(second).vendor] == ["one", "one"]
+    assert next(first) == two
+    assert ways.health(two).begin()
+    assert next(second).vendor == "three", "the second is probed already"
+
+
+def test_a_refused_credential_rests_at_once():
+    ways = Ways(ONE, TWO)
+    ways.fail(ONE, VendorRefusedUs(), Fault(Blame.CREDENTIAL))
+    assert ways.choose() == ["two"]
+    ways.clock.now += SHORTEST_REST
+    assert sorted(ways.choose()) == ["one", "two"]
+
+
+def test_health_belongs_to_the_vendors_model():
+    other = Route("one", "n")
+    ways = Ways(ONE, other)
+    ways.fail_often(ONE)
+    assert list(ways.routes.choose([ONE, other])) == [other]
+    assert list(ways.routes.choose([ONE, Route("one", "m", weight=9), TWO])) == [TWO]
+
+
+def test_new_settings_forget_everything_and_old_requests_tell_them_nothing():
+    ways = Ways(ONE, TWO)
+    old = ways.health(ONE)
+    ways.fail(ONE, RateLimited(), wish(60))
+    ways.fail_often(ONE)
+    ways.routes.forget()
+    old.fail(ways.clock.now, VendorFailed(), probed=False)
+    assert sorted(ways.choose()) == ["one", "two"]
+
+
+# -- what a vendor wishes
+
+
+@pytest.mark.parametrize("asked", [0.5, 7, 60, 61, 3600, float("inf")])
+def test_a_wish_is_obeyed_up_to_the_longest(asked):
+    ways = Ways(ONE, TWO)
+    ways.fail(ONE, RateLimited(), wish(asked))
+    ways.clock.now += min(asked, LONGEST_WISH) - 0.01
+    assert ways.choose() == ["two"]
+    ways.clock.now += 0.01
+    assert sorted(ways.choose()) == ["one", "two"]
+
+
+def test_a_wish_is_obeyed_even_if_it_is_the_only_route():
+    ways = Ways(ONE)
+    ways.fail(ONE, RateLimited("The vendor's rate limit is reached."), wish(7))
+    ways.clock.now += 3
+    with pytest.raises(RateLimited, match="rate limit is reached") as caught:
+        ways.choose()
+    assert caught.value.retry_after == pytest.approx(4)
+
+
+@pytest.mark.parametrize("asked", [None, 0.0])
+def test_a_limit_without_a_time_is_a_failure_like_others(asked):
+    ways = Ways(ONE)
+    ways.fail(ONE, RateLimited(), Fault(Blame.LIMIT, retry_after=asked))
+    assert ways.choose() == ["one"]
+
+
+# -- where all are resting
+
+
+def test_the_last_resort_is_tried_by_one_at_a_time():
+    ways = Ways(ONE)
+    ways.fail_often(ONE)
+    assert ways.choose() == ["one"]
+    probed = ways.health(ONE).begin()
+    for _ in range(10):
+        with pytest.raises(VendorFailed) as caught:
+            ways.choose()
+        assert caught.value.retry_after == 1
+    ways.health(ONE).fail(ways.clock.now, VendorFailed(), probed=probed)
+    assert ways.choose() == ["one"]
+
+
+def test_the_last_resort_is_the_route_whose_rest_ends_first():
+    ways = Ways(ONE, TWO, THREE)
+    for route, times in ((ONE, 3), (TWO, 1), (THREE, 2)):
+        ways.fail_often(route)
+        for _ in range(times):
+            ways.fail(route)
+    assert ways.choose() == ["two"]
+    ways.health(TWO).begin()
+    assert ways.choose() == ["three"]
+
+
+def test_the_last_resort_disturbs_nobody_who_asked_to_be_left_alone():
+    ways = Ways(ONE, TWO)
+    ways.fail_often(TWO, 9)
+    ways.fail(ONE, RateLimited(), wish(5))
+    assert ways.choose() == ["two"]
+
+
+@pytest.mark.parametrize(
+    "error",
+    [VendorFailed("no"), Overloaded("busy"), RateLimited("much"), VendorTimeout("slow"), VendorRefusedUs()],
+    ids=lambda error: error.code,
+)
+def test_a_refusal_tells_the_last_error(error):
+    ways = Ways(ONE)
+    ways.fail(ONE, VendorFailed("before"))
+    ways.fail(ONE, error, wish(9))
+    with pytest.raises(type(error)) as caught:
+        ways.choose()
+    told = caught.value
+    assert (told.message, told.code, told.retryable, told.retry_after) == (
+        error.message,
+        error.code,
+        error.retryable,
+        9,
+    )
+    assert told is not error
+
+
+def test_a_refusal_tells_the_shortest_wait_and_why():
+    ways = Ways(ONE, TWO)
+    ways.fail(ONE, VendorRefusedUs(), wish(50, Blame.CREDENTIAL))
+    ways.fail(TWO, Overloaded("busy"), wish(8, Blame.BUSY))
+    with pytest.raises(Overloaded) as caught:
+        ways.choose()
+    assert caught.value.retry_after == 8
+
+
+# -- whatever happens
+
+Step = tuple[str, int, float]
+steps = some.lists(
+    some.tuples(
+        some.sampled_from(["ask", "succeed", "fail", "refuse", "limit", "leave", "wait"]),
+        some.integers(0, 2),
+        some.floats(0.1, 40),
+    ),
+    max_size=60,
+)
+
+
+class Traffic:
+    """Requests that come and end as told; nobody may ever see more than one probe on a route."""
+
+    def __init__(self) -> None:
+        self.ways = Ways(ONE, TWO, Route("three", "m", order=2))
+        self.open: list[tuple[Route, bool]] = []
+        self.probes = Counter[Route]()
+
+    def step(self, kind: str, number: int, seconds: float) -> None:
+        if kind == "wait":
+            self.ways.clock.now += seconds
+        elif kind == "ask":
+            self._ask()
+        elif self.open:
+            self._end(kind, *self.open.pop(number % len(self.open)), seconds)
+
+    def _ask(self) -> None:
+        route = self._choose()
+        if route is None:
+            return
+        health = self.ways.health(route)
+        assert self.ways.clock.now >= health.wished_until
+        self.open.append((route, health.begin()))
+        if health.failures >= FAILURES:
+            self.probes[route] += 1
+        assert self.probes[route] <= 1
+
+    def _choose(self) -> Route | None:
+        try:
+            return next(self.ways.routes.choose(self.ways.all))
+        except PenstockError as error:
+            waits = error.retry_after
+        assert waits is not None
+        assert 0 <= waits <= LONGEST_WISH
+        return None
+
+    def _end(self, kind: str, route: Route, probed: bool, seconds: float) -> None:
+        health, now = self.ways.health(route), self.ways.clock.now
+        ends: dict[str, Any] = {
+            "succeed": health.succeed,
+            "leave": lambda: health.abstain(probed=probed),
+            "fail": lambda: health.fail(now, VendorFailed(), probed=probed),
+            "refuse": lambda: health.fail(now, VendorRefusedUs(), Fault(Blame.CREDENTIAL), probed=probed),
+            "limit": lambda: health.fail(now, RateLimited(), wish(seconds), probed=probed),
+        }
+        ends[kind]()
+        if probed or kind == "succeed":
+            self.probes[route] = 0
+
+
+@given(steps)
+def test_whatever_happens_every_route_comes_back(history):
+    traffic = Traffic()
+    for step in history:
+        traffic.step(*step)
+    for route, probed in traffic.open:
+        traffic.ways.health(route).abstain(probed=probed)
+    traffic.ways.clock.now += LONGEST_WISH
+    assert sorted(traffic.ways.choose()) == ["one", "three", "two"]

@@ -1,0 +1,200 @@
+"""What the suite of chat vendors is told of each of them, and JSON of every kind to try them with."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import strategies as some
+
+from penstock import chat_fields
+from penstock.chat import Ask, Fault
+from penstock.contract import ChatOptions, ChatVendor
+from penstock.faults import tell_fault
+from penstock.vendors import load_vendor, vendor_names
+from penstock.web.answers import error_headers
+
+CHAT = sorted(name for name in vendor_names() if issubclass(load_vendor(name).options_type, ChatOptions))
+KEY = "sk-vendors-own-0123456789"
+HOST = "http://127.0.0.1:1"
+Json = dict[str, Any]
+every_vendor = pytest.mark.parametrize("name", CHAT)
+
+
+@dataclass(frozen=True)
+class Sample:
+    """What the suite must be told of a vendor: a stream, which of its events is the end, a reply, and refusals."""
+
+    stream: tuple[Any, ...]
+    ends_at: int
+    whole: Json
+    refusals: tuple[tuple[int, Json], ...]
+    """How it says that our key or our credit is not good."""
+
+
+def openai_chunk(delta: Json, finish: str | None = None) -> Json:
+    head = {"id": "c-1", "object": "chat.completion.chunk", "created": 1, "model": "m"}
+    return {**head, "choices": [{"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}]}
+
+
+def gemini_reply(parts: list[Json], finish: str | None = None) -> Json:
+    candidate = {"content": {"role": "model", "parts": parts}, "index": 0}
+    counts = {"promptTokenCount": 5, "candidatesTokenCount": 2, "thoughtsTokenCount": 1}
+    candidate |= {"finishReason": finish} if finish else {}
+    return {"candidates": [candidate], "usageMetadata": counts, "responseId": "r-1", "modelVersion": "m"}
+
+
+ANTHROPIC_MESSAGE = {
+    "type": "message",
+    "id": "msg_1",
+    "role": "assistant",
+    "model": "m",
+    "content": [],
+    "stop_reason": None,
+    "usage": {"input_tokens": 5, "output_tokens": 1},
+}
+SAMPLES = {
+    "openai_compatible": Sample(
+        stream=(
+            openai_chunk({"role": "assistant", "content": ""}),
+            openai_chunk({"content": "Hi"}),
+            openai_chunk({"tool_calls": [{"index": 0, "id": "c", "function": {"name": "f", "arguments": "{}"}}]}),
+            openai_chunk({}, "stop"),
+            {**openai_chunk({}), "choices": [], "usage": {"prompt_tokens": 5, "completion_tokens": 2}},
+        ),
+        ends_at=3,
+        whole={
+            **openai_chunk({}),
+            "object": "chat.completion",
+            "choices": [{"index": 0, "message": {"role": "assistant", "content": "Hi"}, "finish_reason": "stop"}],
+            "usage": {"prompt_tokens": 5, "completion_tokens": 2, "total_tokens": 7},
+        },
+        refusals=(
+            (401, {"error": {"message": f"Incorrect API key provided: {KEY}", "type": "invalid_request_error"}}),
+            (400, {"error": {"message": "Incorrect API key provided: xa***2c.", "code": "invalid_api_key"}}),
+            (400, {"code": "Client specified an invalid argument", "error": f"Incorrect API key provided: {KEY[:8]}"}),
+            (200, {"error": {"message": "no", "type": "invalid_request_error", "code": "invalid_api_key"}}),
+            (403, {"error": {"message": "no access", "type": "invalid_request_error", "code": "model_not_allowed"}}),
+            (429, {"error": {"message": "no credit", "type": "insufficient_quota", "code": "insufficient_quota"}}),
+            (402, {"error": {"message": "no credit", "code": 402}}),
+        ),
+    ),
+    "anthropic": Sample(
+        stream=(
+            {"type": "message_start", "message": ANTHROPIC_MESSAGE},
+            {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}},
+            {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "Hi"}},
+            {
+                "type": "content_block_start",
+                "index": 1,
+                "content_block": {"type": "tool_use", "id": "t", "name": "f", "input": {}},
+            },
+            {"type": "content_block_delta", "index": 1, "delta": {"type": "input_json_delta", "partial_json": "{}"}},
+            {"type": "message_delta", "delta": {"stop_reason": "tool_use"}, "usage": {"output_tokens": 2}},
+            {"type": "message_stop"},
+        ),
+        ends_at=5,
+        whole={**ANTHROPIC_MESSAGE, "content": [{"type": "text", "text": "Hi"}], "stop_reason": "end_turn"},
+        refusals=(
+            (401, {"type": "error", "error": {"type": "authentication_error", "message": f"invalid x-api-key {KEY}"}}),
+            (401, {"type": "error", "error": {"type": "invalid_request_error", "message": "wrong key"}}),
+            (403, {"type": "error", "error": {"type": "invalid_request_error", "message": "not for you"}}),
+            (403, {"type": "error", "error": {"type": "permission_error", "message": "not for you"}}),
+            (
+                400,
+                {
+                    "type": "error",
+                    "error": {"type": "invalid_request_error", "message": "Your credit balance is too low"},
+                },
+            ),
+        ),
+    ),
+    "gemini": Sample(
+        stream=(
+            gemini_reply([{"text": "Hm", "thought": True}]),
+            gemini_reply([{"text": "Hi"}]),
+            gemini_reply([{"functionCall": {"name": "f", "args": {"a": 1}}}]),
+            gemini_reply([], "STOP"),
+        ),
+        ends_at=3,
+        whole=gemini_reply([{"text": "Hi"}], "STOP"),
+        refusals=(
+            (401, {"error": {"code": 401, "message": "no", "status": "UNAUTHENTICATED"}}),
+            (403, {"error": {"code": 403, "message": "no", "status": "PERMISSION_DENIED"}}),
+            (400, {"error": {"code": 400, "message": "API key not valid. Please pass a valid API key."}}),
+        ),
+    ),
+}
+
+
+def make_vendor(name: str, **options: Any) -> ChatVendor:
+    kind: Any = load_vendor(name)
+    given_options = {"type": name, "api_key": KEY, "base_url": HOST, **options}
+    return kind(kind.options_type.model_validate(given_options), Path("nowhere"))
+
+
+def make_ask(*, stream: bool = False, **fields: Any) -> Ask:
+    body = {"model": "ours", "messages": [{"role": "user", "content": "Hello"}], "stream": stream, **fields}
+    return chat_fields.read(json.dumps(body).encode())
+
+
+texts = some.text(some.characters(exclude_categories=["Cs"]), max_size=6)
+plain = some.none() | some.booleans() | some.integers(-3, 3) | some.just(0.5) | texts
+anything = some.recursive(
+    plain,
+    lambda inner: some.lists(inner, max_size=3) | some.dictionaries(texts, inner, max_size=3),
+    max_leaves=6,
+)
+words = some.sampled_from(
+    [
+        *("type", "text", "image_url", "url", "input_audio", "file", "file_data", "data", "format", "refusal", "id"),
+        *("function", "name", "arguments", "parameters", "tool_calls", "tool_call_id", "function_call", "content"),
+        *("mode", "tools", "json_schema", "schema", "allowed_tools", "google", "thinking_config", "effort"),
+    ]
+)
+values = some.sampled_from(
+    [
+        *("text", "image_url", "input_audio", "file", "refusal", "function", "custom", "auto", "none", "required"),
+        *("{}", "[1]", "data:image/png;base64,AAAA", "data:,", "https://x.example/a.png", "allowed_tools"),
+        *("json_schema", "json_object"),
+    ]
+)
+likely = some.recursive(
+    plain | values,
+    lambda inner: some.lists(inner, max_size=3) | some.dictionaries(words, inner, max_size=5),
+    max_leaves=15,
+)
+
+
+def check_fault(fault: Fault) -> None:
+    assert isinstance(fault, Fault)
+    assert isinstance(fault.message, str)
+    assert isinstance(fault.code, str | None)
+    assert isinstance(fault.param, str | None)
+    error = tell_fault(fault, frozenset({KEY}))
+    assert KEY not in error.message
+    error_headers(error)
+    json.dumps(error.body("req_1"), allow_nan=False)
+
+
+pages = some.sampled_from(
+    [
+        b"",
+        b"<html><body><h1>502 Bad Gateway</h1></body></html>",
+        b"[" * 5000,
+        b'{"error":' + b"[" * 900 + b"]" * 900 + b"}",
+        b'{"error":{"message":' + b'{"a":' * 900 + b"1" + b"}" * 900 + b"}}",
+        b'[{"error":{"code":429,"details":[{"retryDelay":"' + b"9" * 400 + b's"}]}}]',
+        b'{"error":{"message":"' + KEY.encode() + b'","type":"invalid_request_error"}}',
+        b"\xff\xfe",
+    ]
+)
+error_words = some.sampled_from(["error", "message", "type", "code", "param", "status", "details", "retryDelay"])
+error_values = some.sampled_from(["invalid_request_error", "authentication_error", "context_length_exceeded", "7s", ""])
+errors = some.recursive(
+    plain | error_values,
+    lambda inner: some.lists(inner, max_size=2) | some.dictionaries(error_words, inner, max_size=5),
+    max_leaves=12,
+).map(lambda found: json.dumps(found).encode())
+bodies = some.binary(max_size=100) | pages | errors
