@@ -26,7 +26,7 @@ run: setup  ## serve on http://127.0.0.1:8787; the first start prints a key
 	@$(BIN)/penstock serve
 
 test: check  ## what CI runs: every check, then every test
-	@$(BIN)/pytest
+	@$(BIN)/pytest --numprocesses 2 --dist worksteal
 
 check: setup-dev  ## lint, formatting, types, layers and sizes
 	@$(BIN)/ruff check .

@@ -138,6 +138,11 @@ class Answer:
         self._cached_vendor = ""
         self._heartbeat = 0.0
 
+    @property
+    def has_alternatives(self) -> bool:
+        """Whether the model has more than one route."""
+        return len(self._offer.routes) > 1
+
     # -- before the first byte
 
     def take_route(self, route: Route, vendor: ChatVendor, leave: Leave) -> None:

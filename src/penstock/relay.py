@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from penstock import metrics
 from penstock.chat import Ask, Blame, Fault, Usage, estimate
-from penstock.chat_answer import Answer, Asker
+from penstock.chat_answer import Answer, Asker, Leave
 from penstock.chat_cache import CachedAnswer, ChatCache, place_of
 from penstock.chat_passing import Broken, Malformed, pass_whole
 from penstock.chat_rendering import render_whole
@@ -128,12 +128,12 @@ class Relay:
         self._enter(route, vendor)
         health = self.routes.health(route)
         probed = health.begin()
-        answer.take_route(route, vendor, self._make_farewell(route, health))
+        answer.take_route(route, vendor, self._make_farewell(route, health, has_alternatives=answer.has_alternatives))
         outcome = "canceled"
         try:
             await self._hear(answer, vendor, call)
             outcome = "ok"
-            if probed or not answer.ask.stream:
+            if probed or not answer.ask.stream or not answer.has_alternatives:
                 health.succeed()  # of any other stream the end will tell
         except _Refused as refused:
             outcome = refused.fault.blame
@@ -209,14 +209,17 @@ class Relay:
             raise Elsewhere(Overloaded("The vendor has all the requests that it may have at once.", retry_after=1))
         self._busy[route.vendor] = busy + 1
 
-    def _make_farewell(self, route: Route, health: Health) -> Callable[[Outcome, PenstockError | None], None]:
-        """What to do when the vendor is let go: give its place free, and remember how a stream ended."""
+    def _make_farewell(self, route: Route, health: Health, *, has_alternatives: bool) -> Leave:
+        """What to do when the vendor is let go: give its place free, and remember how a stream ended.
+
+        A vendor that begins its answers and breaks off is left alone only where another can be asked instead.
+        """
 
         def leave(outcome: Outcome, error: PenstockError | None) -> None:
             self._busy[route.vendor] -= 1
             if outcome is Outcome.OK:
                 health.succeed()
-            elif outcome is Outcome.CUT and error is not None:
+            elif outcome is Outcome.CUT and error is not None and has_alternatives:
                 health.fail(self.routes.now(), error, probed=False)
 
         return leave
