@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, TypeAlias
 
@@ -12,7 +11,7 @@ from msgspec import structs
 # -- what a caller asks
 
 
-class Ask(msgspec.Struct, frozen=True):  # made for every request: quicker than a dataclass
+class Ask(msgspec.Struct, frozen=True):  # as all of these: made for every request, and quicker than a dataclass
     """A chat request: the few fields that are read, and all of them as they came."""
 
     model: str
@@ -90,8 +89,7 @@ class Blame(StrEnum):
     VENDOR = "vendor"  # the vendor failed
 
 
-@dataclass(frozen=True, slots=True)
-class Fault:
+class Fault(msgspec.Struct, frozen=True):
     """A failed reply, in the vendor's words."""
 
     blame: Blame
@@ -120,32 +118,28 @@ def blame_status(status: int) -> Blame:
 # -- what a reply is made of; vendors with a dialect of their own give these, in the order they come
 
 
-@dataclass(frozen=True, slots=True)
-class Opening:
+class Opening(msgspec.Struct, frozen=True):
     """The vendor's own id of the reply, and of the model that makes it."""
 
     id: str
     model: str
 
 
-@dataclass(frozen=True, slots=True)
-class Text:
+class Text(msgspec.Struct, frozen=True):
     """Some of the answer."""
 
     text: str
     choice: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Reasoning:
+class Reasoning(msgspec.Struct, frozen=True):
     """Some of the thinking before it."""
 
     text: str
     choice: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class ToolCall:
+class ToolCall(msgspec.Struct, frozen=True):
     """A tool is called; its `Arguments` follow before the next call begins."""
 
     id: str
@@ -153,8 +147,7 @@ class ToolCall:
     choice: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Arguments:
+class Arguments(msgspec.Struct, frozen=True):
     """Some of the JSON text that the latest tool call of the choice takes."""
 
     json: str
@@ -170,23 +163,20 @@ class Reason(StrEnum):
     FILTER = "content_filter"
 
 
-@dataclass(frozen=True, slots=True)
-class Finish:
+class Finish(msgspec.Struct, frozen=True):
     """A choice is complete."""
 
     reason: Reason
     choice: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Used:
+class Used(msgspec.Struct, frozen=True):
     """What the vendor counted; a later one replaces an earlier one."""
 
     usage: Usage
 
 
-@dataclass(frozen=True, slots=True)
-class End:
+class End(msgspec.Struct, frozen=True):
     """The vendor says that there is no more."""
 
 

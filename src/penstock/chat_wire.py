@@ -242,7 +242,7 @@ class ChatWire:
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._idle: dict[_Address, dict[_Connection, None]] = {}
-        self._tls: ssl.SSLContext | None = None
+        self._tls: asyncio.Future[ssl.SSLContext] | None = None
         self._sweeping = self._loop.call_later(IDLE_SECONDS, self._sweep)
 
     def close(self) -> None:
@@ -290,12 +290,13 @@ class ChatWire:
 
     async def _connect(self, address: _Address, seconds: float) -> _Connection:
         host, port, is_secure = address
+        if is_secure and self._tls is None:  # once for all calls, in a thread: it takes long
+            self._tls = self._loop.run_in_executor(None, ssl.create_default_context)
         try:
-            if is_secure and self._tls is None:
-                self._tls = await asyncio.to_thread(ssl.create_default_context)
+            tls = await asyncio.shield(self._tls) if is_secure and self._tls is not None else None
             async with asyncio.timeout(seconds):
                 _, connection = await self._loop.create_connection(
-                    lambda: _Connection(self, address), host, port, ssl=self._tls if is_secure else None
+                    lambda: _Connection(self, address), host, port, ssl=tls
                 )
         except (OSError, TimeoutError, ValueError) as error:  # ValueError: a host name that cannot be one
             raise NotSent(type(error).__name__) from error

@@ -11,9 +11,10 @@ from penstock.web.access import Caller, admit, signed_in
 from penstock.web.answers import Json, success
 
 router = APIRouter(tags=["Chat"])
-ALIASES = ("/v1/models", "/llm/v1/models")
 
 
+@router.head("/llm/models", include_in_schema=False)
+@router.get("/llm/models", responses={200: success("The models.", "ChatModelList"), **signed_in()})
 async def list_chat_models(request: Request) -> Response:
     """Every chat model that this key may use."""
     caller = await admit(request, Scope.CHAT)
@@ -21,6 +22,11 @@ async def list_chat_models(request: Request) -> Response:
     return Json({"object": "list", "data": [_describe(caller, name) for name in names]})
 
 
+@router.head("/llm/models/{model_id:path}", include_in_schema=False)
+@router.get(
+    "/llm/models/{model_id:path}",
+    responses={200: success("The model.", "ChatModel"), **signed_in(ModelNotAllowed, ModelNotFound)},
+)
 async def get_chat_model(model_id: str, request: Request) -> Response:
     """One chat model; its id may hold slashes."""
     caller = await admit(request, Scope.CHAT)
@@ -33,21 +39,3 @@ async def get_chat_model(model_id: str, request: Request) -> Response:
 def _describe(caller: Caller, name: str) -> dict[str, Any]:
     vendors = sorted({route.vendor for route in caller.gateway.offers.chat[name].routes})
     return {"id": name, "object": "model", "created": int(caller.gateway.started_at), "owned_by": ", ".join(vendors)}
-
-
-LIST = {200: success("The models.", "ChatModelList"), **signed_in()}
-ONE = {200: success("The model.", "ChatModel"), **signed_in(ModelNotAllowed, ModelNotFound)}
-for path in ("/llm/models", *ALIASES):
-    known = path not in ALIASES
-    for methods, shown in ((["GET"], known), (["HEAD"], False)):
-        router.add_api_route(
-            path, list_chat_models, methods=methods, responses=LIST, include_in_schema=shown, response_model=None
-        )
-        router.add_api_route(
-            path + "/{model_id:path}",
-            get_chat_model,
-            methods=methods,
-            responses=ONE,
-            include_in_schema=shown,
-            response_model=None,
-        )

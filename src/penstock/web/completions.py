@@ -41,6 +41,7 @@ WHOLE_HEADERS: Final[Headers] = [(b"content-type", b"application/json")]
 CUT_SECONDS: Final = 0.5
 """How long the caller has to read the error event: some clients drop what is unread when the connection breaks."""
 _SLASHES = re.compile("//+")
+_MODELS = re.compile("^(?:/llm)?(?:/v1)?/models(?=/|$)")  # some clients leave a part of their base address out
 
 
 class _Place(NamedTuple):
@@ -65,9 +66,9 @@ class Completions:
         path = scope.get("path", "")
         if "//" in path:  # base addresses are often written with a slash too many
             path = _SLASHES.sub("/", path)
-            if path.startswith(("/llm/", "/v1/")):
-                scope["path"] = path
         if path not in PATHS:
+            if _MODELS.match(path):
+                scope["path"] = _MODELS.sub("/llm/models", path)
             await self._app(scope, receive, send)
             return
         scope["route"] = _PLACE
