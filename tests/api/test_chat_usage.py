@@ -5,7 +5,7 @@ import json
 import sqlite3
 import time
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from typing import Any
 
@@ -281,7 +281,7 @@ async def test_an_end_without_its_blank_line_is_told_once(start):
 
 
 def stored(folder: Path) -> list[tuple[Any, ...]]:
-    with sqlite3.connect(folder / "penstock.db") as connection:
+    with closing(sqlite3.connect(folder / "penstock.db")) as connection:
         return connection.execute("SELECT request_id, outcome FROM completions ORDER BY id").fetchall()
 
 
