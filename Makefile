@@ -2,6 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+JAVASCRIPT := tests/javascript
 .DEFAULT_GOAL := help
 .PHONY: help setup setup-dev run test check format bench lock clean
 
@@ -18,8 +19,12 @@ $(VENV)/.installed: requirements.lock pyproject.toml
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
 
-$(VENV)/.installed-dev: $(VENV)/.installed requirements-dev.lock
+$(VENV)/.installed-dev: $(VENV)/.installed requirements-dev.lock $(JAVASCRIPT)/node_modules
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock
+	@touch $@
+
+$(JAVASCRIPT)/node_modules: $(JAVASCRIPT)/package-lock.json
+	@cd $(JAVASCRIPT) && npm ci --silent --no-audit --no-fund
 	@touch $@
 
 run: setup  ## serve on http://127.0.0.1:8787; the first start prints a key
@@ -49,5 +54,5 @@ lock: setup-dev  ## resolve the dependencies anew
 	@$(BIN)/uv pip compile pyproject.toml --group dev --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --quiet -c requirements.lock -o requirements-dev.lock
 
 clean:  ## remove what the other targets made
-	@rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis .import_linter_cache build dist bench/results tests/javascript/node_modules
+	@rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis .import_linter_cache build dist bench/results $(JAVASCRIPT)/node_modules
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -218,7 +218,8 @@ class _Connection(asyncio.Protocol):
         self.cut()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        if exc is not None and self._incoming is not None and not self._address[2]:
+        _, _, is_secure = self._address
+        if exc is not None and self._incoming is not None and not is_secure:
             # Writing to a vendor that refuses a long call and hangs up may fail before its words are read.
             with suppress(OSError):
                 if data := os.read(self.transport.get_extra_info("socket").fileno(), ENOUGH):

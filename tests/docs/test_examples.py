@@ -105,7 +105,6 @@ async def test_the_python_of_chat(start, tmp_path):
     assert int(out.split()[-2]) > PROMPT_TOKENS
 
 
-@pytest.mark.skipif(not (JAVASCRIPT / "node_modules" / "openai").exists(), reason="needs npm ci in tests/javascript")
 async def test_the_javascript_of_chat(start):
     (program,) = blocks("docs/chat.md", "js")
     command = ("node", "--input-type=module", "--eval", program)

@@ -3,8 +3,6 @@
 import asyncio
 import json
 import os
-import shutil
-import subprocess
 from asyncio.subprocess import PIPE, Process
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -25,16 +23,6 @@ MODELS = """
     status:400 status:500 status:503 retry-after:7 401 quota context html-502 llamacpp-loading
 """.split()  # noqa: SIM905  forty lines of one word each would say less
 
-pytestmark = pytest.mark.skipif(shutil.which("npm") is None, reason="Node.js with npm is not installed")
-
-
-@pytest.fixture(scope="session")
-def packages() -> None:
-    """Install what the lock names, unless that was done since it changed."""
-    lock, installed = HERE / "package-lock.json", HERE / "node_modules" / ".package-lock.json"
-    if not installed.exists() or installed.stat().st_mtime < lock.stat().st_mtime:
-        subprocess.run(["npm", "ci", "--no-audit", "--no-fund"], cwd=HERE, check=True)  # noqa: S607  found on the path
-
 
 @pytest.fixture
 async def double() -> AsyncGenerator[OpenAIDouble]:
@@ -43,7 +31,7 @@ async def double() -> AsyncGenerator[OpenAIDouble]:
 
 
 @pytest.fixture
-async def chat(packages: None, double: OpenAIDouble, start: Start) -> Server:
+async def chat(double: OpenAIDouble, start: Start) -> Server:
     """A gateway in front of the double: a model for each of its behaviours, and one with a slash in its name."""
     vendor = f'type = "openai_compatible"\napi_key = "{double.key}"\nbase_url = "{double.url}"\n'
     entries = [f'[[models]]\nid = "{model}"\nkind = "chat"\nvendor = "double"\n' for model in MODELS]
