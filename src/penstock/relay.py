@@ -112,18 +112,18 @@ class Relay:
 
     async def _try_routes(self, answer: Answer, offer: ChatOffer) -> None:
         last: PenstockError | None = None
+        vendors = self._offers().chat_vendors  # of now: a reload may take one off while another is tried
         for route in self.routes.choose(offer.routes):
             try:
-                await self._try(answer, route)
+                await self._try(answer, route, vendors[route.vendor])
             except Elsewhere as trouble:
                 last = trouble.error
             else:
                 return
         raise last or VendorFailed()
 
-    async def _try(self, answer: Answer, route: Route) -> None:
+    async def _try(self, answer: Answer, route: Route, vendor: ChatVendor) -> None:
         """Have one vendor answer, up to its first byte: until then a failure has its own status."""
-        vendor = self._offers().chat_vendors[route.vendor]
         call = await self._prepare(answer.ask, vendor, route)
         self._enter(route, vendor)
         health = self.routes.health(route)
