@@ -168,7 +168,9 @@ async def test_an_error_that_the_upstream_tells_in_mid_stream_is_told(wire):
 async def test_an_error_before_the_first_byte_is_a_status(wire):
     for model in ("error-first", "empty", "drop"):
         await wire.ask(model, stream=True)
-        check_error(*await wire.reply(), 502, "upstream_error")
+        status, headers, body = await wire.reply()
+        assert status == 502
+        check_error(status, headers, body, 502, "upstream_error")
 
 
 async def test_silence_before_the_first_byte_is_a_timeout_and_no_heartbeat_hides_it(start):
@@ -212,6 +214,7 @@ async def test_a_client_that_leaves_before_the_answer_is_told_to_the_upstream(ch
         await wire.ask(model, stream=stream)
         await chat.double.until(lambda double: double.open)
     await chat.double.until(lambda double: double.gone and not double.open, 1)
+    assert len(chat.double.gone) == 1
 
 
 async def test_a_client_that_leaves_in_mid_stream_is_told_to_the_upstream(chat):

@@ -300,3 +300,4 @@ async def test_a_client_who_leaves_takes_the_vendors_call_along(chat):
         break
     await stream.close()
     await chat.double.until(lambda double: double.gone)
+    assert len(chat.double.gone) == 1
