@@ -28,9 +28,11 @@ $(JAVASCRIPT)/node_modules: $(JAVASCRIPT)/package-lock.json
 	@touch $@
 
 run: setup  ## serve on http://127.0.0.1:8787; the first start prints a key
+	@$(BIN)/penstock models pull --optional --quiet
 	@$(BIN)/penstock serve
 
 test: check  ## what CI runs: every check, then every test
+	@$(BIN)/penstock models pull --quiet
 	@$(BIN)/pytest --numprocesses 2 --dist worksteal
 
 check: setup-dev  ## lint, formatting, types, layers and sizes
@@ -44,10 +46,11 @@ format: setup-dev  ## format and fix what can be fixed
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix .
 
-bench: setup-dev  ## measure start-up, memory, jobs per second, and chat beside nginx where there is one
+bench: setup-dev  ## measure start-up, memory, jobs per second, and chat beside nginx, the built-in engines
 	@$(BIN)/python bench/jobs.py
 	@$(BIN)/python bench/chat.py
 	@$(BIN)/python bench/streams.py
+	@$(BIN)/python bench/engines.py
 
 lock: setup-dev  ## resolve the dependencies anew
 	@$(BIN)/uv pip compile pyproject.toml --extra local --group build --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --quiet --upgrade -o requirements.lock

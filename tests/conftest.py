@@ -19,6 +19,8 @@ from penstock.store import key_rows
 from penstock.web.app import create_app
 from penstock.web.server import serve
 
+SIMULATOR = '[vendors.sim]\ntype = "sim"\n'
+"""Settings by which the simulator serves everything, the built-in engines' models too."""
 VIDEO = "sim_text_to_video"
 MODEL = "sim_image_to_model"
 
@@ -136,7 +138,7 @@ async def start(tmp_path: Path, empty_store: Path) -> AsyncGenerator[Start]:
     """Start gateways with the given settings: TOML text, and overrides such as `{"jobs.max_waiting": 3}`."""
     async with AsyncExitStack() as stack:
 
-        async def begin(toml: str = "", overrides: dict[str, Any] | None = None, data: Path | None = None) -> Server:
+        async def begin(toml: str = SIMULATOR, overrides: dict[str, Any] | None = None, data: Path | None = None) -> Server:
             folder = data or tmp_path / "data"
             if not (folder / "penstock.db").exists():
                 folder.mkdir(exist_ok=True)
@@ -153,5 +155,5 @@ async def start(tmp_path: Path, empty_store: Path) -> AsyncGenerator[Start]:
 
 @pytest.fixture
 async def server(start: Start) -> Server:
-    """A gateway as it is out of the box: the simulator serves everything."""
+    """A gateway whose simulator serves everything."""
     return await start()

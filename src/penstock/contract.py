@@ -4,7 +4,7 @@ A vendor's verbs are generators: they yield a `Call`, are sent the `Reply`, and 
 `exchange.py` is the one driver. A vendor never resends, sleeps, logs or keeps state of a job.
 """
 
-from collections.abc import Generator, Iterable, Mapping
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from penstock.chat import Ask, Fault, Part
 from penstock.files import StoredFile
 from penstock.job_errors import JobError
-from penstock.money import Price
+from penstock.money import Price, TokenPrice
 
 T = TypeVar("T")
 
@@ -27,6 +27,10 @@ class Unclear(Exception):
 
 class NotSent(Exception):
     """The call provably never reached the vendor: it may be made again, there or elsewhere."""
+
+
+class NotStarted(NotSent):
+    """A server of our own cannot be started; the sentence says why, and what to do about it."""
 
 
 class ReplyLost(Exception):
@@ -45,6 +49,7 @@ class Call:
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
     json: Any = None
     body: bytes | None = None  # instead of `json`: sent as it is
+    file: StoredFile | None = None  # instead of both: the bytes of the caller's file
     seconds: float = 60.0
 
 
@@ -166,6 +171,14 @@ class Failed:
     error: JobError
 
 
+@dataclass(frozen=True, slots=True)
+class Home:
+    """What a vendor may use on this machine: a folder of its own, and the weights that all share."""
+
+    folder: Path
+    weights: Path
+
+
 class Options(BaseModel):
     """What every `[vendors.NAME]` table may hold; a vendor adds its own settings by subclassing."""
 
@@ -194,12 +207,43 @@ class Upstream(Protocol):
     It raises `ConnectionRefusedError` where a connection would fail, and `ConnectionResetError` where a reply is lost.
     """
 
-    def answer(self, method: str, path: str, body: bytes) -> tuple[int, Mapping[str, str], bytes]:
-        """One request, one reply."""
+    def answer(self, method: str, path: str, body: bytes) -> tuple[int, Mapping[str, str], bytes | Path]:
+        """One request, one reply; a large body as a file, which is read later."""
         ...
 
     def close(self) -> None:
         """Let go of everything."""
+        ...
+
+
+class ChatServer(Protocol):
+    """A chat server that runs on this machine, as our child, from when it is first needed until nobody needs it."""
+
+    def address(self) -> str | None:
+        """The base address if it serves right now; never blocks."""
+        ...
+
+    def start(self) -> str:
+        """The base address once it serves; it blocks, so it is called in a thread.
+
+        It raises `ConnectionRefusedError`, whose sentence says why and what to do about it.
+        """
+        ...
+
+    def enter(self) -> None:
+        """A request is on its way to it."""
+        ...
+
+    def leave(self) -> None:
+        """That request is over."""
+        ...
+
+    def retire(self) -> None:
+        """Nothing new will come: end when the last request is over; it may block."""
+        ...
+
+    def close(self) -> None:
+        """End it now; it may block."""
         ...
 
 
@@ -213,7 +257,7 @@ class GenerationVendor(Protocol):
     lookup_seconds: float  # how long after a submit a look-up that finds nothing may still be wrong
     reads_objects: bool  # whether `file.object` means something to it
 
-    def __init__(self, options: Any, folder: Path) -> None: ...
+    def __init__(self, options: Any, home: Home) -> None: ...
 
     def serves(self, model: str) -> bool:
         """Whether this vendor can run the catalogue's model of this id."""
@@ -253,8 +297,11 @@ class ChatVendor(Protocol):
 
     options: ChatOptions
     options_type: ClassVar[type[ChatOptions]]
+    server: ChatServer | None  # None: it runs elsewhere, at `base_url`
+    models: Sequence[str]  # what it offers where the configuration lists no models
+    price: TokenPrice | None  # what tokens cost where the configuration does not say
 
-    def __init__(self, options: Any, folder: Path) -> None: ...
+    def __init__(self, options: Any, home: Home) -> None: ...
 
     def complete(self, ask: Ask, model: str) -> Call:
         """The call that has this vendor's model answer; an `InvalidRequest` for what the vendor cannot do."""
@@ -267,6 +314,14 @@ class ChatVendor(Protocol):
     def fault(self, reply: Reply) -> Fault:
         """What a reply without success says."""
         ...
+
+
+class RemoteChat:
+    """What is so for every chat vendor that runs elsewhere."""
+
+    server: ChatServer | None = None
+    models: Sequence[str] = ()
+    price: TokenPrice | None = None
 
 
 Vendor: TypeAlias = GenerationVendor | ChatVendor

@@ -4,15 +4,29 @@ import asyncio
 import importlib
 import logging
 import re
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
 from penstock import metrics
 from penstock.chat_wire import ChatWire, Incoming
-from penstock.contract import Call, ChatVendor, Flow, GenerationVendor, NotSent, Reply, ReplyLost, Unclear
+from penstock.contract import (
+    Call,
+    ChatVendor,
+    Flow,
+    GenerationVendor,
+    NotSent,
+    NotStarted,
+    Reply,
+    ReplyLost,
+    Unclear,
+    Upstream,
+)
+from penstock.files import StoredFile
 
 if TYPE_CHECKING:
     from penstock.wire import Wire
@@ -32,7 +46,8 @@ TROUBLE = (NotSent, ReplyLost, Unclear)
 class Exchange:
     """Makes vendors' calls, wherever their upstreams are."""
 
-    def __init__(self) -> None:
+    def __init__(self, read_file: Callable[[StoredFile], Awaitable[bytes]]) -> None:
+        self._read_file = read_file
         self._wire: Wire | None = None
         self._chat_wire = ChatWire()
 
@@ -67,10 +82,10 @@ class Exchange:
     async def download(self, name: str, vendor: GenerationVendor, call: Call) -> AsyncGenerator[AsyncIterator[bytes]]:
         """The bytes of one output, as they come; anything but a whole 200 is trouble."""
         if vendor.upstream is not None:
-            reply = await self._ask(name, vendor, call)
-            if reply.status != 200:
-                raise Unclear(f"HTTP {reply.status} on download")
-            yield _one(reply.body)
+            status, _, data = await self._ask_inside(vendor.upstream, call)
+            if status != 200:
+                raise Unclear(f"HTTP {status} on download")
+            yield _read_chunks(data)
             return
         async with (await self._open_wire()).request(name, vendor, call) as response:
             if response.status != 200:
@@ -79,11 +94,21 @@ class Exchange:
 
     async def open(self, vendor: ChatVendor, call: Call) -> Incoming:
         """The head of the reply to a chat request; how long it may take is the caller's business."""
-        return await self._chat_wire.open(vendor.options.base_url, call, vendor.options.connect_seconds)
+        server = vendor.server
+        base_url = vendor.options.base_url if server is None else server.address()
+        if server is not None and base_url is None:
+            try:
+                base_url = await asyncio.to_thread(server.start)
+            except ConnectionRefusedError as error:
+                raise NotStarted(str(error)) from error
+        return await self._chat_wire.open(base_url or "", call, vendor.options.connect_seconds)
 
     async def _ask(self, name: str, vendor: GenerationVendor, call: Call) -> Reply:
+        if call.file is not None:
+            call = replace(call, body=await self._read_file(call.file), file=None)
         if vendor.upstream is not None:
-            return await self._ask_inside(vendor, call)
+            status, headers, data = await self._ask_inside(vendor.upstream, call)
+            return Reply(status, headers, data if isinstance(data, bytes) else await asyncio.to_thread(data.read_bytes))
         wire = await self._open_wire()
         async with wire.request(name, vendor, call) as response, asyncio.timeout(call.seconds):
             body = bytearray()
@@ -94,16 +119,14 @@ class Exchange:
             headers = {key.lower(): value for key, value in response.headers.items()}
             return Reply(response.status, headers, bytes(body))
 
-    async def _ask_inside(self, vendor: GenerationVendor, call: Call) -> Reply:
-        assert vendor.upstream is not None  # noqa: S101  told by the caller
-        body = b"" if call.json is None else msgspec.json.encode(call.json)
+    async def _ask_inside(self, upstream: Upstream, call: Call) -> tuple[int, Mapping[str, str], bytes | Path]:
+        body = (call.body or b"") if call.json is None else msgspec.json.encode(call.json)
         try:
-            status, headers, data = await asyncio.to_thread(vendor.upstream.answer, call.method, call.url, body)
+            return await asyncio.to_thread(upstream.answer, call.method, call.url, body)
         except ConnectionRefusedError as error:
             raise NotSent("connection refused") from error
         except ConnectionError as error:
             raise ReplyLost("connection lost") from error
-        return Reply(status, headers, data)
 
     async def _open_wire(self) -> "Wire":
         """The HTTP client; loaded at its first use, and not on the event loop: it would slow every start."""
@@ -115,8 +138,13 @@ class Exchange:
         return wire
 
 
-async def _one(body: bytes) -> AsyncIterator[bytes]:
-    yield body
+async def _read_chunks(body: bytes | Path) -> AsyncIterator[bytes]:
+    if isinstance(body, bytes):
+        yield body
+        return
+    with await asyncio.to_thread(body.open, "rb") as file:
+        while chunk := await asyncio.to_thread(file.read, CHUNK):
+            yield chunk
 
 
 _ADDRESS = re.compile(

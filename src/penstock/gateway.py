@@ -117,12 +117,15 @@ class Gateway:
             if wanted != used:
                 log.warning("a changed setting needs a restart", extra={"fields": {"setting": name}})
         _hide_secrets(settings)
-        former = list(self.offers.by_credential.values())
+        former, former_chat = list(self.offers.by_credential.values()), self.offers.chat_vendors.values()
         self.settings, self.offers, self._fetcher = settings, offers, None
         self._rules, self._manner = _make_rules(settings), _make_manner(settings)
         self.relay.routes.forget()
         self.dispatch.reseat()
         await _close_all(vendor for vendor in former if vendor not in offers.by_credential.values())
+        for vendor in former_chat:
+            if vendor.server is not None and vendor not in offers.chat_vendors.values():
+                await asyncio.to_thread(vendor.server.retire)
 
     async def _assemble(self) -> None:
         secret = await self.database.write(key_rows.signing_secret)
@@ -141,7 +144,7 @@ class Gateway:
             self.upkeep.open_jobs,
             self.clock,
         )
-        exchange = Exchange()
+        exchange = Exchange(self.assets.get_file)
         self._resources.push_async_callback(self._close_vendors)
         self._resources.push_async_callback(exchange.close)
         self._open_chat(exchange)
@@ -169,6 +172,9 @@ class Gateway:
 
     async def _close_vendors(self) -> None:
         await _close_all([*self.offers.by_credential.values(), *self.offers.vendors.values()])
+        for vendor in self.offers.chat_vendors.values():
+            if vendor.server is not None:
+                await asyncio.to_thread(vendor.server.close)
 
     async def _remember(self) -> None:
         for model in await self.database.read(job_rows.models_with_history):

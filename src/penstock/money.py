@@ -89,6 +89,8 @@ class TokenPrice(BaseModel):
 
     def word(self) -> str:
         """`USD 0.15 in, 0.60 out, per million tokens`."""
+        if self == FREE_TOKENS:
+            return "free"
         told = f"{format_usd(self.input_per_million)} in, {format_usd(self.output_per_million)} out"
         return f"USD {told}, per million tokens"
 
@@ -103,3 +105,4 @@ class TokenPrice(BaseModel):
 
 
 FREE = Price()
+FREE_TOKENS = TokenPrice()

@@ -14,11 +14,11 @@ from penstock.chat_answer import Answer, Asker, Leave
 from penstock.chat_cache import CachedAnswer, ChatCache, place_of
 from penstock.chat_passing import Broken, Malformed, pass_whole
 from penstock.chat_rendering import render_whole
-from penstock.contract import Call, ChatVendor, NotSent, Reply, ReplyLost
+from penstock.contract import Call, ChatVendor, NotSent, NotStarted, Reply, ReplyLost
 from penstock.errors import (
     InvalidRequest,
-    Overloaded,
     PenstockError,
+    QueueFull,
     VendorAnswerLost,
     VendorFailed,
     VendorTimeout,
@@ -128,7 +128,8 @@ class Relay:
         self._enter(route, vendor)
         health = self.routes.health(route)
         probed = health.begin()
-        answer.take_route(route, vendor, self._make_farewell(route, health, has_alternatives=answer.has_alternatives))
+        farewell = self._make_farewell(route, vendor, health, has_alternatives=answer.has_alternatives)
+        answer.take_route(route, vendor, farewell)
         outcome = "canceled"
         try:
             await self._hear(answer, vendor, call)
@@ -142,7 +143,8 @@ class Relay:
         except NotSent as error:
             outcome = "not_sent"
             answer.refused()
-            failure = VendorFailed("The vendor could not be reached. Nothing was submitted.", retry_after=1)
+            unreached = "The vendor could not be reached. Nothing was submitted."
+            failure = VendorFailed(str(error) if isinstance(error, NotStarted) else unreached, retry_after=1)
             health.fail(self.routes.now(), failure, probed=probed)
             raise Elsewhere(failure) from error
         except (ReplyLost, Malformed, EventTooLarge, TimeoutError) as error:
@@ -206,10 +208,12 @@ class Relay:
     def _enter(self, route: Route, vendor: ChatVendor) -> None:
         busy = self._busy.get(route.vendor, 0)
         if busy >= vendor.options.max_concurrent:
-            raise Elsewhere(Overloaded("The vendor has all the requests that it may have at once.", retry_after=1))
+            raise Elsewhere(QueueFull("The vendor has all the requests that it may have at once.", retry_after=1))
         self._busy[route.vendor] = busy + 1
+        if vendor.server is not None:
+            vendor.server.enter()
 
-    def _make_farewell(self, route: Route, health: Health, *, has_alternatives: bool) -> Leave:
+    def _make_farewell(self, route: Route, vendor: ChatVendor, health: Health, *, has_alternatives: bool) -> Leave:
         """What to do when the vendor is let go: give its place free, and remember how a stream ended.
 
         A vendor that begins its answers and breaks off is left alone only where another can be asked instead.
@@ -217,6 +221,8 @@ class Relay:
 
         def leave(outcome: Outcome, error: PenstockError | None) -> None:
             self._busy[route.vendor] -= 1
+            if vendor.server is not None:
+                vendor.server.leave()
             if outcome is Outcome.OK:
                 health.succeed()
             elif outcome is Outcome.CUT and error is not None and has_alternatives:

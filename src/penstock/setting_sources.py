@@ -11,6 +11,8 @@ from platformdirs import user_data_dir
 
 from penstock.setting_problems import KeyPath, Problem, SettingsError, Source, nearest, scan_lines
 
+FOLDERS = ("data", "weights")
+"""Settings whose relative paths begin from the file's own folder."""
 OTHER_VARIABLES = frozenset({"PENSTOCK_CONFIG", "PENSTOCK_BASE_URL", "PENSTOCK_API_KEY", "PENSTOCK_ADMIN_KEY"})
 
 
@@ -75,8 +77,9 @@ def _parse_toml(text: str, file: Path) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         message = str(error)
     else:
-        if isinstance(data := values.get("data"), str) and data:
-            values["data"] = str(make_absolute(Path(data), file.absolute().parent))
+        for name in FOLDERS:
+            if isinstance(folder := values.get(name), str) and folder:
+                values[name] = str(make_absolute(Path(folder), file.absolute().parent))
         return values
     what, _, place = message.partition(" (at ")
     at = re.search(r"line (\d+), column (\d+)", place)

@@ -29,6 +29,9 @@ from penstock.money import Price, TokenPrice
 from penstock.setting_problems import SettingsError, Source, explain, nearest, reject
 from penstock.setting_sources import gather, make_absolute, map_texts
 
+BUILT_IN = ("embedded", "local", "sim")
+"""Vendors that need no account and no table; what the configured ones do not serve is served by the first that can."""
+
 # -- values
 
 MINUTE, HOUR, DAY, WEEK = 60.0, 3600.0, 86400.0, 604800.0
@@ -86,6 +89,17 @@ def _price_kind(value: Any) -> str:
         return "<chat>" if isinstance(value, TokenPrice) else "<media>"
     names = cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else ()
     return "<chat>" if any(name.endswith("_per_million") for name in names) else "<media>"
+
+
+def _name_built_in(tables: Any) -> Any:
+    """The table of a built-in vendor need not say its type."""
+    if not isinstance(tables, dict):
+        return tables
+    found = cast("dict[str, Any]", tables)
+    return {
+        name: {"type": name, **cast("dict[str, Any]", table)} if name in BUILT_IN and isinstance(table, dict) else table
+        for name, table in found.items()
+    }
 
 
 def _check_declared(vendor: str, info: ValidationInfo) -> str:
@@ -196,7 +210,7 @@ class Chat(Table):
 class Route(Table):
     """One way to run a model."""
 
-    vendor: DeclaredVendor = Field(description="the name of a [vendors.NAME] table")
+    vendor: DeclaredVendor = Field(description="the name of a [vendors.NAME] table, or a built-in one")
     model: str = Field(default="", description="the vendor's own name of the model; default: the id")
     weight: int = Field(default=1, ge=1, description="the share of jobs among the routes of one order")
     order: int = Field(default=1, ge=1, description="routes of a lower order are used first")
@@ -257,11 +271,17 @@ class Settings(Table):
         default_factory=lambda earlier: (earlier["data"] / "assets").as_uri(),
         description="where files are kept: file:// and the whole path of a folder (this version has no other place)",
     )
+    weights: Annotated[Path, BeforeValidator(_parse_folder)] = Field(
+        default_factory=lambda: Path(user_data_dir("penstock")) / "weights",
+        description="the folder of the built-in models' weights, which several servers may share",
+    )
     server: Server = Server()
     fetch: Fetch = Fetch()
     jobs: Jobs = Jobs()
     chat: Chat = Chat()
-    vendors: Mapping[VendorName, VendorTable] = Field(default={}, repr=False)
+    vendors: Annotated[Mapping[VendorName, VendorTable], BeforeValidator(_name_built_in)] = Field(
+        default={}, repr=False
+    )
     models: tuple[ModelEntry, ...] = ()
     _source: Source = Source()
 
@@ -300,7 +320,7 @@ class _Context:
 VARIABLES: Mapping[str, tuple[str, ...]] = {
     f"PENSTOCK_{'_'.join(path).upper()}": path
     for path in (
-        *(("data",), ("database_url",), ("assets_url",)),
+        *(("data",), ("database_url",), ("assets_url",), ("weights",)),
         *(("server", name) for name in Server.model_fields),
         *(("fetch", name) for name in Fetch.model_fields),
         *(("jobs", name) for name in Jobs.model_fields),
@@ -317,7 +337,7 @@ def load(config: Path | None, environ: Mapping[str, str], overrides: Mapping[str
     vendors = found.values.get("vendors")
     names = frozenset(cast("dict[str, Any]", vendors)) if isinstance(vendors, dict) else frozenset[str]()
     try:
-        settings = Settings.model_validate(found.values, context=_Context(found.source, names))
+        settings = Settings.model_validate(found.values, context=_Context(found.source, names | set(BUILT_IN)))
     except ValidationError as error:
         problems += explain(error, "", found.source, Settings).problems
     else:

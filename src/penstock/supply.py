@@ -6,15 +6,12 @@ from typing import TypeGuard
 from pydantic import ValidationError
 
 from penstock.catalog import known_models
-from penstock.contract import ChatOptions, ChatVendor, GenerationVendor, Vendor
+from penstock.contract import ChatOptions, ChatVendor, GenerationVendor, Home, Vendor
 from penstock.money import Price, TokenPrice
 from penstock.offers import ChatOffer, Offer, Offers, Route, credential_id
 from penstock.setting_problems import Problem
-from penstock.settings import ModelEntry, Settings, SettingsError, explain, nearest
+from penstock.settings import BUILT_IN, ModelEntry, Settings, SettingsError, explain, nearest
 from penstock.vendors import load_vendor, vendor_names
-
-DEFAULT_VENDOR = "sim"
-"""Serves everything when the settings name no vendor, until there are built-in engines."""
 
 
 def build_offers(settings: Settings, former: Offers | None) -> Offers:
@@ -23,7 +20,7 @@ def build_offers(settings: Settings, former: Offers | None) -> Offers:
     every, problems = _build_vendors(settings, old)
     vendors = {name: vendor for name, vendor in every.items() if _is_generation(vendor)}
     chat_vendors = {name: vendor for name, vendor in every.items() if is_chat(vendor)}
-    entries = settings.models or _default_entries(vendors)
+    entries = settings.models or _default_entries(every)
     by_model: dict[str, Offer] = {}
     chat: dict[str, ChatOffer] = {}
     for index, entry in enumerate(entries):
@@ -60,7 +57,7 @@ def _is_generation(vendor: Vendor) -> TypeGuard[GenerationVendor]:
 
 def _build_vendors(settings: Settings, former: Mapping[str, Vendor]) -> tuple[dict[str, Vendor], list[Problem]]:
     """A vendor for every table; one whose options have not changed stays the same."""
-    tables = settings.vendors or {DEFAULT_VENDOR: {"type": DEFAULT_VENDOR}}
+    tables = {**settings.vendors, **{name: {"type": name} for name in BUILT_IN if name not in settings.vendors}}
     vendors: dict[str, Vendor] = {}
     problems: list[Problem] = []
     for name, table in tables.items():
@@ -76,7 +73,8 @@ def _build_vendors(settings: Settings, former: Mapping[str, Vendor]) -> tuple[di
             problems += explain(error, f"vendors.{name}", settings.source, kind.options_type).problems
             continue
         same = name in former and former[name].options == options
-        vendors[name] = former[name] if same else kind(options, settings.data / "vendors" / name)
+        home = Home(settings.data / "vendors" / name, settings.weights)
+        vendors[name] = former[name] if same else kind(options, home)
     return vendors, problems
 
 
@@ -84,14 +82,19 @@ def _by_credential(vendors: Mapping[str, GenerationVendor]) -> dict[tuple[str, s
     return {(name, credential_id(vendor)): vendor for name, vendor in vendors.items()}
 
 
-def _default_entries(vendors: Mapping[str, GenerationVendor]) -> list[ModelEntry]:
+def _default_entries(vendors: Mapping[str, Vendor]) -> list[ModelEntry]:
     """Without `[[models]]`, every vendor serves what it can; of several, the first."""
     entries: dict[str, ModelEntry] = {}
     for name, vendor in vendors.items():
-        for model in known_models():
-            if vendor.serves(model):
-                entries.setdefault(model, ModelEntry.model_validate({"id": model, "vendor": name}))
+        for model in _list_able(vendor):
+            entries.setdefault(model, ModelEntry.model_validate({"id": model, "vendor": name}))
     return list(entries.values())
+
+
+def _list_able(vendor: Vendor) -> Sequence[str]:
+    if is_chat(vendor):
+        return vendor.models
+    return [model for model in known_models() if _is_generation(vendor) and vendor.serves(model)]
 
 
 def _is_chat_entry(entry: ModelEntry, chat_vendors: Mapping[str, ChatVendor]) -> bool:
@@ -114,7 +117,14 @@ def _build_chat_offer(entry: ModelEntry, index: int, vendors: Mapping[str, Vendo
             raise SettingsError([Problem(where, what, "Route it to a vendor such as `openai_compatible`.")])
     if isinstance(entry.price, Price):
         raise SettingsError([_wrong_price(settings, index, "chat", "input_per_million, output_per_million")])
-    return ChatOffer(entry.id, _routes(entry), entry.price)
+    return ChatOffer(entry.id, _routes(entry), entry.price or _token_price(entry, vendors))
+
+
+def _token_price(entry: ModelEntry, vendors: Mapping[str, Vendor]) -> TokenPrice | None:
+    """What the one vendor asks; of several it is not known which will answer."""
+    able = [vendors[route.vendor] for route in entry.routes if route.vendor in vendors]
+    prices = [vendor.price for vendor in able if is_chat(vendor)]
+    return prices[0] if prices and all(price == prices[0] for price in prices) else None
 
 
 def _wrong_price(settings: Settings, index: int, kind: str, wanted: str) -> Problem:

@@ -30,6 +30,7 @@ async def try_params(server: Server, model: str, params: dict[str, Any]) -> http
 
 async def test_every_model_says_all_about_itself(server):
     models = await list_models(server.client)
+    assert models.pop("smollm2-135m")["vendors"] == ["local"]
     assert set(models) == {VIDEO, MODEL, TEXT_TO_VIDEO, IMAGE_TO_MODEL}
     for name, model in models.items():
         assert set(model) == FIELDS
@@ -41,7 +42,8 @@ async def test_every_model_says_all_about_itself(server):
 
 
 async def test_an_example_is_a_whole_request_that_is_taken(server):
-    for model in (await list_models(server.client)).values():
+    models = await list_models(server.client)
+    for model in (model for model in models.values() if model["kind"] != "chat"):
         jsonschema.Draft202012Validator.check_schema(model["params"])
         for item in model["example"]["input"]:
             jsonschema.validate(item["params"], model["params"])

@@ -81,10 +81,13 @@ def paste(line: str) -> httpx.Response:
 def test_a_first_start_prints_a_key_and_lines_that_work(shell: Shell):
     with serving(shell) as server:
         assert "shown once" in server.welcome
-        assert "no vendor is configured: served by the simulator" in server.welcome
+        assert "no vendor is configured: the built-in engines serve" in server.welcome
+        assert "is missing" not in server.welcome
         assert f"{server.address}/docs" in server.welcome
         assert str(shell.data) in server.welcome
-        video, model, jobs = (paste(line) for line in server.curls)
+        chat, video, model, jobs = (paste(line) for line in server.curls)
+        assert chat.status_code == 200
+        assert chat.json()["choices"][0]["message"]["content"]
         assert (video.status_code, video.json()["status"], video.json()["model"]) == (
             200,
             "succeeded",
@@ -92,7 +95,7 @@ def test_a_first_start_prints_a_key_and_lines_that_work(shell: Shell):
         )
         assert (model.status_code, model.json()["status"]) == (200, "succeeded")
         assert [job["id"] for job in jobs.json()["data"]] == [model.json()["id"], video.json()["id"]]
-        assert shell.json("sim")["sim"] == {"orders": 2, "jobs": 2, "duplicates": 0}
+        assert {job["vendor"] for job in jobs.json()["data"]} == {"embedded"}
         assert server.end() == 0
     with serving(shell) as server:
         assert "psk_" not in server.welcome
@@ -191,7 +194,7 @@ def test_a_damaged_store_stops_the_start(shell: Shell):
 
 def test_the_sample_picture_is_a_small_png(shell: Shell):
     with serving(shell) as server:
-        encoded = re.search(r"base64,([^\"]+)", server.curls[1])
+        encoded = re.search(r"base64,([^\"]+)", server.curls[2])
     assert encoded is not None
     assert base64.b64decode(encoded[1]).startswith(b"\x89PNG\r\n\x1a\n")
     assert len(encoded[1]) < 200

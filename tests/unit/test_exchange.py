@@ -16,8 +16,9 @@ from hypothesis import given
 from hypothesis import strategies as some
 from vendors.double import Double, double_of, drip, drop, drop_after, hang, raw, reply, reset
 
-from penstock.contract import Call, Flow, Order, Reply, Unclear
+from penstock.contract import Call, Flow, Home, Order, Reply, Unclear
 from penstock.exchange import MAX_REPLY_BYTES, TROUBLE, Exchange, NotSent, ReplyLost, redact
+from penstock.files import StoredFile
 from penstock.vendors.sim import Sim, SimOptions
 
 API_KEY = "vendor-secret-0123456789"
@@ -33,7 +34,11 @@ def ask(*calls: Call) -> Flow[list[Reply]]:
 
 
 def sim(url: str, folder: Path = Path()) -> Sim:
-    return Sim(SimOptions(type="sim", base_url=url, api_key=API_KEY), folder)
+    return Sim(SimOptions(type="sim", base_url=url, api_key=API_KEY), Home(folder, folder))
+
+
+async def no_file(file: StoredFile) -> bytes:
+    raise AssertionError(f"{file} is not asked for here")
 
 
 class Line:
@@ -41,7 +46,7 @@ class Line:
 
     def __init__(self, vendor: Sim) -> None:
         self.vendor = vendor
-        self.exchange = Exchange()
+        self.exchange = Exchange(no_file)
 
     async def drive(self, flow: Flow[Any]) -> Any:
         return await self.exchange.drive("far", self.vendor, "test", flow)
@@ -264,7 +269,7 @@ async def test_who_reads_a_download_is_not_blamed_on_the_vendor(double, line):
 
 @pytest.mark.parametrize(("submission", "error"), [("unreachable", NotSent), ("never_arrived", ReplyLost)])
 async def test_an_upstream_inside_fails_in_the_same_words(tmp_path, submission, error):
-    line = Line(Sim(SimOptions(type="sim", script={"submission": submission}), tmp_path))
+    line = Line(Sim(SimOptions(type="sim", script={"submission": submission}), Home(tmp_path, tmp_path)))
     with pytest.raises(error):
         await line.drive(line.vendor.submit(ORDER))
     with pytest.raises(Unclear):

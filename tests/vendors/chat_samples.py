@@ -10,7 +10,7 @@ from hypothesis import strategies as some
 
 from penstock import chat_fields
 from penstock.chat import Ask, Fault
-from penstock.contract import ChatOptions, ChatVendor
+from penstock.contract import ChatOptions, ChatVendor, Home
 from penstock.faults import tell_fault
 from penstock.vendors import load_vendor, vendor_names
 from penstock.web.answers import error_headers
@@ -131,7 +131,7 @@ SAMPLES = {
 def make_vendor(name: str, **options: Any) -> ChatVendor:
     kind: Any = load_vendor(name)
     given_options = {"type": name, "api_key": KEY, "base_url": HOST, **options}
-    return kind(kind.options_type.model_validate(given_options), Path("nowhere"))
+    return kind(kind.options_type.model_validate(given_options), Home(Path("nowhere"), Path("nowhere")))
 
 
 def make_ask(*, stream: bool = False, **fields: Any) -> Ask:

@@ -13,10 +13,10 @@ from penstock import chat_fields
 from penstock.chat import Blame, End, Fault, Finish, Opening, Reason, Usage, Used
 from penstock.chat_passing import Broken, Malformed
 from penstock.chat_rendering import RenderedStream, render_whole
-from penstock.contract import Reply
+from penstock.contract import Home, Reply
 from penstock.vendors.anthropic import Anthropic, AnthropicOptions
 
-VENDOR = Anthropic(AnthropicOptions(type="anthropic"), Path("nowhere"))
+VENDOR = Anthropic(AnthropicOptions(type="anthropic"), Home(Path("nowhere"), Path("nowhere")))
 ASK = chat_fields.read(b'{"model": "claude", "messages": [{"role": "user", "content": "Hello"}], "stream": true}')
 
 

@@ -11,6 +11,7 @@ from anthropic_objections import NEW, OLD, check
 from pydantic import ValidationError
 
 from penstock import chat_fields
+from penstock.contract import Home
 from penstock.errors import InvalidRequest
 from penstock.vendors.anthropic import Anthropic, AnthropicOptions
 
@@ -22,7 +23,7 @@ PNG = base64.b64encode(b"\x89PNG and so on").decode()
 
 
 def make_vendor(**options: Any) -> Anthropic:
-    return Anthropic(AnthropicOptions(type="anthropic", api_key=KEY, **options), Path("nowhere"))
+    return Anthropic(AnthropicOptions(type="anthropic", api_key=KEY, **options), Home(Path("nowhere"), Path("nowhere")))
 
 
 def read(**fields: Any) -> Any:

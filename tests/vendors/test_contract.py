@@ -23,6 +23,7 @@ from penstock.contract import (
     Done,
     Failed,
     GenerationVendor,
+    Home,
     Options,
     Order,
     Output,
@@ -32,6 +33,7 @@ from penstock.contract import (
     Untold,
 )
 from penstock.exchange import Exchange
+from penstock.files import StoredFile
 from penstock.job_errors import JobError
 from penstock.jobs import Job
 from penstock.money import Price
@@ -44,8 +46,15 @@ VERBS = {
     "poll": (Running, Done, Failed),
     "cancel": (bool,),
 }
-VIDEO = {"prompt": "a mill", "durationSeconds": 4, "aspectRatio": "16:9", "resolution": "720p"}
-MODEL = {"model_seed": 7, "texture": True}
+VIDEO = {
+    "prompt": "a mill",
+    "durationSeconds": 4,
+    "aspectRatio": "16:9",
+    "resolution": "720p",
+    "compressionQuality": "optimized",
+    "personGeneration": "allow_adult",
+}
+MODEL = {"model_seed": 7, "texture": True, "pbr": True, "model_version": "v3.1-20260211"}
 
 
 @dataclass(frozen=True)
@@ -62,7 +71,34 @@ def sim_order(status: str, **fields: Any) -> dict[str, Any]:
     return {"id": "sim-1", "status": status, **told, **fields}
 
 
+MADE = {"name": "video.mp4", "kind": "video", "role": "primary"}
+
 SAMPLES = {
+    "embedded": Sample(
+        options={"type": "embedded"},
+        operation={"id": "job_1-1", "version": None},
+        replies={
+            "submit": [
+                (201, {"id": "job_1-1"}, Accepted),
+                (501, {"error": {"code": "not_installed", "message": "install it"}}, Failed),
+                (500, {}, Unclear),
+            ],
+            "find": [(200, {"status": "running"}, Accepted), (404, {}, Absent), (500, {}, Unclear)],
+            "poll": [
+                (200, {"status": "running", "progress": 0.5, "eta_seconds": 3}, Running),
+                (200, {"status": "a word of tomorrow"}, Running),
+                (200, {"status": "succeeded", "outputs": [MADE], "seed": 7, "warnings": ["plain"]}, Done),
+                (200, {"status": "failed", "error": {"code": "unable", "message": "no picture"}}, Failed),
+                (200, {"status": "failed", "error": {"code": "crashed", "message": "died"}}, Failed),
+                (200, {"status": "canceled"}, Failed),
+                (200, {"status": "succeeded", "outputs": [MADE | {"kind": "song"}]}, Unclear),
+                (200, {"status": "running", "progress": "half"}, Unclear),
+                (404, {}, Failed),
+                (500, {}, Unclear),
+            ],
+            "cancel": [(200, {}, bool), (404, {}, bool), (503, {}, Unclear)],
+        },
+    ),
     "sim": Sample(
         options={"type": "sim", "base_url": "http://127.0.0.1:1", "api_key": "k"},
         operation={"id": "sim-1"},
@@ -100,6 +136,10 @@ SAMPLES = {
 }
 
 
+async def no_file(file: StoredFile) -> bytes:
+    raise AssertionError(f"{file} is not asked for here")
+
+
 class Canned:
     """An upstream that says one thing to whatever it is asked."""
 
@@ -112,7 +152,7 @@ class Canned:
 
 def make_vendor(name: str, folder: Path = Path("nowhere")) -> GenerationVendor:
     kind = load_vendor(name)
-    return kind(kind.options_type.model_validate(SAMPLES[name].options), folder)
+    return kind(kind.options_type.model_validate(SAMPLES[name].options), Home(folder, folder / "weights"))
 
 
 def flow_of(vendor: GenerationVendor, name: str, verb: str, params: Mapping[str, Any] = VIDEO) -> Any:
@@ -125,7 +165,7 @@ async def hear(vendor: GenerationVendor, name: str, verb: str, status: int, body
     """What a verb makes of a reply: its result, or Unclear."""
     vendor.upstream = Canned(status, body)
     try:
-        return await Exchange().drive(name, vendor, verb, flow_of(vendor, name, verb))
+        return await Exchange(no_file).drive(name, vendor, verb, flow_of(vendor, name, verb))
     except Unclear as error:
         return error
 
@@ -172,7 +212,7 @@ def test_a_vendor_is_what_the_contract_says(name, tmp_path):
     assert vendor.lookup_seconds >= 0
     assert isinstance(vendor.reads_objects, bool)
     assert vendor.price is None or isinstance(vendor.price, Price)
-    assert vendor.upstream is None  # with a base_url it speaks HTTP
+    assert (vendor.upstream is None) == bool(vendor.options.base_url)  # with a base_url it speaks HTTP
     assert not (tmp_path / "vendor").exists(), "making a vendor touches no disk"
 
 

@@ -45,7 +45,7 @@ NEVER_ORDERED = {"upstream_rejected", "upstream_auth"}
 
 async def submit(gateway: Gateway, script: dict[str, Any]) -> str:
     """Accept a job; its id."""
-    now, (vendor,) = time.time(), gateway.offers.vendors
+    now, vendor = time.time(), "far" if "far" in gateway.offers.vendors else "sim"
     params = PARAMS | {"script": {"latency": 0.1, **script}}
     job = make_job(account_id=ACCOUNT, vendor=vendor, params=params, created_at=now, start_by=now + 600)
     await gateway.database.write(job_rows.insert_all, [job], now)

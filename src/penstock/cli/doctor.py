@@ -24,6 +24,8 @@ if TYPE_CHECKING:  # takes long to load, and `penstock --help` does not need it
 OK, WARN, FAIL = "ok", "warn", "fail"
 COLORS = {OK: "green", WARN: "yellow", FAIL: "red"}
 LITTLE_SPACE = 1_000_000_000
+ENGINE_MODULES = ("cv2", "fast_simplification", "numpy", "onnxruntime", "xllamacpp")
+"""What the extra `local` brings, by the names it is imported by."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +67,7 @@ def _examine(data: Path | None, config: Path | None) -> Iterator[Finding]:
     yield _check_space(settings.data)
     yield from _check_store(store_path(settings))
     yield from _check_vendors(settings)
+    yield from _check_engines(settings.weights)
     yield _check_port(settings)
 
 
@@ -178,6 +181,29 @@ def _check_vendors(settings: "Settings") -> Iterator[Finding]:
             yield Finding("models", OK, f"{len(offers.by_model) + len(offers.chat)} on offer")
         except SettingsError as error:
             yield from _problems("models", error)
+
+
+# -- the built-in engines
+
+
+def _check_engines(folder: Path) -> Iterator[Finding]:
+    from importlib.util import find_spec
+
+    from penstock.engines.weights import missing
+
+    absent = [name for name in ENGINE_MODULES if find_spec(name) is None]
+    if absent:  # their weights would be of no use
+        message = f"not installed: without {', '.join(absent)} the built-in models do not work"
+        yield Finding("engines", WARN, message, "Install them: pip install 'penstock[local]'")
+        return
+    yield Finding("engines", OK, "all libraries of the built-in models are installed")
+    lacking = missing(folder)
+    if lacking:
+        megabytes = sum(weight.bytes for weight in lacking) / 1e6
+        message = f"{folder} lacks {', '.join(weight.name for weight in lacking)} ({megabytes:.0f} MB)"
+        yield Finding("weights", WARN, message, "Bring them: penstock models pull")
+    else:
+        yield Finding("weights", OK, f"all are in {folder}")
 
 
 # -- the port

@@ -1,4 +1,4 @@
-"""`penstock models`: what the settings offer, without a running server."""
+"""`penstock models`: what the settings offer, without a running server, and the weights of the built-in ones."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -16,11 +16,13 @@ from penstock.cli.options import (
     print_json,
     print_table,
 )
+from penstock.cli.pull import pull_weights
 
 if TYPE_CHECKING:  # take long to load, and `penstock --help` does not need them
     from penstock.offers import ChatOffer, Offer
 
-app = typer.Typer(help="Show the models on offer and their params.", no_args_is_help=True)
+app = typer.Typer(help="Show the models on offer, and bring the built-in ones' weights.", no_args_is_help=True)
+app.command("pull")(pull_weights)
 
 
 @app.command("list")

@@ -150,6 +150,8 @@ async def _welcome(gateway: "Gateway", port: int) -> None:
     """Say where the server is and how to try it; a store without keys gets its first, shown here and never again."""
     from rich.console import Console
 
+    from penstock.engines.weights import missing
+
     key = await gateway.database.write(_issue_first)
     console = Console(highlight=False, soft_wrap=True, markup=False)
     address = address_of(gateway.settings.server.host, port)
@@ -157,7 +159,9 @@ async def _welcome(gateway: "Gateway", port: int) -> None:
     console.print(f"  data   {gateway.settings.data}")
     console.print(f"  docs   {address}/docs")
     if not gateway.settings.vendors:
-        console.print("  models no vendor is configured: served by the simulator, test cards instead of generations")
+        console.print("  models no vendor is configured: the built-in engines serve")
+    for weight in missing(gateway.settings.weights):
+        console.print(f"  !      {weight.name} is missing: run `penstock models pull`", style="yellow")
     if key:
         console.print(f"\nYour API key, shown once: keep it.\n  {key}", style="bold")
     else:
@@ -186,7 +190,8 @@ def _examples(address: str, key: str, offers: "Offers") -> Iterator[str]:
     """Lines to copy and paste into a shell."""
     bearer, content = f'-H "Authorization: Bearer {key}"', "-H 'Content-Type: application/json'"
     for model in islice(offers.chat, 1):
-        body = json.dumps({"model": model, "messages": [{"role": "user", "content": "What is a penstock?"}]})
+        question = {"role": "user", "content": "What is a waterfall?"}
+        body = json.dumps({"model": model, "messages": [question], "max_tokens": 60})
         yield f"curl {address}/llm/chat/completions {bearer} {content} -d '{body}'"
     orders = (
         ("/model/v1/generation", VIDEO, {"prompt": "A paper boat drifts down a rainy street", "durationSeconds": 4}),

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any, ClassVar, Final, Literal, TypeAlias
 
 import msgspec
@@ -10,7 +9,7 @@ from pydantic import Field
 
 from penstock import chat
 from penstock.chat import Ask, Blame, Fault, Reason
-from penstock.contract import Call, ChatOptions, Reply
+from penstock.contract import Call, ChatOptions, Home, RemoteChat, Reply
 from penstock.errors import InvalidRequest
 
 Json: TypeAlias = dict[str, Any]
@@ -39,13 +38,13 @@ class AnthropicOptions(ChatOptions):
     max_tokens: int = Field(16_384, ge=1, description="how long a reply may be if the request does not say")
 
 
-class Anthropic:
+class Anthropic(RemoteChat):
     """Speaks the Messages API."""
 
     options_type: ClassVar[type[ChatOptions]] = AnthropicOptions
 
-    def __init__(self, options: AnthropicOptions, folder: Path) -> None:
-        del folder  # nothing is kept
+    def __init__(self, options: AnthropicOptions, home: Home) -> None:
+        del home  # nothing is kept
         self.options = options
         self._path = "/messages" if options.base_url.rstrip("/").endswith("/v1") else "/v1/messages"
 

@@ -3,7 +3,6 @@
 import re
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, ClassVar, Final, TypeAlias, TypeVar
 from urllib.parse import quote
 
@@ -12,7 +11,7 @@ from pydantic import Field
 
 from penstock import chat
 from penstock.chat import Ask, Blame, Fault, Reason
-from penstock.contract import Call, ChatOptions, Reply
+from penstock.contract import Call, ChatOptions, Home, RemoteChat, Reply
 from penstock.errors import InvalidRequest
 from penstock.identifiers import new_id
 
@@ -45,13 +44,13 @@ class GeminiOptions(ChatOptions):
     base_url: str = Field("https://generativelanguage.googleapis.com/v1beta", description="`/v1beta` may be left out")
 
 
-class Gemini:
+class Gemini(RemoteChat):
     """Translates both ways; a tool call's id carries what Gemini wants back and chat clients would lose."""
 
     options_type: ClassVar[type[ChatOptions]] = GeminiOptions
 
-    def __init__(self, options: GeminiOptions, folder: Path) -> None:
-        del folder  # nothing is kept
+    def __init__(self, options: GeminiOptions, home: Home) -> None:
+        del home  # nothing is kept
         self.options: ChatOptions = options
         base = options.base_url.rstrip("/")
         self._models = f"{base}/models" if _VERSION.search(base) else f"{base}/v1beta/models"

@@ -1,15 +1,14 @@
 """`openai_compatible`: OpenAI, vLLM, Ollama, llama.cpp, OpenRouter and whoever else speaks their dialect."""
 
-from collections.abc import Mapping
-from pathlib import Path
-from typing import Any, ClassVar, Literal, cast
+from typing import ClassVar, Literal
 
 import msgspec
 from msgspec import Raw
 from pydantic import Field
 
-from penstock.chat import Ask, Blame, Fault, blame_status
-from penstock.contract import Call, ChatOptions, Reply, Translator
+from penstock.chat import Ask, Fault
+from penstock.contract import Call, ChatOptions, Home, RemoteChat, Reply, Translator
+from penstock.openai_dialect import read_fault
 
 LIMITS = ("max_tokens", "max_completion_tokens")
 _WITH_USAGE = Raw(b'{"include_usage":true}')
@@ -32,13 +31,13 @@ class OpenAICompatibleOptions(ChatOptions):
     stream_usage: bool = Field(default=True, description="false: the vendor does not know `stream_options`")
 
 
-class OpenAICompatible:
+class OpenAICompatible(RemoteChat):
     """Bytes pass as they are; only the model's name, the credential and what the options say is changed."""
 
     options_type: ClassVar[type[ChatOptions]] = OpenAICompatibleOptions
 
-    def __init__(self, options: OpenAICompatibleOptions, folder: Path) -> None:
-        del folder  # nothing is kept
+    def __init__(self, options: OpenAICompatibleOptions, home: Home) -> None:
+        del home  # nothing is kept
         self.options = options
         given = {
             "content-type": "application/json",
@@ -67,21 +66,8 @@ class OpenAICompatible:
         return None
 
     def fault(self, reply: Reply) -> Fault:
-        """`{"error": {…}}`, or the same without its wrapping; `code` may be a number."""
-        said = _read_error(reply.body)
-        message, code, kind = str(said.get("message") or ""), said.get("code"), str(said.get("type") or "")
-        status = reply.status
-        if status < 400:  # inside a reply that began well
-            status = code if isinstance(code, int) and 400 <= code < 600 else 400 if "invalid_request" in kind else 500
-        param = said.get("param")
-        word = code if isinstance(code, str) else None
-        blame = blame_status(status)
-        if blame is Blame.CREDENTIAL or _refuses_us(word, kind, message):
-            blame = Blame.CREDENTIAL
-        elif word == "context_length_exceeded" or kind == "exceed_context_size_error" or _is_too_long(message):
-            blame, word, param = Blame.CALLER, "context_length_exceeded", param or "messages"
-            message = message if "maximum context length is" in message else f"{_TOO_LONG} exceeded: {message}"
-        return Fault(blame, message, word, param if isinstance(param, str) else None, reply.retry_after, status)
+        """As OpenAI tells errors, and those who took over its ways."""
+        return read_fault(reply)
 
     def _ask_usage(self, fields: dict[str, Raw]) -> None:
         if not self.options.stream_usage:
@@ -105,36 +91,10 @@ class OpenAICompatible:
             fields["messages"] = Raw(_encode(_without_developers(fields["messages"])))
 
 
-_TOO_LONG = "This model's maximum context length is"
-
-
-def _refuses_us(word: str | None, kind: str, message: str) -> bool:
-    """Whether our key or our credit is not good; some say so with a status that blames the request."""
-    said = message.lower()
-    return "insufficient_quota" in (word, kind) or word == "invalid_api_key" or "incorrect api key" in said
-
-
-def _is_too_long(message: str) -> bool:
-    said = message.lower()
-    return "maximum context length" in said or ("context size" in said and "exceed" in said)
-
-
 def _without_developers(messages: Raw) -> list[dict[str, Raw]]:
     turns = msgspec.json.decode(messages, type=list[dict[str, Raw]])
     system = Raw(b'"system"')
     return [turn | {"role": system} if bytes(turn["role"]) == b'"developer"' else turn for turn in turns]
-
-
-def _read_error(body: bytes) -> Mapping[str, Any]:
-    try:
-        found = msgspec.json.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return {}  # a proxy's page
-    if not isinstance(found, dict):
-        return {}
-    said = cast("dict[str, Any]", found)
-    error = said.get("error", said)
-    return cast("dict[str, Any]", error) if isinstance(error, dict) else {"message": str(error)}
 
 
 VENDOR = OpenAICompatible

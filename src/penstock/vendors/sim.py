@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 from urllib.parse import quote
 
@@ -18,6 +17,7 @@ from penstock.contract import (
     Done,
     Failed,
     Flow,
+    Home,
     Kind,
     Options,
     Order,
@@ -116,10 +116,10 @@ class Sim:
     price: Price | None = FREE
     reads_objects = True
 
-    def __init__(self, options: SimOptions, folder: Path) -> None:
+    def __init__(self, options: SimOptions, home: Home) -> None:
         self.options = options
         self.lookup_seconds = options.lookup_seconds if options.base_url else 0.0
-        self.upstream = None if options.base_url else Simulator(folder)
+        self.upstream = None if options.base_url else Simulator(home.folder)
 
     def serves(self, model: str) -> bool:
         """The mission's models and the simulator's own."""

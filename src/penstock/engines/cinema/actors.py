@@ -1,0 +1,209 @@
+"""The actors on the stage: lit by the scene, standing on its ground or water, with shadow, wake, smoke and lamps."""
+
+import math
+from dataclasses import replace
+from typing import TypeAlias
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from penstock.engines.cinema.brush import Colour, Picture, mix
+from penstock.engines.cinema.camera import Moment
+from penstock.engines.cinema.layers import Frame, Plane
+from penstock.engines.cinema.light import Light
+from penstock.engines.cinema.paths import Part, Pose, choose_path, stays_on_ground
+from penstock.engines.cinema.scene import Scene, Surface
+from penstock.engines.cinema.splat import lay_picture, place_picture, shine, splat
+from penstock.engines.cinema.subjects import Habitat, Motion, draw_subject
+
+
+Factors: TypeAlias = NDArray[np.float64]
+"""What blue, green, red and alpha are multiplied with."""
+
+
+class Actor(Plane):
+    """One subject on its way. `depth` is that of the layer it stands on."""
+
+    def __init__(self, scene: Scene, part: Part, *, depth: float, drawn: float, colour: Colour | None) -> None:
+        self._part, self._path = part, choose_path(part)
+        self._lens, self._light, self._depth, self._colour = scene.lens, scene.light, depth, colour
+        self._pixels = max(8, round(drawn * scene.view.unit))
+        self._scale = part.height * scene.view.unit / self._pixels
+        self._sun_side = 1 if scene.sun[0] > scene.view.width / 2 else -1
+        self._key, self._haze, self._rim = _light_sprite(scene.light, part)
+        self._shadow = _paint_shadow(scene.light) if stays_on_ground(part) else None
+        self._afloat = part.subject.habitat is Habitat.WATER and part.surface is Surface.WATER
+        self._leaps = part.subject.habitat is Habitat.UNDERWATER and part.surface is Surface.WATER
+
+    def draw(self, frame: Frame, moment: Moment) -> None:
+        """What lies under it first, then itself, then its lights."""
+        pose = self._path(moment.seconds)
+        x, y, scale = self._find(pose, moment)
+        sprite = draw_subject(self._part.subject.name, pose.phase % 1.0, self._pixels, self._colour)
+        flips = self._part.ahead < 0 and self._part.subject.motion is not Motion.CLIMB
+        size = scale * self._scale
+        picture, left, top = place_picture(
+            sprite.picture, sprite.anchor, x, y, scale=size, degrees=pose.degrees, flips=flips
+        )
+        lit = self._illuminate(picture)
+        wide = sprite.picture.shape[1] * size
+        if self._shadow is not None:
+            self._cast_shadow(frame, x, y, wide)
+        if self._part.subject.motion is Motion.CLIMB:
+            self._smoke(frame, moment, size)
+        target = frame
+        if self._afloat or self._leaps:
+            target = self._touch_water(frame, lit, left, top, moment, wide)
+        lay_picture(target, lit, left, top)
+        if self._part.subject.motion is Motion.DRIVE and self._light.darkness > 0.3:
+            self._shine_ahead(frame, x, y, wide, sprite.picture.shape[0] * size)
+
+    def _find(self, pose: Pose, moment: Moment) -> tuple[float, float, float]:
+        """Where a pose lies in the frame, and how much larger it is for a nearer camera."""
+        scale, x, y = self._lens.project(self._depth, moment.shot)
+        unit = self._lens.view.unit * scale
+        return x + pose.x * unit, y + pose.y * unit, scale
+
+    def _illuminate(self, picture: Picture) -> Picture:
+        """Give the scene's light, air and a bright edge towards the sun."""
+        cover = np.ascontiguousarray(picture[..., 3])
+        lit = cv2.multiply(picture, self._key)
+        air = cv2.multiply(cv2.cvtColor(cover, cv2.COLOR_GRAY2BGRA), self._haze)
+        lit = cv2.add(lit, air)
+        reach = max(1, round(self._pixels * self._scale / 70))
+        behind = np.zeros_like(cover)
+        if self._sun_side > 0:
+            behind[reach:, :-reach] = cover[:-reach, reach:]
+        else:
+            behind[reach:, reach:] = cover[:-reach, :-reach]
+        edge = cv2.multiply(cv2.cvtColor(cv2.subtract(cover, behind), cv2.COLOR_GRAY2BGRA), self._rim)
+        lit = cv2.add(lit, edge)
+        lit[..., 3] = cover
+        return np.asarray(lit, np.uint8)
+
+    def _cast_shadow(self, frame: Frame, x: float, y: float, wide: float) -> None:
+        """A soft dark pool at the feet."""
+        assert self._shadow is not None  # noqa: S101 - only called then
+        width, height = max(4, round(wide * 0.95)), max(3, round(wide * 0.16))
+        pool = np.asarray(cv2.resize(self._shadow, (width, height), interpolation=cv2.INTER_LINEAR), np.uint8)
+        lay_picture(frame, pool, round(x - width / 2 - self._sun_side * wide * 0.05), round(y - height * 0.52))
+
+    def _touch_water(self, frame: Frame, lit: Picture, left: int, top: int, moment: Moment, wide: float) -> Frame:
+        """Mirror the actor in the water and leave foam; what is below the surface is not drawn."""
+        _, line, scale = self._find(Pose(0.0, self._part.line), moment)
+        level = round(line)
+        if self._afloat:
+            self._mirror(frame, lit, left, top, level, moment.seconds)
+        self._foam(frame, moment, wide, scale)
+        sink = round(self._part.height * self._lens.view.unit * 0.03) if self._afloat else 0
+        return frame[: max(0, level + sink)]
+
+    def _mirror(self, frame: Frame, lit: Picture, left: int, top: int, level: int, seconds: float) -> None:
+        above = lit[: max(1, level - top)][::-1]
+        if above.shape[0] < 2 or level < top:
+            return
+        rows = np.arange(above.shape[0], dtype=np.float32)[:, None]
+        shift = np.sin(rows * 0.42 + np.float32(seconds * 4)) * np.float32(1.0) * (1 + rows * 0.03)
+        columns = np.arange(above.shape[1], dtype=np.float32)[None] + shift
+        wavy = cv2.remap(
+            np.ascontiguousarray(above),
+            columns.astype(np.float32),
+            np.repeat(rows, above.shape[1], axis=1),
+            cv2.INTER_LINEAR,
+        )
+        faint = cv2.convertScaleAbs(wavy, alpha=0.42)
+        squeezed = np.asarray(cv2.resize(faint, (faint.shape[1], max(2, round(faint.shape[0] * 0.7)))), np.uint8)
+        lay_picture(frame, squeezed, left, level)
+
+    def _foam(self, frame: Frame, moment: Moment, wide: float, scale: float) -> None:
+        """White water where it has just been."""
+        light = mix(self._light.horizon, (255, 255, 255), 0.5 * (1 - self._light.darkness))
+        ages = np.linspace(0.02, 2.2, 26)
+        level = self._part.line
+        points: list[tuple[float, float, float, float]] = []
+        for number, age in enumerate(ages):
+            pose = self._path(moment.seconds - float(age))
+            if self._leaps and abs(pose.y - level) > self._part.height * 0.6:
+                continue
+            x, y, _ = self._find(replace(pose, y=level), moment)
+            side = math.sin(number * 2.4) * 0.02 * wide * float(age)
+            lag = self._part.ahead * wide * 0.3
+            points.append(
+                (
+                    x - (lag if self._afloat else 0),
+                    y + wide * 0.012 + side,
+                    wide * (0.02 + 0.022 * float(age)),
+                    0.34 * (1 - float(age) / 2.3),
+                )
+            )
+        if points:
+            x, y, size, power = np.array(points, np.float32).T
+            tone = np.repeat(np.array([light], np.float32), len(points), axis=0)
+            splat(frame, x, y, np.minimum(size * scale, 31), tone, power, soft=0.9, flat=0.3)
+
+    def _smoke(self, frame: Frame, moment: Moment, size: float) -> None:
+        """A trail of smoke that swells, and the glow of the engine on everything near."""
+        now = self._path(moment.seconds)
+        turn = math.radians(now.degrees)
+        puffs: list[tuple[float, float, float, float]] = []
+        for number, age in enumerate(np.linspace(0.05, 2.6, 44)):
+            then = self._path(max(0.0, moment.seconds - float(age)))
+            x, y, _ = self._find(then, moment)
+            spread = self._pixels * size * (0.06 + 0.1 * float(age))
+            wobble = math.sin(number * 2.7 + number**2) * spread * 0.8
+            drop = self._pixels * size * 0.1
+            puffs.append(
+                (
+                    x - math.sin(turn) * drop + wobble,
+                    y + math.cos(turn) * drop * 0.4,
+                    spread,
+                    0.5 * (1 - float(age) / 2.7),
+                )
+            )
+        x, y, radius, power = np.array(puffs[::-1], np.float32).T
+        tone = np.repeat(np.array([self._light.shade((236, 232, 232))], np.float32), len(puffs), axis=0)
+        splat(frame, x, y, np.minimum(radius, 31), tone, power, soft=0.9)
+        x0, y0, _ = self._find(now, moment)
+        flicker = 0.85 + 0.15 * math.sin(moment.seconds * 37)
+        glow = (0.35 + 0.4 * self._light.darkness) * flicker
+        shine(frame, x0, y0, self._pixels * size * 1.5, (255, 170, 90), glow)
+
+    def _shine_ahead(self, frame: Frame, x: float, y: float, wide: float, tall: float) -> None:
+        """Headlights on the road."""
+        front = x + self._part.ahead * wide * 0.44
+        power = self._light.darkness
+        shine(frame, front, y - tall * 0.3, tall * 0.22, (255, 246, 210), 0.9 * power)
+        for step in range(1, 5):
+            reach = wide * 0.22 * step
+            shine(
+                frame,
+                front + self._part.ahead * reach,
+                y - tall * 0.14,
+                tall * (0.2 + 0.1 * step),
+                (255, 236, 180),
+                0.32 * power / step**0.5,
+            )
+        shine(frame, x - self._part.ahead * wide * 0.45, y - tall * 0.33, tall * 0.18, (255, 40, 30), 0.7 * power)
+
+
+def _light_sprite(light: Light, part: Part) -> tuple[Factors, Factors, Factors]:
+    """What a sprite's colours are multiplied with, what air is added, and the bright edge; blue, green, red, alpha."""
+    far = max(0.0, 0.22 - 0.3 * part.height) * min(1.4, light.haze * 1.6)
+    if part.surface is Surface.INDOOR:
+        far = 0.0
+    # The night is dark, but an actor must still be seen.
+    key = [max(part_key, 116 + 12 * number) / 255 for number, part_key in enumerate(light.key)]
+    plain = np.array([*(value * (1 - far) for value in key[::-1]), 1.0])
+    air = np.array([*(value / 255 * far for value in light.air[::-1]), 0.0])
+    low = 1 - light.sun_height
+    strength = 0.15 + 0.5 * light.shine * low * (1 - 0.5 * light.darkness)
+    rim = np.array([*(value / 255 * strength for value in mix(light.sun, light.horizon, 0.4)[::-1]), 0.0])
+    return plain, air, rim
+
+
+def _paint_shadow(light: Light) -> NDArray[np.uint8]:
+    rows, columns = np.ogrid[-1:1:24j, -1:1:64j]
+    near = np.clip(1 - np.hypot(rows, columns), 0, 1) ** 0.8
+    dark = np.array([*mix(light.shade((20, 20, 40)), (0, 0, 0), 0.4)[::-1], 255], np.float32)
+    return (near[..., None] * dark * (0.5 - 0.2 * light.darkness)).astype(np.uint8)

@@ -1,0 +1,132 @@
+"""What words mean: sentence embeddings by MiniLM, so that a prompt finds its scene without naming it."""
+# pyright: reportUnknownMemberType=false, reportMissingTypeStubs=false
+# onnxruntime ships no types
+
+import hashlib
+import json
+import os
+import tempfile
+import unicodedata
+import zipfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import onnxruntime
+from numpy.typing import NDArray
+
+MODEL, VOCABULARY, PROTOTYPES = "minilm.onnx", "minilm-tokenizer.json", "minilm-prototypes.npz"
+TOKENS_AT_MOST = 128
+LETTERS_AT_MOST = 100  # of a word; a longer one is unknown
+IDEOGRAPHS = ((0x3400, 0x4DBF), (0x4E00, 0x9FFF), (0xF900, 0xFAFF), (0x20000, 0x2CEAF), (0x2F800, 0x2FA1F))
+
+
+class Tokenizer:
+    """Cuts a text into the word pieces of BERT (uncased)."""
+
+    def __init__(self, path: Path) -> None:
+        self._numbers: dict[str, int] = json.loads(path.read_text(encoding="utf-8"))["model"]["vocab"]
+
+    def pieces(self, text: str) -> list[str]:
+        """The pieces of a text, such as "snow", "##flake"."""
+        return [piece for word in split_words(text) for piece in self._cut(word)]
+
+    def numbers(self, text: str) -> list[int]:
+        """The model's numbers for a text, with the marks for start and end around them."""
+        pieces = self.pieces(text)[: TOKENS_AT_MOST - 2]
+        return [self._numbers[piece] for piece in ("[CLS]", *pieces, "[SEP]")]
+
+    def _cut(self, word: str) -> list[str]:
+        """The longest known piece first, then the longest that continues it, and so on."""
+        pieces: list[str] = []
+        start = 0
+        while start < len(word) <= LETTERS_AT_MOST:
+            prefix = "##" if start else ""
+            ends = range(len(word), start, -1)
+            end = next((end for end in ends if prefix + word[start:end] in self._numbers), None)
+            if end is None:
+                return ["[UNK]"]
+            pieces.append(prefix + word[start:end])
+            start = end
+        return pieces or ["[UNK]"]
+
+
+def split_words(text: str) -> list[str]:
+    """Lower-case words without accents; every punctuation mark and ideograph is a word of its own."""
+    return "".join(_spaced(text)).lower().split()
+
+
+def _spaced(text: str) -> Iterator[str]:
+    for letter in unicodedata.normalize("NFD", text):
+        category = unicodedata.category(letter)
+        if letter.isspace():
+            yield " "
+        elif category in {"Mn", "Cc", "Cf", "Cn", "Co", "Cs"} or letter == "\ufffd":
+            continue
+        elif _stands_alone(letter, category):
+            yield f" {letter} "
+        else:
+            yield letter
+
+
+def _stands_alone(letter: str, category: str) -> bool:
+    if letter.isascii():
+        return not letter.isalnum()
+    return category.startswith("P") or any(low <= ord(letter) <= high for low, high in IDEOGRAPHS)
+
+
+class Meaning:
+    """Says how near a text is in meaning to each of many short phrases."""
+
+    def __init__(self, weights: Path) -> None:
+        self._weights = weights
+        self._tokenizer = Tokenizer(weights / VOCABULARY)
+        options = onnxruntime.SessionOptions()
+        options.add_session_config_entry("session.intra_op.allow_spinning", "0")  # others need the cores
+        self._session = onnxruntime.InferenceSession(weights / MODEL, options, providers=["CPUExecutionProvider"])
+
+    def closeness(self, texts: Sequence[str], phrases: Sequence[str]) -> NDArray[np.float32]:
+        """The cosine between each text (a row) and each phrase (a column)."""
+        return self._embed(texts) @ self._prototypes(phrases).T
+
+    def _prototypes(self, phrases: Sequence[str]) -> NDArray[np.float32]:
+        """The phrases' vectors: kept beside the model, for making them takes a second."""
+        path = self._weights / PROTOTYPES
+        size = (self._weights / MODEL).stat().st_size
+        digest = hashlib.sha256("\n".join((str(size), *phrases)).encode()).hexdigest()
+        try:
+            with np.load(path) as kept:
+                if str(kept["digest"]) == digest:
+                    return kept["vectors"]
+        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
+            pass  # none yet, or a broken one: made anew
+        vectors = self._embed(phrases)
+        _keep(path, digest, vectors)
+        return vectors
+
+    def _embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """One vector of length 1 for each text; those of equal length go through the model together."""
+        numbers = [self._tokenizer.numbers(text) for text in texts]
+        vectors = np.zeros((len(texts), 384), np.float32)
+        for length in sorted({len(row) for row in numbers}):
+            rows = [index for index, row in enumerate(numbers) if len(row) == length]
+            tokens = np.array([numbers[index] for index in rows], np.int64)
+            mask = np.ones_like(tokens)
+            inputs = {"input_ids": tokens, "attention_mask": mask, "token_type_ids": np.zeros_like(tokens)}
+            hidden = np.asarray(self._session.run(None, inputs)[0], np.float32)
+            vectors[rows] = hidden.mean(axis=1)  # nothing is padded, so the mean needs no mask
+        return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+
+
+def _keep(path: Path, digest: str, vectors: NDArray[np.float32]) -> None:
+    """Write the file whole or not at all; a folder that takes no files is no fault."""
+    try:
+        handle, draft = tempfile.mkstemp(dir=path.parent, prefix=path.stem, suffix=".part")
+    except OSError:
+        return
+    try:
+        with os.fdopen(handle, "wb") as file:
+            np.savez(file, digest=np.array(digest), vectors=vectors)
+        Path(draft).replace(path)
+    except OSError:
+        Path(draft).unlink(missing_ok=True)

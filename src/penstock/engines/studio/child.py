@@ -1,0 +1,95 @@
+"""The child process of one order: limits itself, has the engine work, and tells its progress on its standard output."""
+
+import json
+import os
+import sys
+import threading
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from penstock.engines.product import Product, Tell, Unable
+
+NICENESS = 10  # whoever waits for the gateway's answer goes first
+
+
+def main() -> None:
+    """One errand, as a line of JSON on standard input; when that input ends, so does this process."""
+    voice = os.fdopen(os.dup(1), "wb", buffering=0)
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, 1)  # native code likes to print
+    errand: dict[str, Any] = json.loads(sys.stdin.buffer.readline())
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    _limit(errand["seconds"], errand["memory_mb"])
+    _say(voice, _work(errand, lambda share: _say(voice, {"progress": round(share, 4)})))
+    os._exit(0)  # native threads need not be waited for
+
+
+def _work(errand: Mapping[str, Any], tell: Tell) -> dict[str, Any]:
+    try:
+        product = ENGINES[errand["engine"]](errand, Path(errand["folder"]), Path(errand["weights"]), tell)
+    except Unable as error:
+        return _failure("unable", str(error))
+    except MemoryError as error:
+        return _failure("out_of_memory", "The built-in engine ran out of memory.", repr(error))
+    except Exception as error:  # noqa: BLE001  whatever it is, the order failed by it
+        return _failure("crashed", "The built-in engine failed.", repr(error))
+    kind = "model" if product.primary.suffix == ".glb" else "video"
+    return {
+        "status": "succeeded",
+        "outputs": [
+            {"name": product.primary.name, "kind": kind, "role": "primary"},
+            {"name": product.preview.name, "kind": "image", "role": "preview"},
+        ],
+        "seed": product.seed,
+        "warnings": product.warnings,
+    }
+
+
+def _make_model(errand: Mapping[str, Any], folder: Path, weights: Path, tell: Tell) -> Product:
+    from penstock.engines.inflate.engine import ModelWish, make_model  # noqa: PLC0415  only the engine that is asked for
+
+    return make_model(ModelWish(picture=Path(errand["picture"]), **errand["wish"]), folder, weights, tell)
+
+
+def _make_video(errand: Mapping[str, Any], folder: Path, weights: Path, tell: Tell) -> Product:
+    from penstock.engines.cinema.engine import VideoWish, make_video  # noqa: PLC0415
+
+    return make_video(VideoWish(**errand["wish"]), folder, weights, tell)
+
+
+ENGINES: Mapping[str, Callable[[Mapping[str, Any], Path, Path, Tell], Product]] = {
+    "inflate": _make_model,
+    "cinema": _make_video,
+}
+
+
+def _failure(code: str, message: str, detail: str | None = None) -> dict[str, Any]:
+    return {"status": "failed", "error": {"code": code, "message": message}, "detail": detail}
+
+
+def _say(voice: BinaryIO, words: Mapping[str, Any]) -> None:
+    voice.write(json.dumps(words).encode() + b"\n")
+
+
+def _end_with_parent() -> None:
+    sys.stdin.buffer.read()
+    os._exit(1)
+
+
+def _limit(seconds: float, memory_mb: int) -> None:
+    if sys.platform == "win32":
+        return
+    import resource  # noqa: PLC0415  not on every platform
+    import signal  # noqa: PLC0415
+
+    os.nice(NICENESS)
+    signal.setitimer(signal.ITIMER_REAL, seconds + 1)  # SIGALRM ends the process, should its parent be frozen
+    with suppress(ValueError, OSError):  # a lower limit is set already, or the platform knows none
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        resource.setrlimit(resource.RLIMIT_AS, (memory_mb << 20, memory_mb << 20))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,134 @@
+"""`local`: a chat model that runs on this machine, any GGUF file by llama.cpp; SmolLM2-135M where none is named."""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, ClassVar, Final, Literal, cast
+
+import msgspec
+from pydantic import Field
+
+from penstock.chat import Ask, Fault
+from penstock.contract import Call, ChatOptions, ChatServer, Home, Reply, Translator
+from penstock.engines.llama.llama_server import LlamaOptions, LlamaServer
+from penstock.errors import InvalidRequest
+from penstock.money import FREE_TOKENS, TokenPrice
+from penstock.openai_dialect import read_fault
+from penstock.tool_emulation import Emulation, emulate_tools, wants_tools
+
+DEFAULT_WEIGHTS: Final = "smollm2-135m.gguf"
+UNKNOWN: Final = {
+    "functions": " Use 'tools' instead.",
+    "function_call": " Use 'tool_choice' instead.",
+    "audio": "",
+    "web_search_options": "",
+    "prediction": "",
+}
+"""Fields that llama.cpp would silently ignore."""
+_encode = msgspec.json.Encoder().encode
+
+
+class LocalOptions(ChatOptions):
+    """`[vendors.local]`."""
+
+    gguf: Path | None = Field(
+        default=None, description="the model's file, from the weights folder on; default: SmolLM2-135M-Instruct"
+    )
+    tools: Literal["emulated", "native", "refused"] = Field(
+        default="emulated",
+        description="native: the model's own template knows tools; emulated: it is held to JSON that calls them",
+    )
+    context: int = Field(default=8192, ge=256, description="the longest conversation, in tokens")
+    slots: int = Field(default=2, ge=1, le=64, description="how many requests it answers at once")
+    threads: int | None = Field(default=None, ge=1, description="default: one for each core")
+    memory_mb: int | None = Field(default=None, ge=256, description="the most memory it may take, in MiB")
+    unload_seconds: float = Field(default=600.0, gt=0, description="how long an unused model stays in memory")
+    start_seconds: float = Field(default=120.0, gt=0, description="how long loading the model may take")
+    max_concurrent: int = Field(
+        default=20, ge=1, description="how many requests it answers or lets wait; beyond that callers get a 429"
+    )
+
+
+class Local:
+    """Spoken to as any server of OpenAI's dialect, at an address that is known once it runs."""
+
+    options_type: ClassVar[type[ChatOptions]] = LocalOptions
+    price: TokenPrice | None = FREE_TOKENS
+
+    def __init__(self, options: LocalOptions, home: Home) -> None:
+        self.options = options
+        self._tools = options.tools
+        gguf = home.weights / (options.gguf or Path(DEFAULT_WEIGHTS)).expanduser()
+        self.models = (_name(gguf),)
+        server = LlamaServer(
+            LlamaOptions(
+                gguf=gguf,
+                threads=options.threads,
+                context=options.context,
+                slots=options.slots,
+                memory_mb=options.memory_mb,
+                unload_seconds=options.unload_seconds,
+                start_seconds=options.start_seconds,
+            )
+        )
+        self.server: ChatServer | None = server
+        self._headers = {"content-type": "application/json", "authorization": f"Bearer {server.key}"}
+
+    def complete(self, ask: Ask, model: str) -> Call:
+        """The caller's own fields; tools as the options say."""
+        _refuse_unknown(ask)
+        fields: dict[str, Any] = {**ask.fields, "model": model}
+        if ask.stream:
+            wanted = cast("dict[str, Any]", ask.field("stream_options") or {})
+            fields["stream_options"] = wanted | {"include_usage": True}
+        if wants_tools(ask) and self._tools == "refused":
+            raise InvalidRequest("This model cannot use tools.", param="tools", code="unsupported_parameter")
+        if self._tools != "native":
+            for name in ("tools", "tool_choice", "parallel_tool_calls"):
+                fields.pop(name, None)
+        if self._emulates(ask):
+            fields |= emulate_tools(ask)
+        return Call("POST", "/chat/completions", self._headers, body=_encode(fields))
+
+    def translator(self, ask: Ask) -> Translator | None:
+        """Only emulated tools need one."""
+        return Emulation() if self._emulates(ask) else None
+
+    def fault(self, reply: Reply) -> Fault:
+        """As OpenAI tells errors."""
+        return read_fault(reply)
+
+    def _emulates(self, ask: Ask) -> bool:
+        return self._tools == "emulated" and "tools" in ask.fields and wants_tools(ask)
+
+
+def _name(gguf: Path) -> str:
+    """What callers ask for: the file's name, in letters that an id may have."""
+    return re.sub(r"[^a-z0-9._-]+", "-", gguf.stem.lower()).strip("-._") or "local"
+
+
+def _refuse_unknown(ask: Ask) -> None:
+    """What would be silently ignored is refused: a caller who asked for it would wonder."""
+    for name in ask.fields.keys() & UNKNOWN.keys():
+        message = f"Unsupported parameter: '{name}' is not supported with this model.{UNKNOWN[name]}"
+        raise InvalidRequest(message, param=name, code="unsupported_parameter")
+    if ask.field("modalities") not in (None, ["text"]):
+        raise InvalidRequest("This model answers in text only.", param="modalities", code="unsupported_value")
+    messages = memoryview(ask.fields["messages"]).tobytes()
+    if b'"image_url"' in messages or b'"input_audio"' in messages or b'"file"' in messages:
+        _refuse_media(ask.field("messages"))
+
+
+def _refuse_media(messages: list[Mapping[str, Any]]) -> None:
+    for index, turn in enumerate(messages):
+        content = turn.get("content")
+        parts = cast("list[Any]", content) if isinstance(content, list) else []
+        for part in parts:
+            if not isinstance(part, dict) or cast("Mapping[str, Any]", part).get("type") not in ("text", "refusal"):
+                where = f"messages[{index}].content"
+                raise InvalidRequest(
+                    f"Invalid '{where}': this model reads text only.", param=where, code="invalid_value"
+                )
+
+
+VENDOR = Local
