@@ -1,6 +1,7 @@
 """A whole gateway on a real socket for every test that asks for one, spoken to by real clients."""
 
 import asyncio
+import os
 import shutil
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
@@ -89,6 +90,16 @@ async def create_key(gateway: Gateway, account: str = "default", **options: Any)
 
 
 @pytest.fixture(scope="session")
+def weights() -> Path:
+    """The folder of the built-in models' weights: of PENSTOCK_WEIGHTS, else where `penstock models pull` puts them."""
+    environ = {"PENSTOCK_WEIGHTS": os.environ.get("PENSTOCK_WEIGHTS", "")}
+    folder = load(None, environ, {}).weights
+    if not (folder / "minilm.onnx").is_file():
+        pytest.fail(f"No weights in {folder}: run `penstock models pull`, or set PENSTOCK_WEIGHTS to their folder.")
+    return folder
+
+
+@pytest.fixture(scope="session")
 def empty_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A migrated store, made once: migrating for every test would cost more than most tests."""
     folder = tmp_path_factory.mktemp("store")
@@ -134,11 +145,13 @@ Start = Callable[..., Awaitable[Server]]
 
 
 @pytest.fixture
-async def start(tmp_path: Path, empty_store: Path) -> AsyncGenerator[Start]:
+async def start(tmp_path: Path, empty_store: Path, weights: Path) -> AsyncGenerator[Start]:
     """Start gateways with the given settings: TOML text, and overrides such as `{"jobs.max_waiting": 3}`."""
     async with AsyncExitStack() as stack:
 
-        async def begin(toml: str = SIMULATOR, overrides: dict[str, Any] | None = None, data: Path | None = None) -> Server:
+        async def begin(
+            toml: str = SIMULATOR, overrides: dict[str, Any] | None = None, data: Path | None = None
+        ) -> Server:
             folder = data or tmp_path / "data"
             if not (folder / "penstock.db").exists():
                 folder.mkdir(exist_ok=True)
@@ -147,7 +160,7 @@ async def start(tmp_path: Path, empty_store: Path) -> AsyncGenerator[Start]:
             if toml:
                 config = tmp_path / "penstock.toml"
                 config.write_text(toml)
-            settings = load(config, {}, {"data": folder, **(overrides or {})})
+            settings = load(config, {}, {"data": folder, "weights": weights, **(overrides or {})})
             return await stack.enter_async_context(running(settings))
 
         yield begin

@@ -152,7 +152,7 @@ def test_a_kill_reads_as_out_of_memory(studio):
 
 @pytest.mark.parametrize(
     ("limits", "code"),
-    [(Limits(seconds=0.3, memory_mb=3072), "too_slow"), (Limits(seconds=60, memory_mb=128), "out_of_memory")],
+    [(Limits(seconds=0.3, memory_mb=3072), "too_slow"), (Limits(seconds=60, memory_mb=600), "out_of_memory")],
     ids=["time", "memory"],
 )
 def test_limits_hold(tmp_path, weights, limits, code):

@@ -25,6 +25,8 @@ UNKNOWN: Final = {
     "prediction": "",
 }
 """Fields that llama.cpp would silently ignore."""
+LONG: Final = 8 << 10
+"""Bytes of a request that takes a while to read: only a server that tells its progress notices meanwhile who leaves."""
 _encode = msgspec.json.Encoder().encode
 
 
@@ -81,6 +83,8 @@ class Local:
         if ask.stream:
             wanted = cast("dict[str, Any]", ask.field("stream_options") or {})
             fields["stream_options"] = wanted | {"include_usage": True}
+            if ask.size > LONG:
+                fields["return_progress"] = True
         if wants_tools(ask) and self._tools == "refused":
             raise InvalidRequest("This model cannot use tools.", param="tools", code="unsupported_parameter")
         if self._tools != "native":

@@ -17,7 +17,6 @@ from penstock.engines.cinema.scene import Scene, Surface
 from penstock.engines.cinema.splat import lay_picture, place_picture, shine, splat
 from penstock.engines.cinema.subjects import Habitat, Motion, draw_subject
 
-
 Factors: TypeAlias = NDArray[np.float64]
 """What blue, green, red and alpha are multiplied with."""
 

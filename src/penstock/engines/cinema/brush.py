@@ -18,6 +18,7 @@ Colour: TypeAlias = tuple[int, int, int]
 SHIFT = 6  # fractional bits of a coordinate
 TURN = np.linspace(0, 2 * np.pi, 48, endpoint=False)
 CIRCLE = np.stack([np.cos(TURN), np.sin(TURN)], axis=1)
+ROUND = CIRCLE[::2]  # enough for the joint of a limb
 
 
 class Brush:
@@ -44,14 +45,16 @@ class Brush:
         outline = np.array(points, np.float64)
         corners = self._corners(outline if straight else smooth(outline))
         left, top, right, bottom = self._bounds(corners)
-        outside = np.full((bottom - top, right - left), 255, np.uint8)
-        before = self.picture.copy()
-        cv2.fillPoly(outside, [corners - np.array([left, top], np.int32) * (1 << SHIFT)], 0, cv2.LINE_8, SHIFT)
+        whole, origin = self.picture, self.origin
+        part = whole[top:bottom, left:right]
+        self.picture, self.origin = part.copy(), origin - (left, top)
         yield
-        part = self.picture[top:bottom, left:right].copy()
-        cv2.copyTo(before[top:bottom, left:right], outside, part)
-        self.picture[:] = before
-        self.picture[top:bottom, left:right] = part
+        painted, self.picture, self.origin = self.picture, whole, origin
+        if not part.size:
+            return
+        mask = np.zeros(part.shape[:2], np.uint8)
+        cv2.fillPoly(mask, [corners - np.array([left, top], np.int32) * (1 << SHIFT)], 255, cv2.LINE_8, SHIFT)
+        cv2.copyTo(painted, mask, part)
 
     def polygon(self, points: Sequence[Point], colour: Colour, opacity: float = 1.0) -> None:
         """Fill a closed shape with straight edges."""
@@ -74,7 +77,7 @@ class Brush:
         """A leg, branch or mast: a line that gets thicker or thinner, with round joints."""
         joints, radii = np.array(points, np.float64), np.array(widths, np.float64) / 2
         hulls = [
-            cv2.convexHull(np.concatenate([start + CIRCLE * thick, end + CIRCLE * thin]).astype(np.float32))[:, 0]
+            cv2.convexHull(np.concatenate([start + ROUND * thick, end + ROUND * thin]).astype(np.float32))[:, 0]
             for start, end, thick, thin in zip(joints, joints[1:], radii, radii[1:], strict=False)
         ]
         for hull in hulls:
@@ -107,14 +110,15 @@ class Brush:
         top, bottom = max(0, int(y - reach)), min(height, int(y + reach) + 2)
         if left >= right or top >= bottom:
             return
-        across = np.abs(np.arange(left, right, dtype=np.float32) - np.float32(x)) / np.float32(reach)
-        down = np.abs(np.arange(top, bottom, dtype=np.float32) - np.float32(y)) / np.float32(reach)
-        away = np.sqrt(across[None, :] ** 2 + down[:, None] ** 2)
-        share = np.maximum(1 - away, 0) ** 2 * np.float32(strength)
+        # Light is smooth, so a coarse picture of it will do.
+        across = np.linspace(left - x, right - 1 - x, min(right - left, 96), dtype=np.float32) / np.float32(reach)
+        down = np.linspace(top - y, bottom - 1 - y, min(bottom - top, 96), dtype=np.float32) / np.float32(reach)
+        near = np.maximum(1 - np.hypot(across[None, :], down[:, None]), 0) ** 2 * np.float32(strength)
+        share = cv2.resize(near, (right - left, bottom - top), interpolation=cv2.INTER_LINEAR)
         red, green, blue = colour
         part = self.picture[top:bottom, left:right]
-        paint = np.empty_like(part)
-        paint[:] = (blue, green, red, 255)
+        pixel = np.array([blue, green, red, 255], np.uint8).view(np.uint32)
+        paint = np.full(part.shape[:2], pixel[0]).view(np.uint8).reshape(part.shape)
         part[:] = cv2.blendLinear(part, paint, 1 - share, share)
 
     def _corners(self, points: NDArray[np.float64]) -> NDArray[np.int32]:

@@ -144,7 +144,7 @@ class Papers(Plane):
             shape = self._shape * np.array([1.0, 0.25 + 0.75 * abs(flip)]) * self._size[number]
             turned = shape @ np.array([[math.cos(spin), math.sin(spin)], [-math.sin(spin), math.cos(spin)]])
             where = np.array([float(x) % wide - 0.05, float(y) % high - 0.05]) * unit
-            corners = np.round((turned + where) * 16).astype(np.int32)
+            corners = np.asarray(np.round((turned + where) * 16), np.int32)
             red, green, blue = mix(self._colours[number], (255, 255, 255), 0.16 * max(0.0, flip))
             cv2.fillConvexPoly(frame, corners, (blue, green, red), cv2.LINE_AA, 4)
 

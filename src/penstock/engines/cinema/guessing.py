@@ -3,6 +3,7 @@
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -34,12 +35,17 @@ def guess(prompt: str, unknown: Sequence[str], weights: Path) -> Guess:
     """Ask the model about a prompt and its unknown words."""
     phrases = [(place.name, word) for place in PLACES.values() for word in place.words]
     nouns = [(subject.name, word) for subject in SUBJECTS.values() for word in _choose_nouns(subject)]
-    near = Meaning(weights).closeness([prompt, *unknown], [word for _, word in (*phrases, *nouns)])
+    near = _open(weights).closeness([prompt, *unknown], [word for _, word in (*phrases, *nouns)])
     places = _by_owner(near[0, : len(phrases)], [name for name, _ in phrases])
     meant = near[1:, len(phrases) :]
     if not meant.size or meant.max() < SYNONYM:
         return Guess(places, None)
     return Guess(places, nouns[int(meant.max(axis=0).argmax())][0])
+
+
+@lru_cache(maxsize=1)
+def _open(weights: Path) -> Meaning:
+    return Meaning(weights)
 
 
 def _choose_nouns(subject: Subject) -> Iterator[str]:

@@ -1,5 +1,6 @@
 """What words mean: sentence embeddings by MiniLM, so that a prompt finds its scene without naming it."""
 # pyright: reportUnknownMemberType=false, reportMissingTypeStubs=false
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
 # onnxruntime ships no types
 
 import hashlib

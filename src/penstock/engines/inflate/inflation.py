@@ -110,7 +110,8 @@ def _gather_at_rim(outline: Outline) -> tuple[NDArray[np.float32], NDArray[np.fl
     reach = np.float32(5.0)
     share = np.clip(depth / reach, 0, 1)
     shift = reach * 0.7 * share * (1 - share) ** 2 * (depth > 0)
-    return (columns - shift * right, rows - shift * down, np.maximum(depth - shift, 0).astype(np.float32))
+    moved = (columns - shift * right, rows - shift * down, np.maximum(depth - shift, 0))
+    return moved[0].astype(np.float32), moved[1].astype(np.float32), moved[2].astype(np.float32)
 
 
 def _move(values: NDArray[np.float32], columns: NDArray[np.float32], rows: NDArray[np.float32]) -> NDArray[np.float32]:

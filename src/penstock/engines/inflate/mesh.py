@@ -53,7 +53,7 @@ def _cut_grid(inside: NDArray[np.float32]) -> tuple[NDArray[np.int64], NDArray[n
     Each cell is two triangles, so there is never a doubt how the silhouette runs through it.
     """
     rows, columns = inside.shape
-    row, column = np.divmod(np.arange((rows - 1) * (columns - 1)), columns - 1)
+    row, column = np.divmod(np.arange((rows - 1) * (columns - 1), dtype=np.int64), columns - 1)
     corner = row * columns + column
     square = np.stack([corner, corner + columns, corner + columns + 1, corner + 1], axis=1)
     odd = (row + column) % 2 == 1

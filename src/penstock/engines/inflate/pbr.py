@@ -29,5 +29,5 @@ def paint_material(front: NDArray[np.uint8], depth: NDArray[np.float32], roughne
     saturation = colours.max(axis=2) - colours.min(axis=2)
     gloss = np.clip((light - 0.75) * 3, 0, 1) * np.clip(1 - saturation * 3, 0, 1)
     grain = np.clip(np.abs(light - blur_wide(light, 0.006 * side)) * 4, 0, 0.25)
-    rough = np.clip(roughness - 0.2 * cv2.GaussianBlur(gloss, (0, 0), 2.0) + grain, 0.25, 1)
+    rough = np.clip(roughness - 0.2 * blur_wide(gloss.astype(np.float32), 2.0) + grain, 0.25, 1)
     return (np.stack([occlusion, rough, np.zeros_like(rough)], axis=2) * 255 + 0.5).astype(np.uint8)

@@ -72,7 +72,7 @@ def _shade(skin: Skin, planes: NDArray[np.float32], fragments: Fragments, side: 
     owner = planes[fragments.triangles]
     # Divided by depth, values are flat over the screen: this is what keeps the texture in perspective.
     flat = owner[:, 0] * across[:, None] + owner[:, 1] * down[:, None] + owner[:, 2]
-    fields: NDArray[np.float32] = flat / fragments.nearness[:, None]
+    fields = (flat / fragments.nearness[:, None]).astype(np.float32, copy=False)
     normal = fields[:, :3]
     normal /= np.maximum(np.sqrt(np.einsum("ij,ij->i", normal, normal)), np.float32(1e-6))[:, None]
     return _light(_sample(skin, fields[:, 3], fields[:, 4]), normal, skin.roughness)

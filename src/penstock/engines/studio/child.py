@@ -31,9 +31,9 @@ def _work(errand: Mapping[str, Any], tell: Tell) -> dict[str, Any]:
         product = ENGINES[errand["engine"]](errand, Path(errand["folder"]), Path(errand["weights"]), tell)
     except Unable as error:
         return _failure("unable", str(error))
-    except MemoryError as error:
-        return _failure("out_of_memory", "The built-in engine ran out of memory.", repr(error))
     except Exception as error:  # noqa: BLE001  whatever it is, the order failed by it
+        if isinstance(error, MemoryError) or _is_short_of_memory(errand["memory_mb"]):
+            return _failure("out_of_memory", "The built-in engine ran out of memory.", repr(error))
         return _failure("crashed", "The built-in engine failed.", repr(error))
     kind = "model" if product.primary.suffix == ".glb" else "video"
     return {
@@ -67,6 +67,15 @@ ENGINES: Mapping[str, Callable[[Mapping[str, Any], Path, Path, Tell], Product]] 
 
 def _failure(code: str, message: str, detail: str | None = None) -> dict[str, Any]:
     return {"status": "failed", "error": {"code": code, "message": message}, "detail": detail}
+
+
+def _is_short_of_memory(memory_mb: int) -> bool:
+    """Whether the limit was all but reached: native code tells in many words that it got no more."""
+    with suppress(OSError):
+        for line in Path("/proc/self/status").read_text().splitlines():
+            if line.startswith("VmPeak:"):
+                return int(line.split()[1]) > memory_mb * 1024 * 0.9
+    return False
 
 
 def _say(voice: BinaryIO, words: Mapping[str, Any]) -> None:

@@ -5,9 +5,9 @@ import math
 import numpy as np
 
 from penstock.engines.cinema.brush import Brush, Colour, Point, mix
-from penstock.engines.cinema.groundwork import add_hills, add_range, fir_planter, make_peaks
+from penstock.engines.cinema.groundwork import add_hills, add_range, fir_planter, make_peaks, paint_rocks
 from penstock.engines.cinema.patterns import Randomness, wander
-from penstock.engines.cinema.ridges import paint_hill, paint_mountains
+from penstock.engines.cinema.ridges import paint_hill
 from penstock.engines.cinema.scene import Place, Scene, Surface, split_words
 from penstock.engines.cinema.soft_light import SoftLight, paint_aurora
 

@@ -9,6 +9,7 @@ from penstock.engines.cinema.subjects.aircraft import AIRCRAFT
 from penstock.engines.cinema.subjects.birds import BIRDS
 from penstock.engines.cinema.subjects.boats import BOATS
 from penstock.engines.cinema.subjects.buildings import BUILDINGS
+from penstock.engines.cinema.subjects.critters import CRITTERS
 from penstock.engines.cinema.subjects.fantasy import FANTASY
 from penstock.engines.cinema.subjects.figures import FIGURES
 from penstock.engines.cinema.subjects.gliders import GLIDERS
@@ -22,6 +23,7 @@ from penstock.engines.cinema.subjects.pets import PETS
 from penstock.engines.cinema.subjects.plants import PLANTS
 from penstock.engines.cinema.subjects.railway import RAILWAY
 from penstock.engines.cinema.subjects.reef import REEF
+from penstock.engines.cinema.subjects.reptiles import REPTILES
 from penstock.engines.cinema.subjects.riders import RIDERS
 from penstock.engines.cinema.subjects.sea import SEA
 from penstock.engines.cinema.subjects.ships import SHIPS
@@ -53,6 +55,8 @@ SUBJECTS: dict[str, Subject] = {
         *PETS,
         *HOOFED_ANIMALS,
         *WILD_ANIMALS,
+        *CRITTERS,
+        *REPTILES,
         *BIRDS,
         *GROUND_BIRDS,
         *FANTASY,

@@ -18,7 +18,7 @@ from penstock.engines.cinema.subjects.subject import (
 ORANGE: Colour = (242, 150, 46)
 
 
-IN_FLIGHT = (-1.05, -1.15, 1.15, 0.85)
+IN_FLIGHT = (-1.05, -1.25, 1.15, 1.08)
 
 
 def draw_owl(brush: Brush, phase: float, look: Look) -> None:

@@ -3,7 +3,7 @@
 import itertools
 
 from penstock.engines.cinema.brush import Brush, Point, mix
-from penstock.engines.cinema.subjects.gait import wave
+from penstock.engines.cinema.subjects.gait import wave, wing_lift
 from penstock.engines.cinema.subjects.subject import (
     BLACK,
     WHITE,
@@ -19,8 +19,8 @@ from penstock.engines.cinema.subjects.subject import (
 FLAME = (252, 176, 52)
 
 
-def _dragon_wing(brush: Brush, phase: float, skin: tuple[int, int, int], bone: tuple[int, int, int]) -> None:
-    beat, late = 0.15 + 0.85 * wave(phase), 0.15 + 0.85 * wave(phase, -0.07)
+def _dragon_wing(brush: Brush, phase: float, side: int, skin: tuple[int, int, int], bone: tuple[int, int, int]) -> None:
+    beat, late = wing_lift(phase, side), wing_lift(phase - 0.07, side)
     wrist: Point = (-0.02, -0.38 * beat)
     tips: list[Point] = [
         (-0.06, -0.86 * late),
@@ -46,7 +46,7 @@ def draw_dragon(brush: Brush, phase: float, look: Look) -> None:
     """Flies on wings of skin, with a long tail and horned head."""
     body = brush.moved((0.0, 0.06 * wave(phase, 0.25)))
     _dragon_wing(
-        body.moved((0.16, -0.1), degrees=14, scale=1.35), phase, darken(look.accent, 0.35), darken(look.main, 0.4)
+        body.moved((0.16, -0.1), degrees=14, scale=1.35), phase, -1, darken(look.accent, 0.35), darken(look.main, 0.4)
     )
     sway = [0.03 * wave(phase, -0.1 * index) * index for index in range(6)]
     tail: list[Point] = [
@@ -73,7 +73,7 @@ def draw_dragon(brush: Brush, phase: float, look: Look) -> None:
         body.blob([(0.44, 0.02), (0.1, 0.1), (-0.3, 0.12), (-0.1, 0.4), (0.4, 0.3)], lighten(look.accent, 0.45))
     body.ribbon(neck, [0.3, 0.2, 0.15, 0.15], look.main)
     _dragon_head(body.moved((0.76, -0.4), degrees=4 * wave(phase, 0.3)), look)
-    _dragon_wing(body.moved((0.06, -0.1), scale=1.35), phase, look.accent, look.main)
+    _dragon_wing(body.moved((0.06, -0.1), scale=1.35), phase, 1, look.accent, look.main)
 
 
 def _dragon_head(brush: Brush, look: Look) -> None:
@@ -105,7 +105,7 @@ def _dragon_head(brush: Brush, look: Look) -> None:
 
 def draw_phoenix(brush: Brush, phase: float, look: Look) -> None:
     """A bird of fire with a flowing tail."""
-    brush.glow((-0.05, 0.0), 0.95, FLAME, 0.5)
+    brush.glow((-0.05, 0.0), 0.8, FLAME, 0.5)
     body = brush.moved((0.0, 0.05 * wave(phase, 0.25)))
     warm = mix(look.main, FLAME, 0.55)
     for index in range(5):
@@ -119,8 +119,8 @@ def draw_phoenix(brush: Brush, phase: float, look: Look) -> None:
         ]
         body.ribbon(points, [0.12, 0.14, 0.12, 0.08, 0.015], (look.main, warm, FLAME, warm, look.main)[index])
         body.ellipse(points[3], (0.05, 0.035), look.accent)
-    beat, late = 0.15 + 0.85 * wave(phase), 0.15 + 0.85 * wave(phase, -0.07)
     for far in (True, False):
+        beat, late = (wing_lift(phase - lag, -1 if far else 1) for lag in (0.0, 0.07))
         wing = body.moved((0.2, -0.06), degrees=16) if far else body.moved((0.1, -0.06))
         tones = (darken(look.main, 0.3), darken(warm, 0.3)) if far else (look.main, warm)
         for index in range(6):
@@ -183,7 +183,7 @@ FANTASY = (
         size=0.4,
         stride=0.9,
         draw=draw_dragon,
-        box=(-1.5, -1.45, 1.3, 1.1),
+        box=(-1.5, -1.6, 1.3, 1.35),
         look=Look((70, 148, 92), (232, 116, 64)),
     ),
     Subject(
@@ -194,7 +194,7 @@ FANTASY = (
         size=0.32,
         stride=1.0,
         draw=draw_phoenix,
-        box=(-1.25, -1.15, 0.95, 0.95),
+        box=(-1.25, -1.2, 0.95, 1.1),
         look=Look((226, 62, 40), (252, 224, 120)),
     ),
     Subject(

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 
 from penstock.engines.cinema.brush import Brush, Colour, Point, mix
-from penstock.engines.cinema.subjects.gait import wave
+from penstock.engines.cinema.subjects.gait import wave, wing_lift
 from penstock.engines.cinema.subjects.subject import BLACK, WHITE, Draw, Look, darken, lighten
 
 
@@ -52,7 +52,7 @@ def draw_flyer(plumage: Plumage) -> Draw:
         wing = plumage.wing or look.main
         back, deep = plumage.length / 2, plumage.depth / 2
         shoulder = (plumage.length * 0.12, -deep * 0.45)
-        draw_wing(body.moved((shoulder[0] + 0.12, shoulder[1]), degrees=16), plumage, phase, darken(wing, 0.4))
+        draw_wing(body.moved((shoulder[0] + 0.12, shoulder[1]), degrees=16), plumage, phase, darken(wing, 0.4), side=-1)
         _draw_tail(body.moved((-back * 0.8, 0.0)), plumage, phase, look)
         _draw_body(body, plumage, back, deep, look)
         _draw_head(body.moved((back * 0.9 + plumage.neck, -deep * 0.4 - plumage.neck * 0.12)), plumage, look)
@@ -61,10 +61,9 @@ def draw_flyer(plumage: Plumage) -> Draw:
     return draw
 
 
-def draw_wing(brush: Brush, plumage: Plumage, phase: float, colour: Colour) -> None:
-    """One wing from its root at (0, 0); its tip follows the beat a little later."""
-    inner = plumage.glide + wave(phase) * (1 - plumage.glide)
-    outer = plumage.glide + wave(phase, -0.07) * (1 - plumage.glide)
+def draw_wing(brush: Brush, plumage: Plumage, phase: float, colour: Colour, *, side: int = 1) -> None:
+    """One wing from its root at (0, 0), near at side 1 and far at -1; its tip follows the beat a little later."""
+    inner, outer = (wing_lift(phase - late, side, plumage.glide) for late in (0.0, 0.07))
     span, chord = plumage.span, plumage.chord
     elbow, tip = -span * 0.5 * inner, -span * outer
     sweep = 0.3 * (1 - abs(outer))

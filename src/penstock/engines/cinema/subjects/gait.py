@@ -10,6 +10,12 @@ def wave(phase: float, shift: float = 0.0) -> float:
     return math.sin(2 * math.pi * (phase + shift))
 
 
+def wing_lift(phase: float, side: int, glide: float = 0.15) -> float:
+    """How high a wing is, from 1 to -1: near at side 1, far at -1. We look a little from above, so they differ."""
+    high = glide + wave(phase) * (1 - glide)
+    return high - 0.42 * side * math.sqrt(max(0.0, 1 - high * high))
+
+
 def fade(share: float) -> float:
     """How much is seen of a puff or spark of this age: it comes quickly and goes slowly."""
     return min(1.0, 8 * share) * (1 - share)

@@ -1,0 +1,186 @@
+"""The built-in engines through the whole gateway: what a caller gets with nothing configured."""
+
+import io
+import json
+import os
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import av
+import pytest
+import trimesh
+from conftest import Server, Start
+from PIL import Image, ImageDraw
+
+MODEL, VIDEO = "vendora_image_to_model", "vendorb_video_31"
+
+
+@pytest.fixture
+async def built_in(start: Start) -> AsyncIterator[Server]:
+    """A gateway with nothing configured."""
+    return await start("")
+
+
+def draw_figure(side: int = 256) -> bytes:
+    """A teddy's head, cut out."""
+    picture = Image.new("RGBA", (side, side))
+    pen = ImageDraw.Draw(picture)
+    for box, colour in (
+        ((0.1, 0.1, 0.4, 0.4), "#7a4a20"),
+        ((0.6, 0.1, 0.9, 0.4), "#7a4a20"),
+        ((0.15, 0.2, 0.85, 0.9), "#b0703a"),
+        ((0.32, 0.42, 0.4, 0.5), "black"),
+        ((0.6, 0.42, 0.68, 0.5), "black"),
+    ):
+        pen.ellipse([round(number * side) for number in box], fill=colour)
+    output = io.BytesIO()
+    picture.save(output, "PNG")
+    return output.getvalue()
+
+
+async def upload(server: Server, data: bytes) -> dict[str, str]:
+    response = await server.client.post("/api/v1/files", files={"file": ("figure.png", data)})
+    assert response.status_code == 201, response.text
+    return {"file_token": response.json()["file_token"]}
+
+
+async def finish(server: Server, job_id: str) -> dict[str, Any]:
+    """The record of a job once it is done, however long that takes."""
+    while True:
+        record = (await server.client.get(f"/api/v1/jobs/{job_id}", params={"wait": 60})).json()
+        if record["done"]:
+            return record
+
+
+async def generate(server: Server, model: str, **params: Any) -> dict[str, Any]:
+    return await finish(server, (await server.submit(model, **params))["id"])
+
+
+async def download(server: Server, record: dict[str, Any], role: str) -> bytes:
+    (output,) = [output for output in record["outputs"] if output["role"] == role]
+    response = await server.client.get(output["url"])
+    assert response.status_code == 200
+    assert len(response.content) == output["bytes"]
+    return response.content
+
+
+async def test_a_picture_becomes_a_model(built_in):
+    file = await upload(built_in, draw_figure())
+    record = await generate(built_in, MODEL, file=file, face_limit=3000, model_seed=7)
+    assert (record["status"], record["vendor"], record["seed"]) == ("succeeded", "embedded", 7)
+    assert any("v3.1-20260211 is not run here" in warning for warning in record["warnings"])
+    assert any("Depth is estimated" in warning for warning in record["warnings"])
+    assert record["cost"]["estimated"] == "0.00"
+    glb = await download(built_in, record, "primary")
+    mesh = trimesh.load(io.BytesIO(glb), file_type="glb", force="mesh")
+    mesh.merge_vertices(merge_tex=True, merge_norm=True)
+    assert mesh.is_watertight
+    assert len(mesh.faces) == record["outputs"][0]["faces"] <= 3000
+    preview = Image.open(io.BytesIO(await download(built_in, record, "preview")))
+    assert min(preview.size) >= 512
+
+    again = await generate(built_in, MODEL, file=file, face_limit=3000, model_seed=7)
+    other = await generate(built_in, MODEL, file=file, face_limit=3000, model_seed=8)
+    assert again["outputs"][0]["sha256"] == record["outputs"][0]["sha256"]
+    assert other["outputs"][0]["sha256"] != record["outputs"][0]["sha256"]
+
+
+async def test_a_prompt_becomes_a_video_and_tells_its_progress(built_in):
+    prompt = "A red sailing boat on the sea at sunset"
+    record = await built_in.submit(VIDEO, prompt=prompt, durationSeconds=4, aspectRatio="9:16")
+    seen: list[float] = []
+    async with built_in.client.stream("GET", f"/api/v1/jobs/{record['id']}/events") as stream:
+        async for line in stream.aiter_lines():
+            if line.startswith("data: "):
+                told = json.loads(line.removeprefix("data: "))
+                seen.append(told["data"]["progress"])
+    assert seen == sorted(seen)
+    assert len({round(progress, 1) for progress in seen}) >= 4
+    record = await finish(built_in, record["id"])
+    assert (record["status"], record["vendor"]) == ("succeeded", "embedded")
+    assert isinstance(record["seed"], int)
+    assert any("illustrated" in warning for warning in record["warnings"])
+    video = record["outputs"][0]
+    assert (video["width"], video["height"], video["duration_seconds"], video["fps"]) == (720, 1280, 4.0, 24.0)
+    with av.open(io.BytesIO(await download(built_in, record, "primary"))) as container:
+        assert [stream.type for stream in container.streams] == ["video", "audio"]
+        assert sum(1 for _ in container.decode(video=0)) == 96
+    assert Image.open(io.BytesIO(await download(built_in, record, "preview"))).size == (720, 1280)
+
+
+async def test_cancel_stops_the_work_within_a_second(built_in):
+    record = await built_in.submit(VIDEO, prompt="waves", durationSeconds=8, resolution="1080p")
+    async with built_in.client.stream("GET", f"/api/v1/jobs/{record['id']}/events") as stream:
+        async for line in stream.aiter_lines():
+            if line.startswith("event: job.progress"):
+                break
+    began = time.monotonic()
+    await built_in.client.post(f"/api/v1/jobs/{record['id']}/cancel")
+    record = await finish(built_in, record["id"])
+    assert record["status"] == "canceled"
+    assert time.monotonic() - began < 1
+    assert engines_of(os.getpid()) == 0
+
+
+def engines_of(parent: int) -> int:
+    """How many engines run as children of this process."""
+    children = [name for path in Path(f"/proc/{parent}/task").glob("*/children") for name in path.read_text().split()]
+    return sum(b"engines.studio" in Path(f"/proc/{name}/cmdline").read_bytes() for name in children)
+
+
+async def test_people_are_left_out_where_they_are_not_allowed(built_in):
+    params = {"prompt": "An old man walks on the beach", "durationSeconds": 4}
+    record = await generate(built_in, VIDEO, **params, personGeneration="dont_allow")
+    assert any("dont_allow" in warning for warning in record["warnings"])
+
+
+async def test_a_picture_that_shows_nothing_fails_with_its_reason(built_in):
+    output = io.BytesIO()
+    Image.new("RGBA", (64, 64), (0, 0, 0, 0)).save(output, "PNG")
+    record = await generate(built_in, MODEL, file=await upload(built_in, output.getvalue()))
+    assert (record["status"], record["error"]["code"], record["error"]["stage"]) == (
+        "failed",
+        "file_unreadable",
+        "generating",
+    )
+    assert "transparent" in record["error"]["message"]
+
+
+async def test_an_object_of_a_bucket_is_refused_as_nobody_here_can_read_it(built_in):
+    body = {"model": MODEL, "input": [{"params": {"file": {"object": "bucket/key"}}}]}
+    response = await built_in.client.post("/model/v1/generation", json=body)
+    assert response.status_code == 400
+    assert response.json()["error"]["param"] == "input.0.params.file.object"
+
+
+async def test_the_built_in_vendors_serve_what_the_configured_do_not(start):
+    server = await start('[vendors.mine]\ntype = "sim"\n')
+    served = (await server.client.get("/api/v1/models")).json()["data"]
+    assert {model["id"]: model["vendors"] for model in served} == {
+        MODEL: ["mine"],
+        VIDEO: ["mine"],
+        "sim_image_to_model": ["mine"],
+        "sim_text_to_video": ["mine"],
+        "smollm2-135m": ["local"],
+    }
+
+
+async def test_a_route_may_name_a_built_in_vendor(start):
+    server = await start(f'[[models]]\nid = "{VIDEO}"\nvendor = "embedded"\n')
+    assert [model["id"] for model in (await server.client.get("/api/v1/models")).json()["data"]] == [VIDEO]
+
+
+async def test_a_job_that_a_restart_interrupts_is_finished_by_the_next_process(start, tmp_path):
+    first = await start("", data=tmp_path / "data")
+    record = await first.submit(VIDEO, prompt="a lighthouse at night", durationSeconds=4)
+    async with first.client.stream("GET", f"/api/v1/jobs/{record['id']}/events") as stream:
+        async for line in stream.aiter_lines():
+            if line.startswith("event: job.progress"):
+                break
+    await first.gateway.close()
+    second = await start("", data=tmp_path / "data")
+    record = await finish(second, record["id"])
+    assert record["status"] == "succeeded"
+    assert len(record["attempts"]) == 1
