@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from penstock.engines.cinema.engine import FPS, VideoWish, make_video
+from penstock.engines.cinema.video_engine import FPS, VideoWish, make_video
 from penstock.engines.product import Product
 
 PROMPT = "Two swans on a lake at sunset"

@@ -45,7 +45,7 @@ def test_there_are_many_places_and_each_can_be_found_by_its_own_words():
     assert {place.sound for place in PLACES.values()} <= sounds
 
 
-@pytest.mark.parametrize(("number", "name"), enumerate(PLACES))
+@pytest.mark.parametrize(("number", "name"), list(enumerate(PLACES)))
 def test_every_place_plays_at_every_hour_and_all_weathers_meet_all_hours(number: int, name: str):
     for step, time in enumerate(Time):
         weather = list(Weather)[(number + step) % len(Weather)]

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from penstock.engines.studio.run import Limits
-from penstock.engines.studio.upstream import Studio
+from penstock.engines.studio.studio import Studio
 
 VIDEO = {
     "engine": "cinema",
@@ -180,7 +180,7 @@ PARENT = """
 import sys, time, json
 from pathlib import Path
 from penstock.engines.studio.run import Limits
-from penstock.engines.studio.upstream import Studio
+from penstock.engines.studio.studio import Studio
 studio = Studio(Path(sys.argv[1]), Path(sys.argv[2]), Limits(100, 3072))
 studio.answer("PUT", "/orders/job_8-1", sys.argv[3].encode())
 time.sleep(60)

@@ -28,7 +28,7 @@ from penstock.contract import (
     Untold,
 )
 from penstock.engines.studio.run import Limits
-from penstock.engines.studio.upstream import Studio
+from penstock.engines.studio.studio import Studio
 from penstock.job_errors import FileUnreadable, JobError, UpstreamError, UpstreamUnavailable
 from penstock.money import FREE, Price
 

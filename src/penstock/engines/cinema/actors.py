@@ -12,9 +12,9 @@ from penstock.engines.cinema.brush import Colour, Picture, mix
 from penstock.engines.cinema.camera import Moment
 from penstock.engines.cinema.layers import Frame, Plane
 from penstock.engines.cinema.light import Light
-from penstock.engines.cinema.paths import Part, Pose, choose_path, stays_on_ground
+from penstock.engines.cinema.paths import LEAN, Part, Pose, choose_path, stays_on_ground
 from penstock.engines.cinema.scene import Scene, Surface
-from penstock.engines.cinema.splat import lay_picture, place_picture, shine, splat
+from penstock.engines.cinema.splat import SPOT, lay_picture, place_picture, shine, splat
 from penstock.engines.cinema.subjects import Habitat, Motion, draw_subject
 
 Factors: TypeAlias = NDArray[np.float64]
@@ -32,6 +32,8 @@ class Actor(Plane):
         self._sun_side = 1 if scene.sun[0] > scene.view.width / 2 else -1
         self._key, self._haze, self._rim = _light_sprite(scene.light, part)
         self._shadow = _paint_shadow(scene.light) if stays_on_ground(part) else None
+        smoke = np.array([*scene.light.shade((238, 234, 234))[::-1], 255], np.float32)
+        self._puff = (np.sqrt(SPOT)[..., None] * smoke).astype(np.uint8)
         self._afloat = part.subject.habitat is Habitat.WATER and part.surface is Surface.WATER
         self._leaps = part.subject.habitat is Habitat.UNDERWATER and part.surface is Surface.WATER
 
@@ -143,30 +145,26 @@ class Actor(Plane):
 
     def _smoke(self, frame: Frame, moment: Moment, size: float) -> None:
         """A trail of smoke that swells, and the glow of the engine on everything near."""
-        now = self._path(moment.seconds)
-        turn = math.radians(now.degrees)
-        puffs: list[tuple[float, float, float, float]] = []
-        for number, age in enumerate(np.linspace(0.05, 2.6, 44)):
-            then = self._path(max(0.0, moment.seconds - float(age)))
-            x, y, _ = self._find(then, moment)
-            spread = self._pixels * size * (0.06 + 0.1 * float(age))
-            wobble = math.sin(number * 2.7 + number**2) * spread * 0.8
-            drop = self._pixels * size * 0.1
-            puffs.append(
-                (
-                    x - math.sin(turn) * drop + wobble,
-                    y + math.cos(turn) * drop * 0.4,
-                    spread,
-                    0.5 * (1 - float(age) / 2.7),
-                )
-            )
-        x, y, radius, power = np.array(puffs[::-1], np.float32).T
-        tone = np.repeat(np.array([self._light.shade((236, 232, 232))], np.float32), len(puffs), axis=0)
-        splat(frame, x, y, np.minimum(radius, 31), tone, power, soft=0.9)
-        x0, y0, _ = self._find(now, moment)
+        tall = self._pixels * size
+        ages = np.linspace(2.8, 0.0, 56)
+        for number, age in enumerate(ages):
+            x, y = self._find_nozzle(max(0.0, moment.seconds - float(age)), moment, tall)
+            radius = tall * (0.07 + 0.085 * float(age))
+            wobble = math.sin(number * 2.7 + number**2) * radius * 0.35
+            side = max(2, round(radius * 2))
+            puff = cv2.resize(self._puff, (side, side), interpolation=cv2.INTER_LINEAR)
+            thin = cv2.convertScaleAbs(puff, alpha=0.62 * (1 - float(age) / 2.9) ** 0.7)
+            lay_picture(frame, np.asarray(thin, np.uint8), round(x + wobble - radius), round(y - radius))
+        x, y = self._find_nozzle(moment.seconds, moment, tall)
         flicker = 0.85 + 0.15 * math.sin(moment.seconds * 37)
-        glow = (0.35 + 0.4 * self._light.darkness) * flicker
-        shine(frame, x0, y0, self._pixels * size * 1.5, (255, 170, 90), glow)
+        shine(frame, x, y, tall * 1.5, (255, 170, 90), (0.35 + 0.4 * self._light.darkness) * flicker)
+
+    def _find_nozzle(self, seconds: float, moment: Moment, tall: float) -> tuple[float, float]:
+        """Where the engine is at a time, as seen now."""
+        pose = self._path(seconds)
+        x, y, _ = self._find(pose, moment)
+        heading = math.radians(LEAN - pose.degrees)
+        return x - math.sin(heading) * tall * 0.5, y + math.cos(heading) * tall * 0.5
 
     def _shine_ahead(self, frame: Frame, x: float, y: float, wide: float, tall: float) -> None:
         """Headlights on the road."""
@@ -192,7 +190,7 @@ def _light_sprite(light: Light, part: Part) -> tuple[Factors, Factors, Factors]:
     if part.surface is Surface.INDOOR:
         far = 0.0
     # The night is dark, but an actor must still be seen.
-    key = [max(part_key, 116 + 12 * number) / 255 for number, part_key in enumerate(light.key)]
+    key = [max(part_key, 126 + 12 * number) / 255 for number, part_key in enumerate(light.key)]
     plain = np.array([*(value * (1 - far) for value in key[::-1]), 1.0])
     air = np.array([*(value / 255 * far for value in light.air[::-1]), 0.0])
     low = 1 - light.sun_height

@@ -86,7 +86,7 @@ class Brush:
     def ribbon(self, points: Sequence[Point], widths: Sequence[float], colour: Colour, opacity: float = 1.0) -> None:
         """A tail, neck or rope: a limb that bends smoothly through its points."""
         joints = np.column_stack([np.array(points, np.float64), np.array(widths, np.float64) / 2])
-        line = smooth(np.concatenate([joints[:1], joints, joints[-1:]]), 5)[5 : len(joints) * 5 + 1]
+        line = smooth(np.concatenate([joints[:1], joints, joints[-1:]]), 4)[4 : len(joints) * 4 + 1]
         ahead = np.gradient(line[:, :2], axis=0)
         length = np.maximum(np.hypot(ahead[:, 0], ahead[:, 1]), 1e-9)
         side = np.stack([-ahead[:, 1], ahead[:, 0]], axis=1) * (np.maximum(line[:, 2], 0) / length)[:, None]
@@ -99,7 +99,7 @@ class Brush:
         for piece in self._corners(np.stack([one[:-1], one[1:], other[1:], other[:-1]], axis=1)):
             cv2.fillConvexPoly(self.picture, piece, (blue, green, red, 255), cv2.LINE_AA, SHIFT)
         for x, y, radius in (line[0], line[-1]):
-            self.ellipse((x, y), (radius, radius), colour)
+            self._fill(ROUND * radius + (x, y), colour, 1.0)
 
     def glow(self, centre: Point, radius: float, colour: Colour, strength: float = 1.0) -> None:
         """Light that fades out around a point."""

@@ -26,6 +26,10 @@ LOOPS: dict[Motion, float] = {
 """How many loops of its movement an actor makes in a second."""
 
 
+LEAN = 18.0
+"""By how many degrees a climbing subject is drawn leaning to the right."""
+
+
 @dataclass(frozen=True, slots=True)
 class Pose:
     """Where an actor is, in units around the middle of the horizon, how it is turned, and where in its loop."""
@@ -243,15 +247,16 @@ def _leap(part: Part) -> Path:
 
 
 def _climb(part: Part) -> Path:
-    """Off the ground, slowly first, and up out of the picture near the end."""
-    start = 0.12 * part.seconds
+    """Off the ground, slowly first, then leaning over and out of the picture near the end."""
+    start = 0.1 * part.seconds
     way = part.line - part.view.top + part.height * 0.1
     rest = part.line - part.height * 0.5
 
     def path(seconds: float) -> Pose:
         since = max(0.0, seconds - start) / (part.seconds - start)
         shake = 0.0016 * math.sin(seconds * 41) * (1 - since)
-        return Pose(part.middle + shake, rest - way * since**2.1, 0.0, seconds * LOOPS[Motion.CLIMB])
+        x = part.middle + shake + 0.12 * since**3
+        return Pose(x, rest - way * since**1.9, LEAN * (1 - since), seconds * LOOPS[Motion.CLIMB])
 
     return path
 
@@ -263,7 +268,7 @@ def _soar(part: Part) -> Path:
         since = (seconds - part.seconds / 2) / part.seconds
         x = part.middle + part.ahead * 0.9 * part.half * since
         y = part.line - 0.42 * since + 0.008 * math.sin(seconds * 2)
-        return Pose(x, y, -part.ahead * 58.0, seconds * LOOPS[Motion.CLIMB])
+        return Pose(x, y, LEAN - part.ahead * 58.0, seconds * LOOPS[Motion.CLIMB])
 
     return path
 

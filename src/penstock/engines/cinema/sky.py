@@ -185,7 +185,7 @@ def _paint_bank(
     field = make_noise(random, height, width * 2, cells, 6)
     # Clouds flatten towards the horizon.
     rows = np.linspace(0, 1, height, dtype=np.float32)
-    source = (1 - (1 - rows) ** 1.5) * (height - 1) * 0.999
+    source = rows**1.6 * (height - 1) * 0.999
     field = np.ascontiguousarray(
         cv2.remap(
             field,
@@ -199,7 +199,7 @@ def _paint_bank(
     cover = soften(field, float(edge), float(edge) + 0.16)
     lift = max(2, height // 40)
     bright = np.clip(0.62 + (field - np.roll(field, (lift, lift), axis=(0, 1))) * 5 - (field - edge) * 0.9, 0, 1)
-    cover *= np.interp(rows, [0, 0.75, 1], [0.95, 0.8, 0.25])[:, None].astype(np.float32)
+    cover *= np.interp(rows, [0, 0.75, 1], [0.95, 0.85, 0.0])[:, None].astype(np.float32)
     low, high = np.array(shadow[::-1], np.float32), np.array(lit[::-1], np.float32)
     colour = low + (high - low) * bright[..., None]
     picture = np.concatenate([colour * cover[..., None], cover[..., None] * 255], axis=2)

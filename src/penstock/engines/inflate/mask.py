@@ -15,6 +15,7 @@ from penstock.engines.product import Unable
 Source: TypeAlias = Literal["alpha", "segmenter", "border", "frame"]
 SMALLEST_SHARE = 0.004  # of the picture; a smaller subject is noise
 LARGEST_SHARE = 0.92  # beyond it, nothing is left to be cut away
+WORKING_SIDE = 640  # pixels
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,10 +36,24 @@ def cut_out(picture: NDArray[np.uint8], weights: Path) -> Cutout:
         raise Unable("The picture is fully transparent.")
     if solid < 0.98:
         return Cutout(clean(alpha.astype(np.float32) / np.float32(255), specks=0.002), "alpha", segmented=True)
-    colours = np.ascontiguousarray(picture[..., :3])
+    found = _look_closely(_shrink(picture[..., :3]), weights / MODEL)
+    size = (alpha.shape[1], alpha.shape[0])
+    mask = cv2.resize(found.mask, size, interpolation=cv2.INTER_LINEAR).astype(np.float32, copy=False)
+    return Cutout(mask, found.source, found.segmented)
+
+
+def _shrink(colours: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """No outline is found more exactly than on so many pixels."""
+    height, width = colours.shape[:2]
+    scale = min(1.0, WORKING_SIDE / max(height, width))
+    size = (max(8, round(width * scale)), max(8, round(height * scale)))
+    return cv2.resize(colours, size, interpolation=cv2.INTER_AREA).astype(np.uint8, copy=False)
+
+
+def _look_closely(colours: NDArray[np.uint8], model: Path) -> Cutout:
+    everything = np.ones(colours.shape[:2], np.float32)
     if _is_plain(colours):
-        return Cutout(np.ones(alpha.shape, np.float32), "frame", segmented=True)
-    model = weights / MODEL
+        return Cutout(everything, "frame", segmented=True)
     found = segment(colours, model) if model.is_file() else None
     flooded = _flood_border(colours, found)
     # On a drawing the border's colour tells the outline to the pixel; on a photograph the segmenter knows better.
@@ -47,7 +62,7 @@ def cut_out(picture: NDArray[np.uint8], weights: Path) -> Cutout:
     if found is not None and is_convincing(found):
         mask = clean(smooth_outline(found), specks=0.05)
         return Cutout(_fill_foreign_holes(mask, colours), "segmenter", segmented=True)
-    return Cutout(np.ones(alpha.shape, np.float32), "frame", found is not None)
+    return Cutout(everything, "frame", found is not None)
 
 
 def find_border_colour(colours: NDArray[np.uint8]) -> NDArray[np.float32] | None:
@@ -99,7 +114,7 @@ def _fill_foreign_holes(mask: NDArray[np.float32], colours: NDArray[np.uint8]) -
     if count < 3:
         return mask
     largest = int(np.argmax(stats[1:, cv2.CC_STAT_AREA])) + 1
-    ground = colours[labels == largest].astype(np.float32)
+    ground = colours[labels == largest][::16].astype(np.float32)
     filled = mask.copy()
     for number in range(1, count):
         if number == largest or stats[number, cv2.CC_STAT_AREA] > 0.04 * np.count_nonzero(mask > 0.5):

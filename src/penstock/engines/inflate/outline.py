@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from penstock.engines.product import Unable
 
 FINER = 4  # distances are measured on a grid this much finer than the nodes
+FINEST_CELL = 0.6  # pixels; there is nothing to be seen between them
 MARGIN = 3  # empty nodes around the subject
 
 
@@ -52,7 +53,8 @@ def lay_grid(mask: NDArray[np.float32], fineness: float, *, closed: bool = False
     if not len(rows):
         raise Unable("Nothing solid is to be seen in the picture.")
     left, right, top, bottom = int(columns[0]), int(columns[-1]) + 1, int(rows[0]), int(rows[-1]) + 1
-    cell = min(float(np.sqrt((right - left) * (bottom - top))) / fineness, min(right - left, bottom - top) / 12)
+    cell = max(float(np.sqrt((right - left) * (bottom - top))) / fineness, FINEST_CELL)
+    cell = min(cell, min(right - left, bottom - top) / 12)
     cut = (False, False, False, False) if closed else _find_cuts(mask)
     firsts = (0.0 if cut[0] else left - MARGIN * cell, 0.0 if cut[1] else top - MARGIN * cell)
     lasts = (mask.shape[1] if cut[2] else right + MARGIN * cell, mask.shape[0] if cut[3] else bottom + MARGIN * cell)
@@ -75,10 +77,9 @@ def _thicken(mask: NDArray[np.float32], cell: float) -> NDArray[np.float32]:
     if reach < 3:
         return mask
     kernel = cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (reach, reach))
-    thin = np.clip(mask - cv2.morphologyEx(mask, cv2.MORPH_OPEN, kernel), 0, 1)
-    thin = np.where(thin > 0.5, mask, 0).astype(np.float32)
-    grown = cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (reach // 2 * 2 + 1,) * 2)
-    return np.maximum(mask, cv2.dilate(thin, grown)).astype(np.float32)
+    solid = (mask > 0.5).astype(np.uint8)
+    thin = solid - cv2.morphologyEx(solid, cv2.MORPH_OPEN, kernel)
+    return np.maximum(mask, cv2.dilate(thin, kernel)).astype(np.float32)
 
 
 def _measure(

@@ -54,7 +54,7 @@ def _make_model(errand: Mapping[str, Any], folder: Path, weights: Path, tell: Te
 
 
 def _make_video(errand: Mapping[str, Any], folder: Path, weights: Path, tell: Tell) -> Product:
-    from penstock.engines.cinema.engine import VideoWish, make_video  # noqa: PLC0415
+    from penstock.engines.cinema.video_engine import VideoWish, make_video  # noqa: PLC0415
 
     return make_video(VideoWish(**errand["wish"]), folder, weights, tell)
 

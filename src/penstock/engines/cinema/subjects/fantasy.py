@@ -44,7 +44,7 @@ def _dragon_wing(brush: Brush, phase: float, side: int, skin: tuple[int, int, in
 
 def draw_dragon(brush: Brush, phase: float, look: Look) -> None:
     """Flies on wings of skin, with a long tail and horned head."""
-    body = brush.moved((0.0, 0.06 * wave(phase, 0.25)))
+    body = brush.moved((0.0, 0.05 * wave(phase, 0.25)), scale=0.78)
     _dragon_wing(
         body.moved((0.16, -0.1), degrees=14, scale=1.35), phase, -1, darken(look.accent, 0.35), darken(look.main, 0.4)
     )
@@ -180,10 +180,10 @@ FANTASY = (
         words=plural_too("dragon", "wyvern", "fire-breathing beast"),
         habitat=Habitat.AIR,
         motion=Motion.FLY,
-        size=0.4,
+        size=0.5,
         stride=0.9,
         draw=draw_dragon,
-        box=(-1.5, -1.6, 1.3, 1.35),
+        box=(-1.2, -1.25, 1.0, 1.06),
         look=Look((70, 148, 92), (232, 116, 64)),
     ),
     Subject(

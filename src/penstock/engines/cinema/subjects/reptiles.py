@@ -7,11 +7,6 @@ from penstock.engines.cinema.subjects.gait import knee, step, wave
 from penstock.engines.cinema.subjects.subject import BLACK, WHITE, Habitat, Look, Motion, darken, lighten, subject_of
 
 
-def _eye(brush: Brush, place: Point, size: float) -> None:
-    brush.ellipse(place, (size, size), BLACK)
-    brush.ellipse((place[0] + size * 0.3, place[1] - size * 0.3), (size * 0.35, size * 0.35), WHITE)
-
-
 def draw_frog(brush: Brush, phase: float, look: Look) -> None:
     """Leaps from its long legs."""
     hop = math.sin(math.pi * phase) ** 2
