@@ -1,6 +1,6 @@
 """Makes the contact sheets in docs/pictures: pictures and the models made of them, prompts and frames of their films.
 
-python tools/contact_sheets.py [models] [films]
+python tools/contact_sheets.py [models] [films] [overview]
 """
 
 import argparse
@@ -21,7 +21,7 @@ from penstock.engines.cinema.reading import read_prompt
 from penstock.engines.cinema.script import Script
 from penstock.engines.cinema.stage import Stage
 from penstock.engines.cinema.subjects import draw_subject
-from penstock.engines.inflate.engine import ModelWish, sculpt
+from penstock.engines.inflate.engine import ModelWish, Sculpture, sculpt
 from penstock.engines.inflate.render import render
 from penstock.settings import load
 
@@ -111,13 +111,17 @@ PICTURES: tuple[tuple[str, Callable[[], Image.Image]], ...] = (
 )
 
 
-def show_model(name: str, picture: Image.Image, row: int, sheet: Image.Image) -> None:
-    """The picture, then its model from four sides."""
+def sculpt_picture(picture: Image.Image) -> Sculpture:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "picture.png"
         picture.save(path)
         wish = ModelWish(picture=path, face_limit=20_000, texture=True, pbr=True, style="auto", seed=7)
-        sculpture = sculpt(wish, WEIGHTS, lambda _share: None)
+        return sculpt(wish, WEIGHTS, lambda _share: None)
+
+
+def show_model(name: str, picture: Image.Image, row: int, sheet: Image.Image) -> None:
+    """The picture, then its model from four sides."""
+    sculpture = sculpt_picture(picture)
     thumb = picture.convert("RGBA")
     thumb.thumbnail((CELL - 24, CELL - 24))
     sheet.paste(thumb, ((CELL - thumb.width) // 2, row * CELL + (CELL - thumb.height) // 2), thumb)
@@ -160,15 +164,34 @@ def make_films(width: int = 384, height: int = 216, frames: int = 96) -> None:
     sheet.save(FOLDER / "films.webp", quality=84, method=6)
 
 
+def make_overview(side: int = 288) -> None:
+    """A row of models above a row of films."""
+    height = side * 9 // 16
+    sheet = Image.new("RGB", (side * 4, side + height), PAPER)
+    for column, (name, angle) in enumerate((("fox", 32), ("robot", 40), ("tyrannosaurus", 25), ("rocket", 20))):
+        sculpture = sculpt_picture(paint(name))
+        view = Image.fromarray(render(sculpture.shape, sculpture.skin, angle, side * 2)[..., :3])
+        sheet.paste(view.resize((side, side), Image.Resampling.LANCZOS), (column * side, 0))
+    for column, number in enumerate((0, 2, 4, 6)):
+        script = read_prompt(PROMPTS[number], people=True, weights=WEIGHTS).script
+        frame = cv2.resize(
+            Stage(script, side * 2, height * 2, 96, 24).frame(48), (side, height), interpolation=cv2.INTER_AREA
+        )
+        sheet.paste(Image.fromarray(cv2.cvtColor(frame, cv2.COLOR_BGR2RGB)), (column * side, side))
+    sheet.save(FOLDER / "overview.webp", quality=86, method=6)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("what", nargs="*", default=["models", "films"])
+    parser.add_argument("what", nargs="*", default=["models", "films", "overview"])
     wanted = parser.parse_args().what
     FOLDER.mkdir(exist_ok=True)
     if "models" in wanted:
         make_models()
     if "films" in wanted:
         make_films()
+    if "overview" in wanted:
+        make_overview()
 
 
 if __name__ == "__main__":

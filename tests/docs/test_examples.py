@@ -51,13 +51,16 @@ def test_the_readme_has_the_two_commands_of_the_project():
 
 
 @pytest.mark.skipif(shutil.which("curl") is None or shutil.which("bash") is None, reason="needs bash and curl")
-async def test_the_curl_lines_of_the_readme(server, tmp_path):
-    lines = [block for block in blocks("README.md", "sh") if "curl" in block and "/llm/" not in block]
-    assert len(lines) == 4
+async def test_the_curl_lines_of_the_readme(start, tmp_path):
+    server = await start("")  # as it is out of the box
+    lines = [block for block in blocks("README.md", "sh") if "curl" in block and "fast-chat" not in block]
+    assert len(lines) == 6
     script = "\n".join(["set -euo pipefail", *lines]).replace(HOME, server.url)
     out = await run(server, tmp_path, "bash", "-c", script)
     assert '"status":"queued"' in out
     assert "event: job.succeeded" in out
+    assert '"kind":"model"' in out
+    assert '"finish_reason":' in out
     assert (tmp_path / "boat.mp4").read_bytes()[4:8] == b"ftyp"
 
 
@@ -89,7 +92,7 @@ async def ask_vendor(start, page: str, folder: Path, *commands: tuple[str, ...])
 @pytest.mark.skipif(shutil.which("curl") is None or shutil.which("bash") is None, reason="needs bash and curl")
 @pytest.mark.parametrize(("page", "count"), [("README.md", 1), ("docs/chat.md", 2)])
 async def test_the_curl_lines_of_chat(start, tmp_path, page, count):
-    lines = [block for block in blocks(page, "sh") if "/llm/" in block]
+    lines = [block for block in blocks(page, "sh") if "/llm/" in block and "smollm2" not in block]
     assert len(lines) == count
     whole, *streamed = await ask_vendor(start, page, tmp_path, *(("bash", "-c", line) for line in lines))
     assert json.loads(whole)["choices"][0]["message"]["content"] == GREETING

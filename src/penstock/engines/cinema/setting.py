@@ -24,7 +24,7 @@ SURFACES: Mapping[Habitat, frozenset[Surface]] = MappingProxyType(
         Habitat.GROUND: frozenset({Surface.GROUND, Surface.ROAD, Surface.INDOOR, Surface.WATER}),
         Habitat.FIXED: frozenset({Surface.GROUND, Surface.ROAD, Surface.INDOOR, Surface.WATER}),
         Habitat.ROAD: frozenset({Surface.GROUND, Surface.ROAD}),
-        Habitat.RAIL: frozenset({Surface.GROUND, Surface.ROAD}),
+        Habitat.RAIL: frozenset({Surface.ROAD}),
         Habitat.WATER: frozenset({Surface.WATER}),
         Habitat.UNDERWATER: frozenset({Surface.UNDERWATER}),
         Habitat.AIR: frozenset({Surface.GROUND, Surface.ROAD, Surface.INDOOR, Surface.WATER, Surface.SKY}),
@@ -83,8 +83,10 @@ def refine_place(place: str, *hints: Flecks | Weather) -> str:
 
 def suits(place: str, role: Role) -> bool:
     """Whether one can be seen at a place."""
-    surface = PLACES[place].surface
-    return surface in SURFACES[SUBJECTS[role.subject].habitat] or (role.subject in LEAPING and surface is Surface.WATER)
+    habitat, surface = SUBJECTS[role.subject].habitat, PLACES[place].surface
+    if habitat is Habitat.RAIL and place == HABITAT_HOMES[habitat]:
+        return True
+    return surface in SURFACES[habitat] or (role.subject in LEAPING and surface is Surface.WATER)
 
 
 def fit(place: str, cast: Sequence[Role]) -> float:

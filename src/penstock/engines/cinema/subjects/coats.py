@@ -9,33 +9,37 @@ IVORY: Colour = (244, 236, 214)
 BEIGE: Colour = (214, 190, 150)
 
 
-def stripes(colour: Colour, *, count: int, left: float, right: float, top: float, bottom: float) -> Detail:
-    """Bands that run down from the back and end in a point."""
+def stripes(
+    colour: Colour | None = None, *, count: int, left: float, right: float, top: float, bottom: float
+) -> Detail:
+    """Bands that run down from the back and end in a point; without a colour, in the coat's shade."""
 
-    def draw(brush: Brush, _phase: float, _look: Look) -> None:
+    def draw(brush: Brush, _phase: float, look: Look) -> None:
+        paint = colour or look.shade
         gap = (right - left) / count
         for index in range(count):
             x = left + (index + 0.5) * gap
             low = bottom - (0.06 if index % 2 else 0.0)
             wide = gap * 0.3
             brush.blob(
-                [(x - wide, top), (x + wide, top), (x + wide * 0.4, (top + low) / 2), (x - gap * 0.35, low)], colour
+                [(x - wide, top), (x + wide, top), (x + wide * 0.4, (top + low) / 2), (x - gap * 0.35, low)], paint
             )
 
     return draw
 
 
-def spots(colour: Colour, places: tuple[tuple[float, float, float], ...]) -> Detail:
-    """Round marks: x, y and size of each."""
+def spots(colour: Colour | None, places: tuple[tuple[float, float, float], ...]) -> Detail:
+    """Round marks: x, y and size of each; without a colour, in the coat's shade."""
 
-    def draw(brush: Brush, _phase: float, _look: Look) -> None:
+    def draw(brush: Brush, _phase: float, look: Look) -> None:
+        paint = colour or look.shade
         for index, (x, y, size) in enumerate(places):
-            brush.ellipse((x, y), (size, size * 0.8), colour, degrees=37 * index)
+            brush.ellipse((x, y), (size, size * 0.8), paint, degrees=37 * index)
 
     return draw
 
 
-def spots_over(colour: Colour, left: float, right: float, top: float, bottom: float, *, gap: float) -> Detail:
+def spots_over(colour: Colour | None, left: float, right: float, top: float, bottom: float, *, gap: float) -> Detail:
     """Round marks in rows all over the body."""
     rows, columns = round((bottom - top) / gap), round((right - left) / gap)
     places = tuple(

@@ -141,7 +141,7 @@ LANDMARKS = (
     built(
         draw_campfire,
         0.24,
-        (-0.9, -1.15, 0.9, 0.1),
+        (-0.9, -1.2, 0.9, 0.2),
         Look((244, 96, 40), (255, 184, 56)),
         "campfire",
         "bonfire",

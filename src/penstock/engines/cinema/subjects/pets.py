@@ -36,7 +36,7 @@ CAT = Build(
     snout=CREAM,
     socks=CREAM,
     tail_tip=CREAM,
-    coat=coats.stripes((196, 108, 40), count=6, left=-0.45, right=0.3, top=-0.75, bottom=-0.5),
+    coat=coats.stripes(count=6, left=-0.45, right=0.3, top=-0.75, bottom=-0.5),
     crown=coats.cat_face,
 )
 
@@ -59,7 +59,7 @@ KITTEN = replace(
     tail=((-0.34, -0.48), (-0.5, -0.56), (-0.54, -0.76), (-0.46, -0.9)),
     tail_widths=(0.11, 0.1, 0.09, 0.06),
     reach=0.22,
-    coat=coats.stripes((112, 114, 126), count=5, left=-0.36, right=0.25, top=-0.65, bottom=-0.42),
+    coat=coats.stripes(count=5, left=-0.36, right=0.25, top=-0.65, bottom=-0.42),
 )
 
 DOG = Build(

@@ -24,6 +24,7 @@ Detail: TypeAlias = Callable[[Brush, float, Look], None]
 Gait: TypeAlias = tuple[float, float, float, float]
 """When in the loop the far hind, near hind, far fore and near fore foot come down."""
 
+AMBER: Colour = (238, 206, 92)  # the eyes of a dark animal
 WALK: Gait = (0.5, 0.0, 0.75, 0.25)
 TROT: Gait = (0.5, 0.0, 0.0, 0.5)
 GALLOP: Gait = (0.08, 0.0, 0.5, 0.42)
@@ -82,7 +83,8 @@ class Build:
     tail_tip: Colour | None = None
     hair_tail: bool = False
     """The tail has the accent's colour, as the mane has."""
-    nose: Colour = BLACK
+    nose: Colour | None = BLACK
+    """None is the coat's own colour, darker."""
     coat: Detail | None = None
     back: Detail | None = None
     """Drawn before the body, such as a hump."""
@@ -247,7 +249,11 @@ def draw_head(brush: Brush, build: Build, phase: float, look: Look) -> None:
     snout = build.snout
     if snout:
         brush.limb([(ahead * 0.62, below + size * 0.1), (ahead, below + size * 0.06)], [size * 0.8, thick * 0.9], snout)
-    brush.ellipse((ahead + thick * 0.3, below - thick * 0.22), (thick * 0.24, thick * 0.2), build.nose)
+    brush.ellipse(
+        (ahead + thick * 0.3, below - thick * 0.22), (thick * 0.24, thick * 0.2), build.nose or darken(look.main)
+    )
+    if sum(look.main) < 200:
+        brush.ellipse((size * 0.42, -size * 0.18), (size * 0.2, size * 0.2), AMBER)
     brush.ellipse((size * 0.42, -size * 0.18), (size * 0.14, size * 0.17), BLACK)
     brush.ellipse((size * 0.47, -size * 0.24), (size * 0.05, size * 0.05), WHITE)
     _ear(brush.moved((-size * 0.28, -size * 0.68), degrees=-10 - flick), build, paint, look)

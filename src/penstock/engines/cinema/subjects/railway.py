@@ -144,7 +144,7 @@ RAILWAY = (
         size=0.26,
         stride=1.26,
         draw=draw_train,
-        box=(-3.72, -1.85, 1.75, 0.05),
+        box=(-3.85, -1.85, 1.75, 0.05),
         look=Look((58, 110, 84), (196, 62, 54)),
     ),
     Subject(

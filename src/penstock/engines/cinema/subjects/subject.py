@@ -155,5 +155,7 @@ def lighten(colour: Colour, share: float = 0.3) -> Colour:
 
 
 def colour_in(look: Look, colour: Colour | None) -> Look:
-    """The look in the colour that a prompt gave, if it gave one."""
-    return look if colour is None else replace(look, main=colour)
+    """The look in the colour that a prompt gave, if it gave one; black is lifted, so that its shade can be seen."""
+    if colour is None:
+        return look
+    return replace(look, main=mix(colour, (88, 86, 102), 0.6) if max(colour) < 64 else colour)

@@ -238,7 +238,7 @@ TREATS = (
     _treat(
         draw_pizza,
         0.22,
-        (-0.76, -1.35, 0.76, 0.06),
+        (-0.76, -1.45, 0.76, 0.06),
         Look((252, 206, 96), (206, 62, 52)),
         "pizza",
         "slice of pizza/slices of pizza",

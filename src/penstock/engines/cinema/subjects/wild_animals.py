@@ -38,7 +38,7 @@ ELEPHANT = replace(
     tail=((-0.58, -0.76), (-0.68, -0.62), (-0.7, -0.46)),
     tail_widths=(0.05, 0.035, 0.05),
     reach=0.26,
-    nose=(150, 150, 164),
+    nose=None,
 )
 
 LION = replace(
@@ -155,8 +155,8 @@ DINOSAUR = replace(
     wag=0.04,
     reach=0.18,
     lift=0.05,
-    coat=coats.spots_over((96, 140, 84), -0.4, 0.2, -0.56, -0.42, gap=0.1),
-    nose=(60, 92, 64),
+    coat=coats.spots_over(None, -0.4, 0.2, -0.56, -0.42, gap=0.1),
+    nose=None,
 )
 
 RHINO = replace(
@@ -189,7 +189,7 @@ HIPPO = replace(
     ears=Ears.ROUND,
     ear=0.11,
     crown=coats.hippo_mouth,
-    nose=(158, 136, 156),
+    nose=None,
     hip=(-0.4, -0.4),
     shoulder=(0.26, -0.4),
     reach=0.22,
