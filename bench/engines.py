@@ -28,8 +28,8 @@ import cv2
 import numpy as np
 from chat import free_port
 from jobs import wait_ready
-from penstock.engines.llama.llama_server import LlamaOptions, LlamaServer
 
+from penstock.engines.llama.llama_server import LlamaOptions, LlamaServer
 from penstock.settings import load
 
 WEIGHTS = load(None, os.environ, {}).weights

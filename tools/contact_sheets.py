@@ -21,7 +21,7 @@ from penstock.engines.cinema.reading import read_prompt
 from penstock.engines.cinema.script import Script
 from penstock.engines.cinema.stage import Stage
 from penstock.engines.cinema.subjects import draw_subject
-from penstock.engines.inflate.engine import ModelWish, Sculpture, sculpt
+from penstock.engines.inflate.model_engine import ModelWish, Sculpture, sculpt
 from penstock.engines.inflate.render import render
 from penstock.settings import load
 

@@ -9,7 +9,7 @@ import numpy as np
 import trimesh
 from PIL import Image, ImageDraw
 
-from penstock.engines.inflate.engine import ModelWish, Style, make_model
+from penstock.engines.inflate.model_engine import ModelWish, Style, make_model
 from penstock.engines.product import Product
 
 NO_WEIGHTS = Path("no-such-folder")

@@ -189,7 +189,7 @@ time.sleep(60)
 
 def test_a_child_does_not_outlive_its_parent(tmp_path, weights):
     arguments = [sys.executable, "-c", PARENT, str(tmp_path), str(weights), json.dumps(LONG)]
-    with subprocess.Popen(arguments) as parent:
+    with subprocess.Popen(arguments) as parent:  # noqa: S603  our own program
         child = await_child(parent.pid)
         parent.kill()
     assert await_end(child, 5) < 5

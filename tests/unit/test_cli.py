@@ -249,7 +249,7 @@ def test_doctor_on_a_fresh_folder_finds_no_failure_and_makes_nothing(shell: Shel
         "assets folder": "ok",
         "disk": "ok",
         "store": "ok",
-        "vendors": "warn",
+        "vendors": "ok",
         "models": "ok",
         "engines": "ok",
         "weights": "warn",

@@ -158,8 +158,7 @@ def _check_vendors(settings: "Settings") -> Iterator[Finding]:
     from penstock.supply import build_offers
 
     if not settings.vendors:
-        message = "none is configured: the simulator makes test cards instead of generations"
-        yield Finding("vendors", WARN, message, "Add a [vendors.NAME] table to the settings file.")
+        yield Finding("vendors", OK, "none is configured: the built-in engines serve")
     sound = True
     for name, table in settings.vendors.items():
         try:  # each alone, so that one's problem does not hide another's health
@@ -168,9 +167,10 @@ def _check_vendors(settings: "Settings") -> Iterator[Finding]:
             sound = False
             yield from _problems(f"vendor {name}", error)
             continue
-        generation = alone.vendors.get(name)
+        generation, chat = alone.vendors.get(name), alone.chat_vendors.get(name)
+        is_here = (generation and generation.upstream is not None) or (chat and chat.server is not None)
         options = generation.options if generation else alone.chat_vendors[name].options
-        if options.api_key or (generation and generation.upstream is not None):
+        if options.api_key or is_here:
             yield Finding(f"vendor {name}", OK, f"type {options.type}, its options are valid")
         else:
             remedy = 'Add api_key = "env:NAME", unless its server asks for none.'

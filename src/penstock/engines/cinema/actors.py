@@ -15,22 +15,63 @@ from penstock.engines.cinema.light import Light
 from penstock.engines.cinema.paths import LEAN, Part, Pose, choose_path, stays_on_ground
 from penstock.engines.cinema.scene import Scene, Surface
 from penstock.engines.cinema.splat import SPOT, lay_picture, place_picture, shine, splat
-from penstock.engines.cinema.subjects import Habitat, Motion, draw_subject
+from penstock.engines.cinema.subjects import Habitat, Motion, Sprite, draw_subject
 
+STEPS = 32
+"""How many pictures of a loop are shown."""
 Factors: TypeAlias = NDArray[np.float64]
 """What blue, green, red and alpha are multiplied with."""
+
+
+class Wardrobe:
+    """The pictures of a role's loop in the light of the scene; each is drawn and lit once."""
+
+    def __init__(self, scene: Scene, part: Part, *, drawn: float, colour: Colour | None) -> None:
+        self.pixels = max(8, round(drawn * scene.view.unit))
+        self._name, self._colour = part.subject.name, colour
+        self._key, self._haze, self._rim = _light_sprite(scene.light, part)
+        right_of_middle = scene.sun[0] > scene.view.width / 2
+        self.flips = part.ahead < 0 and part.subject.motion is not Motion.CLIMB
+        self._sun_right = right_of_middle != self.flips
+        self._ready: dict[int, Sprite] = {}
+
+    def pick(self, phase: float) -> Sprite:
+        """The picture at a phase of the loop."""
+        step = round(phase * STEPS) % STEPS
+        if step not in self._ready:
+            raw = draw_subject(self._name, step / STEPS, self.pixels, self._colour)
+            x, y, width, height = cv2.boundingRect(np.ascontiguousarray(raw.picture[..., 3]))
+            cut = np.ascontiguousarray(raw.picture[y : y + height, x : x + width])
+            self._ready[step] = Sprite(self._illuminate(cut), (raw.anchor[0] - x, raw.anchor[1] - y))
+        return self._ready[step]
+
+    def _illuminate(self, picture: Picture) -> Picture:
+        """Give the scene's light, air and a bright edge towards the sun."""
+        cover = np.ascontiguousarray(picture[..., 3])
+        lit = cv2.multiply(picture, self._key)
+        air = cv2.multiply(cv2.cvtColor(cover, cv2.COLOR_GRAY2BGRA), self._haze)
+        lit = cv2.add(lit, air)
+        reach = max(1, round(self.pixels / 70))
+        behind = np.zeros_like(cover)
+        if self._sun_right:
+            behind[reach:, :-reach] = cover[:-reach, reach:]
+        else:
+            behind[reach:, reach:] = cover[:-reach, :-reach]
+        edge = cv2.multiply(cv2.cvtColor(cv2.subtract(cover, behind), cv2.COLOR_GRAY2BGRA), self._rim)
+        lit = cv2.add(lit, edge)
+        lit[..., 3] = cover
+        return np.asarray(lit, np.uint8)
 
 
 class Actor(Plane):
     """One subject on its way. `depth` is that of the layer it stands on."""
 
-    def __init__(self, scene: Scene, part: Part, *, depth: float, drawn: float, colour: Colour | None) -> None:
-        self._part, self._path = part, choose_path(part)
-        self._lens, self._light, self._depth, self._colour = scene.lens, scene.light, depth, colour
-        self._pixels = max(8, round(drawn * scene.view.unit))
+    def __init__(self, scene: Scene, part: Part, wardrobe: Wardrobe, *, depth: float) -> None:
+        self._part, self._path, self._wardrobe = part, choose_path(part), wardrobe
+        self._lens, self._light, self._depth = scene.lens, scene.light, depth
+        self._pixels = wardrobe.pixels
         self._scale = part.height * scene.view.unit / self._pixels
         self._sun_side = 1 if scene.sun[0] > scene.view.width / 2 else -1
-        self._key, self._haze, self._rim = _light_sprite(scene.light, part)
         self._shadow = _paint_shadow(scene.light) if stays_on_ground(part) else None
         smoke = np.array([*scene.light.shade((238, 234, 234))[::-1], 255], np.float32)
         self._puff = (np.sqrt(SPOT)[..., None] * smoke).astype(np.uint8)
@@ -41,13 +82,11 @@ class Actor(Plane):
         """What lies under it first, then itself, then its lights."""
         pose = self._path(moment.seconds)
         x, y, scale = self._find(pose, moment)
-        sprite = draw_subject(self._part.subject.name, pose.phase % 1.0, self._pixels, self._colour)
-        flips = self._part.ahead < 0 and self._part.subject.motion is not Motion.CLIMB
+        sprite = self._wardrobe.pick(pose.phase)
         size = scale * self._scale
-        picture, left, top = place_picture(
-            sprite.picture, sprite.anchor, x, y, scale=size, degrees=pose.degrees, flips=flips
+        lit, left, top = place_picture(
+            sprite.picture, sprite.anchor, x, y, scale=size, degrees=pose.degrees, flips=self._wardrobe.flips
         )
-        lit = self._illuminate(picture)
         wide = sprite.picture.shape[1] * size
         if self._shadow is not None:
             self._cast_shadow(frame, x, y, wide)
@@ -65,23 +104,6 @@ class Actor(Plane):
         scale, x, y = self._lens.project(self._depth, moment.shot)
         unit = self._lens.view.unit * scale
         return x + pose.x * unit, y + pose.y * unit, scale
-
-    def _illuminate(self, picture: Picture) -> Picture:
-        """Give the scene's light, air and a bright edge towards the sun."""
-        cover = np.ascontiguousarray(picture[..., 3])
-        lit = cv2.multiply(picture, self._key)
-        air = cv2.multiply(cv2.cvtColor(cover, cv2.COLOR_GRAY2BGRA), self._haze)
-        lit = cv2.add(lit, air)
-        reach = max(1, round(self._pixels * self._scale / 70))
-        behind = np.zeros_like(cover)
-        if self._sun_side > 0:
-            behind[reach:, :-reach] = cover[:-reach, reach:]
-        else:
-            behind[reach:, reach:] = cover[:-reach, :-reach]
-        edge = cv2.multiply(cv2.cvtColor(cv2.subtract(cover, behind), cv2.COLOR_GRAY2BGRA), self._rim)
-        lit = cv2.add(lit, edge)
-        lit[..., 3] = cover
-        return np.asarray(lit, np.uint8)
 
     def _cast_shadow(self, frame: Frame, x: float, y: float, wide: float) -> None:
         """A soft dark pool at the feet."""
@@ -101,21 +123,17 @@ class Actor(Plane):
         return frame[: max(0, level + sink)]
 
     def _mirror(self, frame: Frame, lit: Picture, left: int, top: int, level: int, seconds: float) -> None:
-        above = lit[: max(1, level - top)][::-1]
+        # A mirror in waves is soft: half the pixels are enough.
+        above = np.ascontiguousarray(lit[: max(1, level - top)][::-2, ::2])
         if above.shape[0] < 2 or level < top:
             return
         rows = np.arange(above.shape[0], dtype=np.float32)[:, None]
-        shift = np.sin(rows * 0.42 + np.float32(seconds * 4)) * np.float32(1.0) * (1 + rows * 0.03)
+        shift = np.sin(rows * np.float32(0.84) + np.float32(seconds * 4)) * (np.float32(0.5) + rows * np.float32(0.03))
         columns = np.arange(above.shape[1], dtype=np.float32)[None] + shift
-        wavy = cv2.remap(
-            np.ascontiguousarray(above),
-            columns.astype(np.float32),
-            np.repeat(rows, above.shape[1], axis=1),
-            cv2.INTER_LINEAR,
-        )
+        wavy = cv2.remap(above, columns, np.repeat(rows, above.shape[1], axis=1), cv2.INTER_LINEAR)
         faint = cv2.convertScaleAbs(wavy, alpha=0.42)
-        squeezed = np.asarray(cv2.resize(faint, (faint.shape[1], max(2, round(faint.shape[0] * 0.7)))), np.uint8)
-        lay_picture(frame, squeezed, left, level)
+        size = (faint.shape[1] * 2, max(2, round(faint.shape[0] * 1.4)))
+        lay_picture(frame, np.asarray(cv2.resize(faint, size, interpolation=cv2.INTER_LINEAR), np.uint8), left, level)
 
     def _foam(self, frame: Frame, moment: Moment, wide: float, scale: float) -> None:
         """White water where it has just been."""

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 
-from penstock.engines.cinema.actors import Actor
+from penstock.engines.cinema.actors import Actor, Wardrobe
 from penstock.engines.cinema.brush import Colour, mix
 from penstock.engines.cinema.groundwork import make_line
 from penstock.engines.cinema.layers import Layer
@@ -78,6 +78,7 @@ def _cast_role(scene: Scene, role: Role, setting: Setting, spots: list[float]) -
     count = len(spots)
     flies = _is_aloft(subject, setting.surface)
     full = _fit(subject, view.half) * (1.0 if count < 3 else 0.72 if flies else 0.88)
+    wardrobe: Wardrobe | None = None
     cast: list[tuple[float, Actor]] = []
     for number, spot in enumerate(spots):
         nearness = 1 - number / (count - 1) if count > 1 else 0.62
@@ -101,7 +102,9 @@ def _cast_role(scene: Scene, role: Role, setting: Setting, spots: list[float]) -
             seconds=setting.seconds,
             offset=float(random.random()),
         )
-        cast.append((order, Actor(scene, part, depth=depth, drawn=full * (1.0 if flies else 1.15), colour=role.colour)))
+        if wardrobe is None:
+            wardrobe = Wardrobe(scene, part, drawn=full * (1.0 if flies else 1.15), colour=role.colour)
+        cast.append((order, Actor(scene, part, wardrobe, depth=depth)))
     return cast
 
 

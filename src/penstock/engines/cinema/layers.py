@@ -34,6 +34,12 @@ def blend(frame: Frame, colour: Frame, cover: Mask) -> None:
     cv2.add(frame, colour, dst=frame)
 
 
+def take_apart(picture: Picture) -> tuple[Frame, Mask]:
+    """The colours and the cover of a picture."""
+    colour = cv2.cvtColor(picture, cv2.COLOR_BGRA2BGR)
+    return np.asarray(colour, np.uint8), np.asarray(cv2.extractChannel(picture, 3), np.uint8)
+
+
 class Sheet:
     """An empty picture, as large as the camera will ever see of a layer at this depth."""
 
@@ -144,7 +150,7 @@ class Layer(Plane):
         half = (scale - 1) / 2
         turn = np.array([[scale, -lean * scale, x - left + half + lean * foot * scale], [0, scale, y - top + half]])
         warped = np.asarray(cv2.warpAffine(self._picture, turn, size, flags=cv2.INTER_LINEAR), np.uint8)  # type: ignore[arg-type]
-        return np.asarray(cv2.cvtColor(warped, cv2.COLOR_BGRA2BGR), np.uint8), np.ascontiguousarray(warped[..., 3])
+        return take_apart(warped)
 
     def _lean(self, seconds: float) -> float:
         """How far the layer is sheared: two waves that never quite repeat."""

@@ -7,7 +7,7 @@ import numpy as np
 
 from penstock.engines.cinema.brush import Colour
 from penstock.engines.cinema.camera import Moment, View
-from penstock.engines.cinema.layers import Frame, Plane, blend
+from penstock.engines.cinema.layers import Frame, Plane, blend, take_apart
 from penstock.engines.cinema.patterns import Randomness, make_noise, soften
 
 COARSE = 8
@@ -60,4 +60,4 @@ class Mist(Plane):
         size = (self._width * self._coarse, self._last - self._first)
         large = np.asarray(cv2.resize(moved, size, interpolation=cv2.INTER_LINEAR), np.uint8)
         piece = large[: part.shape[0], : part.shape[1]]
-        blend(part, np.asarray(cv2.cvtColor(piece, cv2.COLOR_BGRA2BGR), np.uint8), np.ascontiguousarray(piece[..., 3]))
+        blend(part, *take_apart(piece))

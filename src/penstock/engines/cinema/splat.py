@@ -1,15 +1,18 @@
 """Puts small soft shapes into a frame: many dots at once, single pictures between pixels, pools of light."""
 
 import math
+from itertools import pairwise
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
 from penstock.engines.cinema.brush import Colour, Picture
-from penstock.engines.cinema.layers import Frame, blend
+from penstock.engines.cinema.layers import Frame, blend, take_apart
 
 Numbers = NDArray[np.float32]
+REACHES = (-1, 1, 2, 3, 5, 8, 12, 18, 25, 32)
+"""Dots of about the same radius are drawn together."""
 _ramp = np.linspace(-1, 1, 65, dtype=np.float32)
 SPOT = np.clip(1 - np.hypot(_ramp[:, None], _ramp[None]), 0, 1) ** 2
 """Light that fades out from the middle of a small square."""
@@ -28,9 +31,8 @@ def splat(
     adds: bool = False,
 ) -> None:
     """Draw round dots (flat ones if `flat` < 1) of red, green, blue; they cover or add to what is there."""
-    for reach in (2, 4, 8, 16, 32):
-        low = 0 if reach == 2 else reach / 2 - 0.5
-        chosen = (radius > low - 0.5) & (radius <= reach - 0.5) & (strength > 0.01)
+    for low, reach in pairwise(REACHES):
+        chosen = (radius > low) & (radius <= reach) & (strength > 0.01)
         if chosen.any():
             parts = (x[chosen], y[chosen], radius[chosen], colour[chosen], strength[chosen])
             _splat_alike(frame, *parts, reach, soft, flat, adds=adds)
@@ -50,9 +52,9 @@ def _splat_alike(
     adds: bool,
 ) -> None:
     height, width = frame.shape[:2]
-    steps = np.arange(-reach, reach + 1)
-    columns = np.floor(x).astype(np.int64)[:, None, None] + steps[None, None, :]
-    rows = np.floor(y).astype(np.int64)[:, None, None] + steps[None, :, None]
+    lines = math.ceil(reach * flat) + 1
+    columns = np.floor(x).astype(np.int64)[:, None, None] + np.arange(-reach - 1, reach + 2)[None, None, :]
+    rows = np.floor(y).astype(np.int64)[:, None, None] + np.arange(-lines, lines + 1)[None, :, None]
     away = np.hypot(columns - x[:, None, None], (rows - y[:, None, None]) / flat)
     edge = np.maximum(radius * soft, 0.7)[:, None, None]
     cover = np.clip((radius[:, None, None] + 0.35 - away) / edge, 0, 1) * strength[:, None, None]
@@ -116,4 +118,4 @@ def lay_picture(frame: Frame, picture: Picture, left: int, top: int) -> None:
     if x >= right or y >= bottom:
         return
     part = picture[y - top : bottom - top, x - left : right - left]
-    blend(frame[y:bottom, x:right], np.ascontiguousarray(part[..., :3]), np.ascontiguousarray(part[..., 3]))
+    blend(frame[y:bottom, x:right], *take_apart(part))

@@ -48,7 +48,7 @@ def _work(errand: Mapping[str, Any], tell: Tell) -> dict[str, Any]:
 
 
 def _make_model(errand: Mapping[str, Any], folder: Path, weights: Path, tell: Tell) -> Product:
-    from penstock.engines.inflate.engine import ModelWish, make_model  # noqa: PLC0415  only the engine that is asked for
+    from penstock.engines.inflate.model_engine import ModelWish, make_model  # noqa: PLC0415  only the engine that is asked for
 
     return make_model(ModelWish(picture=Path(errand["picture"]), **errand["wish"]), folder, weights, tell)
 
