@@ -16,6 +16,7 @@ from penstock import metrics
 from penstock.chat_wire import ChatWire, Incoming
 from penstock.contract import (
     Call,
+    ChatServer,
     ChatVendor,
     Flow,
     GenerationVendor,
@@ -50,6 +51,7 @@ class Exchange:
         self._read_file = read_file
         self._wire: Wire | None = None
         self._chat_wire = ChatWire()
+        self._starts: dict[ChatServer, asyncio.Future[str]] = {}
 
     async def close(self) -> None:
         """Close every connection."""
@@ -95,13 +97,19 @@ class Exchange:
     async def open(self, vendor: ChatVendor, call: Call) -> Incoming:
         """The head of the reply to a chat request; how long it may take is the caller's business."""
         server = vendor.server
-        base_url = vendor.options.base_url if server is None else server.address()
-        if server is not None and base_url is None:
-            try:
-                base_url = await asyncio.to_thread(server.start)
-            except ConnectionRefusedError as error:
-                raise NotStarted(str(error)) from error
-        return await self._chat_wire.open(base_url or "", call, vendor.options.connect_seconds)
+        base_url = vendor.options.base_url if server is None else server.address() or await self._start(server)
+        return await self._chat_wire.open(base_url, call, vendor.options.connect_seconds)
+
+    async def _start(self, server: ChatServer) -> str:
+        """Where it serves once it does; all who wait share one thread, as there are few of them."""
+        start = self._starts.get(server)
+        if start is None:
+            start = self._starts[server] = asyncio.ensure_future(asyncio.to_thread(server.start))
+            start.add_done_callback(lambda done: (self._starts.pop(server), done.cancelled() or done.exception()))
+        try:
+            return await asyncio.shield(start)  # who leaves leaves alone
+        except ConnectionRefusedError as error:
+            raise NotStarted(str(error)) from error
 
     async def _ask(self, name: str, vendor: GenerationVendor, call: Call) -> Reply:
         if call.file is not None:

@@ -1,11 +1,12 @@
 """Tools for a model that knows none: its answer is held to JSON that either calls a tool or answers."""
 
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Iterable, Sequence
 from typing import Any, cast
 
 import msgspec
 
-from penstock.chat import Arguments, Ask, End, Fault, Finish, Opening, Part, Reason, Text, ToolCall, Usage, Used
+from penstock.chat import Arguments, Ask, End, Finish, Opening, Part, Reason, Text, ToolCall, Usage, Used, read_count
 from penstock.contract import Reply
 from penstock.errors import InvalidRequest
 from penstock.identifiers import new_id
@@ -13,6 +14,8 @@ from penstock.openai_dialect import read_fault
 
 Json = dict[str, Any]
 _REASONS = {"length": Reason.LENGTH, "content_filter": Reason.FILTER}
+_ALONE = {"n": 1, "logprobs": False}
+"""What cannot be had beside tools, and the values that do not ask for it."""
 
 
 def wants_tools(ask: Ask) -> bool:
@@ -22,77 +25,100 @@ def wants_tools(ask: Ask) -> bool:
 
 def emulate_tools(ask: Ask) -> Json:
     """The fields to send instead of the caller's own: messages that explain the tools, and the shape of the answer."""
-    if ask.has("n", but=1):
-        raise InvalidRequest("'n' above 1 is not supported with tools.", param="n", code="unsupported_value")
+    for name, value in _ALONE.items():
+        if ask.has(name, but=value):
+            raise InvalidRequest(f"'{name}' is not supported with tools.", param=name, code="unsupported_value")
     tools, must_call = _choose(ask)
     answer = None if must_call else _answer_shape(ask.field("response_format"))
-    shapes = [_call_shape(tool) for tool in tools] + ([answer] if answer else [])
-    schema: Json = {"anyOf": shapes} if len(shapes) > 1 else shapes[0]
-    definitions = {name: shape for tool in tools for name, shape in _definitions(tool).items()}
-    schema |= {"$defs": definitions} if definitions else {}
+    schema = _reply_shape(tools, answer)
+    explanation = {"role": "system", "content": _explain(tools, may_answer=not must_call)}
     return {
-        "messages": [{"role": "system", "content": _explain(tools, may_answer=not must_call)}, *_plain_turns(ask)],
+        "messages": [explanation, *plain_turns(ask)],
         "response_format": {"type": "json_schema", "json_schema": {"name": "reply", "schema": schema}},
     }
 
 
 def _choose(ask: Ask) -> tuple[list[Json], bool]:
     """The tools that may be called, and whether one of them must be."""
-    tools = [_function_of(tool, f"tools[{index}]") for index, tool in enumerate(cast("list[Any]", ask.field("tools")))]
-    choice = ask.field("tool_choice")
-    if isinstance(choice, dict):
-        wanted = _function_of(cast("Json", choice), "tool_choice")["name"]
-        named = [tool for tool in tools if tool["name"] == wanted]
-        if not named:
-            message = f"'tool_choice' names '{wanted}', which is not among 'tools'."
+    given = cast("list[Any]", ask.field("tools"))
+    tools = [_read_function(tool, f"tools[{index}]") for index, tool in enumerate(given)]
+    match ask.field("tool_choice"):
+        case None | "auto":
+            return tools, False
+        case "required":
+            return tools, True
+        case {"type": "allowed_tools", "allowed_tools": {"mode": "auto" | "required" as mode, "tools": [*allowed]}}:
+            return _select(tools, allowed), mode == "required"
+        case {"function": _} as named:
+            return _select(tools, [cast("Json", named)]), True
+        case _:
+            message = "Invalid 'tool_choice': it is 'none', 'auto', 'required' or an object that names a function."
             raise InvalidRequest(message, param="tool_choice", code="invalid_value")
-        return named, True
-    return tools, choice == "required"
 
 
-def _function_of(tool: Any, where: str) -> Json:
+def _select(tools: Sequence[Json], wanted: Sequence[Any]) -> list[Json]:
+    names = [_read_function(choice, "tool_choice")["name"] for choice in wanted]
+    unknown = [name for name in names if name not in [tool["name"] for tool in tools]]
+    if unknown or not names:
+        told = f"'{unknown[0]}', which is not among 'tools'" if unknown else "no tool"
+        raise InvalidRequest(f"'tool_choice' names {told}.", param="tool_choice", code="invalid_value")
+    return [tool for tool in tools if tool["name"] in names]
+
+
+def _read_function(tool: Any, where: str) -> Json:
     match tool:
-        case {"function": {"name": str()}}:
-            return cast("Json", tool["function"])
+        case {"function": {"name": str(name)} as function} if name:
+            found = cast("Json", function)
         case _:
             message = f"Invalid '{where}': it needs a 'function' with a 'name'."
             raise InvalidRequest(message, param=where, code="invalid_value")
+    if not isinstance(found.get("parameters") or {}, dict):
+        where = f"{where}.function.parameters"
+        raise InvalidRequest(f"Invalid type for '{where}': expected an object.", param=where, code="invalid_type")
+    return found
 
 
 # -- the shape of the answer
 
 
-def _call_shape(tool: Json) -> Json:
-    parameters = _move_references(tool.get("parameters") or {"type": "object", "properties": {}}, tool["name"])
-    properties = {"tool": {"const": tool["name"]}, "arguments": {k: v for k, v in parameters.items() if k != "$defs"}}
-    return {"type": "object", "properties": properties, "required": ["tool", "arguments"]}
+def _reply_shape(tools: Sequence[Json], answer: Json | None) -> Json:
+    """A call of one of the tools or the answer. Their own schemas stand apart, so that references stay within them."""
+    parts = {str(index): tool.get("parameters") or {"type": "object"} for index, tool in enumerate(tools)}
+    shapes = [
+        _object(tool={"const": tool["name"]}, arguments={"$ref": f"#/$defs/{place}"})
+        for place, tool in zip(parts, tools, strict=True)
+    ]
+    if answer is not None:
+        parts["answer"] = answer
+        shapes.append(_object(answer={"$ref": "#/$defs/answer"}))
+    schema = {"anyOf": shapes} if len(shapes) > 1 else shapes[0]
+    return schema | {"$defs": {place: _move_references(part, f"#/$defs/{place}") for place, part in parts.items()}}
+
+
+def _object(**properties: Json) -> Json:
+    return {"type": "object", "properties": properties, "required": list(properties)}
 
 
 def _answer_shape(response_format: Any) -> Json:
     match response_format:
         case {"type": "json_schema", "json_schema": {"schema": {}}}:
-            shape = cast("Json", response_format["json_schema"]["schema"])
+            return cast("Json", response_format["json_schema"]["schema"])
         case {"type": "json_object"}:
-            shape = {"type": "object"}
+            return {"type": "object"}
         case _:
-            shape = {"type": "string", "minLength": 1}
-    return {"type": "object", "properties": {"answer": shape}, "required": ["answer"]}
+            return {"type": "string", "minLength": 1}
 
 
-def _definitions(tool: Json) -> Json:
-    """The definitions inside a tool's own schema, under names that no other tool has."""
-    found = cast("Json", tool.get("parameters") or {}).get("$defs", {})
-    return {f"{tool['name']}.{name}": _move_references(shape, tool["name"]) for name, shape in found.items()}
-
-
-def _move_references(shape: Any, name: str) -> Any:
+def _move_references(shape: Any, root: str) -> Any:
+    """A schema whose references to itself hold although it stands inside another."""
     if isinstance(shape, list):
-        return [_move_references(part, name) for part in cast("list[Any]", shape)]
+        return [_move_references(part, root) for part in cast("list[Any]", shape)]
     if not isinstance(shape, dict):
         return shape
-    moved = {key: _move_references(part, name) for key, part in cast("Json", shape).items()}
-    if isinstance(target := moved.get("$ref"), str):
-        moved["$ref"] = target.replace("#/$defs/", f"#/$defs/{name}.", 1)
+    moved = {key: _move_references(part, root) for key, part in cast("Json", shape).items()}
+    target = moved.get("$ref")
+    if isinstance(target, str) and target.startswith("#"):
+        moved["$ref"] = root + target[1:]
     return moved
 
 
@@ -102,7 +128,7 @@ def _move_references(shape: Any, name: str) -> Any:
 def _explain(tools: Sequence[Json], *, may_answer: bool) -> str:
     lines = [
         f"- {tool['name']}: {tool.get('description') or 'no description'}; arguments: "
-        + msgspec.json.encode(tool.get("parameters") or {}).decode()
+        + _write(tool.get("parameters") or {})
         for tool in tools
     ]
     ways = ['{"tool": "<name>", "arguments": {…}} to call a tool']
@@ -110,32 +136,75 @@ def _explain(tools: Sequence[Json], *, may_answer: bool) -> str:
     return "\n".join(["You have these tools:", *lines, f"Reply with JSON only: {', or '.join(ways)}."])
 
 
-def _plain_turns(ask: Ask) -> list[Json]:
+def plain_turns(ask: Ask) -> list[Json]:
     """The conversation without roles and fields that only models with tools know."""
     names: dict[str, str] = {}
     turns: list[Json] = []
-    for turn in cast("list[Json]", ask.field("messages")):
-        calls = cast("list[Json]", turn.get("tool_calls") or [])
-        names |= {call["id"]: call["function"]["name"] for call in calls if "id" in call}
-        if calls:
-            said = [{"tool": call["function"]["name"], "arguments": call["function"]["arguments"]} for call in calls]
-            turns.append(
-                {"role": "assistant", "content": "\n".join(msgspec.json.encode(call).decode() for call in said)}
+    for index, turn in enumerate(cast("list[Json]", ask.field("messages"))):
+        text = read_text(turn, f"messages[{index}]")
+        role = turn["role"]
+        if role in ("tool", "function"):
+            name = names.get(str(turn.get("tool_call_id"))) or turn.get("name") or "the tool"
+            role, text = "user", f"Result of {name}: {text}"
+        elif role == "assistant":
+            calls = _read_calls(turn, f"messages[{index}].tool_calls")
+            names |= {call_id: name for call_id, name, _ in calls}
+            text = "\n".join(
+                [text] * bool(text) + [_write({"tool": name, "arguments": said}) for _, name, said in calls]
             )
-        elif turn["role"] in ("tool", "function"):
-            name = names.get(str(turn.get("tool_call_id")), turn.get("name") or "the tool")
-            turns.append({"role": "user", "content": f"Result of {name}: {read_text(turn.get('content'))}"})
-        else:
-            role = "system" if turn["role"] == "developer" else turn["role"]
-            turns.append({"role": role, "content": read_text(turn.get("content"))})
+        turns.append({"role": "system" if role == "developer" else role, "content": text})
     return turns
 
 
-def read_text(content: Any) -> str:
-    """The text of a message; its parts are joined."""
-    if isinstance(content, list):
-        return "".join(str(part.get("text") or "") for part in cast("list[Json]", content))
-    return str(content or "")
+def read_text(turn: Json, where: str) -> str:
+    """The text of a message; its parts are joined. What is no text is refused."""
+    match turn.get("content"):
+        case str(text):
+            return text
+        case None if turn["role"] not in ("system", "developer", "user"):
+            return str(turn.get("refusal") or "")
+        case [*parts]:
+            return "".join(_read_part(part, f"{where}.content[{index}]") for index, part in enumerate(parts))
+        case _:
+            where = f"{where}.content"
+            message = f"Invalid '{where}': expected a string or an array of parts."
+            raise InvalidRequest(message, param=where, code="invalid_type")
+
+
+def _read_part(part: Any, where: str) -> str:
+    match part:
+        case {"type": "text", "text": str(text)} | {"type": "refusal", "refusal": str(text)}:
+            return text
+        case _:
+            message = f'Invalid \'{where}\': this model reads text only, as {{"type": "text", "text": "…"}}.'
+            raise InvalidRequest(message, param=where, code="invalid_value")
+
+
+def _read_calls(turn: Json, where: str) -> list[tuple[str, str, Any]]:
+    """Of every call its id, the tool's name and the arguments."""
+    match turn.get("tool_calls"):
+        case None:
+            return []
+        case [*calls]:
+            return [_read_call(call, f"{where}[{index}]") for index, call in enumerate(calls)]
+        case _:
+            raise InvalidRequest(f"Invalid type for '{where}': expected an array.", param=where, code="invalid_type")
+
+
+def _read_call(call: Any, where: str) -> tuple[str, str, Any]:
+    match call:
+        case {"function": {"name": str(name), "arguments": str(arguments)}}:
+            try:
+                return str(call.get("id")), name, msgspec.json.decode(arguments or "{}")
+            except msgspec.DecodeError:
+                return str(call.get("id")), name, arguments
+        case _:
+            message = f"Invalid '{where}': it needs a 'function' with a 'name' and 'arguments', both strings."
+            raise InvalidRequest(message, param=where, code="invalid_value")
+
+
+def _write(value: Any) -> str:
+    return msgspec.json.encode(value).decode()
 
 
 # -- the reply
@@ -144,7 +213,8 @@ def read_text(content: Any) -> str:
 class Emulation:
     """Gathers the JSON that the model writes, and tells at its end which call or answer it is."""
 
-    def __init__(self) -> None:
+    def __init__(self, stops: Sequence[str] = ()) -> None:
+        self._stops = stops
         self._text = ""
         self._is_open = False
 
@@ -156,10 +226,10 @@ class Emulation:
             return
         chunk = cast("Json", msgspec.json.decode(data))
         yield from self._begin(chunk)
-        for choice in chunk.get("choices", ()):
-            self._text += choice.get("delta", {}).get("content") or ""
+        for choice in chunk.get("choices") or ():
+            self._text += choice["delta"].get("content") or ""
             if choice.get("finish_reason"):
-                yield from _tell(self._text, choice["finish_reason"])
+                yield from _tell(self._text, choice["finish_reason"], self._stops)
         yield from _count(chunk)
 
     def whole(self, body: bytes) -> Iterable[Part]:
@@ -167,39 +237,68 @@ class Emulation:
         reply = cast("Json", msgspec.json.decode(body))
         yield from self._begin(reply)
         choice = reply["choices"][0]
-        yield from _tell(choice["message"].get("content") or "", choice["finish_reason"])
+        yield from _tell(choice["message"].get("content") or "", choice["finish_reason"], self._stops)
         yield from _count(reply)
         yield End()
 
     def _begin(self, said: Json) -> Iterable[Part]:
-        if "error" in said:
-            yield _blame(said)
+        if said.get("error"):
+            yield read_fault(Reply(200, {}, msgspec.json.encode(said)))
         if not self._is_open and "id" in said:
             self._is_open = True
             yield Opening(said["id"], said.get("model", ""))
 
 
-def _tell(text: str, finish: str) -> Iterable[Part]:
-    """What the model has said; a text that was cut off is passed as it is."""
-    try:
-        said = cast("Mapping[str, Any]", msgspec.json.decode(text))
-        if "tool" in said:
-            yield ToolCall(new_id("call"), said["tool"])
-            yield Arguments(msgspec.json.encode(said["arguments"]).decode())
+def read_stops(ask: Ask) -> list[str]:
+    """Where an answer ends. The model must not be stopped by them: they may stand in the JSON around it."""
+    stop = ask.field("stop")
+    stops = [stop] if isinstance(stop, str) else cast("list[str]", stop or [])
+    return [stop for stop in stops if stop]
+
+
+def _tell(text: str, finish: str, stops: Sequence[str]) -> Iterable[Part]:
+    """What the model has said."""
+    match _read_reply(text):
+        case {"tool": str(tool), "arguments": arguments}:
+            yield ToolCall(new_id("call"), tool)
+            yield Arguments(_write(arguments))
             yield Finish(Reason.TOOL_CALLS)
             return
-        answer = said["answer"]
-        text = answer if isinstance(answer, str) else msgspec.json.encode(answer).decode()
-    except (msgspec.DecodeError, KeyError, TypeError):
-        pass
-    yield Text(text)
+        case {"answer": str(answer)}:
+            for stop in stops:
+                answer = answer.partition(stop)[0]
+        case {"answer": answer}:
+            answer = _write(answer)
+        case _:
+            answer = _read_cut(text)
+    yield Text(answer)
     yield Finish(_REASONS.get(finish, Reason.STOP))
 
 
+def _read_reply(text: str) -> Any:
+    try:
+        return msgspec.json.decode(text)
+    except msgspec.DecodeError:
+        return None
+
+
+_BEGINNING = re.compile(r'\s*\{\s*"answer"\s*:\s*')
+_STRING = re.compile(r'"(?:[^"\\]|\\u[0-9a-fA-F]{4}|\\[^u])*')
+
+
+def _read_cut(text: str) -> str:
+    """As much of an answer as there is; anything else that was cut off stays as it is."""
+    found = _BEGINNING.match(text)
+    if found is None:
+        return text
+    rest = text[found.end() :]
+    string = _STRING.match(rest)
+    told = string and _read_reply(string[0] + '"')
+    return told if isinstance(told, str) else rest
+
+
 def _count(said: Json) -> Iterable[Part]:
-    if usage := said.get("usage"):
-        yield Used(Usage(usage.get("prompt_tokens", 0), usage.get("completion_tokens", 0)))
-
-
-def _blame(said: Json) -> Fault:
-    return read_fault(Reply(200, {}, msgspec.json.encode(said)))
+    if usage := cast("Json", said.get("usage") or {}):
+        details = cast("Json", usage.get("prompt_tokens_details") or {})
+        prompt, completion = read_count(usage.get("prompt_tokens")), read_count(usage.get("completion_tokens"))
+        yield Used(Usage(prompt, completion, cached=read_count(details.get("cached_tokens"))))

@@ -1,7 +1,7 @@
 """What the suite of chat vendors is told of each of them, and JSON of every kind to try them with."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,7 @@ from hypothesis import strategies as some
 
 from penstock import chat_fields
 from penstock.chat import Ask, Fault
-from penstock.contract import ChatOptions, ChatVendor, Home
+from penstock.contract import ChatOptions, ChatVendor, Home, RemoteChat
 from penstock.faults import tell_fault
 from penstock.vendors import load_vendor, vendor_names
 from penstock.web.answers import error_headers
@@ -19,7 +19,9 @@ CHAT = sorted(name for name in vendor_names() if issubclass(load_vendor(name).op
 KEY = "sk-vendors-own-0123456789"
 HOST = "http://127.0.0.1:1"
 Json = dict[str, Any]
+REMOTE = [name for name in CHAT if issubclass(load_vendor(name), RemoteChat)]
 every_vendor = pytest.mark.parametrize("name", CHAT)
+every_remote_vendor = pytest.mark.parametrize("name", REMOTE)
 
 
 @dataclass(frozen=True)
@@ -29,13 +31,25 @@ class Sample:
     stream: tuple[Any, ...]
     ends_at: int
     whole: Json
-    refusals: tuple[tuple[int, Json], ...]
+    refusals: tuple[tuple[int, Json], ...] = ()
     """How it says that our key or our credit is not good."""
+    fields: Json = field(default_factory=dict[str, Any])
+    """What is asked for besides, where the reply has another form for it."""
 
 
 def openai_chunk(delta: Json, finish: str | None = None) -> Json:
     head = {"id": "c-1", "object": "chat.completion.chunk", "created": 1, "model": "m"}
     return {**head, "choices": [{"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}]}
+
+
+def openai_completion(content: str) -> Json:
+    message = {"role": "assistant", "content": content}
+    return {
+        **openai_chunk({}),
+        "object": "chat.completion",
+        "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
+        "usage": {"prompt_tokens": 5, "completion_tokens": 2, "total_tokens": 7},
+    }
 
 
 def gemini_reply(parts: list[Json], finish: str | None = None) -> Json:
@@ -54,22 +68,20 @@ ANTHROPIC_MESSAGE = {
     "stop_reason": None,
     "usage": {"input_tokens": 5, "output_tokens": 1},
 }
+OPENAI = Sample(
+    stream=(
+        openai_chunk({"role": "assistant", "content": ""}),
+        openai_chunk({"content": "Hi"}),
+        openai_chunk({"tool_calls": [{"index": 0, "id": "c", "function": {"name": "f", "arguments": "{}"}}]}),
+        openai_chunk({}, "stop"),
+        {**openai_chunk({}), "choices": [], "usage": {"prompt_tokens": 5, "completion_tokens": 2}},
+    ),
+    ends_at=3,
+    whole=openai_completion("Hi"),
+)
 SAMPLES = {
-    "openai_compatible": Sample(
-        stream=(
-            openai_chunk({"role": "assistant", "content": ""}),
-            openai_chunk({"content": "Hi"}),
-            openai_chunk({"tool_calls": [{"index": 0, "id": "c", "function": {"name": "f", "arguments": "{}"}}]}),
-            openai_chunk({}, "stop"),
-            {**openai_chunk({}), "choices": [], "usage": {"prompt_tokens": 5, "completion_tokens": 2}},
-        ),
-        ends_at=3,
-        whole={
-            **openai_chunk({}),
-            "object": "chat.completion",
-            "choices": [{"index": 0, "message": {"role": "assistant", "content": "Hi"}, "finish_reason": "stop"}],
-            "usage": {"prompt_tokens": 5, "completion_tokens": 2, "total_tokens": 7},
-        },
+    "openai_compatible": replace(
+        OPENAI,
         refusals=(
             (401, {"error": {"message": f"Incorrect API key provided: {KEY}", "type": "invalid_request_error"}}),
             (400, {"error": {"message": "Incorrect API key provided: xa***2c.", "code": "invalid_api_key"}}),
@@ -125,12 +137,29 @@ SAMPLES = {
             (400, {"error": {"code": 400, "message": "API key not valid. Please pass a valid API key."}}),
         ),
     ),
+    "local": OPENAI,
+    "local/tools": Sample(
+        stream=(
+            openai_chunk({"role": "assistant", "content": None}),
+            openai_chunk({"content": '{"answer":'}),
+            openai_chunk({"content": ' "Hi"}'}),
+            openai_chunk({}, "stop"),
+            {**openai_chunk({}), "choices": [], "usage": {"prompt_tokens": 5, "completion_tokens": 2}},
+        ),
+        ends_at=3,
+        whole=openai_completion('{"answer": "Hi"}'),
+        fields={"tools": [{"type": "function", "function": {"name": "f"}}]},
+    ),
 }
+"""By the vendor's type; behind a slash, what is asked of it."""
+every_sample = pytest.mark.parametrize("name", sorted(SAMPLES))
 
 
 def make_vendor(name: str, **options: Any) -> ChatVendor:
+    name = name.partition("/")[0]
     kind: Any = load_vendor(name)
-    given_options = {"type": name, "api_key": KEY, "base_url": HOST, **options}
+    credential = {"api_key": KEY, "base_url": HOST} if name in REMOTE else {}
+    given_options = {"type": name, **credential, **options}
     return kind(kind.options_type.model_validate(given_options), Home(Path("nowhere"), Path("nowhere")))
 
 

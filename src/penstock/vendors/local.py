@@ -1,7 +1,6 @@
 """`local`: a chat model that runs on this machine, any GGUF file by llama.cpp; SmolLM2-135M where none is named."""
 
 import re
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Final, Literal, cast
 
@@ -14,7 +13,7 @@ from penstock.engines.llama.llama_server import LlamaOptions, LlamaServer
 from penstock.errors import InvalidRequest
 from penstock.money import FREE_TOKENS, TokenPrice
 from penstock.openai_dialect import read_fault
-from penstock.tool_emulation import Emulation, emulate_tools, wants_tools
+from penstock.tool_emulation import Emulation, emulate_tools, plain_turns, read_stops, read_text, wants_tools
 
 DEFAULT_WEIGHTS: Final = "smollm2-135m.gguf"
 UNKNOWN: Final = {
@@ -25,8 +24,6 @@ UNKNOWN: Final = {
     "prediction": "",
 }
 """Fields that llama.cpp would silently ignore."""
-LONG: Final = 8 << 10
-"""Bytes of a request that takes a while to read: only a server that tells its progress notices meanwhile who leaves."""
 _encode = msgspec.json.Encoder().encode
 
 
@@ -78,32 +75,45 @@ class Local:
 
     def complete(self, ask: Ask, model: str) -> Call:
         """The caller's own fields; tools as the options say."""
+        try:
+            fields = {**ask.fields, "model": model, **self._replace(ask)}
+            body = _encode({name: value for name, value in fields.items() if value is not None})
+        except RecursionError:
+            where = "tools" if "tools" in ask.fields else "messages"
+            raise InvalidRequest(f"Invalid '{where}': nested too deeply.", param=where, code="invalid_value") from None
+        return Call("POST", "/chat/completions", self._headers, body=body)
+
+    def _replace(self, ask: Ask) -> dict[str, Any]:
+        """What is sent instead of the caller's own fields; None: nothing."""
         _refuse_unknown(ask)
-        fields: dict[str, Any] = {**ask.fields, "model": model}
+        _check_format(ask.field("response_format"))
+        changed: dict[str, Any] = {}
         if ask.stream:
             wanted = cast("dict[str, Any]", ask.field("stream_options") or {})
-            fields["stream_options"] = wanted | {"include_usage": True}
-            if ask.size > LONG:
-                fields["return_progress"] = True
+            changed["stream_options"] = wanted | {"include_usage": True}
+        if "stop" in ask.fields:
+            changed["stop"] = read_stops(ask) or None  # an empty one would end the answer before it begins
+        if self._tools == "native":
+            for index, turn in enumerate(ask.field("messages")):
+                read_text(turn, f"messages[{index}]")
+            return changed
         if wants_tools(ask) and self._tools == "refused":
             raise InvalidRequest("This model cannot use tools.", param="tools", code="unsupported_parameter")
-        if self._tools != "native":
-            for name in ("tools", "tool_choice", "parallel_tool_calls"):
-                fields.pop(name, None)
+        changed |= dict.fromkeys(("tools", "tool_choice", "parallel_tool_calls"))
         if self._emulates(ask):
-            fields |= emulate_tools(ask)
-        return Call("POST", "/chat/completions", self._headers, body=_encode(fields))
+            return changed | {"stop": None} | emulate_tools(ask)
+        return changed | {"messages": plain_turns(ask)}
 
     def translator(self, ask: Ask) -> Translator | None:
         """Only emulated tools need one."""
-        return Emulation() if self._emulates(ask) else None
+        return Emulation(read_stops(ask)) if self._emulates(ask) else None
 
     def fault(self, reply: Reply) -> Fault:
         """As OpenAI tells errors."""
         return read_fault(reply)
 
     def _emulates(self, ask: Ask) -> bool:
-        return self._tools == "emulated" and "tools" in ask.fields and wants_tools(ask)
+        return self._tools == "emulated" and wants_tools(ask)
 
 
 def _name(gguf: Path) -> str:
@@ -118,21 +128,21 @@ def _refuse_unknown(ask: Ask) -> None:
         raise InvalidRequest(message, param=name, code="unsupported_parameter")
     if ask.field("modalities") not in (None, ["text"]):
         raise InvalidRequest("This model answers in text only.", param="modalities", code="unsupported_value")
-    messages = memoryview(ask.fields["messages"]).tobytes()
-    if b'"image_url"' in messages or b'"input_audio"' in messages or b'"file"' in messages:
-        _refuse_media(ask.field("messages"))
+    if not ask.field("tools") and ask.field("tool_choice") not in (None, "none", "auto"):
+        message = "'tool_choice' is only allowed when 'tools' are specified."
+        raise InvalidRequest(message, param="tool_choice", code="invalid_value")
 
 
-def _refuse_media(messages: list[Mapping[str, Any]]) -> None:
-    for index, turn in enumerate(messages):
-        content = turn.get("content")
-        parts = cast("list[Any]", content) if isinstance(content, list) else []
-        for part in parts:
-            if not isinstance(part, dict) or cast("Mapping[str, Any]", part).get("type") not in ("text", "refusal"):
-                where = f"messages[{index}].content"
-                raise InvalidRequest(
-                    f"Invalid '{where}': this model reads text only.", param=where, code="invalid_value"
-                )
+def _check_format(response_format: Any) -> None:
+    """llama.cpp takes a form of answer that it does not understand for none."""
+    match response_format:
+        case None | {"type": "text" | "json_object"} | {"type": "json_schema", "json_schema": {"schema": {}}}:
+            return
+        case {"type": "json_schema"}:
+            where, wanted = "response_format.json_schema.schema", "expected an object."
+        case _:
+            where, wanted = "response_format.type", "supported are 'text', 'json_object' and 'json_schema'."
+    raise InvalidRequest(f"Invalid '{where}': {wanted}", param=where, code="invalid_value")
 
 
 VENDOR = Local

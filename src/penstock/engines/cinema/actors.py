@@ -89,7 +89,7 @@ class Actor(Plane):
         )
         wide = sprite.picture.shape[1] * size
         if self._shadow is not None:
-            self._cast_shadow(frame, x, y, wide)
+            self._cast_shadow(frame, self._shadow, x, y, wide)
         if self._part.subject.motion is Motion.CLIMB:
             self._smoke(frame, moment, size)
         target = frame
@@ -105,11 +105,10 @@ class Actor(Plane):
         unit = self._lens.view.unit * scale
         return x + pose.x * unit, y + pose.y * unit, scale
 
-    def _cast_shadow(self, frame: Frame, x: float, y: float, wide: float) -> None:
+    def _cast_shadow(self, frame: Frame, shadow: Picture, x: float, y: float, wide: float) -> None:
         """A soft dark pool at the feet."""
-        assert self._shadow is not None  # noqa: S101 - only called then
         width, height = max(4, round(wide * 0.95)), max(3, round(wide * 0.16))
-        pool = np.asarray(cv2.resize(self._shadow, (width, height), interpolation=cv2.INTER_LINEAR), np.uint8)
+        pool = np.asarray(cv2.resize(shadow, (width, height), interpolation=cv2.INTER_LINEAR), np.uint8)
         lay_picture(frame, pool, round(x - width / 2 - self._sun_side * wide * 0.05), round(y - height * 0.52))
 
     def _touch_water(self, frame: Frame, lit: Picture, left: int, top: int, moment: Moment, wide: float) -> Frame:

@@ -55,6 +55,9 @@ class Moment:
     shot: Shot
 
 
+FAR = 0.05
+"""What is deeper than this does not grow visibly when the camera comes nearer, and is cheaper not scaled."""
+
 # From where to where the camera goes: right, up, near.
 MOVES: dict[Camera, tuple[tuple[float, float, float], tuple[float, float, float]]] = {
     Camera.STILL: ((0, 0, 0), (0, 0, 0)),
@@ -99,7 +102,8 @@ class Lens:
         """Scale, and where the middle of the horizon lies in the frame, for a layer: depth 0 is infinity, 1 near."""
         unit = self.view.unit
         right = self.view.width / 2 - shot.right * depth * unit
-        return 1 + shot.near * depth, right, self.view.horizon + shot.up * depth * unit
+        scale = 1 + shot.near * depth if depth >= FAR else 1.0
+        return scale, right, self.view.horizon + shot.up * depth * unit
 
     def reach(self, depth: float) -> tuple[float, float, float, float]:
         """Left, top, right, bottom in units of all that the frame ever shows of a layer."""
@@ -109,7 +113,7 @@ class Lens:
             scale, x, y = self.project(depth, shot)
             size = scale * view.unit
             boxes.append((-x / size, -y / size, (view.width - x) / size, (view.height - y) / size))
-        margin = 0.01 + 0.01 * depth
+        margin = 0.01 + 0.03 * depth
         left, top = (min(box[side] for box in boxes) - margin for side in (0, 1))
         right, bottom = (max(box[side] for box in boxes) + margin for side in (2, 3))
         return left, top, right, bottom

@@ -82,6 +82,7 @@ def _cast_role(scene: Scene, role: Role, setting: Setting, spots: list[float]) -
     cast: list[tuple[float, Actor]] = []
     for number, spot in enumerate(spots):
         nearness = 1 - number / (count - 1) if count > 1 else 0.62
+        flock = spots[0] + 0.22 * (number - (count - 1) / 2) * (-1) ** number
         if flies:
             line = _sky_line(scene, subject, setting.surface, number, count)
             depth, height, order = 0.25, full * (0.7 + 0.3 * nearness), nearness - 1
@@ -89,14 +90,12 @@ def _cast_role(scene: Scene, role: Role, setting: Setting, spots: list[float]) -
             line = floor.far + (floor.near - floor.far) * nearness
             depth = min(0.9, line / view.bottom) if floor.depth is None else floor.depth
             height, order = full * (0.72 + 0.43 * nearness), line
-        if flies and count > 1:
-            spot = spots[0] + 0.22 * (number - (count - 1) / 2) * (-1) ** number  # noqa: PLW2901 - a flock keeps together
         part = Part(
             subject=subject,
             view=view,
             surface=setting.surface,
             height=height,
-            middle=spot * view.half + (float(random.uniform(-0.05, 0.05)) if count > 1 else 0.0),
+            middle=(flock if flies else spot) * view.half + (float(random.uniform(-0.05, 0.05)) if count > 1 else 0.0),
             line=line,
             ahead=setting.ahead,
             seconds=setting.seconds,

@@ -56,6 +56,7 @@ class Film:
         context.thread_count, context.thread_type = THREADS, "FRAME"
         context.color_range, context.colorspace = ColorRange.MPEG, Colorspace.ITU709
         context.color_primaries, context.color_trc = ColorPrimaries.BT709, ColorTrc.BT709
+        context.sample_aspect_ratio = Fraction(1)
         self._audio = self._container.add_stream("aac", rate=SAMPLES, layout="stereo")
         self._audio.bit_rate = SOUND_BITS
         self._sound = np.ascontiguousarray(sound.T, np.float32)

@@ -190,7 +190,7 @@ class Fireworks(Plane):
         count = max(3, round(seconds * 1.7))
         self._when = np.sort(random.uniform(-0.6, max(1.0, seconds - 0.4), count))
         self._where = np.stack(
-            [random.uniform(0.12, 0.88, count) * view.width, random.uniform(0.1, 0.62, count) * view.horizon], axis=1
+            [random.uniform(0.12, 0.88, count) * view.width, random.uniform(0.12, 0.5, count) * view.horizon], axis=1
         )
         self._size = random.uniform(0.14, 0.26, count) * view.unit
         hues = np.array(

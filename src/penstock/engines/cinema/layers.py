@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.engines.cinema.brush import Brush, Picture
-from penstock.engines.cinema.camera import Lens, Moment
+from penstock.engines.cinema.camera import FAR, Lens, Moment
 
 Frame: TypeAlias = NDArray[np.uint8]
 """Height x width x 3: blue, green, red."""
@@ -92,7 +92,6 @@ class Layer(Plane):
         cover = np.ascontiguousarray(picture[..., 3])
         filled = picture.view(np.uint32)[..., 0] != 0
         down, across = filled.any(axis=1), filled.any(axis=0)
-        self._empty = not down.any()
         self._top, self._bottom = _span(down)
         self._left, self._right = _span(across)
         solid = cover.min(axis=1) == 255
@@ -101,11 +100,12 @@ class Layer(Plane):
             self._solid = len(solid)
         crop = np.s_[self._top : self._bottom, self._left : self._right]
         self._origin = (-sheet.left * sheet.unit - self._left, -sheet.top * sheet.unit - self._top)
+        self._spans = [(left - self._left, right - self._left) for left, right in _split(across)]
         # A moved picture is cheaper in two parts, a scaled one in one.
-        self._warps = self._lens.zooms or bool(sway)
-        self._picture = np.ascontiguousarray(picture[crop]) if self._warps else None
-        self._colour = None if self._warps else np.ascontiguousarray(picture[crop][..., :3])
-        self._cover = None if self._warps else np.ascontiguousarray(cover[crop])
+        self._warps = (self._lens.zooms and self._depth >= FAR) or bool(sway)
+        nothing = picture[:1, :1]
+        self._picture = np.ascontiguousarray(picture[crop] if self._warps else nothing)
+        self._colour, self._cover = take_apart(np.ascontiguousarray(nothing if self._warps else picture[crop]))
 
     def hides(self, moment: Moment) -> int | None:
         """From where on the layer is all opaque."""
@@ -115,24 +115,28 @@ class Layer(Plane):
 
     def draw(self, frame: Frame, moment: Moment) -> None:
         """Blend the upper edge, copy what is all opaque."""
-        if self._empty:
-            return
         scale, x, y = self._lens.project(self._depth, moment.shot)
         y += self._bob * self._lens.view.unit * math.sin(moment.seconds * self._rhythm)
         x, y = x - self._origin[0] * scale, y - self._origin[1] * scale
-        extra = math.ceil(self._sway * self._lens.view.unit) + 2 if self._sway else 0
-        left = max(0, math.floor(x) - extra)
-        right = min(frame.shape[1], math.ceil(x + (self._right - self._left) * scale) + extra)
         top = max(0, math.floor(y))
         bottom = min(frame.shape[0], math.ceil(y + (self._bottom - self._top) * scale))
-        if left >= right or top >= bottom:
-            return
-        solid = min(bottom, max(top, math.ceil((self._solid - self._top) * scale + y) + 1))
+        extra = math.ceil(1.5 * self._sway * self._lens.view.unit) + 2 if self._sway else 0
+        for start, end in self._spans:
+            left = max(0, math.floor(x + start * scale) - extra)
+            right = min(frame.shape[1], math.ceil(x + end * scale) + extra)
+            if left < right and top < bottom:
+                self._draw_part(frame, (left, top, right, bottom), (scale, x, y), moment)
+
+    def _draw_part(
+        self, frame: Frame, box: tuple[int, int, int, int], place: tuple[float, float, float], moment: Moment
+    ) -> None:
+        left, top, right, bottom = box
+        solid = min(bottom, max(top, math.ceil((self._solid - self._top) * place[0] + place[2]) + 1))
         if top < solid:
-            colour, cover = self._sample(left, top, right, solid, (scale, x, y), moment)
+            colour, cover = self._sample(left, top, right, solid, place, moment)
             blend(frame[top:solid, left:right], colour, cover)
         if solid < bottom:
-            colour, _ = self._sample(left, solid, right, bottom, (scale, x, y), moment)
+            colour, _ = self._sample(left, solid, right, bottom, place, moment)
             frame[solid:bottom, left:right] = colour
 
     def _sample(
@@ -141,7 +145,7 @@ class Layer(Plane):
         """The part of the layer that lies behind these pixels of the frame."""
         scale, x, y = place
         size = (right - left, bottom - top)
-        if self._picture is None and self._colour is not None and self._cover is not None:
+        if not self._warps:
             centre = (left - x + (size[0] - 1) / 2, top - y + (size[1] - 1) / 2)
             colour = cv2.getRectSubPix(self._colour, size, centre)
             return np.asarray(colour, np.uint8), np.asarray(cv2.getRectSubPix(self._cover, size, centre), np.uint8)
@@ -149,7 +153,7 @@ class Layer(Plane):
         lean = self._lean(moment.seconds) / scale
         half = (scale - 1) / 2
         turn = np.array([[scale, -lean * scale, x - left + half + lean * foot * scale], [0, scale, y - top + half]])
-        warped = np.asarray(cv2.warpAffine(self._picture, turn, size, flags=cv2.INTER_LINEAR), np.uint8)  # type: ignore[arg-type]
+        warped = np.asarray(cv2.warpAffine(self._picture, turn, size, flags=cv2.INTER_LINEAR), np.uint8)
         return take_apart(warped)
 
     def _lean(self, seconds: float) -> float:
@@ -163,3 +167,13 @@ def _span(filled: NDArray[np.bool_]) -> tuple[int, int]:
     if not filled.any():
         return 0, 0
     return max(0, int(filled.argmax()) - 1), min(len(filled), len(filled) - int(filled[::-1].argmax()) + 1)
+
+
+def _split(filled: NDArray[np.bool_], gap: int = 60) -> list[tuple[int, int]]:
+    """The stretches that are filled, apart from each other by more than a gap; with one more on each side."""
+    where = np.flatnonzero(filled)
+    if len(where) == 0:
+        return []
+    breaks = np.flatnonzero(np.diff(where) > gap)
+    starts, ends = where[np.r_[0, breaks + 1]], where[np.r_[breaks, len(where) - 1]]
+    return [(max(0, int(start) - 1), min(len(filled), int(end) + 2)) for start, end in zip(starts, ends, strict=True)]

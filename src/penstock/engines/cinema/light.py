@@ -110,9 +110,7 @@ def _cover(light: Light, veil: Veil) -> Light:
     grey = mix((0, 0, 0), veil.grey, brightness**1.3)
     # Some of the hour's own colour stays in the cloud, or every rainy hour would look the same.
     grey = mix(grey, light.middle, 0.22)
-    lit: Colour = tuple(
-        round(part * veil.key) for part in mix(light.key, (235, 240, 248), 0.25 * veil.cover * brightness)
-    )  # type: ignore[assignment]
+    lit = mix((0, 0, 0), mix(light.key, (235, 240, 248), 0.25 * veil.cover * brightness), veil.key)
     return replace(
         light,
         zenith=mix(light.zenith, mix(grey, (0, 0, 0), 0.18), veil.cover),

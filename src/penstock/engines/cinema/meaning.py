@@ -13,7 +13,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
-import onnxruntime
 from numpy.typing import NDArray
 
 MODEL, VOCABULARY, PROTOTYPES = "minilm.onnx", "minilm-tokenizer.json", "minilm-prototypes.npz"
@@ -80,6 +79,8 @@ class Meaning:
     """Says how near a text is in meaning to each of many short phrases."""
 
     def __init__(self, weights: Path) -> None:
+        import onnxruntime  # noqa: PLC0415  most prompts are understood by their words, and need not wait for it
+
         self._weights = weights
         self._tokenizer = Tokenizer(weights / VOCABULARY)
         options = onnxruntime.SessionOptions()

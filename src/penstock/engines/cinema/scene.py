@@ -130,6 +130,6 @@ class Place:
     """Where the horizon lies, as a share of the frame's height."""
 
 
-def split_words(text: str) -> tuple[str, ...]:
+def list_words(text: str) -> tuple[str, ...]:
     """Words and short phrases from a list with commas."""
     return tuple(text.split(", "))

@@ -114,7 +114,8 @@ class Sky(Plane):
         beyond = np.maximum(distance - radius, 0)
         bloom = np.exp(-beyond / (unit * 0.34)) * 0.4 + np.exp(-beyond / (unit * 0.07)) * 0.4
         glow = (bloom * power)[..., None] * colour * (1 - sky / 255 * 0.55)
-        added = glow * (1 - disc[..., None]) + disc[..., None] * np.maximum(colour - sky, 0)
+        body = colour if light.darkness >= 0.5 else colour * 0.4 + 153
+        added = glow * (1 - disc[..., None]) + disc[..., None] * np.maximum(body - sky, 0)
         return added.astype(np.float32)
 
 

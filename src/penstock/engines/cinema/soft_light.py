@@ -30,10 +30,12 @@ Glow: TypeAlias = Callable[[Grid, float], Field]
 
 
 class SoftLight(Plane):
-    """Adds light to the frame. `coarse` is how many pixels of the frame one of the small picture makes."""
+    """Adds light to the frame. `coarse` is how many pixels one small pixel makes, `depth` that of its source."""
 
-    def __init__(self, view: View, glow: Glow, *, coarse: int = 8, top: float = -9, bottom: float = 9) -> None:
-        self._glow = glow
+    def __init__(
+        self, view: View, glow: Glow, *, coarse: int = 8, top: float = -9, bottom: float = 9, depth: float = 0.0
+    ) -> None:
+        self._glow, self._depth = glow, depth
         self._first = max(0, view.horizon + int(top * view.unit))
         self._last = min(view.height, view.horizon + int(bottom * view.unit))
         coarse = max(2, round(coarse * view.unit / 720))
@@ -47,7 +49,13 @@ class SoftLight(Plane):
         """Paint the light of this moment, enlarge it and add it."""
         if frame.shape[0] <= self._first:
             return
-        light = np.clip(self._glow(self._grid, moment.seconds), 0, 255)
+        shot, depth = moment.shot, self._depth
+        scale = np.float32(1 / (1 + shot.near * depth))
+        moved = Grid(
+            (self._grid.x + np.float32(shot.right * depth)) * scale,
+            (self._grid.y - np.float32(shot.up * depth)) * scale,
+        )
+        light = np.clip(self._glow(moved, moment.seconds), 0, 255)
         small = np.zeros((*light.shape[:2], 4), np.uint8)
         small[..., :3] = light[..., ::-1] + np.float32(0.5)
         large = cv2.resize(small, (frame.shape[1], self._last - self._first), interpolation=cv2.INTER_LINEAR)

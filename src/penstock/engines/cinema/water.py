@@ -72,13 +72,12 @@ class Water(Plane):
 
     def _heave(self, moment: Moment, rows: int) -> NDArray[np.uint8]:
         """The height of the surface at each pixel, 0 to 252."""
-        total: NDArray[np.uint8] | None = None
+        total = np.zeros((rows, self._width), np.uint8)
         for train in self._trains:
             turns = train.speed * moment.seconds + train.right * moment.shot.right + train.away * moment.shot.near
             moved = np.add(train.phase[:rows], np.uint8(int(turns * 256) % 256))
             wave = np.asarray(cv2.LUT(moved, SINE), np.uint8)
-            total = wave if total is None else np.add(total, wave)
-        assert total is not None  # noqa: S101 - there are always three trains
+            np.add(total, wave, out=total)
         return total
 
     def _mirror(self, frame: Frame, waves: NDArray[np.uint8]) -> Frame:

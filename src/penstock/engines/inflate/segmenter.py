@@ -1,15 +1,10 @@
 """Asks a small neural network, U2-Net's light version, what stands out in a picture."""
 
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
-# pyright: reportMissingTypeStubs=false
-# onnxruntime ships no stubs.
-
 import os
 from pathlib import Path
 
 import cv2
 import numpy as np
-import onnxruntime
 from numpy.typing import NDArray
 
 MODEL = "u2netp.onnx"
@@ -21,19 +16,11 @@ LARGEST_SHARE = 0.92  # beyond it, nothing is left to be cut away
 
 def segment(colours: NDArray[np.uint8], model: Path) -> NDArray[np.float32]:
     """How much each pixel belongs to the subject, 0 to 1."""
-    options = onnxruntime.SessionOptions()
-    options.enable_cpu_mem_arena = False  # one run: what is freed must go back
-    options.enable_mem_pattern = False
-    options.intra_op_num_threads = os.cpu_count() or 1
-    options.add_session_config_entry("session.intra_op.allow_spinning", "0")  # others want the cores too
-    options.log_severity_level = 3
-    session = onnxruntime.InferenceSession(os.fspath(model), options, providers=["CPUExecutionProvider"])
+    network = cv2.dnn.readNetFromONNX(os.fspath(model), cv2.dnn.ENGINE_CLASSIC)  # half the time of any other here
     small = cv2.resize(colours, (SIDE, SIDE), interpolation=cv2.INTER_AREA).astype(np.float32)
     scaled = (small / max(1.0, float(small.max())) - MEAN) / DEVIATION
-    outputs = session.run(
-        [session.get_outputs()[0].name], {session.get_inputs()[0].name: scaled.transpose(2, 0, 1)[None]}
-    )
-    found = np.asarray(outputs[0], np.float32)[0, 0]
+    network.setInput(np.ascontiguousarray(scaled.transpose(2, 0, 1)[None]))
+    found = np.asarray(network.forward(network.getUnconnectedOutLayersNames()[0]), np.float32)[0, 0]
     return _refine(found, colours)
 
 

@@ -5,7 +5,7 @@ import numpy as np
 from penstock.engines.cinema.brush import Brush, Colour, Point, mix
 from penstock.engines.cinema.masonry import Builder
 from penstock.engines.cinema.ridges import paint_hill
-from penstock.engines.cinema.scene import Place, Scene, Surface, split_words
+from penstock.engines.cinema.scene import Place, Scene, Surface, list_words
 from penstock.engines.cinema.script import Time
 from penstock.engines.cinema.soft_light import SoftLight, paint_spotlights
 
@@ -49,7 +49,7 @@ def build_concert(scene: Scene) -> None:
         (float(x), view.top * 0.8, mix((0, 0, 0), hues[number % 5], 0.8))
         for number, x in enumerate(np.linspace(-0.8, 0.8, 7) * view.half)
     )
-    scene.add(SoftLight(view, paint_spotlights(lamps, 0.14), coarse=6))
+    scene.add(SoftLight(view, paint_spotlights(lamps, 0.14), coarse=6, depth=0.05))
     scene.perform(0.14, 0.2)
     _gather_crowd(scene)
 
@@ -96,7 +96,7 @@ def _paint_fan(brush: Brush, head: Point, size: float, tone: Colour, chance: flo
 CONCERT_HALL_PLACES = (
     Place(
         "concert",
-        split_words(
+        list_words(
             "concert, stage, music festival, spotlights, theatre stage, rock show, "
             "dance floor, disco, crowd cheering, party, nightclub"
         ),

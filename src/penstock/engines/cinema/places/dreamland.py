@@ -2,7 +2,7 @@
 
 from penstock.engines.cinema.brush import Colour, mix
 from penstock.engines.cinema.ridges import add_glow, paint_wash
-from penstock.engines.cinema.scene import Place, Scene, Surface, split_words
+from penstock.engines.cinema.scene import Place, Scene, Surface, list_words
 from penstock.engines.cinema.soft_light import SoftLight, paint_ribbons
 
 
@@ -39,7 +39,7 @@ def build_abstract(scene: Scene) -> None:
 DREAMLAND_PLACES = (
     Place(
         "abstract",
-        split_words(
+        list_words(
             "abstract, flowing light, colourful shapes, patterns, ribbons of light, "
             "dreamlike colours, psychedelic, gradient background, music visualisation"
         ),

@@ -17,7 +17,7 @@ from penstock.engines.cinema.groundwork import (
 from penstock.engines.cinema.layers import Sheet
 from penstock.engines.cinema.patterns import wander
 from penstock.engines.cinema.ridges import Line, add_glow, paint_hill
-from penstock.engines.cinema.scene import Place, Scene, Surface, split_words
+from penstock.engines.cinema.scene import Place, Scene, Surface, list_words
 from penstock.engines.cinema.soft_light import SoftLight, paint_flicker
 
 
@@ -141,7 +141,7 @@ def build_volcano(scene: Scene) -> None:
         even=0.1,
     )
     lamps = ((middle, rim, 0.13, (255, 110, 40)), (middle, rim + 0.1, 0.3, (150, 40, 16)))
-    scene.add(SoftLight(view, paint_flicker(lamps, 0.5 + 0.4 * light.darkness)))
+    scene.add(SoftLight(view, paint_flicker(lamps, 0.5 + 0.4 * light.darkness), depth=0.07))
     for depth, foot, distance in ((0.18, 0.1, 0.25), (0.4, 0.2, 0.08)):
         sheet = scene.sheet(depth)
         edge = make_peaks(scene, sheet, foot, 0.06, 0.3)
@@ -171,7 +171,7 @@ def _pour_lava(cone: Sheet, middle: float, rim: float) -> None:
 DRY_LAND_PLACES = (
     Place(
         "desert",
-        split_words("desert, sand dunes, sahara, dunes, arid sand, hot sand desert, oasis, wasteland, desert sand"),
+        list_words("desert, sand dunes, sahara, dunes, arid sand, hot sand desert, oasis, wasteland, desert sand"),
         Surface.GROUND,
         "wind",
         build_desert,
@@ -179,7 +179,7 @@ DRY_LAND_PLACES = (
     ),
     Place(
         "canyon",
-        split_words(
+        list_words(
             "canyon, grand canyon, red rocks, mesa, gorge, wild west, "
             "badlands, rocky cliffs, arizona, western landscape"
         ),
@@ -190,7 +190,7 @@ DRY_LAND_PLACES = (
     ),
     Place(
         "volcano",
-        split_words(
+        list_words(
             "volcano, lava, eruption, magma, volcanic landscape, burning mountain, lava river, crater of fire, mordor"
         ),
         Surface.GROUND,

@@ -8,7 +8,7 @@ from penstock.engines.cinema.brush import Brush, Point, mix
 from penstock.engines.cinema.greenery import clump_blob, paint_leafy_tree
 from penstock.engines.cinema.groundwork import Planter, add_hills, add_meadow_front, add_range, make_plant_tones
 from penstock.engines.cinema.masonry import Builder
-from penstock.engines.cinema.scene import Place, Scene, Surface, split_words
+from penstock.engines.cinema.scene import Place, Scene, Surface, list_words
 
 
 def build_garden(scene: Scene) -> None:
@@ -104,7 +104,7 @@ def _paint_bridge(builder: Builder, middle: Point, width: float) -> None:
 GARDEN_PLACES = (
     Place(
         "blossom garden",
-        split_words(
+        list_words(
             "garden, cherry blossom, japanese garden, sakura, park, spring garden, "
             "rose garden, pond with a bridge, backyard, blooming trees"
         ),

@@ -15,7 +15,7 @@ from penstock.engines.cinema.groundwork import (
 )
 from penstock.engines.cinema.layers import Sheet
 from penstock.engines.cinema.masonry import Builder
-from penstock.engines.cinema.scene import Place, Scene, Surface, split_words
+from penstock.engines.cinema.scene import Place, Scene, Surface, list_words
 
 
 def build_meadow(scene: Scene) -> None:
@@ -180,7 +180,7 @@ def _build_barn(scene: Scene, sheet: Sheet, line: NDArray[np.float32]) -> None:
 GRASSLAND_PLACES = (
     Place(
         "flower meadow",
-        split_words(
+        list_words(
             "meadow, flower meadow, wildflowers, grassy hill, grassland, "
             "spring meadow, field of flowers, prairie, grass, green hills"
         ),
@@ -191,7 +191,7 @@ GRASSLAND_PLACES = (
     ),
     Place(
         "savanna",
-        split_words(
+        list_words(
             "savanna, african plains, safari, acacia trees, serengeti, golden grassland, dry plains, africa, steppe"
         ),
         Surface.GROUND,
@@ -201,7 +201,7 @@ GRASSLAND_PLACES = (
     ),
     Place(
         "farm",
-        split_words(
+        list_words(
             "farm, rolling fields, farmland, barn, wheat field, countryside, crops, harvest, windmill, rural fields"
         ),
         Surface.GROUND,

@@ -8,7 +8,7 @@ from penstock.engines.cinema.brush import Brush, Colour, Point, mix
 from penstock.engines.cinema.groundwork import add_hills, add_range, fir_planter, make_peaks, paint_rocks
 from penstock.engines.cinema.patterns import Randomness, wander
 from penstock.engines.cinema.ridges import paint_hill
-from penstock.engines.cinema.scene import Place, Scene, Surface, split_words
+from penstock.engines.cinema.scene import Place, Scene, Surface, list_words
 from penstock.engines.cinema.soft_light import SoftLight, paint_aurora
 
 
@@ -154,7 +154,7 @@ def build_above_clouds(scene: Scene) -> None:
 HIGH_AND_COLD_PLACES = (
     Place(
         "snowy mountains",
-        split_words(
+        list_words(
             "snowy mountains, alps, snow covered peaks, mountain summit, winter mountains, "
             "himalaya, ski slope, snowfield, winter landscape, mountains, snow"
         ),
@@ -165,7 +165,7 @@ HIGH_AND_COLD_PLACES = (
     ),
     Place(
         "arctic",
-        split_words(
+        list_words(
             "arctic, antarctica, ice floes, north pole, south pole, glacier, "
             "iceberg, northern lights, aurora, polar night, frozen sea"
         ),
@@ -176,7 +176,7 @@ HIGH_AND_COLD_PLACES = (
     ),
     Place(
         "above the clouds",
-        split_words(
+        list_words(
             "above the clouds, sky, sea of clouds, cloudscape, in the air, "
             "flying through the sky, heaven, high altitude, blue sky, clouds"
         ),

@@ -11,7 +11,7 @@ from penstock.engines.cinema.groundwork import add_hills, add_meadow_front, add_
 from penstock.engines.cinema.layers import Sheet
 from penstock.engines.cinema.patterns import soften, wander
 from penstock.engines.cinema.ridges import paint_mountains
-from penstock.engines.cinema.scene import Place, Scene, Surface, split_words
+from penstock.engines.cinema.scene import Place, Scene, Surface, list_words
 
 
 def build_lake(scene: Scene) -> None:
@@ -165,7 +165,7 @@ def _add_cliffs(scene: Scene, tall: float, rocks: Rocks) -> None:
 INLAND_WATER_PLACES = (
     Place(
         "mountain lake",
-        split_words("mountain lake, lake, calm lake, still water, pond, alpine lake, fjord, lake reflection, lakeside"),
+        list_words("mountain lake, lake, calm lake, still water, pond, alpine lake, fjord, lake reflection, lakeside"),
         Surface.WATER,
         "meadow",
         build_lake,
@@ -173,7 +173,7 @@ INLAND_WATER_PLACES = (
     ),
     Place(
         "river valley",
-        split_words("river, river valley, stream, creek, riverbank, winding river, valley, brook, canoe trip"),
+        list_words("river, river valley, stream, creek, riverbank, winding river, valley, brook, canoe trip"),
         Surface.WATER,
         "meadow",
         build_river,
@@ -181,7 +181,7 @@ INLAND_WATER_PLACES = (
     ),
     Place(
         "waterfall",
-        split_words(
+        list_words(
             "waterfall, cascade, waterfalls in the jungle, falling water, cliff waterfall, niagara, iguazu, plunge pool"
         ),
         Surface.WATER,

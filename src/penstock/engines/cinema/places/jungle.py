@@ -8,7 +8,7 @@ from penstock.engines.cinema.brush import Brush, Colour, Point, mix
 from penstock.engines.cinema.groundwork import add_beams, add_hills, make_plant_tones, plant_row, tree_planter
 from penstock.engines.cinema.patterns import Randomness
 from penstock.engines.cinema.ridges import paint_hill
-from penstock.engines.cinema.scene import Place, Scene, Surface, split_words
+from penstock.engines.cinema.scene import Place, Scene, Surface, list_words
 
 
 def build_jungle(scene: Scene) -> None:
@@ -102,7 +102,7 @@ def _add_leaf_frame(scene: Scene, greens: tuple[Colour, ...]) -> None:
 JUNGLE_PLACES = (
     Place(
         "jungle",
-        split_words(
+        list_words(
             "jungle, rainforest, tropical forest, amazon, vines and ferns, "
             "lush green jungle, tropical plants, palm jungle"
         ),

@@ -11,7 +11,7 @@ from penstock.engines.cinema.groundwork import add_hills, make_peaks, paint_rock
 from penstock.engines.cinema.layers import Sheet
 from penstock.engines.cinema.patterns import Randomness, make_noise, soften
 from penstock.engines.cinema.ridges import add_glow
-from penstock.engines.cinema.scene import Place, Scene, Surface, split_words
+from penstock.engines.cinema.scene import Place, Scene, Surface, list_words
 from penstock.engines.cinema.script import Time
 
 
@@ -225,7 +225,7 @@ def _paint_bulb(brush: Brush, foot: Point, height: float, glow: Colour) -> None:
 OUTER_SPACE_PLACES = (
     Place(
         "space",
-        split_words(
+        list_words(
             "outer space, space, nebula, galaxy, planets, stars and planets, "
             "cosmos, universe, orbit, solar system, milky way"
         ),
@@ -237,7 +237,7 @@ OUTER_SPACE_PLACES = (
     ),
     Place(
         "alien planet",
-        split_words(
+        list_words(
             "alien planet, moon surface, mars, lunar landscape, another world, "
             "distant planet, extraterrestrial landscape, red planet, craters"
         ),

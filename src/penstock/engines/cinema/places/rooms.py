@@ -10,7 +10,7 @@ from penstock.engines.cinema.groundwork import add_hills, add_range
 from penstock.engines.cinema.layers import Sheet
 from penstock.engines.cinema.masonry import Builder
 from penstock.engines.cinema.ridges import add_glow, paint_hill
-from penstock.engines.cinema.scene import Place, Scene, Surface, split_words
+from penstock.engines.cinema.scene import Place, Scene, Surface, list_words
 from penstock.engines.cinema.soft_light import SoftLight, paint_flicker
 from penstock.engines.cinema.weather import add_weather
 
@@ -145,6 +145,7 @@ def build_room(scene: Scene) -> None:
                 0.75 + 0.25 * light.darkness,
             ),
             coarse=4,
+            depth=0.2,
         )
     )
     rug = scene.sheet(0.4)
@@ -346,7 +347,7 @@ def _lay_table(scene: Scene) -> None:
 ROOMS_PLACES = (
     Place(
         "cosy room",
-        split_words(
+        list_words(
             "cosy room, living room, fireplace, armchair by the fire, at home, "
             "bedroom, indoors, cabin interior, library, warm room"
         ),
@@ -357,7 +358,7 @@ ROOMS_PLACES = (
     ),
     Place(
         "cafe",
-        split_words(
+        list_words(
             "kitchen, cafe, coffee table, restaurant, breakfast table, "
             "coffee shop, dining room, cooking, cup of coffee, bakery"
         ),

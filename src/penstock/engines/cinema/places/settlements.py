@@ -6,7 +6,7 @@ from penstock.engines.cinema.brush import Colour, mix
 from penstock.engines.cinema.groundwork import LEAVES, add_hills, add_meadow_front, add_range, fir_planter, tree_planter
 from penstock.engines.cinema.masonry import WALLS, Builder
 from penstock.engines.cinema.ridges import paint_hill
-from penstock.engines.cinema.scene import Place, Scene, Surface, split_words
+from penstock.engines.cinema.scene import Place, Scene, Surface, list_words
 
 
 def build_village(scene: Scene) -> None:
@@ -177,7 +177,7 @@ def build_railway(scene: Scene) -> None:
 SETTLEMENTS_PLACES = (
     Place(
         "village",
-        split_words(
+        list_words(
             "village, cottages, small town, countryside village, hamlet, "
             "country houses, church and houses, rural village, farmhouse"
         ),
@@ -188,7 +188,7 @@ SETTLEMENTS_PLACES = (
     ),
     Place(
         "castle",
-        split_words(
+        list_words(
             "castle, old town, medieval castle, fortress, fairy tale castle, "
             "palace, kingdom, medieval town, towers and walls"
         ),
@@ -199,7 +199,7 @@ SETTLEMENTS_PLACES = (
     ),
     Place(
         "railway",
-        split_words(
+        list_words(
             "railway, train tracks, railroad, rails, train journey, railway line, train station, locomotive country"
         ),
         Surface.GROUND,

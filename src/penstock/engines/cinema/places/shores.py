@@ -9,7 +9,7 @@ from penstock.engines.cinema.groundwork import Planter, add_range, make_plant_to
 from penstock.engines.cinema.masonry import Builder
 from penstock.engines.cinema.patterns import wander
 from penstock.engines.cinema.ridges import paint_hill
-from penstock.engines.cinema.scene import Place, Scene, Surface, split_words
+from penstock.engines.cinema.scene import Place, Scene, Surface, list_words
 
 
 def palm_planter(scene: Scene, distance: float) -> Planter:
@@ -177,7 +177,7 @@ def _moor(builder: Builder, x: float, foot: float, height: float) -> None:
 SHORES_PLACES = (
     Place(
         "open sea",
-        split_words(
+        list_words(
             "open sea, ocean, sea, waves, high seas, sailing on the water, atlantic, pacific, out at sea, ocean horizon"
         ),
         Surface.WATER,
@@ -187,7 +187,7 @@ SHORES_PLACES = (
     ),
     Place(
         "beach",
-        split_words(
+        list_words(
             "beach, seashore, sandy shore, coast, seaside, surf, sand and waves, shoreline, holiday beach, coastline"
         ),
         Surface.GROUND,
@@ -197,7 +197,7 @@ SHORES_PLACES = (
     ),
     Place(
         "tropical island",
-        split_words(
+        list_words(
             "tropical island, palm trees, lagoon, caribbean, maldives, hawaii, "
             "desert island, turquoise water, paradise island"
         ),
@@ -208,7 +208,7 @@ SHORES_PLACES = (
     ),
     Place(
         "harbour",
-        split_words("harbour, harbor, port, marina, fishing village, docks, quay, pier, boats in the bay"),
+        list_words("harbour, harbor, port, marina, fishing village, docks, quay, pier, boats in the bay"),
         Surface.WATER,
         "sea",
         build_harbour,

@@ -7,7 +7,7 @@ from penstock.engines.cinema.groundwork import LEAVES, add_hills, add_range, fir
 from penstock.engines.cinema.layers import Sheet
 from penstock.engines.cinema.masonry import WALLS, Builder
 from penstock.engines.cinema.ridges import add_glow, paint_hill
-from penstock.engines.cinema.scene import Place, Scene, Surface, split_words
+from penstock.engines.cinema.scene import Place, Scene, Surface, list_words
 from penstock.engines.cinema.script import Time
 
 NEONS: tuple[Colour, ...] = ((255, 60, 150), (60, 220, 255), (170, 90, 255), (255, 170, 60), (90, 255, 170))
@@ -102,9 +102,9 @@ def build_skyline(scene: Scene) -> None:
     """Towers across a river."""
     scene.add_sky()
     for depth, distance, size, wall in (
-        (0.03, 0.9, (0.3, 0.56), (120, 134, 160)),
-        (0.06, 0.55, (0.2, 0.44), (96, 108, 140)),
-        (0.1, 0.25, (0.08, 0.24), (86, 90, 116)),
+        (0.03, 0.9, (0.2, 0.42), (120, 134, 160)),
+        (0.06, 0.55, (0.13, 0.3), (96, 108, 140)),
+        (0.1, 0.25, (0.07, 0.18), (86, 90, 116)),
     ):
         scene.lay(_add_skyline(scene, depth, distance, size, wall, foot=0.0, lit=0.6))
     quay = scene.sheet(0.12)
@@ -211,7 +211,7 @@ def build_highway(scene: Scene) -> None:
 STREETS_PLACES = (
     Place(
         "city street",
-        split_words(
+        list_words(
             "city street, street, downtown, shopping street, sidewalk, "
             "town street, avenue, cafe terrace, urban street, traffic"
         ),
@@ -222,7 +222,7 @@ STREETS_PLACES = (
     ),
     Place(
         "city skyline",
-        split_words(
+        list_words(
             "city skyline, skyscrapers, metropolis, city lights, new york, tokyo, "
             "big city, high-rise buildings, riverside city, manhattan"
         ),
@@ -233,7 +233,7 @@ STREETS_PLACES = (
     ),
     Place(
         "neon city",
-        split_words(
+        list_words(
             "neon city, cyberpunk city, futuristic city, neon signs, rainy neon street, "
             "blade runner, night city with neon lights, sci-fi city, synthwave"
         ),
@@ -245,9 +245,7 @@ STREETS_PLACES = (
     ),
     Place(
         "highway",
-        split_words(
-            "highway, road, motorway, race track, racing road, open road, road trip, driving, asphalt, freeway"
-        ),
+        list_words("highway, road, motorway, race track, racing road, open road, road trip, driving, asphalt, freeway"),
         Surface.ROAD,
         "wind",
         build_highway,

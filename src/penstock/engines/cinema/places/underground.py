@@ -9,7 +9,7 @@ from penstock.engines.cinema.groundwork import make_line
 from penstock.engines.cinema.layers import Sheet
 from penstock.engines.cinema.patterns import Randomness, wander
 from penstock.engines.cinema.ridges import add_glow, paint_hill
-from penstock.engines.cinema.scene import Place, Scene, Surface, split_words
+from penstock.engines.cinema.scene import Place, Scene, Surface, list_words
 from penstock.engines.cinema.soft_light import SoftLight, paint_beams
 
 
@@ -86,7 +86,7 @@ def _paint_crystal(sheet: Sheet, foot: Point, size: float, colour: Colour, rando
 UNDERGROUND_PLACES = (
     Place(
         "cave",
-        split_words("cave, crystal cave, cavern, grotto, underground, glowing crystals, stalactites, mine, dungeon"),
+        list_words("cave, crystal cave, cavern, grotto, underground, glowing crystals, stalactites, mine, dungeon"),
         Surface.GROUND,
         "cave",
         build_cave,

@@ -8,7 +8,7 @@ from penstock.engines.cinema.brush import Brush, Colour, Point, mix
 from penstock.engines.cinema.groundwork import make_line, make_peaks
 from penstock.engines.cinema.patterns import Randomness
 from penstock.engines.cinema.ridges import add_glow, paint_hill, paint_wash
-from penstock.engines.cinema.scene import Place, Scene, Surface, split_words
+from penstock.engines.cinema.scene import Place, Scene, Surface, list_words
 from penstock.engines.cinema.soft_light import SoftLight, paint_beams, paint_caustics, paint_flicker
 
 CORALS: tuple[Colour, ...] = (
@@ -155,7 +155,7 @@ def build_deep_sea(scene: Scene) -> None:
 UNDERWATER_PLACES = (
     Place(
         "coral reef",
-        split_words(
+        list_words(
             "underwater, coral reef, under the sea, tropical fish, reef, seabed, aquarium, diving, kelp, ocean floor"
         ),
         Surface.UNDERWATER,
@@ -165,7 +165,7 @@ UNDERWATER_PLACES = (
     ),
     Place(
         "deep sea",
-        split_words(
+        list_words(
             "deep sea, abyss, dark depths of the ocean, submarine, "
             "bioluminescent creatures, mariana trench, deep ocean, bottom of the ocean"
         ),

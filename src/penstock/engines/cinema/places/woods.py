@@ -14,7 +14,7 @@ from penstock.engines.cinema.groundwork import (
     plant_row,
     tree_planter,
 )
-from penstock.engines.cinema.scene import Place, Scene, Surface, split_words
+from penstock.engines.cinema.scene import Place, Scene, Surface, list_words
 
 AUTUMN: tuple[Colour, ...] = ((226, 120, 40), (204, 76, 44), (236, 172, 60), (168, 66, 48))
 
@@ -147,7 +147,7 @@ def build_misty_pines(scene: Scene) -> None:
 WOODS_PLACES = (
     Place(
         "forest",
-        split_words("forest, woods, woodland, trees, sunlit forest, forest path, oak wood, grove, under the trees"),
+        list_words("forest, woods, woodland, trees, sunlit forest, forest path, oak wood, grove, under the trees"),
         Surface.GROUND,
         "forest",
         build_forest,
@@ -155,7 +155,7 @@ WOODS_PLACES = (
     ),
     Place(
         "autumn forest",
-        split_words(
+        list_words(
             "autumn forest, fall foliage, autumn leaves, golden october woods, "
             "red and orange trees, maple trees, autumn park, fallen leaves"
         ),
@@ -166,7 +166,7 @@ WOODS_PLACES = (
     ),
     Place(
         "misty pines",
-        split_words(
+        list_words(
             "misty pine forest, foggy fir trees, pine forest, taiga, evergreen forest, "
             "spruce trees in mist, mountain forest, conifers, nordic forest"
         ),

@@ -88,7 +88,7 @@ def draw_subject(name: str, phase: float, height: int, colour: Colour | None = N
     return _draw(name, round(phase * STEPS) % STEPS, height, colour)
 
 
-@lru_cache(maxsize=160)
+@lru_cache(maxsize=8)  # who draws a loop keeps its pictures
 def _draw(name: str, step: int, height: int, colour: Colour | None) -> Sprite:
     subject = SUBJECTS[name]
     left, top, right, bottom = (round(edge * height) for edge in subject.box)
