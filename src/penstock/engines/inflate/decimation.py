@@ -58,14 +58,14 @@ def collapse(surface: Surface, limit: int) -> Surface:
     """The slow and certain way, for the last few faces: shortest edge first, where it keeps the surface whole."""
     faces = surface.faces.astype(np.int64)
     points = surface.points.copy()
+    around = _list_neighbours(faces)
     while len(faces) > limit:
         edges = np.unique(
             np.sort(np.concatenate([faces[:, [0, 1]], faces[:, [1, 2]], faces[:, [2, 0]]]), axis=1), axis=0
         )
         lengths = np.linalg.norm(points[edges[:, 0]] - points[edges[:, 1]], axis=1)
-        for kept, gone in edges[np.argsort(lengths, kind="stable")]:
-            around = [set(faces[(faces == end).any(axis=1)].ravel().tolist()) for end in (kept, gone)]
-            if len(around[0] & around[1]) == 4:  # both ends and two more: the link condition
+        for kept, gone in edges[np.argsort(lengths, kind="stable")].tolist():
+            if len(around[kept] & around[gone]) == 4:  # both ends and two more: the link condition
                 break
         else:
             break
@@ -73,7 +73,20 @@ def collapse(surface: Surface, limit: int) -> Surface:
         faces[faces == gone] = kept
         same = (faces[:, 0] == faces[:, 1]) | (faces[:, 1] == faces[:, 2]) | (faces[:, 2] == faces[:, 0])
         faces = faces[~same]
+        inherited = around.pop(gone) - {gone}
+        for neighbour in inherited:
+            around[neighbour] = around[neighbour] - {gone} | {kept}
+        around[kept] |= inherited
     return mend(Surface(points, faces.astype(np.int32)))
+
+
+def _list_neighbours(faces: NDArray[np.int64]) -> dict[int, set[int]]:
+    """For each vertex all that share a face with it, and itself."""
+    around: dict[int, set[int]] = {}
+    for face in faces.tolist():
+        for corner in face:
+            around.setdefault(corner, set()).update(face)
+    return around
 
 
 def _simplify(surface: Surface, target: int) -> tuple[NDArray[np.float64], NDArray[np.int32]]:

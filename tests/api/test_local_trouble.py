@@ -1,0 +1,141 @@
+"""The built-in chat model in trouble: killed, left alone, overrun, changed while it speaks, or not there at all."""
+
+import asyncio
+import json
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from conftest import Server, Start
+from local_steps import LONG, SMALL, TOOLS, answer, ask, begin, children, refuse, until, until_it_works
+
+from penstock.settings import load
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_left_behind() -> Iterator[None]:
+    """After the gateway has closed."""
+    yield
+    assert not children()
+
+
+async def test_beyond_what_may_wait_callers_are_told_when_to_come_back(start: Start):
+    server = await start(SMALL + "max_concurrent = 2\n")
+    begun = [await begin(server, max_tokens=60) for _ in range(2)]
+    for refused in [await ask(server), await ask(server, stream=True)]:
+        assert (refused.status_code, refused.json()["error"]["code"]) == (429, "queue_full")
+        assert int(refused.headers["retry-after"]) >= 1
+    rests = await asyncio.gather(*(streaming.rest() for streaming in begun))
+    assert [rest[-1] for rest in rests] == ["[DONE]", "[DONE]"]
+    assert (await ask(server)).status_code == 200
+
+
+async def test_one_that_dies_takes_no_answer_for_whole_and_comes_back(start: Start):
+    server = await start(SMALL)
+    streaming = await begin(server)
+    (child,) = children()
+    os.kill(child, signal.SIGKILL)
+    rest = await streaming.rest()
+    assert json.loads(rest[-1])["error"]["type"] == "server_error"
+    assert "[DONE]" not in rest
+    assert all("error" in line or '"finish_reason":null' in line for line in rest)
+    assert (await ask(server)).status_code == 200
+    (child,) = children()
+    whole = asyncio.create_task(ask(server, **{**LONG, "stream": False}))
+    await until_it_works(child)
+    os.kill(child, signal.SIGKILL)
+    lost = await whole
+    assert (lost.status_code, lost.json()["error"]["type"]) == (502, "server_error")
+    assert (await ask(server, tools=TOOLS, tool_choice="required", max_tokens=60)).status_code == 200
+
+
+@pytest.mark.parametrize("stream", [False, True])
+async def test_nobody_works_for_a_caller_who_left(start: Start, stream: bool):
+    server = await start("[vendors.local]\nslots = 1\nmax_concurrent = 1\n")
+    await answer(server)
+    (child,) = children()
+    if stream:
+        await (await begin(server)).response.aclose()
+    else:
+        waiting = asyncio.create_task(ask(server, **{**LONG, "stream": False}))
+        await until_it_works(child)
+        waiting.cancel()
+    async with asyncio.timeout(20):  # its only slot would be taken for minutes
+        while (response := await ask(server)).status_code == 429:  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+    assert response.status_code == 200
+    assert children() == {child}
+
+
+async def test_without_weights_it_says_what_to_do(start: Start, tmp_path: Path):
+    (tmp_path / "empty").mkdir()
+    server = await start("", {"weights": tmp_path / "empty"})
+    for stream in (False, True):
+        response = await ask(server, stream=stream)
+        assert response.status_code == 502
+        assert "penstock models pull" in response.json()["error"]["message"]
+        assert str(tmp_path) not in response.text
+
+
+async def test_what_is_no_model_hurts_nobody(start: Start, tmp_path: Path):
+    (tmp_path / "garbage.gguf").write_bytes(b"GGUF" + b"\x07" * 5000)
+    models = "".join(f'[[models]]\nid = "{name}"\nvendor = "{name}"\n' for name in ("broken", "local"))
+    server = await start(f'[vendors.broken]\ntype = "local"\ngguf = "{tmp_path}/garbage.gguf"\n{SMALL}{models}')
+    response = await ask(server, model="broken")
+    assert response.status_code == 502
+    assert "`garbage.gguf` cannot be loaded" in response.json()["error"]["message"]
+    assert str(tmp_path) not in response.text
+    assert (await ask(server, model="local")).status_code == 200
+    assert (await server.client.get("/healthz")).status_code == 200
+
+
+async def reload(server: Server, toml: str) -> None:
+    settings = server.gateway.settings
+    config = settings.data / "other.toml"
+    await asyncio.to_thread(config.write_text, toml)
+    await server.gateway.reload(load(config, {}, {"data": settings.data, "weights": settings.weights}))
+
+
+async def test_a_change_of_settings_lets_streams_finish(start: Start):
+    server = await start(SMALL)
+    streaming = await begin(server, max_tokens=40)
+    (old,) = children()
+    await reload(server, "[vendors.local]\ncontext = 512\n")
+    assert (await ask(server)).status_code == 200
+    assert len(children()) == 2
+    assert (await streaming.rest())[-1] == "[DONE]"
+    await until(lambda: old not in children())
+    assert len(children()) == 1
+    too_long = [{"role": "user", "content": "word " * 600}]
+    assert (await refuse(server, messages=too_long))["code"] == "context_length_exceeded"
+
+
+async def test_many_come_and_half_of_them_leave_without_a_trace(start: Start):
+    server = await start(SMALL + "unload_seconds = 0.3\n")
+
+    async def come(stays: bool) -> str:
+        streaming = await begin(server, max_tokens=3 if stays else 4000)
+        if stays:
+            return (await streaming.rest())[-1]
+        await streaming.response.aclose()
+        return "left"
+
+    ends = await asyncio.gather(*(come(bool(number % 2)) for number in range(20)))
+    assert ends == ["left", "[DONE]"] * 10
+    await until(lambda: not children())  # as long as one were counted as using it, it would stay
+    await reload(server, SMALL + "max_concurrent = 1\n")
+    assert (await ask(server)).status_code == 200  # as long as one were counted, there would be no place
+
+
+async def test_all_who_wait_for_the_start_leave_everyone_else_alone(start: Start):
+    server = await start(SMALL)
+    waiting = [asyncio.create_task(ask(server, max_tokens=1)) for _ in range(20)]
+    await until(children)
+    waiting[0].cancel()  # who began it may leave
+    async with asyncio.timeout(5):
+        await asyncio.gather(*(asyncio.to_thread(int) for _ in range(3)))
+    assert server.gateway.offers.chat_vendors["local"].server.address() is None, "it was quicker than this test"
+    assert {response.status_code for response in await asyncio.gather(*waiting[1:])} == {200}
+    assert len(children()) == 1
