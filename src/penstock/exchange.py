@@ -96,9 +96,16 @@ class Exchange:
 
     async def open(self, vendor: ChatVendor, call: Call) -> Incoming:
         """The head of the reply to a chat request; how long it may take is the caller's business."""
-        server = vendor.server
-        base_url = vendor.options.base_url if server is None else server.address() or await self._start(server)
-        return await self._chat_wire.open(base_url, call, vendor.options.connect_seconds)
+        server, seconds = vendor.server, vendor.options.connect_seconds
+        if server is None:
+            return await self._chat_wire.open(vendor.options.base_url, call, seconds)
+        address = server.address() or await self._start(server)
+        try:
+            return await self._chat_wire.open(address, call, seconds)
+        except NotSent:
+            if not await _is_gone(server, address):
+                raise
+        return await self._chat_wire.open(await self._start(server), call, seconds)
 
     async def _start(self, server: ChatServer) -> str:
         """Where it serves once it does; all who wait share one thread, as there are few of them."""
@@ -144,6 +151,15 @@ class Exchange:
         wire: Wire = self._wire or module.Wire()  # another call may have been first
         self._wire = wire
         return wire
+
+
+async def _is_gone(server: ChatServer, address: str) -> bool:
+    """Whether it has just died: its port is closed a moment before its process is known to be over."""
+    for _ in range(100):
+        if server.address() != address:
+            return True
+        await asyncio.sleep(0.01)
+    return False
 
 
 async def _read_chunks(body: bytes | Path) -> AsyncIterator[bytes]:

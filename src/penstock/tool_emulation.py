@@ -33,7 +33,7 @@ def emulate_tools(ask: Ask) -> Json:
     schema = _reply_shape(tools, answer)
     explanation = {"role": "system", "content": _explain(tools, may_answer=not must_call)}
     return {
-        "messages": [explanation, *plain_turns(ask)],
+        "messages": _join([explanation, *plain_turns(ask)]),
         "response_format": {"type": "json_schema", "json_schema": {"name": "reply", "schema": schema}},
     }
 
@@ -154,6 +154,17 @@ def plain_turns(ask: Ask) -> list[Json]:
             )
         turns.append({"role": "system" if role == "developer" else role, "content": text})
     return turns
+
+
+def _join(turns: Iterable[Json]) -> list[Json]:
+    """Turns of one role in a row as one: many models' templates want roles that alternate, and one system message."""
+    joined: list[Json] = []
+    for turn in turns:
+        if joined and joined[-1]["role"] == turn["role"]:
+            joined[-1]["content"] += f"\n\n{turn['content']}"
+        else:
+            joined.append(turn)
+    return joined
 
 
 def read_text(turn: Json, where: str) -> str:

@@ -190,6 +190,8 @@ def list_files() -> Iterator[tuple[str, bytes]]:
     yield "LA", save(cat.convert("LA"), "PNG")
     yield "RGB with a clear colour", save(solid, "PNG", transparency=(0xE8, 0xE0, 0xD0))
     yield "16 bits of grey", save(Image.fromarray(np.asarray(solid.convert("L")).astype(np.uint16) * 257), "PNG")
+    deep = np.asarray(solid.resize((2400, 1600)).convert("L")).astype(np.uint16) * 257
+    yield "large, 16 bits of grey", save(Image.fromarray(deep), "PNG", compress_level=1)
     yield "CMYK JPEG", save(solid.convert("CMYK"), "JPEG")
     yield "grey, progressive JPEG", save(solid.convert("L"), "JPEG", progressive=True)
     rotated = Image.Exif()

@@ -181,6 +181,20 @@ def test_a_conversation_with_tools_becomes_one_without():
     ]
 
 
+def test_roles_alternate_below_one_system_message():
+    messages = [
+        {"role": "developer", "content": "Be short."},
+        {"role": "user", "content": "Rome?"},
+        {"role": "assistant", "content": "Wait."},
+        {"role": "tool", "content": "sunny"},
+        {"role": "tool", "content": "warm"},
+    ]
+    turns = emulate_tools(make_ask(tools=[tool()], messages=messages))["messages"]
+    assert [turn["role"] for turn in turns] == ["system", "user", "assistant", "user"]
+    assert turns[0]["content"].endswith("\n\nBe short.")
+    assert turns[3]["content"] == "Result of the tool: sunny\n\nResult of the tool: warm"
+
+
 @pytest.mark.parametrize(
     ("fields", "param"),
     [

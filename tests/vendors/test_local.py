@@ -174,3 +174,23 @@ def test_a_conversation_that_is_too_long_is_told_in_the_words_clients_know():
     fault = make_vendor("local").fault(Reply(400, {}, json.dumps({"error": said}).encode()))
     assert (fault.blame, fault.code, fault.param) == (Blame.CALLER, "context_length_exceeded", "messages")
     assert fault.message.startswith("This model's maximum context length is")
+
+
+@pytest.mark.parametrize(
+    ("message", "blame"),
+    [
+        ("Unknown reasoning format: x", Blame.CALLER),
+        ("Failed to parse messages: [json.exception.type_error.302] type must be string", Blame.CALLER),
+        ("While executing CallExpression:\nError: Jinja Exception: Conversation roles must alternate", Blame.CALLER),
+        ("Compute error.", Blame.VENDOR),
+        ("", Blame.VENDOR),
+    ],
+)
+def test_what_it_does_not_understand_is_no_failure_of_its_own(message, blame):
+    said = {"error": {"code": 500, "message": message, "type": "server_error"}}
+    assert make_vendor("local").fault(Reply(500, {}, json.dumps(said).encode())).blame is blame
+
+
+def test_a_long_conversation_is_asked_for_as_any_other():
+    messages = [{"role": "user", "content": "word " * 5000}]
+    assert sent(stream=True, messages=messages).keys() == sent(stream=True).keys()

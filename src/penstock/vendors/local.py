@@ -5,9 +5,10 @@ from pathlib import Path
 from typing import Any, ClassVar, Final, Literal, cast
 
 import msgspec
+from msgspec import structs
 from pydantic import Field
 
-from penstock.chat import Ask, Fault
+from penstock.chat import Ask, Blame, Fault
 from penstock.contract import Call, ChatOptions, ChatServer, Home, Reply, Translator
 from penstock.engines.llama.llama_server import LlamaOptions, LlamaServer
 from penstock.errors import InvalidRequest
@@ -24,6 +25,7 @@ UNKNOWN: Final = {
     "prediction": "",
 }
 """Fields that llama.cpp would silently ignore."""
+MISUNDERSTOOD: Final = re.compile(r"Failed to parse|Unknown reasoning format|Jinja Exception|json\.exception")
 _encode = msgspec.json.Encoder().encode
 
 
@@ -109,8 +111,11 @@ class Local:
         return Emulation(read_stops(ask)) if self._emulates(ask) else None
 
     def fault(self, reply: Reply) -> Fault:
-        """As OpenAI tells errors."""
-        return read_fault(reply)
+        """As OpenAI tells errors; only that llama.cpp blames itself for some requests that it does not understand."""
+        fault = read_fault(reply)
+        if fault.blame is Blame.VENDOR and MISUNDERSTOOD.search(fault.message):
+            return structs.replace(fault, blame=Blame.CALLER, status=400)
+        return fault
 
     def _emulates(self, ask: Ask) -> bool:
         return self._tools == "emulated" and wants_tools(ask)

@@ -27,8 +27,8 @@ def open_picture(path: Path) -> NDArray[np.uint8]:
                 image.draft("RGB", _kept_size(*image.size))
                 image.load()
                 upright = ImageOps.exif_transpose(image)
-                small = _shrink(upright)
-                return np.asarray(_enlarge(_to_rgba(small)), np.uint8)
+                small = _shrink(_to_eight_bits(upright))
+                return np.asarray(_enlarge(small.convert("RGBA")), np.uint8)
     except UnidentifiedImageError as error:
         raise Unable("The file is not a JPEG, PNG or WebP picture.") from error
     except Image.DecompressionBombError as error:
@@ -69,16 +69,13 @@ def _enlarge(image: Image.Image) -> Image.Image:
     return image.resize(size, Image.Resampling.BICUBIC)
 
 
-def _to_rgba(image: Image.Image) -> Image.Image:
-    if image.mode.startswith("I") or image.mode == "F":
-        return _from_deep_grey(image)
-    return image.convert("RGBA")
-
-
-def _from_deep_grey(image: Image.Image) -> Image.Image:
-    """Pillow would clip 16 bits at 255 instead of scaling them."""
-    values = np.asarray(image, np.float32)
-    grey = np.clip(values / 257.0, 0, 255).astype(np.uint8)
-    solid = image.info.get("transparency")
-    alpha = np.full_like(grey, 255) if solid is None else np.where(values == float(solid), 0, 255).astype(np.uint8)
-    return Image.merge("RGBA", [Image.fromarray(grey)] * 3 + [Image.fromarray(alpha)])
+def _to_eight_bits(image: Image.Image) -> Image.Image:
+    """Pillow would clip 16 bits at 255 instead of scaling them, and cannot average them."""
+    if not image.mode.startswith("I"):
+        return image
+    values = np.asarray(image)
+    grey = Image.fromarray(np.clip(values >> 8, 0, 255).astype(np.uint8))
+    clear = image.info.get("transparency")
+    if clear is None:
+        return grey
+    return Image.merge("LA", (grey, Image.fromarray(np.where(values == clear, 0, 255).astype(np.uint8))))
