@@ -167,7 +167,8 @@ async def bench_chat(rounds: int = 8) -> None:
     )
     found: dict[str, list[tuple[float, float, int]]] = {"direct": [], "gateway": []}
     try:
-        async with gateway(toml) as (url, key), aiohttp.ClientSession() as session:
+        fresh = aiohttp.TCPConnector(force_close=True)  # llama.cpp closes what idles for 5 seconds, maybe just now
+        async with gateway(toml) as (url, key), aiohttp.ClientSession(connector=fresh) as session:
             ways = {"direct": (address, llama.key), "gateway": (f"{url}/llm", key)}
             for number in range(rounds):
                 await tell(session, *ways["direct"], number)  # from now on the server has the question in its cache

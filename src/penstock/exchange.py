@@ -117,6 +117,8 @@ class Exchange:
             return await asyncio.shield(start)  # who leaves leaves alone
         except ConnectionRefusedError as error:
             raise NotStarted(str(error)) from error
+        except OSError as error:
+            raise NotStarted(f"The server of this model cannot be started: {error.strerror}.") from error
 
     async def _ask(self, name: str, vendor: GenerationVendor, call: Call) -> Reply:
         if call.file is not None:

@@ -1,6 +1,5 @@
 """`embedded`: the engines that come with Penstock; they need no account, and say what they are."""
 
-import os
 from collections.abc import Mapping
 from typing import Any, ClassVar, Final
 
@@ -27,6 +26,7 @@ from penstock.contract import (
     Unclear,
     Untold,
 )
+from penstock.engines.processors import count_processors
 from penstock.engines.studio.run import Limits
 from penstock.engines.studio.studio import Studio
 from penstock.job_errors import FileUnreadable, JobError, UpstreamError, UpstreamUnavailable
@@ -43,14 +43,15 @@ USUAL_FACES: Final = {
     "v1.4-20240625": 5_000,
 }
 """How fine each version's models are where the caller sets no limit; the others' are as fine as the picture."""
-CORES: Final = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 class EmbeddedOptions(Options):
     """`[vendors.embedded]`."""
 
     poll_seconds: float = Field(default=0.2, gt=0)
-    max_concurrent: int = Field(default=CORES, ge=1, description="how many jobs run at once; default: one per core")
+    max_concurrent: int = Field(
+        default=count_processors(), ge=1, description="how many jobs run at once; default: one per core"
+    )
     seconds: float = Field(default=900.0, gt=0, description="how long one job may take")
     memory_mb: int = Field(default=3072, ge=512, description="how much memory one job may take, in MiB")
 

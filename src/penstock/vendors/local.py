@@ -73,7 +73,11 @@ class Local:
             )
         )
         self.server: ChatServer | None = server
-        self._headers = {"content-type": "application/json", "authorization": f"Bearer {server.key}"}
+        self._headers = {
+            "content-type": "application/json",
+            "authorization": f"Bearer {server.key}",
+            "connection": "close",  # it drops what idles for 5 seconds, and a call may just be on its way there
+        }
 
     def complete(self, ask: Ask, model: str) -> Call:
         """The caller's own fields; tools as the options say."""

@@ -1,6 +1,5 @@
 """Makes a clip of a prompt: reads it, draws its frames on all cores, and films them with sound."""
 
-import os
 from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
@@ -16,6 +15,7 @@ from penstock.engines.cinema.places import PLACES
 from penstock.engines.cinema.reading import read_prompt
 from penstock.engines.cinema.sound import make_ambience
 from penstock.engines.cinema.stage import Stage
+from penstock.engines.processors import count_processors
 from penstock.engines.product import Product, Tell
 
 FPS = 24
@@ -43,7 +43,7 @@ def make_video(wish: VideoWish, folder: Path, weights: Path, tell: Tell) -> Prod
     reading = read_prompt(wish.prompt, people=wish.people, weights=weights)
     script, frames = reading.script, wish.seconds * FPS
     video, preview = folder / "video.mp4", folder / "preview.png"
-    cores = _count_cores()
+    cores = count_processors()
     with ThreadPoolExecutor(cores) as pool:
         sound = pool.submit(make_ambience, PLACES[script.place].sound, script, wish.seconds, reading.seed)
         stage = Stage(script, wish.width, wish.height, frames, FPS)
@@ -65,10 +65,3 @@ def _draw_frames(stage: Stage, frames: int, pool: Executor, window: int) -> Iter
         yield waiting.popleft().result()
         if following < frames:
             waiting.append(pool.submit(stage.frame, following))
-
-
-def _count_cores() -> int:
-    """The cores that this process may use: a container often has fewer than the machine."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1

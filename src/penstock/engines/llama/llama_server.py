@@ -1,7 +1,6 @@
 """A chat server in a process of its own: started when first wanted, replaced when it dies, ended when long idle."""
 
 import importlib.util
-import os
 import re
 import secrets
 import threading
@@ -12,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from penstock.engines.llama.child_process import ChildProcess
+from penstock.engines.processors import count_processors
 
-CPU_QUOTA = Path("/sys/fs/cgroup/cpu.max")
 LOGGED_ERROR = re.compile(r"[\d.]+ E [^:]*: (.*)")
 PATH = re.compile(r"[\w.~:-]*[/\\][^\s'\"]*")
 
@@ -178,17 +177,6 @@ def _check(gguf: Path) -> None:
         raise ServerFailed(f"the weights `{gguf.name}` cannot be read: {error.strerror}") from None
     if magic != b"GGUF":
         raise ServerFailed(f"`{gguf.name}` is no GGUF file; name another, or run `penstock models pull`")
-
-
-def count_processors() -> int:
-    """How many this process may use; a container's share counts."""
-    affinity = getattr(os, "sched_getaffinity", None)
-    count = len(affinity(0)) if affinity else os.cpu_count() or 1
-    try:
-        quota, period = map(int, CPU_QUOTA.read_text().split())
-    except (OSError, ValueError):  # no container, or one without a limit
-        return count
-    return max(1, min(count, quota // period))
 
 
 def _tell_cause(words: tuple[str, ...]) -> str:
