@@ -41,6 +41,7 @@ FIXED = (
     "data",
     "database_url",
     "assets_url",
+    "weights",
     "server.host",
     "server.port",
     "server.max_body_mb",

@@ -20,6 +20,7 @@ from penstock.engines.product import Product, Tell
 
 FPS = 24
 POSTER = 0.4  # how far into the clip its preview is taken
+MOST_WORKERS = 16  # one film is encoded no faster than so many draw, and each takes memory
 AHEAD = 2  # frames that wait for the film, beyond those in the making
 NATURE = "Drawn by the built-in engine: an illustrated animation, not a photographic video."
 
@@ -43,12 +44,12 @@ def make_video(wish: VideoWish, folder: Path, weights: Path, tell: Tell) -> Prod
     reading = read_prompt(wish.prompt, people=wish.people, weights=weights)
     script, frames = reading.script, wish.seconds * FPS
     video, preview = folder / "video.mp4", folder / "preview.png"
-    cores = count_processors()
-    with ThreadPoolExecutor(cores) as pool:
+    workers = min(count_processors(), MOST_WORKERS)
+    with ThreadPoolExecutor(workers) as pool:
         sound = pool.submit(make_ambience, PLACES[script.place].sound, script, wish.seconds, reading.seed)
         stage = Stage(script, wish.width, wish.height, frames, FPS)
         with Film(video, wish.width, wish.height, FPS, sound.result(), lossless=wish.lossless) as film:
-            for index, frame in enumerate(_draw_frames(stage, frames, pool, cores + AHEAD)):
+            for index, frame in enumerate(_draw_frames(stage, frames, pool, workers + AHEAD)):
                 film.add(frame)
                 if index == int(frames * POSTER):
                     preview.write_bytes(cv2.imencode(".png", frame)[1].tobytes())

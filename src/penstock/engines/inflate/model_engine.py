@@ -17,9 +17,11 @@ from penstock.engines.inflate.mask import Cutout, cut_out, find_border_colour
 from penstock.engines.inflate.picture import open_picture
 from penstock.engines.inflate.render import render
 from penstock.engines.inflate.skin import Skin, paint_skin
+from penstock.engines.processors import count_processors
 from penstock.engines.product import Product, Tell
 
 ENGINE = "inflate-1"
+MOST_THREADS = 16  # more gain nothing, and each takes memory
 Style: TypeAlias = Literal["auto", "inflate", "relief"]
 
 
@@ -48,12 +50,14 @@ class Sculpture:
 
 def make_model(wish: ModelWish, folder: Path, weights: Path, tell: Tell) -> Product:
     """Write `model.glb` and `preview.png` into the folder; `weights` holds the segmenter, or nothing."""
+    cv2.setNumThreads(min(count_processors(), MOST_THREADS))
     sculpture = sculpt(wish, weights, tell)
     primary, preview = folder / "model.glb", folder / "preview.png"
     extras = {"engine": ENGINE, "mask_source": sculpture.source, "style": sculpture.style, "seed": wish.seed}
     write_glb(primary, sculpture.shape, sculpture.skin, extras)
     tell(0.9)
-    cv2.imwrite(str(preview), render(sculpture.shape, sculpture.skin)[..., ::-1])
+    picture = render(sculpture.shape, sculpture.skin)[..., ::-1]
+    preview.write_bytes(cv2.imencode(".png", picture)[1].tobytes())
     tell(1.0)
     return Product(primary, preview, wish.seed, sculpture.warnings)
 
