@@ -1,6 +1,7 @@
 """Opens images and videos to prove that they are what they should be; blocking, meant for the workshop."""
 
 import io
+import re
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -80,8 +81,9 @@ def _decode_image(data: bytes, smallest: int) -> ImageFacts:
                 reader(io.BytesIO(data)).verify()  # its checksums, which decoding passes over
     except Image.DecompressionBombError as error:
         raise ValueError(f"The {name} image has too many pixels; {allowed}.") from error
-    except Exception as error:  # damaged bytes make Pillow raise nearly anything
-        raise ValueError(f"The {name} image is damaged or cut off ({str(error) or 'unreadable'}).") from error
+    except Exception as error:  # damaged bytes make Pillow raise nearly anything, some of it in words for programmers
+        said = re.sub(r"\S*[._]\S*", "", str(error)).strip() or "unreadable"
+        raise ValueError(f"The {name} image is damaged or cut off ({said}).") from error
     if not fits:
         raise ValueError(f"The {name} image is {width} x {height} px; {allowed}.")
     return ImageFacts(CONTENT_TYPES[kind], width, height)

@@ -15,6 +15,7 @@ T = TypeVar("T")
 Arguments = TypeVarTuple("Arguments")
 
 MEMORY_BYTES = 2 * 1024**3
+NICENESS = 5  # whoever waits for the gateway's answer goes first, then this, then what engines generate
 AT_ONCE = cast("CapacityLimiter", nullcontext())
 """Takes the child just made ready without a turn of the event loop, in which another could take it."""
 
@@ -77,9 +78,10 @@ def _work(seconds: float, function: Callable[..., T], args: tuple[Any, ...]) -> 
 
 @functools.cache  # once in each child
 def _settle() -> None:
-    """Ignore what a terminal or service manager sends to the whole group: the parent decides when a child ends."""
+    """Step back behind the gateway, and ignore what a terminal or service manager sends to the whole group."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    os.nice(NICENESS)
     if sys.platform != "win32":
         import resource  # noqa: PLC0415 - not on every platform
 

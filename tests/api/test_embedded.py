@@ -54,6 +54,14 @@ async def finish(server: Server, job_id: str) -> dict[str, Any]:
             return record
 
 
+async def await_progress(server: Server, job_id: str) -> None:
+    """Until the engine has begun to work."""
+    async with server.client.stream("GET", f"/api/v1/jobs/{job_id}/events") as stream:
+        async for line in stream.aiter_lines():
+            if line.startswith("data: ") and json.loads(line.removeprefix("data: "))["data"]["progress"] > 0:
+                return
+
+
 async def generate(server: Server, model: str, **params: Any) -> dict[str, Any]:
     return await finish(server, (await server.submit(model, **params))["id"])
 
@@ -112,10 +120,7 @@ async def test_a_prompt_becomes_a_video_and_tells_its_progress(built_in):
 
 async def test_cancel_stops_the_work_within_a_second(built_in):
     record = await built_in.submit(VIDEO, prompt="waves", durationSeconds=8, resolution="1080p")
-    async with built_in.client.stream("GET", f"/api/v1/jobs/{record['id']}/events") as stream:
-        async for line in stream.aiter_lines():
-            if line.startswith("event: job.progress"):
-                break
+    await await_progress(built_in, record["id"])
     began = time.monotonic()
     await built_in.client.post(f"/api/v1/jobs/{record['id']}/cancel")
     record = await finish(built_in, record["id"])
@@ -175,10 +180,7 @@ async def test_a_route_may_name_a_built_in_vendor(start):
 async def test_a_job_that_a_restart_interrupts_is_finished_by_the_next_process(start, tmp_path):
     first = await start("", data=tmp_path / "data")
     record = await first.submit(VIDEO, prompt="a lighthouse at night", durationSeconds=4)
-    async with first.client.stream("GET", f"/api/v1/jobs/{record['id']}/events") as stream:
-        async for line in stream.aiter_lines():
-            if line.startswith("event: job.progress"):
-                break
+    await await_progress(first, record["id"])
     await first.gateway.close()
     second = await start("", data=tmp_path / "data")
     record = await finish(second, record["id"])

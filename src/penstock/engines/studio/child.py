@@ -11,7 +11,7 @@ from typing import Any, BinaryIO
 
 from penstock.engines.product import Product, Tell, Unable
 
-NICENESS = 10  # whoever waits for the gateway's answer goes first
+NICENESS = 15  # whoever waits for the gateway's answer goes first
 
 
 def main() -> None:

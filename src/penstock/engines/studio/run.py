@@ -74,8 +74,8 @@ class Run:
             self._employ(self._describe(made))
             result = self._judge()
         except OSError as error:
-            log.exception("an engine could not be started")
-            result = _fail("crashed", error.strerror)
+            log.exception("an engine could not be started", extra={"fields": {"reason": error.strerror}})
+            result = _fail("crashed")
         if not self._is_stopped:
             self._ended(result)
 
@@ -106,6 +106,14 @@ class Run:
             )
         late = threading.Timer(self._limits.seconds, self._end_late)
         late.start()
+        try:
+            self._converse(child, errand)
+        except BrokenPipeError:
+            log.warning("an engine died before it was told its errand")  # its exit code says how
+        finally:
+            late.cancel()
+
+    def _converse(self, child: subprocess.Popen[bytes], errand: bytes) -> None:
         with child:
             assert child.stdin is not None and child.stdout is not None  # noqa: S101, PT018  asked for above
             try:
@@ -115,7 +123,6 @@ class Run:
                     self._hear(json.loads(line))
             except (BrokenPipeError, ValueError):
                 child.kill()
-        late.cancel()
 
     def _hear(self, said: dict[str, Any]) -> None:
         if "progress" in said:
@@ -142,5 +149,5 @@ class Run:
         return _fail("out_of_memory" if code == -signal.SIGKILL else "crashed")
 
 
-def _fail(code: str, message: str | None = None) -> dict[str, Any]:
-    return {"status": "failed", "error": {"code": code, "message": message or REASONS[code]}}
+def _fail(code: str) -> dict[str, Any]:
+    return {"status": "failed", "error": {"code": code, "message": REASONS[code]}}
