@@ -1,8 +1,6 @@
 """The gateway's hold on one llama.cpp process: start it, hear where it listens, end it."""
 
 import json
-import os
-import re
 import subprocess
 import sys
 import threading
@@ -11,12 +9,9 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import IO, Any
 
-COMMAND = (sys.executable, "-P", "-m", "penstock.engines.llama.llama_child")
-INHERITED = re.compile(
-    r"(?:PATH|HOME|LANG|TMPDIR|TEMP|TMP|SYSTEMROOT|USERPROFILE)$|PYTHON|LD_|DYLD_|LC_|GGML_", re.IGNORECASE
-)
-"""Of the environment only this: vendors' keys may stand in the rest."""
+from penstock.engines.child_environment import inherit_environment
 
+COMMAND = (sys.executable, "-P", "-m", "penstock.engines.llama.llama_child")
 PASSIVE = {"OMP_WAIT_POLICY": "passive", "OMP_PROC_BIND": "false", "MALLOC_ARENA_MAX": "2"}
 """Threads that spin while they wait make each other, and the gateway, crawl on a busy machine."""
 
@@ -34,7 +29,7 @@ class ChildProcess:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            env={name: value for name, value in os.environ.items() if INHERITED.match(name)} | PASSIVE | threads,
+            env=inherit_environment(**PASSIVE, **threads),
             start_new_session=True,
         )
         self._order = json.dumps(order).encode() + b"\n"

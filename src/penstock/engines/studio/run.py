@@ -2,7 +2,6 @@
 
 import json
 import logging
-import os
 import shutil
 import signal
 import subprocess
@@ -13,6 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
+
+from penstock.engines.child_environment import inherit_environment
 
 log = logging.getLogger(__name__)
 
@@ -101,7 +102,7 @@ class Run:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
-                env=os.environ | {"OPENBLAS_NUM_THREADS": "1"},  # its buffers are large, and nothing here needs them
+                env=inherit_environment(OPENBLAS_NUM_THREADS="1"),  # its buffers are large, and nothing here needs them
                 start_new_session=True,  # a Ctrl-C in the terminal is for the gateway, which decides
             )
         late = threading.Timer(self._limits.seconds, self._end_late)
