@@ -128,7 +128,7 @@ class Running:
     progress: float | None = None
     queue_position: int | None = None
     eta_seconds: float | None = None
-    poll_after: float | None = None
+    poll_after: float | None = None  # when to ask again, if the vendor says so
 
 
 class Kind(StrEnum):

@@ -264,8 +264,9 @@ class Shift:
     async def running(self, answer: Running) -> None:
         """Write progress when there is any, and not too often; then decide when to ask again."""
         now = self.tools.clock()
-        least = max(self.vendor.options.poll_seconds, answer.poll_after or 0.0)
-        self.poll_at = now + jobs.poll_cadence(self.job, now, answer.eta_seconds, least)
+        least = self.vendor.options.poll_seconds
+        usual_wait = jobs.poll_cadence(self.job, now, answer.eta_seconds, least)
+        self.poll_at = now + (usual_wait if answer.poll_after is None else max(least, answer.poll_after))
         progress = max(self.job.progress, min(0.99, answer.progress or 0.0))
         moved = progress - self.job.progress >= 0.01 or answer.queue_position != self.job.upstream_position
         if moved and now - self.told_at >= PROGRESS_SECONDS:

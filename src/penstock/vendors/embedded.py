@@ -45,6 +45,10 @@ USUAL_FACES: Final = {
 """How fine each version's models are where the caller sets no limit; the others' are as fine as the picture."""
 
 
+POLL_SECONDS: Final = 0.5
+"""Asking costs next to nothing here, and a caller likes to see the progress move."""
+
+
 class EmbeddedOptions(Options):
     """`[vendors.embedded]`."""
 
@@ -141,7 +145,7 @@ class Embedded:
             case "succeeded" | "failed" | "canceled":
                 return Failed(_tell(order))
             case _:
-                return Running(order.progress, None, order.eta_seconds)
+                return Running(order.progress, None, order.eta_seconds, poll_after=POLL_SECONDS)
 
     def cancel(self, operation: Mapping[str, Any]) -> Flow[bool]:
         """Stop the order; its child process ends at once."""

@@ -41,7 +41,8 @@ class Run:
         self._weights = weights
         self._limits = limits
         self._ended = ended
-        self._began_at = time.monotonic()
+        self._began_at = 0.0
+        self._first_progress = 0.0
         self._lock = threading.Lock()
         self._child: subprocess.Popen[bytes] | None = None
         self._is_stopped = False
@@ -60,10 +61,11 @@ class Run:
                 self._child.kill()
 
     def estimate_rest(self) -> float | None:
-        """How many seconds are left, by how long the work so far took."""
-        if self.progress < 0.05:
+        """How many seconds are left, by how fast it went since the first progress: what came before was the start."""
+        made = self.progress - self._first_progress
+        if made < 0.05:
             return None
-        return (time.monotonic() - self._began_at) * (1 - self.progress) / self.progress
+        return (time.monotonic() - self._began_at) * (1 - self.progress) / made
 
     # -- in its own thread
 
@@ -127,6 +129,8 @@ class Run:
 
     def _hear(self, said: dict[str, Any]) -> None:
         if "progress" in said:
+            if not self._began_at:
+                self._began_at, self._first_progress = time.monotonic(), said["progress"]
             self.progress = max(self.progress, min(1.0, said["progress"]))
         else:
             self._last = said
