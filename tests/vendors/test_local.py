@@ -117,7 +117,9 @@ def test_what_would_be_silently_ignored_is_refused(mode, fields, param):
 
 @pytest.mark.parametrize("mode", ["emulated", "native"])
 def test_what_asks_for_nothing_is_not_refused(mode):
-    sent(mode, modalities=["text"], tool_choice="auto", response_format={"type": "text"}, functions=None)
+    fields = sent(mode, modalities=["text"], tool_choice="auto", response_format={"type": "text"}, functions=None)
+    assert fields["messages"]
+    assert "functions" not in fields
 
 
 def ask_nested(depth: int) -> Call:
