@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 from penstock import metrics
 from penstock.chat import Ask, Usage, estimate
 from penstock.chat_cache import CachedAnswer
+from penstock.chat_contract import ChatVendor
 from penstock.chat_passing import Broken, Malformed, PassedStream
 from penstock.chat_rendering import RenderedStream
-from penstock.contract import ChatVendor, ReplyLost
+from penstock.contract import ReplyLost
 from penstock.errors import PenstockError, VendorFailed, VendorTimeout
 from penstock.faults import tell_fault
 from penstock.keys import ApiKey

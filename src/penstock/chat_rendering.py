@@ -22,8 +22,8 @@ from penstock.chat import (
     estimate,
     read_count,
 )
+from penstock.chat_contract import Translator
 from penstock.chat_passing import DONE, UNMENDABLE, Broken, Malformed
-from penstock.contract import Translator
 from penstock.sse import Splitter
 
 _encode = msgspec.json.Encoder().encode

@@ -4,7 +4,7 @@ A vendor's verbs are generators: they yield a `Call`, are sent the `Reply`, and 
 `exchange.py` is the one driver. A vendor never resends, sleeps, logs or keeps state of a job.
 """
 
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -13,16 +13,18 @@ from typing import Any, ClassVar, Protocol, TypeAlias, TypeVar
 import msgspec
 from pydantic import BaseModel, ConfigDict, Field
 
-from penstock.chat import Ask, Fault, Part
+from penstock.catalog.model import Expectation, GenerationModel, Recipe
 from penstock.files import StoredFile
 from penstock.job_errors import JobError
-from penstock.money import Price, TokenPrice
+from penstock.money import Price
 
 T = TypeVar("T")
 
 
 class Unclear(Exception):
     """The reply says nothing certain: a poll is tried again, a submit is looked up."""
+
+    retry_after: float | None = None  # what the vendor asked for, if it did; the exchange fills it in
 
 
 class NotSent(Exception):
@@ -41,6 +43,22 @@ class ReplyLost(Exception):
 
 
 @dataclass(frozen=True, slots=True)
+class DataUri:
+    """Anywhere in a call's `json`: stands for the caller's file as a `data:` URI."""
+
+    file: StoredFile
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """A multipart body: the caller's file under a name, and plain fields beside it."""
+
+    name: str
+    file: StoredFile
+    fields: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+@dataclass(frozen=True, slots=True)
 class Call:
     """One HTTP request, as data. A `url` without a scheme is joined to the vendor's `base_url`."""
 
@@ -50,7 +68,9 @@ class Call:
     json: Any = None
     body: bytes | None = None  # instead of `json`: sent as it is
     file: StoredFile | None = None  # instead of both: the bytes of the caller's file
+    form: Form | None = None  # instead of all three
     seconds: float = 60.0
+    prepares: bool = False  # it orders nothing yet, such as an upload: if it fails, nothing was submitted
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,16 +88,36 @@ class Reply:
         except msgspec.DecodeError as error:
             raise Unclear(f"HTTP {self.status} with a body that is not JSON") from error
 
+    def read(self, shape: type[T]) -> T:
+        """The body in this shape, more fields or not; of another shape it is unclear."""
+        try:
+            return msgspec.convert(self.json(), shape)
+        except msgspec.ValidationError as error:
+            raise Unclear(f"HTTP {self.status}: {error}") from error
+
+    def tell(self, shape: type[T]) -> T | None:
+        """The same for what a failure says: None if it says nothing in this shape."""
+        try:
+            return self.read(shape)
+        except Unclear:
+            return None
+
     @property
     def retry_after(self) -> float | None:
         """Seconds of a numeric `Retry-After`."""
         try:
-            return max(0.0, float(self.headers["retry-after"]))
+            return min(86_400.0, max(0.0, float(self.headers["retry-after"])))
         except (KeyError, ValueError):
             return None
 
 
 Flow: TypeAlias = Generator[Call, Reply, T]
+
+
+def settled(answer: T) -> Flow[T]:
+    """A flow that needs no call."""
+    yield from ()
+    return answer
 
 
 # -- what the runner asks for
@@ -88,9 +128,20 @@ class Order:
     """One generation to submit. `reference` is ours, unique to the attempt: an idempotency key for vendors with one."""
 
     reference: str
-    model: str
+    model: str  # the vendor's own name of it
     params: Mapping[str, Any]
     file: StoredFile | None = None
+    recipe: Recipe | None = None  # of a model that the configuration declares
+    webhook: str | None = None  # where the vendor may tell that something has happened
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """What came to a vendor's webhook: anyone can send one. Header names are lower case."""
+
+    headers: Mapping[str, str]
+    body: bytes
+    received_at: float
 
 
 # -- what a vendor says
@@ -102,6 +153,7 @@ class Accepted:
 
     upstream_id: str
     operation: Mapping[str, Any]
+    warnings: tuple[str, ...] = ()  # what of the order the vendor has no word for
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,8 +164,15 @@ class Refused:
 
 
 @dataclass(frozen=True, slots=True)
+class Similar:
+    """Orders that look like the lost one, oldest first: it is one that no other job holds. None proves nothing."""
+
+    orders: tuple[Accepted, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Absent:
-    """The vendor was asked and has never seen the order."""
+    """The vendor was asked and has never seen the order: that is proof."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,11 +207,11 @@ class Role(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """One result, and the call that downloads it."""
+    """One result: the call that downloads it, or its bytes in Base64 where they came with the reply."""
 
     kind: Kind
     role: Role
-    download: Call
+    download: Call | str
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +221,8 @@ class Done:
     outputs: tuple[Output, ...]
     warnings: tuple[str, ...] = ()
     seed: int | None = None
+    expected: Expectation | None = None  # what the vendor was asked for, where that is not what the caller asked for
+    finished_at: float | None = None  # when, by the vendor's clock, in seconds since the epoch
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +230,18 @@ class Failed:
     """Finished without a result."""
 
     error: JobError
+
+
+# -- who is asked
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """A model that a vendor runs: the catalogue's or its own, what it costs there, and its name there."""
+
+    model: GenerationModel
+    price: Price | None = None
+    name: str = ""  # default: the model's id
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,15 +263,16 @@ class Options(BaseModel):
     poll_seconds: float = Field(default=2.0, gt=0)
     max_concurrent: int = Field(default=100, ge=1)
 
+    @property
+    def credential(self) -> str:
+        """What proves to the vendor who we are; orders are followed up with the one that placed them."""
+        return self.api_key or ""
 
-class ChatOptions(Options):
-    """What every chat vendor's table may hold besides."""
 
-    max_concurrent: int = Field(default=5_000, ge=1, description="how many requests it may have at once")
-    connect_seconds: float = Field(default=5.0, gt=0, description="how long connecting may take")
-    first_byte_seconds: float = Field(default=300.0, gt=0, description="how long a stream may take to begin")
-    idle_seconds: float = Field(default=120.0, gt=0, description="how long a stream may be silent after that")
-    total_seconds: float = Field(default=900.0, gt=0, description="how long a whole reply may take")
+class NotifiedOptions(Options):
+    """What the table of a vendor that can call back may hold besides."""
+
+    webhooks: bool = Field(default=True, description="whether it is to call back, where `server.public_url` is set")
 
 
 class Upstream(Protocol):
@@ -216,58 +290,25 @@ class Upstream(Protocol):
         ...
 
 
-class ChatServer(Protocol):
-    """A chat server that runs on this machine, as our child, from when it is first needed until nobody needs it."""
-
-    def address(self) -> str | None:
-        """The base address if it serves right now; never blocks."""
-        ...
-
-    def start(self) -> str:
-        """The base address once it serves; it blocks, so it is called in a thread.
-
-        It raises `ConnectionRefusedError`, whose sentence says why and what to do about it.
-        """
-        ...
-
-    def enter(self) -> None:
-        """A request is on its way to it."""
-        ...
-
-    def leave(self) -> None:
-        """That request is over."""
-        ...
-
-    def retire(self) -> None:
-        """Nothing new will come: end when the last request is over; it may block."""
-        ...
-
-    def close(self) -> None:
-        """End it now; it may block."""
-        ...
-
-
 class GenerationVendor(Protocol):
-    """Who runs a generation model. One instance per `[vendors.NAME]` table."""
+    """Who runs generation models. One instance per `[vendors.NAME]` table."""
 
     options: Options
     options_type: ClassVar[type[Options]]
+    models: Sequence[Served]
     upstream: Upstream | None  # None: over HTTP
-    price: Price | None  # what a job costs where the configuration does not say
     lookup_seconds: float  # how long after a submit a look-up that finds nothing may still be wrong
     reads_objects: bool  # whether `file.object` means something to it
+    declares: bool  # whether the configuration may declare models of it
+    batch: int  # how many orders `poll_many` takes; below 2 it is not asked
 
     def __init__(self, options: Any, home: Home) -> None: ...
-
-    def serves(self, model: str) -> bool:
-        """Whether this vendor can run the catalogue's model of this id."""
-        ...
 
     def submit(self, order: Order) -> Flow[Accepted | Refused | Failed]:
         """Place a paid order. Called at most once per reference."""
         ...
 
-    def find(self, order: Order) -> Flow[Accepted | Absent | Untold]:
+    def find(self, order: Order) -> Flow[Accepted | Similar | Absent | Untold]:
         """Look up an order whose answer was lost."""
         ...
 
@@ -275,53 +316,52 @@ class GenerationVendor(Protocol):
         """How an accepted order stands."""
         ...
 
+    def poll_many(self, operations: Sequence[Mapping[str, Any]]) -> Flow[Sequence[Running | Done | Failed | None]]:
+        """How several stand, in the same order; None for one to be asked for alone."""
+        ...
+
     def cancel(self, operation: Mapping[str, Any]) -> Flow[bool]:
         """Ask the vendor to stop; False where it cannot."""
         ...
 
-
-class Translator(Protocol):
-    """What one reply in a vendor's own dialect means; made anew for every request."""
-
-    def event(self, name: str, data: bytes) -> Iterable[Part]:
-        """The parts in one server-sent event; a `ValueError` tells that it is malformed."""
+    def hear(self, notice: Notice) -> Flow[bool]:
+        """Whether a notice to its webhook is genuine; all that it does is to have the job polled at once."""
         ...
 
-    def whole(self, body: bytes) -> Iterable[Part]:
-        """The parts of a reply that was not streamed."""
+    def describe(self, model: str) -> Flow[Mapping[str, Any] | None]:
+        """The vendor's own JSON Schema of a model's params; None where it has none."""
         ...
 
 
-class ChatVendor(Protocol):
-    """Who runs chat models. One instance per `[vendors.NAME]` table; no I/O, no state of a request."""
+class UsualGeneration:
+    """What is so for most generation vendors; a vendor says what is different."""
 
-    options: ChatOptions
-    options_type: ClassVar[type[ChatOptions]]
-    server: ChatServer | None  # None: it runs elsewhere, at `base_url`
-    models: Sequence[str]  # what it offers where the configuration lists no models
-    price: TokenPrice | None  # what tokens cost where the configuration does not say
+    upstream: Upstream | None = None
+    lookup_seconds: float = 0.0
+    reads_objects: bool = False
+    declares: bool = False
+    batch: int = 0
 
-    def __init__(self, options: Any, home: Home) -> None: ...
+    def find(self, order: Order) -> Flow[Accepted | Similar | Absent | Untold]:
+        """There is no way to look an order up."""
+        del order
+        return settled(Untold())
 
-    def complete(self, ask: Ask, model: str) -> Call:
-        """The call that has this vendor's model answer; an `InvalidRequest` for what the vendor cannot do."""
-        ...
+    def poll_many(self, operations: Sequence[Mapping[str, Any]]) -> Flow[Sequence[Running | Done | Failed | None]]:
+        """Each is asked for alone."""
+        return settled([None] * len(operations))
 
-    def translator(self, ask: Ask) -> Translator | None:
-        """None: the replies are in OpenAI's dialect, and pass as they are."""
-        ...
+    def cancel(self, operation: Mapping[str, Any]) -> Flow[bool]:
+        """It cannot be stopped."""
+        del operation
+        return settled(answer=False)
 
-    def fault(self, reply: Reply) -> Fault:
-        """What a reply without success says."""
-        ...
+    def hear(self, notice: Notice) -> Flow[bool]:
+        """It sends none, so none is genuine."""
+        del notice
+        return settled(answer=False)
 
-
-class RemoteChat:
-    """What is so for every chat vendor that runs elsewhere."""
-
-    server: ChatServer | None = None
-    models: Sequence[str] = ()
-    price: TokenPrice | None = None
-
-
-Vendor: TypeAlias = GenerationVendor | ChatVendor
+    def describe(self, model: str) -> Flow[Mapping[str, Any] | None]:
+        """It has no schema of its own."""
+        del model
+        return settled(None)

@@ -1,23 +1,25 @@
 """The only code that talks to vendors: drives a flow's calls over HTTP or to an upstream inside this process."""
 
 import asyncio
+import base64
 import importlib
 import logging
 import re
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
+from collections import deque
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import msgspec
 
 from penstock import metrics
+from penstock.chat_contract import ChatServer, ChatVendor
 from penstock.chat_wire import ChatWire, Incoming
 from penstock.contract import (
     Call,
-    ChatServer,
-    ChatVendor,
+    DataUri,
     Flow,
     GenerationVendor,
     NotSent,
@@ -36,6 +38,7 @@ T = TypeVar("T")
 
 MAX_REPLY_BYTES = 128 * 1024 * 1024  # some vendors put a whole video into a JSON reply
 CHUNK = 1 << 18
+MAX_SHOWN = 64  # how many credentials are remembered, to be taken out of what vendors say
 
 log = logging.getLogger(__name__)
 
@@ -52,6 +55,11 @@ class Exchange:
         self._wire: Wire | None = None
         self._chat_wire = ChatWire()
         self._starts: dict[ChatServer, asyncio.Future[str]] = {}
+        self._shown: deque[str] = deque(maxlen=MAX_SHOWN)
+
+    def redact(self, said: Mapping[str, str | None] | None, secrets: frozenset[str]) -> dict[str, str | None] | None:
+        """What a vendor said, without addresses, secrets or the tokens that it was lately shown, and not at length."""
+        return redact(said, secrets | frozenset(self._shown))
 
     async def close(self) -> None:
         """Close every connection."""
@@ -61,7 +69,7 @@ class Exchange:
 
     async def drive(self, name: str, vendor: GenerationVendor, verb: str, flow: Flow[T]) -> T:
         """Make a flow's calls one after the other until it returns what they mean."""
-        outcome = "ok"
+        outcome, call, reply = "ok", None, None
         try:
             call = next(flow)
             while True:
@@ -71,28 +79,38 @@ class Exchange:
             return end.value
         except TROUBLE as error:
             outcome = type(error).__name__
+            if isinstance(error, Unclear) and reply is not None:
+                error.retry_after = reply.retry_after
             log.info("vendor trouble", extra={"fields": {"vendor": name, "verb": verb, "trouble": outcome}})
+            if call is not None and call.prepares:
+                raise NotSent("nothing was ordered yet") from error
             raise
         except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
             outcome = "malformed"
+            if call is not None and call.prepares:
+                raise NotSent("nothing was ordered yet") from error
             raise Unclear(f"a reply of another shape than expected ({type(error).__name__})") from error
         finally:
             flow.close()
             metrics.UPSTREAM_CALLS.labels(name, verb, outcome).inc()
 
     @asynccontextmanager
-    async def download(self, name: str, vendor: GenerationVendor, call: Call) -> AsyncGenerator[AsyncIterator[bytes]]:
+    async def download(
+        self, name: str, vendor: GenerationVendor, source: Call | str
+    ) -> AsyncGenerator[AsyncIterator[bytes]]:
         """The bytes of one output, as they come; anything but a whole 200 is trouble."""
-        if vendor.upstream is not None:
-            status, _, data = await self._ask_inside(vendor.upstream, call)
+        if isinstance(source, str):
+            yield _decode_chunks(source)
+        elif vendor.upstream is not None:
+            status, _, data = await self._ask_inside(vendor.upstream, source)
             if status != 200:
                 raise Unclear(f"HTTP {status} on download")
             yield _read_chunks(data)
-            return
-        async with (await self._open_wire()).request(name, vendor, call) as response:
-            if response.status != 200:
-                raise Unclear(f"HTTP {response.status} on download")
-            yield response.content.iter_chunked(CHUNK)
+        else:
+            async with (await self._open_wire()).download(name, vendor, source) as response:
+                if response.status != 200:
+                    raise Unclear(f"HTTP {response.status} on download")
+                yield response.content.iter_chunked(CHUNK)
 
     async def open(self, vendor: ChatVendor, call: Call) -> Incoming:
         """The head of the reply to a chat request; how long it may take is the caller's business."""
@@ -121,8 +139,10 @@ class Exchange:
             raise NotStarted(f"The server of this model cannot be started: {error.strerror}.") from error
 
     async def _ask(self, name: str, vendor: GenerationVendor, call: Call) -> Reply:
-        if call.file is not None:
-            call = replace(call, body=await self._read_file(call.file), file=None)
+        call = await self._load(call)
+        shown = call.headers.get("authorization", "").rpartition(" ")[2]
+        if shown and shown not in self._shown:
+            self._shown.append(shown)
         if vendor.upstream is not None:
             status, headers, data = await self._ask_inside(vendor.upstream, call)
             return Reply(status, headers, data if isinstance(data, bytes) else await asyncio.to_thread(data.read_bytes))
@@ -135,6 +155,18 @@ class Exchange:
                     raise Unclear("the reply is too large")
             headers = {key.lower(): value for key, value in response.headers.items()}
             return Reply(response.status, headers, bytes(body))
+
+    async def _load(self, call: Call) -> Call:
+        """The call with the bytes of the caller's file wherever it names that file."""
+        if call.file is not None:
+            return replace(call, body=await self._read_file(call.file), file=None)
+        if call.form is not None:
+            return replace(call, body=await self._read_file(call.form.file))
+        files = {part.file for part in _data_uris(call.json)}
+        if not files:
+            return call
+        texts = {file: await asyncio.to_thread(_write_data_uri, file, await self._read_file(file)) for file in files}
+        return replace(call, json=_fill(call.json, texts))
 
     async def _ask_inside(self, upstream: Upstream, call: Call) -> tuple[int, Mapping[str, str], bytes | Path]:
         body = (call.body or b"") if call.json is None else msgspec.json.encode(call.json)
@@ -162,6 +194,49 @@ async def _is_gone(server: ChatServer, address: str) -> bool:
             return True
         await asyncio.sleep(0.01)
     return False
+
+
+async def _decode_chunks(text: str) -> AsyncIterator[bytes]:
+    """Base64 a piece at a time: whoever takes the pieces lets others work in between."""
+    size = CHUNK // 3 * 4
+    for start in range(0, len(text), size):
+        try:
+            yield base64.b64decode(text[start : start + size], validate=True)
+        except ValueError as error:
+            raise Unclear("the output in the reply is not Base64") from error
+
+
+# -- callers' files inside of calls
+
+
+def _data_uris(value: Any) -> Iterator[DataUri]:
+    match value:
+        case DataUri():
+            yield value
+        case dict():
+            for item in cast("dict[str, Any]", value).values():
+                yield from _data_uris(item)
+        case list() | tuple():
+            for item in cast("Sequence[Any]", value):
+                yield from _data_uris(item)
+        case _:
+            return
+
+
+def _write_data_uri(file: StoredFile, data: bytes) -> str:
+    return f"data:{file.content_type};base64,{base64.b64encode(data).decode('ascii')}"
+
+
+def _fill(value: Any, texts: Mapping[StoredFile, str]) -> Any:
+    match value:
+        case DataUri(file):
+            return texts[file]
+        case dict():
+            return {name: _fill(item, texts) for name, item in cast("dict[str, Any]", value).items()}
+        case list() | tuple():
+            return [_fill(item, texts) for item in cast("Sequence[Any]", value)]
+        case _:
+            return value
 
 
 async def _read_chunks(body: bytes | Path) -> AsyncIterator[bytes]:

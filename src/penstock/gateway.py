@@ -14,18 +14,20 @@ from urllib.parse import unquote, urlsplit
 
 from penstock import logs, metrics
 from penstock.assets import Assets
+from penstock.claimed import Tools
 from penstock.collection import Collection
 from penstock.contract import GenerationVendor
 from penstock.dispatch.local import LocalDispatch
 from penstock.estimates import REMEMBERED, History
 from penstock.exchange import Exchange
+from penstock.hooks import Hooks
 from penstock.inputs import Inputs
 from penstock.intake import Intake, Rules
 from penstock.keyring import Keyring
+from penstock.polling import Polling
 from penstock.relay import Manner, Relay
 from penstock.runner import Runner
 from penstock.settings import Settings
-from penstock.shift import Tools
 from penstock.store import job_rows, key_rows, schema
 from penstock.store.database import Database
 from penstock.supply import build_offers
@@ -75,6 +77,8 @@ class Gateway:
     dispatch: LocalDispatch
     upkeep: Upkeep
     relay: Relay
+    exchange: Exchange
+    hooks: Hooks
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
@@ -145,7 +149,8 @@ class Gateway:
             self.upkeep.open_jobs,
             self.clock,
         )
-        exchange = Exchange(self.assets.get_file)
+        self.hooks = Hooks(secret, lambda: self.settings.server.public_url)
+        self.exchange = exchange = Exchange(self.assets.get_file)
         self._resources.push_async_callback(self._close_vendors)
         self._resources.push_async_callback(exchange.close)
         self._open_chat(exchange)
@@ -153,10 +158,12 @@ class Gateway:
             database=self.database,
             offers=lambda: self.offers,
             exchange=exchange,
+            polling=Polling(exchange),
             collection=Collection(exchange, self.assets, workshop),
             inputs=self.inputs,
             history=self.history,
             clock=self.clock,
+            webhook=self.hooks.address,
         )
         await self.upkeep.start()
         self._resources.push_async_callback(self.upkeep.stop)

@@ -8,6 +8,7 @@ import msgspec
 from pydantic import BeforeValidator, Field, StrictBool, StringConstraints
 from pydantic_core import PydanticCustomError
 
+from penstock.catalog.model import GenerationModel
 from penstock.catalog.params import Number, Params, Text, read, shorten
 from penstock.errors import Detail, InvalidRequest
 from penstock.events import EventType
@@ -119,14 +120,14 @@ def read_body(body: dict[str, Any], path_model: str | None) -> tuple[GenerationB
     return request, details
 
 
-def read_raw_params(body: dict[str, Any], kind: type[Params]) -> list[Detail]:
+def read_raw_params(body: dict[str, Any], model: GenerationModel) -> list[Detail]:
     """What is wrong with the params of a body whose outer shape is wrong too."""
     items = body.get("input")
     details: list[Detail] = []
     for number, item in enumerate(cast("list[Any]", items)[:MAX_INPUTS] if isinstance(items, list) else ()):
         params = cast("dict[str, Any]", item).get("params") if isinstance(item, dict) else None
         if isinstance(params, dict):
-            details += read(kind, cast("dict[str, Any]", params), f"input.{number}.params")[1]
+            details += model.read(cast("dict[str, Any]", params), f"input.{number}.params")[1]
     return details
 
 

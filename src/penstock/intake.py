@@ -11,7 +11,7 @@ from typing import Any
 from sqlalchemy import Connection
 
 from penstock import metrics
-from penstock.catalog.params import read
+from penstock.catalog.file_input import given_file
 from penstock.errors import (
     Detail,
     FileNotFound,
@@ -157,7 +157,7 @@ class Intake:
         if request is None:
             model = body.get("model")
             offer = offers.by_model.get(model) if isinstance(model, str) else None
-            raise refuse([*details, *(read_raw_params(body, offer.model.params) if offer else ())])
+            raise refuse([*details, *(read_raw_params(body, offer.model) if offer else ())])
         offer = offers.get(request.model)
         if not submission.key.allows_model(request.model):
             raise ModelNotAllowed(f"This API key may not use `{request.model}`.", param="model")
@@ -197,11 +197,11 @@ class Intake:
         inputs: list[_Input] = []
         for number, item in enumerate(request.input):
             place = f"input.{number}.params"
-            params, problems = read(offer.model.params, item.params, place)
+            params, problems = offer.model.read(item.params, place)
             details += problems
             if params is None:
                 continue
-            found, problem = await self._open_safely(_seeded(params.resolved(), offer), offer, key, place, store=store)
+            found, problem = await self._open_safely(_seeded(params, offer), offer, key, place, store=store)
             details += problem
             inputs += found
         if details and all(detail.code == FileNotFound.code for detail in details):
@@ -229,7 +229,7 @@ class Intake:
         self, item: _Input, offer: Offer, key: ApiKey, place: str, *, store: bool
     ) -> tuple[list[_Input], list[Detail]]:
         """The input with its file, or what is wrong with the file."""
-        if "object" in item.params.get("file", {}) and not offer.reads_objects:
+        if "object" in given_file(item.params) and not offer.reads_objects:
             message = "Whoever serves this model here cannot read stored objects: use `url` or `file_token`."
             return [], [Detail(f"{place}.file.object", message)]
         try:
@@ -243,7 +243,7 @@ class Intake:
 
     async def _open_file(self, item: _Input, key: ApiKey, *, store: bool) -> _Input:
         """The input with its file: an upload looked up, a `data:` URI opened, a URL checked but not fetched yet."""
-        file: dict[str, Any] = item.params.get("file") or {}
+        file = given_file(item.params)
         if "file_token" in file:
             found = await self._database.read(file_rows.get, key.account_id, file["file_token"], self._clock())
             _refuse_contradiction(found, file.get("type"))
@@ -341,7 +341,7 @@ def _commit(connection: Connection, submission: Submission, accepted: Sequence[J
     if earlier := _find_earlier(connection, submission, now):
         return earlier
     for job in accepted:
-        token = job.params.get("file", {}).get("file_token")
+        token = given_file(job.params).get("file_token")
         if token is not None and job.file is not None:  # the job's own row keeps the bytes when the upload expires
             file_rows.get(connection, job.account_id, token, now)
             file_rows.add(connection, job.file)

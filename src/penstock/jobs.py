@@ -1,6 +1,6 @@
 """A job: its data, its states and the one table of moves between them; no I/O and no clock."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
@@ -97,6 +97,11 @@ class Attempt:
     operation: Mapping[str, Any] | None = None
     outcome: Outcome | None = None
 
+    @property
+    def route(self) -> tuple[str, str]:
+        """The way it went: the vendor, and its name of the model."""
+        return self.vendor, self.model
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asset:
@@ -190,11 +195,15 @@ def start(job: Job, now: float) -> Job:
 def order(job: Job, attempt: Attempt) -> Job:
     """Write down the intent to pay a vendor before the call is made; not if the job was canceled meanwhile.
 
-    Attempts that never reached the vendor's books are dropped, so that a long wait leaves no long list.
+    Attempts that never reached this vendor's books are dropped, so that a long wait leaves no long list.
     """
     if job.state is not State.RUNNING:
         return job
-    told = tuple(past for past in job.attempts if past.outcome not in (Outcome.REFUSED, Outcome.NOT_SENT))
+    told = tuple(
+        past
+        for past in job.attempts
+        if past.outcome not in (Outcome.REFUSED, Outcome.NOT_SENT) or past.route != attempt.route
+    )
     return replace(job, attempts=(*told, attempt), phase=Phase.DISPATCHING)
 
 
@@ -203,6 +212,17 @@ def end_attempt(job: Job, outcome: Outcome, **changes: Any) -> Job:
     if job.attempt is None:
         return replace(job, **changes)
     return replace(job, attempts=(*job.attempts[:-1], replace(job.attempt, outcome=outcome)), **changes)
+
+
+def reroute(job: Job, vendor: str, model: str, outcome: Outcome) -> Job:
+    """The order provably was not taken: another vendor is asked instead; not if the job was canceled meanwhile."""
+    job = end_attempt(job, outcome, phase=Phase.DISPATCHING)
+    return replace(job, vendor=vendor, upstream_model=model) if job.state is State.RUNNING else job
+
+
+def warn(job: Job, warnings: Iterable[str]) -> Job:
+    """The job with these among its warnings, each once."""
+    return replace(job, warnings=tuple(dict.fromkeys((*job.warnings, *warnings))))
 
 
 def request_cancel(job: Job, now: float) -> Job:
@@ -230,12 +250,11 @@ def finish(job: Job, to: State, now: float, *, outcome: Outcome, **changes: Any)
 def succeed(job: Job, now: float, outputs: tuple[Asset, ...], warnings: tuple[str, ...]) -> Job:
     """The outputs are ours and were opened: the estimate becomes the price."""
     return finish(
-        job,
+        warn(job, warnings),
         State.SUCCEEDED,
         now,
         outcome=Outcome.SUCCEEDED,
         outputs=outputs,
-        warnings=(*job.warnings, *(w for w in warnings if w not in job.warnings)),
         progress=1.0,
         final=job.estimated,
         charged=bool(job.estimated),
@@ -252,9 +271,14 @@ def stop(job: Job, now: float) -> Job:
     return finish(job, State.CANCELED, now, outcome=Outcome.CANCELED, final=0, charged=False)
 
 
-def poll_cadence(job: Job, now: float, eta_seconds: float | None, least: float) -> float:
-    """How long to wait before asking the vendor again: a part of what is left to do, or of what it took so far."""
-    part = (now - (job.started_at or now)) / 10 if eta_seconds is None else eta_seconds / 5
+def poll_cadence(job: Job, now: float, expected_end: float | None, least: float) -> float:
+    """How long to wait before asking the vendor again.
+
+    A part of what is left to do, as the vendor or earlier jobs tell it; where that has passed or nobody knows, a part
+    of what it took so far.
+    """
+    left = None if expected_end is None else expected_end - now
+    part = (now - (job.started_at or now)) / 10 if left is None else left / 4 if left > 0 else -left / 4
     return max(least, min(part, MAX_CADENCE))
 
 

@@ -57,6 +57,33 @@ UPSTREAM_CALLS = Counter(
 )
 UPSTREAM_SUBMITS = Counter("penstock_upstream_submits", "Paid orders sent to vendors.", ["vendor"], registry=REGISTRY)
 
+DETECTION_LAG = Histogram(
+    "penstock_detection_lag_seconds",
+    "Time from a vendor's finishing a job to our noticing: at most since the poll before, less if the vendor tells.",
+    ["vendor"],
+    buckets=_FAST,
+    registry=REGISTRY,
+)
+POLL_LATE = Histogram(
+    "penstock_poll_late_seconds",
+    "How much later than planned vendors were asked about jobs.",
+    ["vendor"],
+    buckets=_FAST,
+    registry=REGISTRY,
+)
+JOBS_REROUTED = Counter(
+    "penstock_jobs_rerouted",
+    "Jobs taken to another vendor, by the one that did not take them and why.",
+    ["vendor", "reason"],
+    registry=REGISTRY,
+)
+VENDOR_NOTICES = Counter(
+    "penstock_vendor_notices",
+    "Vendors' calls back, by what came of them.",
+    ["vendor", "outcome"],
+    registry=REGISTRY,
+)
+
 # -- chat
 
 CHAT_COMPLETIONS = Counter(

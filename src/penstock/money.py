@@ -1,5 +1,6 @@
 """Money as integers of 10⁻⁹ USD inside and decimal strings outside, and the price formulas of models."""
 
+import math
 import re
 from collections.abc import Mapping
 from decimal import Decimal
@@ -9,6 +10,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict
 
 from penstock.chat import Usage
 
+DURATIONS = ("durationSeconds", "duration", "seconds", "duration_seconds")
 NANOS = 1_000_000_000
 AMOUNT = re.compile(r"([0-9]{1,10})(?:\.([0-9]{1,9}))?0*")
 
@@ -35,7 +37,7 @@ Usd = Annotated[int, BeforeValidator(parse_usd)]
 
 
 class Price(BaseModel):
-    """`price = {per_job = "0.20", per_second = "0.40", per_job_if = {texture = "0.10"}}`."""
+    """`price = {per_job = "0.20", per_second = "0.40", per_job_if = {texture = "0.10", "quality=high" = "0.05"}}`."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -61,8 +63,24 @@ class Price(BaseModel):
 
     def of(self, params: Mapping[str, Any]) -> int:
         """What a job with these resolved params costs at most."""
-        total = self.per_job + self.per_second * int(params.get("durationSeconds") or 0)
-        return total + sum(amount for name, amount in self.per_job_if.items() if params.get(name))
+        total = self.per_job + self.per_second * _seconds(params)
+        return total + sum(amount for name, amount in self.per_job_if.items() if _applies(name, params))
+
+
+def _seconds(params: Mapping[str, Any]) -> int:
+    """How long the result is to be: by any of the names that vendors have for it, `8` and `"8s"` alike."""
+    told = next((params[name] for name in DURATIONS if name in params), 0)
+    try:
+        return math.ceil(float(str(told).removesuffix("s")))
+    except (ValueError, OverflowError):
+        return 0
+
+
+def _applies(condition: str, params: Mapping[str, Any]) -> bool:
+    """`texture`: it is given and not false; `quality=high`: it has this value."""
+    name, has_value, value = condition.partition("=")
+    told = params.get(name)
+    return str(told) == value if has_value else bool(told)
 
 
 class TokenPrice(BaseModel):

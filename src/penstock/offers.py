@@ -2,12 +2,13 @@
 
 import hashlib
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from penstock.catalog.model import GenerationModel
 from penstock.catalog.params import unknown_name
-from penstock.contract import ChatVendor, GenerationVendor
+from penstock.chat_contract import ChatVendor
+from penstock.contract import GenerationVendor
 from penstock.errors import ModelNotFound
 from penstock.jobs import Attempt
 from penstock.money import Price, TokenPrice
@@ -49,9 +50,18 @@ class Offer:
 
     def choose(self) -> Route:
         """A route of the lowest order, by weight."""
-        first = min(route.order for route in self.routes)
-        candidates = [route for route in self.routes if route.order == first]
-        return random.choices(candidates, [route.weight for route in candidates])[0]  # noqa: S311  no secret
+        return _choose(self.routes)
+
+    def choose_other(self, tried: Collection[tuple[str, str]]) -> Route | None:
+        """The same among the routes that were not tried yet; None if all were."""
+        left = [route for route in self.routes if (route.vendor, route.model) not in tried]
+        return _choose(left) if left else None
+
+
+def _choose(routes: Sequence[Route]) -> Route:
+    first = min(route.order for route in routes)
+    candidates = [route for route in routes if route.order == first]
+    return random.choices(candidates, [route.weight for route in candidates])[0]  # noqa: S311  no secret
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,4 +125,4 @@ class Offers:
 
 def credential_id(vendor: GenerationVendor) -> str:
     """Tells credentials apart without telling them; written on the job with its attempt."""
-    return hashlib.sha256((vendor.options.api_key or "").encode()).hexdigest()[:12]
+    return hashlib.sha256(vendor.options.credential.encode()).hexdigest()[:12]

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from penstock.catalog.file_input import given_file
 from penstock.events import Event
 from penstock.identifiers import timestamp
 from penstock.jobs import Asset, Attempt, Job, Phase, State, poll_after_ms
@@ -111,7 +112,7 @@ def _input(job: Job) -> dict[str, Any]:
     params = dict(job.params)
     if job.file is not None:
         facts = ("sha256", "bytes", "content_type", "width", "height")
-        params["file"] = {**params.get("file", {}), **{name: getattr(job.file, name) for name in facts}}
+        params["file"] = {**given_file(params), **{name: getattr(job.file, name) for name in facts}}
     return params
 
 

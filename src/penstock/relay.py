@@ -12,9 +12,10 @@ from penstock import metrics
 from penstock.chat import Ask, Blame, Fault, Usage, estimate
 from penstock.chat_answer import Answer, Asker, Leave
 from penstock.chat_cache import CachedAnswer, ChatCache, place_of
+from penstock.chat_contract import ChatVendor
 from penstock.chat_passing import Broken, Malformed, pass_whole
 from penstock.chat_rendering import render_whole
-from penstock.contract import Call, ChatVendor, NotSent, NotStarted, Reply, ReplyLost
+from penstock.contract import Call, NotSent, NotStarted, Reply, ReplyLost
 from penstock.errors import (
     InvalidRequest,
     PenstockError,

@@ -5,9 +5,10 @@ import logging
 from dataclasses import dataclass
 
 from penstock import logs
+from penstock.claimed import GivenBack, Tools
 from penstock.errors import StoreUnavailable
 from penstock.jobs import Job
-from penstock.shift import Shift, Tools
+from penstock.shift import Shift
 from penstock.store import job_rows
 from penstock.store.bell import nudge
 from penstock.store.job_rows import Claim, FenceLost
@@ -32,10 +33,10 @@ class Runner:
             while True:
                 try:
                     current = known or await self.tools.database.read(job_rows.get_claimed, claim)
-                    shift = Shift(self.tools, claim, current, seat, ear, lost_at=self.tools.clock())
+                    shift = Shift(self.tools, claim, current, ear, lost_at=self.tools.clock(), seat=seat)
                     hopeless = crashes >= MAX_CRASHES or claim.epoch > MAX_EPOCHS
                     await (shift.give_up() if hopeless else shift.work())
-                except FenceLost:
+                except (FenceLost, GivenBack):
                     return
                 except StoreUnavailable:
                     log.warning("the store does not answer; the job waits")

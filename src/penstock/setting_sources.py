@@ -11,6 +11,8 @@ from platformdirs import user_data_dir
 
 from penstock.setting_problems import KeyPath, Problem, SettingsError, Source, nearest, scan_lines
 
+DOCUMENTS = ("params", "workflow")
+"""Settings of a model that may stand in a file of their own: `file:PATH`."""
 FOLDERS = ("data", "weights")
 """Settings whose relative paths begin from the file's own folder."""
 OTHER_VARIABLES = frozenset({"PENSTOCK_CONFIG", "PENSTOCK_BASE_URL", "PENSTOCK_API_KEY", "PENSTOCK_ADMIN_KEY"})
@@ -146,6 +148,8 @@ class _SecretReader:
 
     def resolve(self, text: str, path: KeyPath) -> str:
         """The text itself, or what it refers to."""
+        if path[0] == "models" and path[-1] in DOCUMENTS and text.startswith("file:"):
+            return self._read_document(text.removeprefix("file:"), path)
         if path[0] != "vendors" and path != ("server", "admin_key"):
             return text
         scheme, _, rest = text.partition(":")
@@ -172,6 +176,16 @@ class _SecretReader:
             found = ""
         remedy = "Put the secret, and nothing else, into that file, or write env:NAME or the value itself."
         return self._keep(found, path, f"the file {file} is missing, unreadable or empty", remedy)
+
+    def _read_document(self, name: str, path: KeyPath) -> str:
+        file = make_absolute(Path(name), self.folder)
+        try:
+            return file.read_text("utf-8")
+        except (OSError, ValueError):
+            what = f"the file {file} is missing or unreadable"
+            remedy = "Name a JSON file that this process may read; its path begins from the settings' own folder."
+            self.problems.append(Problem(self.source.locate(path), what, remedy))
+            return "{}"
 
     def _keep(self, found: str, path: KeyPath, what: str, remedy: str) -> str:
         if found:

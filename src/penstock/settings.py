@@ -102,6 +102,16 @@ def _name_built_in(tables: Any) -> Any:
     }
 
 
+def _parse_document(value: Any) -> Any:
+    """A table of the file, or the text of a JSON file."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return json.loads(value)
+    except ValueError:
+        raise ValueError('write it as a table, or as "file:PATH" of a JSON file') from None
+
+
 def _check_declared(vendor: str, info: ValidationInfo) -> str:
     if isinstance(info.context, _Context) and vendor not in info.context.vendors:
         hint = nearest(vendor, info.context.vendors)
@@ -119,6 +129,7 @@ VendorTable = Annotated[Mapping[str, Any], AfterValidator(_check_type)]
 AnyPrice = Annotated[
     Annotated[Price, Tag("<media>")] | Annotated[TokenPrice, Tag("<chat>")], Discriminator(_price_kind)
 ]
+Document = Annotated[Mapping[str, Any], BeforeValidator(_parse_document)]
 DeclaredVendor = Annotated[str, AfterValidator(_check_declared)]
 _ORIGIN = r"^https?://(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(:[0-9]{1,5})?$"
 
@@ -227,6 +238,21 @@ class ModelEntry(Table):
     model: str = Field(default="", description="the vendor's own name of the model; default: the id")
     price: AnyPrice | None = Field(
         default=None, description="what a job or a million tokens cost; default: what the vendor's file says"
+    )
+    title: str = Field(default="", description="what it is, for people")
+    params: Document | Literal["vendor"] | None = Field(
+        default=None,
+        description='of a declared model: the JSON Schema of its params, "file:PATH" of one, or "vendor"; default: any',
+    )
+    file: str | None = Field(default=None, description="of a declared model: the param that takes the caller's `file`")
+    output: str | None = Field(
+        default=None,
+        description="of a declared model: where in the vendor's result the asset is; default: found",
+    )
+    preview: str | None = Field(default=None, description="of a declared model: where a picture of it is")
+    workflow: Document | None = Field(default=None, description='of ComfyUI: the graph, or "file:PATH" of it')
+    bind: Mapping[str, str] | None = Field(
+        default=None, description='of ComfyUI: which node input each param sets, such as {prompt = "6.text"}'
     )
     routes: tuple[Route, ...] = Field(default=(), validate_default=True, description="several ways to run it")
 

@@ -1,34 +1,49 @@
 """What is on offer: vendors and models, put together from the settings; every problem is told at once."""
 
 from collections.abc import Mapping, Sequence
-from typing import TypeGuard
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias, TypeGuard
 
 from pydantic import ValidationError
 
 from penstock.catalog import known_models
-from penstock.contract import ChatOptions, ChatVendor, GenerationVendor, Home, Vendor
+from penstock.catalog.declared import KINDS, declare, schema_of_bindings
+from penstock.catalog.model import GenerationModel, Recipe
+from penstock.catalog.schema_params import ANYTHING, FILE
+from penstock.chat_contract import ChatOptions, ChatVendor
+from penstock.contract import GenerationVendor, Home, Served
 from penstock.money import Price, TokenPrice
 from penstock.offers import ChatOffer, Offer, Offers, Route, credential_id
 from penstock.setting_problems import Problem
 from penstock.settings import BUILT_IN, ModelEntry, Settings, SettingsError, explain, nearest
-from penstock.vendors import load_vendor, vendor_names
+from penstock.vendors import Vendor, load_vendor, vendor_names
+
+Schemas: TypeAlias = Mapping[tuple[str, str], Mapping[str, Any]]
+"""What vendors say of their models' params, by the vendor's name and its name of the model."""
+OF_DECLARED: Final = ("params", "file", "output", "preview", "workflow", "bind")
 
 
-def build_offers(settings: Settings, former: Offers | None) -> Offers:
-    """Vendors and models as the settings say; a vendor whose options have not changed stays the same."""
+def build_offers(settings: Settings, former: Offers | None, schemas: Schemas | None = None) -> Offers:
+    """Vendors and models as the settings say; a vendor whose options have not changed stays the same.
+
+    `schemas` are vendors' own descriptions of declared models' params; a model that lacks one is not offered yet.
+    """
+    schemas = schemas or {}
     old: dict[str, Vendor] = {**former.vendors, **former.chat_vendors} if former else {}
     every, problems = _build_vendors(settings, old)
     vendors = {name: vendor for name, vendor in every.items() if _is_generation(vendor)}
     chat_vendors = {name: vendor for name, vendor in every.items() if is_chat(vendor)}
+    own = {served.model.id: served.model for vendor in vendors.values() for served in vendor.models}
+    known = own | known_models()
     entries = settings.models or _default_entries(every)
     by_model: dict[str, Offer] = {}
     chat: dict[str, ChatOffer] = {}
     for index, entry in enumerate(entries):
         try:
-            if _is_chat_entry(entry, chat_vendors):
+            if _is_chat_entry(entry, chat_vendors, known):
                 chat[entry.id] = _build_chat_offer(entry, index, every, settings)
-            else:
-                by_model[entry.id] = _build_offer(entry, index, every, settings)
+            elif offer := _Builder(entry, index, every, known, settings, schemas).build():
+                by_model[entry.id] = offer
         except SettingsError as error:
             problems += error.problems
     if problems:
@@ -38,7 +53,7 @@ def build_offers(settings: Settings, former: Offers | None) -> Offers:
     return Offers(
         by_model,
         kept_vendors | vendors,
-        kept_models | {offer.model.id: offer.model for offer in by_model.values()} | known_models(),
+        kept_models | {offer.model.id: offer.model for offer in by_model.values()} | known,
         settings.secrets | (former.secrets if former else frozenset[str]()),
         {**(former.by_credential if former else {}), **_by_credential(vendors)},
         chat,
@@ -92,16 +107,20 @@ def _default_entries(vendors: Mapping[str, Vendor]) -> list[ModelEntry]:
 
 
 def _list_able(vendor: Vendor) -> Sequence[str]:
-    if is_chat(vendor):
-        return vendor.models
-    return [model for model in known_models() if _is_generation(vendor) and vendor.serves(model)]
+    return vendor.models if is_chat(vendor) else [served.model.id for served in _served(vendor)]
 
 
-def _is_chat_entry(entry: ModelEntry, chat_vendors: Mapping[str, ChatVendor]) -> bool:
+def _served(vendor: Vendor | None) -> Sequence[Served]:
+    return vendor.models if vendor is not None and _is_generation(vendor) else ()
+
+
+def _is_chat_entry(
+    entry: ModelEntry, chat_vendors: Mapping[str, ChatVendor], known: Mapping[str, GenerationModel]
+) -> bool:
     """By what the entry says, else by who runs it."""
     if entry.kind is not None:
         return entry.kind == "chat"
-    return entry.id not in known_models() and all(route.vendor in chat_vendors for route in entry.routes)
+    return entry.id not in known and all(route.vendor in chat_vendors for route in entry.routes)
 
 
 def _routes(entry: ModelEntry) -> list[Route]:
@@ -132,29 +151,80 @@ def _wrong_price(settings: Settings, index: int, kind: str, wanted: str) -> Prob
     return Problem(where, f"is not the price of a {kind} model", f"Use {wanted}.")
 
 
-def _build_offer(entry: ModelEntry, index: int, vendors: Mapping[str, Vendor], settings: Settings) -> Offer:
-    where = settings.source.locate(("models", index, "id"))
-    model = known_models().get(entry.id)
-    if model is None:
-        raise SettingsError([Problem(where, f"there is no model `{entry.id}`", nearest(entry.id, known_models()))])
-    routes, able = _routes(entry), dict[str, GenerationVendor]()
-    for route in routes:
-        vendor = vendors.get(route.vendor)
-        if vendor is None:
-            continue
-        if not _is_generation(vendor) or not vendor.serves(entry.id):
-            what = f"vendor `{route.vendor}` cannot run `{entry.id}`"
-            raise SettingsError([Problem(where, what, "Route it to a vendor that can: see `penstock models show`.")])
-        able[route.vendor] = vendor
-    if isinstance(entry.price, TokenPrice):
-        raise SettingsError([_wrong_price(settings, index, "media", "per_job, per_second, per_job_if")])
-    reads_objects = all(vendor.reads_objects for vendor in able.values())
-    return Offer(model, routes, entry.price or _vendor_price(list(able.values())), reads_objects)
+@dataclass(frozen=True, slots=True)
+class _Builder:
+    """Makes the offer of one media model."""
+
+    entry: ModelEntry
+    index: int
+    vendors: Mapping[str, Vendor]
+    known: Mapping[str, GenerationModel]
+    settings: Settings
+    schemas: Schemas
+
+    def build(self) -> Offer | None:
+        """The offer; None while the vendor has not told the params of a model that is declared with them."""
+        if isinstance(self.entry.price, TokenPrice):
+            raise SettingsError([_wrong_price(self.settings, self.index, "media", "per_job, per_second, per_job_if")])
+        model, price = self.known.get(self.entry.id), self.entry.price
+        return self._declared(price) if model is None else self._known(model, price)
+
+    def _known(self, model: GenerationModel, price: Price | None) -> Offer:
+        """A model of the catalogue, or of a vendor's file."""
+        entry = self.entry
+        if name := next((name for name in OF_DECLARED if getattr(entry, name) is not None), None):
+            raise self._problem(name, f"`{entry.id}` is known already and takes no `{name}`", "Leave it out.")
+        routes, prices, reads_objects = list[Route](), list[Price | None](), True
+        for route in entry.routes:
+            vendor = self.vendors.get(route.vendor)
+            if vendor is None:
+                continue  # its own table is wrong, which is told already
+            served = next((served for served in _served(vendor) if served.model.id == entry.id), None)
+            if served is None or not _is_generation(vendor):
+                what = f"vendor `{route.vendor}` cannot run `{entry.id}`"
+                raise self._problem("id", what, "Route it to a vendor that can: see `penstock models show`.")
+            name = served.name or route.model if route.model == entry.id else route.model
+            routes.append(Route(route.vendor, name, route.weight, route.order))
+            prices.append(served.price)
+            reads_objects = reads_objects and vendor.reads_objects
+        return Offer(model, routes, price or _dearest(prices), reads_objects)
+
+    def _declared(self, price: Price | None) -> Offer | None:
+        """A model that only the settings know."""
+        entry = self.entry
+        if not all(_declares(self.vendors.get(route.vendor)) for route in entry.routes):
+            raise self._problem("id", f"there is no model `{entry.id}`", nearest(entry.id, self.known))
+        if entry.kind not in KINDS:
+            what = f"`{entry.id}` is declared here, and its `kind` is not one that is checked and kept"
+            raise self._problem("id", what, f"Give it one of the kinds {', '.join(KINDS)}.")
+        schema = self._schema(entry.routes[0].vendor, entry.routes[0].model)
+        if schema is None:
+            return None
+        file = FILE if entry.file is None and FILE in (entry.bind or ()) else entry.file
+        recipe = Recipe(entry.kind, file, entry.output, entry.preview, entry.workflow, entry.bind)
+        try:
+            model = declare(entry.id, entry.title, schema, recipe)
+        except ValueError as error:
+            remedy = 'Correct it, or write `params = "vendor"` to take the vendor\'s own.'
+            raise self._problem("params", f"is not a JSON Schema of params: {error}", remedy) from None
+        return Offer(model, _routes(entry), price)
+
+    def _schema(self, vendor: str, model: str) -> Mapping[str, Any] | None:
+        if self.entry.params is None:
+            return schema_of_bindings(self.entry.workflow, self.entry.bind) if self.entry.bind else ANYTHING
+        return self.schemas.get((vendor, model)) if self.entry.params == "vendor" else self.entry.params
+
+    def _problem(self, name: str, what: str, remedy: str) -> SettingsError:
+        return SettingsError([Problem(self.settings.source.locate(("models", self.index, name)), what, remedy)])
 
 
-def _vendor_price(vendors: Sequence[GenerationVendor]) -> Price | None:
+def _declares(vendor: Vendor | None) -> bool:
+    return vendor is not None and _is_generation(vendor) and vendor.declares
+
+
+def _dearest(prices: Sequence[Price | None]) -> Price | None:
     """What the dearest asks: a ceiling that holds whichever is chosen."""
-    known = [vendor.price for vendor in vendors if vendor.price is not None]
-    if not known or len(known) < len(vendors):
+    known = [price for price in prices if price is not None]
+    if not known or len(known) < len(prices):
         return None
-    return max(known, key=lambda price: (price.per_job, price.per_second))
+    return max(known, key=lambda price: (price.per_job + sum(price.per_job_if.values()), price.per_second))

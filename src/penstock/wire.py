@@ -3,14 +3,22 @@
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from typing import Final
+from urllib.parse import quote, urljoin, urlsplit
 
 import aiohttp
 import msgspec
+from yarl import URL
 
-from penstock.contract import Call, GenerationVendor, NotSent, ReplyLost
+from penstock.contract import Call, GenerationVendor, NotSent, ReplyLost, Unclear
 
 CONNECT_SECONDS = 5.0
 IDLE_SECONDS = 60.0
+MAX_CONNECTIONS: Final = 256
+MAX_REDIRECTS: Final = 5
+WRITTEN: Final = "%!#$&'()*+,/:;=?@[]~"
+"""What stands in URLs as it is: a signed one is sent byte for byte."""
+REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 
 
 class Wire:
@@ -28,15 +36,15 @@ class Wire:
     @asynccontextmanager
     async def request(self, name: str, vendor: GenerationVendor, call: Call) -> AsyncGenerator[aiohttp.ClientResponse]:
         """One HTTP call; what its failure means for a paid order is decided here, by class."""
-        url = call.url if "://" in call.url else vendor.options.base_url.rstrip("/") + call.url
-        body = call.body if call.json is None else msgspec.json.encode(call.json)
         headers = {"accept-encoding": "identity", "user-agent": "penstock", **call.headers}
-        if body is not None:
+        body = _body(call)
+        if isinstance(body, bytes):
             headers.setdefault("content-type", "application/json")
         session = self._session(name, vendor)
         try:
             async with asyncio.timeout(call.seconds):
-                response = await session.request(call.method, url, data=body, headers=headers, allow_redirects=False)
+                target = URL(_address(vendor, call), encoded=True)
+                response = await session.request(call.method, target, data=body, headers=headers, allow_redirects=False)
             async with response:
                 yield response
         except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.InvalidURL) as error:
@@ -44,13 +52,31 @@ class Wire:
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise ReplyLost(type(error).__name__) from error
 
+    @asynccontextmanager
+    async def download(self, name: str, vendor: GenerationVendor, call: Call) -> AsyncGenerator[aiohttp.ClientResponse]:
+        """What a GET leads to in the end. A credential goes to the host that it is meant for, and no further."""
+        url, headers = _address(vendor, call), call.headers
+        for _ in range(MAX_REDIRECTS + 1):
+            async with self.request(name, vendor, Call("GET", url, headers, seconds=call.seconds)) as response:
+                if response.status not in REDIRECTS:
+                    yield response
+                    return
+                target = urljoin(url, response.headers.get("location", ""))
+            downgraded = url.startswith("https:") and not target.startswith("https:")
+            if downgraded or not target.startswith(("http:", "https:")):
+                raise Unclear("the download redirects to where it may not go")
+            if urlsplit(target)[:2] != urlsplit(url)[:2]:
+                headers = dict[str, str]()
+            url = target
+        raise Unclear("the download redirects too often")
+
     def _session(self, name: str, vendor: GenerationVendor) -> aiohttp.ClientSession:
         session = self._sessions.get(name)
         if session is None:
             session = aiohttp.ClientSession(
                 connector=aiohttp.TCPConnector(
                     limit=0,
-                    limit_per_host=max(8, vendor.options.max_concurrent),
+                    limit_per_host=max(8, min(vendor.options.max_concurrent, MAX_CONNECTIONS)),
                     keepalive_timeout=15,
                     ttl_dns_cache=30,
                 ),
@@ -62,3 +88,20 @@ class Wire:
             session._retry_connection = False  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] aiohttp resends GETs
             self._sessions[name] = session
         return session
+
+
+def _address(vendor: GenerationVendor, call: Call) -> str:
+    url = call.url if "://" in call.url else vendor.options.base_url.rstrip("/") + call.url
+    return quote(url, safe=WRITTEN)
+
+
+def _body(call: Call) -> bytes | aiohttp.FormData | None:
+    if call.form is None:
+        return call.body if call.json is None else msgspec.json.encode(call.json)
+    file = call.form.file
+    form = aiohttp.FormData()
+    for name, value in call.form.fields.items():
+        form.add_field(name, value)
+    name = f"{file.sha256[:16]}.{file.content_type.partition('/')[2]}"
+    form.add_field(call.form.name, call.body or b"", filename=name, content_type=file.content_type)
+    return form

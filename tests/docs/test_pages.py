@@ -18,9 +18,10 @@ import penstock
 from penstock import metrics
 from penstock.catalog import known_models
 from penstock.catalog.simulated import Ending, Script, Submission
+from penstock.chat_contract import ChatOptions
 from penstock.chat_fields import CHECKS, ROLES
 from penstock.cli.main import app as commands
-from penstock.contract import ChatOptions, Options
+from penstock.contract import Options
 from penstock.errors import PenstockError
 from penstock.gateway import build_offers
 from penstock.settings import VARIABLES, ModelEntry, Route, load

@@ -10,7 +10,8 @@ from hypothesis import strategies as some
 
 from penstock import chat_fields
 from penstock.chat import Ask, Fault
-from penstock.contract import ChatOptions, ChatVendor, Home, RemoteChat
+from penstock.chat_contract import ChatOptions, ChatVendor, RemoteChat
+from penstock.contract import Home
 from penstock.faults import tell_fault
 from penstock.vendors import load_vendor, vendor_names
 from penstock.web.answers import error_headers

@@ -5,14 +5,14 @@ import socket
 import struct
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from aiohttp import web
 
 from penstock.engines.simulator.upstream import Simulator
 
-Act = Callable[["Double", web.Request], Awaitable[web.StreamResponse]]
+Act = Callable[["HttpDouble", web.Request], Awaitable[web.StreamResponse]]
 
 
 @dataclass(slots=True)
@@ -35,16 +35,15 @@ class Seen:
     body: bytes
 
 
-@dataclass
-class Double:
-    """A vendor on 127.0.0.1: `faults` are used up first, then the simulator answers."""
+class HttpDouble:
+    """A vendor on 127.0.0.1: `faults` are used up first, then `play` answers."""
 
-    simulator: Simulator
-    faults: list[Fault] = field(default_factory=list)
-    seen: list[Seen] = field(default_factory=list)
-    leaving: asyncio.Event = field(default_factory=asyncio.Event)
-    port: int = 0
-    _runner: web.ServerRunner | None = None
+    def __init__(self) -> None:
+        self.faults: list[Fault] = []
+        self.seen: list[Seen] = []
+        self.leaving = asyncio.Event()
+        self.port = 0
+        self._runner: web.ServerRunner | None = None
 
     @property
     def url(self) -> str:
@@ -57,10 +56,6 @@ class Double:
     def count(self, method: str, path: str = "/") -> int:
         """How many such requests have arrived."""
         return sum(seen.method == method and seen.path.startswith(path) for seen in self.seen)
-
-    def counts(self) -> dict[str, int]:
-        """What the vendor's books say: orders, jobs and duplicates."""
-        return self.simulator.counts()
 
     async def listen(self) -> None:
         """Answer from now on, on the same port as before if there was one."""
@@ -85,6 +80,22 @@ class Double:
                 fault.times -= 1
                 return await fault.act(self, request)
         return await self.play(request)
+
+    async def play(self, request: web.BaseRequest) -> web.StreamResponse:
+        """What the vendor answers when nothing goes wrong."""
+        raise NotImplementedError
+
+
+class Double(HttpDouble):
+    """The simulator behind HTTP."""
+
+    def __init__(self, simulator: Simulator) -> None:
+        super().__init__()
+        self.simulator = simulator
+
+    def counts(self) -> dict[str, int]:
+        """What the vendor's books say: orders, jobs and duplicates."""
+        return self.simulator.counts()
 
     async def play(self, request: web.BaseRequest) -> web.StreamResponse:
         """The simulator's own answer."""
@@ -118,18 +129,18 @@ def _cut(request: web.BaseRequest) -> web.StreamResponse:
     return web.Response()  # goes nowhere
 
 
-async def drop(_double: Double, request: web.Request) -> web.StreamResponse:
+async def drop(_double: HttpDouble, request: web.Request) -> web.StreamResponse:
     """The connection ends before the vendor has done anything."""
     return _cut(request)
 
 
-async def drop_after(double: Double, request: web.Request) -> web.StreamResponse:
+async def drop_after(double: HttpDouble, request: web.Request) -> web.StreamResponse:
     """The vendor does what was asked, and its answer is lost."""
     await double.play(request)
     return _cut(request)
 
 
-async def reset(_double: Double, request: web.Request) -> web.StreamResponse:
+async def reset(_double: HttpDouble, request: web.Request) -> web.StreamResponse:
     """The connection is reset (RST) instead of closed."""
     assert request.transport is not None
     opened = request.transport.get_extra_info("socket")
@@ -138,7 +149,7 @@ async def reset(_double: Double, request: web.Request) -> web.StreamResponse:
     return web.Response()
 
 
-async def hang(double: Double, request: web.Request) -> web.StreamResponse:
+async def hang(double: HttpDouble, request: web.Request) -> web.StreamResponse:
     """No answer ever comes."""
     await double.leaving.wait()
     return _cut(request)
@@ -147,7 +158,7 @@ async def hang(double: Double, request: web.Request) -> web.StreamResponse:
 def reply(status: int, body: bytes = b"", **headers: str) -> Act:
     """Answer this instead; `retry_after="1"` is the header Retry-After."""
 
-    async def act(_double: Double, _request: web.Request) -> web.StreamResponse:
+    async def act(_double: HttpDouble, _request: web.Request) -> web.StreamResponse:
         named = {name.replace("_", "-"): value for name, value in headers.items()}
         return web.Response(status=status, body=body, headers=named)
 
@@ -157,7 +168,7 @@ def reply(status: int, body: bytes = b"", **headers: str) -> Act:
 def raw(data: bytes) -> Act:
     """Write these bytes as they are, then close."""
 
-    async def act(_double: Double, request: web.Request) -> web.StreamResponse:
+    async def act(_double: HttpDouble, request: web.Request) -> web.StreamResponse:
         assert request.transport is not None
         request.transport.write(data)
         return _cut(request)
@@ -168,7 +179,7 @@ def raw(data: bytes) -> Act:
 def drip(seconds: float, piece: bytes = b" ") -> Act:
     """An answer that comes in small pieces and never ends."""
 
-    async def act(double: Double, request: web.Request) -> web.StreamResponse:
+    async def act(double: HttpDouble, request: web.Request) -> web.StreamResponse:
         response = web.StreamResponse()
         await response.prepare(request)
         while not double.leaving.is_set() and request.transport is not None:

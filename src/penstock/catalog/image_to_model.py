@@ -1,14 +1,14 @@
 """`vendora_image_to_model`: a 3D model from a picture."""
 
 from collections.abc import Iterator, Mapping
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
-from pydantic import Discriminator, Field, Tag
+from pydantic import Field
 
+from penstock.catalog.file_input import FileInput, file_conflicts
 from penstock.catalog.model import Expectation, GenerationModel
-from penstock.catalog.params import BRANCHES, Boolean, Integer, Params, Text, shorten
+from penstock.catalog.params import Boolean, Integer, Params, shorten
 from penstock.errors import Detail
-from penstock.files import MAX_FILE_BYTES, MAX_SIDE, MIN_SIDE
 
 Version = Literal[
     "v3.1-20260211",
@@ -29,45 +29,6 @@ MAX_FACES_BY_VERSION = {
     "P1-20260311": 20_000,
     "P2-20260801": 20_000,
 }
-SOURCES = ("url", "file_token", "object")
-
-
-class StoredObject(Params):
-    """A file in a bucket that the vendor itself can read."""
-
-    bucket: Text = Field(min_length=1, max_length=255)
-    key: Text = Field(min_length=1, max_length=1024)
-
-
-def _branch(value: Any) -> str:
-    return BRANCHES[isinstance(value, Mapping | StoredObject)]  # it is asked when reading and when writing
-
-
-class FileInput(Params):
-    """The input picture: exactly one of `url`, `file_token` and `object`."""
-
-    nested: ClassVar[Mapping[str, type[Params]]] = {"object": StoredObject}
-
-    url: Text | None = Field(
-        default=None,
-        description=f"http(s) URL, or a `data:` URI, of a JPEG, PNG or WebP of at most {MAX_FILE_BYTES >> 20} MB, "
-        f"each side {MIN_SIDE} to {MAX_SIDE} pixels",
-        min_length=1,
-    )
-    file_token: Text | None = Field(
-        default=None, description="token of an upload to `POST /api/v1/files`", min_length=1
-    )
-    object: (
-        Annotated[
-            Annotated[Text, Field(min_length=1, max_length=2048), Tag(BRANCHES[0])]
-            | Annotated[StoredObject, Tag(BRANCHES[1])],
-            Discriminator(_branch),
-        ]
-        | None
-    ) = Field(default=None, description="reference of a stored object, where the vendor can read it")
-    type: Literal["jpg", "jpeg", "png", "webp", "image"] | None = Field(
-        default=None, description="what the bytes are; sniffed when absent, and an error when it contradicts them"
-    )
 
 
 class ImageToModelParams(Params):
@@ -96,7 +57,7 @@ class ImageToModelParams(Params):
     @classmethod
     def conflicts(cls, given: Mapping[str, Any]) -> Iterator[Detail]:
         """One source for the file, no PBR without texture, and each version's own face limit."""
-        yield from _file_conflicts(given.get("file"))
+        yield from file_conflicts(given.get("file"))
         if given.get("texture") is False and given.get("pbr") is True:
             yield Detail("pbr", "`pbr: true` needs a texture, but `texture` is false: leave one of them out.")
         version = given.get("model_version", DEFAULT_VERSION)
@@ -114,15 +75,6 @@ class ImageToModelParams(Params):
             "texture": texture,
             "pbr": texture if self.pbr is None else self.pbr,
         }
-
-
-def _file_conflicts(file: Any) -> Iterator[Detail]:
-    if not isinstance(file, Mapping):
-        return
-    given = [name for name in SOURCES if name in file]
-    if len(given) != 1:
-        got = " and ".join(f"`{name}`" for name in given) or "none of them"
-        yield Detail("file", f"Give exactly one of `url`, `file_token` and `object`, got {got}.")
 
 
 def expect(params: Mapping[str, Any]) -> Expectation:

@@ -4,7 +4,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from penstock.catalog.params import Params
+from penstock.catalog.params import Params, read
+from penstock.catalog.schema_params import SchemaParams
+from penstock.errors import Detail
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,18 +20,44 @@ class Expectation:
 
 
 @dataclass(frozen=True, slots=True)
+class Recipe:
+    """How a model that the configuration declares is run: what its vendor's file cannot know."""
+
+    kind: str
+    file: str | None = None  # the upstream param that takes the caller's file
+    output: str | None = None  # where in the upstream's result the asset is, such as `video.url`
+    preview: str | None = None  # the same of a picture to show
+    workflow: Mapping[str, Any] | None = None  # of ComfyUI: the graph, in its API format
+    bind: Mapping[str, str] | None = None  # of ComfyUI: the node input that each param sets
+
+
+def expect_anything(params: Mapping[str, Any]) -> Expectation:
+    """Only that the output can be opened."""
+    del params
+    return Expectation()
+
+
+@dataclass(frozen=True, slots=True)
 class GenerationModel:
     """A model that makes an asset from params."""
 
     id: str
     kind: str
     title: str
-    params: type[Params]
-    expect: Callable[[Mapping[str, Any]], Expectation]
+    params: type[Params] | SchemaParams
     example: Mapping[str, Any]
+    expect: Callable[[Mapping[str, Any]], Expectation] = expect_anything
     seed_param: str | None = None
+    recipe: Recipe | None = None
 
     @property
     def schema(self) -> dict[str, Any]:
         """JSON Schema of `params`."""
-        return self.params.model_json_schema()
+        return self.params.schema if isinstance(self.params, SchemaParams) else self.params.model_json_schema()
+
+    def read(self, given: Mapping[str, Any], place: str) -> tuple[dict[str, Any] | None, list[Detail]]:
+        """The params with defaults filled, or every problem found; `place` is where they stand in the request."""
+        if isinstance(self.params, SchemaParams):
+            return self.params.read(given, place)
+        params, details = read(self.params, given, place)
+        return (None if params is None else params.resolved()), details

@@ -101,6 +101,11 @@ def _name_bounds(value: Any) -> Any:
     return value
 
 
+def as_object(value: Any) -> Mapping[str, Any]:
+    """The value if it is a JSON object, else an empty one."""
+    return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {}
+
+
 def without_nulls(value: Any, depth: int = MAX_DEPTH) -> Any:
     """The value with every null field of every object left out."""
     if depth and isinstance(value, Mapping):
@@ -121,24 +126,25 @@ def read(kind: type[P], given: Mapping[str, Any], place: str) -> tuple[P | None,
         details = [_detail(kind, item, place) for item in error.errors(include_url=False)[:MAX_DETAILS]]
     told = {detail.loc for detail in details}
     for conflict in kind.conflicts(given):
-        loc = _join(place, [conflict.loc])
+        loc = join_place(place, [conflict.loc])
         if loc not in told:
             details.append(Detail(loc, conflict.message, conflict.code))
-    return (None if details else params), _unique(details)
+    return (None if details else params), unique(details)
 
 
-def _unique(details: Iterable[Detail]) -> list[Detail]:
+def unique(details: Iterable[Detail]) -> list[Detail]:
     """One problem per place: the first."""
     return list({detail.loc: detail for detail in reversed(list(details))}.values())[::-1]
 
 
-def _join(place: str, path: list[str]) -> str:
+def join_place(place: str, path: list[str]) -> str:
+    """Where something stands: `input.0.params` and what is inside of it."""
     return ".".join([place, *path] if place else path)
 
 
 def _detail(kind: type[Params], error: ErrorDetails, place: str) -> Detail:
     path = [str(part)[:80] for part in error["loc"] if part not in UNPLACED]
-    loc = _join(place, path)
+    loc = join_place(place, path)
     if error["type"] == "extra_forbidden":
         return Detail(loc, unknown_name("param", path[-1], _owner(kind, path).model_fields), "unknown_param")
     if error["type"] == "missing":

@@ -7,6 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field
 
 from penstock.catalog import image_to_model, text_to_video
+from penstock.catalog.file_input import FileInput
 from penstock.catalog.model import GenerationModel
 from penstock.catalog.params import Boolean, Integer, Number, Params, Text
 
@@ -59,9 +60,9 @@ class Script(Params):
 class SimModelParams(Params):
     """Params of `sim_image_to_model`: those of `vendora_image_to_model` that shape a result, and a script."""
 
-    nested: ClassVar[Mapping[str, type[Params]]] = {"file": image_to_model.FileInput, "script": Script}
+    nested: ClassVar[Mapping[str, type[Params]]] = {"file": FileInput, "script": Script}
 
-    file: image_to_model.FileInput | None = Field(default=None, description="an input picture, if the test needs one")
+    file: FileInput | None = Field(default=None, description="an input picture, if the test needs one")
     model_seed: Integer | None = Field(default=None, ge=0, le=2147483647)
     face_limit: Integer | None = Field(default=None, ge=image_to_model.MIN_FACES, le=image_to_model.MAX_FACES)
     texture: Boolean | None = Field(default=None)

@@ -90,9 +90,10 @@ class LocalDispatch:
         seat = self._seats.ask(job.vendor, job.id, at_once=begun)
         task = asyncio.create_task(run(claim, job, seat.granted), name=job.id)
         self._held[job.id] = task
-        task.add_done_callback(lambda _: self._let_go(job.id, seat))
+        task.add_done_callback(lambda task: self._let_go(job.id, task, seat))
 
-    def _let_go(self, job_id: str, seat: Seat) -> None:
+    def _let_go(self, job_id: str, task: asyncio.Task[None], seat: Seat) -> None:
         self._seats.give_back(seat)
-        del self._held[job_id]
+        if self._held.get(job_id) is task:  # a job that was given back may be held anew already
+            del self._held[job_id]
         self._room.set()

@@ -13,7 +13,7 @@ from penstock.events import type_of
 from penstock.identifiers import first_id
 from penstock.jobs import IllegalMove, Job, State
 from penstock.store import event_rows
-from penstock.store.bell import nudge
+from penstock.store.bell import QUEUE, nudge
 from penstock.store.database import RUNG
 from penstock.store.tables import jobs
 
@@ -99,6 +99,29 @@ def amend(connection: Connection, claim: Claim, change: Callable[[Job], Job], no
     if job is None:
         raise FenceLost(claim.job_id)
     return job
+
+
+def adopt(
+    connection: Connection, claim: Claim, found: Sequence[str], change: Callable[[Job, str], Job], now: float
+) -> Job:
+    """Give a lost order back to its job: the first of the upstream ids found that no other job of its vendor holds."""
+    job = get_claimed(connection, claim)
+    since = job.attempts[-1].started_at
+    others = select(jobs.c.document).where(
+        jobs.c.vendor == job.vendor,
+        jobs.c.id != job.id,
+        or_(jobs.c.done == 0, jobs.c.finished_at >= since),
+    )
+    held = list(connection.execute(others).scalars())
+    free = next((name for name in found if not any(encode(name) in document for document in held)), None)
+    return job if free is None else amend(connection, claim, lambda job: change(job, free), now)
+
+
+def release(connection: Connection, claim: Claim) -> None:
+    """Give the job back: whoever is next may claim it."""
+    connection.info[RUNG].add(QUEUE)
+    query = update(jobs).where(jobs.c.id == claim.job_id, jobs.c.owner == claim.owner, jobs.c.epoch == claim.epoch)
+    connection.execute(query.values(owner=None))
 
 
 def amend_own(connection: Connection, account_id: str, job_id: str, change: Callable[[Job], Job], now: float) -> Job:

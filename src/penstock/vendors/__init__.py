@@ -4,9 +4,12 @@ import importlib
 import pkgutil
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
+from typing import TypeAlias
 
-from penstock.contract import Vendor
+from penstock.chat_contract import ChatVendor
+from penstock.contract import GenerationVendor
 
+Vendor: TypeAlias = GenerationVendor | ChatVendor
 ENTRY_POINT_GROUP = "penstock.vendors"
 
 

@@ -9,7 +9,8 @@ from pydantic import Field
 
 from penstock import chat
 from penstock.chat import Ask, Blame, Fault, Reason
-from penstock.contract import Call, ChatOptions, Home, RemoteChat, Reply
+from penstock.chat_contract import ChatOptions, RemoteChat
+from penstock.contract import Call, Home, Reply
 from penstock.errors import InvalidRequest
 
 Json: TypeAlias = dict[str, Any]

@@ -1,6 +1,6 @@
 """`embedded`: the engines that come with Penstock; they need no account, and say what they are."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Final
 
 import msgspec
@@ -23,17 +23,19 @@ from penstock.contract import (
     Reply,
     Role,
     Running,
+    Served,
+    Similar,
     Unclear,
     Untold,
+    UsualGeneration,
 )
 from penstock.engines.processors import count_processors
 from penstock.engines.studio.run import Limits
 from penstock.engines.studio.studio import Studio
 from penstock.job_errors import FileUnreadable, JobError, UpstreamError, UpstreamUnavailable
-from penstock.money import FREE, Price
+from penstock.money import FREE
 
-MODEL_IDS: Final = {model.id for model in image_to_model.MODELS}
-VIDEO_IDS: Final = {model.id for model in text_to_video.MODELS}
+SERVED: Final = [Served(model, FREE) for family in (image_to_model, text_to_video) for model in family.MODELS]
 USUAL_FACES: Final = {
     "v2.5-20250123": 20_000,
     "v2.0-20240919": 20_000,
@@ -91,21 +93,15 @@ def _read(reply: Reply) -> _Standing:
         raise Unclear(str(error)) from error
 
 
-class Embedded:
+class Embedded(UsualGeneration):
     """Orders are made by child processes of this machine: free, repeatable, and begun again after a crash."""
 
     options_type: ClassVar[type[Options]] = EmbeddedOptions
-    price: Price | None = FREE
-    reads_objects = False
-    lookup_seconds = 0.0
+    models: Sequence[Served] = SERVED
 
     def __init__(self, options: EmbeddedOptions, home: Home) -> None:
         self.options = options
         self.upstream = Studio(home.folder, home.weights, Limits(options.seconds, options.memory_mb))
-
-    def serves(self, model: str) -> bool:
-        """Pictures to models, and prompts to videos."""
-        return model in MODEL_IDS | VIDEO_IDS
 
     def submit(self, order: Order) -> Flow[Accepted | Refused | Failed]:
         """Hand the picture over, then the order."""
@@ -122,7 +118,7 @@ class Embedded:
             case _:
                 raise Unclear(f"HTTP {reply.status}")
 
-    def find(self, order: Order) -> Flow[Accepted | Absent | Untold]:
+    def find(self, order: Order) -> Flow[Accepted | Similar | Absent | Untold]:
         """Look the order up by our reference, which is its name."""
         reply = yield Call("GET", f"/orders/{order.reference}")
         if reply.status == 404:

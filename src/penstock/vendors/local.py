@@ -9,7 +9,8 @@ from msgspec import structs
 from pydantic import Field
 
 from penstock.chat import Ask, Blame, Fault
-from penstock.contract import Call, ChatOptions, ChatServer, Home, Reply, Translator
+from penstock.chat_contract import ChatOptions, ChatServer, Translator
+from penstock.contract import Call, Home, Reply
 from penstock.engines.llama.llama_server import LlamaOptions, LlamaServer
 from penstock.errors import InvalidRequest
 from penstock.money import FREE_TOKENS, TokenPrice

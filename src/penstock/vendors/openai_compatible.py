@@ -7,7 +7,8 @@ from msgspec import Raw
 from pydantic import Field
 
 from penstock.chat import Ask, Fault
-from penstock.contract import Call, ChatOptions, Home, RemoteChat, Reply, Translator
+from penstock.chat_contract import ChatOptions, RemoteChat, Translator
+from penstock.contract import Call, Home, Reply
 from penstock.openai_dialect import read_fault
 
 LIMITS = ("max_tokens", "max_completion_tokens")

@@ -1,11 +1,10 @@
 """`sim`: a vendor that plays a script, in this process or behind a `base_url`."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar
 from urllib.parse import quote
 
-import msgspec
 from pydantic import Field
 
 from penstock.catalog import image_to_model, simulated, text_to_video
@@ -26,16 +25,17 @@ from penstock.contract import (
     Reply,
     Role,
     Running,
+    Served,
+    Similar,
     Unclear,
     Untold,
+    UsualGeneration,
 )
 from penstock.engines.simulator.upstream import Simulator
 from penstock.job_errors import ContentFiltered, UpstreamAuth, UpstreamError, UpstreamRejected
-from penstock.money import FREE, Price
+from penstock.money import FREE
 
-T = TypeVar("T")
-
-SERVED = {model.id for family in (image_to_model, text_to_video, simulated) for model in family.MODELS}
+SERVED = [Served(model, FREE) for family in (image_to_model, text_to_video, simulated) for model in family.MODELS]
 
 
 class SimOptions(Options):
@@ -92,38 +92,26 @@ class _Said:
     error: _Reason | None = None
 
 
-def _read(reply: Reply, shape: type[T]) -> T:
-    try:
-        return msgspec.convert(reply.json(), shape)
-    except msgspec.ValidationError as error:
-        raise Unclear(str(error)) from error
-
-
 def _say(reply: Reply) -> dict[str, str | None] | None:
     """What the simulator gave as its reason, if it did."""
-    try:
-        said = _read(reply, _Said)
-    except Unclear:
+    said = reply.tell(_Said)
+    if said is None:
         return None
     reason = said.error or _Reason()
     return {"code": reason.code, "message": reason.message, "id": said.id}
 
 
-class Sim:
+class Sim(UsualGeneration):
     """Speaks to the simulator as to any vendor, so that every path of the gateway can be walked for free."""
 
     options_type: ClassVar[type[Options]] = SimOptions
-    price: Price | None = FREE
+    models: Sequence[Served] = SERVED
     reads_objects = True
 
     def __init__(self, options: SimOptions, home: Home) -> None:
         self.options = options
         self.lookup_seconds = options.lookup_seconds if options.base_url else 0.0
         self.upstream = None if options.base_url else Simulator(home.folder)
-
-    def serves(self, model: str) -> bool:
-        """The mission's models and the simulator's own."""
-        return model in SERVED
 
     def submit(self, order: Order) -> Flow[Accepted | Refused | Failed]:
         """Place the order with its script."""
@@ -132,7 +120,7 @@ class Sim:
         reply = yield self._call("POST", "/orders", body)
         match reply.status:
             case 201:
-                return _accepted(_read(reply, _OrderId))
+                return _accepted(reply.read(_OrderId))
             case 429:
                 return Refused(reply.retry_after)
             case 401:
@@ -142,14 +130,14 @@ class Sim:
             case _:
                 raise Unclear(f"HTTP {reply.status}")
 
-    def find(self, order: Order) -> Flow[Accepted | Absent | Untold]:
+    def find(self, order: Order) -> Flow[Accepted | Similar | Absent | Untold]:
         """Look the order up by our reference."""
         reply = yield self._call("GET", f"/orders?reference={quote(order.reference)}")
         if reply.status == 501:
             return Untold()
         if reply.status != 200:
             raise Unclear(f"HTTP {reply.status}")
-        found = _read(reply, _Found).orders
+        found = reply.read(_Found).orders
         return _accepted(found[0]) if found else Absent()
 
     def poll(self, operation: Mapping[str, Any]) -> Flow[Running | Done | Failed]:
@@ -157,7 +145,7 @@ class Sim:
         reply = yield self._call("GET", f"/orders/{operation['id']}")
         if reply.status != 200:
             raise Unclear(f"HTTP {reply.status}")
-        order = _read(reply, _Standing)
+        order = reply.read(_Standing)
         match order.status:
             case "succeeded":
                 return self._done(order)

@@ -16,6 +16,7 @@ from penstock.web import (
     model_catalogue,
     operations,
     reference,
+    vendor_notices,
 )
 from penstock.web.answers import HANDLERS
 from penstock.web.completions import Completions
@@ -34,6 +35,7 @@ PAGES = (
     chat_models,
     operations,
     reference,
+    vendor_notices,
 )
 
 

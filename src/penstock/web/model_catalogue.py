@@ -1,10 +1,12 @@
 """Models: what is on offer, with the JSON Schema of its params, its price and how long it takes."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
+from penstock.catalog.params import as_object
 from penstock.errors import ModelNotAllowed, ModelNotFound
 from penstock.gateway import Gateway
 from penstock.keys import Scope
@@ -49,14 +51,17 @@ def describe(offer: Offer, gateway: Gateway) -> dict[str, Any]:
         "kind": model.kind,
         "title": model.title,
         "params": schema,
-        "defaults": {
-            name: field["default"] for name, field in schema["properties"].items() if field.get("default") is not None
-        },
+        "defaults": _defaults(schema),
         "example": {"model": model.id, "input": [{"params": model.example}]},
         "price": None if offer.price is None else offer.price.describe(),
         "vendors": sorted({route.vendor for route in offer.routes}),
         "typical_seconds": gateway.history.typical(model.id),
     }
+
+
+def _defaults(schema: Mapping[str, Any]) -> dict[str, Any]:
+    told = {name: as_object(field).get("default") for name, field in schema.get("properties", {}).items()}
+    return {name: default for name, default in told.items() if default is not None}
 
 
 def describe_chat_model(offer: ChatOffer) -> dict[str, Any]:

@@ -1,11 +1,15 @@
 """The OpenAPI document: FastAPI's routes, plus each model's params inside the generation request."""
 
+import re
 from typing import Any
 
+import msgspec
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 from pydantic.json_schema import models_json_schema
 
+from penstock.catalog.model import GenerationModel
+from penstock.catalog.schema_params import SchemaParams
 from penstock.generation import GenerationBody
 from penstock.offers import Offers
 from penstock.web.chat_reference import describe_chat
@@ -52,15 +56,23 @@ def _is_default(response: Any) -> bool:
     return "HTTPValidationError" in str(response)
 
 
+def _name_params(model: GenerationModel) -> tuple[str, dict[str, Any]]:
+    """The params of a model as a schema of this document, and its name there."""
+    if isinstance(model.params, SchemaParams):
+        name = "".join(part.capitalize() for part in re.split(r"[^A-Za-z0-9]+", model.id))
+        text = msgspec.json.encode(model.schema).replace(b'"#/$defs/', b'"#/components/schemas/')
+        return f"{name}Params", msgspec.json.decode(text)
+    return model.params.__name__, model.params.model_json_schema(ref_template=REFERENCE)
+
+
 def _add_requests(schemas: dict[str, Any], offers: Offers) -> None:
     """`GenerationRequest` is one of the models' requests; each names its model and its params."""
     body = GenerationBody.model_json_schema(ref_template=REFERENCE)
     schemas.update(body.pop("$defs"))
     variants: dict[str, str] = {}
     for offer in offers.by_model.values():
-        params = offer.model.params.model_json_schema(ref_template=REFERENCE)
+        name, params = _name_params(offer.model)
         schemas.update(params.pop("$defs", {}))
-        name = offer.model.params.__name__
         schemas[name] = params
         item = {
             "type": "object",

@@ -1,0 +1,90 @@
+"""A claimed job and the few ways to touch it: every write is fenced by the claim, every wait ends with a ring."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+from penstock import jobs
+from penstock.collection import Collection
+from penstock.contract import Flow, GenerationVendor, Order
+from penstock.estimates import History
+from penstock.exchange import Exchange
+from penstock.inputs import Inputs
+from penstock.jobs import Attempt, Job, State
+from penstock.offers import Offers
+from penstock.polling import Polling
+from penstock.store import job_rows
+from penstock.store.bell import Ear
+from penstock.store.database import Database
+from penstock.store.job_rows import Claim
+
+MAX_PAUSE = 30.0
+
+T = TypeVar("T")
+
+
+class GivenBack(Exception):
+    """The job goes on at another vendor: it is free to be claimed anew, in that vendor's queue."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tools:
+    """What working on jobs needs."""
+
+    database: Database
+    offers: Callable[[], Offers]
+    exchange: Exchange
+    polling: Polling
+    collection: Collection
+    inputs: Inputs
+    history: History
+    clock: Callable[[], float]
+    webhook: Callable[[str, GenerationVendor, str], str | None]  # where a vendor calls back about an order, if it may
+
+
+@dataclass(slots=True)
+class ClaimedJob:
+    """One job under a claim, as far as this process knows it."""
+
+    tools: Tools
+    claim: Claim
+    job: Job
+    ear: Ear
+    troubles: int = 0
+
+    @property
+    def vendor(self) -> GenerationVendor:
+        """The vendor that was written on the job; never another."""
+        offers, attempt = self.tools.offers(), self.job.attempt
+        return offers.vendors[self.job.vendor] if attempt is None else offers.vendor_of(attempt)
+
+    def order(self, attempt: Attempt) -> Order:
+        """What to ask of the vendor."""
+        model = self.tools.offers().known.get(self.job.model)
+        webhook = self.tools.webhook(attempt.vendor, self.vendor, attempt.reference)
+        recipe = None if model is None else model.recipe
+        return Order(attempt.reference, attempt.model, self.job.params, self.job.file, recipe, webhook)
+
+    def started(self, job: Job) -> Job:
+        """The job as running, if it was still queued."""
+        return jobs.start(job, self.tools.clock()) if job.state is State.QUEUED else job
+
+    async def drive(self, verb: str, flow: Flow[T]) -> T:
+        """One verb of the job's vendor."""
+        return await self.tools.exchange.drive(self.job.vendor, self.vendor, verb, flow)
+
+    async def amend(self, change: Callable[[Job], Job]) -> None:
+        """Write a change under the fence; what comes back is the truth, a caller's cancel included."""
+        self.job = await self.tools.database.write(job_rows.amend, self.claim, change, self.tools.clock())
+
+    async def look_again(self) -> None:
+        """Read the row: a caller may have canceled."""
+        self.job = await self.tools.database.read(job_rows.get_claimed, self.claim)
+
+    async def pause(self, seconds: float | None = None) -> None:
+        """Wait longer with every trouble in a row, or as long as the vendor asks; a cancel ends the wait."""
+        self.troubles += 1
+        least = self.vendor.options.poll_seconds
+        wait = least * 2 ** min(self.troubles, 10) if seconds is None else max(least, seconds)
+        await self.ear.wait(max(0.05, min(wait, MAX_PAUSE, self.job.deadline - self.tools.clock())))
+        await self.look_again()

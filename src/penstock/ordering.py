@@ -1,0 +1,164 @@
+"""The paid order: placed once, looked up when its answer is lost, and placed elsewhere only if it was not taken."""
+
+import asyncio
+from dataclasses import dataclass, replace
+
+from penstock import jobs, metrics
+from penstock.claimed import ClaimedJob, GivenBack
+from penstock.contract import Absent, Accepted, Failed, NotSent, Refused, ReplyLost, Similar, Unclear, Untold
+from penstock.errors import StoreUnavailable
+from penstock.exchange import TROUBLE
+from penstock.job_errors import JobError, UpstreamAuth, UpstreamOutcomeUnknown, UpstreamRejected, UpstreamUnavailable
+from penstock.jobs import Attempt, Job, Outcome, Phase, State
+from penstock.offers import credential_id
+from penstock.store import job_rows
+
+MAX_NOT_SENT = 5
+LOOK_SECONDS = 1.0
+NOT_TAKEN = (UpstreamAuth, UpstreamRejected, UpstreamUnavailable)
+"""What a vendor says to an order that it did not take, and that another may take."""
+
+
+@dataclass(slots=True)
+class Ordering(ClaimedJob):
+    """How a job comes to have an order under way."""
+
+    lost_at: float = 0.0  # the latest that an order of unknown fate can have left us
+    unsent: int = 0
+    poll_at: float = 0.0
+    polled_at: float = 0.0
+
+    async def submit(self) -> None:
+        """Write the intent, then place the order: the only call that costs money."""
+        vendor, now = self.vendor, self.tools.clock()
+        number = self.job.attempts[-1].number + 1 if self.job.attempts else 1
+        attempt = Attempt(
+            number=number,
+            vendor=self.job.vendor,
+            model=self.job.upstream_model,
+            credential=credential_id(vendor),
+            reference=f"{self.job.id}-{number}",
+            started_at=now,
+        )
+        await self.amend(lambda job: jobs.order(self.started(job), attempt))
+        if self.job.attempt is None:  # canceled in between
+            return
+        metrics.UPSTREAM_SUBMITS.labels(self.job.vendor).inc()
+        try:
+            answer = await self.drive("submit", vendor.submit(self.order(attempt)))
+        except NotSent:
+            await self.not_sent()
+        except (ReplyLost, Unclear):
+            self.lost_at = self.tools.clock()
+            await self.amend(lambda job: replace(job, phase=Phase.RECONCILING))
+        else:
+            await self.answered(answer)
+
+    async def answered(self, answer: Accepted | Refused | Failed) -> None:
+        """Write down what the vendor said to the order."""
+        match answer:
+            case Accepted():
+                await self.accepted(answer)
+            case Refused(retry_after):
+                await self.go_elsewhere(Outcome.REFUSED)
+                await self.amend(lambda job: jobs.end_attempt(job, Outcome.REFUSED, phase=Phase.THROTTLED))
+                await self.pause(retry_after)
+            case Failed(error):
+                if isinstance(error, NOT_TAKEN):
+                    await self.go_elsewhere(Outcome.FAILED, error)
+                raise error
+
+    async def accepted(self, answer: Accepted) -> None:
+        """From now on the vendor works, and a crash only polls."""
+        while True:
+            try:
+                await self.amend(lambda job: self.under_way(job, answer))
+                break
+            except StoreUnavailable:  # the one answer that must not be lost: it is held until it can be written
+                await asyncio.sleep(1)
+        self.begin_polling()
+
+    def under_way(self, job: Job, answer: Accepted) -> Job:
+        """The job with the vendor's word for its order."""
+        if job.attempt is None:
+            return job
+        attempt = replace(job.attempt, upstream_id=answer.upstream_id, operation=answer.operation)
+        phase = Phase.CANCELING if job.state is State.CANCELING else Phase.GENERATING
+        usual = self.tools.history.usual_end(job.model, job.started_at)
+        job = replace(job, attempts=(*job.attempts[:-1], attempt), phase=phase, eta_at=usual)
+        return jobs.warn(job, answer.warnings)
+
+    def begin_polling(self) -> None:
+        """The order is under way: ask after a while."""
+        self.troubles = 0
+        self.polled_at = self.tools.clock()
+        self.poll_at = self.polled_at + self.vendor.options.poll_seconds
+
+    async def not_sent(self) -> None:
+        """Nothing reached the vendor: ask another, or try again for a while, then say so."""
+        await self.go_elsewhere(Outcome.NOT_SENT)
+        await self.amend(lambda job: jobs.end_attempt(job, Outcome.NOT_SENT, phase=Phase.DISPATCHING))
+        self.unsent += 1
+        if self.unsent >= MAX_NOT_SENT:
+            raise UpstreamUnavailable
+        await self.pause()
+
+    async def go_elsewhere(self, outcome: Outcome, error: JobError | None = None) -> None:
+        """Hand the job to the next of its model's routes, if there is one that it has not tried."""
+        offer = self.tools.offers().by_model.get(self.job.model)
+        tried = {attempt.route for attempt in self.job.attempts} | {(self.job.vendor, self.job.upstream_model)}
+        route = None if offer is None else offer.choose_other(tried)
+        if route is None:
+            return
+        metrics.JOBS_REROUTED.labels(self.job.vendor, error.code if error else outcome.value).inc()
+        await self.amend(lambda job: jobs.reroute(job, route.vendor, route.model, outcome))
+        if self.job.state is State.RUNNING:
+            await self.tools.database.write(job_rows.release, self.claim)
+            raise GivenBack
+
+    # -- an order whose answer was lost
+
+    async def reconcile(self, attempt: Attempt) -> None:
+        """Look it up; never place it again unless it provably never arrived."""
+        if self.job.phase is not Phase.RECONCILING:
+            await self.amend(lambda job: replace(job, phase=Phase.RECONCILING))
+        try:
+            answer = await self.drive("find", self.vendor.find(self.order(attempt)))
+        except TROUBLE as error:
+            await self.pause(getattr(error, "retry_after", None))
+            return
+        match answer:
+            case Accepted():
+                await self.accepted(answer)
+            case Similar(orders):
+                await self.adopt(orders)
+            case Untold():
+                raise UpstreamOutcomeUnknown
+            case Absent():
+                if await self.may_still_arrive():
+                    return
+                await self.amend(lambda job: jobs.end_attempt(job, Outcome.NEVER_ARRIVED, phase=Phase.DISPATCHING))
+
+    async def adopt(self, orders: tuple[Accepted, ...]) -> None:
+        """Take up the one that no other job holds; that none is there is no proof that there will be none."""
+        found = {order.upstream_id: order for order in orders}
+        if found:
+            self.job = await self.tools.database.write(
+                job_rows.adopt,
+                self.claim,
+                list(found),
+                lambda job, upstream_id: self.under_way(job, found[upstream_id]),
+                self.tools.clock(),
+            )
+        if self.job.attempt is not None and self.job.attempt.operation is not None:
+            self.begin_polling()
+        elif not await self.may_still_arrive():
+            raise UpstreamOutcomeUnknown
+
+    async def may_still_arrive(self) -> bool:
+        """Believe that a vendor does not know an order only when it can no longer be on its way; else wait a little."""
+        waits = self.tools.clock() < self.lost_at + self.vendor.lookup_seconds
+        if waits:
+            await self.ear.wait(min(LOOK_SECONDS, self.vendor.lookup_seconds))
+            await self.look_again()
+        return waits

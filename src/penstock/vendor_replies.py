@@ -1,0 +1,123 @@
+"""What most vendors' replies have in common: how a refused order is judged, and where a result holds its assets."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any, Final, cast
+
+from penstock.catalog.model import Recipe
+from penstock.catalog.params import as_object
+from penstock.contract import Call, Done, Failed, Kind, Output, Refused, Reply, Role, Unclear
+from penstock.job_errors import ContentFiltered, JobError, UpstreamAuth, UpstreamRejected, UpstreamUnavailable
+
+NO_CREDIT: Final = "This gateway's account at the vendor has no credit left. The operator has been told."
+NO_OUTPUT: Final = "The vendor finished without an output and gave no reason."
+KINDS: Final = {"3d": Kind.MODEL, "video": Kind.VIDEO, "image": Kind.IMAGE}
+ENDINGS: Final = {
+    Kind.MODEL: (".glb", ".gltf"),
+    Kind.VIDEO: (".mp4", ".mov", ".webm"),
+    Kind.IMAGE: (".png", ".jpg", ".jpeg", ".webp"),
+}
+MAX_DEPTH: Final = 8
+SPLIT: Final = re.compile(r"[.\[\]]+")
+
+
+# -- an order that was not taken
+
+
+def judge(reply: Reply, said: Mapping[str, str | None]) -> Refused | Failed:
+    """Why an order was not taken, by the status alone; whatever does not say so for certain is unclear."""
+    match reply.status:
+        case 429:
+            return Refused(reply.retry_after)
+        case 401 | 403:
+            return Failed(UpstreamAuth(upstream=said))
+        case 402:
+            return Failed(UpstreamUnavailable(NO_CREDIT, upstream=said))
+        case 408 | 409:  # a proxy's doubt, or one like it under way
+            raise Unclear(f"HTTP {reply.status}")
+        case status if 400 <= status < 500:
+            return Failed(UpstreamRejected(upstream=said))
+        case _:
+            raise Unclear(f"HTTP {reply.status}")
+
+
+def say(code: Any, message: Any = None, upstream_id: Any = None) -> dict[str, str | None]:
+    """What a vendor gave as its reason, as texts; it is redacted before a caller sees it."""
+    told = {"code": code, "message": message, "id": upstream_id}
+    return {name: str(value) if isinstance(value, str | int | float) else None for name, value in told.items()}
+
+
+def fail_empty(upstream_id: str, error: type[JobError] = ContentFiltered) -> Failed:
+    """Done, with nothing in it: that is no success."""
+    return Failed(error(NO_OUTPUT, upstream=say(None, "finished without an output", upstream_id)))
+
+
+def epoch(told: Any) -> float | None:
+    """A time in ISO 8601 as seconds since the epoch."""
+    try:
+        return datetime.fromisoformat(told).timestamp()
+    except (TypeError, ValueError, OverflowError):
+        return None
+
+
+# -- where a result holds its assets
+
+
+def pick_outputs(result: Any, recipe: Mapping[str, Any]) -> tuple[Output, ...]:
+    """The outputs in a model's result: where the recipe (as kept by `keep_recipe`) says, else whatever fits its kind."""
+    kind = KINDS[recipe["kind"]]
+    found = list(_urls(_follow(result, recipe["output"]) if recipe.get("output") else result))
+    if not recipe.get("output"):
+        fitting = [url for url in found if _ending(url).endswith(ENDINGS[kind])]
+        found = fitting[:1] or [url for url in found if not _fits_another(url, kind)][:1]
+    outputs = [Output(kind, Role.PRIMARY, Call("GET", url, seconds=300)) for url in found]
+    if outputs and recipe.get("preview"):
+        previews = list(_urls(_follow(result, recipe["preview"])))[:1]
+        outputs += [Output(Kind.IMAGE, Role.PREVIEW, Call("GET", url)) for url in previews]
+    return tuple(outputs)
+
+
+def finish(result: Any, recipe: Mapping[str, Any], upstream_id: str, finished_at: float | None = None) -> Done | Failed:
+    """The end of a job whose result holds its assets somewhere."""
+    outputs = pick_outputs(result, recipe)
+    return Done(outputs, finished_at=finished_at) if outputs else fail_empty(upstream_id)
+
+
+def keep_recipe(recipe: Recipe) -> dict[str, str]:
+    """What of a recipe `pick_outputs` needs, to be kept in an operation."""
+    kept = {"kind": recipe.kind, "output": recipe.output, "preview": recipe.preview}
+    return {name: value for name, value in kept.items() if value is not None}
+
+
+def _follow(result: Any, path: str) -> Any:
+    """What stands at `video.url`, `images[0].url` or `outputs.0`."""
+    for part in filter(None, SPLIT.split(path)):
+        if isinstance(result, list) and part.isdigit():
+            items = cast("list[Any]", result)
+            result = items[int(part)] if int(part) < len(items) else None
+        else:
+            result = as_object(result).get(part)
+    return result
+
+
+def _urls(value: Any, depth: int = MAX_DEPTH) -> Iterator[str]:
+    """Every address in a value; of an object with a `url` only that."""
+    if isinstance(value, str):
+        if value.startswith(("http://", "https://")):
+            yield value
+    elif depth and isinstance(value, Mapping):
+        told = cast("Mapping[str, Any]", value)
+        for item in [told["url"]] if isinstance(told.get("url"), str) else told.values():
+            yield from _urls(item, depth - 1)
+    elif depth and isinstance(value, list | tuple):
+        for item in cast("Sequence[Any]", value):
+            yield from _urls(item, depth - 1)
+
+
+def _ending(url: str) -> str:
+    return url.partition("?")[0].partition("#")[0].lower()
+
+
+def _fits_another(url: str, kind: Kind) -> bool:
+    return any(_ending(url).endswith(endings) for other, endings in ENDINGS.items() if other is not kind)

@@ -1,0 +1,277 @@
+"""`tripo`: 3D models from pictures by Tripo's API, version 3; version 2 for those who still run it."""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Final, Literal
+
+import msgspec
+from pydantic import Field
+
+from penstock.catalog import image_to_model
+from penstock.catalog.params import as_object
+from penstock.contract import (
+    Absent,
+    Accepted,
+    Call,
+    Done,
+    Failed,
+    Flow,
+    Form,
+    Home,
+    Kind,
+    Options,
+    Order,
+    Output,
+    Refused,
+    Reply,
+    Role,
+    Running,
+    Served,
+    Similar,
+    Unclear,
+    Untold,
+    UsualGeneration,
+)
+from penstock.job_errors import (
+    ContentFiltered,
+    JobError,
+    UpstreamAuth,
+    UpstreamError,
+    UpstreamRejected,
+    UpstreamUnavailable,
+)
+from penstock.money import Price
+from penstock.vendor_replies import NO_CREDIT, epoch, fail_empty, judge, say
+
+HOSTS: Final = {"v3": "https://openapi.tripo3d.ai", "v2": "https://api.tripo3d.ai/v2/openapi"}
+SEED_ONLY: Final = "v1.4-20240625"
+"""The one version that takes no param but the seed."""
+PRICE: Final = Price.model_validate(
+    {
+        "per_job": "0.20",
+        "per_job_if": {"texture": "0.10", "model_version=P1-20260311": "0.20", "model_version=P2-20260801": "0.80"},
+    }
+)
+FULL: Final = {1007, 2000, 2014}
+"""Codes of orders that may be taken later: too many requests, too many at once, moderation out of order."""
+ERRORS: Final[Mapping[int, type[JobError]]] = {
+    **dict.fromkeys((1002, 1005, 2013), UpstreamAuth),
+    **dict.fromkeys((2010,), UpstreamUnavailable),
+    **dict.fromkeys((2008,), ContentFiltered),
+    **dict.fromkeys((1003, 1004, *range(2002, 2008), 2009, 2011, 2012, *range(2015, 2020)), UpstreamRejected),
+}
+
+
+class TripoOptions(Options):
+    """`[vendors.NAME]` of type `tripo`."""
+
+    version: Literal["v3", "v2"] = Field(
+        default="v3", description="the version of Tripo's API; they have switched v2 off"
+    )
+    base_url: str = HOSTS["v3"]
+    max_concurrent: int = Field(default=10, ge=1)
+
+
+# -- what Tripo says
+
+
+class _Token(msgspec.Struct):
+    file_token: str = ""
+    image_token: str = ""
+
+
+class _Created(msgspec.Struct):
+    task_id: str
+
+
+class _Task(msgspec.Struct):
+    status: str
+    progress: float | None = None
+    queuing_num: float | None = None
+    running_left_time: float | None = None
+    input: Any = None
+    output: Any = None
+    completed_at: Any = None
+    error_code: Any = None
+    error_message: Any = None
+    error_msg: Any = None
+
+
+class _Item(msgspec.Struct):
+    task_id: str
+
+
+class _Usage(msgspec.Struct):
+    items: list[_Item]
+
+
+class _Several(msgspec.Struct):
+    tasks: dict[str, _Task]
+
+
+class _Trouble(msgspec.Struct):
+    code: Any = None
+    message: Any = None
+
+
+class Tripo(UsualGeneration):
+    """Bytes are uploaded, then ordered; the result's addresses live for minutes, so each poll gives new ones."""
+
+    options_type: ClassVar[type[Options]] = TripoOptions
+    models: Sequence[Served] = [Served(model, PRICE) for model in image_to_model.MODELS]
+    lookup_seconds = 60.0
+
+    def __init__(self, options: TripoOptions, home: Home) -> None:
+        del home
+        self._v3 = options.version == "v3"
+        by_default = "base_url" not in options.model_fields_set
+        self.options = options.model_copy(update={"base_url": HOSTS["v2"]}) if by_default and not self._v3 else options
+        self.reads_objects = not self._v3
+        self.batch = 50 if self._v3 else 0
+
+    def submit(self, order: Order) -> Flow[Accepted | Refused | Failed]:
+        """Upload the picture, then order."""
+        token: str | None = None
+        if order.file is not None:
+            path = "/v3/files" if self._v3 else "/upload/sts"
+            reply = yield self._call("POST", path, form=Form("file", order.file), prepares=True)
+            if reply.status != 200 or _code(reply):
+                return _judge(reply)
+            found = _data(reply, _Token)
+            token = found.file_token or found.image_token
+        body, warnings = self._describe(order, token)
+        reply = yield self._call("POST", "/v3/generation/image-to-model" if self._v3 else "/task", body)
+        if reply.status != 200 or _code(reply):
+            return _judge(reply)
+        created = _data(reply, _Created)
+        return Accepted(created.task_id, {"id": created.task_id}, warnings)
+
+    def find(self, order: Order) -> Flow[Accepted | Similar | Absent | Untold]:
+        """Among the latest of the account: its input is echoed, and holds the seeds that we chose."""
+        if not self._v3:
+            return Untold()
+        reply = yield self._call("GET", "/v3/account/usage?limit=20&offset=0")
+        if reply.status == 404:
+            return Untold()
+        if reply.status != 200:
+            raise Unclear(f"HTTP {reply.status}")
+        wanted, _ = self._describe(order, None)
+        for item in _data(reply, _Usage).items:
+            reply = yield self._call("GET", f"/v3/tasks/{item.task_id}")
+            if reply.status == 200 and _is_of(_data(reply, _Task).input, wanted):
+                return Similar((Accepted(item.task_id, {"id": item.task_id}),))
+        return Similar()
+
+    def poll(self, operation: Mapping[str, Any]) -> Flow[Running | Done | Failed]:
+        """Ask how the order stands."""
+        reply = yield self._call("GET", f"/v3/tasks/{operation['id']}" if self._v3 else f"/task/{operation['id']}")
+        if reply.status == 404 or _code(reply) == 2001:
+            return Failed(UpstreamError("The vendor does not know the job any more.", upstream=_say(reply)))
+        if reply.status != 200:
+            raise Unclear(f"HTTP {reply.status}")
+        return _stand(_data(reply, _Task), operation["id"])
+
+    def poll_many(self, operations: Sequence[Mapping[str, Any]]) -> Flow[Sequence[Running | Done | Failed | None]]:
+        """Ask for several at once."""
+        ids = [operation["id"] for operation in operations]
+        reply = yield self._call("POST", "/v3/tasks/list", {"task_ids": ids})
+        if reply.status != 200 or _code(reply):
+            raise Unclear(f"HTTP {reply.status}")
+        found = _data(reply, _Several).tasks
+        return [_stand(found[name], name) if name in found else None for name in ids]
+
+    def _describe(self, order: Order, token: str | None) -> tuple[dict[str, Any], tuple[str, ...]]:
+        """The order in Tripo's words, and what it has no word for."""
+        params, version = order.params, order.params["model_version"]
+        names = ("model_seed", "face_limit", "texture", "pbr") if version != SEED_ONLY else ("model_seed",)
+        body = {name: params[name] for name in names if params.get(name) is not None}
+        if body.get("texture"):  # it is random if absent; ours tells the order apart from others like it
+            body["texture_seed"] = int(hashlib.sha256(order.reference.encode()).hexdigest()[:7], 16)
+        lost = [name for name in ("face_limit", "texture", "pbr") if version == SEED_ONLY and name in params]
+        warnings = tuple(f"`{name}` means nothing to {version}, and was left out." for name in lost)
+        if self._v3:
+            return {"input": token, "model": version, **body}, warnings
+        kind = "image" if order.file is None else order.file.content_type.partition("/")[2]
+        source = {"file_token": token} if token else {"object": params["file"].get("object")}
+        return {"type": "image_to_model", "file": {"type": kind, **source}, "model_version": version, **body}, warnings
+
+    def _call(
+        self, method: str, path: str, json: Any = None, *, form: Form | None = None, prepares: bool = False
+    ) -> Call:
+        headers = {"authorization": f"Bearer {self.options.api_key}"}
+        return Call(method, path, headers, json, form=form, seconds=120, prepares=prepares)
+
+
+def _data(reply: Reply, shape: type[Any]) -> Any:
+    """What stands in the envelope's `data`."""
+    try:
+        return msgspec.convert(reply.json()["data"], shape)
+    except (msgspec.ValidationError, LookupError, TypeError) as error:
+        raise Unclear(f"HTTP {reply.status}: {type(error).__name__}") from error
+
+
+def _code(reply: Reply) -> int:
+    """The envelope's code; 0 where there is none."""
+    trouble = reply.tell(_Trouble)
+    return trouble.code if trouble and isinstance(trouble.code, int) else 0
+
+
+def _say(reply: Reply) -> dict[str, str | None]:
+    trouble = reply.tell(_Trouble) or _Trouble()
+    return say(trouble.code or reply.status, trouble.message, reply.headers.get("x-tripo-trace-id"))
+
+
+def _judge(reply: Reply) -> Refused | Failed:
+    """Why an order was not taken: Tripo's codes say more than the status."""
+    code, said = _code(reply), _say(reply)
+    if code in FULL:
+        return Refused(reply.retry_after)
+    if code not in ERRORS:
+        return judge(reply, said)
+    message = NO_CREDIT if ERRORS[code] is UpstreamUnavailable else None
+    return Failed(ERRORS[code](message, stage="dispatching", upstream=said))
+
+
+def _stand(task: _Task, task_id: str) -> Running | Done | Failed:
+    """What a task's words mean; a word of tomorrow means that it goes on."""
+    match task.status:
+        case "success":
+            return _finish(task, task_id)
+        case "banned":
+            return Failed(ContentFiltered(upstream=_reason(task, task_id)))
+        case "failed" | "expired" | "cancelled" | "unknown":
+            kind = ERRORS.get(task.error_code, UpstreamError) if isinstance(task.error_code, int) else UpstreamError
+            return Failed(kind(stage="generating", upstream=_reason(task, task_id)))
+        case _:
+            queue, left = task.queuing_num, task.running_left_time
+            return Running(
+                None if task.progress is None else task.progress / 100,
+                int(queue) if queue is not None and queue >= 0 else None,
+                left if left is not None and left > 0 else None,
+            )
+
+
+def _reason(task: _Task, task_id: str) -> dict[str, str | None]:
+    return say(task.error_code or task.status, task.error_message or task.error_msg, task_id)
+
+
+def _finish(task: _Task, task_id: str) -> Done | Failed:
+    output = as_object(task.output)
+    urls = [output.get(f"{name}{end}") for name in ("model", "pbr_model", "base_model") for end in ("_url", "")]
+    url = next((url for url in urls if isinstance(url, str) and url), None)
+    if url is None:
+        return fail_empty(task_id)
+    outputs = [Output(Kind.MODEL, Role.PRIMARY, Call("GET", url, seconds=300))]
+    preview = output.get("rendered_image_url") or output.get("rendered_image")
+    if isinstance(preview, str):
+        outputs.append(Output(Kind.IMAGE, Role.PREVIEW, Call("GET", preview)))
+    return Done(tuple(outputs), finished_at=epoch(task.completed_at))
+
+
+def _is_of(echo: Any, wanted: Mapping[str, Any]) -> bool:
+    """Whether an echoed input is that of the order: all but the picture's token, which is not known any more."""
+    told = as_object(echo)
+    return all(told.get(name) == value for name, value in wanted.items() if name != "input")
+
+
+VENDOR = Tripo

@@ -1,0 +1,214 @@
+"""Tripo, version 3 and version 2, as its contract sheet says."""
+
+import json
+import time
+import uuid
+from datetime import UTC, datetime
+from typing import Any
+
+from aiohttp import web
+from doubles.media import Case, MediaDouble, Placed, Refusal, Sample, Verdict, Wish, answer, read_form
+
+from penstock.contract import Accepted, Done, Failed, Refused, Running, Similar, Unclear, Untold
+
+VERSIONS = {"v3.1-20260211", "v3.0-20250812", "v2.5-20250123", "P1-20260311", "v1.4-20240625"}
+PREFIXES = {"v3": "/v3", "v2": "/v2/openapi"}
+
+
+def trouble(code: int, message: str = "no") -> dict[str, Any]:
+    return {"code": code, "message": message, "suggestion": "Read the documentation."}
+
+
+class TripoDouble(MediaDouble):
+    vendor = "tripo"
+    mode = "v3"
+    credential = "tsk_0123456789abcdef"
+    cases = (
+        Case("vendora_image_to_model", {"face_limit": 5000, "texture": True}, takes_file=True),
+        Case("vendora_image_to_model", {"model_version": "v1.4-20240625"}, takes_file=True, warnings=2),
+    )
+    order_call = ("POST", "/v3/generation/image-to-model")
+    poll_call = ("GET", "/v3/tasks/")
+    finds = True
+    endings = {
+        "failed": Verdict("upstream_error", retryable=True),
+        "banned": Verdict("content_filtered"),
+        "expired": Verdict("upstream_error", retryable=True),
+        "cancelled": Verdict("upstream_error", retryable=True),
+        "unknown": Verdict("upstream_error", retryable=True),
+        "2008": Verdict("content_filtered"),
+        "2018": Verdict("upstream_rejected"),
+        "empty": Verdict("content_filtered"),
+        "lost": Verdict("upstream_error", retryable=True),
+    }
+    refusals = {
+        "1002": Refusal(401, trouble(1002), Verdict("upstream_auth")),
+        "1005": Refusal(403, trouble(1005), Verdict("upstream_auth")),
+        "1004": Refusal(400, trouble(1004), Verdict("upstream_rejected")),
+        "2003": Refusal(400, trouble(2003), Verdict("upstream_rejected")),
+        "2008": Refusal(400, trouble(2008), Verdict("content_filtered")),
+        "2010": Refusal(403, trouble(2010), Verdict("upstream_unavailable", retryable=True)),
+        "2017": Refusal(400, trouble(2017), Verdict("upstream_rejected")),
+        "no code": Refusal(422, {}, Verdict("upstream_rejected")),
+    }
+    busy = Refusal(429, trouble(2000), Verdict(None), {"Retry-After": "0"})
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tokens: set[str] = set()
+
+    async def play(self, request: web.BaseRequest) -> web.StreamResponse:
+        response = await self._play(request)
+        response.headers["X-Tripo-Trace-ID"] = str(uuid.uuid4())
+        return response
+
+    async def _play(self, request: web.BaseRequest) -> web.Response:
+        if request.headers.get("Authorization") != f"Bearer {self.credential}":
+            return answer(401, trouble(1002, "bad key"))
+        path = request.path.removeprefix(PREFIXES[self.mode])
+        match request.method, path.strip("/").split("/"):
+            case "POST", ["files"] | ["upload", "sts"]:
+                return await self._upload(request)
+            case "POST", ["generation", "image-to-model"] if self.mode == "v3":
+                return self._order(json.loads(await request.read()))
+            case "POST", ["task"] if self.mode == "v2":
+                return self._order_v2(json.loads(await request.read()))
+            case "GET", ["tasks" | "task", task_id]:
+                return self._get(task_id)
+            case "POST", ["tasks", "list"] if self.mode == "v3":
+                return self._list(json.loads(await request.read())["task_ids"])
+            case "GET", ["account", "usage"] if self.mode == "v3":
+                return self._usage()
+        return answer(404, trouble(2001, "not found"))
+
+    async def _upload(self, request: web.BaseRequest) -> web.Response:
+        name, data = (await read_form(request)).get("file", (None, b""))
+        if not name or not data.startswith((b"\x89PNG", b"\xff\xd8", b"RIFF")):
+            return answer(400, trouble(2004, "file type"))
+        token = f"file_{uuid.uuid4()}"
+        self.tokens.add(token)
+        return answer(200, {"code": 0, "data": {"file_token": token, "image_token": token}})
+
+    def _order(self, body: dict[str, Any]) -> web.Response:
+        if body.get("input") not in self.tokens or "type" in body:
+            return answer(404, trouble(2019, "file not found"))
+        if body.get("model") not in VERSIONS:
+            return answer(400, trouble(2017, "version"))
+        if self.open_orders >= 10:
+            return answer(429, trouble(2000, "full"), {"Retry-After": "1"})
+        order = self.place(body, Wish("model", face_limit=body.get("face_limit")))
+        return answer(200, {"code": 0, "data": {"task_id": order.id}})
+
+    def _order_v2(self, body: dict[str, Any]) -> web.Response:
+        file = body.get("file", {})
+        if body.get("type") != "image_to_model" or (file.get("file_token") not in self.tokens and "object" not in file):
+            return answer(400, trouble(1004, "parameter"))
+        order = self.place(body, Wish("model", face_limit=body.get("face_limit")))
+        return answer(200, {"code": 0, "data": {"task_id": order.id}})
+
+    def _get(self, task_id: str) -> web.Response:
+        order = self.orders.get(task_id)
+        if order is None or (order.plan.ending == "lost" and order.polls):
+            return answer(404, trouble(2001, "task not found"))
+        return answer(200, {"code": 0, "data": self._task(order)})
+
+    def _list(self, ids: list[str]) -> web.Response:
+        known = [order for name in ids if (order := self.orders.get(name)) and order.plan.ending != "lost"]
+        tasks = {order.id: self._task(order) for order in known}
+        return answer(200, {"code": 0, "data": {"tasks": tasks, "missed": [name for name in ids if name not in tasks]}})
+
+    def _usage(self) -> web.Response:
+        latest = sorted(self.orders.values(), key=lambda order: order.created_at, reverse=True)[:20]
+        items = [
+            {"task_id": order.id, "type": "image_to_model", "status": "running", "credits_consumed": 30}
+            for order in latest
+        ]
+        return answer(200, {"code": 0, "data": {"items": items}})
+
+    def _task(self, order: Placed) -> dict[str, Any]:
+        order.polls += 1
+        task: dict[str, Any] = {
+            "task_id": order.id,
+            "type": "image_to_model",
+            "input": order.body,
+            "progress": 0,
+            "queuing_num": -1,
+            "running_left_time": -1,
+            "created_at": datetime.fromtimestamp(order.created_at, UTC).isoformat(),
+        }
+        if not order.done:
+            return task | (
+                {"status": "queued", "queuing_num": 3}
+                if order.polls == 1
+                else {"status": "running", "progress": 40 + order.polls, "running_left_time": 1}
+            )
+        task |= {"progress": 100, "completed_at": datetime.fromtimestamp(time.time(), UTC).isoformat()}
+        match order.plan.ending:
+            case "ok" | "corrupt":
+                return task | {"status": "success", "output": self._output(order)}
+            case "empty":
+                return task | {"status": "success", "output": {}}
+            case "2008" | "2018" as code:
+                return task | {"status": "failed", "error_code": int(code), "error_message": f"see {self.url}"}
+            case word:
+                return task | {"status": word, "error_code": 1001, "error_message": f"see {self.url}"}
+
+    def _output(self, order: Placed) -> dict[str, str]:
+        end = "_url" if self.mode == "v3" else ""
+        return {
+            f"model{end}": self.host.link(order, "model.glb"),
+            f"rendered_image{end}": self.host.link(order, "preview.png"),
+        }
+
+
+class TripoV2Double(TripoDouble):
+    mode = "v2"
+    order_call = ("POST", "/v2/openapi/task")
+    poll_call = ("GET", "/v2/openapi/task/")
+    finds = False
+
+    def settings(self, **more: Any) -> str:
+        return super().settings(version="v2", **{"base_url": f"{self.url}/v2/openapi", **more})
+
+
+DOUBLES = (TripoDouble, TripoV2Double)
+
+
+def task(status: str, **more: Any) -> dict[str, Any]:
+    return {"code": 0, "data": {"task_id": "t1", "status": status, **more}}
+
+
+SAMPLE = Sample(
+    options={"type": "tripo", "api_key": "tsk_1"},
+    operation={"id": "t1"},
+    replies={
+        "submit": [
+            (200, {"code": 0, "data": {"task_id": "t1"}}, Accepted),
+            (429, trouble(2000), Refused),
+            (400, trouble(2014), Refused),
+            (401, trouble(1002), Failed),
+            (400, trouble(2008), Failed),
+            (200, trouble(1004), Failed),
+            (500, trouble(1001), Unclear),
+            (200, {"code": 0, "data": {}}, Unclear),
+        ],
+        "find": [(404, {}, Untold), (503, {}, Unclear), (200, {"code": 0, "data": {"items": []}}, Similar)],
+        "poll": [
+            (200, task("queued", queuing_num=2, progress=0), Running),
+            (200, task("running", progress=40, running_left_time=9), Running),
+            (200, task("a word of tomorrow"), Running),
+            (200, task("success", output={"model_url": "https://files.example/m.glb"}), Done),
+            (200, task("success", output={"pbr_model": "https://files.example/m.glb"}), Done),
+            (200, task("success", output=None), Failed),
+            (200, task("failed", error_code=1001), Failed),
+            (200, task("banned"), Failed),
+            (404, trouble(2001), Failed),
+            (401, trouble(1002), Unclear),
+            (200, task("running", progress="half"), Unclear),
+        ],
+        "cancel": [(200, {}, bool)],
+    },
+    orders=[
+        ("vendora_image_to_model", {"model_seed": 7, "texture": True, "pbr": True, "model_version": "v3.1-20260211"})
+    ],
+)

@@ -1,0 +1,310 @@
+"""One suite over every media vendor: a whole gateway, the vendor's double across HTTP, and all that can happen."""
+
+import hashlib
+import importlib
+import json
+import logging
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from typing import Any
+
+import pytest
+from doubles.media import MediaDouble, Plan, Verdict, listening, make_result
+from vendors.double import Act, HttpDouble, drip, drop, drop_after, raw, reply, reset
+from vendors.test_contract import FILES, GENERATION
+
+from penstock.engines.simulator.samples import make_preview
+
+BUILT_IN = {"embedded", "sim"}
+"""They have no upstream elsewhere; test_far.py and the engines' own tests are for them."""
+DOUBLES = [double for name in FILES for double in importlib.import_module(f"doubles.{name}").DOUBLES]
+
+Begin = Callable[..., Awaitable[Any]]
+
+
+def of_each(make: Callable[[type[MediaDouble]], Any] = lambda _: [()]) -> Any:
+    """Parametrise by double, and by what `make` finds in it."""
+    found = []
+    for kind in DOUBLES:
+        title = f"{kind.vendor}-{kind.mode}" if kind.mode else kind.vendor
+        for item in make(kind):
+            label = str(item[0]) if item else ""
+            found.append(pytest.param(kind, *item, id=f"{title}-{label}" if label else title))
+    return found
+
+
+each = pytest.mark.parametrize("kind", of_each())
+
+
+@pytest.fixture
+async def double(kind: type[MediaDouble]) -> AsyncGenerator[MediaDouble]:
+    async with listening(kind()) as double:
+        yield double
+
+
+@pytest.fixture
+def begin(start: Any, double: MediaDouble) -> Begin:
+    """Start a gateway whose first vendor is the double."""
+
+    async def begin(**more: Any) -> Any:
+        return await start(double.settings(**more))
+
+    return begin
+
+
+async def submit(server: Any, double: MediaDouble, case: int = 0, **outer: Any) -> dict[str, Any]:
+    """The record of a new job."""
+    wanted = double.cases[case]
+    params = dict(wanted.params)
+    if wanted.takes_file:
+        upload = await server.client.post("/api/v1/files", files={"file": ("cat.png", make_preview(7), "image/png")})
+        params["file"] = {"file_token": upload.json()["file_token"]}
+    body = {"model": wanted.model, "input": [{"params": params}], **outer}
+    response = await server.client.post("/model/v1/generation", json=body)
+    assert response.status_code == 202, response.text
+    return response.json()
+
+
+async def generate(server: Any, double: MediaDouble, case: int = 0, **outer: Any) -> dict[str, Any]:
+    """The record of a job once it is done."""
+    return await server.finish((await submit(server, double, case, **outer))["id"])
+
+
+def check(job: dict[str, Any], verdict: Verdict) -> None:
+    if verdict.code is None:
+        assert job["status"] == "succeeded", job["error"]
+        return
+    assert job["status"] == "failed", job["status"]
+    error = job["error"]
+    assert (error["code"], error["retryable"]) == (verdict.code, verdict.retryable), error
+    assert job["charged"] is False
+    assert job["cost"]["final"] == "0.00"
+
+
+def check_secrets(server: Any, double: MediaDouble, told: str) -> None:
+    """No caller sees the vendor's credential or address, no vendor the caller's key, no file host any of them."""
+    key = server.client.headers["authorization"].removeprefix("Bearer ")
+    for secret in (double.credential, double.url, double.host.url, key):
+        assert secret not in told
+    for seen in double.seen:
+        assert key not in str(seen)
+    for seen in double.host.seen:
+        assert double.credential not in str(seen)
+        assert "Authorization" not in seen.headers
+
+
+def test_every_vendor_has_a_double():
+    assert {kind.vendor for kind in DOUBLES} == set(GENERATION) - BUILT_IN
+
+
+# -- when all is well
+
+
+@pytest.mark.parametrize(("kind", "case"), of_each(lambda kind: [(number,) for number in range(len(kind.cases))]))
+async def test_happy(begin, double, case, caplog):
+    caplog.set_level(logging.DEBUG)
+    server = await begin()
+    job = await generate(server, double, case)
+    check(job, Verdict(None))
+    assert job["vendor"] == double.vendor
+    assert len(job["warnings"]) == double.cases[case].warnings, job["warnings"]
+    (order,) = double.orders.values()
+    primary = next(output for output in job["outputs"] if output["role"] == "primary")
+    data = (await server.client.get(primary["url"])).content
+    assert hashlib.sha256(data).hexdigest() == primary["sha256"]
+    assert data == make_result(order.wish)
+    assert double.count(*double.order_call) == 1
+    check_secrets(server, double, json.dumps(job) + caplog.text)
+
+
+# -- how jobs end
+
+
+@pytest.mark.parametrize(("kind", "ending"), of_each(lambda kind: [(ending,) for ending in kind.endings]))
+async def test_ending(begin, double, ending, caplog):
+    double.plans.append(Plan(ending))
+    server = await begin()
+    job = await generate(server, double)
+    check(job, double.endings[ending])
+    assert double.count(*double.order_call) == 1
+    check_secrets(server, double, json.dumps(job) + caplog.text)
+
+
+@pytest.mark.parametrize(("kind", "name"), of_each(lambda kind: [(name,) for name in kind.refusals]))
+async def test_refusal(begin, double, name, caplog):
+    refusal = double.refusals[name]
+    body = json.dumps(refusal.body).replace('"no"', f'"{double.credential} may not use {double.url}/x"')
+    double.fault(reply(refusal.status, body.encode(), **_headers(refusal.headers)), *double.order_call)
+    server = await begin()
+    job = await generate(server, double)
+    check(job, refusal.verdict)
+    assert double.orders == {}
+    assert double.count(*double.order_call) == 1
+    check_secrets(server, double, json.dumps(job) + caplog.text)
+
+
+def _headers(headers: Any) -> dict[str, str]:
+    return {name.replace("-", "_"): value for name, value in headers.items()}
+
+
+@each
+async def test_wrong_credential(begin, double):
+    server = await begin(**wrong_credential(double))
+    job = await generate(server, double)
+    check(job, Verdict("upstream_auth"))
+    assert double.orders == {}
+
+
+def wrong_credential(double: MediaDouble) -> dict[str, str]:
+    return {"api_key": "another-credential"}
+
+
+# -- the order
+
+
+@each
+async def test_busy(begin, double):
+    refusal = double.busy
+    act = reply(refusal.status, json.dumps(refusal.body).encode(), **_headers(refusal.headers))
+    double.fault(act, *double.order_call, times=3)
+    server = await begin()
+    job = await submit(server, double)
+    feed: list[str] = []
+    async with server.client.stream("GET", f"/api/v1/jobs/{job['id']}/events") as stream:
+        feed += [line async for line in stream.aiter_lines() if '"phase"' in line]
+    check(await server.finish(job["id"]), Verdict(None))
+    assert any('"phase":"throttled"' in line.replace(" ", "") for line in feed)
+    assert len(double.orders) == 1
+
+
+AFTER = {
+    "lost reply": drop_after,
+    "html 502": reply(502, b"<html>Bad Gateway</html>"),
+    "malformed json": reply(200, b'{"id": "ab'),
+    "cut reply": raw(b"HTTP/1.1 200 OK\r\ncontent-length: 500\r\n\r\n{"),
+    "500": reply(500, b"{}"),
+}
+"""What comes instead of the answer to an order that was taken."""
+
+
+def taken_first(act: Act) -> Act:
+    """The order is taken, whatever is answered then."""
+
+    async def take(double: HttpDouble, request: Any) -> Any:
+        await double.play(request)
+        return await act(double, request)
+
+    return act if act is drop_after else take
+
+
+@pytest.mark.parametrize(("kind", "way"), of_each(lambda _: [(way,) for way in AFTER]))
+async def test_answer_lost(begin, double, way):
+    double.fault(taken_first(AFTER[way]), *double.order_call)
+    server = await begin()
+    job = await generate(server, double)
+    check(job, Verdict(None) if double.finds else Verdict("upstream_outcome_unknown"))
+    assert len(double.orders) == 1
+    assert double.count(*double.order_call) == 1
+
+
+@each
+async def test_unreachable(begin, double):
+    server = await begin()
+    await double.hide()
+    check(await generate(server, double), Verdict("upstream_unavailable", retryable=True))
+    assert double.orders == {}
+
+
+# -- polls
+
+
+POLLS = {
+    "html 502": reply(502, b"<html>Bad Gateway</html>"),
+    "malformed json": reply(200, b'{"status": '),
+    "another shape": reply(200, b"[1, 2]"),
+    "503": reply(503, b"{}", retry_after="0"),
+    "429": reply(429, b"{}", retry_after="0"),
+    "401": reply(401, b"{}"),
+    "closed": drop,
+    "reset": reset,
+}
+
+
+@pytest.mark.parametrize(("kind", "way"), of_each(lambda _: [(way,) for way in POLLS]))
+async def test_poll_trouble(begin, double, way):
+    double.fault(POLLS[way], *double.poll_call, times=2)
+    server = await begin()
+    check(await generate(server, double), Verdict(None))
+    assert double.count(*double.order_call) == 1
+
+
+# -- downloads
+
+linked = pytest.mark.parametrize("kind", of_each(lambda kind: [()] if kind.links else []))
+
+
+@linked
+async def test_expired_link(begin, double):
+    double.host.stale = 2
+    server = await begin()
+    check(await generate(server, double), Verdict(None))
+    assert double.count(*double.order_call) == 1
+
+
+@linked
+async def test_redirect(begin, double):
+    async def elsewhere(host: HttpDouble, request: Any) -> Any:
+        place = f"http://localhost:{host.port}{request.path_qs}"
+        return await reply(302, b"", location=place)(host, request)
+
+    double.host.fault(elsewhere, "GET", "/")
+    server = await begin()
+    job = await generate(server, double)
+    check(job, Verdict(None))
+    assert any(seen.headers["Host"].startswith("localhost") for seen in double.host.seen)
+    check_secrets(server, double, json.dumps(job))
+
+
+@linked
+async def test_broken_bytes_once(begin, double):
+    double.host.spoiled = 1
+    server = await begin()
+    check(await generate(server, double), Verdict(None))
+
+
+@each
+async def test_broken_bytes(begin, double):
+    double.plans.append(Plan("corrupt"))
+    server = await begin()
+    check(await generate(server, double), Verdict("bad_output", retryable=True))
+    assert double.count(*double.order_call) == 1
+
+
+@linked
+async def test_slow_drip(begin, double):
+    double.host.fault(drip(0.05), "GET", "/", times=100)
+    server = await begin()
+    job = await generate(server, double, run_timeout=1)
+    assert (job["status"], job["error"]["code"]) == ("expired", "run_timeout")
+
+
+# -- canceling
+
+
+@each
+async def test_cancel(begin, double):
+    double.plans.append(Plan(polls=20))
+    server = await begin()
+    job = await submit(server, double)
+    async with server.client.stream("GET", f"/api/v1/jobs/{job['id']}/events") as stream:
+        async for line in stream.aiter_lines():
+            if '"generating"' in line:
+                break
+    await server.client.post(f"/api/v1/jobs/{job['id']}/cancel")
+    job = await server.finish(job["id"])
+    (order,) = double.orders.values()
+    if double.cancels:
+        assert job["status"] == "canceled"
+        assert order.canceled
+    else:
+        check(job, Verdict(None))
+        assert any("cannot stop" in warning for warning in job["warnings"])
