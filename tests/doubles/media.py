@@ -145,6 +145,7 @@ class MediaDouble(HttpDouble):
     vendor: ClassVar[str]
     mode: ClassVar[str] = ""  # of a vendor with several doubles
     credential: ClassVar[str] = "vendor-credential-0123456789"
+    wrong_credential: ClassVar[Mapping[str, Any]] = {"api_key": "another-credential"}
     cases: ClassVar[Sequence[Case]]
     order_call: ClassVar[tuple[str, str]]  # method and path of the call that costs money
     poll_call: ClassVar[tuple[str, str]]
@@ -160,6 +161,17 @@ class MediaDouble(HttpDouble):
         self.host = FileHost()
         self.orders: dict[str, Placed] = {}
         self.plans: deque[Plan] = deque()
+
+    async def forget(self) -> None:
+        """Begin anew, as if nothing had happened; and be there."""
+        for each in (self, self.host):
+            if each.leaving.is_set():
+                await each.listen()
+            each.faults.clear()
+            each.seen.clear()
+        self.host.stale = self.host.spoiled = 0
+        self.orders.clear()
+        self.plans.clear()
 
     @property
     def title(self) -> str:

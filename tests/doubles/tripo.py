@@ -140,7 +140,7 @@ class TripoDouble(MediaDouble):
             return task | (
                 {"status": "queued", "queuing_num": 3}
                 if order.polls == 1
-                else {"status": "running", "progress": 40 + order.polls, "running_left_time": 1}
+                else {"status": "running", "progress": 40 + order.polls, "running_left_time": 0.1}
             )
         task |= {"progress": 100, "completed_at": datetime.fromtimestamp(time.time(), UTC).isoformat()}
         match order.plan.ending:

@@ -4,24 +4,27 @@ import hashlib
 import importlib
 import json
 import logging
-from collections.abc import AsyncGenerator, Awaitable, Callable
+import shutil
+from collections.abc import AsyncGenerator, Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
+import pytest_asyncio
+from conftest import running
 from doubles.media import MediaDouble, Plan, Verdict, listening, make_result
 from vendors.double import Act, HttpDouble, drip, drop, drop_after, raw, reply, reset
-from vendors.test_contract import FILES, GENERATION
+from vendors.test_contract import FILES
 
 from penstock.engines.simulator.samples import make_preview
+from penstock.settings import load
 
-BUILT_IN = {"embedded", "sim"}
-"""They have no upstream elsewhere; test_far.py and the engines' own tests are for them."""
 DOUBLES = [double for name in FILES for double in importlib.import_module(f"doubles.{name}").DOUBLES]
 
-Begin = Callable[..., Awaitable[Any]]
+pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 
-def of_each(make: Callable[[type[MediaDouble]], Any] = lambda _: [()]) -> Any:
+def of_each(make: Callable[[type[MediaDouble]], Any]) -> list[Any]:
     """Parametrise by double, and by what `make` finds in it."""
     found = []
     for kind in DOUBLES:
@@ -32,23 +35,47 @@ def of_each(make: Callable[[type[MediaDouble]], Any] = lambda _: [()]) -> Any:
     return found
 
 
-each = pytest.mark.parametrize("kind", of_each())
+def parametrize(names: Any, make: Callable[[type[MediaDouble]], Any]) -> Any:
+    return pytest.mark.parametrize(names, of_each(make), scope="module")
 
 
-@pytest.fixture
-async def double(kind: type[MediaDouble]) -> AsyncGenerator[MediaDouble]:
-    async with listening(kind()) as double:
-        yield double
+each = parametrize("kind", lambda _: [()])
+linked = parametrize("kind", lambda kind: [()] if kind.links else [])
 
 
-@pytest.fixture
-def begin(start: Any, double: MediaDouble) -> Begin:
-    """Start a gateway whose first vendor is the double."""
+Open = Callable[[str], Any]
 
-    async def begin(**more: Any) -> Any:
-        return await start(double.settings(**more))
+
+@pytest.fixture(scope="module")
+def gateway(tmp_path_factory: pytest.TempPathFactory, empty_store: Path, weights: Path) -> Open:
+    """A gateway with these settings, for as long as a block runs."""
+
+    def begin(toml: str) -> Any:
+        folder = tmp_path_factory.mktemp("gateway")
+        shutil.copy(empty_store, folder)
+        config = folder / "penstock.toml"
+        config.write_text(toml)
+        return running(load(config, {}, {"data": folder, "weights": weights}))
 
     return begin
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def house(kind: type[MediaDouble], gateway: Open) -> AsyncGenerator[tuple[MediaDouble, Any]]:
+    """A double, and a gateway whose first vendor it is: one for all tests of the vendor."""
+    async with listening(kind()) as double, gateway(double.settings()) as server:
+        yield double, server
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def double(house: tuple[MediaDouble, Any]) -> MediaDouble:
+    await house[0].forget()
+    return house[0]
+
+
+@pytest.fixture
+def server(house: tuple[MediaDouble, Any]) -> Any:
+    return house[1]
 
 
 async def submit(server: Any, double: MediaDouble, case: int = 0, **outer: Any) -> dict[str, Any]:
@@ -92,17 +119,12 @@ def check_secrets(server: Any, double: MediaDouble, told: str) -> None:
         assert "Authorization" not in seen.headers
 
 
-def test_every_vendor_has_a_double():
-    assert {kind.vendor for kind in DOUBLES} == set(GENERATION) - BUILT_IN
-
-
 # -- when all is well
 
 
-@pytest.mark.parametrize(("kind", "case"), of_each(lambda kind: [(number,) for number in range(len(kind.cases))]))
-async def test_happy(begin, double, case, caplog):
+@parametrize(("kind", "case"), lambda kind: [(number,) for number in range(len(kind.cases))])
+async def test_happy(server, double, case, caplog):
     caplog.set_level(logging.DEBUG)
-    server = await begin()
     job = await generate(server, double, case)
     check(job, Verdict(None))
     assert job["vendor"] == double.vendor
@@ -119,22 +141,20 @@ async def test_happy(begin, double, case, caplog):
 # -- how jobs end
 
 
-@pytest.mark.parametrize(("kind", "ending"), of_each(lambda kind: [(ending,) for ending in kind.endings]))
-async def test_ending(begin, double, ending, caplog):
+@parametrize(("kind", "ending"), lambda kind: [(ending,) for ending in kind.endings])
+async def test_ending(server, double, ending, caplog):
     double.plans.append(Plan(ending))
-    server = await begin()
     job = await generate(server, double)
     check(job, double.endings[ending])
     assert double.count(*double.order_call) == 1
     check_secrets(server, double, json.dumps(job) + caplog.text)
 
 
-@pytest.mark.parametrize(("kind", "name"), of_each(lambda kind: [(name,) for name in kind.refusals]))
-async def test_refusal(begin, double, name, caplog):
+@parametrize(("kind", "name"), lambda kind: [(name,) for name in kind.refusals])
+async def test_refusal(server, double, name, caplog):
     refusal = double.refusals[name]
     body = json.dumps(refusal.body).replace('"no"', f'"{double.credential} may not use {double.url}/x"')
     double.fault(reply(refusal.status, body.encode(), **_headers(refusal.headers)), *double.order_call)
-    server = await begin()
     job = await generate(server, double)
     check(job, refusal.verdict)
     assert double.orders == {}
@@ -147,26 +167,20 @@ def _headers(headers: Any) -> dict[str, str]:
 
 
 @each
-async def test_wrong_credential(begin, double):
-    server = await begin(**wrong_credential(double))
-    job = await generate(server, double)
-    check(job, Verdict("upstream_auth"))
+async def test_wrong_credential(gateway, double):
+    async with gateway(double.settings(**double.wrong_credential)) as server:
+        check(await generate(server, double), Verdict("upstream_auth"))
     assert double.orders == {}
-
-
-def wrong_credential(double: MediaDouble) -> dict[str, str]:
-    return {"api_key": "another-credential"}
 
 
 # -- the order
 
 
 @each
-async def test_busy(begin, double):
+async def test_busy(server, double):
     refusal = double.busy
     act = reply(refusal.status, json.dumps(refusal.body).encode(), **_headers(refusal.headers))
     double.fault(act, *double.order_call, times=3)
-    server = await begin()
     job = await submit(server, double)
     feed: list[str] = []
     async with server.client.stream("GET", f"/api/v1/jobs/{job['id']}/events") as stream:
@@ -196,10 +210,9 @@ def taken_first(act: Act) -> Act:
     return act if act is drop_after else take
 
 
-@pytest.mark.parametrize(("kind", "way"), of_each(lambda _: [(way,) for way in AFTER]))
-async def test_answer_lost(begin, double, way):
+@parametrize(("kind", "way"), lambda _: [(way,) for way in AFTER])
+async def test_answer_lost(server, double, way):
     double.fault(taken_first(AFTER[way]), *double.order_call)
-    server = await begin()
     job = await generate(server, double)
     check(job, Verdict(None) if double.finds else Verdict("upstream_outcome_unknown"))
     assert len(double.orders) == 1
@@ -207,8 +220,7 @@ async def test_answer_lost(begin, double, way):
 
 
 @each
-async def test_unreachable(begin, double):
-    server = await begin()
+async def test_unreachable(server, double):
     await double.hide()
     check(await generate(server, double), Verdict("upstream_unavailable", retryable=True))
     assert double.orders == {}
@@ -229,35 +241,30 @@ POLLS = {
 }
 
 
-@pytest.mark.parametrize(("kind", "way"), of_each(lambda _: [(way,) for way in POLLS]))
-async def test_poll_trouble(begin, double, way):
+@parametrize(("kind", "way"), lambda _: [(way,) for way in POLLS])
+async def test_poll_trouble(server, double, way):
     double.fault(POLLS[way], *double.poll_call, times=2)
-    server = await begin()
     check(await generate(server, double), Verdict(None))
     assert double.count(*double.order_call) == 1
 
 
 # -- downloads
 
-linked = pytest.mark.parametrize("kind", of_each(lambda kind: [()] if kind.links else []))
-
 
 @linked
-async def test_expired_link(begin, double):
+async def test_expired_link(server, double):
     double.host.stale = 2
-    server = await begin()
     check(await generate(server, double), Verdict(None))
     assert double.count(*double.order_call) == 1
 
 
 @linked
-async def test_redirect(begin, double):
+async def test_redirect(server, double):
     async def elsewhere(host: HttpDouble, request: Any) -> Any:
         place = f"http://localhost:{host.port}{request.path_qs}"
         return await reply(302, b"", location=place)(host, request)
 
     double.host.fault(elsewhere, "GET", "/")
-    server = await begin()
     job = await generate(server, double)
     check(job, Verdict(None))
     assert any(seen.headers["Host"].startswith("localhost") for seen in double.host.seen)
@@ -265,24 +272,21 @@ async def test_redirect(begin, double):
 
 
 @linked
-async def test_broken_bytes_once(begin, double):
+async def test_broken_bytes_once(server, double):
     double.host.spoiled = 1
-    server = await begin()
     check(await generate(server, double), Verdict(None))
 
 
 @each
-async def test_broken_bytes(begin, double):
+async def test_broken_bytes(server, double):
     double.plans.append(Plan("corrupt"))
-    server = await begin()
     check(await generate(server, double), Verdict("bad_output", retryable=True))
     assert double.count(*double.order_call) == 1
 
 
 @linked
-async def test_slow_drip(begin, double):
+async def test_slow_drip(server, double):
     double.host.fault(drip(0.05), "GET", "/", times=100)
-    server = await begin()
     job = await generate(server, double, run_timeout=1)
     assert (job["status"], job["error"]["code"]) == ("expired", "run_timeout")
 
@@ -291,9 +295,8 @@ async def test_slow_drip(begin, double):
 
 
 @each
-async def test_cancel(begin, double):
+async def test_cancel(server, double):
     double.plans.append(Plan(polls=20))
-    server = await begin()
     job = await submit(server, double)
     async with server.client.stream("GET", f"/api/v1/jobs/{job['id']}/events") as stream:
         async for line in stream.aiter_lines():
