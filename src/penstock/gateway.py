@@ -30,10 +30,11 @@ from penstock.runner import Runner
 from penstock.settings import Settings
 from penstock.store import job_rows, key_rows, schema
 from penstock.store.database import Database
-from penstock.supply import build_offers
+from penstock.supply import build_offers, schemas_wanted
 from penstock.tally import Tally
 from penstock.upkeep import Upkeep
 from penstock.urls import check_url
+from penstock.vendor_schemas import find_schema, learn_schemas
 from penstock.workshop import Workshop
 
 if TYPE_CHECKING:
@@ -53,6 +54,10 @@ FIXED = (
     "jobs.max_held",
 )
 """What is read once, at the start."""
+
+RETRY_SECONDS = 30.0
+REFRESH_SECONDS = 86_400.0
+"""How often vendors are asked again for the params of models that are declared with theirs."""
 
 log = logging.getLogger(__name__)
 
@@ -91,6 +96,7 @@ class Gateway:
         self.streams = 0
         self._resources = AsyncExitStack()
         self._opening = asyncio.Lock()
+        self._learning: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._fetcher: SafeFetcher | None = None
 
     @classmethod
@@ -101,6 +107,8 @@ class Gateway:
         gateway.database = open_database(settings)
         gateway._resources.push_async_callback(gateway.database.close)
         await gateway._assemble()
+        gateway._resources.push_async_callback(gateway._stop_learning)
+        await gateway._learn()
         await gateway._remember()
         return gateway
 
@@ -127,6 +135,7 @@ class Gateway:
         self._rules, self._manner = _make_rules(settings), _make_manner(settings)
         self.relay.routes.forget()
         self.dispatch.reseat()
+        await self._learn()
         await _close_all(vendor for vendor in former if vendor not in offers.by_credential.values())
         for vendor in former_chat:
             if vendor.server is not None and vendor not in offers.chat_vendors.values():
@@ -183,6 +192,33 @@ class Gateway:
         for vendor in self.offers.chat_vendors.values():
             if vendor.server is not None:
                 await asyncio.to_thread(vendor.server.close)
+
+    async def _learn(self) -> None:
+        """Have vendors tell the params of models that are declared with theirs: what is not known yet, at once."""
+        self._learning.cancel()
+        missing = not self._knows_schemas()
+        if missing:
+            await self._ask_for_schemas()
+        if schemas_wanted(self.settings):
+            self._learning = asyncio.create_task(self._keep_learning(RETRY_SECONDS if missing else 0.0), name="schemas")
+
+    async def _stop_learning(self) -> None:
+        self._learning.cancel()
+        await asyncio.gather(self._learning, return_exceptions=True)
+
+    def _knows_schemas(self) -> bool:
+        return all(find_schema(self.settings.data, *each) for each in schemas_wanted(self.settings))
+
+    async def _keep_learning(self, wait: float) -> None:
+        while True:
+            await asyncio.sleep(wait)
+            await self._ask_for_schemas()
+            wait = REFRESH_SECONDS if self._knows_schemas() else RETRY_SECONDS
+
+    async def _ask_for_schemas(self) -> None:
+        wanted = schemas_wanted(self.settings)
+        if await learn_schemas(self.exchange, self.offers.vendors, wanted, self.settings.data):
+            self.offers = build_offers(self.settings, self.offers)
 
     async def _remember(self) -> None:
         for model in await self.database.read(job_rows.models_with_history):

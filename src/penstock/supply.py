@@ -1,8 +1,9 @@
 """What is on offer: vendors and models, put together from the settings; every problem is told at once."""
 
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias, TypeGuard
+from typing import Any, Final, TypeGuard
 
 from pydantic import ValidationError
 
@@ -16,19 +17,17 @@ from penstock.money import Price, TokenPrice
 from penstock.offers import ChatOffer, Offer, Offers, Route, credential_id
 from penstock.setting_problems import Problem
 from penstock.settings import BUILT_IN, ModelEntry, Settings, SettingsError, explain, nearest
+from penstock.vendor_schemas import find_schema
 from penstock.vendors import Vendor, load_vendor, vendor_names
 
-Schemas: TypeAlias = Mapping[tuple[str, str], Mapping[str, Any]]
-"""What vendors say of their models' params, by the vendor's name and its name of the model."""
+log = logging.getLogger(__name__)
+
+VENDORS_OWN: Final = "vendor"
 OF_DECLARED: Final = ("params", "file", "output", "preview", "workflow", "bind")
 
 
-def build_offers(settings: Settings, former: Offers | None, schemas: Schemas | None = None) -> Offers:
-    """Vendors and models as the settings say; a vendor whose options have not changed stays the same.
-
-    `schemas` are vendors' own descriptions of declared models' params; a model that lacks one is not offered yet.
-    """
-    schemas = schemas or {}
+def build_offers(settings: Settings, former: Offers | None) -> Offers:
+    """Vendors and models as the settings say; a vendor whose options have not changed stays the same."""
     old: dict[str, Vendor] = {**former.vendors, **former.chat_vendors} if former else {}
     every, problems = _build_vendors(settings, old)
     vendors = {name: vendor for name, vendor in every.items() if _is_generation(vendor)}
@@ -42,7 +41,7 @@ def build_offers(settings: Settings, former: Offers | None, schemas: Schemas | N
         try:
             if _is_chat_entry(entry, chat_vendors, known):
                 chat[entry.id] = _build_chat_offer(entry, index, every, settings)
-            elif offer := _Builder(entry, index, every, known, settings, schemas).build():
+            elif offer := _Builder(entry, index, every, known, settings).build():
                 by_model[entry.id] = offer
         except SettingsError as error:
             problems += error.problems
@@ -59,6 +58,11 @@ def build_offers(settings: Settings, former: Offers | None, schemas: Schemas | N
         chat,
         chat_vendors,
     )
+
+
+def schemas_wanted(settings: Settings) -> list[tuple[str, str]]:
+    """The vendor, and its name of the model, of every model that is declared with the vendor's own params."""
+    return [(entry.routes[0].vendor, entry.routes[0].model) for entry in settings.models if entry.params == VENDORS_OWN]
 
 
 def is_chat(vendor: Vendor) -> TypeGuard[ChatVendor]:
@@ -160,7 +164,6 @@ class _Builder:
     vendors: Mapping[str, Vendor]
     known: Mapping[str, GenerationModel]
     settings: Settings
-    schemas: Schemas
 
     def build(self) -> Offer | None:
         """The offer; None while the vendor has not told the params of a model that is declared with them."""
@@ -203,16 +206,20 @@ class _Builder:
         file = FILE if entry.file is None and FILE in (entry.bind or ()) else entry.file
         recipe = Recipe(entry.kind, file, entry.output, entry.preview, entry.workflow, entry.bind)
         try:
-            model = declare(entry.id, entry.title, schema, recipe)
+            return Offer(declare(entry.id, entry.title, schema, recipe), _routes(entry), price)
         except ValueError as error:
+            if entry.params == VENDORS_OWN:  # nobody's mistake here: the others are served
+                log.error("the vendor's description of a model is of no use", extra={"fields": {"model": entry.id}})  # noqa: TRY400
+                return None
             remedy = 'Correct it, or write `params = "vendor"` to take the vendor\'s own.'
             raise self._problem("params", f"is not a JSON Schema of params: {error}", remedy) from None
-        return Offer(model, _routes(entry), price)
 
     def _schema(self, vendor: str, model: str) -> Mapping[str, Any] | None:
         if self.entry.params is None:
             return schema_of_bindings(self.entry.workflow, self.entry.bind) if self.entry.bind else ANYTHING
-        return self.schemas.get((vendor, model)) if self.entry.params == "vendor" else self.entry.params
+        if self.entry.params == VENDORS_OWN:
+            return find_schema(self.settings.data, vendor, model)
+        return self.entry.params
 
     def _problem(self, name: str, what: str, remedy: str) -> SettingsError:
         return SettingsError([Problem(self.settings.source.locate(("models", self.index, name)), what, remedy)])

@@ -65,7 +65,7 @@ def epoch(told: Any) -> float | None:
 
 
 def pick_outputs(result: Any, recipe: Mapping[str, Any]) -> tuple[Output, ...]:
-    """The outputs in a model's result: where the recipe (as kept by `keep_recipe`) says, else whatever fits its kind."""
+    """The outputs in a model's result: where the recipe, as `keep_recipe` keeps it, says; else what fits its kind."""
     kind = KINDS[recipe["kind"]]
     found = list(_urls(_follow(result, recipe["output"]) if recipe.get("output") else result))
     if not recipe.get("output"):

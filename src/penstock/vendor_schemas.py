@@ -1,0 +1,62 @@
+"""Vendors' own descriptions of declared models' params: asked for at the start, and kept for when they cannot be."""
+
+import asyncio
+import hashlib
+import logging
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from penstock.contract import GenerationVendor
+from penstock.exchange import TROUBLE, Exchange
+
+SECONDS: Final = 10.0
+"""How long one description may take to come."""
+
+log = logging.getLogger(__name__)
+
+
+def find_schema(data: Path, vendor: str, model: str) -> Mapping[str, Any] | None:
+    """What was kept of a vendor's description of a model; None if nothing was."""
+    try:
+        return msgspec.json.decode(_place(data, vendor, model).read_bytes(), type=dict[str, Any])
+    except (OSError, msgspec.DecodeError):
+        return None
+
+
+async def learn_schemas(
+    exchange: Exchange, vendors: Mapping[str, GenerationVendor], wanted: Iterable[tuple[str, str]], data: Path
+) -> bool:
+    """Ask vendors for the descriptions of these models and keep them; whether anything new was learned."""
+    asked = [_learn(exchange, name, vendors[name], model, data) for name, model in wanted if name in vendors]
+    return any(await asyncio.gather(*asked))
+
+
+async def _learn(exchange: Exchange, name: str, vendor: GenerationVendor, model: str, data: Path) -> bool:
+    fields = {"vendor": name, "model": model}
+    try:
+        async with asyncio.timeout(SECONDS):
+            found = await exchange.drive(name, vendor, "describe", vendor.describe(model))
+    except (*TROUBLE, TimeoutError):
+        log.warning("the vendor could not be asked for a model's params", extra={"fields": fields})
+        return False
+    if found is None:
+        log.error("the vendor does not describe the params of a model", extra={"fields": fields})
+        return False
+    if found == find_schema(data, name, model):
+        return False
+    await asyncio.to_thread(_keep, _place(data, name, model), found)
+    return True
+
+
+def _place(data: Path, vendor: str, model: str) -> Path:
+    return data / "vendors" / vendor / "schemas" / f"{hashlib.sha256(model.encode()).hexdigest()[:16]}.json"
+
+
+def _keep(place: Path, schema: Mapping[str, Any]) -> None:
+    place.parent.mkdir(parents=True, exist_ok=True)
+    draft = place.with_suffix(".new")
+    draft.write_bytes(msgspec.json.encode(schema))
+    draft.replace(place)
