@@ -1,6 +1,7 @@
 """The paid order: placed once, looked up when its answer is lost, and placed elsewhere only if it was not taken."""
 
 import asyncio
+import logging
 from dataclasses import dataclass, replace
 
 from penstock import jobs, metrics
@@ -12,6 +13,8 @@ from penstock.job_errors import JobError, UpstreamAuth, UpstreamOutcomeUnknown, 
 from penstock.jobs import Attempt, Job, Outcome, Phase, State
 from penstock.offers import credential_id
 from penstock.store import job_rows
+
+log = logging.getLogger(__name__)
 
 MAX_NOT_SENT = 5
 LOOK_SECONDS = 1.0
@@ -64,6 +67,9 @@ class Ordering(ClaimedJob):
                 await self.amend(lambda job: jobs.end_attempt(job, Outcome.REFUSED, phase=Phase.THROTTLED))
                 await self.pause(retry_after)
             case Failed(error):
+                if isinstance(error, UpstreamAuth | UpstreamUnavailable):
+                    fields = {"vendor": self.job.vendor, "code": error.code, "error": error.message}
+                    log.error("the vendor does not work for us", extra={"fields": fields})
                 if isinstance(error, NOT_TAKEN):
                     await self.go_elsewhere(Outcome.FAILED, error)
                 raise error

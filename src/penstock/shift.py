@@ -209,8 +209,6 @@ class Shift(Ordering):
     async def fail(self, error: JobError) -> None:
         """The job cannot be done."""
         error.upstream = self.tools.exchange.redact(error.upstream, self.tools.offers().secrets)
-        if error.code == "upstream_auth":
-            log.error("the vendor refuses our credential", extra={"fields": {"vendor": self.job.vendor}})
         now, body = self.tools.clock(), error.body(self.job.request_id)
         unknown = isinstance(error, UpstreamOutcomeUnknown)
         await self.amend(lambda job: jobs.fail(job, now, body, Outcome.UNKNOWN if unknown else Outcome.FAILED))

@@ -1,9 +1,11 @@
 """HTTP to vendors: one pool of connections each, and by class of failure whether a call was sent."""
 
 import asyncio
+import socket
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from typing import Final
+from ipaddress import ip_address
+from typing import Any, Final
 from urllib.parse import quote, urljoin, urlsplit
 
 import aiohttp
@@ -11,6 +13,8 @@ import msgspec
 from yarl import URL
 
 from penstock.contract import Call, GenerationVendor, NotSent, ReplyLost, Unclear
+from penstock.job_errors import UrlNotAllowed
+from penstock.urls import check_address, is_allowed
 
 CONNECT_SECONDS = 5.0
 IDLE_SECONDS = 60.0
@@ -25,7 +29,7 @@ class Wire:
     """Opened in the event loop that uses it."""
 
     def __init__(self) -> None:
-        self._sessions: dict[str, aiohttp.ClientSession] = {}
+        self._sessions: dict[tuple[str, bool], aiohttp.ClientSession] = {}
 
     async def close(self) -> None:
         """Close every connection."""
@@ -34,19 +38,23 @@ class Wire:
         self._sessions.clear()
 
     @asynccontextmanager
-    async def request(self, name: str, vendor: GenerationVendor, call: Call) -> AsyncGenerator[aiohttp.ClientResponse]:
+    async def request(
+        self, name: str, vendor: GenerationVendor, call: Call, *, guarded: bool = False
+    ) -> AsyncGenerator[aiohttp.ClientResponse]:
         """One HTTP call; what its failure means for a paid order is decided here, by class."""
         headers = {"accept-encoding": "identity", "user-agent": "penstock", **call.headers}
         body = _body(call)
         if isinstance(body, bytes):
             headers.setdefault("content-type", "application/json")
-        session = self._session(name, vendor)
+        session = self._session(name, vendor, guarded=guarded)
         try:
             async with asyncio.timeout(call.seconds):
                 target = URL(_address(vendor, call), encoded=True)
                 response = await session.request(call.method, target, data=body, headers=headers, allow_redirects=False)
             async with response:
                 yield response
+        except UrlNotAllowed as error:
+            raise Unclear("the address may not be reached from here") from error
         except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.InvalidURL) as error:
             raise NotSent(type(error).__name__) from error
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
@@ -54,10 +62,15 @@ class Wire:
 
     @asynccontextmanager
     async def download(self, name: str, vendor: GenerationVendor, call: Call) -> AsyncGenerator[aiohttp.ClientResponse]:
-        """What a GET leads to in the end. A credential goes to the host that it is meant for, and no further."""
-        url, headers = _address(vendor, call), call.headers
+        """What a GET leads to in the end. A credential goes to the host that it is meant for, and no further.
+
+        A vendor out in the world cannot send us to an address inside our own network.
+        """
+        url, headers, base = _address(vendor, call), call.headers, vendor.options.base_url
         for _ in range(MAX_REDIRECTS + 1):
-            async with self.request(name, vendor, Call("GET", url, headers, seconds=call.seconds)) as response:
+            guarded = urlsplit(url)[:2] != urlsplit(base)[:2] and not _is_inside(base)
+            hop = Call("GET", url, headers, seconds=call.seconds)
+            async with self.request(name, vendor, hop, guarded=guarded) as response:
                 if response.status not in REDIRECTS:
                     yield response
                     return
@@ -70,8 +83,8 @@ class Wire:
             url = target
         raise Unclear("the download redirects too often")
 
-    def _session(self, name: str, vendor: GenerationVendor) -> aiohttp.ClientSession:
-        session = self._sessions.get(name)
+    def _session(self, name: str, vendor: GenerationVendor, *, guarded: bool) -> aiohttp.ClientSession:
+        session = self._sessions.get((name, guarded))
         if session is None:
             session = aiohttp.ClientSession(
                 connector=aiohttp.TCPConnector(
@@ -79,6 +92,7 @@ class Wire:
                     limit_per_host=max(8, min(vendor.options.max_concurrent, MAX_CONNECTIONS)),
                     keepalive_timeout=15,
                     ttl_dns_cache=30,
+                    socket_factory=_open_public_socket if guarded else None,
                 ),
                 auto_decompress=False,
                 cookie_jar=aiohttp.DummyCookieJar(),
@@ -86,13 +100,29 @@ class Wire:
                 timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS, sock_read=IDLE_SECONDS),
             )
             session._retry_connection = False  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] aiohttp resends GETs
-            self._sessions[name] = session
+            self._sessions[name, guarded] = session
         return session
 
 
 def _address(vendor: GenerationVendor, call: Call) -> str:
     url = call.url if "://" in call.url else vendor.options.base_url.rstrip("/") + call.url
     return quote(url, safe=WRITTEN)
+
+
+def _is_inside(base_url: str) -> bool:
+    """Whether a vendor is in our own network, as its address tells."""
+    host = urlsplit(base_url).hostname or ""
+    try:
+        return not is_allowed(ip_address(host))
+    except ValueError:
+        return "." not in host or host.endswith((".local", ".internal", ".localhost"))
+
+
+def _open_public_socket(target: tuple[int, int, int, str, tuple[Any, ...]]) -> socket.socket:
+    """A socket for a connection to an address out in the world."""
+    family, kind, protocol, _, destination = target
+    check_address(ip_address(destination[0]), destination[1], (), "The output's host")
+    return socket.socket(family, kind, protocol)
 
 
 def _body(call: Call) -> bytes | aiohttp.FormData | None:

@@ -62,10 +62,11 @@ class Refusal:
 
 @dataclass
 class Plan:
-    """How an order goes: so many polls until its ending; each double knows its own endings besides `ok`."""
+    """How an order goes: so many polls, or seconds, until its ending; each double knows its own endings besides `ok`."""
 
     ending: str = "ok"
     polls: int = 2
+    seconds: float | None = None
 
 
 @dataclass(frozen=True)
@@ -91,10 +92,19 @@ class Placed:
     polls: int = 0
     canceled: bool = False
     webhook: str | None = None
+    noticed_at: float | None = None  # when a poll first saw it done
 
     @property
     def done(self) -> bool:
-        return self.polls > self.plan.polls
+        """Asked by polls: the first to see it done is written down."""
+        if self.is_over() and self.noticed_at is None:
+            self.noticed_at = time.time()
+        return self.is_over()
+
+    def is_over(self) -> bool:
+        if self.plan.seconds is None:
+            return self.polls > self.plan.polls
+        return time.time() >= self.created_at + self.plan.seconds
 
 
 @lru_cache(maxsize=32)
@@ -191,7 +201,7 @@ class MediaDouble(HttpDouble):
 
     @property
     def open_orders(self) -> int:
-        return sum(not order.done and not order.canceled for order in self.orders.values())
+        return sum(not order.is_over() and not order.canceled for order in self.orders.values())
 
 
 @asynccontextmanager

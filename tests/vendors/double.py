@@ -42,6 +42,7 @@ class HttpDouble:
         self.faults: list[Fault] = []
         self.seen: list[Seen] = []
         self.leaving = asyncio.Event()
+        self.weather: Callable[[web.BaseRequest], Act | None] | None = None  # what may go wrong with any request
         self.port = 0
         self._runner: web.ServerRunner | None = None
 
@@ -79,7 +80,8 @@ class HttpDouble:
             if fault.times and fault.method == request.method and request.path_qs.startswith(fault.path):
                 fault.times -= 1
                 return await fault.act(self, request)
-        return await self.play(request)
+        act = None if self.weather is None else self.weather(request)
+        return await (self.play(request) if act is None else act(self, request))
 
     async def play(self, request: web.BaseRequest) -> web.StreamResponse:
         """What the vendor answers when nothing goes wrong."""

@@ -70,6 +70,7 @@ class TripoOptions(Options):
     )
     base_url: str = HOSTS["v3"]
     max_concurrent: int = Field(default=10, ge=1)
+    lookup_seconds: float = Field(default=60.0, ge=0, description="how long a lost order is looked for")
 
 
 # -- what Tripo says
@@ -119,13 +120,13 @@ class Tripo(UsualGeneration):
 
     options_type: ClassVar[type[Options]] = TripoOptions
     models: Sequence[Served] = [Served(model, PRICE) for model in image_to_model.MODELS]
-    lookup_seconds = 60.0
 
     def __init__(self, options: TripoOptions, home: Home) -> None:
         del home
         self._v3 = options.version == "v3"
         by_default = "base_url" not in options.model_fields_set
         self.options = options.model_copy(update={"base_url": HOSTS["v2"]}) if by_default and not self._v3 else options
+        self.lookup_seconds = options.lookup_seconds
         self.reads_objects = not self._v3
         self.batch = 50 if self._v3 else 0
 

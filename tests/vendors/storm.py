@@ -1,0 +1,183 @@
+"""Many jobs over all doubles at once while everything fails now and then; then each job is held against the books."""
+
+import asyncio
+import json
+import random
+import re
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import aiohttp
+from aiohttp import web
+from doubles.media import MediaDouble, Placed, Plan
+from vendors.double import Act, HttpDouble, drop_after, reply
+
+from penstock.engines.simulator.samples import make_preview
+
+PLACES = ("prompt", "promptText", "face_limit", "target_polycount")
+"""Params that can tell one job from all others."""
+FIRST, STEP = 60, 20  # a vendor that takes a part of a limit still gets numbers that differ
+
+
+@dataclass(frozen=True)
+class Odds:
+    """How often what goes wrong."""
+
+    errors: float = 0.10  # 5xx: half of them before, half after the request was carried out
+    lost: float = 0.05  # carried out, and the answer lost
+    corrupt: float = 0.02  # downloads that hold other bytes
+    link_seconds: float = 0.5  # how long links to results work
+    unlucky: float = 0.15  # jobs that the vendor itself ends badly
+
+
+@dataclass
+class Sky:
+    """The weather over one double."""
+
+    double: MediaDouble
+    odds: Odds
+    rng: random.Random
+    spoiled: Counter[str] = field(default_factory=Counter)
+
+    def spread(self) -> None:
+        self.double.weather = self.over_calls
+        self.double.host.weather = self.over_files
+        self.double.host.seconds = self.odds.link_seconds
+
+    def over_calls(self, request: web.BaseRequest) -> Act | None:
+        del request
+        luck = self.rng.random()
+        if luck < self.odds.errors / 2:
+            return reply(503, b"<html>busy</html>")
+        if luck < self.odds.errors:
+            return done_then(reply(500, b"{}"))
+        return drop_after if luck < self.odds.errors + self.odds.lost else None
+
+    def over_files(self, request: web.BaseRequest) -> Act | None:
+        luck = self.rng.random()
+        if luck < self.odds.corrupt:
+            self.spoiled[request.path.split("/")[1]] += 1
+            return reply(200, b"not what it should be" * 50)
+        return self.over_calls(request) if luck < 0.5 else None
+
+
+def done_then(act: Act) -> Act:
+    async def answer(double: HttpDouble, request: Any) -> Any:
+        await double.play(request)
+        return await act(double, request)
+
+    return answer
+
+
+@dataclass
+class Asked:
+    """One job: what was asked of whom, and what became of it."""
+
+    number: int
+    double: MediaDouble
+    id: str = ""
+    record: Mapping[str, Any] = field(default_factory=dict)
+    orders: list[Placed] = field(default_factory=list)
+
+
+def params_of(double: MediaDouble, number: int) -> tuple[str, dict[str, Any], bool]:
+    """A request that no other job makes."""
+    able = [case for case in double.cases if any(place in case.params for place in PLACES)]
+    case = able[number % len(able)]
+    params = dict(case.params)
+    place = next(place for place in PLACES if place in params)
+    params[place] = f"storm #{number}" if isinstance(params[place], str) else (FIRST + number) * STEP
+    return case.model, params, case.takes_file
+
+
+def number_of(body: Any) -> int | None:
+    """Which job an order was placed for."""
+    text = json.dumps(body)
+    if found := re.search(r"storm #(\d+)", text):
+        return int(found[1])
+    if found := re.search(r'"(face_limit|target_polycount)": (\d+)', text):
+        part = STEP if found[1] == "face_limit" else round(STEP * 0.95)
+        for step in (STEP, part):
+            if int(found[2]) % step == 0 and int(found[2]) // step >= FIRST:
+                return int(found[2]) // step - FIRST
+    return None
+
+
+async def rage(url: str, key: str, doubles: Sequence[MediaDouble], count: int, odds: Odds, seed: int) -> list[Asked]:
+    """Ask for `count` jobs, wait for all of them, and look every one up in the books."""
+    rng = random.Random(seed)  # noqa: S311  no secret
+    skies = [Sky(double, odds, rng) for double in doubles]
+    asked = [Asked(number, doubles[number % len(doubles)]) for number in range(count)]
+    for sky in skies:
+        sky.spread()
+        endings = list(sky.double.endings)
+        share = count // len(doubles) + 1
+        for _ in range(share):
+            ending = rng.choice(endings) if endings and rng.random() < odds.unlucky else "ok"
+            sky.double.plans.append(Plan(ending, polls=1, seconds=rng.uniform(0.2, 3.0)))
+    headers = {"authorization": f"Bearer {key}"}
+    async with aiohttp.ClientSession(url, headers=headers, connector=aiohttp.TCPConnector(limit=32)) as session:
+        await asyncio.gather(*(submit(session, job) for job in asked))
+        await asyncio.gather(*(finish(session, job) for job in asked))
+    by_number: defaultdict[int, list[Placed]] = defaultdict(list)
+    for double in doubles:
+        double.weather = double.host.weather = None
+        for order in double.orders.values():
+            by_number[number_of(order.body) or 0].append(order)
+    for job in asked:
+        job.orders = by_number[job.number]
+    return asked
+
+
+async def submit(session: aiohttp.ClientSession, job: Asked) -> None:
+    model, params, takes_file = params_of(job.double, job.number)
+    if takes_file:
+        form = aiohttp.FormData()
+        form.add_field("file", make_preview(job.number % 5), filename="cat.png", content_type="image/png")
+        async with session.post("/api/v1/files", data=form) as response:
+            params["file"] = {"file_token": (await response.json())["file_token"]}
+    body = {"model": model, "input": [{"params": params}]}
+    async with session.post("/model/v1/generation", json=body) as response:
+        record = await response.json()
+        assert response.status == 202, record
+        job.id = record["id"]
+
+
+async def finish(session: aiohttp.ClientSession, job: Asked) -> None:
+    while not job.record.get("done"):
+        async with session.get(f"/api/v1/jobs/{job.id}", params={"wait": "60"}) as response:
+            job.record = await response.json()
+
+
+def judge(job: Asked) -> str | None:
+    """What is wrong with how a job ended; None if all is right."""
+    record, orders = job.record, job.orders
+    code = (record["error"] or {}).get("code")
+    if len(orders) > 1:
+        return f"was ordered {len(orders)} times"
+    ending = orders[0].plan.ending if orders else None
+    if code is None:
+        return None if ending == "ok" else f"succeeded, but its order ended as {ending}"
+    if code == "upstream_outcome_unknown":
+        # An answer was lost, and the vendor has no way to tell, or had none in time.
+        return None if record["attempts"][-1]["upstream_id"] is None else "unknown, although its order was known"
+    if code == "upstream_unavailable":
+        return None if not orders else "said to be unsent, and was ordered"
+    if code == "bad_output":
+        return None if ending in ("ok", "corrupt") else f"bad output of an order that ended as {ending}"
+    if ending is None:
+        return f"{code} without an order"
+    return None if ending in job.double.endings and job.double.endings[ending].code == code else f"{code} for {ending}"
+
+
+def lags(asked: Sequence[Asked]) -> list[float]:
+    """How long after its end each order was first seen to be over."""
+    found = [
+        order.noticed_at - (order.created_at + order.plan.seconds)
+        for job in asked
+        for order in job.orders
+        if order.noticed_at is not None and order.plan.seconds is not None
+    ]
+    return sorted(found)
