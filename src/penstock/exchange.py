@@ -8,9 +8,9 @@ import re
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 import msgspec
 
@@ -67,29 +67,36 @@ class Exchange:
         if self._wire is not None:
             await self._wire.close()
 
-    async def drive(self, name: str, vendor: GenerationVendor, verb: str, flow: Flow[T]) -> T:
-        """Make a flow's calls one after the other until it returns what they mean."""
-        outcome, call, reply = "ok", None, None
+    async def drive(
+        self,
+        name: str,
+        vendor: GenerationVendor,
+        verb: str,
+        flow: Flow[T],
+        before_paying: Callable[[], Awaitable[None]] | None = None,
+    ) -> T:
+        """Make a flow's calls one after the other until it returns what they mean.
+
+        `before_paying` is awaited once, before the first call that does more than prepare.
+        """
+        outcome, prepares = "ok", True
         try:
-            call = next(flow)
-            while True:
+            call, reply = _advance(flow, None), None
+            while isinstance(call, Call):
+                if prepares and not call.prepares:
+                    prepares = False
+                    if before_paying is not None:
+                        await before_paying()
                 reply = await self._ask(name, vendor, call)
-                call = flow.send(reply)
-        except StopIteration as end:
-            return end.value
+                call = _advance(flow, reply)
         except TROUBLE as error:
             outcome = type(error).__name__
-            if isinstance(error, Unclear) and reply is not None:
-                error.retry_after = reply.retry_after
             log.info("vendor trouble", extra={"fields": {"vendor": name, "verb": verb, "trouble": outcome}})
-            if call is not None and call.prepares:
+            if prepares:
                 raise NotSent("nothing was ordered yet") from error
             raise
-        except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
-            outcome = "malformed"
-            if call is not None and call.prepares:
-                raise NotSent("nothing was ordered yet") from error
-            raise Unclear(f"a reply of another shape than expected ({type(error).__name__})") from error
+        else:
+            return call.value
         finally:
             flow.close()
             metrics.UPSTREAM_CALLS.labels(name, verb, outcome).inc()
@@ -185,6 +192,26 @@ class Exchange:
         wire: Wire = self._wire or module.Wire()  # another call may have been first
         self._wire = wire
         return wire
+
+
+@dataclass(frozen=True, slots=True)
+class _Returned(Generic[T]):
+    """What a flow returned."""
+
+    value: T
+
+
+def _advance(flow: Flow[T], reply: Reply | None) -> Call | _Returned[T]:
+    """The flow's next call, or its end. A reply of a shape that it does not expect says nothing certain."""
+    try:
+        return next(flow) if reply is None else flow.send(reply)
+    except StopIteration as end:
+        return _Returned(end.value)
+    except Unclear as error:
+        error.retry_after = None if reply is None else reply.retry_after
+        raise
+    except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
+        raise Unclear(f"a reply of another shape than expected ({type(error).__name__})") from error
 
 
 async def _is_gone(server: ChatServer, address: str) -> bool:

@@ -214,9 +214,10 @@ def end_attempt(job: Job, outcome: Outcome, **changes: Any) -> Job:
     return replace(job, attempts=(*job.attempts[:-1], replace(job.attempt, outcome=outcome)), **changes)
 
 
-def reroute(job: Job, vendor: str, model: str, outcome: Outcome) -> Job:
-    """The order provably was not taken: another vendor is asked instead; not if the job was canceled meanwhile."""
-    job = end_attempt(job, outcome, phase=Phase.DISPATCHING)
+def reroute(job: Job, attempt: Attempt, vendor: str, model: str) -> Job:
+    """The attempt provably came to nothing: another vendor is asked instead; not if the job was canceled meanwhile."""
+    earlier = job.attempts[:-1] if job.attempt else job.attempts
+    job = replace(job, attempts=(*earlier, attempt), phase=Phase.DISPATCHING)
     return replace(job, vendor=vendor, upstream_model=model) if job.state is State.RUNNING else job
 
 

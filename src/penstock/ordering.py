@@ -22,6 +22,10 @@ NOT_TAKEN = (UpstreamAuth, UpstreamRejected, UpstreamUnavailable)
 """What a vendor says to an order that it did not take, and that another may take."""
 
 
+class CanceledFirst(Exception):
+    """The caller canceled before anything was paid."""
+
+
 @dataclass(slots=True)
 class Ordering(ClaimedJob):
     """How a job comes to have an order under way."""
@@ -43,27 +47,36 @@ class Ordering(ClaimedJob):
             reference=f"{self.job.id}-{number}",
             started_at=now,
         )
-        await self.amend(lambda job: jobs.order(self.started(job), attempt))
-        if self.job.attempt is None:  # canceled in between
-            return
-        metrics.UPSTREAM_SUBMITS.labels(self.job.vendor).inc()
+        await self.amend(lambda job: replace(self.started(job), phase=Phase.DISPATCHING))
+        flow = vendor.submit(self.order(attempt))
         try:
-            answer = await self.drive("submit", vendor.submit(self.order(attempt)))
+            answer = await self.tools.exchange.drive(
+                self.job.vendor, vendor, "submit", flow, before_paying=lambda: self.intend(attempt)
+            )
+        except CanceledFirst:
+            return
         except NotSent:
-            await self.not_sent()
+            await self.not_sent(attempt)
         except (ReplyLost, Unclear):
             self.lost_at = self.tools.clock()
             await self.amend(lambda job: replace(job, phase=Phase.RECONCILING))
         else:
-            await self.answered(answer)
+            await self.answered(attempt, answer)
 
-    async def answered(self, answer: Accepted | Refused | Failed) -> None:
+    async def intend(self, attempt: Attempt) -> None:
+        """The next call costs money: from here on a crash has it looked up."""
+        await self.amend(lambda job: jobs.order(job, attempt))
+        if self.job.attempt is None:
+            raise CanceledFirst
+        metrics.UPSTREAM_SUBMITS.labels(self.job.vendor).inc()
+
+    async def answered(self, attempt: Attempt, answer: Accepted | Refused | Failed) -> None:
         """Write down what the vendor said to the order."""
         match answer:
             case Accepted():
                 await self.accepted(answer)
             case Refused(retry_after):
-                await self.go_elsewhere(Outcome.REFUSED)
+                await self.go_elsewhere(attempt, Outcome.REFUSED)
                 await self.amend(lambda job: jobs.end_attempt(job, Outcome.REFUSED, phase=Phase.THROTTLED))
                 await self.pause(retry_after)
             case Failed(error):
@@ -71,7 +84,7 @@ class Ordering(ClaimedJob):
                     fields = {"vendor": self.job.vendor, "code": error.code, "error": error.message}
                     log.error("the vendor does not work for us", extra={"fields": fields})
                 if isinstance(error, NOT_TAKEN):
-                    await self.go_elsewhere(Outcome.FAILED, error)
+                    await self.go_elsewhere(attempt, Outcome.FAILED, error)
                 raise error
 
     async def accepted(self, answer: Accepted) -> None:
@@ -100,24 +113,25 @@ class Ordering(ClaimedJob):
         self.polled_at = self.tools.clock()
         self.poll_at = self.polled_at + self.vendor.options.poll_seconds
 
-    async def not_sent(self) -> None:
+    async def not_sent(self, attempt: Attempt) -> None:
         """Nothing reached the vendor: ask another, or try again for a while, then say so."""
-        await self.go_elsewhere(Outcome.NOT_SENT)
+        await self.go_elsewhere(attempt, Outcome.NOT_SENT)
         await self.amend(lambda job: jobs.end_attempt(job, Outcome.NOT_SENT, phase=Phase.DISPATCHING))
         self.unsent += 1
         if self.unsent >= MAX_NOT_SENT:
             raise UpstreamUnavailable
         await self.pause()
 
-    async def go_elsewhere(self, outcome: Outcome, error: JobError | None = None) -> None:
+    async def go_elsewhere(self, attempt: Attempt, outcome: Outcome, error: JobError | None = None) -> None:
         """Hand the job to the next of its model's routes, if there is one that it has not tried."""
         offer = self.tools.offers().by_model.get(self.job.model)
-        tried = {attempt.route for attempt in self.job.attempts} | {(self.job.vendor, self.job.upstream_model)}
+        tried = {past.route for past in (*self.job.attempts, attempt)}
         route = None if offer is None else offer.choose_other(tried)
         if route is None:
             return
         metrics.JOBS_REROUTED.labels(self.job.vendor, error.code if error else outcome.value).inc()
-        await self.amend(lambda job: jobs.reroute(job, route.vendor, route.model, outcome))
+        tried_in_vain = replace(attempt, outcome=outcome)
+        await self.amend(lambda job: jobs.reroute(job, tried_in_vain, route.vendor, route.model))
         if self.job.state is State.RUNNING:
             await self.tools.database.write(job_rows.release, self.claim)
             raise GivenBack

@@ -48,8 +48,11 @@ class Wire:
             headers.setdefault("content-type", "application/json")
         session = self._session(name, vendor, guarded=guarded)
         try:
+            target = URL(_address(vendor, call), encoded=True)
+        except ValueError as error:
+            raise NotSent("not an address") from error
+        try:
             async with asyncio.timeout(call.seconds):
-                target = URL(_address(vendor, call), encoded=True)
                 response = await session.request(call.method, target, data=body, headers=headers, allow_redirects=False)
             async with response:
                 yield response
