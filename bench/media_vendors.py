@@ -158,9 +158,8 @@ async def hold(count: int, vendor: str, port: int) -> None:
         late = read_quantile(text, "penstock_poll_late_seconds", 0.99)
         found = [order.noticed_at - order.created_at - (order.plan.seconds or 0) for order in double.orders.values()]
         print(f"polls later than planned: p99 at most {late} s")
-        print(
-            f"from an order's end to its being noticed: p50 {quantile(found, 0.5):.2f} s, p99 {quantile(found, 0.99):.2f} s"
-        )
+        middle, most = quantile(found, 0.5), quantile(found, 0.99)
+        print(f"from an order's end to its being noticed: p50 {middle:.2f} s, p99 {most:.2f} s")
 
 
 async def until(condition: Callable[[], bool]) -> None:

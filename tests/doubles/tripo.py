@@ -53,6 +53,9 @@ class TripoDouble(MediaDouble):
     }
     busy = Refusal(429, trouble(2000), Verdict(None), {"Retry-After": "0"})
 
+    def settings(self, **more: Any) -> str:
+        return super().settings(**{"lookup_seconds": 1, **more})
+
     def __init__(self) -> None:
         super().__init__()
         self.tokens: set[str] = set()

@@ -124,8 +124,8 @@ class Tripo(UsualGeneration):
     def __init__(self, options: TripoOptions, home: Home) -> None:
         del home
         self._v3 = options.version == "v3"
-        by_default = "base_url" not in options.model_fields_set
-        self.options = options.model_copy(update={"base_url": HOSTS["v2"]}) if by_default and not self._v3 else options
+        base = options.base_url if "base_url" in options.model_fields_set else HOSTS[options.version]
+        self.options = options.model_copy(update={"base_url": base.rstrip("/").removesuffix("/v3")})
         self.lookup_seconds = options.lookup_seconds
         self.reads_objects = not self._v3
         self.batch = 50 if self._v3 else 0
