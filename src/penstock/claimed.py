@@ -63,7 +63,9 @@ class ClaimedJob:
         model = self.tools.offers().known.get(self.job.model)
         webhook = self.tools.webhook(attempt.vendor, self.vendor, attempt.reference)
         recipe = None if model is None else model.recipe
-        return Order(attempt.reference, attempt.model, self.job.params, self.job.file, recipe, webhook)
+        return Order(
+            attempt.reference, attempt.model, self.job.params, self.job.file, recipe, webhook, attempt.started_at
+        )
 
     def started(self, job: Job) -> Job:
         """The job as running, if it was still queued."""

@@ -133,6 +133,7 @@ class Order:
     file: StoredFile | None = None
     recipe: Recipe | None = None  # of a model that the configuration declares
     webhook: str | None = None  # where the vendor may tell that something has happened
+    placed_at: float = 0.0  # when we set about it: an order that is older by the vendor's clock is not this one
 
 
 @dataclass(frozen=True, slots=True)

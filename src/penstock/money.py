@@ -11,6 +11,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict
 from penstock.chat import Usage
 
 DURATIONS = ("durationSeconds", "duration", "seconds", "duration_seconds")
+MAX_SECONDS = 86_400
 NANOS = 1_000_000_000
 AMOUNT = re.compile(r"([0-9]{1,10})(?:\.([0-9]{1,9}))?0*")
 
@@ -71,16 +72,24 @@ def _seconds(params: Mapping[str, Any]) -> int:
     """How long the result is to be: by any of the names that vendors have for it, `8` and `"8s"` alike."""
     told = next((params[name] for name in DURATIONS if name in params), 0)
     try:
-        return math.ceil(float(str(told).removesuffix("s")))
-    except (ValueError, OverflowError):
+        seconds = float(str(told).removesuffix("s"))
+    except ValueError:
         return 0
+    return math.ceil(min(MAX_SECONDS, max(0.0, seconds)))  # a price is never below 0, nor more than the store can hold
 
 
 def _applies(condition: str, params: Mapping[str, Any]) -> bool:
     """`texture`: it is given and not false; `quality=high`: it has this value."""
     name, has_value, value = condition.partition("=")
     told = params.get(name)
-    return str(told) == value if has_value else bool(told)
+    return _word(told) == value if has_value else bool(told)
+
+
+def _word(value: Any) -> str:
+    """A value as JSON has it, without quotes; 8.0 is 8."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
 class TokenPrice(BaseModel):

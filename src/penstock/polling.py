@@ -83,7 +83,7 @@ class Polling:
         try:
             if len(polls) > 1:
                 operations = [operation for operation, _ in polls]
-                answers = await self._exchange.drive(name, vendor, "poll_many", vendor.poll_many(operations))
+                answers = list(await self._exchange.drive(name, vendor, "poll_many", vendor.poll_many(operations)))
                 batch.failures = 0
         except TROUBLE:
             batch.failures += 1

@@ -72,6 +72,9 @@ class Shift(Ordering):
 
     async def wait_for_seat(self, now: float) -> None:
         """Wait for the vendor to have room, for a cancel, or for the deadline."""
+        if self.job.state is State.RUNNING and self.job.phase is not Phase.THROTTLED:  # it comes from another vendor
+            await self.amend(lambda job: replace(job, phase=Phase.THROTTLED) if job.state is State.RUNNING else job)
+            return
         granted = asyncio.ensure_future(self.seat.wait())
         spread = random.uniform(1, 2)  # noqa: S311  thousands may wait, and should not all look at once
         patience = min(MAX_PAUSE * spread, self.job.deadline - now)  # a cancel may have rung before anyone listened

@@ -195,7 +195,9 @@ class _Builder:
     def _declared(self, price: Price | None) -> Offer | None:
         """A model that only the settings know."""
         entry = self.entry
-        if not all(_declares(self.vendors.get(route.vendor)) for route in entry.routes):
+        if any(route.vendor not in self.vendors for route in entry.routes):
+            return None  # its own table is wrong, which is told already
+        if not all(_declares(self.vendors[route.vendor]) for route in entry.routes):
             raise self._problem("id", f"there is no model `{entry.id}`", nearest(entry.id, self.known))
         if entry.kind not in KINDS:
             what = f"`{entry.id}` is declared here, and its `kind` is not one that is checked and kept"
@@ -225,13 +227,19 @@ class _Builder:
         return SettingsError([Problem(self.settings.source.locate(("models", self.index, name)), what, remedy)])
 
 
-def _declares(vendor: Vendor | None) -> bool:
-    return vendor is not None and _is_generation(vendor) and vendor.declares
+def _declares(vendor: Vendor) -> bool:
+    return _is_generation(vendor) and vendor.declares
 
 
 def _dearest(prices: Sequence[Price | None]) -> Price | None:
-    """What the dearest asks: a ceiling that holds whichever is chosen."""
+    """Of each part what the dearest asks: a ceiling that holds whichever is chosen."""
     known = [price for price in prices if price is not None]
     if not known or len(known) < len(prices):
         return None
-    return max(known, key=lambda price: (price.per_job + sum(price.per_job_if.values()), price.per_second))
+    names = dict.fromkeys(name for price in known for name in price.per_job_if)
+    most = {
+        "per_job": max(price.per_job for price in known),
+        "per_second": max(price.per_second for price in known),
+        "per_job_if": {name: max(price.per_job_if.get(name, 0) for price in known) for name in names},
+    }
+    return known[0].model_copy(update=most)

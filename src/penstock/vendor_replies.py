@@ -2,12 +2,12 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, Final, cast
 
 from penstock.catalog.model import Recipe
 from penstock.catalog.params import as_object
-from penstock.contract import Call, Done, Failed, Kind, Output, Refused, Reply, Role, Unclear
+from penstock.contract import Call, Done, Failed, Kind, Order, Output, Refused, Reply, Role, Unclear
 from penstock.job_errors import ContentFiltered, JobError, UpstreamAuth, UpstreamRejected, UpstreamUnavailable
 
 NO_CREDIT: Final = "This gateway's account at the vendor has no credit left. The operator has been told."
@@ -18,6 +18,8 @@ ENDINGS: Final = {
     Kind.VIDEO: (".mp4", ".mov", ".webm"),
     Kind.IMAGE: (".png", ".jpg", ".jpeg", ".webp"),
 }
+CLOCK_SECONDS: Final = 120.0
+"""How far a vendor's clock may be off."""
 MAX_DEPTH: Final = 8
 SPLIT: Final = re.compile(r"[.\[\]]+")
 
@@ -54,11 +56,17 @@ def fail_empty(upstream_id: str, error: type[JobError] = ContentFiltered) -> Fai
 
 
 def epoch(told: Any) -> float | None:
-    """A time in ISO 8601 as seconds since the epoch."""
+    """A time in ISO 8601 as seconds since the epoch; of UTC, if it does not say of where."""
     try:
-        return datetime.fromisoformat(told).timestamp()
+        moment = datetime.fromisoformat(told)
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
     except (TypeError, ValueError, OverflowError):
         return None
+
+
+def may_be_of(order: Order, created_at: float | None) -> bool:
+    """Whether what was created then may be this order, which was placed later than any before it; clocks may differ."""
+    return created_at is None or created_at >= order.placed_at - CLOCK_SECONDS
 
 
 # -- where a result holds its assets

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import msgspec
 
+from penstock.catalog.declared import read_schema
 from penstock.contract import GenerationVendor
 from penstock.exchange import TROUBLE, Exchange
 
@@ -47,7 +48,13 @@ async def _learn(exchange: Exchange, name: str, vendor: GenerationVendor, model:
         return False
     if found == find_schema(data, name, model):
         return False
-    await asyncio.to_thread(_keep, _place(data, name, model), found)
+    try:
+        read_schema(found)  # what is of no use does not take the place of what is
+        await asyncio.to_thread(_keep, _place(data, name, model), found)
+    except (ValueError, OSError) as error:
+        fields |= {"error": str(error)}
+        log.error("the vendor's description of a model cannot be used or kept", extra={"fields": fields})  # noqa: TRY400
+        return False
     return True
 
 

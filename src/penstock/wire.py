@@ -1,6 +1,7 @@
 """HTTP to vendors: one pool of connections each, and by class of failure whether a call was sent."""
 
 import asyncio
+import re
 import socket
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -23,6 +24,8 @@ MAX_REDIRECTS: Final = 5
 WRITTEN: Final = "%!#$&'()*+,/:;=?@[]~"
 """What stands in URLs as it is: a signed one is sent byte for byte."""
 REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
+WHOLE: Final = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
+"""How a URL with a scheme begins; another may stand further on, inside of a query."""
 
 
 class Wire:
@@ -47,10 +50,7 @@ class Wire:
         if isinstance(body, bytes):
             headers.setdefault("content-type", "application/json")
         session = self._session(name, vendor, guarded=guarded)
-        try:
-            target = URL(_address(vendor, call), encoded=True)
-        except ValueError as error:
-            raise NotSent("not an address") from error
+        target = _target(vendor, call)
         try:
             async with asyncio.timeout(call.seconds):
                 response = await session.request(call.method, target, data=body, headers=headers, allow_redirects=False)
@@ -69,18 +69,14 @@ class Wire:
 
         A vendor out in the world cannot send us to an address inside our own network.
         """
-        url, headers, base = _address(vendor, call), call.headers, vendor.options.base_url
+        url, headers = str(_target(vendor, call)), call.headers
         for _ in range(MAX_REDIRECTS + 1):
-            guarded = urlsplit(url)[:2] != urlsplit(base)[:2] and not _is_inside(base)
             hop = Call("GET", url, headers, seconds=call.seconds)
-            async with self.request(name, vendor, hop, guarded=guarded) as response:
+            async with self.request(name, vendor, hop, guarded=_is_guarded(url, vendor.options.base_url)) as response:
                 if response.status not in REDIRECTS:
                     yield response
                     return
-                target = urljoin(url, response.headers.get("location", ""))
-            downgraded = url.startswith("https:") and not target.startswith("https:")
-            if downgraded or not target.startswith(("http:", "https:")):
-                raise Unclear("the download redirects to where it may not go")
+                target = _follow(url, response.headers.get("location", ""))
             if urlsplit(target)[:2] != urlsplit(url)[:2]:
                 headers = dict[str, str]()
             url = target
@@ -107,9 +103,38 @@ class Wire:
         return session
 
 
-def _address(vendor: GenerationVendor, call: Call) -> str:
-    url = call.url if "://" in call.url else vendor.options.base_url.rstrip("/") + call.url
-    return quote(url, safe=WRITTEN)
+def _target(vendor: GenerationVendor, call: Call) -> URL:
+    """Where a call goes, byte for byte."""
+    url = call.url if WHOLE.match(call.url) else vendor.options.base_url.rstrip("/") + call.url
+    return _read(url, NotSent)
+
+
+def _follow(url: str, location: str) -> str:
+    """Where a redirect leads, if it may."""
+    try:
+        target = urljoin(url, location)
+    except ValueError:
+        target = ""
+    scheme = _read(target, Unclear).scheme
+    if scheme not in ("http", "https") or (scheme == "http" and urlsplit(url).scheme == "https"):
+        raise Unclear("the download redirects to where it may not go")
+    return target
+
+
+def _read(url: str, trouble: type[Exception]) -> URL:
+    """The address in a text; where there is none, this is the trouble."""
+    try:
+        target = URL(quote(url, safe=WRITTEN), encoded=True)
+        if target.host and target.port:  # looked at, as only that finds a port that is none
+            return target
+    except ValueError as error:
+        raise trouble("not an address") from error
+    raise trouble("not an address")
+
+
+def _is_guarded(url: str, base_url: str) -> bool:
+    """Whether a download goes to a host that a vendor out in the world has named."""
+    return urlsplit(url)[:2] != urlsplit(base_url)[:2] and not _is_inside(base_url)
 
 
 def _is_inside(base_url: str) -> bool:

@@ -19,6 +19,9 @@ from penstock.store.tables import jobs
 
 INSERT = insert(jobs)  # made once: SQLAlchemy knows it again at once
 encode = msgspec.json.encode
+DISPATCHING = b'"phase":"dispatching"'
+MAX_CLOCK_SECONDS = 600.0
+"""More than a vendor's clock may be off: how far back jobs are asked whether they hold an order."""
 log = logging.getLogger(__name__)
 
 
@@ -104,15 +107,20 @@ def amend(connection: Connection, claim: Claim, change: Callable[[Job], Job], no
 def adopt(
     connection: Connection, claim: Claim, found: Sequence[str], change: Callable[[Job, str], Job], now: float
 ) -> Job:
-    """Give a lost order back to its job: the first of the upstream ids found that no other job of its vendor holds."""
+    """Give a lost order back to its job: the first of the upstream ids found that no other job of its vendor holds.
+
+    While another job places an order like it, none is given: one of those found may be that job's.
+    """
     job = get_claimed(connection, claim)
-    since = job.attempts[-1].started_at
     others = select(jobs.c.document).where(
         jobs.c.vendor == job.vendor,
         jobs.c.id != job.id,
-        or_(jobs.c.done == 0, jobs.c.finished_at >= since),
+        or_(jobs.c.done == 0, jobs.c.finished_at >= job.attempts[-1].started_at - MAX_CLOCK_SECONDS),
     )
     held = list(connection.execute(others).scalars())
+    dispatching = (event_rows.decode_job(document) for document in held if DISPATCHING in document)
+    if any(other.params == job.params and other.upstream_model == job.upstream_model for other in dispatching):
+        return job
     free = next((name for name in found if not any(encode(name) in document for document in held)), None)
     return job if free is None else amend(connection, claim, lambda job: change(job, free), now)
 

@@ -41,7 +41,7 @@ from penstock.job_errors import (
     UpstreamUnavailable,
 )
 from penstock.money import Price
-from penstock.vendor_replies import NO_CREDIT, epoch, fail_empty, judge, say
+from penstock.vendor_replies import NO_CREDIT, epoch, fail_empty, judge, may_be_of, say
 
 HOSTS: Final = {"v3": "https://openapi.tripo3d.ai", "v2": "https://api.tripo3d.ai/v2/openapi"}
 SEED_ONLY: Final = "v1.4-20240625"
@@ -100,6 +100,7 @@ class _Task(msgspec.Struct):
 
 class _Item(msgspec.Struct):
     task_id: str
+    created_at: Any = None
 
 
 class _Usage(msgspec.Struct):
@@ -158,6 +159,8 @@ class Tripo(UsualGeneration):
             raise Unclear(f"HTTP {reply.status}")
         wanted, _ = self._describe(order, None)
         for item in _data(reply, _Usage).items:
+            if not may_be_of(order, epoch(item.created_at)):
+                continue
             reply = yield self._call("GET", f"/v3/tasks/{item.task_id}")
             if reply.status == 200 and _is_of(_data(reply, _Task).input, wanted):
                 return Similar((Accepted(item.task_id, {"id": item.task_id}),))

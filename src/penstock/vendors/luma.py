@@ -1,0 +1,282 @@
+"""`luma`: videos from text by Luma's Dream Machine API."""
+
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, replace
+from typing import Any, ClassVar, Final, cast
+
+import msgspec
+from pydantic import Field
+
+from penstock.catalog import text_to_video
+from penstock.catalog.model import Expectation, GenerationModel
+from penstock.catalog.params import as_object
+from penstock.catalog.schema_params import SchemaParams
+from penstock.contract import (
+    Absent,
+    Accepted,
+    Call,
+    Done,
+    Failed,
+    Flow,
+    Home,
+    Kind,
+    Notice,
+    NotifiedOptions,
+    Options,
+    Order,
+    Output,
+    Refused,
+    Reply,
+    Role,
+    Running,
+    Served,
+    Similar,
+    Unclear,
+    Untold,
+    UsualGeneration,
+    settled,
+)
+from penstock.job_errors import ContentFiltered, UpstreamError, UpstreamUnavailable
+from penstock.vendor_replies import NO_CREDIT, epoch, fail_empty, judge, may_be_of, say
+
+RAY: Final = "ray-2"
+LENGTHS: Final = {4: 5, 6: 5, 8: 9}
+"""The seconds that Luma makes for those asked of `vendorb_video_31`."""
+SHORT_SIDES: Final = {"540p": 540, "720p": 720, "1080p": 1080, "4k": 2160}
+ENDED: Final = {"completed", "failed"}
+MODERATION: Final = re.compile(r"moderat|blacklisted|nsfw|policy|prohibited|inappropriate|safety", re.IGNORECASE)
+CREDIT: Final = re.compile(r"\bcredits?\b|\bbalance\b", re.IGNORECASE)
+STOPPED: Final = {200, 202, 204}
+NOT_STOPPED: Final = {400, 404, 405, 409, 410, 422}
+CONCEPT: Final = {
+    "type": "object",
+    "properties": {"key": {"type": "string", "minLength": 1, "maxLength": 200}},
+    "required": ["key"],
+    "additionalProperties": False,
+}
+FRAME: Final = {
+    "type": "object",
+    "properties": {"type": {"const": "image"}, "url": {"type": "string", "pattern": "^https?://", "maxLength": 2048}},
+    "required": ["type", "url"],
+    "additionalProperties": False,
+}
+
+
+def expect(params: Mapping[str, Any]) -> Expectation:
+    """The asked length, and the size where it is a matter of course."""
+    seconds = float(params["duration"].removesuffix("s")) if "duration" in params else None
+    short, ratio = SHORT_SIDES.get(params.get("resolution", "")), params.get("aspect_ratio")
+    if short is None or ratio not in ("16:9", "9:16"):
+        return Expectation(seconds=seconds)
+    width, height = (short * 16 // 9, short) if ratio == "16:9" else (short, short * 16 // 9)
+    return Expectation(width=width, height=height, seconds=seconds)
+
+
+NATIVE: Final = GenerationModel(
+    id="luma_text_to_video",
+    kind="video",
+    title="Luma text to video",
+    params=SchemaParams(
+        {
+            "properties": {
+                "model": {"enum": [RAY, "ray-flash-2"], "default": RAY},
+                "prompt": {"type": "string", "minLength": 3, "maxLength": 5000},
+                "aspect_ratio": {"enum": ["1:1", "16:9", "9:16", "4:3", "3:4", "21:9", "9:21"]},
+                "duration": {"enum": ["5s", "9s"]},
+                "resolution": {"enum": list(SHORT_SIDES)},
+                "loop": {"type": "boolean"},
+                "concepts": {"type": "array", "items": CONCEPT, "maxItems": 16},
+                "keyframes": {
+                    "type": "object",
+                    "description": "pictures to begin and to end with; Luma fetches them itself",
+                    "properties": {"frame0": FRAME, "frame1": FRAME},
+                    "minProperties": 1,
+                    "additionalProperties": False,
+                },
+            },
+            "required": ["prompt"],
+        }
+    ),
+    example={"prompt": "A paper boat drifts down a rainy street", "duration": "5s", "resolution": "720p"},
+    expect=expect,
+)
+
+
+class LumaOptions(NotifiedOptions):
+    """`[vendors.NAME]` of type `luma`."""
+
+    base_url: str = "https://api.lumalabs.ai/dream-machine/v1"
+    poll_seconds: float = Field(default=3.0, gt=0)
+    lookup_seconds: float = Field(default=30.0, ge=0, description="how long a lost order is looked for")
+
+
+# -- what Luma says
+
+
+class _Generation(msgspec.Struct):
+    id: str | None = None
+    state: str | None = None
+    failure_reason: Any = None
+    created_at: Any = None
+    request: Any = None
+    assets: Any = None
+
+
+class _List(msgspec.Struct):
+    generations: list[_Generation]
+
+
+class _Trouble(msgspec.Struct):
+    detail: Any = None
+
+
+class Luma(UsualGeneration):
+    """Orders are told with all that was asked, so a lost one is found by that; it calls back, without a signature."""
+
+    options_type: ClassVar[type[Options]] = LumaOptions
+    models: Sequence[Served] = [Served(NATIVE), *(Served(model, name=RAY) for model in text_to_video.MODELS)]
+
+    def __init__(self, options: LumaOptions, home: Home) -> None:
+        del home
+        self.options = options
+        self.lookup_seconds = options.lookup_seconds
+
+    def submit(self, order: Order) -> Flow[Accepted | Refused | Failed]:
+        """Order."""
+        reply = yield self._call("POST", "/generations/video", _describe(order))
+        if not 200 <= reply.status < 300:
+            return _judge(reply)
+        created = reply.read(_Generation).id
+        if not created:
+            raise Unclear("an answer without an id")
+        return _accept(order, created)
+
+    def find(self, order: Order) -> Flow[Accepted | Similar | Absent | Untold]:
+        """Among the latest of the account: those with the same request, and first those still under way."""
+        reply = yield self._call("GET", "/generations?limit=50&offset=0")
+        if reply.status != 200:
+            raise Unclear(f"HTTP {reply.status}")
+        callback = {"callback_url": order.webhook}  # ours alone, where there is one
+        wanted = callback if order.webhook else callback | _describe(order)
+        latest = [told for told in reply.read(_List).generations if may_be_of(order, epoch(told.created_at))]
+        found = [told for told in latest if _is_of(told.request, wanted)]
+        found.sort(key=lambda told: (told.state in ENDED, epoch(told.created_at) or math.inf))
+        return Similar(tuple(_accept(order, told.id) for told in found if told.id))
+
+    def poll(self, operation: Mapping[str, Any]) -> Flow[Running | Done | Failed]:
+        """Ask how the order stands."""
+        reply = yield self._call("GET", f"/generations/{operation['id']}")
+        if reply.status != 200:
+            raise Unclear(f"HTTP {reply.status}")
+        return _stand(reply.read(_Generation), operation)
+
+    def cancel(self, operation: Mapping[str, Any]) -> Flow[bool]:
+        """Delete the order: that stops it."""
+        reply = yield self._call("DELETE", f"/generations/{operation['id']}")
+        if reply.status in STOPPED | NOT_STOPPED:
+            return reply.status in STOPPED
+        raise Unclear(f"HTTP {reply.status}")
+
+    def hear(self, notice: Notice) -> Flow[bool]:
+        """Nothing proves who calls but the address, which only Luma was told; so it need only be a generation."""
+        try:
+            told = msgspec.json.decode(notice.body, type=_Generation)
+        except (msgspec.DecodeError, ValueError, RecursionError):
+            return settled(answer=False)
+        return settled(bool(told.id and told.state))
+
+    def _call(self, method: str, path: str, json: Any = None) -> Call:
+        return Call(method, path, {"authorization": f"Bearer {self.options.credential}"}, json)
+
+
+# -- an order in Luma's words
+
+
+def _describe(order: Order) -> dict[str, Any]:
+    """The body."""
+    params = order.params
+    callback = {} if order.webhook is None else {"callback_url": order.webhook}
+    if "durationSeconds" not in params:  # the params are Luma's own
+        return {**params, **callback}
+    return {
+        "model": order.model,
+        "prompt": params["prompt"],
+        "aspect_ratio": params["aspectRatio"],
+        "resolution": params["resolution"],
+        "duration": f"{LENGTHS[params['durationSeconds']]}s",
+        **callback,
+    }
+
+
+def _accept(order: Order, generation_id: str) -> Accepted:
+    """The order as taken: with what to expect, where that is not what the caller asked for."""
+    if "durationSeconds" not in order.params:
+        return Accepted(generation_id, {"id": generation_id})
+    seconds = LENGTHS[order.params["durationSeconds"]]
+    expected = asdict(replace(text_to_video.expect(order.params), seconds=seconds))
+    return Accepted(generation_id, {"id": generation_id, "expected": expected}, tuple(_losses(order.params, seconds)))
+
+
+def _losses(params: Mapping[str, Any], seconds: int) -> Iterator[str]:
+    """What Luma has no word for."""
+    yield f"`durationSeconds` {params['durationSeconds']} cannot be asked of Luma: {seconds} seconds were."
+    for name, usual in (("compressionQuality", "optimized"), ("personGeneration", "allow_adult")):
+        if params.get(name, usual) != usual:
+            yield f"`{name}` {params[name]} cannot be asked of Luma, and was left out."
+
+
+def _is_of(echo: Any, wanted: Mapping[str, Any]) -> bool:
+    """Whether an echoed request is that of the order; what Luma itself has filled in is no matter."""
+    told = as_object(echo)
+    return all(told.get(name) == value for name, value in wanted.items())
+
+
+# -- what its replies mean
+
+
+def _judge(reply: Reply) -> Refused | Failed:
+    """Why an order was not taken."""
+    trouble = reply.tell(_Trouble) or _Trouble()
+    said = say(reply.status, _words(trouble.detail))
+    if reply.status in (400, 403, 422) and MODERATION.search(said["message"] or ""):
+        return Failed(ContentFiltered(stage="dispatching", upstream=said))
+    if reply.status in (400, 403) and CREDIT.search(said["message"] or ""):
+        return Failed(UpstreamUnavailable(NO_CREDIT, upstream=said))
+    return judge(reply, said)
+
+
+def _words(detail: Any) -> Any:
+    """What a `detail` says: it is a sentence, or a list of what is wrong with single fields."""
+    if not isinstance(detail, list):
+        return detail
+    told = [as_object(item).get("msg") for item in cast("list[Any]", detail)]
+    return "; ".join(item for item in told if isinstance(item, str)) or None
+
+
+def _stand(generation: _Generation, operation: Mapping[str, Any]) -> Running | Done | Failed:
+    """What a generation's words mean; a word of tomorrow means that it goes on."""
+    match generation.state:
+        case "completed":
+            return _finish(as_object(generation.assets), operation)
+        case "failed":
+            said = say(generation.state, generation.failure_reason, operation["id"])
+            is_moderation = MODERATION.search(said["message"] or "")
+            return Failed((ContentFiltered if is_moderation else UpstreamError)(upstream=said))
+        case _:
+            return Running()
+
+
+def _finish(assets: Mapping[str, Any], operation: Mapping[str, Any]) -> Done | Failed:
+    video, picture = assets.get("video"), assets.get("image")
+    if not isinstance(video, str) or not video:
+        return fail_empty(operation["id"])
+    outputs = [Output(Kind.VIDEO, Role.PRIMARY, Call("GET", video, seconds=300))]
+    if isinstance(picture, str) and picture:
+        outputs.append(Output(Kind.IMAGE, Role.PREVIEW, Call("GET", picture)))
+    expected = operation.get("expected")
+    return Done(tuple(outputs), expected=None if expected is None else Expectation(**expected))
+
+
+VENDOR = Luma

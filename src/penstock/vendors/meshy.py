@@ -1,0 +1,249 @@
+"""`meshy`: 3D models from pictures by Meshy's API."""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, ClassVar, Final
+
+import msgspec
+from pydantic import Field
+
+from penstock.catalog import image_to_model
+from penstock.catalog.model import Expectation, GenerationModel
+from penstock.catalog.params import as_object
+from penstock.catalog.schema_params import FILE, SchemaParams
+from penstock.contract import (
+    Accepted,
+    Call,
+    DataUri,
+    Done,
+    Failed,
+    Flow,
+    Home,
+    Kind,
+    Options,
+    Order,
+    Output,
+    Refused,
+    Reply,
+    Role,
+    Running,
+    Served,
+    Unclear,
+    UsualGeneration,
+)
+from penstock.job_errors import ContentFiltered, UpstreamError, UpstreamRejected
+from penstock.vendor_replies import fail_empty, judge, say
+
+PATH: Final = "/openapi/v1/image-to-3d"
+LATEST: Final = "latest"
+PICTURES: Final = {"image/jpeg", "image/png"}
+FEWEST_FACES, MOST_FACES = 100, 300_000
+PER_CENT: Final = 95
+"""The part of a face limit that is asked for: Meshy's count is a target, which it may miss by a little."""
+MODERATION: Final = re.compile(
+    r"moderat|nsfw|harmful|inappropriate|sensitive|prohibited|policy|violat|safety", re.IGNORECASE
+)
+STOPPED: Final = {200, 202, 204}
+NOT_STOPPED: Final = {400, 404, 405, 409, 410, 422}
+
+NATIVE: Final = GenerationModel(
+    id="meshy_image_to_3d",
+    kind="3d",
+    title="Meshy image to 3D",
+    params=SchemaParams(
+        {
+            "properties": {
+                "image_url": {"type": "string"},
+                "ai_model": {
+                    "enum": [LATEST, "meshy-7.1", "meshy-7", "meshy-6", "meshy-5", "meshy-t1", "meshy-t2"],
+                    "description": "meshy-t1 and meshy-t2 are for smart-topology; default: latest",
+                },
+                "model_type": {"enum": ["standard", "smart-topology", "lowpoly"], "description": "default: standard"},
+                "should_texture": {"type": "boolean", "default": True},
+                "enable_pbr": {"type": "boolean", "default": False},
+                "texture_resolution": {"enum": ["2k", "4k", "8k"], "description": "default: 2k"},
+                "texture_prompt": {"type": "string", "minLength": 1, "maxLength": 600},
+                "texture_image_url": {"type": "string", "pattern": "^https?://", "maxLength": 2048},
+                "should_remesh": {
+                    "type": "boolean",
+                    "description": "needed for `topology` and `target_polycount`; default: true on meshy-5 only",
+                },
+                "topology": {"enum": ["quad", "triangle"], "description": "default: triangle"},
+                "target_polycount": {
+                    "type": "integer",
+                    "minimum": FEWEST_FACES,
+                    "maximum": MOST_FACES,
+                    "description": "about how many faces; default: 30000",
+                },
+                "decimation_mode": {"enum": [1, 2, 3, 4], "description": "instead of `target_polycount`"},
+                "pose_mode": {"enum": ["a-pose", "t-pose"]},
+                "image_enhancement": {"type": "boolean", "description": "default: true"},
+                "remove_lighting": {"type": "boolean", "description": "default: true"},
+                "ultra_mode": {"type": "boolean", "description": "of meshy-7 only"},
+                "moderation": {"type": "boolean", "description": "whether the picture is screened; default: false"},
+                "auto_size": {"type": "boolean"},
+                "origin_at": {"enum": ["bottom", "center"]},
+                "alpha_thumbnail": {"type": "boolean", "description": "a preview without background"},
+            },
+            "required": ["image_url"],
+        },
+        file="image_url",
+    ),
+    example={"file": {"url": "https://example.com/cat.png"}, "enable_pbr": True},
+)
+
+
+class MeshyOptions(Options):
+    """`[vendors.NAME]` of type `meshy`."""
+
+    base_url: str = "https://api.meshy.ai"
+    max_concurrent: int = Field(default=10, ge=1)
+
+
+# -- what Meshy says
+
+
+class _Created(msgspec.Struct):
+    result: Annotated[str, msgspec.Meta(min_length=1)]
+
+
+class _Task(msgspec.Struct):
+    status: str
+    progress: Any = None
+    preceding_tasks: Any = None
+    model_urls: Any = None
+    thumbnail_url: Any = None
+    finished_at: Any = None
+    task_error: Any = None
+
+
+class _Trouble(msgspec.Struct):
+    message: Any = None
+    error_code: Any = None
+
+
+class Meshy(UsualGeneration):
+    """The picture travels inside the order; a lost order cannot be found, as no list tells what was ordered."""
+
+    options_type: ClassVar[type[Options]] = MeshyOptions
+    models: Sequence[Served] = [Served(NATIVE), *(Served(model, name=LATEST) for model in image_to_model.MODELS)]
+
+    def __init__(self, options: MeshyOptions, home: Home) -> None:
+        del home
+        self.options = options
+
+    def submit(self, order: Order) -> Flow[Accepted | Refused | Failed]:
+        """Order."""
+        if order.file is not None and order.file.content_type not in PICTURES:
+            return Failed(UpstreamRejected("Meshy takes JPEG and PNG pictures only."))
+        body, warnings = _describe(order)
+        reply = yield self._call("POST", PATH, body)
+        if not 200 <= reply.status < 300:
+            return _judge(reply)
+        task_id = reply.read(_Created).result
+        return Accepted(task_id, {"id": task_id, "faces": order.params.get("face_limit")}, warnings)
+
+    def poll(self, operation: Mapping[str, Any]) -> Flow[Running | Done | Failed]:
+        """Ask how the order stands."""
+        reply = yield self._call("GET", f"{PATH}/{operation['id']}")
+        if reply.status != 200:
+            raise Unclear(f"HTTP {reply.status}")
+        return _stand(reply.read(_Task), operation)
+
+    def cancel(self, operation: Mapping[str, Any]) -> Flow[bool]:
+        """Delete the order: that stops it."""
+        reply = yield self._call("DELETE", f"{PATH}/{operation['id']}")
+        if reply.status in STOPPED | NOT_STOPPED:
+            return reply.status in STOPPED
+        raise Unclear(f"HTTP {reply.status}")
+
+    def _call(self, method: str, path: str, json: Any = None) -> Call:
+        return Call(method, path, {"authorization": f"Bearer {self.options.credential}"}, json, seconds=120)
+
+
+# -- an order in Meshy's words
+
+
+def _describe(order: Order) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """The body, and what of the order it cannot say."""
+    picture = {} if order.file is None else {"image_url": DataUri(order.file)}
+    always = {**picture, "target_formats": ["glb"]}
+    params = order.params
+    if "model_version" not in params:  # the params are Meshy's own
+        return always | {name: value for name, value in params.items() if name != FILE}, ()
+    remesh, clamped = _limit_faces(params.get("face_limit"))
+    body = {"ai_model": order.model, "should_texture": params["texture"], "enable_pbr": params["pbr"], **remesh}
+    warnings = [f"`model_version` {params['model_version']} is not run here: made by Meshy's {order.model}."]
+    if "model_seed" in params:
+        warnings.append("`model_seed` cannot be asked of Meshy, and was left out.")
+    return always | body, (*warnings, *clamped)
+
+
+def _limit_faces(limit: int | None) -> tuple[dict[str, Any], list[str]]:
+    """What asks for so many faces, and what to say where Meshy makes no so few, or so many."""
+    if limit is None:
+        return {}, []
+    target = limit * PER_CENT // 100
+    asked = min(MOST_FACES, max(FEWEST_FACES, target))
+    remesh = {"should_remesh": True, "topology": "triangle", "target_polycount": asked}
+    if limit < FEWEST_FACES or target > MOST_FACES:
+        return remesh, [f"`face_limit` {limit} cannot be asked of Meshy: about {asked} faces were."]
+    return remesh, []
+
+
+def _expect(limit: Any) -> Expectation | None:
+    """What to hold a result against whose face limit could not be asked for."""
+    if not isinstance(limit, int) or limit >= FEWEST_FACES:
+        return None
+    return Expectation(face_limit=FEWEST_FACES * 100 // PER_CENT)
+
+
+# -- what its replies mean
+
+
+def _judge(reply: Reply) -> Refused | Failed:
+    """Why an order was not taken."""
+    trouble = reply.tell(_Trouble) or _Trouble()
+    said = say(trouble.error_code or reply.status, trouble.message)
+    if reply.status in (400, 403, 422) and _is_moderation(said):
+        return Failed(ContentFiltered(stage="dispatching", upstream=said))
+    return judge(reply, said)
+
+
+def _is_moderation(said: Mapping[str, str | None]) -> bool:
+    return any(MODERATION.search(said[name] or "") for name in ("code", "message"))
+
+
+def _stand(task: _Task, operation: Mapping[str, Any]) -> Running | Done | Failed:
+    """What a task's words mean; a word of tomorrow means that it goes on."""
+    match task.status:
+        case "SUCCEEDED":
+            return _finish(task, operation)
+        case "FAILED" | "CANCELED":
+            error = as_object(task.task_error)
+            said = say(error.get("code") or task.status, error.get("message"), operation["id"])
+            return Failed((ContentFiltered if _is_moderation(said) else UpstreamError)(upstream=said))
+        case _:
+            percent = _number(task.progress, 100)
+            ahead = _number(task.preceding_tasks, 1e6) if task.status == "PENDING" else None
+            return Running(None if percent is None else percent / 100, None if ahead is None else int(ahead))
+
+
+def _finish(task: _Task, operation: Mapping[str, Any]) -> Done | Failed:
+    url = as_object(task.model_urls).get("glb")
+    if not isinstance(url, str) or not url:
+        return fail_empty(operation["id"])
+    outputs = [Output(Kind.MODEL, Role.PRIMARY, Call("GET", url, seconds=300))]
+    if isinstance(task.thumbnail_url, str) and task.thumbnail_url:
+        outputs.append(Output(Kind.IMAGE, Role.PREVIEW, Call("GET", task.thumbnail_url)))
+    ended = _number(task.finished_at, 1e15)  # in milliseconds; 0 means not yet
+    return Done(tuple(outputs), expected=_expect(operation.get("faces")), finished_at=ended / 1000 if ended else None)
+
+
+def _number(told: Any, most: float) -> float | None:
+    """A number that Meshy tells, if it is one within reason."""
+    is_number = isinstance(told, int | float) and not isinstance(told, bool)
+    return told if is_number and 0 <= told <= most else None
+
+
+VENDOR = Meshy
