@@ -12,7 +12,7 @@ from platformdirs import user_data_dir
 from penstock.setting_problems import KeyPath, Problem, SettingsError, Source, nearest, scan_lines
 
 DOCUMENTS = ("params", "workflow")
-"""Settings of a model that may stand in a file of their own: `file:PATH`."""
+"""Settings that may stand in a file of their own, `file:PATH`, and are no secret."""
 FOLDERS = ("data", "weights")
 """Settings whose relative paths begin from the file's own folder."""
 OTHER_VARIABLES = frozenset({"PENSTOCK_CONFIG", "PENSTOCK_BASE_URL", "PENSTOCK_API_KEY", "PENSTOCK_ADMIN_KEY"})
@@ -148,7 +148,7 @@ class _SecretReader:
 
     def resolve(self, text: str, path: KeyPath) -> str:
         """The text itself, or what it refers to."""
-        if path[0] == "models" and path[-1] in DOCUMENTS and text.startswith("file:"):
+        if path[0] in ("models", "vendors") and path[-1] in DOCUMENTS and text.startswith("file:"):
             return self._read_document(text.removeprefix("file:"), path)
         if path[0] != "vendors" and path != ("server", "admin_key"):
             return text

@@ -62,7 +62,7 @@ class Refusal:
 
 @dataclass
 class Plan:
-    """How an order goes: so many polls, or seconds, until its ending; each double knows its own endings besides `ok`."""
+    """How an order goes: so many polls, or seconds, until its ending; a double has endings of its own besides `ok`."""
 
     ending: str = "ok"
     polls: int = 2

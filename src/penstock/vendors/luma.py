@@ -48,8 +48,9 @@ SHORT_SIDES: Final = {"540p": 540, "720p": 720, "1080p": 1080, "4k": 2160}
 ENDED: Final = {"completed", "failed"}
 MODERATION: Final = re.compile(r"moderat|blacklisted|nsfw|policy|prohibited|inappropriate|safety", re.IGNORECASE)
 CREDIT: Final = re.compile(r"\bcredits?\b|\bbalance\b", re.IGNORECASE)
-STOPPED: Final = {200, 202, 204}
-NOT_STOPPED: Final = {400, 404, 405, 409, 410, 422}
+STOPPED: Final = {200, 202, 204, 404, 410}
+"""Stopped now, or not there any more: an answer to the first try may have been lost."""
+NOT_STOPPED: Final = {400, 405, 409, 422}
 CONCEPT: Final = {
     "type": "object",
     "properties": {"key": {"type": "string", "minLength": 1, "maxLength": 200}},

@@ -43,8 +43,9 @@ PER_CENT: Final = 95
 MODERATION: Final = re.compile(
     r"moderat|nsfw|harmful|inappropriate|sensitive|prohibited|policy|violat|safety", re.IGNORECASE
 )
-STOPPED: Final = {200, 202, 204}
-NOT_STOPPED: Final = {400, 404, 405, 409, 410, 422}
+STOPPED: Final = {200, 202, 204, 404, 410}
+"""Stopped now, or not there any more: an answer to the first try may have been lost."""
+NOT_STOPPED: Final = {400, 405, 409, 422}
 
 NATIVE: Final = GenerationModel(
     id="meshy_image_to_3d",

@@ -150,14 +150,14 @@ class Tripo(UsualGeneration):
 
     def find(self, order: Order) -> Flow[Accepted | Similar | Absent | Untold]:
         """Among the latest of the account: its input is echoed, and holds the seeds that we chose."""
-        if not self._v3:
+        wanted, _ = self._describe(order, None)
+        if not self._v3 or "texture_seed" not in wanted:  # then it may be another's, with another picture
             return Untold()
         reply = yield self._call("GET", "/v3/account/usage?limit=20&offset=0")
         if reply.status == 404:
             return Untold()
         if reply.status != 200:
             raise Unclear(f"HTTP {reply.status}")
-        wanted, _ = self._describe(order, None)
         for item in _data(reply, _Usage).items:
             if not may_be_of(order, epoch(item.created_at)):
                 continue

@@ -1,0 +1,350 @@
+"""`comfyui`: graphs on a ComfyUI server of one's own; the settings say which params fill which of their inputs."""
+
+import copy
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Annotated, Any, ClassVar, Final, Literal, cast
+from urllib.parse import quote, urlencode
+
+import msgspec
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+
+from penstock.catalog import image_to_model, text_to_video
+from penstock.catalog.model import Expectation, Recipe
+from penstock.catalog.params import as_object
+from penstock.catalog.schema_params import FILE
+from penstock.contract import (
+    Absent,
+    Accepted,
+    Call,
+    Done,
+    Failed,
+    Flow,
+    Form,
+    Home,
+    Kind,
+    Options,
+    Order,
+    Output,
+    Refused,
+    Reply,
+    Role,
+    Running,
+    Served,
+    Similar,
+    Unclear,
+    Untold,
+    UsualGeneration,
+)
+from penstock.job_errors import UpstreamError, UpstreamRejected
+from penstock.money import FREE
+from penstock.vendor_replies import ENDINGS, KINDS, fail_empty, judge, keep_recipe, say
+
+CATALOGUE: Final = {model.id: model for family in (text_to_video, image_to_model) for model in family.MODELS}
+NAMESPACE: Final = uuid.UUID("5b6a1c0e-8f0d-5c7c-9a52-6f1f0f3f8188")
+"""Of the ids that our orders have there: each follows from our reference, so that an order can be looked up."""
+SIZE: Final = ("aspectRatio", "resolution")
+MEANT: Final = {"width": SIZE, "height": SIZE, "seconds": ("durationSeconds",), "frames": ("durationSeconds",)}
+"""Names that graphs are bound to instead of the catalogue's params, and the params that they stand for."""
+CHECKED: Final = {*SIZE, "durationSeconds", "face_limit"}
+"""Params that results are checked against: not those of a graph that knows nothing of them."""
+USUAL: Final[Mapping[str, Any]] = {
+    "compressionQuality": "optimized",
+    "personGeneration": "allow_adult",
+    "model_version": image_to_model.DEFAULT_VERSION,
+    "texture": True,
+    "pbr": True,
+}
+"""What callers get who say nothing: that a graph knows nothing of it is no loss to them."""
+
+
+def _parse_graph(value: Any) -> Any:
+    """A table of the settings, or the text of a JSON file."""
+    try:
+        return msgspec.json.decode(value) if isinstance(value, str) else value
+    except msgspec.DecodeError:
+        raise ValueError('write it as a table, or as "file:PATH" of a JSON file') from None
+
+
+class Workflow(BaseModel):
+    """`[vendors.NAME.workflows.WORKFLOW]`: a graph that runs a model of the catalogue."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    model: Literal["vendorb_video_31", "vendora_image_to_model"] = Field(description="the model that it runs")
+    workflow: Annotated[Mapping[str, Any], BeforeValidator(_parse_graph)] = Field(
+        description='the graph in its API format, or "file:PATH" of it'
+    )
+    bind: Mapping[str, str] = Field(
+        description="which input each param sets; of a video also width, height, seconds, frames and seed"
+    )
+    output: str | None = Field(default=None, description="the node that saves the result; default: found")
+    preview: str | None = Field(default=None, description="the node that saves a picture to show")
+    fps: int = Field(default=24, ge=1, description="how many frames the graph makes a second of")
+
+
+class ComfyUIOptions(Options):
+    """`[vendors.NAME]` of type `comfyui`; `api_key` is for a proxy before it that asks for one."""
+
+    base_url: str = "http://127.0.0.1:8188"
+    poll_seconds: float = Field(default=1.0, gt=0)
+    max_concurrent: int = Field(default=1, ge=1, description="how many jobs it has at once; it runs one at a time")
+    lookup_seconds: float = Field(default=5.0, ge=0, description="how long a lost order may still be on its way")
+    workflows: Mapping[str, Workflow] = Field(default={}, description="graphs for models of the catalogue, by name")
+
+
+# -- what ComfyUI says
+
+
+class _Uploaded(msgspec.Struct):
+    name: str
+    subfolder: str = ""
+
+
+class _Created(msgspec.Struct):
+    prompt_id: Annotated[str, msgspec.Meta(min_length=1)]
+    node_errors: Any = None
+
+
+class _Queue(msgspec.Struct):
+    queue_running: list[list[Any]]
+    queue_pending: list[list[Any]]
+
+
+class _Status(msgspec.Struct):
+    status_str: str | None = None
+    messages: list[list[Any]] | None = None
+
+
+class _Entry(msgspec.Struct):
+    outputs: Any = None
+    status: _Status | None = None
+
+
+class _Trouble(msgspec.Struct):
+    error: Any = None
+    node_errors: Any = None
+
+
+class ComfyUI(UsualGeneration):
+    """An order is a graph with an id of ours. The server forgets everything when it is restarted."""
+
+    options_type: ClassVar[type[Options]] = ComfyUIOptions
+    declares = True
+
+    def __init__(self, options: ComfyUIOptions, home: Home) -> None:
+        del home
+        self.options = options
+        self.lookup_seconds = options.lookup_seconds
+        names: dict[str, str] = {}
+        for name, workflow in options.workflows.items():
+            names.setdefault(workflow.model, name)
+        self.models: Sequence[Served] = [Served(CATALOGUE[model], FREE, name) for model, name in names.items()]
+
+    def submit(self, order: Order) -> Flow[Accepted | Refused | Failed]:
+        """Upload the picture, then queue the filled graph."""
+        recipe, values = self._plan(order)
+        graph, bind = copy.deepcopy(dict(recipe.workflow or {})), recipe.bind or {}
+        if problem := _find_problem(graph, bind):
+            return Failed(UpstreamRejected(problem))
+        if order.file is not None and (recipe.file or FILE) in bind:
+            form = Form("image", order.file, {"overwrite": "true", "type": "input"})
+            reply = yield self._call("POST", "/upload/image", form=form, prepares=True)
+            if reply.status != 200:
+                return _judge(reply)
+            picture = reply.read(_Uploaded)
+            values[recipe.file or FILE] = "/".join(filter(None, (picture.subfolder, picture.name)))
+        for name in bind.keys() & values.keys():
+            node, _, slot = bind[name].partition(".")
+            graph[node]["inputs"][slot] = values[name]
+        body = {"prompt": graph, "prompt_id": _name(order), "client_id": "penstock"}
+        reply = yield self._call("POST", "/prompt", body)
+        if reply.status != 200:
+            return _judge(reply)
+        created = reply.read(_Created)
+        wrong = _wrong_nodes(created.node_errors)
+        skipped = [f"The server leaves out {_scrub(node)} of the workflow." for node in wrong]
+        return self._accept(order, created.prompt_id, skipped)
+
+    def find(self, order: Order) -> Flow[Accepted | Similar | Absent | Untold]:
+        """Look for our id in the queue and in the history."""
+        found = yield from self._look(_name(order))
+        return Absent() if found is None else self._accept(order, _name(order))
+
+    def poll(self, operation: Mapping[str, Any]) -> Flow[Running | Done | Failed]:
+        """Ask where the order is."""
+        found = yield from self._look(operation["id"])
+        if isinstance(found, Running):
+            return found
+        if found is None:
+            message = "The server no longer knows the job: it was restarted, or its history was cleared."
+            return Failed(UpstreamError(message, upstream=say(None, None, operation["id"])))
+        return self._finish(found, operation)
+
+    def cancel(self, operation: Mapping[str, Any]) -> Flow[bool]:
+        """Take the order out of the queue, or interrupt it; what is finished is kept."""
+        name = operation["id"]
+        found = yield from self._look(name)
+        if isinstance(found, Running) and found.queue_position is not None:
+            _require_ok((yield self._call("POST", "/queue", {"delete": [name]})))
+            found = yield from self._look(name)  # it may have begun just then
+        if isinstance(found, Running):
+            _require_ok((yield self._call("POST", "/interrupt", {"prompt_id": name})))
+        return not isinstance(found, _Entry)
+
+    def _look(self, name: str) -> Flow[Running | _Entry | None]:
+        """Where an order is: it goes from the queue to the history at one blow, so the queue is asked first."""
+        queue = _require_ok((yield self._call("GET", "/queue"))).read(_Queue)
+        if any(item[1] == name for item in queue.queue_running):
+            return Running()
+        pending = [item[1] for item in sorted(queue.queue_pending, key=lambda item: item[0])]
+        if name in pending:
+            return Running(queue_position=pending.index(name) + 1)
+        history = _require_ok((yield self._call("GET", f"/history/{name}"))).read(dict[str, Any])
+        return msgspec.convert(history.get(name), _Entry | None)
+
+    def _plan(self, order: Order) -> tuple[Recipe, dict[str, Any]]:
+        """How an order is run, and its values: of a video also in the words that graphs have for size and length."""
+        values = {name: value for name, value in order.params.items() if name != FILE}
+        workflow = self.options.workflows.get(order.model)
+        if order.recipe is not None or workflow is None:
+            return order.recipe or Recipe(""), values
+        if "durationSeconds" in values:
+            values["width"], values["height"] = text_to_video.frame_size(values)
+            values["seconds"] = values["durationSeconds"]
+            values["frames"] = values["seconds"] * workflow.fps + 1  # such models count from a first picture
+            values["seed"] = uuid.UUID(_name(order)).int % 2**32
+        kind = CATALOGUE[workflow.model].kind
+        recipe = Recipe(kind, FILE, workflow.output, workflow.preview, workflow.workflow, workflow.bind)
+        return recipe, values
+
+    def _accept(self, order: Order, name: str, warnings: Sequence[str] = ()) -> Accepted:
+        """The order as taken, with all that is needed to bring its result home, and with what was lost."""
+        recipe, _ = self._plan(order)
+        bound = {param for given in recipe.bind or () for param in (given, *MEANT.get(given, ()))}
+        bound |= {FILE} if recipe.file in bound else set[str]()
+        lost = {param: value for param, value in order.params.items() if param not in bound}
+        told = [
+            f"`{param}` has no place in the workflow, and was left out."
+            for param in lost
+            if lost[param] != USUAL.get(param)
+        ]
+        checked = {"unchecked": True} if CHECKED & lost.keys() else {}
+        return Accepted(name, {"id": name, **keep_recipe(recipe), **checked}, (*warnings, *told))
+
+    def _finish(self, entry: _Entry, operation: Mapping[str, Any]) -> Done | Failed:
+        """What a finished order has made, or why it has not."""
+        events = _events(entry.status)
+        if entry.status and entry.status.status_str == "error":
+            return Failed(_blame(events, operation["id"]))
+        kind, node, preview = KINDS[operation["kind"]], operation.get("output"), operation.get("preview")
+        made = [file for file in _files(entry.outputs, kind, node) if file.get("type") != "temp"]
+        if not made:
+            return fail_empty(operation["id"])
+        shown = list(_files(entry.outputs, Kind.IMAGE, preview))[:1] if preview else []
+        outputs = [Output(kind, Role.PRIMARY, self._view(file)) for file in made]
+        outputs += [Output(Kind.IMAGE, Role.PREVIEW, self._view(file)) for file in shown]
+        expected = Expectation() if operation.get("unchecked") else None
+        return Done(tuple(outputs), expected=expected, finished_at=_last_time(events))
+
+    def _view(self, file: Mapping[str, Any]) -> Call:
+        told = {name: file[name] for name in ("filename", "subfolder", "type") if isinstance(file.get(name), str)}
+        return self._call("GET", f"/view?{urlencode(told, quote_via=quote)}", seconds=300)
+
+    def _call(self, method: str, path: str, json: Any = None, **more: Any) -> Call:
+        headers = {"authorization": f"Bearer {self.options.api_key}"} if self.options.api_key else {}
+        return Call(method, path, headers, json, **more)
+
+
+def _name(order: Order) -> str:
+    """The id that the order has there."""
+    return str(uuid.uuid5(NAMESPACE, order.reference))
+
+
+def _require_ok(reply: Reply) -> Reply:
+    if reply.status != 200:
+        raise Unclear(f"HTTP {reply.status}")
+    return reply
+
+
+def _find_problem(graph: Mapping[str, Any], bind: Mapping[str, str]) -> str | None:
+    """What the settings say wrongly of a graph."""
+    if not graph:
+        return "The settings of this model name no workflow."
+    for param, place in bind.items():
+        node, _, slot = place.partition(".")
+        if slot not in as_object(as_object(graph.get(node)).get("inputs")):
+            return f"The workflow of this model has no input `{place}`, which the settings bind `{param}` to."
+    return None
+
+
+# -- what went wrong
+
+
+def _scrub(text: str) -> str:
+    """A text without anything that looks like the path of a file: how the server is laid out is its own business."""
+    return " ".join("…" if "/" in word or "\\" in word else word for word in text.split())
+
+
+def _reason(error: Any) -> str:
+    """What a trouble says: it is an object, but of a proxy's it may be a text."""
+    told = [as_object(error).get(name) for name in ("message", "details")]
+    return ": ".join(str(part) for part in told if part) or str(error or "")
+
+
+def _wrong_nodes(node_errors: Any) -> dict[str, str]:
+    """The nodes that cannot be run, and why not."""
+    found: dict[str, str] = {}
+    for name, node in as_object(node_errors).items():
+        errors = as_object(node).get("errors")
+        first = cast("list[Any]", errors)[:1] if isinstance(errors, list) else []
+        found[f"node {name} ({as_object(node).get('class_type')})"] = _reason(*first or [None])
+    return found
+
+
+def _judge(reply: Reply) -> Refused | Failed:
+    """Why an order was not taken, with the first node that is wrong."""
+    trouble = reply.tell(_Trouble) or _Trouble()
+    wrong = [f"{node}: {why}" for node, why in _wrong_nodes(trouble.node_errors).items()]
+    code = as_object(trouble.error).get("type") or reply.status
+    return judge(reply, say(code, _scrub(wrong[0] if wrong else _reason(trouble.error))))
+
+
+def _events(status: _Status | None) -> dict[str, Mapping[str, Any]]:
+    """What happened to an order, by the name of the event."""
+    messages = status.messages if status else None
+    return {str(message[0]): as_object(message[-1]) for message in messages or () if message}
+
+
+def _blame(events: Mapping[str, Mapping[str, Any]], name: str) -> UpstreamError:
+    """Why an order has made nothing."""
+    if "execution_interrupted" in events:
+        message = "The job was interrupted at the server."
+        return UpstreamError(message, upstream=say("execution_interrupted", None, name))
+    error = events.get("execution_error", {})
+    node = f"node {error.get('node_id')} ({error.get('node_type')})"
+    reason = _scrub(f"{node}: {error.get('exception_message')}")
+    return UpstreamError(upstream=say(_scrub(str(error.get("exception_type"))), reason, name))
+
+
+# -- what was made
+
+
+def _files(outputs: Any, kind: Kind, node: str | None) -> Iterator[Mapping[str, Any]]:
+    """Files of a kind that the nodes have saved, or the one node, under whatever name they list them."""
+    nodes = as_object(outputs)
+    for saved in [nodes.get(node)] if node else nodes.values():
+        for listed in as_object(saved).values():
+            for item in cast("list[Any]", listed) if isinstance(listed, list) else ():
+                file = as_object(item)
+                if str(file.get("filename")).lower().endswith(ENDINGS[kind]):
+                    yield file
+
+
+def _last_time(events: Mapping[str, Mapping[str, Any]]) -> float | None:
+    """When the last thing happened, in seconds; it is told in milliseconds."""
+    times = [event.get("timestamp") for event in events.values()]
+    return max((time / 1000 for time in times if isinstance(time, int) and 0 < time < 10**14), default=None)
+
+
+VENDOR = ComfyUI

@@ -1,0 +1,397 @@
+"""`replicate`: predictions of any model at Replicate, by its name, one version of it, or a deployment."""
+
+import base64
+import hashlib
+import hmac
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, ClassVar, Final
+from urllib.parse import quote
+
+import msgspec
+from pydantic import Field
+
+from penstock.catalog import text_to_video
+from penstock.catalog.model import Expectation, GenerationModel
+from penstock.catalog.params import as_object
+from penstock.catalog.schema_params import FILE, SchemaParams
+from penstock.contract import (
+    Accepted,
+    Call,
+    DataUri,
+    Done,
+    Failed,
+    Flow,
+    Form,
+    Home,
+    Notice,
+    NotifiedOptions,
+    Options,
+    Order,
+    Output,
+    Refused,
+    Reply,
+    Running,
+    Served,
+    Similar,
+    Unclear,
+    UsualGeneration,
+)
+from penstock.job_errors import ContentFiltered, UpstreamError
+from penstock.vendor_replies import epoch, fail_empty, finish, judge, keep_recipe, may_be_of, say
+
+VEO: Final = "google/veo-3.1-fast"
+PICTURE: Final = "image"
+"""The param of `VEO` that takes the caller's picture."""
+MAX_INLINE: Final = 256 * 1024
+"""How large a file may be inside of an order, in bytes; larger ones are uploaded first."""
+MAX_PAGES: Final = 3
+ID: Final = re.compile(r"[A-Za-z0-9_-]{1,100}")
+PERCENT: Final = re.compile(r"([0-9]{1,3})%\|")
+RESET: Final = re.compile(r"~([0-9]{1,4})s")
+UNSAFE: Final = re.compile(r"\bnsfw\b|\bsafety\b|\bflagged\b|\bmoderation\b|\bcontent policy\b", re.IGNORECASE)
+LOG_TAIL: Final = 4000
+REMOVED: Final = "The vendor has removed the result: it keeps one for an hour."
+LOST: Final = {"compressionQuality": "optimized", "personGeneration": "allow_adult"}
+"""Params that Replicate has no word for, and what it does."""
+MAX_SKEW: Final = 300.0
+"""How old, or how far ahead, a notice may be: seconds."""
+SECRET_SECONDS: Final = 86_400.0
+REFETCH_SECONDS: Final = 300.0
+RETRY_SECONDS: Final = 5.0
+
+
+def _expect(params: Mapping[str, Any]) -> Expectation:
+    named = {"aspectRatio": params["aspect_ratio"], "resolution": params["resolution"]}
+    width, height = text_to_video.frame_size(named)
+    return Expectation(width=width, height=height, seconds=params["duration"])
+
+
+VEO_FAST: Final = GenerationModel(
+    id="replicate_veo_31_fast",
+    kind="video",
+    title="Veo 3.1 Fast at Replicate",
+    params=SchemaParams(
+        {
+            "required": ["prompt"],
+            "properties": {
+                "prompt": {"type": "string", "minLength": 1, "description": "what the video shows"},
+                "aspect_ratio": {"enum": ["16:9", "9:16"], "default": "16:9"},
+                "duration": {"enum": [4, 6, 8], "default": 8, "description": "length in seconds"},
+                PICTURE: {},
+                "last_frame": {"type": "string", "pattern": "^https?://", "description": "URL of the last picture"},
+                "negative_prompt": {"type": "string", "description": "what the video does not show"},
+                "resolution": {"enum": ["720p", "1080p"], "default": "720p"},
+                "generate_audio": {"type": "boolean", "default": True, "description": "whether it is to be heard"},
+                "seed": {"type": "integer", "minimum": 0, "maximum": 2147483647},
+            },
+        },
+        PICTURE,
+    ),
+    example={"prompt": "A paper boat drifts down a rainy street", "duration": 8, "resolution": "720p"},
+    expect=_expect,
+    seed_param="seed",
+)
+
+
+class ReplicateOptions(NotifiedOptions):
+    """`[vendors.NAME]` of type `replicate`."""
+
+    base_url: str = "https://api.replicate.com"
+    poll_seconds: float = Field(default=1.0, gt=0)
+    lookup_seconds: float = Field(default=30.0, ge=0, description="how long a lost order is looked for, at least")
+
+
+# -- what Replicate says
+
+
+class _Prediction(msgspec.Struct):
+    id: Any = None
+    model: Any = None
+    version: Any = None
+    status: Any = None
+    input: Any = None
+    output: Any = None
+    logs: Any = None
+    error: Any = None
+    created_at: Any = None
+    completed_at: Any = None
+    data_removed: Any = None
+
+
+class _Page(msgspec.Struct):
+    results: list[_Prediction]
+    next: str | None = None
+
+
+class _Uploaded(msgspec.Struct):
+    urls: dict[str, str]
+
+
+class _Secret(msgspec.Struct):
+    key: str
+
+
+class Replicate(UsualGeneration):
+    """Orders are never waited for; what they make lies on another host, for an hour."""
+
+    options_type: ClassVar[type[Options]] = ReplicateOptions
+    models: Sequence[Served] = [Served(model, name=VEO) for model in (*text_to_video.MODELS, VEO_FAST)]
+    declares = True
+
+    def __init__(self, options: ReplicateOptions, home: Home) -> None:
+        del home
+        self.options = options
+        self.lookup_seconds = options.lookup_seconds
+        self._base = f"{options.base_url.rstrip('/')}/"
+        self._secret = b""
+        self._secret_at = self._asked_at = float("-inf")
+
+    # -- orders
+
+    def submit(self, order: Order) -> Flow[Accepted | Refused | Failed]:
+        """Upload a large file, then order."""
+        path, field, name = _place(order.model)
+        given = _describe(order)
+        if order.file is not None and order.file.bytes > MAX_INLINE:
+            upload = self._call("POST", "/v1/files")
+            reply = yield replace(upload, form=Form("content", order.file), prepares=True)
+            if not _is_fine(reply):
+                return _judge(reply)
+            given[_slot(order)] = reply.read(_Uploaded).urls["get"]
+        body: dict[str, Any] = {"input": given} | ({field: name} if field == "version" else {})
+        if order.webhook is not None:
+            body |= {"webhook": order.webhook, "webhook_events_filter": ["completed"]}
+        reply = yield self._call("POST", path, body)
+        if not _is_fine(reply):
+            return _judge(reply)
+        prediction = reply.read(_Prediction)
+        if not _is_named(prediction):
+            raise Unclear("an order without an id")
+        return _accept(order, prediction.id)
+
+    def find(self, order: Order) -> Flow[Similar]:
+        """Among the latest of the account, which come newest first."""
+        found: list[_Prediction] = []
+        page = _Page([], "/v1/predictions")
+        for _ in range(MAX_PAGES):
+            reply = yield self._call("GET", page.next or "")
+            if reply.status != 200:
+                raise Unclear(f"HTTP {reply.status}")
+            page = reply.read(_Page)
+            found += [each for each in page.results if _is_of(each, order)]
+            if not self._is_own(page.next):
+                break
+        return Similar(tuple(_accept(order, each.id) for each in reversed(found)))
+
+    def poll(self, operation: Mapping[str, Any]) -> Flow[Running | Done | Failed]:
+        """Ask how the order stands."""
+        reply = yield self._call("GET", f"/v1/predictions/{operation['id']}")
+        if reply.status != 200:
+            raise Unclear(f"HTTP {reply.status}")
+        prediction = reply.read(_Prediction)
+        match prediction.status:
+            case "succeeded":
+                return self._finish(prediction, operation)
+            case "failed" | "canceled" | "aborted":
+                return _fail(prediction, operation["id"])
+            case str():
+                return Running(_progress(prediction.logs))
+            case _:
+                raise Unclear("a prediction without a status")
+
+    def cancel(self, operation: Mapping[str, Any]) -> Flow[bool]:
+        """Stop it, unless it has made something already."""
+        reply = yield self._call("POST", f"/v1/predictions/{operation['id']}/cancel")
+        if reply.status in (400, 404, 409, 422):
+            return False
+        status = reply.read(_Prediction).status
+        if reply.status != 200 or not isinstance(status, str):
+            raise Unclear(f"HTTP {reply.status}")
+        return status != "succeeded"
+
+    def describe(self, model: str) -> Flow[Mapping[str, Any] | None]:
+        """The OpenAPI document of a version: the one that is named, else the latest."""
+        name, _, version = model.partition(":")
+        if name.count("/") != 1:  # a deployment, or a version of who knows what
+            return None
+        path = f"/v1/models/{quote(name)}" + (f"/versions/{quote(version, safe='')}" if version else "")
+        reply = yield self._call("GET", path)
+        if reply.status == 404:
+            return None
+        if reply.status != 200:
+            raise Unclear(f"HTTP {reply.status}")
+        told = as_object(reply.json())
+        return as_object((told if version else as_object(told.get("latest_version"))).get("openapi_schema")) or None
+
+    def _finish(self, prediction: _Prediction, operation: Mapping[str, Any]) -> Done | Failed:
+        done = finish(prediction.output, operation["recipe"], operation["id"], epoch(prediction.completed_at))
+        if isinstance(done, Done):
+            return replace(done, outputs=tuple(self._open(output) for output in done.outputs))
+        if prediction.data_removed is True:
+            return Failed(UpstreamError(REMOVED, upstream=say("data_removed", None, operation["id"])))
+        return fail_empty(operation["id"])
+
+    # -- webhooks
+
+    def hear(self, notice: Notice) -> Flow[bool]:
+        """Whether it is signed with the account's secret: asked for once a day, and seldom more for a bad notice."""
+        now = notice.received_at
+        if not _is_recent(notice):
+            return False
+        known = now - self._secret_at < SECRET_SECONDS
+        if known and _is_signed(notice, self._secret):
+            return True
+        if now - self._asked_at < (REFETCH_SECONDS if known else RETRY_SECONDS):
+            if known:
+                return False
+            raise Unclear("the secret was asked for a moment ago")
+        self._asked_at = now
+        reply = yield self._call("GET", "/v1/webhooks/default/secret")
+        if reply.status != 200:
+            raise Unclear(f"HTTP {reply.status}")
+        secret = base64.b64decode(reply.read(_Secret).key.removeprefix("whsec_"), validate=True)
+        if not secret:
+            raise Unclear("a secret that is none")
+        self._secret, self._secret_at = secret, now
+        return _is_signed(notice, secret)
+
+    # -- calls
+
+    def _call(self, method: str, path: str, json: Any = None) -> Call:
+        return Call(method, path, {"authorization": f"Bearer {self.options.api_key}"}, json, seconds=120)
+
+    def _is_own(self, url: str | None) -> bool:
+        """Whether an address is Replicate's own, where the key may go."""
+        return url is not None and url.startswith(self._base)
+
+    def _open(self, output: Output) -> Output:
+        """The output with our key, where it lies behind the API itself."""
+        call = output.download
+        if isinstance(call, Call) and self._is_own(call.url):
+            return replace(output, download=replace(call, headers=self._call("GET", call.url).headers))
+        return output
+
+
+# -- an order in Replicate's words
+
+
+def _place(model: str) -> tuple[str, str, str]:
+    """Where a model is ordered, and what its predictions tell it by: a field and its value; a deployment's by none."""
+    match [quote(part, safe="") for part in model.split("/")]:
+        case ["deployments", owner, name]:
+            return f"/v1/deployments/{owner}/{name}/predictions", "", ""
+        case [owner, name] if ":" not in model:
+            return f"/v1/models/{owner}/{name}/predictions", "model", model
+        case _:
+            return "/v1/predictions", "version", model.rpartition(":")[2]
+
+
+def _slot(order: Order) -> str:
+    """The input that takes the caller's file."""
+    return PICTURE if order.recipe is None else order.recipe.file or FILE
+
+
+def _describe(order: Order) -> dict[str, Any]:
+    """The input, with the file inside of it."""
+    params = order.params
+    if order.recipe is None and "durationSeconds" in params:
+        return {
+            "prompt": params["prompt"],
+            "aspect_ratio": params["aspectRatio"],
+            "duration": params["durationSeconds"],
+            "resolution": params["resolution"],
+            "generate_audio": True,
+            "seed": int(hashlib.sha256(order.reference.encode()).hexdigest()[:7], 16),  # by it the order is found again
+        }
+    given = {name: value for name, value in params.items() if name != FILE or not isinstance(value, Mapping)}
+    return given if order.file is None else {**given, _slot(order): DataUri(order.file)}
+
+
+def _warn(order: Order) -> Iterator[str]:
+    """What of a catalogue model's params is lost."""
+    for name, usual in LOST.items():
+        if order.recipe is None and order.params.get(name, usual) != usual:
+            yield f"`{name}` {order.params[name]} cannot be asked of Replicate, and was left out."
+
+
+def _accept(order: Order, prediction_id: str) -> Accepted:
+    recipe = {"kind": "video"} if order.recipe is None else keep_recipe(order.recipe)
+    return Accepted(prediction_id, {"id": prediction_id, "recipe": recipe}, tuple(_warn(order)))
+
+
+def _is_of(prediction: _Prediction, order: Order) -> bool:
+    """Whether model and input are the order's. Another caller's result is worse than none: what is unsure is not it."""
+    wanted, told, (_, field, name) = _describe(order), as_object(prediction.input), _place(order.model)
+    if not _is_named(prediction) or not may_be_of(order, epoch(prediction.created_at)):
+        return False
+    if wanted.keys() != told.keys() or (not field and "seed" not in told):
+        return False
+    if field and str(getattr(prediction, field)).lower() != name.lower():
+        return False
+    if any(told[each] != value for each, value in wanted.items() if not isinstance(value, DataUri)):
+        return False
+    return order.file is None or _digest(told[_slot(order)]) == order.file.sha256
+
+
+def _is_named(prediction: _Prediction) -> bool:
+    """Whether it has an id, and one that can stand in a path."""
+    return isinstance(prediction.id, str) and ID.fullmatch(prediction.id) is not None
+
+
+def _digest(told: Any) -> str | None:
+    """The SHA-256 of a file in a `data:` URI; of an uploaded one nothing is known."""
+    head, _, data = str(told).partition(";base64,")
+    try:
+        return hashlib.sha256(base64.b64decode(data, validate=True)).hexdigest() if head.startswith("data:") else None
+    except ValueError:
+        return None
+
+
+# -- what a reply means
+
+
+def _is_fine(reply: Reply) -> bool:
+    return 200 <= reply.status < 300
+
+
+def _judge(reply: Reply) -> Refused | Failed:
+    """Why an order was not taken; how long to wait may stand in the sentence alone."""
+    trouble = reply.tell(dict[str, Any]) or {}
+    if reply.status == 429 and reply.retry_after is None:
+        told = RESET.search(str(trouble.get("detail")))
+        return Refused(float(told[1]) if told else None)
+    return judge(reply, say(reply.status, trouble.get("detail") or trouble.get("title")))
+
+
+def _fail(prediction: _Prediction, prediction_id: str) -> Failed:
+    kind = ContentFiltered if UNSAFE.search(str(prediction.error)) else UpstreamError
+    return Failed(kind(upstream=say(prediction.status, prediction.error, prediction_id)))
+
+
+def _progress(logs: Any) -> float | None:
+    """The last percentage that a progress bar has written."""
+    told = PERCENT.findall(logs[-LOG_TAIL:]) if isinstance(logs, str) else []
+    return min(1.0, int(told[-1]) / 100) if told else None
+
+
+# -- what proves a notice
+
+
+def _is_recent(notice: Notice) -> bool:
+    """Whether it says when it was signed, and that is now."""
+    told = notice.headers.get("webhook-timestamp", "")
+    return re.fullmatch("[0-9]{1,12}", told) is not None and abs(notice.received_at - int(told)) <= MAX_SKEW
+
+
+def _is_signed(notice: Notice, secret: bytes) -> bool:
+    """Whether one of its signatures is made with this secret."""
+    headers = notice.headers
+    message = f"{headers.get('webhook-id', '')}.{headers['webhook-timestamp']}.".encode() + notice.body
+    wanted = b"v1," + base64.b64encode(hmac.digest(secret, message, "sha256"))
+    told = headers.get("webhook-signature", "").split()
+    return any(hmac.compare_digest(wanted, each.encode()) for each in told)
+
+
+VENDOR = Replicate

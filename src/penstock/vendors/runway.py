@@ -1,0 +1,231 @@
+"""`runway`: videos from texts by Runway's API: its own Gen-4.5, and Veo 3.1 through it."""
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, ClassVar, Final
+
+import msgspec
+from pydantic import Field
+
+from penstock.catalog import text_to_video
+from penstock.catalog.model import Expectation, GenerationModel
+from penstock.catalog.schema_params import SchemaParams
+from penstock.contract import (
+    Accepted,
+    Call,
+    Done,
+    Failed,
+    Flow,
+    Home,
+    Options,
+    Order,
+    Refused,
+    Reply,
+    Running,
+    Served,
+    Unclear,
+    UsualGeneration,
+)
+from penstock.job_errors import ContentFiltered, JobError, UpstreamError, UpstreamRejected, UpstreamUnavailable
+from penstock.vendor_replies import NO_CREDIT, finish, judge, say
+
+GEN, VEO, VEO_FAST = "gen4.5", "veo3.1", "veo3.1_fast"
+MAX_PROMPT: Final = 1000
+"""In UTF-16 units, which a JSON Schema cannot count: a character beyond U+FFFF is two of them."""
+SERVED_AS_IS: Final = {"compressionQuality": "optimized", "personGeneration": "allow_adult"}
+"""Params of the catalogue's model that Runway has no word for, and the values that need none."""
+
+
+class RunwayOptions(Options):
+    """`[vendors.NAME]` of type `runway`."""
+
+    base_url: str = "https://api.dev.runwayml.com"
+    version: str = Field(default="2024-11-06", description="the version of Runway's API, as in `X-Runway-Version`")
+    poll_seconds: float = Field(default=5.0, gt=0)
+    max_concurrent: int = Field(
+        default=20, ge=1, description="the best tier's number; what a lower tier cannot run at once waits there"
+    )
+
+
+# -- its own models
+
+PROMPT: Final = {
+    "type": "string",
+    "minLength": 1,
+    "maxLength": MAX_PROMPT,
+    "description": "what the video shows, at most 1000 UTF-16 units",
+}
+SEED: Final = {"type": "integer", "minimum": 0, "maximum": 4294967295, "description": "random when absent, echoed"}
+GEN_SCHEMA: Final[Mapping[str, Any]] = {
+    "required": ["promptText", "ratio", "duration"],
+    "properties": {
+        "promptText": PROMPT,
+        "ratio": {"enum": ["1280:720", "720:1280"], "description": "width and height in pixels"},
+        "duration": {"type": "integer", "minimum": 2, "maximum": 10, "description": "length in seconds"},
+        "seed": SEED,
+        "contentModeration": {
+            "type": "object",
+            "properties": {"publicFigureThreshold": {"enum": ["auto", "low"]}},
+            "additionalProperties": False,
+            "description": "`low` is less strict about people of public life",
+        },
+    },
+}
+VEO_SCHEMA: Final[Mapping[str, Any]] = {
+    "required": ["promptText", "ratio"],
+    "properties": {
+        "model": {"enum": [VEO, VEO_FAST], "default": VEO, "description": "which of the two to run"},
+        "promptText": PROMPT,
+        "ratio": {
+            "enum": ["1280:720", "720:1280", "1920:1080", "1080:1920"],
+            "description": "width and height in pixels",
+        },
+        "duration": {"enum": [4, 6, 8], "default": 8, "description": "length in seconds"},
+        "audio": {"type": "boolean", "default": True, "description": "whether to make sound"},
+        "negativePrompt": {"type": "string", "description": "what the video must not show"},
+        "seed": SEED,
+    },
+}
+
+
+def _expect(params: Mapping[str, Any]) -> Expectation:
+    """The result has the asked size and length."""
+    width, _, height = params["ratio"].partition(":")
+    return Expectation(width=int(width), height=int(height), seconds=params["duration"])
+
+
+def _declare(model_id: str, title: str, schema: Mapping[str, Any]) -> GenerationModel:
+    example = {"promptText": "A paper boat drifts down a rainy street", "ratio": "1280:720", "duration": 4}
+    return GenerationModel(model_id, "video", title, SchemaParams(schema), example, _expect, seed_param="seed")
+
+
+MODELS: Final = (
+    *(Served(model, name=VEO) for model in text_to_video.MODELS),
+    Served(_declare("runway_gen45_text_to_video", "Text to video by Runway Gen-4.5", GEN_SCHEMA), name=GEN),
+    Served(_declare("runway_veo31_text_to_video", "Text to video by Veo 3.1 at Runway", VEO_SCHEMA), name=VEO),
+)
+
+
+# -- what Runway says
+
+
+class _Created(msgspec.Struct):
+    id: Annotated[str, msgspec.Meta(min_length=1)]
+
+
+class _Task(msgspec.Struct):
+    status: str
+    progress: float | None = None
+    output: Any = None
+    failure: Any = None
+    failureCode: Any = None  # noqa: N815  Runway's own name
+
+
+class _Trouble(msgspec.Struct):
+    error: str
+
+
+class Runway(UsualGeneration):
+    """One call orders; a result's links live for a day, and each poll gives new ones."""
+
+    options_type: ClassVar[type[Options]] = RunwayOptions
+    models: Sequence[Served] = MODELS
+
+    def __init__(self, options: RunwayOptions, home: Home) -> None:
+        del home
+        self.options = options
+
+    def submit(self, order: Order) -> Flow[Accepted | Refused | Failed]:
+        """Order, unless the prompt is known to be too long."""
+        body, warnings = _describe(order)
+        units = sum(1 + (character > "\uffff") for character in body["promptText"])
+        if units > MAX_PROMPT:
+            message = f"The prompt has {units} UTF-16 units, and Runway takes at most {MAX_PROMPT}."
+            return Failed(UpstreamRejected(message))
+        reply = yield self._call("POST", "/v1/text_to_video", body)
+        if not 200 <= reply.status < 300:
+            return _judge(reply)
+        created = reply.read(_Created)
+        return Accepted(created.id, {"id": created.id}, warnings)
+
+    def poll(self, operation: Mapping[str, Any]) -> Flow[Running | Done | Failed]:
+        """Ask how the order stands; one that was deleted cannot be fetched any more."""
+        reply = yield self._call("GET", f"/v1/tasks/{operation['id']}")
+        if reply.status == 404 and reply.tell(_Trouble):  # Runway's own word, not that of a proxy
+            return Failed(UpstreamError("The vendor does not know the job any more.", upstream=_say(reply)))
+        if reply.status != 200:
+            raise Unclear(f"HTTP {reply.status}")
+        return _stand(reply.read(_Task), operation["id"])
+
+    def cancel(self, operation: Mapping[str, Any]) -> Flow[bool]:
+        """Stop the order: Runway deletes it, and what is not there was deleted."""
+        reply = yield self._call("DELETE", f"/v1/tasks/{operation['id']}")
+        if reply.status not in (200, 204, 404):
+            raise Unclear(f"HTTP {reply.status}")
+        return True
+
+    def _call(self, method: str, path: str, json: Any = None) -> Call:
+        options = self.options
+        headers = {"authorization": f"Bearer {options.api_key}", "x-runway-version": options.version}
+        return Call(method, path, headers, json)
+
+
+def _describe(order: Order) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """The order in Runway's words, and what it has no word for."""
+    params = order.params
+    if "promptText" in params:
+        return {"model": order.model, **params}, ()
+    width, height = text_to_video.frame_size(params)
+    sound = {} if order.model == GEN else {"audio": True}
+    body = {
+        "model": order.model,
+        "promptText": params["prompt"],
+        "ratio": f"{width}:{height}",
+        "duration": params["durationSeconds"],
+        **sound,
+    }
+    lost = [(name, params[name]) for name, usual in SERVED_AS_IS.items() if params.get(name, usual) != usual]
+    return body, tuple(f"`{name}` {value} cannot be asked of Runway, and was left out." for name, value in lost)
+
+
+def _say(reply: Reply) -> dict[str, str | None]:
+    trouble = reply.tell(_Trouble)
+    return say(reply.status, trouble and trouble.error)
+
+
+def _judge(reply: Reply) -> Refused | Failed:
+    """Why an order was not taken; that there is no credit is told in words only."""
+    said = _say(reply)
+    if reply.status == 400 and "enough credits" in (said["message"] or ""):
+        return Failed(UpstreamUnavailable(NO_CREDIT, upstream=said))
+    return judge(reply, said)
+
+
+def _stand(task: _Task, task_id: str) -> Running | Done | Failed:
+    """What a task's words mean; a word of tomorrow means that it goes on."""
+    match task.status:
+        case "SUCCEEDED":
+            return finish(task.output, {"kind": "video"}, task_id)
+        case "FAILED":
+            error = _blame(str(task.failureCode))
+            return Failed(
+                error(stage="generating", upstream=say(task.failureCode or task.status, task.failure, task_id))
+            )
+        case "CANCELLED":
+            return Failed(
+                UpstreamError("The job was canceled at the vendor.", upstream=say(task.status, None, task_id))
+            )
+        case _:
+            return Running(task.progress)
+
+
+def _blame(code: str) -> type[JobError]:
+    """Who is to blame: `SAFETY.INPUT.TEXT`, `INPUT_PREPROCESSING.SAFETY.TEXT`, `ASSET.INVALID`, `INTERNAL`, …."""
+    parts = code.split(".")
+    if "SAFETY" in parts:
+        return ContentFiltered
+    if parts[0] in ("INPUT_PREPROCESSING", "ASSET") and "INTERNAL" not in parts:
+        return UpstreamRejected
+    return UpstreamError
+
+
+VENDOR = Runway
