@@ -131,9 +131,13 @@ class Ordering(ClaimedJob):
             return
         metrics.JOBS_REROUTED.labels(self.job.vendor, error.code if error else outcome.value).inc()
         tried_in_vain = replace(attempt, outcome=outcome)
-        await self.amend(lambda job: jobs.reroute(job, tried_in_vain, route.vendor, route.model))
+        self.job = await self.tools.database.write(
+            job_rows.hand_on,
+            self.claim,
+            lambda job: jobs.reroute(job, tried_in_vain, route.vendor, route.model),
+            self.tools.clock(),
+        )
         if self.job.state is State.RUNNING:
-            await self.tools.database.write(job_rows.release, self.claim)
             raise GivenBack
 
     # -- an order whose answer was lost

@@ -158,7 +158,7 @@ class _SecretReader:
         if scheme == "file":
             return self._read_file(rest, path)
         name = next(part for part in reversed(path) if isinstance(part, str))
-        if text and re.search(r"(^|_)key$|secret$|token$|password$", name):
+        if text and re.search(r"(^|_)key$|secret$|token$|password$|service_account$", name):
             self.secrets.add(text)
         return text
 

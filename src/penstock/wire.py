@@ -1,6 +1,7 @@
 """HTTP to vendors: one pool of connections each, and by class of failure whether a call was sent."""
 
 import asyncio
+import io
 import re
 import socket
 from collections.abc import AsyncGenerator
@@ -21,6 +22,7 @@ CONNECT_SECONDS = 5.0
 IDLE_SECONDS = 60.0
 MAX_CONNECTIONS: Final = 256
 MAX_REDIRECTS: Final = 5
+LARGE: Final = 1 << 20
 WRITTEN: Final = "%!#$&'()*+,/:;=?@[]~"
 """What stands in URLs as it is: a signed one is sent byte for byte."""
 REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
@@ -41,16 +43,17 @@ class Wire:
         self._sessions.clear()
 
     @asynccontextmanager
-    async def request(
-        self, name: str, vendor: GenerationVendor, call: Call, *, guarded: bool = False
-    ) -> AsyncGenerator[aiohttp.ClientResponse]:
-        """One HTTP call; what its failure means for a paid order is decided here, by class."""
+    async def request(self, name: str, vendor: GenerationVendor, call: Call) -> AsyncGenerator[aiohttp.ClientResponse]:
+        """One HTTP call; what its failure means for a paid order is decided here, by class.
+
+        A vendor out in the world cannot send us to an address inside our own network.
+        """
         headers = {"accept-encoding": "identity", "user-agent": "penstock", **call.headers}
         body = _body(call)
-        if isinstance(body, bytes):
+        if body is not None and call.form is None:
             headers.setdefault("content-type", "application/json")
-        session = self._session(name, vendor, guarded=guarded)
         target = _target(vendor, call)
+        session = self._session(name, vendor, guarded=_is_guarded(str(target), vendor.options.base_url))
         try:
             async with asyncio.timeout(call.seconds):
                 response = await session.request(call.method, target, data=body, headers=headers, allow_redirects=False)
@@ -65,14 +68,10 @@ class Wire:
 
     @asynccontextmanager
     async def download(self, name: str, vendor: GenerationVendor, call: Call) -> AsyncGenerator[aiohttp.ClientResponse]:
-        """What a GET leads to in the end. A credential goes to the host that it is meant for, and no further.
-
-        A vendor out in the world cannot send us to an address inside our own network.
-        """
+        """What a GET leads to in the end. A credential goes to the host that it is meant for, and no further."""
         url, headers = str(_target(vendor, call)), call.headers
         for _ in range(MAX_REDIRECTS + 1):
-            hop = Call("GET", url, headers, seconds=call.seconds)
-            async with self.request(name, vendor, hop, guarded=_is_guarded(url, vendor.options.base_url)) as response:
+            async with self.request(name, vendor, Call("GET", url, headers, seconds=call.seconds)) as response:
                 if response.status not in REDIRECTS:
                     yield response
                     return
@@ -153,9 +152,10 @@ def _open_public_socket(target: tuple[int, int, int, str, tuple[Any, ...]]) -> s
     return socket.socket(family, kind, protocol)
 
 
-def _body(call: Call) -> bytes | aiohttp.FormData | None:
+def _body(call: Call) -> bytes | io.BytesIO | aiohttp.FormData | None:
     if call.form is None:
-        return call.body if call.json is None else msgspec.json.encode(call.json)
+        body = call.body if call.json is None else msgspec.json.encode(call.json)
+        return body if body is None or len(body) < LARGE else io.BytesIO(body)  # so that it is sent in pieces
     file = call.form.file
     form = aiohttp.FormData()
     for name, value in call.form.fields.items():

@@ -74,6 +74,7 @@ class HttpDouble:
             await self._runner.cleanup()
 
     async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
+        request._client_max_size = 1 << 26  # pictures come here
         body = await request.read()
         self.seen.append(Seen(request.method, request.path_qs, dict(request.headers), body))
         for fault in self.faults:

@@ -18,7 +18,8 @@ from penstock.engines.simulator.samples import make_preview
 
 PLACES = ("prompt", "promptText", "face_limit", "target_polycount")
 """Params that can tell one job from all others."""
-FIRST, STEP = 60, 20  # a vendor that takes a part of a limit still gets numbers that differ
+FIRST, STEP = 60, 20
+"""The least number of faces asked for, and how far they are apart, in twenties."""
 
 
 @dataclass(frozen=True)
@@ -97,12 +98,8 @@ def number_of(body: Any) -> int | None:
     text = json.dumps(body)
     if found := re.search(r"storm #(\d+)", text):
         return int(found[1])
-    if found := re.search(r'"(face_limit|target_polycount)": (\d+)', text):
-        part = STEP if found[1] == "face_limit" else round(STEP * 0.95)
-        for step in (STEP, part):
-            if int(found[2]) % step == 0 and int(found[2]) // step >= FIRST:
-                return int(found[2]) // step - FIRST
-    return None
+    found = re.search(r'"(?:face_limit|target_polycount)": (\d+)', text)
+    return int(found[1]) // STEP - FIRST if found else None
 
 
 async def rage(url: str, key: str, doubles: Sequence[MediaDouble], count: int, odds: Odds, seed: int) -> list[Asked]:
@@ -121,13 +118,13 @@ async def rage(url: str, key: str, doubles: Sequence[MediaDouble], count: int, o
     async with aiohttp.ClientSession(url, headers=headers, connector=aiohttp.TCPConnector(limit=32)) as session:
         await asyncio.gather(*(submit(session, job) for job in asked))
         await asyncio.gather(*(finish(session, job) for job in asked))
-    by_number: defaultdict[int, list[Placed]] = defaultdict(list)
+    by_number: defaultdict[tuple[str, int | None], list[Placed]] = defaultdict(list)
     for double in doubles:
         double.weather = double.host.weather = None
         for order in double.orders.values():
-            by_number[number_of(order.body) or 0].append(order)
+            by_number[double.title, number_of(order.body)].append(order)
     for job in asked:
-        job.orders = by_number[job.number]
+        job.orders = by_number[job.double.title, job.number]
     return asked
 
 

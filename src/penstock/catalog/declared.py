@@ -5,11 +5,17 @@ from typing import Any, Final, cast
 
 from penstock.catalog.model import GenerationModel, Recipe
 from penstock.catalog.params import as_object
-from penstock.catalog.schema_params import FILE, SchemaParams
+from penstock.catalog.schema_params import FILE, SchemaParams, find_problem
 
 KINDS: Final = ("3d", "video", "image")
 """What a declared model may make: what can be opened and checked here."""
 MAX_DEPTH: Final = 32
+SEED: Final = "seed"
+MAX_VALUES: Final = 20_000
+MAX_LENGTH: Final = 1_000_000
+"""How much a schema may hold: every request is read by it, and every caller may ask for it."""
+SEEDS: Final = (0, 2**31 - 1)
+"""The least and the most that a seed is when the caller gives none."""
 SAMPLES: Final[Mapping[str, Any]] = {"boolean": True, "array": [], "object": {}}
 JSON_TYPES: Final = ((bool, "boolean"), (int, "integer"), (float, "number"), (str, "string"))
 
@@ -22,26 +28,32 @@ def declare(model_id: str, title: str, document: Mapping[str, Any], recipe: Reci
     params = SchemaParams(schema, recipe.file)
     if problem := params.check():
         raise ValueError(problem)
-    seed = schema.get("properties", {}).get("seed")
     return GenerationModel(
         id=model_id,
         kind=recipe.kind,
-        title=title or str(schema.get("title") or model_id),
+        title=title or str(document.get("title") or model_id),
         params=params,
         example=_example(params.schema),
-        seed_param="seed" if _is_integer(seed) else None,
+        seed_param="seed" if _takes_seed(params) else None,
         recipe=recipe,
     )
 
 
 def read_schema(document: Mapping[str, Any]) -> dict[str, Any]:
-    """The JSON Schema of a model's params: the document itself, or what an OpenAPI document says of its input."""
-    if "openapi" in document or "paths" in document:
-        found = _input_of(document)
-        if found is None:
-            raise ValueError("the OpenAPI document has no input")
-        return _inline(found, document, MAX_DEPTH)
-    return dict(document)
+    """The JSON Schema of a model's params: the document itself, or what an OpenAPI document says of its input.
+
+    A ValueError says what is wrong with it.
+    """
+    is_openapi = "openapi" in document or "paths" in document
+    schema = _Reader(document, follows=is_openapi).read(_input_of(document) if is_openapi else document)
+    if not isinstance(schema, dict):
+        raise ValueError("the OpenAPI document has no input")
+    told = cast("dict[str, Any]", schema)
+    if problem := find_problem(told):
+        raise ValueError(problem)
+    if "object" not in told.get("type", "object"):
+        raise ValueError(f"params are an object, and its type is {str(told['type'])[:80]}")
+    return told
 
 
 def schema_of_bindings(workflow: Mapping[str, Any] | None, bind: Mapping[str, str]) -> dict[str, Any]:
@@ -49,53 +61,86 @@ def schema_of_bindings(workflow: Mapping[str, Any] | None, bind: Mapping[str, st
     fields: dict[str, Any] = {}
     for name, place in bind.items():
         node, _, slot = place.partition(".")
-        held = (workflow or {}).get(node, {}).get("inputs", {}).get(slot)
+        held = as_object(as_object((workflow or {}).get(node)).get("inputs")).get(slot)
         kind = next((kind for python, kind in JSON_TYPES if isinstance(held, python)), None)
-        fields[name] = {"type": kind, "default": held} if kind and name != FILE else {}
+        usual = {} if name == SEED else {"default": held}  # the same one every time would be no seed
+        fields[name] = {"type": kind, **usual} if kind and name != FILE else {}
     return {"properties": fields}
 
 
 def _input_of(document: Mapping[str, Any]) -> Any:
     """The `Input` of a Replicate model, or the body of the first POST, as fal has it."""
-    schemas = document.get("components", {}).get("schemas", {})
+    schemas = _dig(document, "components", "schemas")
     if "Input" in schemas:
         return schemas["Input"]
-    for path in document.get("paths", {}).values():
-        body = path.get("post", {}).get("requestBody", {}).get("content", {}).get("application/json", {})
+    for path in _dig(document, "paths").values():
+        body = _dig(path, "post", "requestBody", "content", "application/json")
         if "schema" in body:
             return body["schema"]
     return None
 
 
-def _inline(value: Any, document: Mapping[str, Any], depth: int) -> Any:
-    """The schema with every reference replaced by what it leads to, so that it stands alone."""
-    if depth == 0:
-        raise ValueError("its references lead in a circle")
-    if isinstance(value, list):
-        return [_inline(item, document, depth - 1) for item in cast("list[Any]", value)]
-    if not isinstance(value, dict):
-        return value
-    schema = cast("dict[str, Any]", value)
-    told = {name: _inline(item, document, depth - 1) for name, item in schema.items() if name not in ("$ref", "allOf")}
-    parts = list(schema.get("allOf", ()))
-    if isinstance(schema.get("$ref"), str):
-        parts.append(_follow(schema["$ref"], document))
-    if len(parts) == 1:  # one part is how OpenAPI says something beside a reference
-        return _inline(parts[0], document, depth - 1) | told
-    return told | ({"allOf": _inline(parts, document, depth - 1)} if parts else {})
+def _dig(value: Any, *names: str) -> Mapping[str, Any]:
+    """The object at the end of these names; empty where there is none."""
+    for name in names:
+        value = as_object(value).get(name)
+    return as_object(value)
 
 
-def _follow(reference: str, document: Mapping[str, Any]) -> Any:
-    found: Any = document
-    for part in reference.removeprefix("#/").split("/"):
-        if not isinstance(found, Mapping) or part not in found:
-            raise ValueError(f"its reference {reference[:80]} leads nowhere")
-        found = cast("Mapping[str, Any]", found)[part]
-    return found
+class _Reader:
+    """Copies a schema out of a document, as far as there is a measure to it."""
+
+    def __init__(self, document: Mapping[str, Any], *, follows: bool) -> None:
+        self._document = document
+        self._follows = follows  # whether references are replaced by what they lead to, so that it stands alone
+        self._values = MAX_VALUES
+        self._length = MAX_LENGTH
+
+    def read(self, value: Any, depth: int = MAX_DEPTH) -> Any:
+        self._count(value, depth)
+        if isinstance(value, list):
+            return [self.read(item, depth - 1) for item in cast("list[Any]", value)]
+        if not isinstance(value, Mapping):
+            return value
+        schema = cast("Mapping[str, Any]", value)
+        parts = self._parts(schema)
+        apart = ("$ref", "allOf") if parts else ()
+        told = {name: self.read(item, depth - 1) for name, item in schema.items() if name not in apart}
+        if len(parts) == 1:  # one part is how OpenAPI says something beside a reference
+            return {**as_object(self.read(parts[0], depth - 1)), **told}
+        return told | ({"allOf": self.read(parts, depth - 1)} if parts else {})
+
+    def _parts(self, schema: Mapping[str, Any]) -> list[Any]:
+        """What else holds for whatever a schema describes."""
+        if not self._follows:
+            return []
+        every, reference = schema.get("allOf"), schema.get("$ref")
+        parts = list(cast("list[Any]", every)) if isinstance(every, list) else []
+        return [*parts, self._follow(reference)] if isinstance(reference, str) else parts
+
+    def _follow(self, reference: str) -> Any:
+        found: Any = self._document
+        for part in reference.removeprefix("#/").split("/"):
+            name = part.replace("~1", "/").replace("~0", "~")
+            if not isinstance(found, Mapping) or name not in found:
+                raise ValueError(f"its reference {reference[:80]} leads nowhere")
+            found = cast("Mapping[str, Any]", found)[name]
+        return found
+
+    def _count(self, value: Any, depth: int) -> None:
+        self._values -= 1
+        self._length -= len(value) if isinstance(value, str) else 0
+        if depth == 0:
+            raise ValueError("its references lead in a circle, or it is too deep")
+        if self._values < 0 or self._length < 0:
+            raise ValueError("it is too large")
 
 
-def _is_integer(field: Any) -> bool:
-    return "integer" in str(as_object(field))
+def _takes_seed(params: SchemaParams) -> bool:
+    """Whether `seed` is an integer, and may be any that we would choose."""
+    return all(params.allows("seed", seed) for seed in SEEDS) and not any(
+        params.allows("seed", other) for other in ("7", 0.5, True)
+    )
 
 
 def _example(schema: Mapping[str, Any]) -> dict[str, Any]:

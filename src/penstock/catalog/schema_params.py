@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 FILE = "file"
 ANYTHING: dict[str, Any] = {"type": "object", "additionalProperties": True}
 """The schema of a model of which nothing is known: the vendor judges."""
+MAX_NESTING = 32
+"""How deep params may nest: whoever writes them into an order goes as deep."""
+MAX_EXACT = 2**53
 
 
 class SchemaParams:
@@ -44,36 +47,42 @@ class SchemaParams:
     @cached_property
     def _validator(self) -> "Validator":
         """Made at first use: most processes never need it, and its library would slow every start."""
-        from jsonschema_rs import RegexOptions, validator_for  # noqa: PLC0415
-
-        return validator_for(self._rest, offline=True, pattern_options=RegexOptions())
+        return _compile(self._rest)
 
     def check(self) -> str | None:
         """What is wrong with the schema itself."""
-        try:
-            self._validator  # noqa: B018  made, and so checked
-        except ValueError as error:
-            return str(error).partition("\n")[0][:300]
-        return None
+        return find_problem(self._rest)
+
+    def allows(self, name: str, value: Any) -> bool:
+        """Whether a param that the schema names may have this value, whatever the others have."""
+        errors = self._validator.iter_errors({name: value})
+        return name in self._fields and not any(error.instance_path[:1] == [name] for error in errors)
 
     def read(self, given: Mapping[str, Any], place: str) -> tuple[dict[str, Any] | None, list[Detail]]:
         """The params with defaults filled, or every problem found; `place` is where they stand in the request."""
+        if _is_deep(given, MAX_NESTING):
+            return None, [Detail(place, f"Input is nested deeper than {MAX_NESTING} levels.", "invalid_params")]
         given = without_nulls(given)
         details = list(self._problems(given, place))
         resolved = {
             **{name: field["default"] for name, field in self._fields.items() if _default(field) is not None},
-            **given,
+            **{name: self._exact(name, value) for name, value in given.items()},
         }
-        if self._takes_file and isinstance(given.get(FILE), Mapping):
-            where = join_place(place, [FILE])
+        where = join_place(place, [FILE])
+        if isinstance(given.get(FILE), Mapping):  # also where nothing is known of the params: it is opened as one
             file, problems = read(FileInput, given[FILE], where)
             details += problems
             details += [Detail(where, told.message, told.code) for told in file_conflicts(given[FILE])]
             resolved[FILE] = file.resolved() if file else {}
         elif self._takes_file and FILE in given:
-            where = join_place(place, [FILE])
             details.append(Detail(where, f"Input should be an object, got {shorten(given[FILE])}."))
         return (None if details else resolved), unique(details)
+
+    def _exact(self, name: str, value: Any) -> Any:
+        """8.0 is an integer, and is handed on as one where no fraction would do."""
+        if not isinstance(value, float) or not value.is_integer() or abs(value) > MAX_EXACT:
+            return value
+        return value if self.allows(name, 0.5) else int(value)
 
     def _problems(self, given: Mapping[str, Any], place: str) -> Iterator[Detail]:
         for number, error in enumerate(self._validator.iter_errors(given)):
@@ -90,12 +99,29 @@ class SchemaParams:
                 yield Detail(join_place(place, [*path, name]), f"`{name}` is required.", "missing_required_parameter")
             case "additionalProperties":
                 known = self._fields if not path else ()
-                for name in kind.as_dict()["unexpected"][:MAX_DETAILS]:
-                    where = join_place(place, [*path, str(name)[:80]])
+                for name in (str(name)[:80] for name in kind.as_dict()["unexpected"][:MAX_DETAILS]):
+                    where = join_place(place, [*path, name])
                     yield Detail(where, unknown_name("param", name, known), "unknown_param")
             case _:
                 message = f"{str(error.message)[:300]}."
                 yield Detail(join_place(place, path), message, "invalid_params")
+
+
+def find_problem(schema: dict[str, Any]) -> str | None:
+    """What is wrong with a JSON Schema, and where in it."""
+    try:
+        _compile(schema)
+    except ValueError as error:
+        place = ".".join(str(part)[:80] for part in getattr(error, "instance_path", ()))
+        message = str(error).partition("\n")[0][:300]
+        return f"{place}: {message}" if place else message
+    return None
+
+
+def _compile(schema: dict[str, Any]) -> "Validator":
+    from jsonschema_rs import RegexOptions, validator_for  # noqa: PLC0415  see SchemaParams
+
+    return validator_for(schema, offline=True, pattern_options=RegexOptions())
 
 
 def _published(schema: Mapping[str, Any], file: str | None) -> dict[str, Any]:
@@ -114,6 +140,11 @@ def _published(schema: Mapping[str, Any], file: str | None) -> dict[str, Any]:
     told = {"required": required, "$defs": defs, "properties": fields}
     kept = {name: value for name, value in schema.items() if name not in told}
     return {"type": "object", **kept, **closed, **{name: value for name, value in told.items() if value}}
+
+
+def _is_deep(value: Any, left: int) -> bool:
+    items: Any = value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ()  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType] JSON
+    return any(not left or _is_deep(item, left - 1) for item in items)
 
 
 def _default(field: Any) -> Any:

@@ -170,7 +170,7 @@ def _check_vendors(settings: "Settings") -> Iterator[Finding]:
         generation, chat = alone.vendors.get(name), alone.chat_vendors.get(name)
         is_here = (generation and generation.upstream is not None) or (chat and chat.server is not None)
         options = generation.options if generation else alone.chat_vendors[name].options
-        if options.api_key or is_here:
+        if options.credential or is_here:
             yield Finding(f"vendor {name}", OK, f"type {options.type}, its options are valid")
         else:
             remedy = 'Add api_key = "env:NAME", unless its server asks for none.'

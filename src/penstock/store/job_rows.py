@@ -125,6 +125,14 @@ def adopt(
     return job if free is None else amend(connection, claim, lambda job: change(job, free), now)
 
 
+def hand_on(connection: Connection, claim: Claim, change: Callable[[Job], Job], now: float) -> Job:
+    """A change after which the job, if it still runs, is anyone's to claim: both or neither."""
+    job = amend(connection, claim, change, now)
+    if job.state is State.RUNNING:
+        release(connection, claim)
+    return job
+
+
 def release(connection: Connection, claim: Claim) -> None:
     """Give the job back: whoever is next may claim it."""
     connection.info[RUNG].add(QUEUE)

@@ -1,0 +1,400 @@
+"""`veo`: videos by Google's Veo 3.1 on Vertex AI; they come with the reply, or lie in a bucket of the operator's."""
+
+import re
+import time
+from base64 import urlsafe_b64encode
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Annotated, Any, ClassVar, Final
+from urllib.parse import quote, urlencode
+
+import msgspec
+from pydantic import ConfigDict, Field, model_validator
+
+from penstock.catalog import text_to_video
+from penstock.catalog.model import GenerationModel
+from penstock.catalog.params import as_object
+from penstock.catalog.schema_params import SchemaParams
+from penstock.contract import (
+    Absent,
+    Accepted,
+    Call,
+    Done,
+    Failed,
+    Flow,
+    Home,
+    Kind,
+    Options,
+    Order,
+    Output,
+    Refused,
+    Reply,
+    Role,
+    Running,
+    Served,
+    Similar,
+    Unclear,
+    Untold,
+    UsualGeneration,
+)
+from penstock.job_errors import ContentFiltered, JobError, UpstreamAuth, UpstreamError, UpstreamRejected
+from penstock.money import Price
+from penstock.vendor_replies import fail_empty, judge, say
+
+LOCATION: Final = "us-central1"
+HOST: Final = "aiplatform.googleapis.com"
+STORAGE: Final = "https://storage.googleapis.com"
+TOKEN_URI: Final = "https://oauth2.googleapis.com/token"  # noqa: S105  an address
+SCOPE: Final = "https://www.googleapis.com/auth/cloud-platform"
+GRANT: Final = "urn:ietf:params:oauth:grant-type:jwt-bearer"
+HOUR: Final = 3600
+SKEW_SECONDS: Final = 30  # how far our clock may be ahead of Google's
+SPARE_SECONDS: Final = 300  # a token is replaced so long before it ends
+
+STANDARD, FAST, LITE = "veo-3.1-generate-001", "veo-3.1-fast-generate-001", "veo-3.1-lite-generate-001"
+PRICE: Final = Price.model_validate({"per_second": "0.40"})
+FAST_PRICE: Final = Price.model_validate({"per_second": "0.10"})
+
+REJECTED: Final = dict.fromkeys((3, 5, 9, 11, 12), UpstreamRejected)
+ERRORS: Final[Mapping[int, type[JobError]]] = {**REJECTED, 7: UpstreamAuth, 16: UpstreamAuth}
+"""What the codes of a failed operation mean; all others are failures of Google's that may pass."""
+SUPPORT: Final = re.compile(r"support codes?:\s*([0-9]{4,}(?:\s*,\s*[0-9]{4,})*)", re.IGNORECASE)
+
+# -- its own models
+
+FIELDS: Final[Mapping[str, Any]] = {
+    "prompt": {"type": "string", "minLength": 1, "maxLength": 4000, "description": "what the video shows"},
+    "negativePrompt": {"type": "string", "maxLength": 4000, "description": "what it must not show"},
+    "durationSeconds": {"enum": [4, 6, 8], "default": 8, "description": "length in seconds"},
+    "aspectRatio": {"enum": ["16:9", "9:16"], "default": "16:9", "description": "width to height"},
+    "resolution": {"enum": ["720p", "1080p"], "default": "720p", "description": "lines of the short side"},
+    "compressionQuality": {"enum": ["optimized", "lossless"], "default": "optimized"},
+    "personGeneration": {"enum": ["dont_allow", "allow_adult", "allow_all"], "default": "allow_adult"},
+    "generateAudio": {"type": "boolean", "default": True, "description": "whether it has a sound track"},
+    "enhancePrompt": {"type": "boolean", "description": "whether the prompt is rewritten first"},
+    "seed": {"type": "integer", "minimum": 0, "maximum": 4294967295},
+}
+
+
+def _native(model_id: str, title: str) -> GenerationModel:
+    params = SchemaParams({"properties": FIELDS, "required": ["prompt"]})
+    return replace(text_to_video.MODELS[0], id=model_id, title=title, params=params, seed_param="seed")
+
+
+# -- settings
+
+
+class _Account(msgspec.Struct, frozen=True):
+    client_email: str
+    private_key: str
+    private_key_id: str | None = None
+    project_id: str | None = None
+    token_uri: str = TOKEN_URI
+
+
+def _read_account(text: str) -> _Account:
+    """The key file of a service account, or a ValueError that tells nothing of it."""
+    try:
+        account = msgspec.json.decode(text, type=_Account)
+    except (msgspec.MsgspecError, ValueError):
+        raise ValueError("`service_account` should be a JSON object with `client_email` and `private_key`") from None
+    if not account.private_key.startswith("-----BEGIN ") or "PRIVATE KEY-----" not in account.private_key:
+        raise ValueError("the `private_key` of `service_account` is not in PEM")
+    if not account.token_uri.startswith(("https://", "http://")):
+        raise ValueError("the `token_uri` of `service_account` is not an address")
+    return account
+
+
+class VeoOptions(Options):
+    """`[vendors.NAME]` of type `veo`."""
+
+    model_config = ConfigDict(hide_input_in_errors=True)
+
+    service_account: str | None = Field(
+        default=None, repr=False, description='the JSON key of a service account, as in "file:key.json"'
+    )
+    project: str | None = Field(default=None, min_length=1, description="if not the service account's own")
+    location: str = Field(default=LOCATION, pattern=r"^[a-z0-9-]+$", description="where it runs, or `global`")
+    base_url: str = Field(default=f"https://{LOCATION}-{HOST}", description="Vertex AI's host; by the location")
+    storage_uri: str | None = Field(
+        default=None, pattern=r"^gs://[^/]+(/|$)", description="gs://bucket/folder/ for results, if not in the reply"
+    )
+    storage_url: str = Field(default=STORAGE, description="Cloud Storage's host; `base_url`, if that is given")
+    lookup_seconds: float = Field(default=900.0, ge=0, description="how long a lost order is looked for in the bucket")
+    poll_seconds: float = Field(default=10.0, gt=0)
+    max_concurrent: int = Field(default=10, ge=1)
+
+    @property
+    def credential(self) -> str:
+        """The service account, or else the API key."""
+        return self.service_account or self.api_key or ""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _fill_hosts(cls, table: Any) -> Any:
+        """Hosts that are not given follow from what is."""
+        given = {name: value for name, value in as_object(table).items() if value != ""}
+        region = "" if given.get("location") == "global" else f"{given.get('location', LOCATION)}-"
+        return {"base_url": f"https://{region}{HOST}", "storage_url": given.get("base_url", STORAGE), **given}
+
+    @model_validator(mode="after")
+    def _check_together(self) -> "VeoOptions":
+        if bool(self.service_account) == bool(self.api_key):
+            raise ValueError("needs either `service_account` or `api_key`")
+        account = _read_account(self.service_account) if self.service_account else None
+        if not (self.project or (account and account.project_id)):
+            raise ValueError("needs `project`: the credential does not tell it")
+        if self.storage_uri and self.api_key:
+            raise ValueError("`storage_uri` needs `service_account`: a bucket opens to no API key")
+        return self
+
+
+# -- what Google says
+
+
+class _Granted(msgspec.Struct):
+    access_token: Annotated[str, msgspec.Meta(pattern=r"^[!-~]+\Z")]
+    expires_in: float = HOUR
+
+
+class _Trouble(msgspec.Struct):
+    code: Any = None
+    status: Any = None
+    message: Any = None
+
+
+class _Video(msgspec.Struct, rename="camel"):
+    bytes_base64_encoded: str | None = None
+    gcs_uri: str | None = None
+
+
+class _Videos(msgspec.Struct, rename="camel"):
+    videos: list[_Video] | None = None
+    rai_media_filtered_count: Any = None
+    rai_media_filtered_reasons: list[str] | None = None
+
+
+class _Operation(msgspec.Struct):
+    name: str = ""
+    done: bool | None = None
+    error: _Trouble | None = None
+    response: _Videos | None = None
+
+
+class _Listing(msgspec.Struct):
+    items: list[dict[str, Any]] | None = None
+
+
+class _Denied(Unclear):
+    """There is no token to be had: nothing was ordered, and whatever was ordered before is asked for again."""
+
+    def __init__(self, code: Any, message: Any) -> None:
+        super().__init__("no token")
+        self.error = UpstreamAuth(upstream=say(code, message))
+
+
+class Veo(UsualGeneration):
+    """One order, one operation, one video; only an order whose result goes to a bucket can be found again."""
+
+    options_type: ClassVar[type[Options]] = VeoOptions
+    models: Sequence[Served] = [
+        Served(text_to_video.MODELS[0], PRICE, STANDARD),
+        Served(_native("veo_text_to_video", "Veo 3.1"), PRICE, STANDARD),
+        Served(_native("veo_fast_text_to_video", "Veo 3.1 Fast"), FAST_PRICE, FAST),
+        Served(_native("veo_lite_text_to_video", "Veo 3.1 Lite"), None, LITE),  # its price at 1080p is not known
+    ]
+
+    def __init__(self, options: VeoOptions, home: Home) -> None:
+        del home
+        self.options = options
+        self.lookup_seconds = options.lookup_seconds
+        self._account = _read_account(options.service_account) if options.service_account else None
+        project = options.project or (self._account and self._account.project_id) or ""
+        self._models = f"/v1/projects/{quote(project, safe=':')}/locations/{options.location}/publishers/google/models"
+        self._token: tuple[str, float] | None = None  # and until when it is used, by the monotonic clock
+
+    def submit(self, order: Order) -> Flow[Accepted | Refused | Failed]:
+        """Get a token, then order."""
+        path = f"{self._models}/{quote(order.model, safe='')}"
+        try:
+            reply = yield from self._send(Call("POST", f"{path}:predictLongRunning", json=self._describe(order)))
+        except _Denied as denied:
+            return Failed(denied.error)
+        if reply.status != 200:
+            return _judge(reply)
+        name = reply.read(_Operation).name
+        upstream_id = name.rpartition("/")[2]
+        if not upstream_id:
+            raise Unclear("an operation without a name")
+        return Accepted(upstream_id, {"id": upstream_id, "path": path, "name": name})
+
+    def find(self, order: Order) -> Flow[Accepted | Similar | Absent | Untold]:
+        """Where the video goes is known from the order: once it is there, the order was taken."""
+        folder = self._folder(order)
+        videos = None if folder is None else (yield from self._list(folder))
+        if videos is None:
+            return Untold()
+        return Accepted(order.reference, {"folder": folder}) if videos else Similar()
+
+    def poll(self, operation: Mapping[str, Any]) -> Flow[Running | Done | Failed]:
+        """Ask how the operation stands, or look into the folder of one whose name was lost."""
+        if "folder" in operation:
+            videos = yield from self._list(operation["folder"])
+            return Done((yield from self._fetch(videos))) if videos else Running()
+        ask = Call("POST", f"{operation['path']}:fetchPredictOperation", json={"operationName": operation["name"]})
+        reply = yield from self._send(replace(ask, seconds=300))
+        if reply.status != 200:
+            raise Unclear(f"HTTP {reply.status}")
+        told = reply.read(_Operation)
+        if not told.done:
+            return Running()
+        if told.error is not None:
+            return _fail(told.error, operation["id"])
+        return (yield from self._finish(told.response or _Videos(), operation["id"]))
+
+    def _finish(self, told: _Videos, upstream_id: str) -> Flow[Done | Failed]:
+        """The videos that the content filter has let through, if any."""
+        videos, reasons = told.videos or (), told.rai_media_filtered_reasons or ()
+        inline = [video.bytes_base64_encoded for video in videos]
+        outputs = tuple(Output(Kind.VIDEO, Role.PRIMARY, data) for data in inline if data)
+        outputs += yield from self._fetch(video.gcs_uri for video in videos)
+        is_held = bool(reasons) or str(told.rai_media_filtered_count or 0) != "0"
+        if outputs:
+            return Done(outputs, ("The vendor's content filter held a part of the result back.",) if is_held else ())
+        if not is_held:
+            return fail_empty(upstream_id)
+        reason = " ".join(reasons)
+        return Failed(ContentFiltered(upstream=say(_support_code(reason) or "filtered", reason or None, upstream_id)))
+
+    def _describe(self, order: Order) -> dict[str, Any]:
+        """The order in Google's words, which are the models' own."""
+        prompt, folder = order.params["prompt"], self._folder(order)
+        given = {name: value for name, value in order.params.items() if name in FIELDS and name != "prompt"}
+        place = {} if folder is None else {"storageUri": folder}
+        parameters = {"generateAudio": True, **given, "sampleCount": 1, **place}
+        return {"instances": [{"prompt": prompt}], "parameters": parameters}
+
+    # -- the bucket
+
+    def _folder(self, order: Order) -> str | None:
+        """Where the order's video goes: the reference tells it apart from all others."""
+        base = self.options.storage_uri
+        return f"{base.rstrip('/')}/{order.reference}/" if base else None
+
+    def _list(self, folder: str) -> Flow[list[str] | None]:
+        """The videos in a folder; None where we may only write."""
+        bucket, prefix = _split(folder)
+        reply = yield from self._send(Call("GET", f"{self._objects(bucket)}?prefix={quote(prefix, safe='')}"))
+        if reply.status in (403, 404):
+            return None
+        if reply.status != 200:
+            raise Unclear(f"HTTP {reply.status}")
+        names = [str(item.get("name")) for item in reply.read(_Listing).items or ()]
+        return [f"gs://{bucket}/{name}" for name in names if name.endswith(".mp4")]
+
+    def _fetch(self, addresses: Iterable[str | None]) -> Flow[tuple[Output, ...]]:
+        """Downloads from the bucket, with the token that opens it."""
+        places = [place for place in map(_split, filter(None, addresses)) if all(place)]
+        headers = (yield from self._authorize()) if places else {}
+        urls = [f"{self._objects(bucket)}/{quote(name, safe='')}?alt=media" for bucket, name in places]
+        return tuple(Output(Kind.VIDEO, Role.PRIMARY, Call("GET", url, headers, seconds=300)) for url in urls)
+
+    def _objects(self, bucket: str) -> str:
+        return f"{self.options.storage_url.rstrip('/')}/storage/v1/b/{quote(bucket, safe='')}/o"
+
+    # -- tokens
+
+    def _send(self, call: Call) -> Flow[Reply]:
+        """Make a call with a token; one that was kept may have been revoked, and 401 proves that nothing was done."""
+        kept = self._token
+        headers = yield from self._authorize()
+        used = self._token
+        reply = yield replace(call, headers=headers)
+        if reply.status == 401 and used is not None:
+            if self._token is used:
+                self._token = None
+            if used is kept:
+                reply = yield replace(call, headers=(yield from self._authorize()))
+        return reply
+
+    def _authorize(self) -> Flow[dict[str, str]]:
+        if self._account is None:
+            return {"x-goog-api-key": self.options.api_key or ""}
+        token = self._token
+        if token is None or time.monotonic() >= token[1]:
+            token = self._token = yield from _ask_token(self._account)
+        return {"authorization": f"Bearer {token[0]}"}
+
+
+def _ask_token(account: _Account) -> Flow[tuple[str, float]]:
+    """Exchange a signed claim for a token, which is good for an hour."""
+    claim = _sign(account, int(time.time()) - SKEW_SECONDS)
+    form = urlencode({"grant_type": GRANT, "assertion": claim}).encode()
+    headers = {"content-type": "application/x-www-form-urlencoded"}
+    reply = yield Call("POST", account.token_uri, headers, body=form, prepares=True)
+    if 400 <= reply.status < 500 and reply.status not in (408, 429):
+        told = reply.tell(dict[str, Any]) or {}
+        raise _Denied(told.get("error", reply.status), str(told.get("error_description", "")).replace(claim, "…"))
+    if reply.status != 200:
+        raise Unclear(f"HTTP {reply.status}")
+    granted = reply.read(_Granted)
+    life = min(granted.expires_in, HOUR)
+    return granted.access_token, time.monotonic() + max(life - SPARE_SECONDS, life / 2)
+
+
+def _sign(account: _Account, now: int) -> str:
+    """A JWT in RS256; the library is loaded at its first use, as it would slow every start."""
+    from cryptography.exceptions import InternalError, UnsupportedAlgorithm  # noqa: PLC0415
+    from cryptography.hazmat.primitives import hashes, serialization  # noqa: PLC0415
+    from cryptography.hazmat.primitives.asymmetric import padding, rsa  # noqa: PLC0415
+
+    header = {"alg": "RS256", "typ": "JWT", "kid": account.private_key_id}
+    claims = {"iss": account.client_email, "scope": SCOPE, "aud": account.token_uri, "iat": now, "exp": now + HOUR}
+    text = b".".join(_encode(msgspec.json.encode(part)) for part in (header, claims))
+    pem = account.private_key.encode()  # the operator's own: to validate it would hold all others up
+    try:
+        key = serialization.load_pem_private_key(pem, None, unsafe_skip_rsa_key_validation=True)
+        signature = key.sign(text, padding.PKCS1v15(), hashes.SHA256()) if isinstance(key, rsa.RSAPrivateKey) else b""
+    except (ValueError, TypeError, UnsupportedAlgorithm, InternalError):
+        signature = b""
+    if not signature:
+        raise _Denied("private_key", "the service account's private key cannot be used")
+    return (text + b"." + _encode(signature)).decode()
+
+
+def _encode(data: bytes) -> bytes:
+    return urlsafe_b64encode(data).rstrip(b"=")
+
+
+# -- reading replies
+
+
+def _judge(reply: Reply) -> Refused | Failed:
+    """Why an order was not taken."""
+    told = getattr(reply.tell(_Operation), "error", None) or _Trouble()
+    said = say(told.status or told.code or reply.status, told.message)
+    if reply.status == 400 and (code := _support_code(told.message)):
+        return Failed(ContentFiltered(stage="dispatching", upstream=said | {"code": code}))
+    return judge(reply, said)
+
+
+def _fail(error: _Trouble, upstream_id: str) -> Failed:
+    """What ended an operation: a filter names its support code, all else has a code of google.rpc."""
+    if code := _support_code(error.message):
+        return Failed(ContentFiltered(upstream=say(code, error.message, upstream_id)))
+    kind = ERRORS.get(error.code, UpstreamError) if isinstance(error.code, int) else UpstreamError
+    return Failed(kind(stage="generating", upstream=say(error.code, error.message, upstream_id)))
+
+
+def _support_code(message: Any) -> str | None:
+    found = SUPPORT.search(message) if isinstance(message, str) else None
+    return found[1] if found else None
+
+
+def _split(address: str) -> tuple[str, str]:
+    """Bucket and name of `gs://bucket/name`."""
+    bucket, _, name = address.removeprefix("gs://").partition("/")
+    return bucket, name
+
+
+VENDOR = Veo
