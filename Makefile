@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 JAVASCRIPT := tests/javascript
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev run test check format bench lock clean
+.PHONY: help setup setup-dev run test check format new-vendor bench lock clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
@@ -46,11 +46,16 @@ format: setup-dev  ## format and fix what can be fixed
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix .
 
-bench: setup-dev  ## measure start-up, memory, jobs per second, and chat beside nginx, the built-in engines
+new-vendor:  ## begin a vendor: make new-vendor NAME=acme
+	@test -n "$(NAME)" || { echo "Name it: make new-vendor NAME=acme"; exit 1; }
+	@$(PYTHON) tools/new_vendor.py "$(NAME)"
+
+bench: setup-dev  ## measure start-up, memory, jobs per second, chat beside nginx, the built-in engines, media vendors in a storm
 	@$(BIN)/python bench/jobs.py
 	@$(BIN)/python bench/chat.py
 	@$(BIN)/python bench/streams.py
 	@$(BIN)/python bench/engines.py
+	@$(BIN)/python bench/media_vendors.py
 
 lock: setup-dev  ## resolve the dependencies anew
 	@$(BIN)/uv pip compile pyproject.toml --extra local --group build --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --quiet --upgrade -o requirements.lock

@@ -87,6 +87,6 @@ class ClaimedJob:
         """Wait longer with every trouble in a row, or as long as the vendor asks; a cancel ends the wait."""
         self.troubles += 1
         least = self.vendor.options.poll_seconds
-        wait = least * 2 ** min(self.troubles, 10) if seconds is None else max(least, seconds)
-        await self.ear.wait(max(0.05, min(wait, MAX_PAUSE, self.job.deadline - self.tools.clock())))
+        wait = min(MAX_PAUSE, least * 2 ** min(self.troubles, 10)) if seconds is None else max(least, seconds)
+        await self.ear.wait(max(0.05, min(wait, self.job.deadline - self.tools.clock())))
         await self.look_again()

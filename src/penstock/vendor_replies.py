@@ -1,5 +1,6 @@
-"""What most vendors' replies have in common: how a refused order is judged, and where a result holds its assets."""
+"""What vendors have in common: what an order loses, how a refused one is judged, where a result holds its assets."""
 
+import hashlib
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
@@ -20,8 +21,23 @@ ENDINGS: Final = {
 }
 CLOCK_SECONDS: Final = 120.0
 """How far a vendor's clock may be off."""
+DONE_ANYWAY: Final = {"compressionQuality": "optimized", "personGeneration": "allow_adult"}
 MAX_DEPTH: Final = 8
 SPLIT: Final = re.compile(r"[.\[\]]+")
+
+
+# -- an order in another vendor's words
+
+
+def lost_of_video(params: Mapping[str, Any], vendor: str) -> tuple[str, ...]:
+    """What of `vendorb_video_31` a vendor has no word for, where that is not what it does anyway."""
+    lost = [name for name, usual in DONE_ANYWAY.items() if params.get(name, usual) != usual]
+    return tuple(f"`{name}` {params[name]} cannot be asked of {vendor}, and was left out." for name in lost)
+
+
+def mark(order: Order) -> int:
+    """A seed that tells the order apart from all others like it, so that it can be found again."""
+    return int(hashlib.sha256(order.reference.encode()).hexdigest()[:7], 16)
 
 
 # -- an order that was not taken

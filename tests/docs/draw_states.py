@@ -31,7 +31,7 @@ PHASES = {
 OUTCOMES = {
     Outcome.SUCCEEDED: "it delivered",
     Outcome.FAILED: "the vendor refused or failed",
-    Outcome.REFUSED: "the vendor was full; the job waits and tries again",
+    Outcome.REFUSED: "the vendor was full; the job waits, or goes another way",
     Outcome.NOT_SENT: "the call provably never reached the vendor",
     Outcome.NEVER_ARRIVED: "the answer was lost, and the vendor has never seen the order",
     Outcome.UNKNOWN: "the answer was lost, and the vendor cannot be asked",

@@ -16,8 +16,9 @@ from openai_replies import GREETING, PROMPT_TOKENS
 from penstock import chat_fields
 from penstock.chat import Blame
 from penstock.chat_rendering import RenderedStream, render_whole
-from penstock.contract import Absent, Accepted, Done, Failed, Order, Refused, Reply, Running, Unclear
+from penstock.contract import Absent, Accepted, Done, Failed, Home, Order, Refused, Reply, Running, Unclear
 from penstock.errors import InvalidRequest
+from penstock.money import format_usd
 
 ROOT = Path(__file__).parents[2]
 HOME = "http://127.0.0.1:8787"
@@ -115,7 +116,7 @@ async def test_the_javascript_of_chat(start):
 
 
 def test_json_examples_are_json():
-    for page in ("docs/api.md", "docs/errors.md", "docs/simulator.md"):
+    for page in ("docs/api.md", "docs/errors.md", "docs/simulator.md", "docs/vendors.md"):
         for block in blocks(page, "json"):
             assert isinstance(json.loads(block), dict)
 
@@ -129,7 +130,7 @@ async def test_the_request_bodies_of_the_docs_are_accepted(server):
         assert response.status_code == 202, response.text
 
 
-# -- the vendors of docs/vendors.md
+# -- the vendors of the pages about them
 
 
 def drive(flow, status: int = 200, body: object = None, headers: dict[str, str] | None = None):
@@ -142,51 +143,83 @@ def drive(flow, status: int = 200, body: object = None, headers: dict[str, str] 
     raise AssertionError("it wants another call")
 
 
-def make_vendor(position: int, folder: Path):
-    source = blocks("docs/vendors.md", "python")[position]
+def load_example(page: str, position: int = 0) -> dict:
+    """What the module holds that a block shows."""
     module: dict = {"__name__": "example"}
-    exec(compile(source, "example.py", "exec"), module)  # noqa: S102  our own page
-    vendor = module["VENDOR"]
-    return vendor(vendor.options_type(type="example", api_key="secret"), folder)
+    exec(compile(blocks(page, "python")[position], "example.py", "exec"), module)  # noqa: S102  our own page
+    return module
+
+
+def make_vendor(page: str, folder: Path):
+    vendor = load_example(page)["VENDOR"]
+    return vendor(vendor.options_type(type="example", api_key="secret"), Home(folder, folder))
 
 
 @pytest.fixture
 def acme(tmp_path):
-    return make_vendor(0, tmp_path)
+    return make_vendor("docs/howto/add-a-vendor.md", tmp_path)
 
 
 @pytest.fixture
 def parley(tmp_path):
-    return make_vendor(1, tmp_path)
+    return make_vendor("docs/vendors.md", tmp_path)
 
 
-ORDER = Order("job_1-1", "acme-large", {"prompt": "a boat", "durationSeconds": 8})
+ORDER = Order(
+    "job_1-1",
+    "video-1",
+    {
+        "prompt": "a boat",
+        "durationSeconds": 8,
+        "aspectRatio": "9:16",
+        "resolution": "720p",
+        "compressionQuality": "lossless",
+        "personGeneration": "dont_allow",
+    },
+)
+WARNING = "`compressionQuality` lossless cannot be asked of Acme, and was left out."
 
 
 def test_the_example_vendor_places_orders(acme):
-    assert acme.serves("vendorb_video_31")
-    call, answer = drive(acme.submit(ORDER), 200, {"id": "t1"})
-    assert (call.method, call.url, call.json["ref"]) == ("POST", "/tasks", "job_1-1")
+    assert [served.model.id for served in acme.models] == ["vendorb_video_31"]
+    call, answer = drive(acme.submit(ORDER), 201, {"id": "v1", "status": "waiting"})
+    assert (call.method, call.url, call.json["reference"]) == ("POST", "/v1/videos", "job_1-1")
+    assert (call.json["size"], call.json["people"], call.json["quality"]) == ("720x1280", False, "high")
     assert call.headers["authorization"] == "Bearer secret"
-    assert answer == Accepted("t1", {"id": "t1"})
+    assert answer == Accepted("v1", {"id": "v1"}, (WARNING,))
     assert drive(acme.submit(ORDER), 429, headers={"retry-after": "3"})[1] == Refused(3.0)
-    refused = drive(acme.submit(ORDER), 400, {"error": {"code": "bad", "message": "no", "id": None}})[1]
+    refused = drive(acme.submit(ORDER), 400, {"error": {"code": "bad", "message": "no"}})[1]
     assert isinstance(refused, Failed)
     assert refused.error.code == "upstream_rejected"
+    assert refused.error.upstream == {"code": "bad", "message": "no", "id": None}
     with pytest.raises(Unclear):
         drive(acme.submit(ORDER), 500)
 
 
 def test_the_example_vendor_follows_orders(acme):
-    assert drive(acme.find(ORDER), 200, {"tasks": []})[1] == Absent()
-    assert drive(acme.find(ORDER), 200, {"tasks": [{"id": "t1"}]})[1] == Accepted("t1", {"id": "t1"})
-    assert drive(acme.poll({"id": "t1"}), 200, {"status": "busy", "percent": 40})[1] == Running(progress=0.4)
-    done = drive(acme.poll({"id": "t1"}), 200, {"status": "done", "url": "https://cdn.acme.example/1.mp4"})[1]
+    assert drive(acme.find(ORDER), 200, {"videos": []})[1] == Absent()
+    listed = {"videos": [{"id": "v1", "status": "waiting"}]}
+    assert drive(acme.find(ORDER), 200, listed)[1] == Accepted("v1", {"id": "v1"}, (WARNING,))
+    operation = {"id": "v1"}
+    assert drive(acme.poll(operation), 200, {"id": "v1", "status": "busy", "percent": 40})[1] == Running(progress=0.4)
+    told = {"id": "v1", "status": "done", "url": "https://cdn.acme.example/1.mp4"}
+    done = drive(acme.poll(operation), 200, told)[1]
     assert isinstance(done, Done)
-    assert done.outputs[0].download.url == "https://cdn.acme.example/1.mp4"
-    blocked = drive(acme.poll({"id": "t1"}), 200, {"status": "blocked", "error": {"message": "no"}})[1]
+    assert (done.outputs[0].download.url, done.outputs[0].download.headers) == (told["url"], {})
+    blocked = drive(acme.poll(operation), 200, {"id": "v1", "status": "blocked", "error": {"message": "no"}})[1]
     assert blocked.error.code == "content_filtered"
-    assert drive(acme.cancel({"id": "t1"}), 204)[1] is True
+    assert drive(acme.cancel(operation), 204)[1] is True
+
+
+def test_the_example_of_a_vendors_own_model():
+    served = load_example("docs/howto/add-a-vendor.md", 1)["SERVED"]
+    params, problems = served.model.read(served.model.example, "params")
+    assert problems == []
+    assert params["seconds"] == 5
+    assert (served.name, format_usd(served.price.of({"seconds": 10}))) == ("cartoon-2", "0.60")
+    assert served.model.expect(params).seconds == 5
+    _, (problem,) = served.model.read({"seconds": 5}, "params")
+    assert (problem.loc, problem.code) == ("params.file", "missing_required_parameter")
 
 
 def ask(**fields: object):

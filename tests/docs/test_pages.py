@@ -32,7 +32,17 @@ from penstock.web.cors import EXPOSED
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
-SECRETS = {f"{name}_KEY": "secret" for name in ("MINE", "PENSTOCK_ADMIN", "OPENAI_API", "ANTHROPIC_API", "GEMINI_API")}
+TOML = re.compile(r"^```toml\n(.*?)^```", re.MULTILINE | re.DOTALL)
+NAMED_JSON = re.compile(r"^`([\w-]+\.json)`:\n\n```json\n(.*?)^```", re.MULTILINE | re.DOTALL)
+SERVICE_ACCOUNT = {
+    "client_email": "penstock@example.iam.gserviceaccount.com",
+    "private_key": "-----BEGIN PRIVATE KEY-----\nMIIE\n-----END PRIVATE KEY-----\n",
+    "project_id": "example",
+}
+GRAPH = {
+    "5": {"class_type": "EmptyVideo", "inputs": {"width": 1, "height": 1, "length": 1}},
+    "6": {"class_type": "CLIPTextEncode", "inputs": {"text": ""}},
+}
 CHAT_VENDORS = sorted(name for name in vendor_names() if issubclass(load_vendor(name).options_type, ChatOptions))
 
 
@@ -98,14 +108,53 @@ def test_every_setting_is_explained():
             assert re.search(rf"^\| `{name}` \|", text, re.MULTILINE), name
 
 
-@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
+@pytest.mark.parametrize("path", [path for path in PAGES if path.name != "add-a-vendor.md"], ids=lambda path: path.name)
 def test_toml_examples_are_settings_that_start(path, tmp_path):
-    for number, block in enumerate(re.findall(r"^```toml\n(.*?)^```", path.read_text(), re.MULTILINE | re.DOTALL)):
+    """Files that an example names are those that the page shows, else ones made up here."""
+    text = path.read_text()
+    (tmp_path / "service-account.json").write_text(json.dumps(SERVICE_ACCOUNT))
+    (tmp_path / "video.json").write_text(json.dumps(GRAPH))
+    for name, document in NAMED_JSON.findall(text):
+        (tmp_path / name).write_text(document)
+    for number, block in enumerate(TOML.findall(text)):
         assert tomllib.loads(block)
         config = tmp_path / f"{number}.toml"
         config.write_text(block)
-        offers = build_offers(load(config, SECRETS, {"data": tmp_path}), None)
+        secrets = dict.fromkeys(re.findall(r'"env:(\w+)"', block), "secret")
+        offers = build_offers(load(config, secrets, {"data": tmp_path}), None)
         assert offers.by_model or offers.chat
+        for vendor in offers.vendors.values():
+            assert vendor.models or vendor.declares
+
+
+def media_sections() -> dict[str, str]:
+    """What the page says of each media vendor that it lists; one that was just added may not be there yet."""
+    text = page("vendors.md").partition("## Media vendors")[2].partition("\n## ")[0]
+    return {section.partition("`")[0]: section for section in text.split("\n### `")[1:]}
+
+
+@pytest.mark.parametrize("vendor", sorted(media_sections()))
+def test_every_option_of_a_media_vendor_is_explained_with_its_default(vendor):
+    section = media_sections()[vendor]
+    kind = load_vendor(vendor)
+    for name, field in kind.options_type.model_fields.items():
+        usual = Options.model_fields.get(name)
+        if usual is None or usual.default != field.default:
+            default = "one per core" if (vendor, name) == ("embedded", "max_concurrent") else _write(field.default)
+            assert f"\n| `{name}` | {default} |" in section, f"{name} = {field.default}"
+    assert f'type = "{vendor}"' in section or vendor == "embedded"
+
+
+def test_the_table_of_vendors_names_their_models():
+    rows = {
+        row[0]: row[1]
+        for row in re.findall(r"^\| \[`(\w+)`\]\(#\w+\) \| .*? \| (.*?) \|", page("vendors.md"), re.MULTILINE)
+    }
+    assert set(rows) == set(media_sections())
+    for vendor, told in rows.items():
+        both = ("vendora_image_to_model", "vendorb_video_31") if "both below" in told else ()
+        models = {served.model.id for served in getattr(load_vendor(vendor), "models", ())}
+        assert models == quoted(told) | set(both), vendor
 
 
 @pytest.mark.parametrize("vendor", CHAT_VENDORS)
@@ -122,7 +171,7 @@ def test_every_option_of_a_chat_vendor_is_explained_with_its_default(vendor):
 
 def _write(default: Any) -> str:
     match default:
-        case None:
+        case None | {}:
             return "none"
         case bool():
             return f"`{str(default).lower()}`"
@@ -245,5 +294,5 @@ def test_links_between_pages_lead_somewhere(path):
 
 def test_every_page_can_be_reached_from_the_readme():
     linked = "\n".join(path.read_text() for path in PAGES)
-    for path in ROOT.glob("docs/*.md"):
+    for path in (*ROOT.glob("docs/*.md"), *ROOT.glob("docs/howto/*.md")):
         assert path.name in linked.replace(path.read_text(), ""), path.name

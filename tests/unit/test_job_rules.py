@@ -160,3 +160,92 @@ def test_the_nearer_the_end_the_shorter_the_wait(now, near, far):
 @pytest.mark.parametrize("state", sorted(ENDS))
 def test_nobody_polls_what_is_done(state):
     assert jobs.poll_after_ms(in_state(state), NOW) is None
+
+
+# -- how often vendors are polled
+
+leasts = some.floats(min_value=0.01, max_value=60)
+
+
+@given(some.none() | moments, moments, some.none() | moments, leasts)
+def test_a_vendor_is_polled_no_more_often_than_it_may_be_and_not_too_seldom(started_at, now, expected_end, least):
+    wait = jobs.poll_cadence(make_job(started_at=started_at), now, expected_end, least)
+    assert least <= wait <= max(least, jobs.MAX_CADENCE)
+
+
+@given(leasts, some.floats(min_value=0, max_value=1000), some.floats(min_value=0, max_value=1000))
+def test_the_nearer_the_expected_end_the_closer_the_polls(least, near, far):
+    near, far = sorted((near, far))
+    job = in_state(State.RUNNING)
+    waits = [jobs.poll_cadence(job, NOW, NOW + left, least) for left in (near, far)]
+    assert waits == sorted(waits)
+    assert jobs.poll_cadence(job, NOW, NOW, least) == least
+
+
+@given(leasts, some.floats(min_value=0, max_value=1000), some.floats(min_value=0, max_value=1000))
+def test_past_the_expected_end_they_go_apart_again(least, soon, late):
+    soon, late = sorted((soon, late))
+    job = in_state(State.RUNNING)
+    waits = [jobs.poll_cadence(job, NOW + over, NOW, least) for over in (soon, late)]
+    assert waits == sorted(waits)
+
+
+@given(leasts, some.floats(min_value=0, max_value=100_000))
+def test_where_nobody_knows_the_end_they_go_by_how_long_it_took_so_far(least, taken):
+    wait = jobs.poll_cadence(in_state(State.RUNNING), NOW + taken, None, least)
+    assert wait == max(least, min(NOW + taken - NOW, 10 * jobs.MAX_CADENCE) / 10)
+
+
+@given(some.floats(min_value=0.05, max_value=5), some.floats(min_value=1, max_value=3600))
+def test_a_job_of_known_length_is_polled_a_few_dozen_times_and_seen_in_time(least, length):
+    job, now, polls = in_state(State.RUNNING), NOW, 0
+    while now < NOW + length:
+        now += jobs.poll_cadence(job, now, NOW + length, least)
+        polls += 1
+    assert polls <= 20 + length / jobs.MAX_CADENCE + 25 / least
+    assert now - (NOW + length) <= max(least, jobs.MAX_CADENCE)
+
+
+@pytest.mark.parametrize("odd", [float("nan"), float("inf"), float("-inf")])
+def test_an_odd_end_harms_nobody(odd):
+    assert 2 <= jobs.poll_cadence(in_state(State.RUNNING), NOW, odd, 2.0) <= jobs.MAX_CADENCE
+
+
+# -- going elsewhere
+
+
+def away(job: Job, outcome: Outcome = Outcome.REFUSED, number: int = 1) -> Job:
+    return jobs.reroute(job, replace(make_attempt(job.id, number), outcome=outcome), "second", "m2")
+
+
+@pytest.mark.parametrize("written", [True, False])
+def test_who_goes_elsewhere_takes_the_story_along(written):
+    job = in_state(State.RUNNING)
+    job = away(jobs.order(job, make_attempt(job.id)) if written else job)
+    assert (job.vendor, job.upstream_model, job.attempt) == ("second", "m2", None)
+    assert [(past.vendor, past.outcome) for past in job.attempts] == [("sim", Outcome.REFUSED)]
+    job = jobs.order(job, make_attempt(job.id, 2, vendor="second", model="m2"))
+    assert [past.number for past in job.attempts] == [1, 2]
+    assert job.attempt is job.attempts[-1]
+
+
+def test_who_was_canceled_meanwhile_stays_and_tells_the_attempt():
+    job = in_state(State.RUNNING)
+    job = away(jobs.request_cancel(jobs.order(job, make_attempt(job.id)), NOW))
+    assert (job.state, job.vendor, job.upstream_model) == (State.CANCELING, "sim", "sim_text_to_video")
+    assert [past.outcome for past in job.attempts] == [Outcome.REFUSED]
+    assert jobs.stop(job, NOW).state is State.CANCELED
+
+
+@given(some.lists(some.sampled_from([Outcome.REFUSED, Outcome.NOT_SENT]), min_size=1, max_size=6))
+def test_refusals_at_one_vendor_never_hide_those_of_another(outcomes):
+    job = away(jobs.order(in_state(State.RUNNING), make_attempt("job_1")))
+    for number, outcome in enumerate(outcomes, 2):
+        attempt = make_attempt("job_1", number, vendor="second", model="m2")
+        job = jobs.end_attempt(jobs.order(job, attempt), outcome)
+    assert [(past.vendor, past.number) for past in job.attempts] == [("sim", 1), ("second", len(outcomes) + 1)]
+
+
+def test_a_warning_is_told_once():
+    job = jobs.warn(jobs.warn(make_job(), ["a", "b"]), ["b", "c"])
+    assert job.warnings == ("a", "b", "c")

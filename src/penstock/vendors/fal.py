@@ -35,7 +35,7 @@ from penstock.contract import (
     UsualGeneration,
 )
 from penstock.job_errors import ContentFiltered, UpstreamError, UpstreamRejected, UpstreamUnavailable
-from penstock.vendor_replies import NO_CREDIT, finish, judge, keep_recipe, say
+from penstock.vendor_replies import NO_CREDIT, finish, judge, keep_recipe, lost_of_video, say
 
 VEO: Final = "fal-ai/veo3.1"
 TRIPO: Final = "tripo3d/h3.1/image-to-3d"
@@ -300,10 +300,7 @@ def _ask_veo(model: str, params: Mapping[str, Any]) -> _Asked:
         "resolution": params["resolution"],
         "generate_audio": True,
     }
-    usual = {"compressionQuality": "optimized", "personGeneration": "allow_adult"}
-    lost = [name for name, value in usual.items() if params.get(name, value) != value]
-    warnings = tuple(f"`{name}` {params[name]} cannot be asked of fal, and was left out." for name in lost)
-    return model, body, TO_VIDEO, warnings
+    return model, body, TO_VIDEO, lost_of_video(params, "fal")
 
 
 def _app(model: str) -> str:

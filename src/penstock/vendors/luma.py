@@ -39,7 +39,7 @@ from penstock.contract import (
     settled,
 )
 from penstock.job_errors import ContentFiltered, UpstreamError, UpstreamUnavailable
-from penstock.vendor_replies import NO_CREDIT, epoch, fail_empty, judge, may_be_of, say
+from penstock.vendor_replies import NO_CREDIT, epoch, fail_empty, judge, lost_of_video, may_be_of, say
 
 RAY: Final = "ray-2"
 LENGTHS: Final = {4: 5, 6: 5, 8: 9}
@@ -223,9 +223,7 @@ def _accept(order: Order, generation_id: str) -> Accepted:
 def _losses(params: Mapping[str, Any], seconds: int) -> Iterator[str]:
     """What Luma has no word for."""
     yield f"`durationSeconds` {params['durationSeconds']} cannot be asked of Luma: {seconds} seconds were."
-    for name, usual in (("compressionQuality", "optimized"), ("personGeneration", "allow_adult")):
-        if params.get(name, usual) != usual:
-            yield f"`{name}` {params[name]} cannot be asked of Luma, and was left out."
+    yield from lost_of_video(params, "Luma")
 
 
 def _is_of(echo: Any, wanted: Mapping[str, Any]) -> bool:

@@ -4,7 +4,7 @@ import base64
 import hashlib
 import hmac
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Final
 from urllib.parse import quote
@@ -39,7 +39,7 @@ from penstock.contract import (
     UsualGeneration,
 )
 from penstock.job_errors import ContentFiltered, UpstreamError
-from penstock.vendor_replies import epoch, fail_empty, finish, judge, keep_recipe, may_be_of, say
+from penstock.vendor_replies import epoch, fail_empty, finish, judge, keep_recipe, lost_of_video, mark, may_be_of, say
 
 VEO: Final = "google/veo-3.1-fast"
 PICTURE: Final = "image"
@@ -53,8 +53,6 @@ RESET: Final = re.compile(r"~([0-9]{1,4})s")
 UNSAFE: Final = re.compile(r"\bnsfw\b|\bsafety\b|\bflagged\b|\bmoderation\b|\bcontent policy\b", re.IGNORECASE)
 LOG_TAIL: Final = 4000
 REMOVED: Final = "The vendor has removed the result: it keeps one for an hour."
-LOST: Final = {"compressionQuality": "optimized", "personGeneration": "allow_adult"}
-"""Params that Replicate has no word for, and what it does."""
 MAX_SKEW: Final = 300.0
 """How old, or how far ahead, a notice may be: seconds."""
 SECRET_SECONDS: Final = 86_400.0
@@ -303,22 +301,16 @@ def _describe(order: Order) -> dict[str, Any]:
             "duration": params["durationSeconds"],
             "resolution": params["resolution"],
             "generate_audio": True,
-            "seed": int(hashlib.sha256(order.reference.encode()).hexdigest()[:7], 16),  # by it the order is found again
+            "seed": mark(order),
         }
     given = {name: value for name, value in params.items() if name != FILE or not isinstance(value, Mapping)}
     return given if order.file is None else {**given, _slot(order): DataUri(order.file)}
 
 
-def _warn(order: Order) -> Iterator[str]:
-    """What of a catalogue model's params is lost."""
-    for name, usual in LOST.items():
-        if order.recipe is None and order.params.get(name, usual) != usual:
-            yield f"`{name}` {order.params[name]} cannot be asked of Replicate, and was left out."
-
-
 def _accept(order: Order, prediction_id: str) -> Accepted:
     recipe = {"kind": "video"} if order.recipe is None else keep_recipe(order.recipe)
-    return Accepted(prediction_id, {"id": prediction_id, "recipe": recipe}, tuple(_warn(order)))
+    lost = lost_of_video(order.params, "Replicate") if order.recipe is None else ()
+    return Accepted(prediction_id, {"id": prediction_id, "recipe": recipe}, lost)
 
 
 def _is_of(prediction: _Prediction, order: Order) -> bool:

@@ -26,13 +26,11 @@ from penstock.contract import (
     UsualGeneration,
 )
 from penstock.job_errors import ContentFiltered, JobError, UpstreamError, UpstreamRejected, UpstreamUnavailable
-from penstock.vendor_replies import NO_CREDIT, finish, judge, say
+from penstock.vendor_replies import NO_CREDIT, finish, judge, lost_of_video, say
 
 GEN, VEO, VEO_FAST = "gen4.5", "veo3.1", "veo3.1_fast"
 MAX_PROMPT: Final = 1000
 """In UTF-16 units, which a JSON Schema cannot count: a character beyond U+FFFF is two of them."""
-SERVED_AS_IS: Final = {"compressionQuality": "optimized", "personGeneration": "allow_adult"}
-"""Params of the catalogue's model that Runway has no word for, and the values that need none."""
 
 
 class RunwayOptions(Options):
@@ -183,8 +181,7 @@ def _describe(order: Order) -> tuple[dict[str, Any], tuple[str, ...]]:
         "duration": params["durationSeconds"],
         **sound,
     }
-    lost = [(name, params[name]) for name, usual in SERVED_AS_IS.items() if params.get(name, usual) != usual]
-    return body, tuple(f"`{name}` {value} cannot be asked of Runway, and was left out." for name, value in lost)
+    return body, lost_of_video(params, "Runway")
 
 
 def _say(reply: Reply) -> dict[str, str | None]:

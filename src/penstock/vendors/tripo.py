@@ -1,6 +1,5 @@
 """`tripo`: 3D models from pictures by Tripo's API, version 3; version 2 for those who still run it."""
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Final, Literal
 
@@ -41,7 +40,7 @@ from penstock.job_errors import (
     UpstreamUnavailable,
 )
 from penstock.money import Price
-from penstock.vendor_replies import NO_CREDIT, epoch, fail_empty, judge, may_be_of, say
+from penstock.vendor_replies import NO_CREDIT, epoch, fail_empty, judge, mark, may_be_of, say
 
 HOSTS: Final = {"v3": "https://openapi.tripo3d.ai", "v2": "https://api.tripo3d.ai/v2/openapi"}
 SEED_ONLY: Final = "v1.4-20240625"
@@ -190,7 +189,7 @@ class Tripo(UsualGeneration):
         names = ("model_seed", "face_limit", "texture", "pbr") if version != SEED_ONLY else ("model_seed",)
         body = {name: params[name] for name in names if params.get(name) is not None}
         if body.get("texture"):  # it is random if absent; ours tells the order apart from others like it
-            body["texture_seed"] = int(hashlib.sha256(order.reference.encode()).hexdigest()[:7], 16)
+            body["texture_seed"] = mark(order)
         lost = [name for name in ("face_limit", "texture", "pbr") if version == SEED_ONLY and name in params]
         warnings = tuple(f"`{name}` means nothing to {version}, and was left out." for name in lost)
         if self._v3:
