@@ -27,7 +27,7 @@ TESTS = Path(__file__).parents[1] / "tests"
 sys.path.insert(0, str(TESTS))
 
 from doubles.media import MediaDouble, Plan, listening  # noqa: E402  they live with the tests
-from vendors.storm import Asked, Odds, judge, lags, params_of, rage, submit  # noqa: E402
+from vendors.storm import Asked, Odds, find_doubles, judge, lags, params_of, rage, settings_of, submit  # noqa: E402
 
 
 @dataclass(frozen=True)
@@ -55,29 +55,6 @@ async def gateway(toml: str, port: int) -> AsyncGenerator[Running]:
         finally:
             server.terminate()
             server.wait(30)
-
-
-def find_doubles() -> list[type[MediaDouble]]:
-    names = sorted(path.stem for path in (TESTS / "doubles").glob("*.py") if path.stem != "media")
-    found = [kind for name in names for kind in importlib.import_module(f"doubles.{name}").DOUBLES]
-    return list({kind.vendor: kind for kind in reversed(found)}.values())  # one of each vendor
-
-
-def settings_of(doubles: Sequence[MediaDouble]) -> str:
-    """One file for all of them: each model goes to the first that has it, which alone will be asked for it."""
-    tables = "\n".join(double.settings() for double in doubles)
-    owners = share_models(doubles)
-    entries = [f'[[models]]\nid = "{model}"\nvendor = "{owners[model]}"\n' for model in owners]
-    return "\n".join([tables, *(entry for entry in entries if entry.splitlines()[1] not in tables)])
-
-
-def share_models(doubles: Sequence[MediaDouble]) -> dict[str, str]:
-    """Who is asked for which model; what another has too is no case of this double any more."""
-    owners: dict[str, str] = {}
-    for double in doubles:
-        mine = [case for case in double.cases if owners.setdefault(case.model, double.vendor) == double.vendor]
-        double.cases = mine  # type: ignore[misc]
-    return owners
 
 
 def quantile(values: Sequence[float], part: float) -> float:

@@ -196,11 +196,12 @@ class Gateway:
     async def _learn(self) -> None:
         """Have vendors tell the params of models that are declared with theirs: what is not known yet, at once."""
         self._learning.cancel()
-        missing = not self._knows_schemas()
-        if missing:
+        wait = 0.0  # what was known before is looked at again, but nobody waits for it
+        if not self._knows_schemas():
             await self._ask_for_schemas()
+            wait = self._next_look()
         if schemas_wanted(self.settings):
-            self._learning = asyncio.create_task(self._keep_learning(RETRY_SECONDS if missing else 0.0), name="schemas")
+            self._learning = asyncio.create_task(self._keep_learning(wait), name="schemas")
 
     async def _stop_learning(self) -> None:
         self._learning.cancel()
@@ -209,11 +210,14 @@ class Gateway:
     def _knows_schemas(self) -> bool:
         return all(find_schema(self.settings.data, *each) for each in schemas_wanted(self.settings))
 
+    def _next_look(self) -> float:
+        return REFRESH_SECONDS if self._knows_schemas() else RETRY_SECONDS
+
     async def _keep_learning(self, wait: float) -> None:
         while True:
             await asyncio.sleep(wait)
             await self._ask_for_schemas()
-            wait = REFRESH_SECONDS if self._knows_schemas() else RETRY_SECONDS
+            wait = self._next_look()
 
     async def _ask_for_schemas(self) -> None:
         wanted = schemas_wanted(self.settings)

@@ -25,7 +25,7 @@ class Hooks:
 
     def is_ours(self, name: str, reference: str, tag: str) -> bool:
         """Whether we have made this address."""
-        return hmac.compare_digest(self._tag(name, reference).encode(), tag.encode())
+        return tag.isascii() and hmac.compare_digest(self._tag(name, reference), tag)
 
     def _tag(self, name: str, reference: str) -> str:
         message = f"vendor webhook\n{name}\n{reference}".encode()

@@ -129,6 +129,7 @@ def node_error(class_type: str, details: str = "ckpt_name") -> dict[str, Any]:
 
 class ComfyUIDouble(MediaDouble):
     vendor = "comfyui"
+    longest = 0.3  # one at a time
     cases = (
         Case("sketch", {"prompt": "a mill"}),
         Case("restyle", {"prompt": "a mill"}, takes_file=True),

@@ -8,7 +8,7 @@ import uuid
 from collections import deque
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, ClassVar
 
@@ -107,8 +107,17 @@ class Placed:
         return time.time() >= self.created_at + self.plan.seconds
 
 
-@lru_cache(maxsize=32)
+GEM_FACES = 500
+"""More than the sample model ever has: a larger limit changes nothing."""
+
+
 def make_result(wish: Wish) -> bytes:
+    limit = wish.face_limit if wish.face_limit is not None and wish.face_limit < GEM_FACES else None
+    return _make(replace(wish, face_limit=limit))
+
+
+@lru_cache(maxsize=32)
+def _make(wish: Wish) -> bytes:
     match wish.kind:
         case "video":
             return samples.make_video(wish.width, wish.height, wish.seconds, 7)
@@ -165,6 +174,7 @@ class MediaDouble(HttpDouble):
     endings: ClassVar[Mapping[str, Verdict]]
     refusals: ClassVar[Mapping[str, Refusal]]
     busy: ClassVar[Refusal]
+    longest: ClassVar[float] = 3.0  # how many seconds an order takes at most in a storm
 
     def __init__(self) -> None:
         super().__init__()

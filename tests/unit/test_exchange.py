@@ -1,9 +1,13 @@
 """What each failure between us and a vendor means: not sent, reply lost or unclear; and what stays in the house."""
 
 import asyncio
+import base64
+import email
+import email.policy
 import json
 import logging
 import socket
+import ssl
 import time
 from collections.abc import AsyncGenerator
 from contextlib import suppress
@@ -11,12 +15,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import trustme
 from aiohttp import web
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
+from loopback import PNG, Server, redirect_to, serve
 from vendors.double import Double, double_of, drip, drop, drop_after, hang, raw, reply, reset
 
-from penstock.contract import Call, Flow, Home, Order, Reply, Unclear
+from penstock.contract import Call, DataUri, Flow, Form, Home, Order, Reply, Unclear
 from penstock.exchange import MAX_REPLY_BYTES, TROUBLE, Exchange, NotSent, ReplyLost, redact
 from penstock.files import StoredFile
 from penstock.vendors.sim import Sim, SimOptions
@@ -57,8 +63,8 @@ class Line:
     async def post(self, seconds: float = 5) -> Reply:
         return (await self.drive(ask(Call("POST", "/orders/x/cancel", json={}, seconds=seconds))))[0]
 
-    async def download(self, path: str = "/orders/x/outputs/primary", seconds: float = 5) -> bytes:
-        call = Call("GET", path, seconds=seconds)
+    async def download(self, path: str = "/orders/x/outputs/primary", seconds: float = 5, **headers: str) -> bytes:
+        call = Call("GET", path, headers, seconds=seconds)
         async with self.exchange.download("far", self.vendor, call) as chunks:
             return b"".join([chunk async for chunk in chunks])
 
@@ -232,7 +238,7 @@ CUT = {
     "no answer": hang,
     "gone": reply(404, b"gone"),
     "a part": reply(206, b"part"),
-    "a redirect": reply(302, location="/elsewhere"),
+    "a redirect to nowhere": reply(302, location="http://[::1"),
 }
 
 
@@ -262,6 +268,343 @@ async def test_who_reads_a_download_is_not_blamed_on_the_vendor(double, line):
     with pytest.raises(LookupError, match="mine"):
         async with line.exchange.download("far", line.vendor, Call("GET", "/x")):
             raise LookupError("mine")
+
+
+# -- redirects of downloads
+
+
+def redirect(location: str, status: int = 302) -> Any:
+    return reply(status, b"", location=location)
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+async def test_a_download_goes_where_it_is_sent_with_the_credential_within_one_origin(double, line, status):
+    double.fault(redirect("../b/file%2Fone?sig=%2F+x", status))
+    double.fault(redirect(f"{double.url}/c?x=1", status))
+    double.fault(reply(200, b"bytes"))
+    assert await line.download("/a/x", authorization=f"Bearer {API_KEY}") == b"bytes"
+    assert [seen.path for seen in double.seen] == ["/a/x", "/b/file%2Fone?sig=%2F+x", "/c?x=1"]
+    assert {seen.headers["Authorization"] for seen in double.seen} == {f"Bearer {API_KEY}"}
+
+
+async def test_a_credential_goes_to_no_other_origin_and_does_not_come_back(double, line, tmp_path):
+    async with double_of(tmp_path / "other") as other:
+        double.fault(redirect(f"{other.url}/there"))
+        other.fault(redirect(f"{double.url}/back"))
+        double.fault(reply(200, b"bytes"), path="/back")
+        given_headers = {"authorization": f"Bearer {API_KEY}", "x-api-key": API_KEY}
+        assert await line.download("/a", **given_headers) == b"bytes"
+        assert API_KEY in str(double.seen[0].headers)
+        assert API_KEY not in str([*other.seen, double.seen[1]])
+
+
+async def test_nor_to_another_name_of_the_same_host(double, line):
+    double.fault(redirect(f"http://localhost:{double.port}/there"))
+    double.fault(reply(200, b"bytes"), path="/there")
+    assert await line.download("/a", authorization=f"Bearer {API_KEY}") == b"bytes"
+    assert "Authorization" not in double.seen[1].headers
+
+
+ODD_PLACES = {
+    "nothing": "",
+    "a file": "file:///etc/passwd",
+    "another scheme": "ftp://127.0.0.1/x",
+    "a script": "javascript:alert(1)",
+    "a data URI": "data:text/plain,x",
+    "half an address": "http://[::1",
+    "no host": "http:///x",
+    "a port that is none": "http://127.0.0.1:99999/x",
+    "a port of letters": "http://127.0.0.1:http/x",
+}
+
+
+@pytest.mark.parametrize("place", ODD_PLACES)
+async def test_a_redirect_to_where_nothing_can_be_is_trouble(double, line, place):
+    double.fault(redirect(ODD_PLACES[place]), times=99)
+    with pytest.raises(Unclear):
+        await line.download("/a")
+    assert len(double.seen) <= 6
+
+
+async def test_a_redirect_whose_bytes_are_no_text_is_trouble(double, line):
+    double.fault(raw(b"HTTP/1.1 302 Found\r\nlocation: /\xff\xfe\r\ncontent-length: 0\r\n\r\n"), times=9)
+    with pytest.raises(TROUBLE):
+        await line.download("/a")
+
+
+@pytest.mark.parametrize("times", [5, 6])
+async def test_redirects_without_end_end(double, line, times):
+    double.fault(redirect("/again"), times=times)
+    double.fault(reply(200, b"bytes"), path="/again")
+    if times == 5:
+        assert await line.download("/a") == b"bytes"
+    else:
+        with pytest.raises(Unclear, match="too often"):
+            await line.download("/a")
+    assert len(double.seen) == 6
+
+
+@pytest.fixture
+async def tls_server(monkeypatch: pytest.MonkeyPatch) -> AsyncGenerator[Server]:
+    """A server behind https whose authority is trusted here."""
+    authority = trustme.CA()
+    context, trust = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH), ssl.create_default_context()
+    authority.issue_cert("127.0.0.1").configure_cert(context)
+    authority.configure_trust(trust)
+    monkeypatch.setattr("aiohttp.connector._SSL_CONTEXT_VERIFIED", trust)
+    async with serve(Server(), context) as running:
+        yield running
+
+
+@pytest.mark.parametrize("scheme", ["https", "HTTPS"])
+async def test_a_download_never_leaves_https(double, tls_server, scheme):
+    line = Line(sim(f"{scheme}://127.0.0.1:{tls_server.port}"))
+    tls_server.reply = redirect_to("/twice", f"{double.url}/plain")
+    with pytest.raises(Unclear, match="may not go"):
+        await line.download("/a")
+    assert (len(tls_server.requests), double.seen) == (2, [])
+    await line.exchange.close()
+
+
+async def test_but_may_come_to_it(double, line, tls_server):
+    double.fault(redirect(f"https://127.0.0.1:{tls_server.port}/x"))
+    assert await line.download("/a") == PNG
+
+
+async def test_a_vendor_out_in_the_world_leads_nobody_inside(double, monkeypatch):
+    line = Line(sim("https://vendor.example"))
+    for call in (Call("GET", f"{double.url}/x"), Call("GET", f"http://localhost:{double.port}/x")):
+        with pytest.raises(TROUBLE):
+            async with line.exchange.download("far", line.vendor, call):
+                pass
+        with pytest.raises(TROUBLE):
+            await line.drive(ask(call))
+    assert double.seen == []
+    await line.exchange.close()
+
+
+# -- addresses, byte for byte
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/a%2Fb%20c?sig=%2F+%3d%3D&x=a%20b+c&y=(1)~'!*$,;:@[]",
+        "/already%25encoded",
+        "/x?u=https://elsewhere.example/y",
+        "/x?u=a://b",
+        "/..%2f./x",
+        "/%e2%82%ac",
+    ],
+)
+async def test_an_address_is_sent_as_it_was_written(double, line, path):
+    double.fault(reply(200, b"{}"), times=9)
+    await line.get(path)
+    await line.get(double.url + path)
+    await line.download(double.url + path)
+    assert [seen.path for seen in double.seen] == [path] * 3
+
+
+async def test_what_cannot_stand_in_an_address_is_written_as_it_must_be(double, line):
+    double.fault(reply(200, b"{}"))
+    await line.get('/a b/ü?q="x"')
+    assert double.seen[0].path == "/a%20b/%C3%BC?q=%22x%22"
+
+
+@pytest.mark.parametrize("url", ["http://[::1", "http://127.0.0.1:99999/", "http:///x", "http://127.0.0.1:x/", "://x"])
+async def test_what_is_no_address_was_not_sent(line, url):
+    with pytest.raises(NotSent):
+        await line.get(url)
+    with pytest.raises(NotSent):
+        await line.download(url)
+
+
+# -- callers' files inside of calls
+
+PICTURE = StoredFile("file_1", "acct", "ab" * 32, 5, "image/png", 20, 20, 0.0, None)
+OTHER = StoredFile("file_2", "acct", "cd" * 32, 5, "image/jpeg", 20, 20, 0.0, None)
+BYTES = {PICTURE: b"\x89PNG\r\n\x00--boundary\r\n\xff", OTHER: b"\xff\xd8other"}
+
+
+@pytest.fixture
+async def filed(double: Double) -> AsyncGenerator[Line]:
+    async def read(file: StoredFile) -> bytes:
+        return BYTES[file]
+
+    line = Line(sim(double.url))
+    line.exchange = Exchange(read)
+    yield line
+    await line.exchange.close()
+
+
+def uri_of(file: StoredFile) -> str:
+    return f"data:{file.content_type};base64,{base64.b64encode(BYTES[file]).decode()}"
+
+
+places = some.recursive(
+    some.none() | some.integers(-5, 5) | some.text(max_size=3) | some.sampled_from([DataUri(PICTURE), DataUri(OTHER)]),
+    lambda inner: (
+        some.lists(inner, max_size=3)
+        | some.tuples(inner, inner)
+        | some.dictionaries(some.text(max_size=3), inner, max_size=3)
+    ),
+    max_leaves=10,
+)
+
+
+@given(places)
+@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+async def test_a_picture_is_written_into_an_order_wherever_it_stands(double, filed, body):
+    def written(value: Any) -> Any:
+        match value:
+            case DataUri(file):
+                return uri_of(file)
+            case dict():
+                return {name: written(item) for name, item in value.items()}
+            case list() | tuple():
+                return [written(item) for item in value]
+        return value
+
+    double.seen.clear()
+    await filed.drive(ask(Call("POST", "/orders/x/cancel", json={"order": body})))
+    assert json.loads(double.seen[0].body) == {"order": written(body)}
+
+
+async def test_the_bytes_themselves_are_sent_under_their_own_type(double, filed):
+    headers = {"content-type": PICTURE.content_type}
+    await filed.drive(ask(Call("PUT", "/upload?sig=%2F", headers, file=PICTURE)))
+    (seen,) = double.seen
+    assert (seen.method, seen.path, seen.body) == ("PUT", "/upload?sig=%2F", BYTES[PICTURE])
+    assert seen.headers["Content-Type"] == "image/png"
+
+
+async def test_a_form_is_what_any_parser_of_forms_reads(double, filed):
+    fields = {"type": "input", "note": 'q"uote\r\nline', "more": "ü"}
+    form = Form("image", PICTURE, fields)
+    await filed.drive(ask(Call("POST", "/upload", {"authorization": "Bearer x"}, form=form)))
+    (seen,) = double.seen
+    head = f"Content-Type: {seen.headers['Content-Type']}\r\n\r\n".encode()
+    parsed = email.message_from_bytes(head + seen.body, policy=email.policy.HTTP)
+    found = {part.get_param("name", header="content-disposition"): part for part in parsed.iter_parts()}
+    picture = found.pop("image")
+    assert (picture.get_content_type(), picture.get_content()) == ("image/png", BYTES[PICTURE])
+    assert picture.get_filename().endswith(".png")
+    assert PICTURE.token not in picture.get_filename()
+    assert {name: part.get_payload(decode=True).decode() for name, part in found.items()} == fields
+    assert int(seen.headers["Content-Length"]) == len(seen.body)
+
+
+async def test_a_large_body_is_sent_whole(double, filed):
+    text = "x" * (3 << 20)
+    await filed.drive(ask(Call("POST", "/orders/x/cancel", json={"text": text})))
+    (seen,) = double.seen
+    assert json.loads(seen.body) == {"text": text}
+    assert seen.headers["Content-Type"] == "application/json"
+    assert int(seen.headers["Content-Length"]) == len(seen.body)
+
+
+# -- outputs that come with the reply
+
+
+async def decode(line: Line, text: str) -> list[bytes]:
+    async with line.exchange.download("far", line.vendor, text) as chunks:
+        return [chunk async for chunk in chunks]
+
+
+@pytest.mark.parametrize("size", [0, 1, 2, 3, 1000, 262_143, 262_144, 1_000_000])
+async def test_base64_is_decoded_piece_by_piece(line, size):
+    data = bytes(range(256)) * (size // 256 + 1)
+    pieces = await decode(line, base64.b64encode(data[:size]).decode())
+    assert b"".join(pieces) == data[:size]
+    assert all(len(piece) <= 1 << 18 for piece in pieces)
+
+
+@pytest.mark.parametrize("text", ["<html>", "abc", "ab=c", "YQ==YQ==", "YWJj\n", "YWJ-", "ü" * 8, "A" * 349_528 + "!"])
+async def test_what_is_not_base64_is_unclear(line, text):
+    with pytest.raises(Unclear):
+        await decode(line, text)
+
+
+# -- calls that only prepare
+
+
+def two_steps(first: Call, second: Call) -> Flow[str]:
+    """An upload whose reply is read, then the order."""
+    reply = yield first
+    token = reply.json()["token"]
+    yield second
+    return token
+
+
+UPLOAD, PAID = Call("POST", "/upload", json={}, prepares=True, seconds=1), Call("POST", "/orders/x/cancel", json={})
+BROKEN = {
+    "closed": drop,
+    "reset": reset,
+    "no answer": hang,
+    "a proxy's page": reply(502, b"<html>"),
+    "another shape": reply(200, b"[]"),
+    "no token": reply(200, b"{}"),
+    "cut": raw(b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n{"),
+}
+
+
+@pytest.mark.parametrize("how", BROKEN)
+async def test_an_upload_that_fails_orders_nothing(double, line, how):
+    double.fault(BROKEN[how], "POST", "/upload", times=9)
+    paid: list[bool] = []
+
+    async def note() -> None:
+        paid.append(True)
+
+    with pytest.raises(NotSent):
+        await line.exchange.drive("far", line.vendor, "submit", two_steps(UPLOAD, PAID), note)
+    assert paid == []
+    assert double.count("POST") == 1
+
+
+async def test_before_the_paid_call_and_once_it_is_told(double, line):
+    told: list[int] = []
+
+    async def note() -> None:
+        told.append(double.count("POST"))
+
+    double.fault(reply(200, b'{"token": "t"}'), "POST", "/upload")
+    assert await line.exchange.drive("far", line.vendor, "submit", two_steps(UPLOAD, PAID), note) == "t"
+    assert told == [1]
+    double.fault(drop, "POST", "/orders")
+    double.fault(reply(200, b'{"token": "t"}'), "POST", "/upload")
+    with pytest.raises(ReplyLost):
+        await line.drive(two_steps(UPLOAD, PAID))
+
+
+async def test_whoever_objects_before_the_paid_call_stops_it(double, line):
+    async def object_to_it() -> None:
+        raise LookupError("mine")
+
+    with pytest.raises(LookupError, match="mine"):
+        await line.exchange.drive("far", line.vendor, "submit", ask(PAID), object_to_it)
+    assert double.seen == []
+
+
+async def test_a_vendors_mistake_before_the_first_call_orders_nothing(double, line):
+    def stumble() -> Flow[None]:
+        yield Call("POST", {}["no such param"])
+
+    with pytest.raises(NotSent):
+        await line.drive(stumble())
+    assert double.seen == []
+
+
+# -- when to come back
+
+
+@pytest.mark.parametrize(("told", "wait"), [("7", 7.0), ("0.5", 0.5), ("soon", None), (None, None), ("1e9", 86_400.0)])
+@pytest.mark.parametrize("status", [429, 503])
+async def test_what_is_unclear_says_when_to_ask_again(double, line, status, told, wait):
+    double.fault(reply(status, b"{}", **({} if told is None else {"retry_after": told})))
+    with pytest.raises(Unclear) as trouble:
+        await line.drive(line.vendor.poll({"id": "x"}))
+    assert trouble.value.retry_after == wait
 
 
 # -- an upstream inside this process
@@ -309,3 +652,12 @@ def test_no_secret_gets_through_wherever_it_stands(before, secret, after):
     told = redact({"message": f"{before}{secret}{after}"}, frozenset({secret}))
     assert told is not None
     assert secret not in (told["message"] or "")
+
+
+async def test_tokens_that_a_vendor_was_shown_are_taken_out_of_what_it_says(double, line):
+    tokens = [f"minted-token-{number:04}" for number in range(100)]
+    for token in tokens:
+        await line.drive(ask(Call("GET", "/x", {"authorization": f"Bearer {token}"})))
+    told = line.exchange.redact({"message": f"{tokens[-1]} and {tokens[-60]} and {API_KEY}"}, frozenset({API_KEY}))
+    assert told == {"message": "… and … and …"}
+    assert line.exchange.redact(None, frozenset()) is None

@@ -2,7 +2,10 @@
 
 import asyncio
 import json
+import time
 from collections.abc import AsyncGenerator, Mapping, Sequence
+from itertools import pairwise
+from operator import sub
 from typing import Any
 
 import pytest
@@ -11,7 +14,7 @@ from doubles.media import Plan, listening
 from doubles.tripo import TripoDouble
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
-from vendors.double import hang, reply
+from vendors.double import Act, Double, double_of, hang, reply
 
 from penstock import polling
 from penstock.contract import Call, Failed, Flow, Options, Reply, Running, Unclear, UsualGeneration
@@ -21,6 +24,7 @@ from penstock.files import StoredFile
 from penstock.job_errors import UpstreamError
 from penstock.polling import LONGEST_REST, Polling
 from penstock.settings import load
+from penstock.vendors.sim import Sim
 
 OK = "ok"
 
@@ -330,6 +334,73 @@ async def test_a_gateway_may_stop_while_a_batch_is_asked(tripo, tmp_path, weight
         async with asyncio.timeout(20):
             await asked.wait()
     assert not [task for task in asyncio.all_tasks() if task.get_name() == "batch"]
+
+
+# -- when to ask again
+
+
+@pytest.fixture
+async def far(tmp_path, start) -> AsyncGenerator[tuple[Double, Any]]:
+    """The simulator behind HTTP, asked as often as it may be, and a gateway before it."""
+    async with double_of(tmp_path / "double") as double:
+        table = f'[vendors.far]\ntype = "sim"\nbase_url = "{double.url}"\npoll_seconds = 0.02\n'
+        yield double, await start(table)
+
+
+def note_polls(double: Double, act: Act | None, times: int) -> list[float]:
+    """The moments of the next polls, which meet with this; then all goes on as usual."""
+    moments: list[float] = []
+
+    async def note(double: Double, request: Any) -> Any:
+        moments.append(time.monotonic())
+        return await (act or Double.play)(double, request)
+
+    async def note_last(double: Double, request: Any) -> Any:
+        moments.append(time.monotonic())
+        return await double.play(request)
+
+    double.fault(note, "GET", "/orders/sim-", times=times)
+    double.fault(note_last, "GET", "/orders/sim-")
+    return moments
+
+
+@pytest.mark.parametrize("status", [429, 503])
+async def test_a_vendor_that_says_when_is_left_alone_until_then(far, status):
+    double, server = far
+    moments = note_polls(double, reply(status, b"{}", retry_after="0.5"), times=2)
+    job = await server.generate(script={"latency": 0})
+    assert job["status"] == "succeeded"
+    assert len(moments) == 3
+    assert all(later - earlier >= 0.5 for earlier, later in pairwise(moments))
+
+
+async def test_so_is_one_that_tells_a_running_jobs_next_poll(far, monkeypatch):
+    double, server = far
+    told = [Running(poll_after=0.5), Running(poll_after=0.0), Running(poll_after=0.5)]
+    usual = Sim.poll
+
+    def poll(vendor: Sim, operation: Mapping[str, Any]) -> Flow[Any]:
+        answer = yield from usual(vendor, operation)
+        return told.pop() if told else answer
+
+    monkeypatch.setattr(Sim, "poll", poll)
+    moments = note_polls(double, None, times=3)
+    job = await server.generate(script={"latency": 0})
+    assert job["status"] == "succeeded"
+    gaps = [later - earlier for earlier, later in pairwise(moments)]
+    assert len(gaps) == 3
+    assert min(gaps[0], gaps[2]) >= 0.5
+    assert gaps[1] >= 0.02, "the vendor's least holds"
+
+
+async def test_trouble_in_a_row_is_met_with_patience(far):
+    double, server = far
+    moments = note_polls(double, reply(500, b"{}"), times=4)
+    job = await server.generate(script={"latency": 0})
+    assert job["status"] == "succeeded"
+    assert all(
+        gap >= least for gap, least in zip(map(sub, moments[1:], moments), (0.05, 0.08, 0.16, 0.32), strict=True)
+    )
 
 
 def test_a_reply_tells_when_to_ask_again():

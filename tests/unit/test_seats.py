@@ -94,3 +94,47 @@ def test_any_history_keeps_the_limit_and_the_order(limit: int, history: list[str
         assert [seats.position(seat.job_id) for seat in waiting] == list(range(len(waiting)))
         plain = [seat.granted.is_set() for seat in open_seats if seat not in privileged]
         assert plain == sorted(plain, reverse=True), "someone was passed over"
+
+
+def test_a_job_that_goes_to_another_vendor_is_counted_there_and_no_longer_here():
+    seats = Seats(lambda _: 1)
+    (here,) = ask(seats, "job", vendor="first")
+    (sitting,) = ask(seats, "other", vendor="second")
+    (there,) = ask(seats, "job", vendor="second")  # asked for before the first seat is given back
+    assert granted(here, sitting, there) == [True, True, False]
+    assert seats.position("job") == 0
+    seats.give_back(here)
+    assert granted(*ask(seats, "next", vendor="first")) == [True]
+    seats.give_back(sitting)
+    assert granted(there) == [True]
+    assert seats.position("job") is None
+
+
+def test_a_job_that_comes_again_to_the_same_vendor_waits_for_its_own_old_seat():
+    seats = Seats(lambda _: 1)
+    (old,) = ask(seats, "job")
+    (new,) = ask(seats, "job")
+    assert granted(old, new) == [True, False]
+    seats.give_back(old)
+    assert granted(new) == [True]
+    seats.give_back(new)
+    assert granted(*ask(seats, "next")) == [True]
+
+
+@given(some.lists(some.tuples(some.integers(0, 3), some.sampled_from(["first", "second"])), max_size=50))
+def test_no_journey_between_vendors_loses_a_seat_or_makes_one(moves: list[tuple[int, str]]):
+    seats = Seats(lambda _: 1)
+    held: dict[int, Seat] = {}
+    for job, vendor in moves:
+        if job in held and not held[job].granted.is_set():
+            continue  # who has not been seated was not refused either
+        new = seats.ask(vendor, str(job), at_once=False)
+        if job in held:
+            seats.give_back(held[job])
+        held[job] = new
+        for name in ("first", "second"):
+            there = [seat for seat in held.values() if seat.vendor == name]
+            assert sum(seat.granted.is_set() for seat in there) == min(1, len(there))
+    for seat in held.values():
+        seats.give_back(seat)
+    assert all(granted(*ask(seats, "last", vendor=name)) == [True] for name in ("first", "second"))

@@ -317,3 +317,51 @@ def test_example_of_the_page_loads(reading: Reading):
     found = reading.load(example, {"MINE_KEY": "one", "PENSTOCK_ADMIN_KEY": "two"})
     assert [route.vendor for model in found.models for route in model.routes] == ["mine"] * 3
     Options.model_validate(found.vendors["mine"])
+
+
+# -- models that the settings declare
+
+DECLARED = '[[models]]\nid = "film"\nkind = "video"\nvendor = "sim"\n'
+SCHEMA = {"properties": {"prompt": {"type": "string"}}, "required": ["prompt"]}
+
+
+def test_params_are_a_table_a_file_or_the_vendors(reading: Reading):
+    folder = reading.folder / "models"
+    folder.mkdir()
+    (folder / "film.json").write_text(json.dumps(SCHEMA))
+    table = '[models.params]\nrequired = ["prompt"]\nproperties = {prompt = {type = "string"}}\n'
+    for text in (table, 'params = "file:models/film.json"\n', f'params = "file:{folder}/film.json"\n'):
+        assert reading.load(DECLARED + text).models[0].params == SCHEMA
+    assert reading.load(DECLARED + 'params = "vendor"\n').models[0].params == "vendor"
+    assert reading.load(DECLARED).models[0].params is None
+
+
+def test_a_graph_is_a_table_or_a_file(reading: Reading):
+    graph = {"6": {"class_type": "CLIPTextEncode", "inputs": {"text": "a", "clip": ["4", 1]}}}
+    (reading.folder / "graph.json").write_text(json.dumps(graph))
+    found = reading.load(DECLARED + 'workflow = "file:graph.json"\nbind = {prompt = "6.text"}\n').models[0]
+    assert (found.workflow, found.bind) == (graph, {"prompt": "6.text"})
+
+
+def test_what_stands_in_such_a_file_is_no_secret_and_no_reference_to_one(reading: Reading):
+    schema = {"properties": {"api_key": {"default": "env:HOME"}, "token": {"default": "file:/etc/hostname"}}}
+    (reading.folder / "film.json").write_text(json.dumps(schema))
+    found = reading.load(DECLARED + 'params = "file:film.json"\n')
+    assert found.models[0].params == schema
+    assert found.secrets == frozenset()
+
+
+@pytest.mark.parametrize("name", ["nowhere.json", "", "/", "."])
+@pytest.mark.parametrize("setting", ["params", "workflow"])
+def test_a_file_that_cannot_be_read_is_told_with_its_place(reading: Reading, setting: str, name: str):
+    with pytest.raises(SettingsError) as told:
+        reading.load(f'{DECLARED}{setting} = "file:{name}"\n')
+    (problem,) = told.value.problems
+    assert problem.where == f"{reading.file}:5 [[models]] 1 {setting}"
+    assert "missing or unreadable" in problem.what
+    assert "JSON file" in problem.remedy
+
+
+def test_the_models_of_a_settings_file_change_its_fingerprint(reading: Reading):
+    prints = {reading.load(DECLARED + more).fingerprint for more in ("", 'params = "vendor"\n', 'output = "x"\n')}
+    assert len(prints) == 3

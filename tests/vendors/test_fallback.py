@@ -11,10 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from doubles.media import listening
+from doubles.tripo import TripoDouble
 from vendors.double import Act, Double, double_of, drop_after, raw, reply, reset
 from vendors.test_far import after_accepting, follow
 
 from penstock import metrics
+from penstock.engines.simulator.samples import make_preview
 from penstock.errors import StoreUnavailable
 from penstock.store import job_rows
 
@@ -129,6 +132,33 @@ async def test_the_next_job_asks_the_first_again(gateway, first, second):
     server = await gateway()
     assert (await server.generate(SIM, script={}))["vendor"] == "second"
     assert (await server.generate(SIM, script={}))["vendor"] == "first"
+
+
+UPLOADS = {
+    "busy": (reply(429, b'{"code": 2000}', retry_after="60"), "refused"),
+    "bad credential": (reply(401, b'{"code": 1002}'), "failed"),
+    "lost": (drop_after, "not_sent"),
+    "a proxy's page": (reply(502, b"<html>"), "not_sent"),
+    "another shape": (reply(200, b"[]"), "not_sent"),
+}
+
+
+@pytest.mark.parametrize("way", UPLOADS)
+async def test_an_upload_that_comes_to_nothing_is_no_order(start, second, way):
+    """Whatever happens before the paid call: the second is asked, and the record tells both."""
+    act, outcome = UPLOADS[way]
+    async with listening(TripoDouble()) as tripo:
+        tripo.fault(act, "POST", "/v3/files", times=ALWAYS)
+        table = f'[vendors.second]\ntype = "sim"\nbase_url = "{second.url}"\npoll_seconds = 0.02\n'
+        routes = 'routes = [{vendor = "tripo"}, {vendor = "second", order = 2}]'
+        server = await start(f'{tripo.settings()}{table}[[models]]\nid = "vendora_image_to_model"\n{routes}\n')
+        file = {"file": ("cat.png", make_preview(7), "image/png")}
+        token = (await server.client.post("/api/v1/files", files=file)).json()["file_token"]
+        job = await server.generate("vendora_image_to_model", file={"file_token": token})
+        assert job["status"] == "succeeded", job["error"]
+        assert told(job) == [("tripo", outcome), ("second", "succeeded")]
+        assert (tripo.orders, orders(second)) == ({}, 1)
+        assert tripo.count("POST", "/v3/files") == 1
 
 
 # -- what does not
@@ -247,6 +277,18 @@ async def test_a_rerouted_job_gives_its_seat_at_the_first_back(gateway, first, s
     await follow(server, away["id"], lambda job: job["vendor"] == "second" and job["phase"] == "generating")
     job = await server.generate(SIM, script={})
     assert (job["status"], job["vendor"]) == ("succeeded", "first")
+
+
+async def test_two_routes_of_one_vendor_share_its_seats(start, first):
+    first.fault(reply(429), "POST", "/orders", times=3)
+    routes = '[{vendor = "first", model = "a"}, {vendor = "first", model = "b", order = 2}]'
+    table = f'[vendors.first]\ntype = "sim"\nbase_url = "{first.url}"\npoll_seconds = 0.02\nmax_concurrent = 1\n'
+    server = await start(f'{table}[[models]]\nid = "{SIM}"\nroutes = {routes}\n')
+    accepted = [await server.submit(SIM, script={}) for _ in range(3)]
+    done = [await server.finish(job["id"]) for job in accepted]
+    assert {job["status"] for job in done} == {"succeeded"}
+    assert first.counts() == {"orders": 3, "jobs": 3, "duplicates": 0}
+    assert sum(outcome == "refused" for job in done for _, outcome in told(job)) >= 1
 
 
 async def test_many_rerouted_jobs_keep_to_the_limit(gateway, first, second):

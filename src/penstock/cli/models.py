@@ -60,11 +60,12 @@ def show(
         return
     typer.echo(f"{offer.id}: {offer.title} ({offer.kind})")
     typer.echo(f"vendors: {', '.join(_vendors(offer))}; price: {_word_price(offer)}\n")
-    if generation:
-        rows = _params(generation.schema, generation.schema)
+    if generation is None:
+        typer.echo("POST /llm/chat/completions takes OpenAI's own request: see docs/chat.md.")
+    elif rows := list(_params(generation.schema, generation.schema)):
         print_table(("param", "type", "default", "allowed", "meaning"), rows)
     else:
-        typer.echo("POST /llm/chat/completions takes OpenAI's own request: see docs/chat.md.")
+        typer.echo("Its params are not known here: the vendor judges what it is given.")
 
 
 # -- describing an offer
@@ -99,31 +100,55 @@ def _word_price(offer: "Offer | ChatOffer") -> str:
 # -- reading JSON Schema
 
 _Schema = Mapping[str, Any]
+MAX_DEPTH = 4
+"""How deep objects inside of objects are shown: a schema may go round in circles."""
 
 
 def _params(whole: _Schema, table: _Schema, prefix: str = "") -> Iterator[tuple[str, ...]]:
     """A row for each param; those of an object follow it as `file.url`."""
     required = table.get("required", ())
-    for name, field in table["properties"].items():
+    for name, told in table.get("properties", {}).items():
+        field = _object(told)
         branches = _branches(whole, field)
         default = "required" if name in required else _word(field.get("default"))
-        kinds = " or ".join(branch["type"] for branch in branches)
+        kinds = " or ".join(dict.fromkeys(kind for branch in branches for kind in _kinds(branch)))
         allowed = _allowed(field) or "; ".join(filter(None, map(_allowed, branches)))
-        yield f"{prefix}{name}", kinds, default, allowed, field.get("description", "")
+        yield f"{prefix}{name}", kinds or "any", default, allowed, field.get("description", "")
         for branch in branches:
-            if "properties" in branch:
+            if "properties" in branch and prefix.count(".") < MAX_DEPTH:
                 yield from _params(whole, branch, f"{prefix}{name}.")
 
 
-def _branches(whole: _Schema, field: _Schema) -> list[_Schema]:
+def _branches(whole: _Schema, field: _Schema, depth: int = MAX_DEPTH) -> list[_Schema]:
     """Every form that the field may take, but null, which means absent."""
-    if "$ref" in field:
-        return [whole["$defs"][field["$ref"].rpartition("/")[2]]]
-    forms = field.get("anyOf") or field.get("oneOf")
-    if forms is None:
+    forms = [_follow(whole, field["$ref"])] if "$ref" in field else field.get("anyOf") or field.get("oneOf")
+    if forms is None or not depth:
         return [field]
-    found = [branch for form in forms for branch in _branches(whole, form)]
-    return [branch for branch in found if branch["type"] != "null"]
+    found = [branch for form in forms for branch in _branches(whole, _object(form), depth - 1)]
+    return [branch for branch in found if branch.get("type") != "null"]
+
+
+def _follow(whole: _Schema, reference: str) -> _Schema:
+    """What a reference leads to; nothing, where that is not inside of the schema."""
+    found = whole
+    for part in reference.removeprefix("#").split("/")[1:]:
+        found = _object(found.get(part))
+    return found
+
+
+def _object(told: Any) -> _Schema:
+    """A schema may also be true: anything goes."""
+    return cast("_Schema", told) if isinstance(told, Mapping) else {}
+
+
+def _kinds(form: _Schema) -> list[str]:
+    """`integer`, or what is listed says."""
+    told = form.get("type")
+    if isinstance(told, list):
+        return [kind for kind in cast("list[str]", told) if kind != "null"]
+    if isinstance(told, str):
+        return [told]
+    return ["string" if isinstance(value, str) else "any" for value in form.get("enum", ())]
 
 
 def _allowed(form: _Schema) -> str:

@@ -1,0 +1,309 @@
+"""`kling`: videos from text by Kling's own API."""
+
+import hmac
+import re
+import time
+from base64 import urlsafe_b64encode
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, replace
+from typing import Any, ClassVar, Final, Literal
+from urllib.parse import quote
+
+import msgspec
+from pydantic import ConfigDict, Field, field_validator
+
+from penstock.catalog import text_to_video
+from penstock.catalog.model import Expectation, GenerationModel
+from penstock.catalog.params import as_object
+from penstock.catalog.schema_params import SchemaParams
+from penstock.contract import (
+    Absent,
+    Accepted,
+    Call,
+    Done,
+    Failed,
+    Flow,
+    Home,
+    Notice,
+    NotifiedOptions,
+    Options,
+    Order,
+    Refused,
+    Reply,
+    Running,
+    Served,
+    Similar,
+    Unclear,
+    Untold,
+    UsualGeneration,
+    settled,
+)
+from penstock.job_errors import (
+    ContentFiltered,
+    JobError,
+    UpstreamAuth,
+    UpstreamError,
+    UpstreamRejected,
+    UpstreamUnavailable,
+)
+from penstock.vendor_replies import NO_CREDIT, fail_empty, judge, lost_of_video, pick_outputs, say
+
+PATH: Final = "/v1/videos/text2video"
+LATEST: Final = f"{PATH}?pageNum=1&pageSize=500"
+TURBO: Final = "kling-v2-5-turbo"
+MODELS: Final = ["kling-v1", "kling-v1-6", "kling-v2-master", "kling-v2-1-master", TURBO, "kling-v2-6"]
+MAX_PROMPT: Final = 2500
+LENGTHS: Final = {4: 5, 6: 5, 8: 10}
+"""The seconds that Kling makes for those asked of `vendorb_video_31`."""
+RESOLUTION: Final = "1080p"  # of the mode `pro`, the one that each of its models has
+
+TOKEN_SECONDS: Final = 1800
+SPARE_SECONDS: Final = 300  # a token is replaced so long before it ends
+SKEW_SECONDS: Final = 5  # how far our clock may be ahead of Kling's
+
+BUSY: Final = {1302, 1303}
+BROKEN: Final = {5000, 5001, 5002}
+ERRORS: Final[Mapping[int, type[JobError]]] = {
+    **dict.fromkeys((1000, 1001, 1002, 1003, 1004, 1103, 1304), UpstreamAuth),
+    **dict.fromkeys((1200, 1201, 1202, 1203), UpstreamRejected),
+}
+NO_PAYMENT: Final = {1100, 1101, 1102}
+POLICY: Final = {1300, 1301}
+POLICY_WORDS: Final = re.compile(
+    r"policy|policies|risk control|sensitive|moderat|violat|prohibited|inappropriate|safety|nsfw", re.IGNORECASE
+)
+RESULT: Final = {"kind": "video", "output": "videos"}
+MAX_MILLISECONDS: Final = 1e15
+
+NATIVE: Final = GenerationModel(
+    id="kling_text_to_video",
+    kind="video",
+    title="Kling text to video",
+    params=SchemaParams(
+        {
+            "properties": {
+                "model_name": {"enum": MODELS, "default": "kling-v1"},
+                "prompt": {"type": "string", "minLength": 1, "maxLength": MAX_PROMPT, "description": "what it shows"},
+                "negative_prompt": {"type": "string", "maxLength": MAX_PROMPT, "description": "what it must not show"},
+                "duration": {"enum": ["5", "10"], "default": "5", "description": "length in seconds, as a text"},
+                "mode": {"enum": ["std", "pro"], "default": "std", "description": "how much care is taken"},
+                "aspect_ratio": {"enum": ["16:9", "9:16", "1:1"], "default": "16:9"},
+                "cfg_scale": {"type": "number", "minimum": 0, "maximum": 1, "description": "how closely it follows"},
+                "sound": {"enum": ["on", "off"], "description": "from kling-v2-6 on"},
+            },
+            "required": ["prompt"],
+        }
+    ),
+    example={"prompt": "A paper boat drifts down a rainy street", "model_name": TURBO, "duration": "5", "mode": "pro"},
+    expect=lambda params: Expectation(seconds=float(params["duration"])),
+)
+
+
+class KlingOptions(NotifiedOptions):
+    """`[vendors.NAME]` of type `kling`."""
+
+    model_config = ConfigDict(hide_input_in_errors=True)
+
+    base_url: str = "https://api.klingai.com"
+    poll_seconds: float = Field(default=10.0, gt=0)
+    max_concurrent: int = Field(default=5, ge=1)
+    lookup_seconds: float = Field(default=30.0, ge=0, description="how long a lost order is looked for")
+
+    @field_validator("api_key")
+    @classmethod
+    def _check_key(cls, key: str | None) -> str | None:
+        if key and not all(key.partition(":")):
+            raise ValueError("should be the access key and the secret key with a colon between them")
+        return key
+
+
+# -- what Kling says
+
+
+class _Task(msgspec.Struct):
+    task_id: str = ""
+    task_status: str | None = None
+    task_status_msg: Any = None
+    updated_at: Any = None
+    task_result: Any = None
+
+
+class _Answer(msgspec.Struct):
+    code: Literal[0]  # any other is trouble
+    data: _Task
+
+
+class _Listing(msgspec.Struct):
+    code: Literal[0]
+    data: list[Any]
+
+
+class _Trouble(msgspec.Struct):
+    code: int | None = None
+    message: Any = None
+    request_id: Any = None
+
+
+class Kling(UsualGeneration):
+    """An order carries our reference, so a lost one is found by that; it calls back, without a signature."""
+
+    options_type: ClassVar[type[Options]] = KlingOptions
+    models: Sequence[Served] = [Served(NATIVE), *(Served(model, name=TURBO) for model in text_to_video.MODELS)]
+
+    def __init__(self, options: KlingOptions, home: Home) -> None:
+        del home
+        self.options = options
+        self.lookup_seconds = options.lookup_seconds
+        self._access, _, self._secret = options.credential.partition(":")
+        self._token, self._signed_at = "", 0
+
+    def submit(self, order: Order) -> Flow[Accepted | Refused | Failed]:
+        """Order."""
+        length = len(order.params["prompt"])
+        if length > MAX_PROMPT:
+            message = f"The prompt has {length} characters, and Kling takes at most {MAX_PROMPT}."
+            return Failed(UpstreamRejected(message))
+        reply = yield self._call("POST", PATH, _describe(order))
+        taken = reply.tell(_Answer) if 200 <= reply.status < 300 else None
+        if taken is not None and taken.data.task_id:
+            return _accept(order, taken.data.task_id)
+        trouble = reply.tell(_Trouble) or _Trouble()
+        code = trouble.code or reply.status
+        return _judge(reply, code, self._say(code, trouble.message, trouble.request_id))
+
+    def find(self, order: Order) -> Flow[Accepted | Similar | Absent | Untold]:
+        """By our reference among the latest of the account; a list that lags or has more pages proves no absence."""
+        reply = yield self._call("GET", LATEST)
+        if reply.status != 200:
+            raise Unclear(f"HTTP {reply.status}")
+        for told in map(as_object, reply.read(_Listing).data):
+            task_id, info = told.get("task_id"), as_object(told.get("task_info"))
+            if info.get("external_task_id") == order.reference and isinstance(task_id, str) and task_id:
+                return _accept(order, task_id)
+        return Similar()
+
+    def poll(self, operation: Mapping[str, Any]) -> Flow[Running | Done | Failed]:
+        """Ask how the order stands."""
+        reply = yield self._call("GET", f"{PATH}/{quote(operation['id'], safe='')}")
+        if reply.status != 200:
+            raise Unclear(f"HTTP {reply.status}")
+        task = reply.read(_Answer).data
+        match task.task_status:
+            case "succeed":
+                return _finish(task, operation)
+            case "failed":
+                said = self._say(task.task_status, task.task_status_msg, operation["id"])
+                is_policy = POLICY_WORDS.search(said["message"] or "")
+                return Failed((ContentFiltered if is_policy else UpstreamError)(upstream=said))
+            case _:  # submitted, processing, or a word of tomorrow
+                return Running()
+
+    def hear(self, notice: Notice) -> Flow[bool]:
+        """Nothing proves who calls but the address, which only Kling was told; so it need only tell of an order."""
+        try:
+            told = msgspec.json.decode(notice.body, type=_Task)
+        except (msgspec.DecodeError, ValueError, RecursionError):
+            return settled(answer=False)
+        return settled(bool(told.task_id and told.task_status))
+
+    def _call(self, method: str, path: str, json: Any = None) -> Call:
+        return Call(method, path, {"authorization": f"Bearer {self._authorize()}"}, json)
+
+    def _authorize(self) -> str:
+        """A token of our own making, kept as long as it is good."""
+        now = int(time.time())
+        if not self._signed_at <= now < self._signed_at + TOKEN_SECONDS - SPARE_SECONDS:
+            self._token, self._signed_at = _sign(self._access, self._secret, now), now
+        return self._token
+
+    def _say(self, code: Any, message: Any, upstream_id: Any) -> dict[str, str | None]:
+        """Kling's own reason, without the access key: the gateway knows both keys only as one."""
+        said = say(code, message, upstream_id)
+        if self._access:
+            return {name: text and text.replace(self._access, "…") for name, text in said.items()}
+        return said
+
+
+# -- tokens
+
+
+def _sign(access: str, secret: str, now: int) -> str:
+    """A JWT in HS256."""
+    header = {"alg": "HS256", "typ": "JWT"}
+    claims = {"iss": access, "exp": now + TOKEN_SECONDS, "nbf": now - SKEW_SECONDS}
+    text = b".".join(_encode(msgspec.json.encode(part)) for part in (header, claims))
+    return (text + b"." + _encode(hmac.digest(secret.encode(), text, "sha256"))).decode()
+
+
+def _encode(data: bytes) -> bytes:
+    return urlsafe_b64encode(data).rstrip(b"=")
+
+
+# -- an order in Kling's words
+
+
+def _describe(order: Order) -> dict[str, Any]:
+    """The body."""
+    params = order.params
+    ours = {"external_task_id": order.reference}
+    if order.webhook is not None:
+        ours["callback_url"] = order.webhook
+    if "durationSeconds" not in params:  # the params are Kling's own
+        return {**params, **ours}
+    return {
+        "model_name": order.model,
+        "prompt": params["prompt"],
+        "duration": str(LENGTHS[params["durationSeconds"]]),
+        "mode": "pro",
+        "aspect_ratio": params["aspectRatio"],
+        **ours,
+    }
+
+
+def _accept(order: Order, task_id: str) -> Accepted:
+    """The order as taken: with what to expect, where that is not what the caller asked for."""
+    params = order.params
+    if "durationSeconds" not in params:
+        return Accepted(task_id, {"id": task_id})
+    seconds = LENGTHS[params["durationSeconds"]]
+    expected = replace(text_to_video.expect({**params, "resolution": RESOLUTION}), seconds=seconds)
+    return Accepted(task_id, {"id": task_id, "expected": asdict(expected)}, tuple(_losses(params, seconds)))
+
+
+def _losses(params: Mapping[str, Any], seconds: int) -> Iterator[str]:
+    """What Kling has no word for."""
+    yield f"`durationSeconds` {params['durationSeconds']} cannot be asked of Kling: {seconds} seconds were."
+    if params["resolution"] != RESOLUTION:
+        yield f"`resolution` {params['resolution']} cannot be asked of Kling: its mode pro makes {RESOLUTION}."
+    yield from lost_of_video(params, "Kling")
+
+
+# -- what its replies mean
+
+
+def _judge(reply: Reply, code: int, said: Mapping[str, str | None]) -> Refused | Failed:
+    """Why an order was not taken: by Kling's own code, else by the status."""
+    if reply.status >= 500 or code in BROKEN:
+        raise Unclear(f"HTTP {reply.status}, code {code}")
+    if code in BUSY:
+        return Refused(reply.retry_after)
+    if code in POLICY:
+        return Failed(ContentFiltered(stage="dispatching", upstream=said))
+    if code in NO_PAYMENT:
+        return Failed(UpstreamUnavailable(NO_CREDIT, upstream=said))
+    return Failed(ERRORS[code](upstream=said)) if code in ERRORS else judge(reply, said)
+
+
+def _finish(task: _Task, operation: Mapping[str, Any]) -> Done | Failed:
+    outputs, expected, told = pick_outputs(task.task_result, RESULT), operation.get("expected"), task.updated_at
+    if not outputs:
+        return fail_empty(operation["id"])
+    is_time = isinstance(told, int | float) and not isinstance(told, bool) and 0 < told < MAX_MILLISECONDS
+    return Done(
+        outputs,
+        expected=None if expected is None else Expectation(**expected),
+        finished_at=told / 1000 if is_time else None,
+    )
+
+
+VENDOR = Kling
