@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from penstock import jobs
+from penstock.cadence import Cadence
 from penstock.collection import Collection
 from penstock.contract import Flow, GenerationVendor, Order
 from penstock.estimates import History
@@ -38,6 +39,7 @@ class Tools:
     collection: Collection
     inputs: Inputs
     history: History
+    cadence: Cadence
     clock: Callable[[], float]
     webhook: Callable[[str, GenerationVendor, str], str | None]  # where a vendor calls back about an order, if it may
 

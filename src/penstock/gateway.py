@@ -14,6 +14,7 @@ from urllib.parse import unquote, urlsplit
 
 from penstock import logs, metrics
 from penstock.assets import Assets
+from penstock.cadence import Cadence
 from penstock.claimed import Tools
 from penstock.collection import Collection
 from penstock.contract import GenerationVendor
@@ -171,6 +172,7 @@ class Gateway:
             collection=Collection(exchange, self.assets, workshop),
             inputs=self.inputs,
             history=self.history,
+            cadence=Cadence(),
             clock=self.clock,
             webhook=self.hooks.address,
         )

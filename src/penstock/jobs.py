@@ -7,8 +7,6 @@ from typing import Any
 
 from penstock.files import StoredFile
 
-MAX_CADENCE = 10.0
-
 
 class State(StrEnum):
     """Where a job stands. Clients need not know this list: they loop on `done`."""
@@ -270,17 +268,6 @@ def fail(job: Job, now: float, error: Mapping[str, Any], outcome: Outcome, to: S
 def stop(job: Job, now: float) -> Job:
     """The caller's cancel is carried out."""
     return finish(job, State.CANCELED, now, outcome=Outcome.CANCELED, final=0, charged=False)
-
-
-def poll_cadence(job: Job, now: float, expected_end: float | None, least: float) -> float:
-    """How long to wait before asking the vendor again.
-
-    A part of what is left to do, as the vendor or earlier jobs tell it; where that has passed or nobody knows, a part
-    of what it took so far.
-    """
-    left = None if expected_end is None else expected_end - now
-    part = (now - (job.started_at or now)) / 10 if left is None else left / 4 if left > 0 else -left / 4
-    return max(least, min(part, MAX_CADENCE))
 
 
 def poll_after_ms(job: Job, now: float) -> int | None:

@@ -18,6 +18,7 @@ from pydantic import (
     ConfigDict,
     Discriminator,
     Field,
+    PlainValidator,
     SecretStr,
     Tag,
     ValidationError,
@@ -107,9 +108,22 @@ def _parse_document(value: Any) -> Any:
     if not isinstance(value, str):
         return value
     try:
-        return json.loads(value)
-    except ValueError:
-        raise ValueError('write it as a table, or as "file:PATH" of a JSON file') from None
+        found = json.loads(value)
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict):
+        raise ValueError('write it as a table, or as "file:PATH" of a JSON file that holds an object')
+    return cast("dict[str, Any]", found)
+
+
+def _parse_params(value: Any) -> Any:
+    """The same, or the word `vendor`."""
+    if value is None or value == "vendor":
+        return value
+    found = _parse_document(value)
+    if not isinstance(found, dict):
+        raise ValueError('write it as a table, "file:PATH" of a JSON file, or "vendor"')
+    return cast("dict[str, Any]", found)
 
 
 def _check_declared(vendor: str, info: ValidationInfo) -> str:
@@ -240,7 +254,7 @@ class ModelEntry(Table):
         default=None, description="what a job or a million tokens cost; default: what the vendor's file says"
     )
     title: str = Field(default="", description="what it is, for people")
-    params: Document | Literal["vendor"] | None = Field(
+    params: Annotated[Mapping[str, Any] | Literal["vendor"] | None, PlainValidator(_parse_params)] = Field(
         default=None,
         description='of a declared model: the JSON Schema of its params, "file:PATH" of one, or "vendor"; default: any',
     )

@@ -133,6 +133,8 @@ class Shift(Ordering):
             await self.running(answer)
             return
         if before and not self.bad_outputs:
+            attempt = self.job.attempts[-1]
+            self.tools.cadence.learn(attempt.route, now - attempt.started_at)
             finished_at = getattr(answer, "finished_at", None)
             lag = now - before if finished_at is None else min(now - before, max(0.0, now - finished_at))
             metrics.DETECTION_LAG.labels(self.job.vendor).observe(lag)
@@ -152,7 +154,8 @@ class Shift(Ordering):
         least = self.vendor.options.poll_seconds
         usual = self.tools.history.usual_end(self.job.model, self.job.started_at)
         eta_at = usual if answer.eta_seconds is None else now + answer.eta_seconds
-        wait = jobs.poll_cadence(self.job, now, eta_at, least)
+        attempt = self.job.attempts[-1]
+        wait = self.tools.cadence.wait(attempt.route, now - attempt.started_at, answer.eta_seconds, least)
         self.poll_at = now + (wait if answer.poll_after is None else max(least, answer.poll_after))
         progress = max(self.job.progress, min(0.99, answer.progress or 0.0))
         moved = progress - self.job.progress >= 0.01 or answer.queue_position != self.job.upstream_position

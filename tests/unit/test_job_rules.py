@@ -162,55 +162,6 @@ def test_nobody_polls_what_is_done(state):
     assert jobs.poll_after_ms(in_state(state), NOW) is None
 
 
-# -- how often vendors are polled
-
-leasts = some.floats(min_value=0.01, max_value=60)
-
-
-@given(some.none() | moments, moments, some.none() | moments, leasts)
-def test_a_vendor_is_polled_no_more_often_than_it_may_be_and_not_too_seldom(started_at, now, expected_end, least):
-    wait = jobs.poll_cadence(make_job(started_at=started_at), now, expected_end, least)
-    assert least <= wait <= max(least, jobs.MAX_CADENCE)
-
-
-@given(leasts, some.floats(min_value=0, max_value=1000), some.floats(min_value=0, max_value=1000))
-def test_the_nearer_the_expected_end_the_closer_the_polls(least, near, far):
-    near, far = sorted((near, far))
-    job = in_state(State.RUNNING)
-    waits = [jobs.poll_cadence(job, NOW, NOW + left, least) for left in (near, far)]
-    assert waits == sorted(waits)
-    assert jobs.poll_cadence(job, NOW, NOW, least) == least
-
-
-@given(leasts, some.floats(min_value=0, max_value=1000), some.floats(min_value=0, max_value=1000))
-def test_past_the_expected_end_they_go_apart_again(least, soon, late):
-    soon, late = sorted((soon, late))
-    job = in_state(State.RUNNING)
-    waits = [jobs.poll_cadence(job, NOW + over, NOW, least) for over in (soon, late)]
-    assert waits == sorted(waits)
-
-
-@given(leasts, some.floats(min_value=0, max_value=100_000))
-def test_where_nobody_knows_the_end_they_go_by_how_long_it_took_so_far(least, taken):
-    wait = jobs.poll_cadence(in_state(State.RUNNING), NOW + taken, None, least)
-    assert wait == max(least, min(NOW + taken - NOW, 10 * jobs.MAX_CADENCE) / 10)
-
-
-@given(some.floats(min_value=0.05, max_value=5), some.floats(min_value=1, max_value=3600))
-def test_a_job_of_known_length_is_polled_a_few_dozen_times_and_seen_in_time(least, length):
-    job, now, polls = in_state(State.RUNNING), NOW, 0
-    while now < NOW + length:
-        now += jobs.poll_cadence(job, now, NOW + length, least)
-        polls += 1
-    assert polls <= 20 + length / jobs.MAX_CADENCE + 25 / least
-    assert now - (NOW + length) <= max(least, jobs.MAX_CADENCE)
-
-
-@pytest.mark.parametrize("odd", [float("nan"), float("inf"), float("-inf")])
-def test_an_odd_end_harms_nobody(odd):
-    assert 2 <= jobs.poll_cadence(in_state(State.RUNNING), NOW, odd, 2.0) <= jobs.MAX_CADENCE
-
-
 # -- going elsewhere
 
 

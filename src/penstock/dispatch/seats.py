@@ -38,7 +38,9 @@ class Seats:
         if seat.granted.is_set():
             self._taken[seat.vendor] -= 1
         else:
-            self._waiting[seat.vendor].pop(seat.job_id, None)
+            waiting = self._waiting[seat.vendor]
+            if waiting.get(seat.job_id) is seat:
+                del waiting[seat.job_id]
         self._fill(seat.vendor)
 
     def refill(self) -> None:

@@ -1,6 +1,5 @@
 """The OpenAPI document: FastAPI's routes, plus each model's params inside the generation request."""
 
-import re
 from typing import Any
 
 import msgspec
@@ -58,11 +57,17 @@ def _is_default(response: Any) -> bool:
 
 def _name_params(model: GenerationModel) -> tuple[str, dict[str, Any]]:
     """The params of a model as a schema of this document, and its name there."""
-    if isinstance(model.params, SchemaParams):
-        name = "".join(part.capitalize() for part in re.split(r"[^A-Za-z0-9]+", model.id))
-        text = msgspec.json.encode(model.schema).replace(b'"#/$defs/', b'"#/components/schemas/')
-        return f"{name}Params", msgspec.json.decode(text)
-    return model.params.__name__, model.params.model_json_schema(ref_template=REFERENCE)
+    if not isinstance(model.params, SchemaParams):
+        return model.params.__name__, model.params.model_json_schema(ref_template=REFERENCE)
+    name = f"{model.id.replace('/', '__').replace(':', '--')}.params"
+    schema = dict(model.schema)
+    own: dict[str, Any] = {}
+    for key in ("$defs", "definitions"):  # parts of its own get names of their own
+        own |= {f"{name}.{part}": value for part, value in schema.pop(key, {}).items()}
+    text = msgspec.json.encode({**schema, "$defs": own}).decode()
+    for key in ("$defs", "definitions"):
+        text = text.replace(f'"#/{key}/', f'"{REFERENCE.format(model=name)}.')
+    return name, msgspec.json.decode(text)
 
 
 def _add_requests(schemas: dict[str, Any], offers: Offers) -> None:
