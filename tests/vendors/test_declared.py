@@ -106,7 +106,7 @@ async def test_the_interfaces_own_description_holds_it(gateway, fal):
     async with gateway(fal.settings() + LTX + OTHER) as server:
         document = (await server.client.get("/openapi.json")).json()
     schemas = document["components"]["schemas"]
-    assert schemas["LtxParams"]["properties"].keys() == {"prompt", "steps"}
+    assert schemas["ltx.params"]["properties"].keys() == {"prompt", "steps"}
     request = schemas["GenerationRequest"]["discriminator"]["mapping"]["ltx"].rpartition("/")[2]
     assert schemas[request]["properties"]["model"] == {"const": "ltx", "type": "string"}
     assert "SimVideoParams" in schemas
@@ -176,7 +176,7 @@ async def test_a_new_description_takes_the_place_of_the_old(gateway, fal, monkey
         record = await until(server, lambda found: "image" in found["params"]["properties"])
         assert record["defaults"] == {"steps": 30}
         document = (await server.client.get("/openapi.json")).json()
-        assert "image" in document["components"]["schemas"]["LtxParams"]["properties"]
+        assert "image" in document["components"]["schemas"]["ltx.params"]["properties"]
 
 
 @pytest.mark.parametrize("how", ["no input", "no JSON Schema", "hostile", "unknown there", "out of order"])
