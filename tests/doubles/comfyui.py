@@ -279,10 +279,11 @@ class ComfyUIDouble(MediaDouble):
     # -- how it stands
 
     def _list(self) -> web.Response:
-        if self.queue:
-            self.queue[0].polls += 1
+        queue = list(self.queue)  # it may be shorter in a moment
+        if queue:
+            queue[0].polls += 1
         numbers = {name: number for number, name in enumerate(self.orders)}
-        items = [[numbers[order.id], order.id, order.body["prompt"], {}, ["9"]] for order in self.queue]
+        items = [[numbers[order.id], order.id, order.body["prompt"], {}, ["9"]] for order in queue]
         return answer(200, {"queue_running": items[:1], "queue_pending": items[:0:-1]})  # a heap is in no order
 
     def _history(self, name: str) -> dict[str, Any]:

@@ -74,7 +74,7 @@ MADE = {"name": "video.mp4", "kind": "video", "role": "primary"}
 def derive_sample(name: str) -> Sample:
     """What can be said of a vendor that has no double: it must take whatever replies come."""
     kind = load_vendor(name)
-    options = {"type": name, "api_key": "k", "base_url": "http://127.0.0.1:1"}
+    options = {"type": name, "api_key": "k:k", "base_url": "http://127.0.0.1:1"}
     vendor = kind(kind.options_type.model_validate(options), Home(Path("nowhere"), Path("nowhere")))
     orders = []
     for served in vendor.models:
