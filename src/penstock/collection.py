@@ -1,5 +1,6 @@
 """Brings a finished job's outputs home: download, open, check against what was asked, and only then keep."""
 
+import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
@@ -7,7 +8,7 @@ from typing import Any, Final, TypeVar
 from penstock.assets import Assets, Landed
 from penstock.catalog.model import Expectation
 from penstock.contract import GenerationVendor, Kind, Output, Role
-from penstock.exchange import Exchange
+from penstock.exchange import TROUBLE, Exchange
 from penstock.glb import inspect_model
 from penstock.identifiers import new_id
 from penstock.inspection import inspect_picture, inspect_video
@@ -16,6 +17,8 @@ from penstock.jobs import Asset, Job
 from penstock.workshop import WorkFailed, Workshop
 
 T = TypeVar("T")
+PREVIEW_SECONDS: Final = 60.0
+"""How long a preview may take: the result that was paid for does not wait longer for it."""
 CONTENT_TYPES: Final = {
     "glb": "model/gltf-binary",
     "mp4": "video/mp4",
@@ -49,9 +52,11 @@ class Collection:
         warnings: list[str] = []
         for output in outputs:
             number = sum(past.kind == output.kind and past.role == output.role for past in collected)
+            patience = None if output.role is Role.PRIMARY else PREVIEW_SECONDS
             try:
-                asset, remarks = await self._collect_one(job, vendor, output, number, expected)
-            except BadOutput:
+                async with asyncio.timeout(patience):
+                    asset, remarks = await self._collect_one(job, vendor, output, number, expected)
+            except (BadOutput, TimeoutError, *TROUBLE):
                 if output.role is Role.PRIMARY:
                     raise
                 warnings.append("The vendor's preview could not be opened and was left out.")

@@ -70,7 +70,7 @@ class Call:
     file: StoredFile | None = None  # instead of both: the bytes of the caller's file
     form: Form | None = None  # instead of all three
     seconds: float = 60.0
-    prepares: bool = False  # it orders nothing yet, such as an upload: if it fails, nothing was submitted
+    prepares: bool = False  # such as an upload: if it fails, nothing is on order
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,6 +231,7 @@ class Failed:
     """Finished without a result."""
 
     error: JobError
+    gone: bool = False  # the vendor does not know the order, or not by this credential
 
 
 # -- who is asked

@@ -30,6 +30,7 @@ from penstock.contract import (
     Upstream,
 )
 from penstock.files import StoredFile
+from penstock.job_errors import BadOutput
 
 if TYPE_CHECKING:
     from penstock.wire import Wire
@@ -38,6 +39,7 @@ T = TypeVar("T")
 
 MAX_REPLY_BYTES = 128 * 1024 * 1024  # some vendors put a whole video into a JSON reply
 CHUNK = 1 << 18
+ELSEWHERE = re.compile(r"(?!https?:)[a-z][a-z0-9+.-]*:", re.IGNORECASE)  # how an address begins that is not on the web
 MAX_SHOWN = 64  # how many credentials are remembered, to be taken out of what vendors say
 
 log = logging.getLogger(__name__)
@@ -83,10 +85,10 @@ class Exchange:
         try:
             call, reply = _advance(flow, None), None
             while isinstance(call, Call):
-                if prepares and not call.prepares:
-                    prepares = False
-                    if before_paying is not None:
-                        await before_paying()
+                prepares = call.prepares
+                if before_paying is not None and not prepares:
+                    await before_paying()
+                    before_paying = None
                 reply = await self._ask(name, vendor, call)
                 call = _advance(flow, reply)
         except TROUBLE as error:
@@ -108,6 +110,8 @@ class Exchange:
         """The bytes of one output, as they come; anything but a whole 200 is trouble."""
         if isinstance(source, str):
             yield _decode_chunks(source)
+        elif ELSEWHERE.match(source.url):
+            raise BadOutput("The vendor named a result that is not on the web.")
         elif vendor.upstream is not None:
             status, _, data = await self._ask_inside(vendor.upstream, source)
             if status != 200:
@@ -230,7 +234,7 @@ async def _decode_chunks(text: str) -> AsyncIterator[bytes]:
         try:
             yield base64.b64decode(text[start : start + size], validate=True)
         except ValueError as error:
-            raise Unclear("the output in the reply is not Base64") from error
+            raise BadOutput("The output in the vendor's reply is not Base64.") from error
 
 
 # -- callers' files inside of calls

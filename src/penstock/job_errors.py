@@ -85,6 +85,7 @@ class UpstreamOutcomeUnknown(JobError):
     """The vendor's answer was lost and it cannot be asked whether the job was accepted."""
 
     stage = "reconciling"
+    charged = None
 
 
 class UpstreamError(JobError):

@@ -256,13 +256,15 @@ def succeed(job: Job, now: float, outputs: tuple[Asset, ...], warnings: tuple[st
         outputs=outputs,
         progress=1.0,
         final=job.estimated,
-        charged=bool(job.estimated),
+        charged=None if job.estimated is None else bool(job.estimated),
     )
 
 
 def fail(job: Job, now: float, error: Mapping[str, Any], outcome: Outcome, to: State = State.FAILED) -> Job:
-    """The job ends without outputs and without a charge."""
-    return finish(job, to, now, outcome=outcome, error=error, final=0, charged=False)
+    """The job ends without outputs and without a charge; of an order of unknown fate nobody knows what it cost."""
+    unknown = outcome is Outcome.UNKNOWN
+    final, charged = (None, None) if unknown else (0, False)
+    return finish(job, to, now, outcome=outcome, error=error, final=final, charged=charged)
 
 
 def stop(job: Job, now: float) -> Job:

@@ -82,7 +82,7 @@ def _applies(condition: str, params: Mapping[str, Any]) -> bool:
     """`texture`: it is given and not false; `quality=high`: it has this value."""
     name, has_value, value = condition.partition("=")
     told = params.get(name)
-    return _word(told) == value if has_value else bool(told)
+    return _word(told) == value if has_value else told is not None and told is not False
 
 
 def _word(value: Any) -> str:

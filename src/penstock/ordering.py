@@ -6,7 +6,18 @@ from dataclasses import dataclass, replace
 
 from penstock import jobs, metrics
 from penstock.claimed import ClaimedJob, GivenBack
-from penstock.contract import Absent, Accepted, Failed, NotSent, Refused, ReplyLost, Similar, Unclear, Untold
+from penstock.contract import (
+    Absent,
+    Accepted,
+    Failed,
+    GenerationVendor,
+    NotSent,
+    Refused,
+    ReplyLost,
+    Similar,
+    Unclear,
+    Untold,
+)
 from penstock.errors import StoreUnavailable
 from penstock.exchange import TROUBLE
 from penstock.job_errors import JobError, UpstreamAuth, UpstreamOutcomeUnknown, UpstreamRejected, UpstreamUnavailable
@@ -18,6 +29,8 @@ log = logging.getLogger(__name__)
 
 MAX_NOT_SENT = 5
 LOOK_SECONDS = 1.0
+GRACE_SECONDS = 10.0
+"""How long a process that is to stop waits for the answer to an order: without it the order may be lost."""
 NOT_TAKEN = (UpstreamAuth, UpstreamRejected, UpstreamUnavailable)
 """What a vendor says to an order that it did not take, and that another may take."""
 
@@ -48,11 +61,15 @@ class Ordering(ClaimedJob):
             started_at=now,
         )
         await self.amend(lambda job: replace(self.started(job), phase=Phase.DISPATCHING))
-        flow = vendor.submit(self.order(attempt))
+        placing = asyncio.ensure_future(self.place(vendor, attempt))
         try:
-            answer = await self.tools.exchange.drive(
-                self.job.vendor, vendor, "submit", flow, before_paying=lambda: self.intend(attempt)
-            )
+            answer = await asyncio.shield(placing)
+        except asyncio.CancelledError:
+            if self.job.attempt is not None:  # it is being paid for: its answer is worth waiting for
+                await asyncio.wait((placing,), timeout=GRACE_SECONDS)
+            placing.cancel()
+            await asyncio.gather(placing, return_exceptions=True)
+            raise
         except CanceledFirst:
             return
         except NotSent:
@@ -62,6 +79,16 @@ class Ordering(ClaimedJob):
             await self.amend(lambda job: replace(job, phase=Phase.RECONCILING))
         else:
             await self.answered(attempt, answer)
+
+    async def place(self, vendor: GenerationVendor, attempt: Attempt) -> Accepted | Refused | Failed:
+        """Make the vendor's calls, and write down at once that it took the order."""
+        flow = vendor.submit(self.order(attempt))
+        answer = await self.tools.exchange.drive(
+            self.job.vendor, vendor, "submit", flow, before_paying=lambda: self.intend(attempt)
+        )
+        if isinstance(answer, Accepted):
+            await self.accepted(answer)
+        return answer
 
     async def intend(self, attempt: Attempt) -> None:
         """The next call costs money: from here on a crash has it looked up."""
@@ -74,7 +101,7 @@ class Ordering(ClaimedJob):
         """Write down what the vendor said to the order."""
         match answer:
             case Accepted():
-                await self.accepted(answer)
+                pass  # written down already
             case Refused(retry_after):
                 await self.go_elsewhere(attempt, Outcome.REFUSED)
                 await self.amend(lambda job: jobs.end_attempt(job, Outcome.REFUSED, phase=Phase.THROTTLED))
@@ -159,9 +186,17 @@ class Ordering(ClaimedJob):
             case Untold():
                 raise UpstreamOutcomeUnknown
             case Absent():
-                if await self.may_still_arrive():
-                    return
-                await self.amend(lambda job: jobs.end_attempt(job, Outcome.NEVER_ARRIVED, phase=Phase.DISPATCHING))
+                if not await self.may_still_arrive():
+                    await self.never_arrived(attempt)
+
+    async def never_arrived(self, attempt: Attempt) -> None:
+        """It may be placed again, but not for ever: what never arrives so often will not."""
+        past = [each for each in self.job.attempts if each.outcome is Outcome.NEVER_ARRIVED]
+        if sum(each.route == attempt.route for each in past) + 1 >= MAX_NOT_SENT:
+            await self.go_elsewhere(attempt, Outcome.NEVER_ARRIVED)
+            raise UpstreamUnavailable
+        await self.amend(lambda job: jobs.end_attempt(job, Outcome.NEVER_ARRIVED, phase=Phase.DISPATCHING))
+        await self.pause()
 
     async def adopt(self, orders: tuple[Accepted, ...]) -> None:
         """Take up the one that no other job holds; that none is there is no proof that there will be none."""

@@ -19,11 +19,14 @@ from penstock.contract import Done, Failed, Running
 from penstock.exchange import TROUBLE
 from penstock.job_errors import BadOutput, JobCrashed, JobError, RunTimeout, StartTimeout, UpstreamOutcomeUnknown
 from penstock.jobs import Job, Outcome, Phase, State
+from penstock.offers import credential_id
 from penstock.ordering import Ordering
 from penstock.store import asset_rows
 
 MAX_BAD_OUTPUTS = 2
 """How often an output that cannot be opened is fetched: it was paid for, and bytes break on their way too."""
+RESULT_SECONDS = 900.0
+"""How long a finished order's result is tried for."""
 PROGRESS_SECONDS = 0.5
 
 log = logging.getLogger(__name__)
@@ -35,6 +38,9 @@ class Shift(Ordering):
 
     seat: asyncio.Event = field(default_factory=asyncio.Event)  # set once the vendor has room for the job
     cannot_cancel: bool = False
+    cancels: int = 0
+    cancel_at: float = 0.0
+    stuck_since: float = 0.0
     told_at: float = 0.0
     bad_outputs: int = 0
 
@@ -63,8 +69,8 @@ class Shift(Ordering):
             await self.submit()
         elif job.attempt.operation is None:
             await self.reconcile(job.attempt)
-        elif job.state is State.CANCELING and not self.cannot_cancel:
-            await self.cancel(job.attempt.operation)
+        elif job.state is State.CANCELING and not self.cannot_cancel and now >= self.cancel_at:
+            await self.cancel(job.attempt.operation, now)
         else:
             await self.poll(job.attempt.operation)
 
@@ -109,7 +115,8 @@ class Shift(Ordering):
         """Wait for the next poll, a ring or the deadline; then ask, and bring home what is done by then."""
         now = self.tools.clock()
         if now < self.poll_at:
-            if await self.ear.wait(min(self.poll_at, self.job.deadline) - now):
+            again = self.cancel_at if self.cancel_at > now else self.poll_at  # the vendor is to be asked to stop again
+            if await self.ear.wait(min(self.poll_at, again, self.job.deadline) - now):
                 self.poll_at = 0.0  # the caller cancels, or the vendor calls back: no need to wait
                 await self.look_again()
             return
@@ -121,9 +128,17 @@ class Shift(Ordering):
                 await self.heard(await self.tools.polling.poll(self.job.vendor, self.vendor, operation))
             self.troubles = 0
         except TROUBLE as error:
+            self.give_up_result(now)
             await self.pause(getattr(error, "retry_after", None))
         except TimeoutError:
             await self.look_again()
+
+    def give_up_result(self, now: float) -> None:
+        """A result that cannot be fetched for a long time never will be, and its seat is needed."""
+        if self.job.phase is Phase.STORING:
+            self.stuck_since = self.stuck_since or now
+            if now - self.stuck_since > RESULT_SECONDS:
+                raise BadOutput(f"The vendor's result could not be fetched for {RESULT_SECONDS / 60:g} minutes.")
 
     async def heard(self, answer: Running | Done | Failed) -> None:
         """What the vendor said of the order."""
@@ -139,6 +154,12 @@ class Shift(Ordering):
             lag = now - before if finished_at is None else min(now - before, max(0.0, now - finished_at))
             metrics.DETECTION_LAG.labels(self.job.vendor).observe(lag)
         if isinstance(answer, Failed):
+            if answer.gone and self.job.attempts[-1].credential != credential_id(self.vendor):
+                log.error(
+                    "the credential that placed an order is needed", extra={"fields": {"vendor": self.job.vendor}}
+                )
+                await self.pause()
+                return
             raise answer.error
         try:
             await self.collect(answer)
@@ -181,12 +202,13 @@ class Shift(Ordering):
 
     # -- the end
 
-    async def cancel(self, operation: Mapping[str, Any]) -> None:
-        """Ask the vendor to stop; one that cannot goes on, and what it delivers is kept."""
+    async def cancel(self, operation: Mapping[str, Any], now: float) -> None:
+        """Ask the vendor to stop; one that cannot goes on, and what it delivers is kept, as it is while it is asked."""
         try:
             stopped = await self.drive("cancel", self.vendor.cancel(operation))
-        except TROUBLE as error:
-            await self.pause(getattr(error, "retry_after", None))
+        except TROUBLE:
+            self.cancels += 1
+            self.cancel_at = now + min(MAX_PAUSE, self.vendor.options.poll_seconds * 2 ** min(self.cancels, 10))
             return
         now = self.tools.clock()
         if stopped:

@@ -117,7 +117,7 @@ class RunwayDouble(MediaDouble):
         **FAILURES,
         "no code": Verdict("upstream_error", retryable=True),
         "cancelled": Verdict("upstream_error", retryable=True),
-        "deleted": Verdict("upstream_error", retryable=True),
+        "deleted": Verdict("upstream_error"),
         "empty": Verdict("content_filtered"),
         "no output": Verdict("content_filtered"),
     }

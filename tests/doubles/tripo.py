@@ -39,7 +39,8 @@ class TripoDouble(MediaDouble):
         "2008": Verdict("content_filtered"),
         "2018": Verdict("upstream_rejected"),
         "empty": Verdict("content_filtered"),
-        "lost": Verdict("upstream_error", retryable=True),
+        "quarantined": Verdict("upstream_error", retryable=True),
+        "lost": Verdict("upstream_error"),
     }
     refusals = {
         "1002": Refusal(401, trouble(1002), Verdict("upstream_auth")),
@@ -199,7 +200,7 @@ SAMPLE = Sample(
         "poll": [
             (200, task("queued", queuing_num=2, progress=0), Running),
             (200, task("running", progress=40, running_left_time=9), Running),
-            (200, task("a word of tomorrow"), Running),
+            (200, task("a word of tomorrow"), Failed),
             (200, task("success", output={"model_url": "https://files.example/m.glb"}), Done),
             (200, task("success", output={"pbr_model": "https://files.example/m.glb"}), Done),
             (200, task("success", output=None), Failed),

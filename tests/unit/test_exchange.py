@@ -25,6 +25,7 @@ from vendors.double import Double, double_of, drip, drop, drop_after, hang, raw,
 from penstock.contract import Call, DataUri, Flow, Form, Home, Order, Reply, Unclear
 from penstock.exchange import MAX_REPLY_BYTES, TROUBLE, Exchange, NotSent, ReplyLost, redact
 from penstock.files import StoredFile
+from penstock.job_errors import BadOutput
 from penstock.vendors.sim import Sim, SimOptions
 
 API_KEY = "vendor-secret-0123456789"
@@ -520,8 +521,8 @@ async def test_base64_is_decoded_piece_by_piece(line, size):
 
 
 @pytest.mark.parametrize("text", ["<html>", "abc", "ab=c", "YQ==YQ==", "YWJj\n", "YWJ-", "ü" * 8, "A" * 349_528 + "!"])
-async def test_what_is_not_base64_is_unclear(line, text):
-    with pytest.raises(Unclear):
+async def test_what_is_not_base64_is_no_output(line, text):
+    with pytest.raises(BadOutput):
         await decode(line, text)
 
 

@@ -83,10 +83,11 @@ async def test_an_order_is_followed_up_with_the_credential_that_placed_it(far, d
 # -- when all is well
 
 
-async def test_a_broken_preview_is_left_out_and_does_not_cost_the_result(far, double):
+@pytest.mark.parametrize("broken", [reply(200, b"no picture"), reply(404), reply(500), drop])
+async def test_a_broken_preview_is_left_out_and_does_not_cost_the_result(far, double, broken):
     async def spoil_previews(double: Double, request: Any) -> Any:
         spoiled = request.path.endswith("/preview")
-        return await (reply(200, b"no picture")(double, request) if spoiled else double.play(request))
+        return await (broken(double, request) if spoiled else double.play(request))
 
     double.fault(spoil_previews, "GET", "/orders/", times=1000)
     server = await far()
@@ -318,6 +319,39 @@ async def test_a_cancel_reaches_the_vendor_even_through_trouble(far, double):
     job = await server.finish(job["id"])
     assert (job["status"], job["charged"], job["warnings"]) == ("canceled", False, [])
     assert double.count("POST", cancel) == 4
+
+
+async def test_a_cancel_that_the_vendor_never_hears_does_not_cost_the_result(far, double):
+    server = await far()
+    job = await server.submit(script={"latency": 0.4})
+    job = await follow(server, job["id"], lambda told: told["phase"] == "generating")
+    double.fault(reply(500), "POST", f"/orders/{job['attempts'][0]['upstream_id']}/cancel", times=1000)
+    await server.client.post(f"/api/v1/jobs/{job['id']}/cancel")
+    assert (await server.finish(job["id"]))["status"] == "succeeded"
+
+
+async def test_a_gateway_that_stops_waits_for_the_answer_to_an_order(far, double):
+    taken, let_go = asyncio.Event(), asyncio.Event()
+
+    async def answer_late(double: Double, request: Any) -> Any:
+        answer = await double.play(request)
+        taken.set()
+        await let_go.wait()
+        return answer
+
+    double.fault(answer_late, "POST", "/orders")
+    server = await far()
+    job = await server.submit(script={"findable": False})
+    await taken.wait()
+    stopping = asyncio.create_task(server.gateway.dispatch.stop())
+    await asyncio.sleep(0)
+    let_go.set()
+    await stopping
+    again = await far()
+    record = (await again.client.get(f"/api/v1/jobs/{job['id']}", params={"wait": 30})).json()
+    check_one_order(double)
+    listed = (await again.client.get("/api/v1/jobs")).json()["data"]
+    assert [each["status"] for each in listed] == ["succeeded"], record
 
 
 async def test_what_cannot_be_stopped_goes_on_and_is_kept(far, double):

@@ -343,7 +343,7 @@ def _settle(reply: Reply, operation: Mapping[str, Any]) -> Done | Failed:
         return finish(reply.json(), operation["recipe"], operation["id"])
     kind, message, by_model = _explain(reply)
     refused = 400 <= reply.status < 500
-    told = kind or (refused and reply.tell(_Word))
+    told = kind or (reply.status == 500 and message) or (refused and reply.tell(_Word))
     if not told or UNFINISHED in message or (reply.status in DOUBTFUL and not by_model):
         raise Unclear(f"HTTP {reply.status}")
     retryable = reply.headers.get("x-fal-retryable", "").lower() == "true"

@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any, ClassVar, Final, cast
+from urllib.parse import quote
 
 import msgspec
 from pydantic import Field
@@ -168,14 +169,14 @@ class Luma(UsualGeneration):
 
     def poll(self, operation: Mapping[str, Any]) -> Flow[Running | Done | Failed]:
         """Ask how the order stands."""
-        reply = yield self._call("GET", f"/generations/{operation['id']}")
+        reply = yield self._call("GET", f"/generations/{quote(operation['id'], safe='')}")
         if reply.status != 200:
             raise Unclear(f"HTTP {reply.status}")
         return _stand(reply.read(_Generation), operation)
 
     def cancel(self, operation: Mapping[str, Any]) -> Flow[bool]:
         """Delete the order: that stops it."""
-        reply = yield self._call("DELETE", f"/generations/{operation['id']}")
+        reply = yield self._call("DELETE", f"/generations/{quote(operation['id'], safe='')}")
         if reply.status in STOPPED | NOT_STOPPED:
             return reply.status in STOPPED
         raise Unclear(f"HTTP {reply.status}")

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Final
+from urllib.parse import quote
 
 import msgspec
 from pydantic import Field
@@ -146,14 +147,14 @@ class Meshy(UsualGeneration):
 
     def poll(self, operation: Mapping[str, Any]) -> Flow[Running | Done | Failed]:
         """Ask how the order stands."""
-        reply = yield self._call("GET", f"{PATH}/{operation['id']}")
+        reply = yield self._call("GET", f"{PATH}/{quote(operation['id'], safe='')}")
         if reply.status != 200:
             raise Unclear(f"HTTP {reply.status}")
         return _stand(reply.read(_Task), operation)
 
     def cancel(self, operation: Mapping[str, Any]) -> Flow[bool]:
         """Delete the order: that stops it."""
-        reply = yield self._call("DELETE", f"{PATH}/{operation['id']}")
+        reply = yield self._call("DELETE", f"{PATH}/{quote(operation['id'], safe='')}")
         if reply.status in STOPPED | NOT_STOPPED:
             return reply.status in STOPPED
         raise Unclear(f"HTTP {reply.status}")

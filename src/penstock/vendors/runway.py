@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Final
+from urllib.parse import quote
 
 import msgspec
 from pydantic import Field
@@ -147,16 +148,17 @@ class Runway(UsualGeneration):
 
     def poll(self, operation: Mapping[str, Any]) -> Flow[Running | Done | Failed]:
         """Ask how the order stands; one that was deleted cannot be fetched any more."""
-        reply = yield self._call("GET", f"/v1/tasks/{operation['id']}")
+        reply = yield self._call("GET", f"/v1/tasks/{quote(operation['id'], safe='')}")
         if reply.status == 404 and reply.tell(_Trouble):  # Runway's own word, not that of a proxy
-            return Failed(UpstreamError("The vendor does not know the job any more.", upstream=_say(reply)))
+            message = "The vendor does not know the job any more."
+            return Failed(UpstreamError(message, retryable=False, upstream=_say(reply)), gone=True)
         if reply.status != 200:
             raise Unclear(f"HTTP {reply.status}")
         return _stand(reply.read(_Task), operation["id"])
 
     def cancel(self, operation: Mapping[str, Any]) -> Flow[bool]:
         """Stop the order: Runway deletes it, and what is not there was deleted."""
-        reply = yield self._call("DELETE", f"/v1/tasks/{operation['id']}")
+        reply = yield self._call("DELETE", f"/v1/tasks/{quote(operation['id'], safe='')}")
         if reply.status not in (200, 204, 404):
             raise Unclear(f"HTTP {reply.status}")
         return True

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Final, Literal
+from urllib.parse import quote
 
 import msgspec
 from pydantic import Field
@@ -51,6 +52,7 @@ PRICE: Final = Price.model_validate(
         "per_job_if": {"texture": "0.10", "model_version=P1-20260311": "0.20", "model_version=P2-20260801": "0.80"},
     }
 )
+GONE: Final = "The vendor does not know the job any more."
 FULL: Final = {1007, 2000, 2014}
 """Codes of orders that may be taken later: too many requests, too many at once, moderation out of order."""
 ERRORS: Final[Mapping[int, type[JobError]]] = {
@@ -140,6 +142,11 @@ class Tripo(UsualGeneration):
                 return _judge(reply)
             found = _data(reply, _Token)
             token = found.file_token or found.image_token
+            if not token:
+                raise Unclear("an upload without a token")
+        elif not self._v3 and not isinstance(order.params["file"].get("object"), Mapping):
+            said = say(None, "version 2 takes an object as {bucket, key}")
+            return Failed(UpstreamRejected("`file.object` should be {bucket, key} here.", upstream=said))
         body, warnings = self._describe(order, token)
         reply = yield self._call("POST", "/v3/generation/image-to-model" if self._v3 else "/task", body)
         if reply.status != 200 or _code(reply):
@@ -160,16 +167,17 @@ class Tripo(UsualGeneration):
         for item in _data(reply, _Usage).items:
             if not may_be_of(order, epoch(item.created_at)):
                 continue
-            reply = yield self._call("GET", f"/v3/tasks/{item.task_id}")
+            reply = yield self._call("GET", f"/v3/tasks/{quote(item.task_id, safe='')}")
             if reply.status == 200 and _is_of(_data(reply, _Task).input, wanted):
                 return Similar((Accepted(item.task_id, {"id": item.task_id}),))
         return Similar()
 
     def poll(self, operation: Mapping[str, Any]) -> Flow[Running | Done | Failed]:
         """Ask how the order stands."""
-        reply = yield self._call("GET", f"/v3/tasks/{operation['id']}" if self._v3 else f"/task/{operation['id']}")
+        path = "/v3/tasks" if self._v3 else "/task"
+        reply = yield self._call("GET", f"{path}/{quote(operation['id'], safe='')}")
         if reply.status == 404 or _code(reply) == 2001:
-            return Failed(UpstreamError("The vendor does not know the job any more.", upstream=_say(reply)))
+            return Failed(UpstreamError(GONE, retryable=False, upstream=_say(reply)), gone=True)
         if reply.status != 200:
             raise Unclear(f"HTTP {reply.status}")
         return _stand(_data(reply, _Task), operation["id"])
@@ -236,22 +244,22 @@ def _judge(reply: Reply) -> Refused | Failed:
 
 
 def _stand(task: _Task, task_id: str) -> Running | Done | Failed:
-    """What a task's words mean; a word of tomorrow means that it goes on."""
+    """What a task's words mean; any but these is an end that is none of them."""
     match task.status:
-        case "success":
-            return _finish(task, task_id)
-        case "banned":
-            return Failed(ContentFiltered(upstream=_reason(task, task_id)))
-        case "failed" | "expired" | "cancelled" | "unknown":
-            kind = ERRORS.get(task.error_code, UpstreamError) if isinstance(task.error_code, int) else UpstreamError
-            return Failed(kind(stage="generating", upstream=_reason(task, task_id)))
-        case _:
+        case "queued" | "running":
             queue, left = task.queuing_num, task.running_left_time
             return Running(
                 None if task.progress is None else task.progress / 100,
                 int(queue) if queue is not None and queue >= 0 else None,
                 left if left is not None and left > 0 else None,
             )
+        case "success":
+            return _finish(task, task_id)
+        case "banned":
+            return Failed(ContentFiltered(upstream=_reason(task, task_id)))
+        case _:
+            kind = ERRORS.get(task.error_code, UpstreamError) if isinstance(task.error_code, int) else UpstreamError
+            return Failed(kind(stage="generating", upstream=_reason(task, task_id)))
 
 
 def _reason(task: _Task, task_id: str) -> dict[str, str | None]:
