@@ -45,6 +45,7 @@ class Ordering(ClaimedJob):
 
     lost_at: float = 0.0  # the latest that an order of unknown fate can have left us
     unsent: int = 0
+    paying: bool = False
     poll_at: float = 0.0
     polled_at: float = 0.0
 
@@ -61,11 +62,12 @@ class Ordering(ClaimedJob):
             started_at=now,
         )
         await self.amend(lambda job: replace(self.started(job), phase=Phase.DISPATCHING))
+        self.paying = False
         placing = asyncio.ensure_future(self.place(vendor, attempt))
         try:
             answer = await asyncio.shield(placing)
         except asyncio.CancelledError:
-            if self.job.attempt is not None:  # it is being paid for: its answer is worth waiting for
+            if self.paying:  # its answer is worth waiting for
                 await asyncio.wait((placing,), timeout=GRACE_SECONDS)
             placing.cancel()
             await asyncio.gather(placing, return_exceptions=True)
@@ -92,6 +94,7 @@ class Ordering(ClaimedJob):
 
     async def intend(self, attempt: Attempt) -> None:
         """The next call costs money: from here on a crash has it looked up."""
+        self.paying = True
         await self.amend(lambda job: jobs.order(job, attempt))
         if self.job.attempt is None:
             raise CanceledFirst

@@ -25,7 +25,7 @@ from penstock.store import asset_rows
 
 MAX_BAD_OUTPUTS = 2
 """How often an output that cannot be opened is fetched: it was paid for, and bytes break on their way too."""
-RESULT_SECONDS = 900.0
+RESULT_SECONDS = 1800.0
 """How long a finished order's result is tried for."""
 PROGRESS_SECONDS = 0.5
 
@@ -147,7 +147,7 @@ class Shift(Ordering):
         if isinstance(answer, Running):
             await self.running(answer)
             return
-        if before and not self.bad_outputs:
+        if before and self.job.phase is not Phase.STORING:  # else it was noticed before
             attempt = self.job.attempts[-1]
             self.tools.cadence.learn(attempt.route, now - attempt.started_at)
             finished_at = getattr(answer, "finished_at", None)
