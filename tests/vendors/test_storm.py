@@ -2,20 +2,18 @@
 
 from contextlib import AsyncExitStack
 
-import pytest
 from doubles.media import listening
 from vendors.storm import Odds, find_doubles, judge, rage, settings_of
 
-JOBS = 8
+JOBS = 3
 """How many each vendor gets; bench/media_vendors.py sends hundreds."""
 
 
-@pytest.mark.parametrize("seed", [1, 2])
-async def test_every_job_ends_as_its_order_did(start, seed):
+async def test_every_job_ends_as_its_order_did(start):
     async with AsyncExitStack() as stack:
         doubles = [await stack.enter_async_context(listening(kind())) for kind in find_doubles()]
         server = await start(settings_of(doubles))
-        asked = await rage(server.url, await server.new_key(), doubles, JOBS * len(doubles), Odds(), seed)
+        asked = await rage(server.url, await server.new_key(), doubles, JOBS * len(doubles), Odds(), seed=1)
         problems = [f"{job.double.title} {job.id}: {problem}" for job in asked if (problem := judge(job))]
         assert problems == []
         assert sum(job.record["status"] == "succeeded" for job in asked) > len(asked) / 2
