@@ -1,9 +1,9 @@
 """Brings a finished job's outputs home: download, open, check against what was asked, and only then keep."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 from penstock.assets import Assets, Landed
 from penstock.catalog.model import Expectation
@@ -16,7 +16,6 @@ from penstock.job_errors import BadOutput, FileUnreadable
 from penstock.jobs import Asset, Job
 from penstock.workshop import WorkFailed, Workshop
 
-T = TypeVar("T")
 PREVIEW_SECONDS: Final = 60.0
 """How long a preview may take: the result that was paid for does not wait longer for it."""
 CONTENT_TYPES: Final = {
@@ -80,26 +79,19 @@ class Collection:
             await self._assets.keep(job.id, asset.filename, landed)
         return asset, remarks
 
-    async def _open(self, function: Callable[..., T], *args: Any) -> T:
-        """Open it in a child; twice, as a child may die of something else, and the result was paid for."""
-        try:
-            return await self._workshop.do(function, *args)
-        except WorkFailed:
-            return await self._workshop.do(function, *args)
-
     async def _inspect(self, output: Output, landed: Landed, expected: Expectation) -> tuple[dict[str, Any], str]:
         """What opening the output told, and its file extension."""
         path = str(landed.path)
         try:
             match output.kind:
                 case Kind.MODEL:
-                    model = await self._open(inspect_model, path, expected.face_limit)
+                    model = await self._workshop.insist(inspect_model, path, expected.face_limit)
                     return _fields(model), "glb"
                 case Kind.VIDEO:
                     size = (expected.width, expected.height, expected.seconds)
-                    return _fields(await self._open(inspect_video, path, *size)), "mp4"
+                    return _fields(await self._workshop.insist(inspect_video, path, *size)), "mp4"
                 case Kind.IMAGE:
-                    picture = await self._open(inspect_picture, path)
+                    picture = await self._workshop.insist(inspect_picture, path)
                     return {"width": picture.width, "height": picture.height}, picture.content_type.split("/")[1]
         except WorkFailed as error:
             raise BadOutput("The output could not be opened.") from error

@@ -47,7 +47,7 @@ class Inputs:
         if len(data) > MAX_FILE_BYTES:
             raise FileUnreadable(f"The file has {len(data)} bytes, at most {MAX_FILE_BYTES} are taken.")
         try:
-            facts: ImageFacts = await self._workshop.do(inspect_image, data)
+            facts: ImageFacts = await self._workshop.insist(inspect_image, data)
         except WorkFailed as error:
             raise FileUnreadable("The file could not be opened as a picture.") from error
         return StoredFile(

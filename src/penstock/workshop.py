@@ -46,6 +46,13 @@ class Workshop:
             scope.cancel()
         return working.result()
 
+    async def insist(self, function: Callable[[*Arguments], T], *args: *Arguments) -> T:
+        """The same, and once more if it failed: a child may die of something else than its work."""
+        try:
+            return await self.do(function, *args)
+        except WorkFailed:
+            return await self.do(function, *args)
+
     async def _employ(self, scope: CancelScope, function: Callable[..., T], args: tuple[Any, ...]) -> T:
         name = getattr(function, "__name__", "the work")
         async with self._places:

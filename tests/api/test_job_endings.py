@@ -37,7 +37,7 @@ ENDS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "reply lost": ({"submission": "reply_lost"}, SUCCEEDED),
     "reply lost for good": (
         {"submission": "reply_lost", "findable": False},
-        told(code="upstream_outcome_unknown", stage="reconciling", retryable=False, outcomes=["unknown"]),
+        told(code="upstream_outcome_unknown", stage="reconciling", retryable=False, outcomes=["unknown"], charged=None),
     ),
     "reply lost, then fails": (
         {"submission": "reply_lost", "ending": "filtered"},

@@ -91,7 +91,7 @@ def test_success_charges_the_estimate_once_and_keeps_each_warning_once():
 @pytest.mark.parametrize("estimated", [None, 0])
 def test_what_has_no_price_is_not_charged(estimated):
     done = jobs.succeed(in_state(State.RUNNING, estimated=estimated), NOW, (make_asset(),), ())
-    assert done.charged is False
+    assert done.charged is (None if estimated is None else False)
     assert done.final == estimated
 
 
