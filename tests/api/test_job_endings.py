@@ -96,7 +96,8 @@ async def test_every_script_ends_as_told_and_is_ordered_once(start):
     assert {name: summary(job) for name, job in records.items()} == {name: end for name, (_, end) in ENDS.items()}
     for name, job in records.items():
         succeeded = job["status"] == "succeeded"
-        assert job["cost"] == {"estimated": "0.40", "final": "0.40" if succeeded else "0.00", "currency": "USD"}, name
+        final = {True: "0.40", False: "0.00", None: None}[job["charged"]]
+        assert job["cost"] == {"estimated": "0.40", "final": final, "currency": "USD"}, name
         assert (job["progress"] == 1.0) == bool(job["outputs"]) == succeeded, name
         assert job["phase"] == "done"
         if job["error"]:
