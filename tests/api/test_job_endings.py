@@ -101,7 +101,7 @@ async def test_every_script_ends_as_told_and_is_ordered_once(start):
         assert (job["progress"] == 1.0) == bool(job["outputs"]) == succeeded, name
         assert job["phase"] == "done"
         if job["error"]:
-            assert job["error"]["charged"] is False
+            assert job["error"]["charged"] is job["charged"]
             assert job["error"]["request_id"] == job["request_id"]
             assert job["error"]["message"]
     accepted = len(ENDS) - len(NOT_ACCEPTED)
