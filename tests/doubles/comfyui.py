@@ -1,4 +1,4 @@
-"""A ComfyUI server, as its contract sheet says, behind a proxy that asks for a key."""
+"""A ComfyUI server, as its documents say, behind a proxy that asks for a key."""
 
 import asyncio
 import json

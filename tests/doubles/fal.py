@@ -1,4 +1,4 @@
-"""fal's queue, its file store, its keys and its descriptions of models, as its contract sheet says."""
+"""fal's queue, its file store, its keys and its descriptions of models, as its documents say."""
 
 import base64
 import hashlib

@@ -1,4 +1,4 @@
-"""Kling's own API, as its contract sheet says."""
+"""Kling's own API, as its documents say."""
 
 import asyncio
 import hashlib

@@ -1,4 +1,4 @@
-"""Luma's Dream Machine, as its contract sheet says."""
+"""Luma's Dream Machine, as its documents say."""
 
 import asyncio
 import json

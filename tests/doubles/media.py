@@ -159,7 +159,7 @@ class FileHost(HttpDouble):
 
 
 class MediaDouble(HttpDouble):
-    """A media vendor. A subclass speaks as the vendor's contract sheet says, and tells the suite what to expect."""
+    """A media vendor. A subclass speaks as the vendor's documents say, and tells the suite what to expect."""
 
     vendor: ClassVar[str]
     mode: ClassVar[str] = ""  # of a vendor with several doubles

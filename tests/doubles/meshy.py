@@ -1,4 +1,4 @@
-"""Meshy's image-to-3D, as its contract sheet says."""
+"""Meshy's image-to-3D, as its documents say."""
 
 import base64
 import json

@@ -1,4 +1,4 @@
-"""Replicate's predictions, as its contract sheet says."""
+"""Replicate's predictions, as its documents say."""
 
 import base64
 import hmac

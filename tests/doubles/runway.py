@@ -1,4 +1,4 @@
-"""Runway's text to video, as its contract sheet says."""
+"""Runway's text to video, as its documents say."""
 
 import json
 import uuid

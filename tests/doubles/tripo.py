@@ -1,4 +1,4 @@
-"""Tripo, version 3 and version 2, as its contract sheet says."""
+"""Tripo, version 3 and version 2, as its documents say."""
 
 import json
 import time

@@ -1,4 +1,4 @@
-"""Veo on Vertex AI, as its contract sheet says: tokens, long-running operations, and a bucket of Cloud Storage."""
+"""Veo on Vertex AI, as its documents say: tokens, long-running operations, and a bucket of Cloud Storage."""
 
 import asyncio
 import json
