@@ -161,7 +161,7 @@ def test_no_params_make_a_price_that_is_negative_or_beyond_the_store(params):
         ("texture", {"texture": True}, True),
         ("texture", {"texture": "detailed"}, True),
         ("texture", {"texture": False}, False),
-        ("texture", {"texture": 0}, False),
+        ("texture", {"texture": 0}, True),
         ("texture", {}, False),
         ("quality=high", {"quality": "high"}, True),
         ("quality=high", {"quality": "highest"}, False),
