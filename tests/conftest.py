@@ -36,7 +36,7 @@ class Server:
     clients: AsyncExitStack = field(default_factory=AsyncExitStack)
 
     async def new_key(self, account: str = "default", **options: Any) -> str:
-        """A new API key; `models`, `scopes`, `expires_at` as in ApiKey."""
+        """A new API key; `models`, `scopes`, `expires_at` as in ApiKey, `requests_per_minute` and such as in Limits."""
         return await create_key(self.gateway, account, **options)
 
     async def sign_in(self, account: str = "default", **options: Any) -> httpx.AsyncClient:
@@ -76,6 +76,7 @@ async def create_key(gateway: Gateway, account: str = "default", **options: Any)
     database, now = gateway.database, time.time()
     public_id, secret = keys.make(await database.write(key_rows.signing_secret))
     account_id = await database.write(key_rows.account_id, account, now)
+    limits = keys.Limits(**{name: options.pop(name) for name in key_rows.LIMITS if name in options})
     key = keys.ApiKey(
         public_id=public_id,
         account_id=account_id,
@@ -83,6 +84,8 @@ async def create_key(gateway: Gateway, account: str = "default", **options: Any)
         name="test",
         secret_hash=keys.hash_secret(secret),
         created_at=now,
+        lineage=public_id,
+        limits=limits,
         **options,
     )
     await database.write(key_rows.add, key)

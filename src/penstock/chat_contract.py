@@ -7,7 +7,7 @@ from pydantic import Field
 
 from penstock.chat import Ask, Fault, Part
 from penstock.contract import Call, Home, Options, Reply
-from penstock.money import TokenPrice
+from penstock.prices import TokenPrice
 
 
 class ChatOptions(Options):

@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from penstock.catalog.model import Expectation, GenerationModel, Recipe
 from penstock.files import StoredFile
 from penstock.job_errors import JobError
-from penstock.money import Price
+from penstock.prices import Price
 
 T = TypeVar("T")
 

@@ -5,6 +5,7 @@ PenstockError
 │                          missing_required_parameter, url_not_allowed, file_unreadable; in chat, OpenAI's own codes
 ├── MissingApiKey 401
 │   └── InvalidApiKey ── ExpiredApiKey, RevokedApiKey
+├── InsufficientBudget 402
 ├── ModelNotAllowed 403, ScopeNotAllowed 403
 ├── NotFound 404 ── ModelNotFound, JobNotFound, FileNotFound, AssetNotFound
 ├── MethodNotAllowed 405, RequestTimeout 408
@@ -12,7 +13,8 @@ PenstockError
 ├── Gone 410 (job_expired) ── JobDeleted, AssetExpired
 ├── BodyTooLarge 413, UnsupportedMediaType 415, RangeNotSatisfiable 416
 ├── IdempotencyKeyMismatch 422
-├── QueueFull 429, TooManyStreams 429, RateLimited 429
+├── QueueFull 429, TooManyStreams 429, ConcurrencyLimited 429
+├── RateLimited 429 (rate_limited; in chat, OpenAI's rate_limit_exceeded)
 ├── HeadersTooLarge 431
 ├── InternalError 500, StoreUnavailable 503, Overloaded 503
 ├── VendorFailed, VendorAnswerLost 502 (upstream_error), VendorRefusedUs 502 (upstream_auth), VendorTimeout 504
@@ -113,6 +115,22 @@ class ExpiredApiKey(InvalidApiKey):
 
 class RevokedApiKey(InvalidApiKey):
     """Incorrect API key provided: it was revoked."""
+
+
+class InsufficientBudget(PenstockError):
+    """The budget does not suffice."""
+
+    status = 402
+    type = "insufficient_quota"  # as chat clients know it
+
+    def __init__(self, message: str | None = None, *, facts: Mapping[str, Any] | None = None, **options: Any) -> None:
+        super().__init__(message, **options)
+        self.facts = dict(facts or {})
+        """What is spent, held and allowed, and when the budget begins anew."""
+
+    def body(self, request_id: str | None = None) -> dict[str, Any]:
+        """The one error shape, and the facts beside it."""
+        return super().body(request_id) | self.facts
 
 
 class ModelNotAllowed(PenstockError):
@@ -237,7 +255,15 @@ class QueueFull(PenstockError):
 
 
 class TooManyStreams(PenstockError):
-    """Too many event streams are open."""
+    """Too many streams are open."""
+
+    status = 429
+    type = "rate_limit_error"
+    retryable = True
+
+
+class ConcurrencyLimited(PenstockError):
+    """Too many jobs are open at once."""
 
     status = 429
     type = "rate_limit_error"
@@ -247,7 +273,6 @@ class TooManyStreams(PenstockError):
 class RateLimited(PenstockError):
     """Too many requests."""
 
-    code = "rate_limit_exceeded"
     status = 429
     type = "rate_limit_error"
     retryable = True

@@ -277,6 +277,7 @@ class Intake:
                 id=job_id,
                 account_id=submission.key.account_id,
                 key_id=submission.key.public_id,
+                lineage=submission.key.lineage,
                 request_id=submission.request_id,
                 model=request.model,
                 vendor=route.vendor,

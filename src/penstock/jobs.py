@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
+from penstock.budgets import Payer
 from penstock.files import StoredFile
 
 
@@ -137,6 +138,8 @@ class Job:
     start_by: float
     run_seconds: float
     retention: float | None
+    lineage: str = ""
+    """Of the key; empty in jobs that are older than lineages."""
     estimated: int | None = None
     client_ref: str | None = None
     metadata: Mapping[str, str] | None = None
@@ -165,6 +168,11 @@ class Job:
     def done(self) -> bool:
         """The one thing clients loop on."""
         return self.state.done
+
+    @property
+    def payer(self) -> Payer:
+        """Whose money it costs."""
+        return Payer(self.account_id, self.key_id, self.lineage or self.key_id)
 
     @property
     def attempt(self) -> Attempt | None:

@@ -77,7 +77,7 @@ class Keyring:
             raise InvalidApiKey(
                 headers=CHALLENGE, suggestion="Check the key, or make a new one with `penstock key create`."
             )
-        if key.revoked_at is not None:
+        if key.revoked_at is not None or key.account_closed_at is not None:
             raise RevokedApiKey(headers=CHALLENGE)
         if _is_expired(key, self._clock()):
             raise ExpiredApiKey(headers=CHALLENGE)

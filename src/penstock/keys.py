@@ -6,6 +6,7 @@ import secrets
 from dataclasses import dataclass
 from enum import StrEnum
 
+from penstock.budgets import Budget, Payer
 from penstock.identifiers import ALPHABET, encode
 
 PREFIX = "psk_"
@@ -21,8 +22,21 @@ class Scope(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """How much a key, or all keys of an account together, may do at once or in a minute; None is any number."""
+
+    requests_per_minute: int | None = None
+    tokens_per_minute: int | None = None
+    concurrent_jobs: int | None = None
+    concurrent_streams: int | None = None
+
+
+NO_LIMITS = Limits()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ApiKey:
-    """A stored key. Empty `models` or `scopes` mean all."""
+    """A stored key, and what its account may do. Empty `models` or `scopes` mean all."""
 
     public_id: str
     account_id: str
@@ -34,13 +48,24 @@ class ApiKey:
     created_at: float = 0.0
     expires_at: float | None = None
     revoked_at: float | None = None
-    requests_per_minute: int | None = None
-    tokens_per_minute: int | None = None
+    lineage: str
+    """The first of the keys that replaced each other: they share limits and budgets."""
+    replaced_by: str | None = None
+    limits: Limits = NO_LIMITS
+    account_limits: Limits = NO_LIMITS
+    account_closed_at: float | None = None
+    budgets: tuple[Budget, ...] = ()
+    """Its own and its account's."""
 
     @property
     def is_limited(self) -> bool:
-        """Whether how often it asks is counted."""
-        return self.requests_per_minute is not None or self.tokens_per_minute is not None
+        """Whether anything of what it does is counted before it is done."""
+        return bool(self.budgets) or self.limits != NO_LIMITS or self.account_limits != NO_LIMITS
+
+    @property
+    def payer(self) -> Payer:
+        """Whose money it spends."""
+        return Payer(self.account_id, self.public_id, self.lineage)
 
     def allows(self, scope: Scope) -> bool:
         """Whether the key may use endpoints of this scope."""

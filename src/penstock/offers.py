@@ -11,7 +11,7 @@ from penstock.chat_contract import ChatVendor
 from penstock.contract import GenerationVendor
 from penstock.errors import ModelNotFound
 from penstock.jobs import Attempt
-from penstock.money import Price, TokenPrice
+from penstock.prices import Price, TokenPrice
 
 
 @dataclass(frozen=True, slots=True)

@@ -88,10 +88,10 @@ class Rates:
 
     def take(self, key: ApiKey, tokens: int, now: float) -> Lease | None:
         """Let a request of about so many tokens in, or say when it may come again; None for a key without limits."""
-        if key.requests_per_minute is None and key.tokens_per_minute is None:
+        if key.limits.requests_per_minute is None and key.limits.tokens_per_minute is None:
             return None
-        requests = self._find(key.public_id, "requests", key.requests_per_minute, now)
-        budget = self._find(key.public_id, "tokens", key.tokens_per_minute, now)
+        requests = self._find(key.public_id, "requests", key.limits.requests_per_minute, now)
+        budget = self._find(key.public_id, "tokens", key.limits.tokens_per_minute, now)
         lease = Lease(requests, budget, tokens)
         waits = {
             "requests": requests.wait(1, now) if requests else 0.0,
@@ -99,10 +99,11 @@ class Rates:
         }
         name = max(waits, key=lambda kind: waits[kind])
         if waits[name] > 0:
-            limit = key.requests_per_minute if name == "requests" else key.tokens_per_minute
+            limit = key.limits.requests_per_minute if name == "requests" else key.limits.tokens_per_minute
             raise RateLimited(
                 f"Rate limit reached for this API key: {limit} {name} per minute. "
                 f"Please try again in {write_duration(waits[name])}.",
+                code="rate_limit_exceeded",
                 retry_after=waits[name],
                 headers=dict(lease.describe(now)),
             )

@@ -26,7 +26,7 @@ from pydantic import (
     field_validator,
 )
 
-from penstock.money import Price, TokenPrice
+from penstock.prices import Price, TokenPrice
 from penstock.setting_problems import SettingsError, Source, explain, nearest, reject
 from penstock.setting_sources import gather, make_absolute, map_texts
 

@@ -13,8 +13,8 @@ from penstock.catalog.model import GenerationModel, Recipe
 from penstock.catalog.schema_params import ANYTHING, FILE
 from penstock.chat_contract import ChatOptions, ChatVendor
 from penstock.contract import GenerationVendor, Home, Served
-from penstock.money import Price, TokenPrice
 from penstock.offers import ChatOffer, Offer, Offers, Route, credential_id
+from penstock.prices import Price, TokenPrice
 from penstock.setting_problems import Problem
 from penstock.settings import BUILT_IN, ModelEntry, Settings, SettingsError, explain, nearest
 from penstock.vendor_schemas import find_schema

@@ -289,7 +289,9 @@ def opens(text: str, key: ApiKey) -> bool:
 
 def made() -> tuple[str, ApiKey]:
     public_id, secret = keys.make(SECRET)
-    stored = ApiKey(public_id=public_id, account_id="a", account="a", name="", secret_hash=keys.hash_secret(secret))
+    stored = ApiKey(
+        public_id=public_id, account_id="a", account="a", name="", lineage="p", secret_hash=keys.hash_secret(secret)
+    )
     return f"{PREFIX}{public_id}_{secret}", stored
 
 

@@ -13,6 +13,7 @@ from alembic.runtime.migration import MigrationContext
 from sqlalchemy import Engine, create_engine
 
 from penstock.gateway import open_database
+from penstock.keys import NO_LIMITS
 from penstock.settings import load
 from penstock.store import key_rows, schema
 from penstock.store.database import make_engine
@@ -62,7 +63,7 @@ def test_a_store_of_the_first_version_keeps_its_keys(engine):
     schema.upgrade(engine)
     with engine.connect() as connection:
         key = key_rows.get(connection, "p")
-    assert (key.models, key.expires_at, key.requests_per_minute) == ({"a", "b"}, 2.0, None)
+    assert (key.models, key.expires_at, key.limits, key.lineage) == ({"a", "b"}, 2.0, NO_LIMITS, "p")
     assert schema.current_version(engine) == SCHEMA_VERSION
 
 

@@ -37,7 +37,13 @@ class Desk:
     async def issue(self, **fields: Any) -> tuple[str, ApiKey]:
         public_id, secret = keys.make(SECRET)
         account_id = await self.database.write(key_rows.account_id, "mill", self.now)
-        defaults = {"public_id": public_id, "account_id": account_id, "account": "mill", "name": "test"}
+        defaults = {
+            "public_id": public_id,
+            "account_id": account_id,
+            "account": "mill",
+            "name": "test",
+            "lineage": public_id,
+        }
         key = ApiKey(**(defaults | {"secret_hash": keys.hash_secret(secret)} | fields))
         await self.database.write(key_rows.add, key)
         self.questions.clear()
@@ -205,5 +211,5 @@ def test_reading_a_key_never_fails(text):
 )
 def test_scopes_allow_what_they_say(scopes, allowed):
     granted = frozenset(Scope(name) for name in scopes)
-    key = ApiKey(public_id="p", account_id="a", account="a", name="n", secret_hash=b"", scopes=granted)
+    key = ApiKey(public_id="p", account_id="a", account="a", name="n", secret_hash=b"", lineage="p", scopes=granted)
     assert {scope.value for scope in Scope if key.allows(scope)} == allowed

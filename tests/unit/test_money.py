@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 from penstock.catalog import simulated
 from penstock.contract import Served
-from penstock.money import FREE, MAX_SECONDS, NANOS, Price, format_usd, parse_usd
+from penstock.money import NANOS, format_usd, parse_usd
 from penstock.offers import Offer
+from penstock.prices import FREE, MAX_SECONDS, Price
 from penstock.settings import load
 from penstock.supply import build_offers
 from penstock.vendors.sim import Sim

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from penstock.errors import RateLimited
-from penstock.keys import ApiKey
+from penstock.keys import ApiKey, Limits
 from penstock.rates import MAX_KEYS, Bucket, Rates, write_duration
 
 EPSILON = 1e-6
@@ -23,8 +23,8 @@ def make_key(public_id: str = "k", requests: int | None = None, tokens: int | No
         account="default",
         name="test",
         secret_hash=b"",
-        requests_per_minute=requests,
-        tokens_per_minute=tokens,
+        lineage=public_id,
+        limits=Limits(requests_per_minute=requests, tokens_per_minute=tokens),
     )
 
 

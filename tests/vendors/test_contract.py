@@ -39,7 +39,7 @@ from penstock.exchange import Exchange
 from penstock.files import StoredFile
 from penstock.job_errors import JobError
 from penstock.jobs import Job
-from penstock.money import Price
+from penstock.prices import Price
 from penstock.vendors import load_vendor, vendor_names
 
 FILES = sorted(path.stem for path in Path(__file__).parents[1].joinpath("doubles").glob("*.py") if path.stem != "media")

@@ -11,7 +11,7 @@ from penstock import chat_fields
 from penstock.chat import Blame
 from penstock.contract import Call, Reply
 from penstock.errors import InvalidRequest
-from penstock.money import FREE_TOKENS
+from penstock.prices import FREE_TOKENS
 from penstock.tool_emulation import Emulation
 
 HELLO = [{"role": "user", "content": "Hello"}]

@@ -18,7 +18,7 @@ from penstock.cli.options import (
     print_table,
 )
 from penstock.identifiers import timestamp
-from penstock.keys import PREFIX, ApiKey, Scope, hash_secret, make
+from penstock.keys import PREFIX, ApiKey, Limits, Scope, hash_secret, make
 
 if TYPE_CHECKING:  # takes long to load, and `penstock --help` does not need it
     from sqlalchemy import Connection
@@ -57,8 +57,8 @@ def issue(connection: "Connection", wish: Wish) -> tuple[str, ApiKey]:
         scopes=wish.scopes,
         created_at=now,
         expires_at=None if wish.seconds is None else now + wish.seconds,
-        requests_per_minute=wish.requests_per_minute,
-        tokens_per_minute=wish.tokens_per_minute,
+        lineage=public_id,
+        limits=Limits(requests_per_minute=wish.requests_per_minute, tokens_per_minute=wish.tokens_per_minute),
     )
     key_rows.add(connection, key)
     return f"{PREFIX}{public_id}_{secret}", key
@@ -209,8 +209,8 @@ def _describe(key: ApiKey) -> dict[str, Any]:
         "endpoints": sorted(key.scopes),
         "created_at": timestamp(key.created_at),
         "expires_at": timestamp(key.expires_at),
-        "requests_per_minute": key.requests_per_minute,
-        "tokens_per_minute": key.tokens_per_minute,
+        "requests_per_minute": key.limits.requests_per_minute,
+        "tokens_per_minute": key.limits.tokens_per_minute,
     }
 
 

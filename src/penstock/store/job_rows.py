@@ -46,6 +46,7 @@ def insert_all(connection: Connection, accepted: Sequence[Job], now: float) -> l
         {
             "id": job.id,
             "account_id": job.account_id,
+            "lineage": job.payer.lineage,
             "model": job.model,
             "vendor": job.vendor,
             "client_ref": job.client_ref,

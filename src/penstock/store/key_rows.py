@@ -2,13 +2,21 @@
 
 import secrets as randomness
 from collections.abc import Sequence
+from itertools import groupby
+from operator import attrgetter
 from typing import Any
 
-from sqlalchemy import Connection, insert, select, update
+from sqlalchemy import Connection, bindparam, insert, select, update
 
+from penstock.budgets import Budget, Period
 from penstock.identifiers import new_id
-from penstock.keys import ApiKey, Scope
-from penstock.store.tables import accounts, keys, secrets
+from penstock.keys import ApiKey, Limits, Scope
+from penstock.store.tables import accounts, budgets, keys, secrets
+
+LIMITS = tuple(Limits.__dataclass_fields__)
+BUDGETS = select(budgets.c.owner, budgets.c.period, budgets.c.cap, budgets.c.time_zone).where(
+    budgets.c.owner.in_(bindparam("owners", expanding=True))
+)
 
 
 def signing_secret(connection: Connection) -> bytes:
@@ -41,31 +49,58 @@ def add(connection: Connection, key: ApiKey) -> None:
         "scopes": " ".join(sorted(key.scopes)),
         "created_at": key.created_at,
         "expires_at": key.expires_at,
-        "requests_per_minute": key.requests_per_minute,
-        "tokens_per_minute": key.tokens_per_minute,
+        "lineage": key.lineage,
+        **{name: getattr(key.limits, name) for name in LIMITS},
     }
     connection.execute(insert(keys), row)
 
 
-def _key(row: Any) -> ApiKey:
-    fields: dict[str, Any] = row._asdict()
+def _key(rows: Sequence[Any]) -> ApiKey:
+    """One key, of which there is a row for each of its budgets."""
+    fields: dict[str, Any] = rows[0]._asdict()
     fields["models"] = frozenset(fields["models"].split())
     fields["scopes"] = frozenset(Scope(name) for name in fields["scopes"].split())
-    return ApiKey(**fields)
+    fields["limits"] = Limits(**{name: fields.pop(name) for name in LIMITS})
+    fields["account_limits"] = Limits(**{name: fields.pop(f"account_{name}") for name in LIMITS})
+    for name in _BUDGET:
+        del fields[f"budget_{name}"]
+    caps = tuple(_budget(*(getattr(row, f"budget_{name}") for name in _BUDGET)) for row in rows if row.budget_owner)
+    return ApiKey(**fields, budgets=caps)
 
 
-_all = select(keys, accounts.c.name.label("account")).join(accounts, accounts.c.id == keys.c.account_id)
+_BUDGET = ("owner", "period", "cap", "time_zone")
+_all = (
+    select(
+        keys,
+        accounts.c.name.label("account"),
+        *(accounts.c[name].label(f"account_{name}") for name in (*LIMITS, "closed_at")),
+        *(budgets.c[name].label(f"budget_{name}") for name in _BUDGET),
+    )
+    .join(accounts, accounts.c.id == keys.c.account_id)
+    .outerjoin(budgets, budgets.c.owner.in_((keys.c.lineage, keys.c.account_id)))
+    .order_by(keys.c.created_at, keys.c.public_id, budgets.c.owner, budgets.c.period)
+)
 
 
 def get(connection: Connection, public_id: str) -> ApiKey | None:
     """A key by its public id."""
-    row = connection.execute(_all.where(keys.c.public_id == public_id)).one_or_none()
-    return None if row is None else _key(row)
+    rows = connection.execute(_all.where(keys.c.public_id == public_id)).all()
+    return _key(rows) if rows else None
 
 
 def list_all(connection: Connection) -> Sequence[ApiKey]:
     """Every key, oldest first."""
-    return [_key(row) for row in connection.execute(_all.order_by(keys.c.created_at, keys.c.public_id))]
+    rows = connection.execute(_all).all()
+    return [_key(list(found)) for _, found in groupby(rows, attrgetter("public_id"))]
+
+
+def budgets_of(connection: Connection, owners: Sequence[str]) -> list[Budget]:
+    """The budgets of accounts or lineages of keys."""
+    return [_budget(*row) for row in connection.execute(BUDGETS, {"owners": owners})]
+
+
+def _budget(owner: str, period: str, cap: int, time_zone: str) -> Budget:
+    return Budget(owner=owner, period=Period(period), cap=cap, time_zone=time_zone)
 
 
 def revoke(connection: Connection, public_id: str, now: float) -> bool:

@@ -37,7 +37,7 @@ from penstock.contract import (
     UsualGeneration,
 )
 from penstock.job_errors import UpstreamError, UpstreamRejected
-from penstock.money import FREE
+from penstock.prices import FREE
 from penstock.vendor_replies import ENDINGS, KINDS, fail_empty, judge, keep_recipe, say
 
 CATALOGUE: Final = {model.id: model for family in (text_to_video, image_to_model) for model in family.MODELS}

@@ -33,7 +33,7 @@ from penstock.engines.processors import count_processors
 from penstock.engines.studio.run import Limits
 from penstock.engines.studio.studio import Studio
 from penstock.job_errors import FileUnreadable, JobError, UpstreamError, UpstreamUnavailable
-from penstock.money import FREE
+from penstock.prices import FREE
 
 SERVED: Final = [Served(model, FREE) for family in (image_to_model, text_to_video) for model in family.MODELS]
 USUAL_FACES: Final = {

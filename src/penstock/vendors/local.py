@@ -13,8 +13,8 @@ from penstock.chat_contract import ChatOptions, ChatServer, Translator
 from penstock.contract import Call, Home, Reply
 from penstock.engines.llama.llama_server import LlamaOptions, LlamaServer
 from penstock.errors import InvalidRequest
-from penstock.money import FREE_TOKENS, TokenPrice
 from penstock.openai_dialect import read_fault
+from penstock.prices import FREE_TOKENS, TokenPrice
 from penstock.tool_emulation import Emulation, emulate_tools, plain_turns, read_stops, read_text, wants_tools
 
 DEFAULT_WEIGHTS: Final = "smollm2-135m.gguf"

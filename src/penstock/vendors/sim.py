@@ -33,7 +33,7 @@ from penstock.contract import (
 )
 from penstock.engines.simulator.upstream import Simulator
 from penstock.job_errors import ContentFiltered, UpstreamAuth, UpstreamError, UpstreamRejected
-from penstock.money import FREE
+from penstock.prices import FREE
 
 SERVED = [Served(model, FREE) for family in (image_to_model, text_to_video, simulated) for model in family.MODELS]
 

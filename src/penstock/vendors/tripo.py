@@ -40,7 +40,7 @@ from penstock.job_errors import (
     UpstreamRejected,
     UpstreamUnavailable,
 )
-from penstock.money import Price
+from penstock.prices import Price
 from penstock.vendor_replies import NO_CREDIT, epoch, fail_empty, judge, mark, may_be_of, say
 
 HOSTS: Final = {"v3": "https://openapi.tripo3d.ai", "v2": "https://api.tripo3d.ai/v2/openapi"}

@@ -38,7 +38,7 @@ from penstock.contract import (
     UsualGeneration,
 )
 from penstock.job_errors import ContentFiltered, JobError, UpstreamAuth, UpstreamError, UpstreamRejected
-from penstock.money import Price
+from penstock.prices import Price
 from penstock.vendor_replies import fail_empty, judge, say
 
 LOCATION: Final = "us-central1"

@@ -1,0 +1,164 @@
+"""Limits of accounts, lineages of keys, budgets, the ledger, shared limits, sums of usage, and the audit log."""
+
+from alembic import op
+from sqlalchemy import BigInteger, Column, Float, Integer, LargeBinary, String, Text, text
+
+revision = "0003"
+down_revision = "0002"
+
+LIMITS = ("requests_per_minute", "tokens_per_minute", "concurrent_jobs", "concurrent_streams")
+
+
+def upgrade() -> None:
+    """Earlier keys are lineages of their own; earlier jobs cost nothing that was held."""
+    _widen_accounts()
+    _widen_keys()
+    _widen_jobs()
+    _create_budgets()
+    _create_ledger()
+    _create_limits()
+    _create_usage()
+    _create_audit()
+
+
+def _widen_accounts() -> None:
+    with op.batch_alter_table("accounts", recreate="always") as accounts:  # SQLite would write them behind the rest
+        accounts.add_column(Column("closed_at", Float))
+        for name in LIMITS:
+            accounts.add_column(Column(name, Integer))
+
+
+def _widen_keys() -> None:
+    op.add_column("keys", Column("lineage", String))
+    op.execute("UPDATE keys SET lineage = public_id")
+    with op.batch_alter_table("keys", recreate="always") as keys:
+        keys.add_column(Column("concurrent_jobs", Integer), insert_after="tokens_per_minute")
+        keys.add_column(Column("concurrent_streams", Integer), insert_after="concurrent_jobs")
+        keys.alter_column("lineage", existing_type=String(), nullable=False)
+        keys.add_column(Column("replaced_by", String), insert_after="lineage")
+
+
+def _widen_jobs() -> None:
+    op.drop_index("jobs_open", "jobs")
+    with op.batch_alter_table("jobs", recreate="always") as jobs:
+        jobs.add_column(Column("lineage", String), insert_after="account_id")
+    op.execute("UPDATE jobs SET lineage = json_extract(CAST(document AS TEXT), '$.key_id')")
+    with op.batch_alter_table("jobs", recreate="always") as jobs:
+        jobs.alter_column("lineage", existing_type=String(), nullable=False)
+    is_open = text("done = 0")
+    op.create_index("jobs_open", "jobs", ["owner", "account_id", "id"], sqlite_where=is_open)
+    op.create_index("jobs_open_by_account", "jobs", ["account_id"], sqlite_where=is_open)
+    op.create_index("jobs_open_by_key", "jobs", ["lineage"], sqlite_where=is_open)
+
+
+def _create_budgets() -> None:
+    op.create_table(
+        "budgets",
+        Column("owner", String, primary_key=True),
+        Column("period", String, primary_key=True),
+        Column("cap", BigInteger, nullable=False),
+        Column("time_zone", String, nullable=False),
+        Column("created_at", Float, nullable=False),
+    )
+    op.create_table(
+        "purses",
+        Column("owner", String, primary_key=True),
+        Column("period", String, primary_key=True),
+        Column("start", Float, primary_key=True),
+        Column("ends", Float, nullable=False),
+        Column("spent", BigInteger, nullable=False),
+        Column("held", BigInteger, nullable=False),
+        Column("told", Integer, nullable=False),
+    )
+    op.create_table(
+        "holds",
+        Column("subject", String, primary_key=True),
+        Column("owner", String, primary_key=True),
+        Column("period", String, primary_key=True),
+        Column("start", Float, primary_key=True),
+        Column("amount", BigInteger, nullable=False),
+        Column("is_lease", Integer, nullable=False),
+        Column("recalled", Integer, nullable=False),
+        Column("expires_at", Float),
+    )
+    op.create_index("holds_by_purse", "holds", ["owner", "period", "start"])
+    op.create_index("holds_expiring", "holds", ["expires_at"], sqlite_where=text("expires_at IS NOT NULL"))
+
+
+def _create_ledger() -> None:
+    op.create_table(
+        "ledger",
+        Column("subject", String, primary_key=True),
+        Column("kind", String, primary_key=True),
+        Column("account_id", String, nullable=False),
+        Column("key_id", String, nullable=False),
+        Column("lineage", String, nullable=False),
+        Column("amount", BigInteger, nullable=False),
+        Column("overrun", BigInteger, nullable=False),
+        Column("at", Float, nullable=False),
+        Column("created_at", Float, nullable=False),
+        Column("note", Text, nullable=False),
+        sqlite_with_rowid=False,
+    )
+    op.create_index("ledger_by_account", "ledger", ["account_id", "at"])
+
+
+def _create_limits() -> None:
+    op.create_table(
+        "buckets",
+        Column("owner", String, primary_key=True),
+        Column("kind", String, primary_key=True),
+        Column("level", Float, nullable=False),
+        Column("at", Float, nullable=False),
+    )
+    op.create_table(
+        "slots",
+        Column("owner", String, primary_key=True),
+        Column("process", String, primary_key=True),
+        Column("amount", Integer, nullable=False),
+        Column("expires_at", Float, nullable=False),
+    )
+
+
+def _create_usage() -> None:
+    op.create_table(
+        "usage_days",
+        Column("account_id", String, primary_key=True),
+        Column("day", Integer, primary_key=True),
+        Column("model", String, primary_key=True),
+        Column("vendor", String, primary_key=True),
+        Column("key_id", String, primary_key=True),
+        Column("kind", String, primary_key=True),
+        Column("requests", BigInteger, nullable=False),
+        Column("failed", BigInteger, nullable=False),
+        Column("prompt_tokens", BigInteger, nullable=False),
+        Column("completion_tokens", BigInteger, nullable=False),
+        Column("cached_tokens", BigInteger, nullable=False),
+        Column("reasoning_tokens", BigInteger, nullable=False),
+        Column("estimated", BigInteger, nullable=False),
+        Column("unpriced", BigInteger, nullable=False),
+        Column("cost", BigInteger, nullable=False),
+        sqlite_with_rowid=False,
+    )
+    op.execute("""
+        INSERT INTO usage_days
+        SELECT account_id, CAST(created_at / 86400 AS INTEGER), model, vendor, key_id, 'chat', count(*),
+               sum(outcome IN ('failed', 'cut')), sum(prompt_tokens), sum(completion_tokens), sum(cached_tokens),
+               sum(reasoning_tokens), sum(estimated), sum(cost IS NULL), coalesce(sum(cost), 0)
+        FROM completions GROUP BY 1, 2, 3, 4, 5
+    """)
+
+
+def _create_audit() -> None:
+    op.create_table(
+        "audit",
+        Column("position", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=True),
+        Column("created_at", Float, nullable=False),
+        Column("actor", String, nullable=False),
+        Column("action", String, nullable=False),
+        Column("subject", String, nullable=False),
+        Column("account_id", String),
+        Column("detail", LargeBinary, nullable=False),
+        sqlite_autoincrement=True,
+    )
+    op.create_index("audit_by_account", "audit", ["account_id", "position"])
