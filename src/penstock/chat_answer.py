@@ -337,8 +337,10 @@ class Answer:
         return estimate(self.ask, self.stream.characters, self.stream.usage)
 
     def cost(self, usage: Usage | None = None) -> int | None:
-        """What the answer costs; None where the price is not known."""
-        price = self._offer.price
+        """What the answer costs at the vendor that gives it; None where that one's price is not known."""
+        if not self._worked or self.route is None:
+            return 0  # nobody has done anything, or it was kept from before
+        price = self._offer.price_of(self.route.vendor, self.created_at)
         return None if price is None else price.of(usage or self._count())
 
 

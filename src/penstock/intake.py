@@ -184,8 +184,10 @@ class Intake:
     async def _forecast(self, request: GenerationBody, offer: Offer, key: ApiKey) -> Forecast:
         inputs = await self._read_inputs(request, offer, key, store=False)
         params = [item.params for item in inputs]
-        price = None if offer.price is None else sum(offer.price.of(each) for each in params)
-        return Forecast(request.model, params, price, self._history.typical(request.model))
+        now = self._clock()
+        ceilings = [ceiling for each in params if (ceiling := offer.ceiling(each, now)) is not None]
+        estimated = sum(ceilings) if len(ceilings) == len(params) else None
+        return Forecast(request.model, params, estimated, self._history.typical(request.model))
 
     # -- reading the inputs
 
@@ -289,7 +291,7 @@ class Intake:
                 run_seconds=request.run_timeout or rules.run_seconds,
                 retention=None if retention == "forever" else retention,
                 eta_at=self._history.usual_end(request.model, now),
-                estimated=None if offer.price is None else offer.price.of(item.params),
+                estimated=offer.ceiling(item.params, now),
                 client_ref=request.client_ref,
                 metadata=request.metadata,
                 batch_id=batch_id,

@@ -4,6 +4,7 @@ import hashlib
 import random
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from penstock.catalog.model import GenerationModel
 from penstock.catalog.params import unknown_name
@@ -11,6 +12,7 @@ from penstock.chat_contract import ChatVendor
 from penstock.contract import GenerationVendor
 from penstock.errors import ModelNotFound
 from penstock.jobs import Attempt
+from penstock.price_book import PriceSchedule, combine, dearest, dearest_tokens, token_ceiling
 from penstock.prices import Price, TokenPrice
 
 
@@ -30,7 +32,8 @@ class Offer:
 
     model: GenerationModel
     routes: Sequence[Route]
-    price: Price | None
+    prices: Mapping[str, PriceSchedule[Price]]
+    """Of each vendor that may run it."""
     reads_objects: bool = False
 
     @property
@@ -47,6 +50,21 @@ class Offer:
     def title(self) -> str:
         """What it is, for people."""
         return self.model.title
+
+    def price_of(self, vendor: str, now: float) -> Price | None:
+        """What a vendor asks; None where that is not known."""
+        schedule = self.prices.get(vendor)
+        return None if schedule is None else schedule.at(now)
+
+    def price_at(self, now: float) -> Price | None:
+        """As callers are told it: of each part what the dearest vendor asks; None where one is not known."""
+        return dearest([schedule.at(now) for schedule in self.prices.values()])
+
+    def ceiling(self, params: Mapping[str, Any], now: float) -> int | None:
+        """The most that a job may cost, whoever runs it; None where one vendor's price is not known."""
+        asked = [schedule.at(now) for schedule in self.prices.values()]
+        known = [price.of(params) for price in asked if price is not None]
+        return max(known) if known and len(known) == len(asked) else None
 
     def choose(self) -> Route:
         """A route of the lowest order, by weight."""
@@ -70,13 +88,32 @@ class ChatOffer:
 
     id: str
     routes: Sequence[Route]
-    price: TokenPrice | None
+    prices: Mapping[str, PriceSchedule[TokenPrice]]
+    """Of each vendor that may answer."""
     kind: str = "chat"
+    ceilings: PriceSchedule[TokenPrice] = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Asked for with every request: so it is known beforehand."""
+        object.__setattr__(self, "ceilings", combine(list(self.prices.values()), token_ceiling))
 
     @property
     def title(self) -> str:
         """What it is, for people."""
         return self.id
+
+    def price_of(self, vendor: str, now: float) -> TokenPrice | None:
+        """What a vendor's answer costs; None where that is not known."""
+        schedule = self.prices.get(vendor)
+        return None if schedule is None else schedule.at(now)
+
+    def ceiling_price(self, now: float) -> TokenPrice | None:
+        """What no answer is dearer than, whoever gives it; None where one vendor's price is not known."""
+        return self.ceilings.at(now)
+
+    def price_at(self, now: float) -> TokenPrice | None:
+        """As callers are told it: of each part what the dearest vendor asks; None where one is not known."""
+        return dearest_tokens([schedule.at(now) for schedule in self.prices.values()])
 
 
 @dataclass(frozen=True, slots=True)

@@ -78,35 +78,48 @@ class TokenPrice(BaseModel):
     input_per_million: Usd = 0
     cached_input_per_million: Usd | None = None
     output_per_million: Usd = 0
+    reasoning_per_million: Usd | None = None
+    per_request: Usd = 0
 
     @property
-    def _cached(self) -> int:
+    def cached(self) -> int:
+        """A million prompt tokens that the vendor had cached: as any others where nothing else is said."""
         return self.input_per_million if self.cached_input_per_million is None else self.cached_input_per_million
+
+    @property
+    def reasoning(self) -> int:
+        """A million tokens of thinking, which are among those of the answer: as any others, likewise."""
+        return self.output_per_million if self.reasoning_per_million is None else self.reasoning_per_million
 
     def describe(self) -> dict[str, Any]:
         """As callers see it: decimal strings of USD."""
         return {
             "input_per_million": format_usd(self.input_per_million),
-            "cached_input_per_million": format_usd(self._cached),
+            "cached_input_per_million": format_usd(self.cached),
             "output_per_million": format_usd(self.output_per_million),
+            "reasoning_per_million": format_usd(self.reasoning),
+            "per_request": format_usd(self.per_request),
             "currency": "USD",
         }
 
     def word(self) -> str:
-        """`USD 0.15 in, 0.60 out, per million tokens`."""
-        if self == FREE_TOKENS:
-            return "free"
-        told = f"{format_usd(self.input_per_million)} in, {format_usd(self.output_per_million)} out"
-        return f"USD {told}, per million tokens"
+        """`USD 0.15 in, 0.075 cached, 0.60 out, per million tokens + 0.01 per request`."""
+        told = [(self.input_per_million, "in")]
+        told += [(self.cached, "cached")] if self.cached != self.input_per_million else []
+        told += [(self.output_per_million, "out")]
+        told += [(self.reasoning, "reasoning")] if self.reasoning != self.output_per_million else []
+        parts = [f"{', '.join(f'{format_usd(amount)} {name}' for amount, name in told)}, per million tokens"]
+        if not any(amount for amount, _ in told):
+            parts = []
+        parts += [f"{format_usd(self.per_request)} per request"] if self.per_request else []
+        return f"USD {' + '.join(parts)}" if parts else "free"
 
     def of(self, usage: Usage) -> int:
-        """What these tokens cost, rounded up to the next 10⁻⁹ USD."""
-        cached = min(usage.cached, usage.prompt)
-        cached_price = (
-            self.input_per_million if self.cached_input_per_million is None else self.cached_input_per_million
-        )
-        total = (usage.prompt - cached) * self.input_per_million + cached * cached_price
-        return -(-(total + usage.completion * self.output_per_million) // 1_000_000)
+        """What an answer with these tokens costs, rounded up to the next 10⁻⁹ USD."""
+        cached, reasoning = min(usage.cached, usage.prompt), min(usage.reasoning, usage.completion)
+        total = (usage.prompt - cached) * self.input_per_million + cached * self.cached
+        total += (usage.completion - reasoning) * self.output_per_million + reasoning * self.reasoning
+        return self.per_request - (-total // 1_000_000)
 
 
 FREE = Price()

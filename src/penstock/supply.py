@@ -14,6 +14,7 @@ from penstock.catalog.schema_params import ANYTHING, FILE
 from penstock.chat_contract import ChatOptions, ChatVendor
 from penstock.contract import GenerationVendor, Home, Served
 from penstock.offers import ChatOffer, Offer, Offers, Route, credential_id
+from penstock.price_book import PriceSchedule, make_schedule
 from penstock.prices import Price, TokenPrice
 from penstock.setting_problems import Problem
 from penstock.settings import BUILT_IN, ModelEntry, Settings, SettingsError, explain, nearest
@@ -140,14 +141,10 @@ def _build_chat_offer(entry: ModelEntry, index: int, vendors: Mapping[str, Vendo
             raise SettingsError([Problem(where, what, "Route it to a vendor such as `openai_compatible`.")])
     if isinstance(entry.price, Price):
         raise SettingsError([_wrong_price(settings, index, "chat", "input_per_million, output_per_million")])
-    return ChatOffer(entry.id, _routes(entry), entry.price or _token_price(entry, vendors))
-
-
-def _token_price(entry: ModelEntry, vendors: Mapping[str, Vendor]) -> TokenPrice | None:
-    """What the one vendor asks; of several it is not known which will answer."""
-    able = [vendors[route.vendor] for route in entry.routes if route.vendor in vendors]
-    prices = [vendor.price for vendor in able if is_chat(vendor)]
-    return prices[0] if prices and all(price == prices[0] for price in prices) else None
+    able = {route.vendor: vendors[route.vendor] for route in entry.routes if route.vendor in vendors}
+    asked = {name: vendor.price for name, vendor in able.items() if is_chat(vendor)}
+    prices = {name: make_schedule([], entry.price or price) for name, price in asked.items()}
+    return ChatOffer(entry.id, _routes(entry), prices)
 
 
 def _wrong_price(settings: Settings, index: int, kind: str, wanted: str) -> Problem:
@@ -177,7 +174,7 @@ class _Builder:
         entry = self.entry
         if name := next((name for name in OF_DECLARED if getattr(entry, name) is not None), None):
             raise self._problem(name, f"`{entry.id}` is known already and takes no `{name}`", "Leave it out.")
-        routes, prices, reads_objects = list[Route](), list[Price | None](), True
+        routes, prices, reads_objects = list[Route](), dict[str, PriceSchedule[Price]](), True
         for route in entry.routes:
             vendor = self.vendors.get(route.vendor)
             if vendor is None:
@@ -188,9 +185,9 @@ class _Builder:
                 raise self._problem("id", what, "Route it to a vendor that can: see `penstock models show`.")
             name = served.name or route.model if route.model == entry.id else route.model
             routes.append(Route(route.vendor, name, route.weight, route.order))
-            prices.append(served.price)
+            prices[route.vendor] = make_schedule([], price or served.price)
             reads_objects = reads_objects and vendor.reads_objects
-        return Offer(model, routes, price or _dearest(prices), reads_objects)
+        return Offer(model, routes, prices, reads_objects)
 
     def _declared(self, price: Price | None) -> Offer | None:
         """A model that only the settings know."""
@@ -208,7 +205,8 @@ class _Builder:
         file = FILE if entry.file is None and FILE in (entry.bind or ()) else entry.file
         recipe = Recipe(entry.kind, file, entry.output, entry.preview, entry.workflow, entry.bind)
         try:
-            return Offer(declare(entry.id, entry.title, schema, recipe), _routes(entry), price)
+            prices = {route.vendor: make_schedule([], price) for route in entry.routes}
+            return Offer(declare(entry.id, entry.title, schema, recipe), _routes(entry), prices)
         except ValueError as error:
             if entry.params == VENDORS_OWN:  # nobody's mistake here: the others are served
                 log.error("the vendor's description of a model is of no use", extra={"fields": {"model": entry.id}})  # noqa: TRY400
@@ -229,17 +227,3 @@ class _Builder:
 
 def _declares(vendor: Vendor) -> bool:
     return _is_generation(vendor) and vendor.declares
-
-
-def _dearest(prices: Sequence[Price | None]) -> Price | None:
-    """Of each part what the dearest asks: a ceiling that holds whichever is chosen."""
-    known = [price for price in prices if price is not None]
-    if not known or len(known) < len(prices):
-        return None
-    names = dict.fromkeys(name for price in known for name in price.per_job_if)
-    most = {
-        "per_job": max(price.per_job for price in known),
-        "per_second": max(price.per_second for price in known),
-        "per_job_if": {name: max(price.per_job_if.get(name, 0) for price in known) for name in names},
-    }
-    return known[0].model_copy(update=most)

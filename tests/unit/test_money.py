@@ -202,15 +202,18 @@ prices = st.builds(
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 def test_of_several_routes_the_price_is_a_ceiling_whichever_is_taken(tmp_path, asked, params):
     offer = offer_of(tmp_path, asked)
-    assert offer.price is not None
-    assert all(offer.price.of(params) >= price.of(params) for price in asked)
+    assert offer.ceiling(params, 0.0) == max(price.of(params) for price in asked)
+    told = offer.price_at(0.0)
+    assert told is not None
+    assert all(told.of(params) >= price.of(params) for price in asked)
     if len(set(map(str, asked))) == 1:
-        assert offer.price == asked[0]
+        assert told == asked[0]
 
 
 def test_if_one_of_them_is_not_known_none_is(tmp_path):
-    assert offer_of(tmp_path, [FREE, None]).price is None
-    assert offer_of(tmp_path, [FREE, FREE]).price == FREE
+    assert offer_of(tmp_path, [FREE, None]).price_at(0.0) is None
+    assert offer_of(tmp_path, [FREE, None]).ceiling({}, 0.0) is None
+    assert offer_of(tmp_path, [FREE, FREE]).price_at(0.0) == FREE
 
 
 def offer_of(folder: Path, asked: Sequence[Price | None]) -> Offer:

@@ -1,5 +1,6 @@
 """`penstock models`: what the settings offer, without a running server, and the weights of the built-in ones."""
 
+import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
@@ -84,17 +85,19 @@ def _vendors(offer: "Offer | ChatOffer") -> list[str]:
 
 
 def _describe(offer: "Offer | ChatOffer") -> dict[str, Any]:
+    price = offer.price_at(time.time())
     return {
         "id": offer.id,
         "kind": offer.kind,
         "title": offer.title,
         "vendors": _vendors(offer),
-        "price": None if offer.price is None else offer.price.describe(),
+        "price": None if price is None else price.describe(),
     }
 
 
 def _word_price(offer: "Offer | ChatOffer") -> str:
-    return "unknown" if offer.price is None else offer.price.word()
+    price = offer.price_at(time.time())
+    return "unknown" if price is None else price.word()
 
 
 # -- reading JSON Schema

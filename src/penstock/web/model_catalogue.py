@@ -24,7 +24,7 @@ async def list_models(request: Request) -> Response:
     caller = await admit(request, Scope.READ)
     offers, allows = caller.gateway.offers, caller.key.allows_model
     records = [describe(offer, caller.gateway) for name, offer in offers.by_model.items() if allows(name)]
-    records += [describe_chat_model(offer) for name, offer in offers.chat.items() if allows(name)]
+    records += [describe_chat_model(offer, caller.gateway) for name, offer in offers.chat.items() if allows(name)]
     return Json({"object": "list", "data": records})
 
 
@@ -39,12 +39,14 @@ async def get_model(model_id: str, request: Request) -> Response:
     offer = None if chat else caller.gateway.offers.get(model_id)
     if not caller.key.allows_model(model_id):
         raise ModelNotAllowed(f"This API key may not use `{model_id}`.", param="model")
-    return Json(describe(offer, caller.gateway) if offer else describe_chat_model(caller.gateway.offers.chat[model_id]))
+    if offer is not None:
+        return Json(describe(offer, caller.gateway))
+    return Json(describe_chat_model(caller.gateway.offers.chat[model_id], caller.gateway))
 
 
 def describe(offer: Offer, gateway: Gateway) -> dict[str, Any]:
     """The catalogue's entry of a model."""
-    model, schema = offer.model, offer.model.schema
+    model, schema, price = offer.model, offer.model.schema, offer.price_at(gateway.clock())
     return {
         "id": model.id,
         "object": "model",
@@ -53,7 +55,7 @@ def describe(offer: Offer, gateway: Gateway) -> dict[str, Any]:
         "params": schema,
         "defaults": _defaults(schema),
         "example": {"model": model.id, "input": [{"params": model.example}]},
-        "price": None if offer.price is None else offer.price.describe(),
+        "price": None if price is None else price.describe(),
         "vendors": sorted({route.vendor for route in offer.routes}),
         "typical_seconds": gateway.history.typical(model.id),
     }
@@ -64,8 +66,9 @@ def _defaults(schema: Mapping[str, Any]) -> dict[str, Any]:
     return {name: default for name, default in told.items() if default is not None}
 
 
-def describe_chat_model(offer: ChatOffer) -> dict[str, Any]:
+def describe_chat_model(offer: ChatOffer, gateway: Gateway) -> dict[str, Any]:
     """The catalogue's entry of a chat model; its params are the whole body of a chat request."""
+    price = offer.price_at(gateway.clock())
     return {
         "id": offer.id,
         "object": "model",
@@ -74,7 +77,7 @@ def describe_chat_model(offer: ChatOffer) -> dict[str, Any]:
         "params": REQUEST,
         "defaults": {},
         "example": REQUEST["example"] | {"model": offer.id},
-        "price": None if offer.price is None else offer.price.describe(),
+        "price": None if price is None else price.describe(),
         "vendors": sorted({route.vendor for route in offer.routes}),
         "typical_seconds": None,
     }
