@@ -1,7 +1,9 @@
-"""An event: something that happened to a job, with the job as it was then."""
+"""An event: something that happened to a job or a budget, with that as it was then."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any, Final
 
 from penstock.identifiers import ALPHABET, encode
 from penstock.jobs import Job, State
@@ -10,7 +12,7 @@ POSITION_LENGTH = 13  # 65 bits: any 64-bit position
 
 
 class EventType(StrEnum):
-    """The closed set of events; the last four end a job."""
+    """The closed set of events of jobs; the last four end a job."""
 
     QUEUED = "job.queued"
     STARTED = "job.started"
@@ -20,6 +22,9 @@ class EventType(StrEnum):
     CANCELED = "job.canceled"
     EXPIRED = "job.expired"
 
+
+BUDGET_EVENT: Final = "budget.threshold"
+"""The one event that is about no job: a share of a budget is used."""
 
 ENDINGS = {
     State.SUCCEEDED: EventType.SUCCEEDED,
@@ -34,10 +39,12 @@ class Event:
     """One row of the event log. `position` orders all events, `sequence` those of one job, from 1 without a gap."""
 
     position: int
-    type: EventType
+    type: str
     sequence: int
     created_at: float
-    job: Job
+    job: Job | None
+    budget: Mapping[str, Any] | None = None
+    """Where the budget stood that it is about."""
 
     @property
     def id(self) -> str:

@@ -64,13 +64,13 @@ class Scribe:
         }
 
     def event(self, event: Event) -> dict[str, Any]:
-        """An event with the job as it was then."""
+        """An event with the job, or where the budget stood, as it was then."""
         return {
-            "type": event.type.value,
+            "type": event.type,
             "id": event.id,
             "created_at": timestamp(event.created_at),
             "sequence": event.sequence,
-            "data": self.job(event.job),
+            "data": event.budget if event.job is None else self.job(event.job),
         }
 
     def _eta(self, job: Job, position: int | None) -> float | None:

@@ -245,7 +245,7 @@ class StoreMachine(RuleBasedStateMachine):
 def check_story(told: Sequence[Event], job: Job) -> None:
     assert [event.sequence for event in told] == list(range(1, job.sequence + 1))
     assert [event.position for event in told] == sorted(event.position for event in told)
-    assert told[0].type is EventType.QUEUED
+    assert told[0].type == EventType.QUEUED
     assert told[-1].job == job
     endings = [event.type for event in told if event.type in ENDINGS.values()]
     assert endings == ([ENDINGS[job.state]] if job.done else [])

@@ -1,12 +1,13 @@
 """The event log: appended in the transaction that changes the job, read in order, announced after the commit."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
 from sqlalchemy import Connection, delete, func, insert, select
 
-from penstock.events import Event, EventType
+from penstock.events import BUDGET_EVENT, Event, EventType
+from penstock.identifiers import new_id
 from penstock.jobs import Job
 from penstock.store.bell import QUEUE
 from penstock.store.database import RUNG
@@ -34,8 +35,17 @@ def append(connection: Connection, kind: EventType, job: Job, document: bytes, n
         connection.info[RUNG].add(QUEUE)
 
 
+def append_notice(connection: Connection, account_id: str, standing: Mapping[str, Any], now: float) -> None:
+    """Add an event of an account that is about one of its budgets."""
+    values = {"account_id": account_id, "job_id": new_id("notice"), "sequence": 1, "type": BUDGET_EVENT}
+    connection.execute(INSERT, values | {"created_at": now, "document": msgspec.json.encode(standing)})
+    connection.info[RUNG].add(account_id)
+
+
 def _event(row: Any) -> Event:
-    return Event(row[0], EventType(row[1]), row[2], row[3], decode_job(row[4]))
+    if row[1] == BUDGET_EVENT:
+        return Event(row[0], row[1], row[2], row[3], None, msgspec.json.decode(row[4]))
+    return Event(row[0], row[1], row[2], row[3], decode_job(row[4]))
 
 
 _columns = (events.c.position, events.c.type, events.c.sequence, events.c.created_at, events.c.document)

@@ -12,7 +12,7 @@ from penstock.errors import Gone, JobDeleted, JobNotFinished, JobNotFound
 from penstock.events import type_of
 from penstock.identifiers import first_id
 from penstock.jobs import IllegalMove, Job, State
-from penstock.store import event_rows
+from penstock.store import event_rows, ledger_rows, usage_rows
 from penstock.store.bell import QUEUE, nudge
 from penstock.store.database import RUNG
 from penstock.store.tables import jobs
@@ -39,7 +39,7 @@ class Claim:
 
 
 def insert_all(connection: Connection, accepted: Sequence[Job], now: float) -> list[Job]:
-    """Write newly accepted jobs, each with its first event."""
+    """Write newly accepted jobs, each with its first event and a hold of the most that it can cost."""
     written = [replace(job, sequence=1) for job in accepted]
     documents = [encode(job) for job in written]
     rows = [
@@ -60,6 +60,8 @@ def insert_all(connection: Connection, accepted: Sequence[Job], now: float) -> l
     ]
     connection.execute(INSERT, rows)
     for job, document in zip(written, documents, strict=True):
+        if job.estimated:
+            ledger_rows.hold(connection, job.id, job.payer, job.estimated, job.created_at)
         event_rows.append(connection, type_of(None, job), job, document, now)
     return written
 
@@ -90,10 +92,25 @@ def _change(
     if before.done:
         raise IllegalMove(f"{before.id} is {before.state} and stays as it is")
     after = replace(after, sequence=before.sequence + 1)
+    if after.done:
+        _pay(connection, after, now)
     document = encode(after)
     connection.execute(update(jobs).where(row_filter).values(_columns(after, document)))
     event_rows.append(connection, type_of(before, after), after, document, now)
     return after
+
+
+def _pay(connection: Connection, job: Job, now: float) -> None:
+    """The end of a job ends its hold, too: settled, released, or kept where nobody knows what became of it."""
+    charged = None
+    if ledger_rows.is_held(connection, job.id):
+        if job.charged:
+            charged = ledger_rows.settle(connection, job.id, job.final or 0, now)
+        elif job.charged is None:
+            ledger_rows.keep(connection, job.id, job.payer, now)
+        else:
+            ledger_rows.release(connection, job.id, now)
+    usage_rows.add(connection, usage_rows.of_job(job, charged))
 
 
 def amend(connection: Connection, claim: Claim, change: Callable[[Job], Job], now: float) -> Job:

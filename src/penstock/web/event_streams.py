@@ -12,7 +12,7 @@ from starlette.responses import Response, StreamingResponse
 
 from penstock import metrics
 from penstock.errors import Gone, InvalidRequest, JobDeleted, JobNotFound, MissingApiKey, TooManyStreams
-from penstock.events import Event, event_id, parse_event_id
+from penstock.events import ENDINGS, Event, event_id, parse_event_id
 from penstock.gateway import Gateway
 from penstock.keys import Scope
 from penstock.records import Scribe
@@ -144,7 +144,7 @@ async def _lines(caller: Caller, topic: str, read: Read, after: int, *, ends: bo
             for event in events:
                 yield _frame(event, caller.scribe)
                 after = event.position
-            if ends and events and events[-1].job.done:
+            if ends and events and events[-1].type in ENDINGS.values():
                 return
             if not events and not await ear.wait(HEARTBEAT_SECONDS):
                 yield b": heartbeat\n\n"
@@ -161,4 +161,4 @@ async def _still_admitted(caller: Caller) -> bool:
 
 def _frame(event: Event, scribe: Scribe) -> bytes:
     data = msgspec.json.encode(scribe.event(event))
-    return b"id: %b\nevent: %b\ndata: %b\n\n" % (event.id.encode(), event.type.value.encode(), data)
+    return b"id: %b\nevent: %b\ndata: %b\n\n" % (event.id.encode(), event.type.encode(), data)

@@ -1,0 +1,269 @@
+"""The ledger: append-only, every subject with each kind of entry at most once, and every balance follows from it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import groupby
+from typing import Any, Final
+
+from sqlalchemy import Connection, bindparam, insert, select
+
+from penstock.budgets import Budget, Payer
+from penstock.store import key_rows, purse_rows
+from penstock.store.purse_rows import Place, Purse
+from penstock.store.tables import holds, ledger
+
+UNKNOWN_SECONDS: Final = 86_400.0
+"""How long money is held for a job of which nobody knows whether its vendor made it."""
+TIMER: Final = "unknown"
+"""Marks, among the holds, a job whose hold ends by itself; no budget has such a period."""
+
+
+class Kind(StrEnum):
+    """A job is held, then settled or released; a release may be settled later after all; what is settled, refunded."""
+
+    HOLD = "hold"
+    SETTLE = "settle"
+    RELEASE = "release"
+    REFUND = "refund"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One line of the ledger."""
+
+    subject: str
+    kind: Kind
+    payer: Payer
+    amount: int
+    at: float
+    """When the subject was accepted: whose period it belongs to."""
+    created_at: float
+    overrun: int = 0
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Charge:
+    """What a chat request cost."""
+
+    subject: str
+    payer: Payer
+    cost: int
+    at: float
+    note: str = ""
+
+
+class LedgerRefused(Exception):
+    """The ledger has no such entry to follow."""
+
+
+COLUMNS = tuple(column.name for column in ledger.columns)
+INSERT_MANY = f"INSERT INTO ledger ({', '.join(COLUMNS)}) VALUES ({', '.join('?' * len(COLUMNS))})"  # noqa: S608
+_INSERT = insert(ledger)
+_OF_SUBJECT = select(ledger).where(ledger.c.subject == bindparam("its_subject"))
+_HELD = select(ledger.c.amount).where(ledger.c.subject == bindparam("its_subject"), ledger.c.kind == "hold")
+
+
+def _row(entry: Entry) -> dict[str, Any]:
+    payer = entry.payer
+    return {
+        "subject": entry.subject,
+        "kind": entry.kind.value,
+        "account_id": payer.account_id,
+        "key_id": payer.key_id,
+        "lineage": payer.lineage,
+        "amount": entry.amount,
+        "overrun": entry.overrun,
+        "at": entry.at,
+        "created_at": entry.created_at,
+        "note": entry.note,
+    }
+
+
+def read(row: Any) -> Entry:
+    """A row as an entry."""
+    return Entry(
+        subject=row.subject,
+        kind=Kind(row.kind),
+        payer=Payer(row.account_id, row.key_id, row.lineage),
+        amount=row.amount,
+        overrun=row.overrun,
+        at=row.at,
+        created_at=row.created_at,
+        note=row.note,
+    )
+
+
+def of_subject(connection: Connection, subject: str) -> dict[Kind, Entry]:
+    """The entries of a job or a completion."""
+    found = [read(row) for row in connection.execute(_OF_SUBJECT, {"its_subject": subject})]
+    return {entry.kind: entry for entry in found}
+
+
+def is_held(connection: Connection, subject: str) -> bool:
+    """Whether money was ever held for a job."""
+    return connection.execute(_HELD, {"its_subject": subject}).first() is not None
+
+
+# -- jobs: each of these in the transaction that changes the job
+
+
+def hold(connection: Connection, subject: str, payer: Payer, amount: int, now: float) -> None:
+    """Reserve the most that a job can cost in every budget that bears it; refused if one of them cannot."""
+    bearing = purse_rows.covering(connection, payer, now)
+    for purse in bearing:
+        if amount > purse.room:
+            raise purse.standing.refuse(amount)
+    for purse in bearing:
+        purse_rows.reserve(connection, purse, subject, amount)
+        purse_rows.write(connection, purse)
+    entry = Entry(subject=subject, kind=Kind.HOLD, payer=payer, amount=amount, at=now, created_at=now)
+    connection.execute(_INSERT, _row(entry))
+
+
+def settle(connection: Connection, subject: str, cost: int, now: float, note: str = "") -> int:
+    """Charge what a job cost, once: what was held for it, or what its budgets still can bear; how much that is.
+
+    It may have been released before: a job that succeeds late is paid for after all.
+    """
+    entries = of_subject(connection, subject)
+    if Kind.SETTLE in entries:
+        return entries[Kind.SETTLE].amount
+    held = _held(entries, subject)
+    freed = purse_rows.free(connection, subject)
+    bearing = purse_rows.covering(connection, held.payer, held.at)
+    charged = min(cost, *(max(freed.get(purse.place, 0), purse.room) for purse in bearing), cost)
+    _spend(connection, bearing, held.payer, charged, now)
+    _follow(connection, held, Kind.SETTLE, charged, now, note, overrun=cost - charged)
+    return charged
+
+
+def release(connection: Connection, subject: str, now: float, note: str = "") -> None:
+    """The job costs nothing: what was held for it is free again. Changes nothing if it has ended already."""
+    entries = of_subject(connection, subject)
+    if Kind.SETTLE in entries or Kind.RELEASE in entries:
+        return
+    held = _held(entries, subject)
+    purse_rows.free(connection, subject)
+    _follow(connection, held, Kind.RELEASE, held.amount, now, note)
+
+
+def keep(connection: Connection, subject: str, payer: Payer, now: float) -> None:
+    """Nobody knows what became of the job: its hold stays for a day, then it is let go if nobody has decided."""
+    values = {"subject": subject, "owner": payer.lineage, "period": TIMER, "start": now, "amount": 0}
+    connection.execute(insert(holds), values | {"is_lease": 0, "recalled": 0, "expires_at": now + UNKNOWN_SECONDS})
+
+
+def let_go(connection: Connection, now: float) -> int:
+    """Release what was kept for a job of unknown outcome and is past its time; how many it were."""
+    query = select(holds.c.subject).where(holds.c.period == TIMER, holds.c.expires_at <= now)
+    subjects = list(connection.execute(query).scalars())
+    for subject in subjects:
+        release(connection, subject, now, "its outcome stayed unknown")
+        purse_rows.free(connection, subject)  # its timer, where it had been settled
+    return len(subjects)
+
+
+def refund(connection: Connection, subject: str, now: float, note: str) -> int:
+    """Give back what was charged, once."""
+    entries = of_subject(connection, subject)
+    if Kind.SETTLE not in entries:
+        raise LedgerRefused(f"Nothing was charged for {subject}.")
+    settled = entries[Kind.SETTLE]
+    if Kind.REFUND in entries:
+        return entries[Kind.REFUND].amount
+    _spend(connection, purse_rows.covering(connection, settled.payer, settled.at), settled.payer, -settled.amount, now)
+    _follow(connection, settled, Kind.REFUND, settled.amount, now, note)
+    return settled.amount
+
+
+def _held(entries: Mapping[Kind, Entry], subject: str) -> Entry:
+    if Kind.HOLD not in entries:
+        raise LedgerRefused(f"Nothing was held for {subject}.")
+    return entries[Kind.HOLD]
+
+
+def _follow(
+    connection: Connection, first: Entry, kind: Kind, amount: int, now: float, note: str, overrun: int = 0
+) -> None:
+    entry = Entry(
+        subject=first.subject,
+        kind=kind,
+        payer=first.payer,
+        amount=amount,
+        overrun=overrun,
+        at=first.at,
+        created_at=now,
+        note=note,
+    )
+    connection.execute(_INSERT, _row(entry))
+
+
+def _spend(connection: Connection, bearing: Sequence[Purse], payer: Payer, amount: int, now: float) -> None:
+    for purse in bearing:
+        purse.spent += amount
+        purse_rows.announce(connection, purse, payer.account_id, now)
+        purse_rows.write(connection, purse)
+
+
+# -- chat: many at once, from what a process holds
+
+
+class _Pot:
+    """A purse while chat requests are charged to it: first what the process holds of it, then what is free."""
+
+    __slots__ = ("available", "charged", "lease", "purse")
+
+    def __init__(self, purse: Purse, lease: int) -> None:
+        self.purse = purse
+        self.lease = lease
+        self.available = lease + max(0, purse.room)
+        self.charged = 0
+
+    def close(self, connection: Connection, process: str, account_id: str, now: float) -> None:
+        purse = self.purse
+        purse_rows.take_from_lease(connection, process, purse, min(self.lease, self.charged))
+        purse.spent += self.charged
+        purse_rows.announce(connection, purse, account_id, now)
+        purse_rows.write(connection, purse)
+
+
+def charge_all(connection: Connection, process: str, charges: Sequence[Charge], now: float) -> dict[str, int]:
+    """Charge chat requests that were never charged before; how much of each its budgets could bear."""
+    pots: dict[Place, tuple[_Pot, str]] = {}
+    charged: dict[str, int] = {}
+    found = key_rows.budgets_of(connection, list({owner for charge in charges for owner in charge.payer.owners}))
+    by_owner = {owner: list(each) for owner, each in groupby(sorted(found, key=_owner), _owner)}
+    for charge in charges:
+        bearing: list[_Pot] = []
+        for owner in charge.payer.owners if by_owner else ():
+            for budget in by_owner.get(owner, ()):
+                place = Place(owner, budget.period.value, budget.window(charge.at)[0])
+                if place not in pots:
+                    purse = purse_rows.open_purse(connection, budget, charge.payer.account_id, charge.at)
+                    lease = purse_rows.leased(connection, process, purse)
+                    pots[place] = _Pot(purse, lease), charge.payer.account_id
+                bearing.append(pots[place][0])
+        amount = charged[charge.subject] = min(charge.cost, *(pot.available for pot in bearing), charge.cost)
+        for pot in bearing:
+            pot.available -= amount
+            pot.charged += amount
+    for pot, account_id in pots.values():
+        pot.close(connection, process, account_id, now)
+    _write_settles(connection, charges, charged, now)
+    return charged
+
+
+def _write_settles(connection: Connection, charges: Sequence[Charge], charged: Mapping[str, int], now: float) -> None:
+    rows: list[tuple[Any, ...]] = []
+    for charge in charges:
+        payer, amount = charge.payer, charged[charge.subject]
+        ids = (charge.subject, Kind.SETTLE.value, payer.account_id, payer.key_id, payer.lineage)
+        rows.append((*ids, amount, charge.cost - amount, charge.at, now, charge.note))
+    if rows:
+        connection.exec_driver_sql(INSERT_MANY, rows)
+
+
+def _owner(budget: Budget) -> str:
+    return budget.owner

@@ -1,0 +1,309 @@
+"""Purses: what is spent and held of each budget in its period, and by whom it is held."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+from sqlalchemy import ColumnElement, Connection, and_, bindparam, case, delete, func, insert, select, update
+
+from penstock.budgets import ACCOUNT_PREFIX, Budget, Payer, Standing
+from penstock.store import event_rows, key_rows
+from penstock.store.tables import holds, ledger, purses
+
+LEASE_SECONDS: Final = 60.0
+"""How long a process may be silent before what it holds is given to others."""
+SHARES: Final = (50, 80, 100)
+"""At how many percent of a budget its account is told."""
+
+
+class Place(NamedTuple):
+    """Which purse: whose, of which budget, and which of its periods."""
+
+    owner: str
+    period: str
+    start: float
+
+
+@dataclass(slots=True)
+class Purse:
+    """One row, changed in memory and written back within one transaction."""
+
+    budget: Budget
+    start: float
+    ends: float
+    spent: int
+    held: int
+    told: int
+
+    @property
+    def place(self) -> Place:
+        """Its key."""
+        return Place(self.budget.owner, self.budget.period.value, self.start)
+
+    @property
+    def room(self) -> int:
+        """What may still be held; below 0 where the cap was lowered."""
+        return self.budget.cap - self.spent - self.held
+
+    @property
+    def standing(self) -> Standing:
+        """For people."""
+        return Standing(self.budget, self.spent, self.held, self.start, self.ends)
+
+
+_HERE = and_(
+    purses.c.owner == bindparam("its_owner"),
+    purses.c.period == bindparam("its_period"),
+    purses.c.start == bindparam("its_start"),
+)
+_GET = select(purses).where(_HERE).with_for_update()
+_WRITE = (
+    update(purses)
+    .where(_HERE)
+    .values(spent=bindparam("now_spent"), held=bindparam("now_held"), told=bindparam("now_told"))
+)
+_HOLD_HERE = and_(
+    holds.c.subject == bindparam("its_subject"),
+    holds.c.owner == bindparam("its_owner"),
+    holds.c.period == bindparam("its_period"),
+    holds.c.start == bindparam("its_start"),
+)
+_AMOUNT = select(holds.c.amount).where(_HOLD_HERE)
+_RESERVE = insert(holds)
+_SET_AMOUNT = update(holds).where(_HOLD_HERE).values(amount=bindparam("now_amount"))
+_END = delete(holds).where(_HOLD_HERE)
+_FORGET = delete(holds).where(holds.c.subject == bindparam("its_subject"))
+_GIVE_BACK = update(purses).where(_HERE).values(held=purses.c.held - bindparam("less"))
+_OF_SUBJECT = select(holds).where(holds.c.subject == bindparam("its_subject"))
+
+
+def _at(place: Place, **more: Any) -> dict[str, Any]:
+    return {"its_owner": place.owner, "its_period": place.period, "its_start": place.start, **more}
+
+
+# -- purses
+
+
+def covering(connection: Connection, payer: Payer, at: float) -> list[Purse]:
+    """The purse of each budget that bears a request accepted at this moment, begun where it is the first."""
+    found = key_rows.budgets_of(connection, payer.owners)
+    return [open_purse(connection, budget, payer.account_id, at) for budget in sorted(found, key=_order)]
+
+
+def _order(budget: Budget) -> tuple[str, str]:
+    return budget.owner, budget.period.value
+
+
+def open_purse(connection: Connection, budget: Budget, account_id: str, at: float) -> Purse:
+    """The purse of a budget at this moment."""
+    start, ends = budget.window(at)
+    row = connection.execute(_GET, _at(Place(budget.owner, budget.period.value, start))).one_or_none()
+    if row is None:
+        return _begin(connection, budget, account_id, start, ends)
+    return Purse(budget, start, ends, row.spent, row.held, row.told)
+
+
+def _begin(connection: Connection, budget: Budget, account_id: str, start: float, ends: float) -> Purse:
+    """A purse begins with what the ledger says of its period: a budget may be set after money was spent."""
+    spent, still_held = _look_back(connection, budget, account_id, start, ends)
+    purse = Purse(budget, start, ends, spent, 0, 0)
+    values = {"owner": budget.owner, "period": budget.period.value, "start": start, "ends": ends}
+    connection.execute(insert(purses), values | {"spent": spent, "held": 0, "told": 0})
+    for subject, amount in still_held:
+        reserve(connection, purse, subject, amount)
+    write(connection, purse)
+    return purse
+
+
+def _look_back(
+    connection: Connection, budget: Budget, account_id: str, start: float, ends: float
+) -> tuple[int, list[tuple[str, int]]]:
+    """What the ledger alone says of a period: the sum spent, and which holds are open."""
+    within = [ledger.c.account_id == account_id, ledger.c.at >= start, ledger.c.at < ends]
+    if not budget.owner.startswith(ACCOUNT_PREFIX):
+        within.append(ledger.c.lineage == budget.owner)
+    sign = case((ledger.c.kind == "settle", 1), (ledger.c.kind == "refund", -1), else_=0)
+    spent = connection.execute(select(func.sum(ledger.c.amount * sign)).where(*within)).scalar() or 0
+    later = ledger.alias()
+    ended = select(later.c.subject).where(later.c.subject == ledger.c.subject, later.c.kind.in_(("settle", "release")))
+    still_held = select(ledger.c.subject, ledger.c.amount).where(*within, ledger.c.kind == "hold", ~ended.exists())
+    return int(spent), [(row.subject, row.amount) for row in connection.execute(still_held)]
+
+
+def write(connection: Connection, purse: Purse) -> None:
+    """Write back what was changed in memory."""
+    values = {"now_spent": purse.spent, "now_held": purse.held, "now_told": purse.told}
+    connection.execute(_WRITE, _at(purse.place, **values))
+
+
+def announce(connection: Connection, purse: Purse, account_id: str, now: float, *, refused: bool = False) -> None:
+    """Tell the account, once for each share, how much of a budget is used; a refusal means that all of it is."""
+    share = 100 if refused else purse.spent * 100 // max(1, purse.budget.cap)
+    passed = [level for level in SHARES if purse.told < level <= share]
+    for level in passed:
+        event_rows.append_notice(connection, account_id, purse.standing.describe() | {"share": level}, now)
+        purse.told = level
+
+
+def standings(connection: Connection, payer: Payer, at: float) -> list[Standing]:
+    """Where each budget stands that bears the payer's requests now; begins no purse."""
+    found: list[Standing] = []
+    for budget in sorted(key_rows.budgets_of(connection, payer.owners), key=_order):
+        start, ends = budget.window(at)
+        row = connection.execute(_GET, _at(Place(budget.owner, budget.period.value, start))).one_or_none()
+        if row is None:
+            spent, still_held = _look_back(connection, budget, payer.account_id, start, ends)
+            found.append(Standing(budget, spent, sum(amount for _, amount in still_held), start, ends))
+        else:
+            found.append(Standing(budget, row.spent, row.held, start, ends))
+    return found
+
+
+def forget(connection: Connection, owner: str, period: str) -> None:
+    """The budget is removed or counts other periods from now on: its purses would begin anew from the ledger."""
+    for table in (purses, holds):
+        connection.execute(delete(table).where(table.c.owner == owner, table.c.period == period))
+
+
+# -- holds
+
+
+def reserve(connection: Connection, purse: Purse, subject: str, amount: int) -> None:
+    """Hold this much for a job; the purse is still to be written."""
+    values = {**purse.place._asdict(), "subject": subject, "amount": amount, "is_lease": 0, "recalled": 0}
+    connection.execute(_RESERVE, values | {"expires_at": None})
+    purse.held += amount
+
+
+def free(connection: Connection, subject: str) -> dict[Place, int]:
+    """Let go of what a job holds, in every purse; how much it was in each."""
+    freed: dict[Place, int] = {}
+    for row in connection.execute(_OF_SUBJECT, {"its_subject": subject}).all():
+        place = Place(row.owner, row.period, row.start)
+        freed[place] = row.amount
+        connection.execute(_GIVE_BACK, _at(place, less=row.amount))
+    if freed:
+        connection.execute(_FORGET, {"its_subject": subject})
+    return freed
+
+
+# -- leases: what a process holds for the chat requests that it serves
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """What a process was given of a budget, and where that budget stands now."""
+
+    amount: int
+    standing: Standing
+    elsewhere: int = 0
+    """Where nothing was given: what other processes hold, and may not need."""
+
+
+def lease(
+    connection: Connection, process: str, payer: Payer, budget: Budget, least: int, want: int, now: float
+) -> Grant:
+    """Give a process up to `want` of a budget, or nothing if there is less than `least`."""
+    purse = open_purse(connection, budget, payer.account_id, now)
+    if purse.room < least and _expire_leases(connection, purse.place, now):
+        purse = open_purse(connection, budget, payer.account_id, now)
+    if purse.room < least:
+        others = _lease_in(purse.place, holds.c.subject != process)
+        elsewhere = connection.execute(select(func.sum(holds.c.amount)).where(others)).scalar() or 0
+        if not elsewhere:
+            announce(connection, purse, payer.account_id, now, refused=True)
+            write(connection, purse)
+        return Grant(0, purse.standing, int(elsewhere))
+    amount = min(purse.room, max(least, want))
+    place = _at(purse.place, its_subject=process)
+    before = connection.execute(_AMOUNT, place).scalar()
+    if before is None:
+        values = {**purse.place._asdict(), "subject": process, "amount": amount, "is_lease": 1, "recalled": 0}
+        connection.execute(_RESERVE, values | {"expires_at": now + LEASE_SECONDS})
+    else:
+        connection.execute(_SET_AMOUNT, place | {"now_amount": before + amount})
+    purse.held += amount
+    write(connection, purse)
+    return Grant(amount, purse.standing)
+
+
+def give_back(connection: Connection, process: str, amounts: Mapping[Place, int]) -> None:
+    """A process does not need so much of what it holds."""
+    for place, amount in amounts.items():
+        held = connection.execute(_AMOUNT, _at(place, its_subject=process)).scalar()
+        if held is not None:
+            _shrink(connection, process, place, held, min(held, amount))
+
+
+def take_from_lease(connection: Connection, process: str, purse: Purse, amount: int) -> int:
+    """Use up to this much of what a process holds: it is spent now, no longer held; how much there was."""
+    held = connection.execute(_AMOUNT, _at(purse.place, its_subject=process)).scalar() or 0
+    used = min(held, amount)
+    if used:
+        connection.execute(_SET_AMOUNT, _at(purse.place, its_subject=process, now_amount=held - used))
+        purse.held -= used
+    return used
+
+
+def leased(connection: Connection, process: str, purse: Purse) -> int:
+    """What a process holds of a purse."""
+    return connection.execute(_AMOUNT, _at(purse.place, its_subject=process)).scalar() or 0
+
+
+def recall(connection: Connection, place: Place, process: str) -> None:
+    """Ask the other processes to give back what they do not use."""
+    connection.execute(update(holds).where(_lease_in(place, holds.c.subject != process)).values(recalled=1))
+
+
+def renew(connection: Connection, process: str, now: float) -> list[Place]:
+    """The process lives: what it holds stays with it. Where others need what it does not use."""
+    mine = and_(holds.c.subject == process, holds.c.is_lease == 1)
+    query = select(holds.c.owner, holds.c.period, holds.c.start).where(mine, holds.c.recalled == 1)
+    recalled = [Place(*row) for row in connection.execute(query)]
+    connection.execute(update(holds).where(mine).values(expires_at=now + LEASE_SECONDS, recalled=0))
+    return recalled
+
+
+def is_recalled(connection: Connection, process: str) -> bool:
+    """Whether others need what the process does not use."""
+    query = select(holds.c.subject).where(holds.c.subject == process, holds.c.recalled == 1).limit(1)
+    return connection.execute(query).first() is not None
+
+
+def end_leases(connection: Connection, process: str) -> None:
+    """The process is gone: whatever it held is free again."""
+    query = select(holds).where(holds.c.subject == process, holds.c.is_lease == 1)
+    for row in connection.execute(query).all():
+        _shrink(connection, process, Place(row.owner, row.period, row.start), row.amount, row.amount)
+
+
+def expire_leases(connection: Connection, now: float) -> int:
+    """Free what processes hold that have been silent for too long; how many leases it were."""
+    query = select(holds).where(holds.c.is_lease == 1, holds.c.expires_at <= now)
+    return _end(connection, connection.execute(query).all())
+
+
+def _expire_leases(connection: Connection, place: Place, now: float) -> int:
+    query = select(holds).where(_lease_in(place, holds.c.expires_at <= now))
+    return _end(connection, connection.execute(query).all())
+
+
+def _end(connection: Connection, rows: Sequence[Any]) -> int:
+    for row in rows:
+        _shrink(connection, row.subject, Place(row.owner, row.period, row.start), row.amount, row.amount)
+    return len(rows)
+
+
+def _lease_in(place: Place, *more: ColumnElement[bool]) -> ColumnElement[bool]:
+    here = (holds.c.owner == place.owner, holds.c.period == place.period, holds.c.start == place.start)
+    return and_(*here, holds.c.is_lease == 1, *more)
+
+
+def _shrink(connection: Connection, process: str, place: Place, held: int, less: int) -> None:
+    """A lease becomes smaller, and its purse holds as much less."""
+    connection.execute(_GIVE_BACK, _at(place, less=less))
+    where = _at(place, its_subject=process)
+    if less < held:
+        connection.execute(_SET_AMOUNT, where | {"now_amount": held - less})
+    else:
+        connection.execute(_END, where)
