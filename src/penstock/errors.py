@@ -7,9 +7,11 @@ PenstockError
 │   └── InvalidApiKey ── ExpiredApiKey, RevokedApiKey
 ├── InsufficientBudget 402
 ├── ModelNotAllowed 403, ScopeNotAllowed 403
-├── NotFound 404 ── ModelNotFound, JobNotFound, FileNotFound, AssetNotFound
+├── NotFound 404 ── ModelNotFound, JobNotFound, FileNotFound, AssetNotFound; for administrators AccountNotFound,
+│                   KeyNotFound, BudgetNotFound, EntryNotFound
 ├── MethodNotAllowed 405, RequestTimeout 408
 ├── IdempotencyInProgress 409, JobNotFinished 409
+├── AccountExists 409, AccountClosed 409, KeyNotRotatable 409, EntryConflict 409
 ├── Gone 410 (job_expired) ── JobDeleted, AssetExpired
 ├── BodyTooLarge 413, UnsupportedMediaType 415, RangeNotSatisfiable 416
 ├── IdempotencyKeyMismatch 422
@@ -172,6 +174,22 @@ class AssetNotFound(NotFound):
     """There is no such asset."""
 
 
+class AccountNotFound(NotFound):
+    """There is no such account."""
+
+
+class KeyNotFound(NotFound):
+    """There is no such key."""
+
+
+class BudgetNotFound(NotFound):
+    """There is no budget for this period."""
+
+
+class EntryNotFound(NotFound):
+    """The ledger knows nothing of this job or completion."""
+
+
 class MethodNotAllowed(PenstockError):
     """This path does not take this method."""
 
@@ -197,6 +215,34 @@ class IdempotencyInProgress(PenstockError):
 
 class JobNotFinished(PenstockError):
     """The job is not finished; cancel it first."""
+
+    status = 409
+    type = "conflict_error"
+
+
+class AccountExists(PenstockError):
+    """There is an account of this name already."""
+
+    status = 409
+    type = "conflict_error"
+
+
+class AccountClosed(PenstockError):
+    """The account is closed."""
+
+    status = 409
+    type = "conflict_error"
+
+
+class KeyNotRotatable(PenstockError):
+    """Only a key that works can be rotated."""
+
+    status = 409
+    type = "conflict_error"
+
+
+class EntryConflict(PenstockError):
+    """The ledger has another ending for this already."""
 
     status = 409
     type = "conflict_error"

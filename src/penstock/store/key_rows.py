@@ -6,7 +6,7 @@ from itertools import groupby
 from operator import attrgetter
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, insert, select, update
+from sqlalchemy import Connection, bindparam, insert, select, tuple_, update
 
 from penstock.budgets import Budget, Period
 from penstock.identifiers import new_id
@@ -43,16 +43,35 @@ def add(connection: Connection, key: ApiKey) -> None:
     row = {
         "public_id": key.public_id,
         "account_id": key.account_id,
-        "name": key.name,
         "secret_hash": key.secret_hash,
-        "models": " ".join(sorted(key.models)),
-        "scopes": " ".join(sorted(key.scopes)),
         "created_at": key.created_at,
-        "expires_at": key.expires_at,
         "lineage": key.lineage,
-        **{name: getattr(key.limits, name) for name in LIMITS},
+        **_columns(key),
+        **_limits(key.limits),
     }
     connection.execute(insert(keys), row)
+
+
+def write(connection: Connection, key: ApiKey) -> None:
+    """Write what may change of a key; its limits are those of every key that it replaced or that replaced it."""
+    connection.execute(update(keys).where(keys.c.public_id == key.public_id).values(**_columns(key)))
+    relatives = update(keys).where(keys.c.account_id == key.account_id, keys.c.lineage == key.lineage)
+    connection.execute(relatives.values(**_limits(key.limits)))
+
+
+def _columns(key: ApiKey) -> dict[str, Any]:
+    return {
+        "name": key.name,
+        "models": " ".join(sorted(key.models)),
+        "scopes": " ".join(sorted(key.scopes)),
+        "expires_at": key.expires_at,
+        "revoked_at": key.revoked_at,
+        "replaced_by": key.replaced_by,
+    }
+
+
+def _limits(limits: Limits) -> dict[str, int | None]:
+    return {name: getattr(limits, name) for name in LIMITS}
 
 
 def _key(rows: Sequence[Any]) -> ApiKey:
@@ -90,7 +109,30 @@ def get(connection: Connection, public_id: str) -> ApiKey | None:
 
 def list_all(connection: Connection) -> Sequence[ApiKey]:
     """Every key, oldest first."""
-    rows = connection.execute(_all).all()
+    return _group(connection.execute(_all).all())
+
+
+def page(connection: Connection, account_id: str | None, before: str | None, limit: int) -> list[ApiKey] | None:
+    """Keys, newest first, older than the one of this public id; None if there is no such key."""
+    place = (keys.c.created_at, keys.c.public_id)
+    query = select(keys.c.public_id).order_by(*(column.desc() for column in place)).limit(limit)
+    if account_id is not None:
+        query = query.where(keys.c.account_id == account_id)
+    if before is not None:
+        begin = connection.execute(select(*place).where(keys.c.public_id == before)).one_or_none()
+        if begin is None:
+            return None
+        query = query.where(tuple_(*place) < tuple_(*begin))
+    wanted = list(connection.execute(query).scalars())
+    return _group(connection.execute(_all.where(keys.c.public_id.in_(wanted))).all())[::-1]
+
+
+def is_empty(connection: Connection) -> bool:
+    """Whether no key was ever made."""
+    return connection.execute(select(keys.c.public_id).limit(1)).first() is None
+
+
+def _group(rows: Sequence[Any]) -> list[ApiKey]:
     return [_key(list(found)) for _, found in groupby(rows, attrgetter("public_id"))]
 
 

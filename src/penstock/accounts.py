@@ -1,0 +1,146 @@
+"""Accounts, what administrators ask for, and how their words are checked, wherever they come from."""
+
+import difflib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import cache
+from importlib import resources
+from typing import Any, Final
+
+from penstock.budgets import ACCOUNT_PREFIX, Budget, Period
+from penstock.keys import NO_LIMITS, Limits, Scope
+from penstock.money import NANOS, parse_usd
+
+MAX_CAP: Final = 1_000_000_000 * NANOS
+"""Sums of such amounts still fit into the store's integers."""
+MAX_LIMIT: Final = 1_000_000_000
+MAX_LABEL: Final = 200
+LONGEST_SECONDS: Final = 36500 * 86400.0
+"""How far ahead a key may expire, as in every other setting of a time."""
+OVERLAP_SECONDS: Final = 86400.0
+"""How long a key that was rotated works beside its successor, if nobody says otherwise."""
+
+
+class Actor(StrEnum):
+    """Who made a change."""
+
+    ADMIN = "admin"
+    CLI = "cli"
+    SERVER = "server"
+
+
+class Action(StrEnum):
+    """What was changed."""
+
+    ACCOUNT_CREATED = "account.created"
+    ACCOUNT_RENAMED = "account.renamed"
+    ACCOUNT_LIMITED = "account.limited"
+    ACCOUNT_CLOSED = "account.closed"
+    ACCOUNT_REOPENED = "account.reopened"
+    KEY_CREATED = "key.created"
+    KEY_CHANGED = "key.changed"
+    KEY_ROTATED = "key.rotated"
+    KEY_REVOKED = "key.revoked"
+    BUDGET_SET = "budget.set"
+    BUDGET_REMOVED = "budget.removed"
+    LEDGER_REFUNDED = "ledger.refunded"
+    LEDGER_RELEASED = "ledger.released"
+    LEDGER_SETTLED = "ledger.settled"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Account:
+    """Whom jobs, results and keys belong to."""
+
+    id: str
+    name: str
+    created_at: float
+    closed_at: float | None = None
+    limits: Limits = NO_LIMITS
+    """Of all its keys together."""
+    keys: int = 0
+    """How many of its keys are neither revoked nor expired."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Allowance:
+    """How much may be spent in a period, before anyone has it."""
+
+    period: Period
+    cap: int
+    time_zone: str = "UTC"
+
+    def budget_of(self, owner: str) -> Budget:
+        """The same as somebody's budget."""
+        return Budget(owner=owner, period=self.period, cap=self.cap, time_zone=self.time_zone)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeyWish:
+    """What a new key is to be. Empty `models` or `scopes` mean all."""
+
+    name: str = ""
+    models: frozenset[str] = frozenset()
+    scopes: frozenset[Scope] = frozenset()
+    expires_at: float | None = None
+    limits: Limits = NO_LIMITS
+    allowances: tuple[Allowance, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditEntry:
+    """One change, told once; nothing secret is ever in it."""
+
+    position: int = 0
+    created_at: float
+    actor: str
+    action: Action
+    subject: str
+    """The account's, key's, job's or completion's id."""
+    account_id: str | None
+    detail: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+
+# -- checking: each returns the value as it is kept, or raises ValueError with a sentence
+
+
+def read_label(text: str, least: int = 0) -> str:
+    """The name of a key, or with `least=1` of an account."""
+    text = text.strip()
+    if not least <= len(text) <= MAX_LABEL or not text.isprintable():
+        raise ValueError(f"should be {least} to {MAX_LABEL} printable characters")
+    return text
+
+
+def read_account_name(text: str) -> str:
+    """The name of an account, which must not look like an id."""
+    text = read_label(text, least=1)
+    if text.startswith(ACCOUNT_PREFIX):
+        raise ValueError(f"should not begin with {ACCOUNT_PREFIX}, as ids do")
+    return text
+
+
+def read_cap(value: Any) -> int:
+    """A budget's amount."""
+    cap = parse_usd(value)
+    if cap > MAX_CAP:
+        raise ValueError("should be at most 1000000000 USD")
+    return cap
+
+
+def read_time_zone(name: str) -> str:
+    """A zone's IANA name."""
+    known = _zones()
+    if name in known:
+        return name
+    folded = {zone.casefold(): zone for zone in known}
+    near = difflib.get_close_matches(name[:100].casefold(), folded, n=1, cutoff=0.6)
+    hint = f" such as {folded[near[0]]}" if near else " such as Europe/Berlin, or UTC"
+    raise ValueError(f"should be the IANA name of a time zone,{hint}")
+
+
+@cache
+def _zones() -> frozenset[str]:
+    """Every zone that `zoneinfo` finds; it would also take files that are no zone's name."""
+    return frozenset(resources.files("tzdata").joinpath("zones").read_text("utf-8").split())

@@ -1,0 +1,68 @@
+"""Accounts, keys and the audit log as administrators see them, over HTTP and on the command line."""
+
+from collections.abc import Iterable
+from dataclasses import asdict
+from typing import Any
+
+from penstock.accounts import Account, AuditEntry
+from penstock.budgets import Standing
+from penstock.identifiers import timestamp
+from penstock.keys import ApiKey
+
+
+def describe_account(account: Account, standings: Iterable[Standing]) -> dict[str, Any]:
+    """An account, with where its budgets stand."""
+    return {
+        "object": "account",
+        "id": account.id,
+        "name": account.name,
+        "created_at": timestamp(account.created_at),
+        "closed_at": timestamp(account.closed_at),
+        "limits": asdict(account.limits),
+        "budgets": [standing.describe() for standing in standings],
+        "keys": account.keys,
+    }
+
+
+def describe_key(key: ApiKey, standings: Iterable[Standing], now: float) -> dict[str, Any]:
+    """A key without its secret, with where its own budgets stand."""
+    return {
+        "object": "key",
+        "public_id": key.public_id,
+        "account": key.account,
+        "account_id": key.account_id,
+        "name": key.name,
+        "models": sorted(key.models),
+        "endpoints": sorted(key.scopes),
+        "created_at": timestamp(key.created_at),
+        "expires_at": timestamp(key.expires_at),
+        "revoked_at": timestamp(key.revoked_at),
+        "status": status_of(key, now),
+        "lineage": key.lineage,
+        "replaced_by": key.replaced_by,
+        "limits": asdict(key.limits),
+        "budgets": [standing.describe() for standing in standings],
+    }
+
+
+def status_of(key: ApiKey, now: float) -> str:
+    """Whether a key works, and why not."""
+    if key.revoked_at is not None:
+        return "revoked"
+    if key.account_closed_at is not None:
+        return "closed"
+    return "expired" if key.expires_at is not None and key.expires_at <= now else "active"
+
+
+def describe_entry(entry: AuditEntry) -> dict[str, Any]:
+    """A line of the audit log."""
+    return {
+        "object": "audit_entry",
+        "id": str(entry.position),
+        "created_at": timestamp(entry.created_at),
+        "actor": entry.actor,
+        "action": entry.action,
+        "subject": entry.subject,
+        "account_id": entry.account_id,
+        "detail": dict(entry.detail),
+    }

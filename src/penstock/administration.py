@@ -1,0 +1,259 @@
+"""What administrators do with accounts, keys and budgets: each verb one transaction, with its line in the audit log."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, replace
+from typing import Any
+
+from sqlalchemy import Connection
+
+from penstock.accounts import Account, Action, Actor, Allowance, AuditEntry, KeyWish
+from penstock.budgets import ACCOUNT_PREFIX
+from penstock.errors import AccountClosed, AccountExists, AccountNotFound, BudgetNotFound, KeyNotFound, KeyNotRotatable
+from penstock.identifiers import new_id, timestamp
+from penstock.keys import NO_LIMITS, PREFIX, ApiKey, Limits, hash_secret, make
+from penstock.money import format_usd
+from penstock.store import account_rows, audit_rows, budget_rows, key_rows
+
+# -- accounts
+
+
+def get_account(connection: Connection, text: str, now: float) -> Account:
+    """The account of this id or name."""
+    account = account_rows.find(connection, text, now)
+    if account is None:
+        raise AccountNotFound(f"There is no account `{text[:100]}`.", param="account")
+    return account
+
+
+def create_account(
+    connection: Connection,
+    actor: Actor,
+    name: str,
+    now: float,
+    limits: Limits = NO_LIMITS,
+    allowances: tuple[Allowance, ...] = (),
+) -> Account:
+    """Make an account, which needs no key yet."""
+    _refuse_taken(connection, name, now)
+    account = Account(id=new_id("acct"), name=name, created_at=now, limits=limits)
+    account_rows.add(connection, account)
+    detail = {"name": name, "limits": _tell_limits(limits)}
+    _note(connection, actor, Action.ACCOUNT_CREATED, account.id, account.id, now, detail)
+    for allowance in allowances:
+        set_budget(connection, actor, account, allowance, now)
+    return account
+
+
+def ensure_account(connection: Connection, actor: Actor, text: str, now: float) -> Account:
+    """The account of this id or name, made if there is none of this name."""
+    if text.startswith(ACCOUNT_PREFIX):
+        return get_account(connection, text, now)
+    return account_rows.find(connection, text, now) or create_account(connection, actor, text, now)
+
+
+def change_account(
+    connection: Connection, actor: Actor, text: str, change: Callable[[Account], Account], now: float
+) -> Account:
+    """Rename, limit, close or reopen an account. Its keys follow within a second; its jobs and results stay."""
+    before = get_account(connection, text, now)
+    after = change(before)
+    if after.name != before.name:
+        _refuse_taken(connection, after.name, now)
+    account_rows.write(connection, after)
+    for action, detail in _account_changes(before, after):
+        _note(connection, actor, action, after.id, after.id, now, detail)
+    return after
+
+
+def close(account: Account, now: float) -> Account:
+    """The account closed; a closed one stays as it is."""
+    return account if account.closed_at is not None else replace(account, closed_at=now)
+
+
+def _account_changes(before: Account, after: Account) -> list[tuple[Action, Mapping[str, Any]]]:
+    changes: list[tuple[Action, Mapping[str, Any]]] = []
+    if after.name != before.name:
+        changes.append((Action.ACCOUNT_RENAMED, {"name": {"from": before.name, "to": after.name}}))
+    if after.limits != before.limits:
+        changes.append((Action.ACCOUNT_LIMITED, {"limits": _compare(asdict(before.limits), asdict(after.limits))}))
+    if after.closed_at != before.closed_at:
+        changes.append((Action.ACCOUNT_REOPENED if after.closed_at is None else Action.ACCOUNT_CLOSED, {}))
+    return changes
+
+
+def _refuse_taken(connection: Connection, name: str, now: float) -> None:
+    if account_rows.find(connection, name, now) is not None:
+        raise AccountExists(f"There is an account `{name}` already.", param="name", suggestion="Choose another name.")
+
+
+# -- keys
+
+
+def get_key(connection: Connection, public_id: str) -> ApiKey:
+    """The key of this public id."""
+    key = key_rows.get(connection, public_id)
+    if key is None:
+        raise KeyNotFound(f"There is no key {public_id[:100]}.", param="public_id")
+    return key
+
+
+def issue_key(connection: Connection, actor: Actor, account: str, wish: KeyWish, now: float) -> tuple[str, ApiKey]:
+    """Make a key of an account, by its id or name: the text that is shown once, and what is kept of it."""
+    owner = get_account(connection, account, now)
+    _refuse_closed(owner.closed_at, owner.name)
+    public_id, secret = make(key_rows.signing_secret(connection))
+    key = ApiKey(
+        public_id=public_id,
+        account_id=owner.id,
+        account=owner.name,
+        name=wish.name,
+        secret_hash=hash_secret(secret),
+        models=wish.models,
+        scopes=wish.scopes,
+        created_at=now,
+        expires_at=wish.expires_at,
+        lineage=public_id,
+        limits=wish.limits,
+        account_limits=owner.limits,
+    )
+    key_rows.add(connection, key)
+    _note(connection, actor, Action.KEY_CREATED, public_id, owner.id, now, _tell_key(key))
+    for allowance in wish.allowances:
+        set_budget(connection, actor, key, allowance, now)
+    return f"{PREFIX}{public_id}_{secret}", key
+
+
+def change_key(
+    connection: Connection, actor: Actor, public_id: str, change: Callable[[ApiKey], ApiKey], now: float
+) -> ApiKey:
+    """Change a key's name, models, scopes, expiry or limits; its limits are also those of its predecessors."""
+    before = get_key(connection, public_id)
+    after = change(before)
+    detail = _compare(_tell_key(before), _tell_key(after))
+    if detail:
+        key_rows.write(connection, after)
+        _note(connection, actor, Action.KEY_CHANGED, public_id, after.account_id, now, detail)
+    return after
+
+
+def revoke_key(connection: Connection, actor: Actor, public_id: str, now: float) -> ApiKey:
+    """End a key. Revoking twice keeps the first time."""
+    key = get_key(connection, public_id)
+    if key.revoked_at is not None:
+        return key
+    revoked = replace(key, revoked_at=now)
+    key_rows.write(connection, revoked)
+    _note(connection, actor, Action.KEY_REVOKED, public_id, key.account_id, now, {"name": key.name})
+    return revoked
+
+
+def rotate_key(
+    connection: Connection, actor: Actor, public_id: str, overlap: float, now: float
+) -> tuple[str, ApiKey, ApiKey]:
+    """Replace a key by one like it, of the same limits and budgets: its text, the new key and the old one.
+
+    The old one works on for so many seconds, unless it would have ended before.
+    """
+    old = get_key(connection, public_id)
+    _refuse_rotation(old, now)
+    new_public_id, secret = make(key_rows.signing_secret(connection))
+    new = replace(old, public_id=new_public_id, secret_hash=hash_secret(secret), created_at=now)
+    key_rows.add(connection, new)
+    ends = now + overlap
+    old = replace(
+        old, replaced_by=new_public_id, expires_at=ends if old.expires_at is None else min(old.expires_at, ends)
+    )
+    key_rows.write(connection, old)
+    detail = {"replaced_by": new_public_id, "expires_at": timestamp(old.expires_at)}
+    _note(connection, actor, Action.KEY_ROTATED, public_id, old.account_id, now, detail)
+    return f"{PREFIX}{new_public_id}_{secret}", new, old
+
+
+def _refuse_rotation(key: ApiKey, now: float) -> None:
+    _refuse_closed(key.account_closed_at, key.account)
+    again = "Make a new key instead."
+    if key.replaced_by is not None:
+        told = f"The key {key.public_id} was replaced by {key.replaced_by}."
+        raise KeyNotRotatable(told, param="public_id", suggestion=f"Rotate {key.replaced_by}.")
+    if key.revoked_at is not None:
+        raise KeyNotRotatable(f"The key {key.public_id} is revoked.", param="public_id", suggestion=again)
+    if key.expires_at is not None and key.expires_at <= now:
+        told = f"The key {key.public_id} has expired."
+        raise KeyNotRotatable(told, param="public_id", suggestion=f"{again[:-1]}, or first let it expire later.")
+
+
+def _refuse_closed(closed_at: float | None, account: str) -> None:
+    if closed_at is not None:
+        raise AccountClosed(f"The account `{account}` is closed.", suggestion="Reopen it first.")
+
+
+# -- budgets
+
+
+def set_budget(
+    connection: Connection, actor: Actor, of: Account | ApiKey, allowance: Allowance, now: float
+) -> Allowance:
+    """Set the one budget of an account or a lineage of keys for a period."""
+    owner, subject, account_id = _owner(of)
+    former = budget_rows.get(connection, owner, allowance.period)
+    budget = allowance.budget_of(owner)
+    budget_rows.put(connection, budget, account_id, now)
+    detail: dict[str, Any] = {"period": budget.period, "cap": format_usd(budget.cap), "time_zone": budget.time_zone}
+    if former is not None:
+        detail["from"] = {"cap": format_usd(former.cap), "time_zone": former.time_zone}
+    _note(connection, actor, Action.BUDGET_SET, subject, account_id, now, detail)
+    return allowance
+
+
+def remove_budget(connection: Connection, actor: Actor, of: Account | ApiKey, period: str, now: float) -> None:
+    """Take a budget away: from now on this period bounds nothing."""
+    owner, subject, account_id = _owner(of)
+    former = budget_rows.get(connection, owner, period)
+    if former is None:
+        whose = f"account `{of.name}`" if isinstance(of, Account) else f"key {subject}"
+        raise BudgetNotFound(f"The {whose} has no budget for the period `{period}`.", param="period")
+    budget_rows.remove(connection, owner, period)
+    detail = {"period": period, "cap": format_usd(former.cap), "time_zone": former.time_zone}
+    _note(connection, actor, Action.BUDGET_REMOVED, subject, account_id, now, detail)
+
+
+def _owner(of: Account | ApiKey) -> tuple[str, str, str]:
+    """Whose budget it is, whom the audit log names, and in which account."""
+    return (of.id, of.id, of.id) if isinstance(of, Account) else (of.lineage, of.public_id, of.account_id)
+
+
+# -- the audit log
+
+
+def _note(
+    connection: Connection,
+    actor: Actor,
+    action: Action,
+    subject: str,
+    account_id: str,
+    now: float,
+    detail: Mapping[str, Any],
+) -> None:
+    entry = AuditEntry(
+        created_at=now, actor=actor, action=action, subject=subject, account_id=account_id, detail=detail
+    )
+    audit_rows.append(connection, entry)
+
+
+def _tell_key(key: ApiKey) -> dict[str, Any]:
+    return {
+        "name": key.name,
+        "models": sorted(key.models),
+        "endpoints": sorted(key.scopes),
+        "expires_at": timestamp(key.expires_at),
+        "limits": _tell_limits(key.limits),
+    }
+
+
+def _tell_limits(limits: Limits) -> dict[str, int]:
+    return {name: limit for name, limit in asdict(limits).items() if limit is not None}
+
+
+def _compare(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
+    """What differs, as it was and as it is."""
+    return {name: {"from": before[name], "to": after[name]} for name in before if before[name] != after[name]}

@@ -1,0 +1,55 @@
+"""Accounts in the store."""
+
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, and_, func, insert, or_, select, update
+
+from penstock.accounts import Account
+from penstock.budgets import ACCOUNT_PREFIX
+from penstock.keys import Limits
+from penstock.store.key_rows import LIMITS
+from penstock.store.tables import accounts, keys
+
+
+def add(connection: Connection, account: Account) -> None:
+    """Store a new account."""
+    connection.execute(insert(accounts), {"id": account.id, "created_at": account.created_at, **_columns(account)})
+
+
+def write(connection: Connection, account: Account) -> None:
+    """Write what may change of an account."""
+    connection.execute(update(accounts).where(accounts.c.id == account.id).values(**_columns(account)))
+
+
+def find(connection: Connection, text: str, now: float) -> Account | None:
+    """An account by its id or its name."""
+    column = accounts.c.id if text.startswith(ACCOUNT_PREFIX) else accounts.c.name
+    found = _read(connection, column == text, now, 1)
+    return found[0] if found else None
+
+
+def page(connection: Connection, before: str | None, limit: int | None, now: float) -> list[Account]:
+    """Accounts, newest first, older than the one of this id."""
+    return _read(connection, accounts.c.id < before if before else None, now, limit)
+
+
+def _columns(account: Account) -> dict[str, Any]:
+    limits = {name: getattr(account.limits, name) for name in LIMITS}
+    return {"name": account.name, "closed_at": account.closed_at, **limits}
+
+
+def _read(connection: Connection, where: ColumnElement[bool] | None, now: float, limit: int | None) -> list[Account]:
+    working = and_(
+        keys.c.account_id == accounts.c.id,
+        keys.c.revoked_at.is_(None),
+        or_(keys.c.expires_at.is_(None), keys.c.expires_at > now),
+    )
+    count = select(func.count()).select_from(keys).where(working).correlate(accounts).scalar_subquery()
+    query = select(accounts, count.label("keys")).order_by(accounts.c.id.desc()).limit(limit)
+    rows = connection.execute(query if where is None else query.where(where))
+    return [_account(dict(row)) for row in rows.mappings()]
+
+
+def _account(fields: dict[Any, Any]) -> Account:
+    limits = Limits(**{name: fields.pop(name) for name in LIMITS})
+    return Account(**fields, limits=limits)
