@@ -1,6 +1,5 @@
 """Both generation paths: `POST /api/v1/{model_id}/generate` and `POST /model/v1/generation`."""
 
-import asyncio
 import re
 from typing import Any
 
@@ -20,17 +19,16 @@ from penstock.errors import (
     RequestTimeout,
     UnsupportedMediaType,
 )
-from penstock.generation import Decoded, decode
 from penstock.intake import Forecast, Receipt, Submission
 from penstock.keys import Scope
 from penstock.money import format_usd
 from penstock.web.access import Caller, admit, signed_in
 from penstock.web.answers import RETRY_AFTER, Json, request_id_of, success
+from penstock.web.json_bodies import read_json
 from penstock.web.waiting import wait_until_done
 
 router = APIRouter(tags=["Generation"])
 
-BIG_BODY = 1 << 18  # beyond this, parsing is felt by everyone else on the event loop
 IDEMPOTENCY_KEY = re.compile(r"[\x21-\x7e]{1,255}")
 
 PARAMETERS = [
@@ -104,7 +102,7 @@ async def _generate(caller: Caller, path_model: str | None) -> Response:
     if caller.gateway.draining:
         raise Overloaded("The gateway is shutting down.", retry_after=2)
     submission = Submission(
-        decoded=await _read_json(request),
+        decoded=await read_json(request),
         path_model=path_model,
         key=caller.key,
         request_id=request_id_of(request),
@@ -134,14 +132,6 @@ async def _answer(caller: Caller, receipt: Receipt, seconds: float | None) -> Re
     records = [scribe.job(job) for job in jobs]
     body = {"object": "generation.batch", "id": receipt.id, "jobs": records} if receipt.is_batch else records[0]
     return Json(body, 200 if done else 202, headers)
-
-
-async def _read_json(request: Request) -> Decoded:
-    content_type = request.headers.get("content-type", "application/json").partition(";")[0].strip().lower()
-    if content_type != "application/json":
-        raise UnsupportedMediaType(f"Send `content-type: application/json`, not `{content_type[:80]}`.")
-    raw = await request.body()
-    return await asyncio.to_thread(decode, raw) if len(raw) > BIG_BODY else decode(raw)
 
 
 def _idempotency_key(request: Request) -> str | None:
