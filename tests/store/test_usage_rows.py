@@ -1,27 +1,33 @@
 """Sums of usage: what is added together is what the records say, whatever the order and however they are split."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from datetime import UTC, date, datetime
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 import pytest
-from sqlalchemy import Connection, select
+from hypothesis import given
+from hypothesis import strategies as st
+from sqlalchemy import Connection, create_engine, insert, select
+from sqlalchemy.pool import StaticPool
 from store.sample_jobs import make_job
 
 from penstock.chat import Usage
-from penstock.jobs import State
-from penstock.store import usage_rows
+from penstock.jobs import Job, State
+from penstock.store import completion_rows, job_rows, schema, usage_rows
 from penstock.store.database import make_engine
-from penstock.store.tables import metadata, usage_days
-from penstock.store.usage_rows import Slice, Sums
+from penstock.store.tables import accounts, keys, metadata, usage_days
+from penstock.store.usage_rows import Group, Line, Slice, Sums, Totals
 from penstock.usage_records import Completion, Outcome
 
-DAY = 19_675
+DAY = 19_675  # 2023-11-14
 NOON = DAY * 86_400.0 + 43_200
+LIMIT = 10_000
 _numbers = count()
 
 
-def make_completion(**fields: object) -> Completion:
+def make_completion(**fields: Any) -> Completion:
     """A record of a chat request; any field can be given."""
     defaults = {
         "id": f"chat_{next(_numbers):010d}",
@@ -40,7 +46,7 @@ def make_completion(**fields: object) -> Completion:
         "seconds": 0.5,
         "first_byte_seconds": None,
     }
-    return Completion(**(defaults | fields))  # type: ignore[arg-type]
+    return Completion(**(defaults | fields))
 
 
 @pytest.fixture
@@ -112,3 +118,178 @@ def test_what_is_added_twice_counts_twice_and_a_refund_is_taken_off_its_day(conn
         Slice("acct_one", DAY, "writer", "other", "key", "chat"): Sums(1, 0, 10, 20, 3, 4, 0, 0, 700),
         Slice("acct_one", DAY, "sim_text_to_video", "sim", "key", "job"): Sums(requests=1),
     }
+
+
+# -- reports
+
+SOME: dict[str, st.SearchStrategy[Any]] = {
+    "account_id": st.sampled_from(("acct_one", "acct_two")),
+    "key_id": st.sampled_from(("key_a", "key_b", "key_gone")),
+    "model": st.sampled_from(("writer", "=cmd()", "painter")),
+    "vendor": st.sampled_from(("upstream", "other")),
+    "created_at": st.floats((DAY - 20) * 86_400.0, (DAY + 50) * 86_400.0),
+}
+COSTS = st.none() | st.integers(0, 10**12)
+COUNTS = st.integers(0, 10**9)
+COMPLETIONS = st.builds(
+    make_completion,
+    usage=st.builds(Usage, COUNTS, COUNTS, COUNTS, COUNTS, estimated=st.booleans()),
+    outcome=st.sampled_from(Outcome),
+    cost=COSTS,
+    **SOME,
+)
+JOBS = st.builds(make_job, state=st.sampled_from([state for state in State if state.done]), final=COSTS, **SOME)
+DAYS = st.integers(-25, 55).map(lambda days: date.fromordinal(date(2023, 11, 14).toordinal() + days))
+GROUPS = st.lists(st.sampled_from(Group), min_size=1, unique=True)
+FILTERS = st.fixed_dictionaries(
+    {},
+    optional={
+        Group.KEY: SOME["key_id"],
+        Group.MODEL: SOME["model"],
+        Group.VENDOR: SOME["vendor"],
+        Group.KIND: st.sampled_from(("chat", "job")),
+    },
+)
+NAMES = {"acct_one": "One", "acct_two": "", "key_a": "a", "key_b": "", "key_gone": ""}
+
+
+def tell(record: Completion | Job, group: Group) -> dict[str, str]:
+    """What a record is about, straight from its fields."""
+    moment = datetime.fromtimestamp(int(record.created_at), UTC).date().isoformat()
+    match group:
+        case Group.DAY:
+            return {"day": moment}
+        case Group.MONTH:
+            return {"month": moment[:7]}
+        case Group.KEY:
+            return {"key": record.key_id, "key_name": NAMES.get(record.key_id, "")}
+        case Group.ACCOUNT:
+            return {"account": NAMES[record.account_id], "account_id": record.account_id}
+        case Group.KIND:
+            return {"kind": kind_of(record)}
+        case _:
+            return {group.value: getattr(record, group.value)}
+
+
+def kind_of(record: Completion | Job) -> str:
+    return "job" if isinstance(record, Job) else "chat"
+
+
+def count_up(record: Completion | Job) -> Totals:
+    if isinstance(record, Job):
+        failed = int(record.state.value != "succeeded")
+        return Totals(jobs=1, failed=failed, unpriced=int(record.final is None), cost=record.final or 0)
+    usage = record.usage
+    return Totals(
+        requests=1,
+        failed=int(record.outcome.value in ("failed", "cut")),
+        prompt_tokens=usage.prompt,
+        completion_tokens=usage.completion,
+        cached_tokens=usage.cached,
+        reasoning_tokens=usage.reasoning,
+        estimated=int(usage.estimated),
+        unpriced=int(record.cost is None),
+        cost=record.cost or 0,
+    )
+
+
+def brute_force(records: Sequence[Completion | Job], by: Sequence[Group]) -> list[Line]:
+    """The same report, from the records themselves."""
+    found: dict[tuple[tuple[str, str], ...], list[int]] = {}
+    for record in records:
+        about = {name: value for group in by for name, value in tell(record, group).items()}
+        sums = found.setdefault(tuple(about.items()), [0] * len(Totals._fields))
+        sums[:] = [before + more for before, more in zip(sums, count_up(record), strict=True)]
+    lines = [Line(dict(about), Totals(*sums)) for about, sums in found.items()]
+    shown = {Group.ACCOUNT: "account_id"}
+    return sorted(lines, key=lambda line: [line.about[shown.get(group, group.value)] for group in by])
+
+
+@pytest.fixture(scope="module")
+def memory() -> Iterator[Connection]:
+    """One store for all examples; each undoes what it wrote."""
+    engine = create_engine("sqlite://", poolclass=StaticPool)
+    metadata.create_all(engine)
+    with engine.connect() as connection:
+        connection.execute(insert(accounts), {"id": "acct_one", "name": "One", "created_at": 0.0})
+        blank = {"account_id": "acct_one", "secret_hash": b"", "models": "", "scopes": "", "created_at": 0.0}
+        connection.execute(insert(keys), {"public_id": "key_a", "name": "a", "lineage": "key_a"} | blank)
+        connection.execute(insert(keys), {"public_id": "key_b", "name": "", "lineage": "key_b"} | blank)
+        connection.commit()
+        yield connection
+    engine.dispose()
+
+
+@given(
+    batches=st.lists(st.lists(COMPLETIONS, max_size=8), max_size=3),
+    jobs=st.lists(JOBS, max_size=8),
+    account_id=st.sampled_from((None, "acct_one", "acct_two")),
+    days=st.tuples(DAYS, DAYS).map(sorted),
+    by=GROUPS,
+    filters=FILTERS,
+)
+def test_a_report_says_what_the_records_say(memory, batches, jobs, account_id, days, by, filters):
+    for batch in batches:
+        usage_rows.add(memory, usage_rows.of_completions(batch))
+    for job in jobs:
+        usage_rows.add(memory, usage_rows.of_job(job))
+    try:
+        lines = usage_rows.report(memory, account_id, *days, by, filters, LIMIT)
+    finally:
+        memory.rollback()
+    first, last = (day.isoformat() for day in days)
+    wanted = [
+        record
+        for record in (*(record for batch in batches for record in batch), *jobs)
+        if account_id in (None, record.account_id)
+        and first <= tell(record, Group.DAY)["day"] <= last
+        and all(tell(record, group)[group.value] == value for group, value in filters.items())
+    ]
+    expected = brute_force(wanted, by)
+    assert lines == expected
+    assert [list(line.about) for line in lines] == [list(line.about) for line in expected]
+    assert usage_rows.total(lines) == (sum_of(wanted) if wanted else Totals())
+
+
+def sum_of(records: Sequence[Completion | Job]) -> Totals:
+    return Totals(*map(sum, zip(*map(count_up, records), strict=True)))
+
+
+def test_no_more_lines_are_read_than_asked_for(connection: Connection):
+    usage_rows.add(connection, usage_rows.of_completions([make_completion(key_id=f"k{n}") for n in range(9)]))
+    day = date(2023, 11, 14)
+    lines = usage_rows.report(connection, "acct_one", day, day, [Group.KEY], {}, 4)
+    assert [line.about["key"] for line in lines] == ["k0", "k1", "k2", "k3"]
+
+
+def test_an_account_is_found_by_name_and_by_id(memory: Connection):
+    assert usage_rows.find_account(memory, "One") == "acct_one"
+    assert usage_rows.find_account(memory, "acct_one") == "acct_one"
+    assert usage_rows.find_account(memory, "Two") is None
+
+
+def test_what_was_used_before_there_were_sums_is_in_them(tmp_path: Path):
+    engine = make_engine(tmp_path / "penstock.db")
+    schema.upgrade(engine, "0002")
+    records = [make_completion(), make_completion(outcome=Outcome.CUT, cost=None), make_completion(key_id="other")]
+    jobs = [
+        make_job(state=State.SUCCEEDED, final=400, created_at=NOON),
+        make_job(state=State.FAILED, final=0, created_at=NOON),
+        make_job(state=State.FAILED, final=None, created_at=NOON),
+        make_job(state=State.RUNNING, created_at=NOON),
+    ]
+    old = ("id", "account_id", "model", "vendor", "state", "done", "created_at", "start_by", "epoch", "document")
+    with engine.connect() as connection:
+        completion_rows.add_all(connection, records)
+        for job in jobs:
+            values = (job.id, job.account_id, job.model, job.vendor, job.state.value, int(job.done), NOON, NOON, 0)
+            words = f"INSERT INTO jobs ({', '.join(old)}) VALUES ({', '.join('?' * len(old))})"  # noqa: S608
+            connection.exec_driver_sql(words, (*values, job_rows.encode(job)))
+    schema.upgrade(engine)
+    with engine.connect() as connection:
+        day = date(2023, 11, 14)
+        for by in ([Group.KEY], [Group.MODEL], [Group.MODEL, Group.KEY]):
+            lines = usage_rows.report(connection, "acct_one", day, day, by, {}, LIMIT)
+            done = brute_force([*records, *jobs[:3]], by)
+            assert [line.totals for line in lines] == [line.totals for line in done]
+    engine.dispose()

@@ -256,6 +256,22 @@ slots = Table(  # how many of an owner's parallel streams a process may have ope
     Column("expires_at", Float, nullable=False),
 )
 
+
+def _sums() -> list[Column[int]]:
+    """What is counted of what was used."""
+    return [
+        Column("requests", BigInteger, nullable=False),
+        Column("failed", BigInteger, nullable=False),
+        Column("prompt_tokens", BigInteger, nullable=False),
+        Column("completion_tokens", BigInteger, nullable=False),
+        Column("cached_tokens", BigInteger, nullable=False),
+        Column("reasoning_tokens", BigInteger, nullable=False),
+        Column("estimated", BigInteger, nullable=False),  # how many whose tokens were estimated
+        Column("unpriced", BigInteger, nullable=False),  # how many whose price is not known
+        Column("cost", BigInteger, nullable=False),
+    ]
+
+
 usage_days = Table(  # sums of what was used, kept up to date with every record
     "usage_days",
     metadata,
@@ -265,15 +281,30 @@ usage_days = Table(  # sums of what was used, kept up to date with every record
     Column("vendor", String, primary_key=True),
     Column("key_id", String, primary_key=True),
     Column("kind", String, primary_key=True),  # chat or job
-    Column("requests", BigInteger, nullable=False),
-    Column("failed", BigInteger, nullable=False),
-    Column("prompt_tokens", BigInteger, nullable=False),
-    Column("completion_tokens", BigInteger, nullable=False),
-    Column("cached_tokens", BigInteger, nullable=False),
-    Column("reasoning_tokens", BigInteger, nullable=False),
-    Column("estimated", BigInteger, nullable=False),  # how many whose tokens were estimated
-    Column("unpriced", BigInteger, nullable=False),  # how many whose price is not known
-    Column("cost", BigInteger, nullable=False),
+    *_sums(),
+    sqlite_with_rowid=False,
+)
+
+usage_model_days = Table(  # the same without keys, and below without models: far fewer rows for a year
+    "usage_model_days",
+    metadata,
+    Column("account_id", String, primary_key=True),
+    Column("day", Integer, primary_key=True),
+    Column("model", String, primary_key=True),
+    Column("vendor", String, primary_key=True),
+    Column("kind", String, primary_key=True),
+    *_sums(),
+    sqlite_with_rowid=False,
+)
+
+usage_key_days = Table(
+    "usage_key_days",
+    metadata,
+    Column("account_id", String, primary_key=True),
+    Column("day", Integer, primary_key=True),
+    Column("key_id", String, primary_key=True),
+    Column("kind", String, primary_key=True),
+    *_sums(),
     sqlite_with_rowid=False,
 )
 

@@ -1,15 +1,21 @@
 """Sums of what was used, by account, UTC day, model, vendor, key and kind: kept up with every record, and reported."""
 
 from collections.abc import Mapping, Sequence
-from typing import Final, Literal, NamedTuple, TypeAlias
+from datetime import date, timedelta
+from enum import StrEnum
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
-from sqlalchemy import Connection, text
+from sqlalchemy import ColumnElement, Connection, RowMapping, Select, Table, case, func, literal, select, text
 
 from penstock.jobs import Job, State
+from penstock.store.tables import accounts, keys, usage_days, usage_key_days, usage_model_days
 from penstock.usage_records import Completion, Outcome
 
 DAY_SECONDS: Final = 86_400
+EPOCH: Final = date(1970, 1, 1)
 FAILED: Final = frozenset((Outcome.FAILED, Outcome.CUT))
+TABLES: Final = (usage_key_days, usage_model_days, usage_days)
+"""From few rows to many: a report reads the first that tells apart what it asks for."""
 Kind: TypeAlias = Literal["chat", "job"]
 
 
@@ -41,14 +47,6 @@ class Sums(NamedTuple):
 
 Additions: TypeAlias = Mapping[Slice, Sums]
 """What is to be added to the rows; made by `of_completions`, `of_job` and `refund`."""
-
-# Words that both SQLite and PostgreSQL understand; the rows' order is fixed so that two writers never wait in a ring.
-ADD = text(
-    f"INSERT INTO usage_days ({', '.join((*Slice._fields, *Sums._fields))}) "  # noqa: S608  names of our own
-    f"VALUES ({', '.join(f':{name}' for name in (*Slice._fields, *Sums._fields))}) "
-    f"ON CONFLICT ({', '.join(Slice._fields)}) DO UPDATE SET "
-    + ", ".join(f"{name} = usage_days.{name} + excluded.{name}" for name in Sums._fields)
-)
 
 
 # -- what records add
@@ -103,8 +101,170 @@ def _place(subject: Completion | Job) -> Slice:
     return Slice(subject.account_id, day, subject.model, subject.vendor, subject.key_id, kind)
 
 
+# -- adding
+
+
+def _words(table: Table) -> str:
+    """In words that both SQLite and PostgreSQL understand."""
+    names = [column.name for column in table.columns]
+    return (
+        f"INSERT INTO {table.name} ({', '.join(names)}) VALUES ({', '.join(f':{name}' for name in names)}) "  # noqa: S608
+        f"ON CONFLICT ({', '.join(table.primary_key.columns.keys())}) DO UPDATE SET "
+        + ", ".join(f"{name} = {table.name}.{name} + excluded.{name}" for name in Sums._fields)
+    )
+
+
+_ADD = {table: text(_words(table)) for table in TABLES}
+_KEYS = {table: tuple(table.primary_key.columns.keys()) for table in TABLES}
+
+
 def add(connection: Connection, additions: Additions) -> None:
     """Add to the sums; the caller sees to it that each record is added once."""
-    if additions:
-        rows = [{**place._asdict(), **sums._asdict()} for place, sums in sorted(additions.items())]
-        connection.execute(ADD, rows)
+    for table in TABLES if additions else ():
+        key = _KEYS[table]
+        coarse: dict[tuple[str | int, ...], list[int]] = {}
+        for place, sums in additions.items():
+            mine = tuple(getattr(place, name) for name in key)
+            before = coarse.get(mine)
+            coarse[mine] = list(sums) if before is None else [a + b for a, b in zip(before, sums, strict=True)]
+        # Always in the same order: so two writers never wait for each other in a ring.
+        rows = [dict(zip((*key, *Sums._fields), (*mine, *sums), strict=True)) for mine, sums in sorted(coarse.items())]
+        connection.execute(_ADD[table], rows)
+
+
+# -- reporting
+
+
+class Group(StrEnum):
+    """What a report can tell apart."""
+
+    DAY = "day"
+    MONTH = "month"
+    MODEL = "model"
+    KEY = "key"
+    VENDOR = "vendor"
+    KIND = "kind"
+    ACCOUNT = "account"
+
+
+class Totals(NamedTuple):
+    """What was used; the cost in 10⁻⁹ USD."""
+
+    requests: int = 0
+    """Chat requests."""
+    jobs: int = 0
+    failed: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cached_tokens: int = 0
+    reasoning_tokens: int = 0
+    estimated: int = 0
+    unpriced: int = 0
+    cost: int = 0
+
+
+class Line(NamedTuple):
+    """One line of a report: what it is about, and what was used."""
+
+    about: Mapping[str, str]
+    """In the order of the report's groups; a key is told by its public id and `key_name`, an account by both too."""
+    totals: Totals
+
+
+COLUMNS: Final[Mapping[Group, str]] = {
+    Group.DAY: "day",
+    Group.MODEL: "model",
+    Group.KEY: "key_id",
+    Group.VENDOR: "vendor",
+    Group.KIND: "kind",
+    Group.ACCOUNT: "account_id",
+}
+
+
+def report(
+    connection: Connection,
+    account_id: str | None,
+    first: date,
+    last: date,
+    by: Sequence[Group],
+    filters: Mapping[Group, str],
+    limit: int,
+) -> list[Line]:
+    """What was used from the first to the last day, in groups; without an account, of all of them."""
+    table = _smallest({COLUMNS[group] for group in (*by, *filters) if group is not Group.MONTH})
+    where = [table.c.day.between((first - EPOCH).days, (last - EPOCH).days)]
+    where += [] if account_id is None else [table.c.account_id == account_id]
+    where += [table.c[COLUMNS[group]] == value for group, value in filters.items()]
+    groups = [
+        (_month(connection, table, where) if group is Group.MONTH else table.c[COLUMNS[group]]).label(group.value)
+        for group in by
+    ]
+    sums = [func.sum(expression).label(name) for name, expression in _counted(table).items()]
+    found = select(*groups, *sums).where(*where).group_by(*groups).order_by(*groups).limit(limit)
+    return [_line(row, by) for row in connection.execute(_name(found, by)).mappings()]
+
+
+def total(lines: Sequence[Line]) -> Totals:
+    """All lines together."""
+    return Totals(*map(sum, zip(*(line.totals for line in lines), strict=True))) if lines else Totals()
+
+
+def find_account(connection: Connection, told: str) -> str | None:
+    """The id of an account that is told by its name or id."""
+    query = select(accounts.c.id).where((accounts.c.name == told) | (accounts.c.id == told))
+    return connection.execute(query).scalars().first()
+
+
+def _smallest(columns: set[str]) -> Table:
+    return next(table for table in TABLES if columns <= set(table.columns.keys()))
+
+
+def _counted(table: Table) -> Mapping[str, ColumnElement[int]]:
+    """What is summed up, by its name in a report."""
+    of_chat = case((table.c.kind == "chat", table.c.requests), else_=0)
+    of_jobs = case((table.c.kind == "job", table.c.requests), else_=0)
+    return {"requests": of_chat, "jobs": of_jobs} | {name: table.c[name] for name in Totals._fields[2:]}
+
+
+def _month(connection: Connection, table: Table, where: Sequence[ColumnElement[bool]]) -> ColumnElement[str]:
+    """The month of a row. No two databases have the same words for it, but all can compare days."""
+    first = connection.execute(select(func.min(table.c.day)).where(*where)).scalar()
+    last = connection.execute(select(func.max(table.c.day)).where(*where)).scalar()
+    if first is None or last is None:
+        return literal("")  # there is no row
+    months: list[tuple[ColumnElement[bool], str]] = []
+    begins, ends = EPOCH + timedelta(first), EPOCH + timedelta(last)
+    while begins <= ends:
+        after = (begins.replace(day=1) + timedelta(31)).replace(day=1)
+        months.append((table.c.day < (after - EPOCH).days, begins.strftime("%Y-%m")))
+        begins = after
+    return case(*months)
+
+
+def _name(found: Select[Any], by: Sequence[Group]) -> Select[Any]:
+    """The same rows with the names of their keys and accounts; those that are gone have none."""
+    rows = found.subquery()
+    named = select(rows).order_by(*(rows.c[group.value] for group in by))
+    source: Any = rows
+    if Group.KEY in by:
+        named = named.add_columns(func.coalesce(keys.c.name, "").label("key_name"))
+        source = source.outerjoin(keys, keys.c.public_id == rows.c.key)
+    if Group.ACCOUNT in by:
+        named = named.add_columns(func.coalesce(accounts.c.name, "").label("account_name"))
+        source = source.outerjoin(accounts, accounts.c.id == rows.c.account)
+    return named.select_from(source)
+
+
+def _line(row: RowMapping, by: Sequence[Group]) -> Line:
+    about: dict[str, str] = {}
+    for group in by:
+        match group:
+            case Group.DAY:
+                about["day"] = (EPOCH + timedelta(row["day"])).isoformat()
+            case Group.KEY:
+                about |= {"key": row["key"], "key_name": row["key_name"]}
+            case Group.ACCOUNT:
+                about |= {"account": row["account_name"], "account_id": row["account"]}
+            case _:
+                about[group.value] = row[group.value]
+    return Line(about, Totals(*(int(row[name]) for name in Totals._fields)))  # PostgreSQL sums up to decimals

@@ -7,6 +7,15 @@ revision = "0003"
 down_revision = "0002"
 
 LIMITS = ("requests_per_minute", "tokens_per_minute", "concurrent_jobs", "concurrent_streams")
+SLICES = {
+    "usage_days": ("account_id", "day", "model", "vendor", "key_id", "kind"),
+    "usage_model_days": ("account_id", "day", "model", "vendor", "kind"),
+    "usage_key_days": ("account_id", "day", "key_id", "kind"),
+}
+SUMS = (
+    *("requests", "failed", "prompt_tokens", "completion_tokens", "cached_tokens", "reasoning_tokens"),
+    *("estimated", "unpriced", "cost"),
+)
 
 
 def upgrade() -> None:
@@ -121,25 +130,14 @@ def _create_limits() -> None:
 
 
 def _create_usage() -> None:
-    op.create_table(
-        "usage_days",
-        Column("account_id", String, primary_key=True),
-        Column("day", Integer, primary_key=True),
-        Column("model", String, primary_key=True),
-        Column("vendor", String, primary_key=True),
-        Column("key_id", String, primary_key=True),
-        Column("kind", String, primary_key=True),
-        Column("requests", BigInteger, nullable=False),
-        Column("failed", BigInteger, nullable=False),
-        Column("prompt_tokens", BigInteger, nullable=False),
-        Column("completion_tokens", BigInteger, nullable=False),
-        Column("cached_tokens", BigInteger, nullable=False),
-        Column("reasoning_tokens", BigInteger, nullable=False),
-        Column("estimated", BigInteger, nullable=False),
-        Column("unpriced", BigInteger, nullable=False),
-        Column("cost", BigInteger, nullable=False),
-        sqlite_with_rowid=False,
-    )
+    """Sums of what there is already, of chat and of finished jobs."""
+    for name, key in SLICES.items():
+        op.create_table(
+            name,
+            *(Column(part, Integer if part == "day" else String, primary_key=True) for part in key),
+            *(Column(each, BigInteger, nullable=False) for each in SUMS),
+            sqlite_with_rowid=False,
+        )
     op.execute("""
         INSERT INTO usage_days
         SELECT account_id, CAST(created_at / 86400 AS INTEGER), model, vendor, key_id, 'chat', count(*),
@@ -147,6 +145,18 @@ def _create_usage() -> None:
                sum(reasoning_tokens), sum(estimated), sum(cost IS NULL), coalesce(sum(cost), 0)
         FROM completions GROUP BY 1, 2, 3, 4, 5
     """)
+    op.execute("""
+        INSERT INTO usage_days
+        SELECT account_id, CAST(created_at / 86400 AS INTEGER), model, vendor, key_id, 'job', count(*),
+               sum(state != 'succeeded'), 0, 0, 0, 0, 0, sum(final IS NULL), coalesce(sum(final), 0)
+        FROM (SELECT *, json_extract(CAST(document AS TEXT), '$.key_id') AS key_id,
+                     json_extract(CAST(document AS TEXT), '$.final') AS final
+              FROM jobs WHERE done = 1)
+        GROUP BY 1, 2, 3, 4, 5
+    """)
+    for name in ("usage_model_days", "usage_key_days"):
+        key, sums = ", ".join(SLICES[name]), ", ".join(f"sum({each})" for each in SUMS)
+        op.execute(f"INSERT INTO {name} SELECT {key}, {sums} FROM usage_days GROUP BY {key}")  # noqa: S608
 
 
 def _create_audit() -> None:
