@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 
 
 class LocalDispatch:
-    """The only one to work on this store: `cli serve` locks the data folder."""
+    """The only one to work on this store: it starts where the data folder's lock is held, and nowhere else."""
 
     def __init__(
         self, database: Database, seats: Callable[[str], int], max_held: int, clock: Callable[[], float]
@@ -50,7 +50,9 @@ class LocalDispatch:
         self._seats.refill()
 
     async def stop(self) -> None:
-        """Cancel every coroutine: the rows know where each job stands."""
+        """Cancel every coroutine: the rows know where each job stands. Where it never started, others' jobs go on."""
+        if self._loop is None:
+            return
         tasks = [task for task in (self._loop, *self._held.values()) if task is not None]
         for task in tasks:
             task.cancel()
