@@ -357,7 +357,8 @@ class _Context:
 
 # -- reading
 
-VARIABLES: Mapping[str, tuple[str, ...]] = {
+SHORT: Mapping[str, tuple[str, ...]] = {"PENSTOCK_ADMIN_KEY": ("server", "admin_key")}
+VARIABLES: Mapping[str, tuple[str, ...]] = SHORT | {
     f"PENSTOCK_{'_'.join(path).upper()}": path
     for path in (
         *(("data",), ("database_url",), ("assets_url",), ("weights",)),
@@ -367,7 +368,7 @@ VARIABLES: Mapping[str, tuple[str, ...]] = {
         *(("chat", name) for name in Chat.model_fields),
     )
 }
-"""The environment variable of every setting."""
+"""The environment variable of every setting; of two that are the same setting's, the later counts."""
 
 
 def load(config: Path | None, environ: Mapping[str, str], overrides: Mapping[str, Any]) -> Settings:
