@@ -262,12 +262,6 @@ def test_no_more_lines_are_read_than_asked_for(connection: Connection):
     assert [line.about["key"] for line in lines] == ["k0", "k1", "k2", "k3"]
 
 
-def test_an_account_is_found_by_name_and_by_id(memory: Connection):
-    assert usage_rows.find_account(memory, "One") == "acct_one"
-    assert usage_rows.find_account(memory, "acct_one") == "acct_one"
-    assert usage_rows.find_account(memory, "Two") is None
-
-
 def test_what_was_used_before_there_were_sums_is_in_them(tmp_path: Path):
     engine = make_engine(tmp_path / "penstock.db")
     schema.upgrade(engine, "0002")

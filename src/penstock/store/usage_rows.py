@@ -3,9 +3,12 @@
 from collections.abc import Mapping, Sequence
 from datetime import date, timedelta
 from enum import StrEnum
+from functools import cache
+from operator import add as add_up
+from operator import attrgetter
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
-from sqlalchemy import ColumnElement, Connection, RowMapping, Select, Table, case, func, literal, select, text
+from sqlalchemy import ColumnElement, Connection, RowMapping, Select, Table, case, func, literal, select
 
 from penstock.jobs import Job, State
 from penstock.store.tables import accounts, keys, usage_days, usage_key_days, usage_model_days
@@ -104,32 +107,33 @@ def _place(subject: Completion | Job) -> Slice:
 # -- adding
 
 
-def _words(table: Table) -> str:
-    """In words that both SQLite and PostgreSQL understand."""
+@cache
+def _words(table: Table, mark: str) -> str:
+    """Adds a row to what is there, in SQLite and PostgreSQL; plain words, as SQLAlchemy's take longer than the rest."""
     names = [column.name for column in table.columns]
     return (
-        f"INSERT INTO {table.name} ({', '.join(names)}) VALUES ({', '.join(f':{name}' for name in names)}) "  # noqa: S608
+        f"INSERT INTO {table.name} ({', '.join(names)}) VALUES ({', '.join([mark] * len(names))}) "  # noqa: S608
         f"ON CONFLICT ({', '.join(table.primary_key.columns.keys())}) DO UPDATE SET "
         + ", ".join(f"{name} = {table.name}.{name} + excluded.{name}" for name in Sums._fields)
     )
 
 
-_ADD = {table: text(_words(table)) for table in TABLES}
-_KEYS = {table: tuple(table.primary_key.columns.keys()) for table in TABLES}
+_KEYS = {table: attrgetter(*table.primary_key.columns.keys()) for table in TABLES}
 
 
 def add(connection: Connection, additions: Additions) -> None:
     """Add to the sums; the caller sees to it that each record is added once."""
+    mark = "?" if connection.dialect.paramstyle == "qmark" else "%s"
     for table in TABLES if additions else ():
-        key = _KEYS[table]
-        coarse: dict[tuple[str | int, ...], list[int]] = {}
+        key_of = _KEYS[table]
+        coarse: dict[tuple[str | int, ...], tuple[int, ...]] = {}
         for place, sums in additions.items():
-            mine = tuple(getattr(place, name) for name in key)
-            before = coarse.get(mine)
-            coarse[mine] = list(sums) if before is None else [a + b for a, b in zip(before, sums, strict=True)]
+            key = key_of(place)
+            before = coarse.get(key)
+            coarse[key] = sums if before is None else tuple(map(add_up, before, sums))
         # Always in the same order: so two writers never wait for each other in a ring.
-        rows = [dict(zip((*key, *Sums._fields), (*mine, *sums), strict=True)) for mine, sums in sorted(coarse.items())]
-        connection.execute(_ADD[table], rows)
+        rows = [(*key, *sums) for key, sums in sorted(coarse.items())]
+        connection.exec_driver_sql(_words(table, mark), rows)
 
 
 # -- reporting
@@ -167,7 +171,7 @@ class Line(NamedTuple):
     """One line of a report: what it is about, and what was used."""
 
     about: Mapping[str, str]
-    """In the order of the report's groups; a key is told by its public id and `key_name`, an account by both too."""
+    """By name, in the order of the report's groups, as in `told_by`."""
     totals: Totals
 
 
@@ -209,10 +213,15 @@ def total(lines: Sequence[Line]) -> Totals:
     return Totals(*map(sum, zip(*(line.totals for line in lines), strict=True))) if lines else Totals()
 
 
-def find_account(connection: Connection, told: str) -> str | None:
-    """The id of an account that is told by its name or id."""
-    query = select(accounts.c.id).where((accounts.c.name == told) | (accounts.c.id == told))
-    return connection.execute(query).scalars().first()
+def told_by(group: Group) -> tuple[str, ...]:
+    """The names of what tells lines of a group apart: of keys and accounts, which can be renamed, also their ids."""
+    match group:
+        case Group.KEY:
+            return "key", "key_name"
+        case Group.ACCOUNT:
+            return "account", "account_id"
+        case _:
+            return (group.value,)
 
 
 def _smallest(columns: set[str]) -> Table:
@@ -260,11 +269,12 @@ def _line(row: RowMapping, by: Sequence[Group]) -> Line:
     for group in by:
         match group:
             case Group.DAY:
-                about["day"] = (EPOCH + timedelta(row["day"])).isoformat()
+                told = ((EPOCH + timedelta(row["day"])).isoformat(),)
             case Group.KEY:
-                about |= {"key": row["key"], "key_name": row["key_name"]}
+                told = (row["key"], row["key_name"])
             case Group.ACCOUNT:
-                about |= {"account": row["account_name"], "account_id": row["account"]}
+                told = (row["account_name"], row["account"])
             case _:
-                about[group.value] = row[group.value]
+                told = (row[group.value],)
+        about.update(zip(told_by(group), told, strict=True))
     return Line(about, Totals(*(int(row[name]) for name in Totals._fields)))  # PostgreSQL sums up to decimals

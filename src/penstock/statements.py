@@ -1,0 +1,175 @@
+"""Statements of usage: which days, groups and filters are asked for, and the answer as JSON and as CSV."""
+
+import csv
+import io
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date
+from typing import Any, Final
+
+from penstock.catalog.params import shorten, unknown_name
+from penstock.errors import Detail, InvalidRequest
+from penstock.money import format_usd
+from penstock.store.usage_rows import Group, Line, Totals, told_by, total
+
+USUAL_DAYS: Final = 30
+MOST_LINES: Final = 10_000
+FORMATS: Final = ("json", "csv")
+KINDS: Final = ("chat", "job")
+FILTERS: Final = (Group.MODEL, Group.KEY, Group.VENDOR, Group.KIND)
+NAMES: Final = ("from", "to", "by", *(group.value for group in FILTERS), "format")
+"""Of the parameters of a statement; administrators also have `account`."""
+SUMS: Final = (
+    *("requests", "jobs", "failed", "prompt_tokens", "completion_tokens", "cached_tokens", "reasoning_tokens"),
+    *("total_tokens", "cost", "estimated", "unpriced"),
+)
+DAY: Final = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
+FORMULA: Final = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+"""What makes a spreadsheet take a text for something to work out; the last four are their full-width twins."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """What a statement is to tell, from the first to the last day."""
+
+    first: date
+    last: date
+    by: tuple[Group, ...] = (Group.DAY,)
+    filters: Mapping[Group, str] = field(default_factory=dict[Group, str])
+    account: str | None = None
+    """Name or id; only administrators ask for one."""
+    format: str | None = None
+
+
+# -- the question
+
+
+def read_question(query: Sequence[tuple[str, str]], today: date, *, everyone: bool = False) -> Question:
+    """What these parameters ask for; `everyone` is for administrators, who may tell accounts apart."""
+    given = {name: value.strip() for name, value in query}
+    problems = list(_find_problems(query, given, everyone=everyone))
+    if problems:
+        raise refuse(*problems)
+    last = date.fromisoformat(given["to"]) if "to" in given else today
+    usual = date.fromordinal(max(1, last.toordinal() - USUAL_DAYS + 1))
+    first = date.fromisoformat(given["from"]) if "from" in given else usual
+    if first > last:
+        raise refuse(Detail("from", f"Should not be after `to`, which is {last}, got {first}."))
+    return Question(
+        first=first,
+        last=last,
+        by=tuple(Group(name) for name in _split(given.get("by", "day"))),
+        filters={group: given[group.value] for group in FILTERS if group.value in given},
+        account=given.get("account"),
+        format=given.get("format"),
+    )
+
+
+def refuse(*problems: Detail) -> InvalidRequest:
+    """All that is wrong with the parameters, the first of it in the message."""
+    first = problems[0]
+    return InvalidRequest(f"{first.loc}: {first.message}", code=first.code, param=first.loc, details=problems)
+
+
+def _find_problems(query: Sequence[tuple[str, str]], given: Mapping[str, str], *, everyone: bool) -> Iterator[Detail]:
+    known = (*NAMES, "account") if everyone else NAMES
+    times = Counter(name for name, _ in query)
+    for name, value in given.items():
+        if name not in known:
+            yield Detail(name[:100], unknown_name("parameter", name, known), "unknown_param")
+        elif times[name] > 1:
+            yield Detail(name, "Should be given once; several groups are separated by commas.")
+        elif problem := _find_problem(name, value, everyone=everyone):
+            yield Detail(name, f"Should be {problem}, got {shorten(value)}.")
+
+
+def _find_problem(name: str, value: str, *, everyone: bool) -> str | None:
+    """What a value should be instead; None if it is good."""
+    match name:
+        case "from" | "to":
+            return None if _is_day(value) else "a day such as 2026-01-31"
+        case "by":
+            allowed = [group.value for group in Group if everyone or group is not Group.ACCOUNT]
+            groups = _split(value)
+            good = set(groups) <= set(allowed) and len(set(groups)) == len(groups)
+            return None if good else f"one or several of {','.join(allowed)}, each once and separated by commas"
+        case "kind" | "format":
+            choices = KINDS if name == "kind" else FORMATS
+            return None if value in choices else f"one of {', '.join(choices)}"
+        case _:
+            return None if 0 < len(value) <= 200 and value.isprintable() else "1 to 200 printable characters"
+
+
+def _split(text: str) -> list[str]:
+    return [part.strip() for part in text.split(",")]
+
+
+def _is_day(text: str) -> bool:
+    """Python would also read weeks and other spellings."""
+    try:
+        return bool(DAY.fullmatch(text) and date.fromisoformat(text))
+    except ValueError:
+        return False
+
+
+# -- the answer
+
+
+def check_length(lines: Sequence[Line]) -> None:
+    """Refuse an answer of too many lines, of which one more than the most may have been read."""
+    if len(lines) > MOST_LINES:
+        raise InvalidRequest(
+            f"by: There are more than {MOST_LINES} lines.",
+            param="by",
+            suggestion="Ask for fewer days with `from` and `to`, for fewer groups in `by`, or for one "
+            "`model`, `key`, `vendor` or `kind`.",
+        )
+
+
+def as_json(question: Question, lines: Sequence[Line], budgets: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The whole statement."""
+    return {
+        "object": "usage",
+        "from": question.first.isoformat(),
+        "to": question.last.isoformat(),
+        "by": [group.value for group in question.by],
+        "currency": "USD",
+        "data": [{**line.about, **_tell(line.totals)} for line in lines],
+        "total": _tell(total(lines)),
+        "budgets": list(budgets),
+    }
+
+
+def as_csv(question: Question, lines: Sequence[Line]) -> str:
+    """The same lines for a spreadsheet, without their sum."""
+    text = io.StringIO()
+    writer = csv.writer(text)
+    about = [name for group in question.by for name in told_by(group)]
+    writer.writerow((*about, *SUMS))
+    for line in lines:
+        sums = _tell(line.totals)
+        writer.writerow((*(_disarm(line.about[name]) for name in about), *(sums[name] for name in SUMS)))
+    return text.getvalue()
+
+
+def filename(question: Question) -> str:
+    """Under which a CSV is saved."""
+    return f"usage_{question.first}_{question.last}.csv"
+
+
+def _disarm(text: str) -> str:
+    return f"'{text}" if text.startswith(FORMULA) else text
+
+
+def _tell(totals: Totals) -> dict[str, int | str]:
+    told: dict[str, int | str] = totals._asdict()
+    told["total_tokens"] = totals.prompt_tokens + totals.completion_tokens
+    told["cost"] = amount(totals.cost)
+    return {name: told[name] for name in SUMS}
+
+
+def amount(nanos: int) -> str:
+    """USD; below 0 where more was given back than was counted."""
+    return format_usd(nanos) if nanos >= 0 else f"-{format_usd(-nanos)}"

@@ -1,0 +1,106 @@
+"""What an account used and what it cost: by day, month, model, key, vendor and kind, as JSON or CSV."""
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from fastapi import APIRouter, Request
+from sqlalchemy import Connection
+from starlette.responses import Response
+
+from penstock import statements
+from penstock.budgets import Payer
+from penstock.errors import Detail, InvalidRequest
+from penstock.gateway import Gateway
+from penstock.keys import Scope
+from penstock.statements import FORMATS, KINDS, MOST_LINES, USUAL_DAYS, Question
+from penstock.store import account_rows, purse_rows, usage_rows
+from penstock.store.usage_rows import Group, Line
+from penstock.web.access import admit, signed_in
+from penstock.web.answers import Json, success
+
+router = APIRouter(tags=["Usage"])
+
+
+def describe_parameters(*, everyone: bool = False) -> dict[str, Any]:
+    """The query of a statement as the OpenAPI document tells it, for `openapi_extra` of a route."""
+    groups = [group.value for group in Group if everyone or group is not Group.ACCOUNT]
+    day, text = {"type": "string", "format": "date"}, {"type": "string", "minLength": 1, "maxLength": 200}
+    told: dict[str, tuple[str, Mapping[str, Any]]] = {
+        "from": (f"the first day, UTC; default: so that it is {USUAL_DAYS} days", day),
+        "to": ("the last day, UTC; default: today", day),
+        "by": ("groups", {"type": "array", "items": {"enum": groups}, "minItems": 1, "uniqueItems": True}),
+        "model": ("only this model", text),
+        "key": ("only this key, by its public id", text),
+        "vendor": ("only this vendor", text),
+        "kind": ("only these", {"enum": KINDS}),
+        "format": ("`csv` is the same as `Accept: text/csv`", {"enum": FORMATS, "default": "json"}),
+    }
+    if everyone:
+        told["account"] = ("only this account, by its name or id", text)
+    parameters: list[dict[str, Any]] = [
+        {"name": name, "in": "query", "description": description, "schema": dict(schema)}
+        for name, (description, schema) in told.items()
+    ]
+    parameters[2] |= {"style": "form", "explode": False}  # separated by commas
+    return {"parameters": parameters}
+
+
+def describe_answer() -> dict[str, Any]:
+    """The statement as the OpenAPI document tells it."""
+    answer = success(f"The statement, of at most {MOST_LINES} lines.", "UsageStatement")
+    answer["content"]["text/csv"] = {"schema": {"type": "string"}}
+    return answer
+
+
+@router.get(
+    "/api/v1/usage",
+    openapi_extra=describe_parameters(),
+    responses={200: describe_answer(), **signed_in(InvalidRequest)},
+)
+async def get_usage(request: Request) -> Response:
+    """What your account used, and where the budgets of this key and its account stand."""
+    caller = await admit(request, Scope.READ)
+    return await tell_usage(caller.gateway, request, caller.key.payer)
+
+
+async def tell_usage(gateway: Gateway, request: Request, payer: Payer | None) -> Response:
+    """The statement that a request's query asks for: of the payer's account, else, for administrators, of any."""
+    now = gateway.clock()
+    query = request.query_params.multi_items()
+    question = statements.read_question(query, datetime.fromtimestamp(now, UTC).date(), everyone=payer is None)
+    lines, budgets = await gateway.database.read(_look_up, question, payer, now)
+    statements.check_length(lines)
+    if (question.format or _preferred(request)) == "csv":
+        headers = {"content-disposition": f'attachment; filename="{statements.filename(question)}"'}
+        return Response(statements.as_csv(question, lines), headers=headers, media_type="text/csv")
+    return Json(statements.as_json(question, lines, budgets))
+
+
+def _preferred(request: Request) -> str:
+    accepted = request.headers.get("accept", "").lower()
+    return "csv" if "text/csv" in accepted and "application/json" not in accepted else "json"
+
+
+def _look_up(
+    connection: Connection, question: Question, payer: Payer | None, now: float
+) -> tuple[Sequence[Line], list[dict[str, Any]]]:
+    account_id = _account_of(connection, question, payer, now)
+    lines = usage_rows.report(
+        connection, account_id, question.first, question.last, question.by, question.filters, MOST_LINES + 1
+    )
+    if account_id is None:
+        return lines, []
+    standings = purse_rows.standings(connection, payer or Payer(account_id, "", ""), now)
+    return lines, [standing.describe() for standing in standings]
+
+
+def _account_of(connection: Connection, question: Question, payer: Payer | None, now: float) -> str | None:
+    if payer is not None:
+        return payer.account_id
+    if question.account is None:
+        return None
+    account = account_rows.find(connection, question.account, now)
+    if account is None:
+        raise statements.refuse(Detail("account", "There is no such account. GET /admin/v1/accounts lists them."))
+    return account.id
