@@ -7,27 +7,30 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from penstock import metrics
-from penstock.chat import Ask, Usage, estimate
+from penstock.chat import CHARACTERS_PER_TOKEN, Ask, Usage, estimate
 from penstock.chat_cache import CachedAnswer
 from penstock.chat_contract import ChatVendor
 from penstock.chat_passing import Broken, Malformed, PassedStream
 from penstock.chat_rendering import RenderedStream
 from penstock.contract import ReplyLost
 from penstock.errors import PenstockError, VendorFailed, VendorTimeout
+from penstock.escrow import Ticket
+from penstock.estimates import Lengths
 from penstock.faults import tell_fault
 from penstock.keys import ApiKey
 from penstock.offers import ChatOffer, Route
-from penstock.rates import Lease
 from penstock.silence import Silence
 from penstock.sse import COMMENT, EventTooLarge
 from penstock.tally import Tally
-from penstock.usage_records import Completion, Outcome
+from penstock.usage_records import Begun, Completion, Outcome
 
 if TYPE_CHECKING:
     from penstock.chat_wire import Incoming
 
 Leave: TypeAlias = Callable[[Outcome, PenstockError | None], None]
 
+LONG_BYTES = 1 << 16
+"""A longer request may hold pictures, which are not as many tokens as they have characters."""
 MAX_KEPT_BYTES = 1 << 20
 """A longer stream is not kept for the cache."""
 LINGER_SECONDS = 0.5
@@ -104,9 +107,11 @@ class Answer:
         asker: Asker,
         created_at: float,
         tally: Tally,
+        lengths: Lengths,
         secrets: frozenset[str],
     ) -> None:
         self.ask = ask
+        self._id = tally.new_id()
         self.route: Route | None = None
         self.incoming: Incoming | None = None
         self.stream: Stream | None = None
@@ -116,6 +121,7 @@ class Answer:
         self._offer = offer
         self._asker = asker
         self._tally = tally
+        self._lengths = lengths
         self._secrets = secrets
         self._began = time.perf_counter()
         self._first_byte: float | None = None
@@ -129,9 +135,10 @@ class Answer:
         self._leave: Leave | None = None
         self._error: PenstockError | None = None
         self._closed = False
+        self._settled = False
         self._first = b""
         self._silence: Silence | None = None
-        self.lease: Lease | None = None
+        self.ticket: Ticket | None = None
         self.keep: Callable[[bytes], None] | None = None
         """Given the whole answer at its end: for the cache."""
         self._kept: list[bytes] = []
@@ -153,8 +160,36 @@ class Answer:
 
     def begin_waiting(self) -> None:
         """The call goes out: from here on the vendor may have worked, unless it says otherwise."""
+        self._tally.begin(self._write_down(), self)
         self._worked = True
         self._waiting_since = time.perf_counter()
+
+    def _write_down(self) -> Begun:
+        """What to charge if this process dies before the answer is over."""
+        assert self.route is not None  # noqa: S101  taken before anyone is called
+        key, ask, route = self._asker.key, self.ask, self.route
+        prompt = ask.size // CHARACTERS_PER_TOKEN + 1 if ask.size < LONG_BYTES else estimate(ask, 0).prompt
+        price = self._offer.price_of(route.vendor, self.created_at)
+        return Begun(
+            id=self._id,
+            request_id=self._asker.request_id,
+            account_id=key.account_id,
+            key_id=key.public_id,
+            lineage=key.lineage,
+            model=ask.model,
+            vendor=route.vendor,
+            upstream_model=route.model,
+            streamed=ask.stream,
+            created_at=self.created_at,
+            prompt=prompt,
+            prompt_cost=None if price is None else price.of(Usage(prompt)),
+            output_per_million=0 if price is None else price.output_per_million,
+        )
+
+    @property
+    def characters(self) -> int:
+        """How much of the answer there is."""
+        return 0 if self.stream is None else self.stream.characters
 
     def refused(self) -> None:
         """The vendor did nothing: it said so, or it was never reached."""
@@ -232,6 +267,9 @@ class Answer:
                 out = self._feed(data)
             except (ReplyLost, EventTooLarge) as error:
                 raise self._interrupt(_name_silence(silence)) from error
+            if (stream.ended or not data) and stream.complete and stream.broken is None:
+                self._outcome = Outcome.OK
+                self.settle()  # before its last piece is sent: what was delivered is charged, whatever happens then
             if out:
                 self._remember(out)
                 yield out
@@ -244,6 +282,7 @@ class Answer:
         if not stream.complete:
             raise self._interrupt(VendorFailed("The vendor's reply broke off."))
         self._outcome = Outcome.OK
+        self.settle()
 
     def _watch(self, incoming: "Incoming", heartbeat: Callable[[], None]) -> Silence:
         options = self.vendor.options
@@ -300,17 +339,28 @@ class Answer:
         self.hang_up()
         if self.stream is not None and self.stream.malformed and self.route is not None:
             metrics.CHAT_MALFORMED.labels(self.route.vendor).inc(self.stream.malformed)
-        usage = self._count()
-        if self.lease is not None:
-            self.lease.settle(usage.prompt + usage.completion, time.monotonic())
         if self.keep is not None and self._outcome is Outcome.OK:
             self.keep(self.body or b"".join(self._kept))
+        self.settle()
+
+    def settle(self) -> None:
+        """Charge and record what was used: exactly once, and for a whole answer before it is sent."""
+        if self._settled:
+            return
+        self._settled = True
+        usage = self._count()
+        cost = self.cost(usage)
+        if self.ticket is not None:
+            self.ticket.settle(cost or 0, usage.prompt + usage.completion)
+        if self._outcome is Outcome.OK:
+            self._lengths.add(self.ask.model, usage.completion)
         self._tally.add(
             Completion(
-                id=self._tally.new_id(),
+                id=self._id,
                 request_id=self._asker.request_id,
                 account_id=self._asker.key.account_id,
                 key_id=self._asker.key.public_id,
+                lineage=self._asker.key.lineage,
                 model=self.ask.model,
                 vendor=self.vendor_name,
                 upstream_model="" if self.route is None else self.route.model,
@@ -318,7 +368,7 @@ class Answer:
                 outcome=self._outcome,
                 code=self._code,
                 usage=usage,
-                cost=self.cost(usage),
+                cost=cost,
                 created_at=self.created_at,
                 seconds=time.perf_counter() - self._began,
                 first_byte_seconds=self._first_byte,

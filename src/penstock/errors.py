@@ -16,7 +16,7 @@ PenstockError
 ├── BodyTooLarge 413, UnsupportedMediaType 415, RangeNotSatisfiable 416
 ├── IdempotencyKeyMismatch 422
 ├── QueueFull 429, TooManyStreams 429, ConcurrencyLimited 429
-├── RateLimited 429 (rate_limited; in chat, OpenAI's rate_limit_exceeded)
+├── RateLimited 429 ── ChatRateLimited (rate_limit_exceeded)
 ├── HeadersTooLarge 431
 ├── InternalError 500, StoreUnavailable 503, Overloaded 503
 ├── VendorFailed, VendorAnswerLost 502 (upstream_error), VendorRefusedUs 502 (upstream_auth), VendorTimeout 504
@@ -322,6 +322,12 @@ class RateLimited(PenstockError):
     status = 429
     type = "rate_limit_error"
     retryable = True
+
+
+class ChatRateLimited(RateLimited):
+    """Too many requests, or too many tokens."""
+
+    code = "rate_limit_exceeded"  # as chat clients know it
 
 
 class HeadersTooLarge(PenstockError):

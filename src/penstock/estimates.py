@@ -1,10 +1,12 @@
-"""How long a model takes, learned from the jobs that ran here."""
+"""How long a model takes and how much it says, learned from what ran here."""
 
 from collections import defaultdict, deque
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 REMEMBERED = 100
+LENGTHS = 32
+FIRST_GUESS = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +28,11 @@ class History:
         """Learn from finished jobs."""
         self._durations[model].extend(durations)
 
+    def replace(self, model: str, durations: Iterable[float]) -> None:
+        """Learn anew, from the store."""
+        self._durations[model].clear()
+        self._durations[model].extend(durations)
+
     def typical(self, model: str) -> Duration | None:
         """None until the model has run here."""
         known = sorted(self._durations.get(model, ()))
@@ -37,3 +44,19 @@ class History:
         """When a job that started then will be done, if it takes as long as such jobs usually do."""
         typical = self.typical(model)
         return None if typical is None or started_at is None else started_at + typical.p50
+
+
+class Lengths:
+    """How many tokens the latest answers of each chat model had; bounded by the number of models."""
+
+    def __init__(self) -> None:
+        self._tokens: defaultdict[str, deque[int]] = defaultdict(lambda: deque(maxlen=LENGTHS))
+
+    def add(self, model: str, tokens: int) -> None:
+        """Learn from an answer."""
+        self._tokens[model].append(tokens)
+
+    def likely(self, model: str) -> int:
+        """More than most answers will have: twice the longest of the latest."""
+        known = self._tokens.get(model)
+        return 2 * max(known) + 16 if known else FIRST_GUESS

@@ -5,10 +5,10 @@ from typing import assert_never
 
 from penstock.chat import Blame, Fault
 from penstock.errors import (
+    ChatRateLimited,
     InvalidRequest,
     Overloaded,
     PenstockError,
-    RateLimited,
     VendorFailed,
     VendorRefusedUs,
 )
@@ -27,7 +27,7 @@ def tell_fault(fault: Fault, secrets: frozenset[str]) -> PenstockError:
         case Blame.CREDENTIAL:
             return VendorRefusedUs()
         case Blame.LIMIT:
-            return RateLimited("The vendor's rate limit is reached.", retry_after=wait)
+            return ChatRateLimited("The vendor's rate limit is reached.", retry_after=wait)
         case Blame.BUSY:
             return Overloaded("The vendor is overloaded.", retry_after=wait)
         case Blame.VENDOR:

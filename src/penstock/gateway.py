@@ -18,13 +18,17 @@ from penstock.cadence import Cadence
 from penstock.claimed import Tools
 from penstock.collection import Collection
 from penstock.contract import GenerationVendor
+from penstock.dispatch import Run
 from penstock.dispatch.local import LocalDispatch
+from penstock.escrow import Escrow
 from penstock.estimates import REMEMBERED, History
 from penstock.exchange import Exchange
 from penstock.hooks import Hooks
+from penstock.identifiers import new_id
 from penstock.inputs import Inputs
 from penstock.intake import Intake, Rules
 from penstock.keyring import Keyring
+from penstock.leadership import Leadership
 from penstock.polling import Polling
 from penstock.relay import Manner, Relay
 from penstock.runner import Runner
@@ -56,6 +60,10 @@ FIXED = (
 )
 """What is read once, at the start."""
 
+TAKE_OVER_SECONDS = 0.5
+"""How often a server that does not run the jobs looks whether it should."""
+REMEMBER_SECONDS = 60.0
+"""How often it looks how long the jobs took that another one ran."""
 RETRY_SECONDS = 30.0
 REFRESH_SECONDS = 86_400.0
 """How often vendors are asked again for the params of models that are declared with theirs."""
@@ -75,6 +83,7 @@ def open_database(settings: Settings) -> Database:
 class Gateway:
     """Everything behind the web and the command line. `await Gateway.open(settings)`, then `close`."""
 
+    leadership: Leadership
     database: Database
     assets: Assets
     inputs: Inputs
@@ -82,6 +91,8 @@ class Gateway:
     keyring: Keyring
     dispatch: LocalDispatch
     upkeep: Upkeep
+    escrow: Escrow
+    tally: Tally
     relay: Relay
     exchange: Exchange
     hooks: Hooks
@@ -98,19 +109,24 @@ class Gateway:
         self._resources = AsyncExitStack()
         self._opening = asyncio.Lock()
         self._learning: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._succession: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._fetcher: SafeFetcher | None = None
 
     @classmethod
-    async def open(cls, settings: Settings) -> "Gateway":
-        """Open the store, learn from its history, and take up every unfinished job."""
+    async def open(cls, settings: Settings, leadership: Leadership | None = None) -> "Gateway":
+        """Open the store, learn from its history, and take up every unfinished job unless another server runs them."""
         gateway = cls(settings)
         _hide_secrets(settings)
+        gateway.leadership = leadership or Leadership(settings.data)
+        gateway.leadership.take()
+        gateway._resources.callback(gateway.leadership.release)  # last of all, when nothing is left to be written
         gateway.database = open_database(settings)
         gateway._resources.push_async_callback(gateway.database.close)
+        await gateway.database.watch()
         await gateway._assemble()
         gateway._resources.push_async_callback(gateway._stop_learning)
         await gateway._learn()
-        await gateway._remember()
+        await gateway._remember(await gateway.database.read(job_rows.models_with_history))
         return gateway
 
     async def close(self) -> None:
@@ -121,6 +137,7 @@ class Gateway:
     def drain(self) -> None:
         """Let go of everyone who waits: streams end, `wait` answers with what is."""
         self.draining = True
+        self._succession.cancel()
         self.database.bell.ring_all()
 
     async def reload(self, settings: Settings) -> None:
@@ -147,6 +164,8 @@ class Gateway:
         folder = Path(unquote(urlsplit(self.settings.assets_url).path))
         self.assets = Assets(folder, secret)
         self.keyring = Keyring(self.database, secret, self.clock)
+        self.escrow = Escrow(self.database, new_id("process"))
+        self._resources.push_async_callback(self.escrow.stop)
         workshop = Workshop()
         self.inputs = Inputs(self.database, self.assets, workshop, self._open_fetcher, self.clock)
         self.upkeep = Upkeep(self.database, self.assets, self.inputs, self.clock)
@@ -156,14 +175,14 @@ class Gateway:
             lambda: self.offers,
             lambda: self._rules,
             self.history,
-            self.upkeep.open_jobs,
+            self.upkeep.backlog,
             self.clock,
         )
         self.hooks = Hooks(secret, lambda: self.settings.server.public_url)
         self.exchange = exchange = Exchange(self.assets.get_file)
         self._resources.push_async_callback(self._close_vendors)
         self._resources.push_async_callback(exchange.close)
-        self._open_chat(exchange)
+        await self._open_chat(exchange)
         tools = Tools(
             database=self.database,
             offers=lambda: self.offers,
@@ -178,16 +197,51 @@ class Gateway:
         )
         await self.upkeep.start()
         self._resources.push_async_callback(self.upkeep.stop)
-        metrics.watch_open_jobs(lambda: self.upkeep.open_jobs)
+        metrics.watch_open_jobs(lambda: self.upkeep.backlog.by_state)
         self.dispatch = LocalDispatch(self.database, self._seats, self.settings.jobs.max_held, self.clock)
-        await self.dispatch.start(Runner(tools).run)
         self._resources.push_async_callback(self.dispatch.stop)
+        await self._join(Runner(tools).run)
 
-    def _open_chat(self, exchange: Exchange) -> None:
-        tally = Tally(self.database)
+    async def _join(self, run: Run) -> None:
+        """Run the jobs, or stand by while another server does."""
+        self._resources.push_async_callback(self._stop_standing_by)
+        if self.leadership.is_held:
+            await self._lead(run)
+        else:
+            self._succession = asyncio.create_task(self._stand_by(run), name="succession")
+
+    async def _lead(self, run: Run) -> None:
+        await asyncio.to_thread(self.assets.clear_landing)
+        await self.dispatch.start(run)
+        self.upkeep.sweeps = True
+
+    async def _stand_by(self, run: Run) -> None:
+        """Take over when the server that runs the jobs ends; until then, learn from what it does."""
+        remember_at = self.clock() + REMEMBER_SECONDS
+        while True:
+            await asyncio.sleep(TAKE_OVER_SECONDS)
+            try:
+                if self.leadership.take():
+                    await self._lead(run)
+                    log.info("the server that ran the jobs has ended: this one runs them now")
+                    return
+                if self.clock() >= remember_at:
+                    await self._remember(self.offers.by_model)
+                    remember_at = self.clock() + REMEMBER_SECONDS
+            except Exception:
+                log.exception("standing by failed; it goes on")
+
+    async def _stop_standing_by(self) -> None:
+        self._succession.cancel()
+        await asyncio.gather(self._succession, return_exceptions=True)
+
+    async def _open_chat(self, exchange: Exchange) -> None:
+        journals = self.settings.data / "journal"
+        self.tally = tally = Tally(self.database, self.escrow.process, journals, self.clock)
         self._resources.push_async_callback(tally.stop)
+        await tally.recover()
         self._manner = _make_manner(self.settings)
-        self.relay = Relay(lambda: self.offers, exchange, tally, lambda: self._manner, self.clock)
+        self.relay = Relay(lambda: self.offers, exchange, tally, self.escrow, lambda: self._manner, self.clock)
 
     async def _close_vendors(self) -> None:
         await _close_all([*self.offers.by_credential.values(), *self.offers.vendors.values()])
@@ -226,9 +280,9 @@ class Gateway:
         if await learn_schemas(self.exchange, self.offers.vendors, wanted, self.settings.data):
             self.offers = build_offers(self.settings, self.offers)
 
-    async def _remember(self) -> None:
-        for model in await self.database.read(job_rows.models_with_history):
-            self.history.add(model, await self.database.read(job_rows.recent_durations, model, REMEMBERED))
+    async def _remember(self, models: Iterable[str]) -> None:
+        for model in list(models):
+            self.history.replace(model, await self.database.read(job_rows.recent_durations, model, REMEMBERED))
 
     async def _open_fetcher(self) -> "SafeFetcher":
         """The fetcher of the current settings; opened at its first use, as it would slow every start."""
@@ -260,6 +314,7 @@ def _make_rules(settings: Settings) -> Rules:
         max_seconds=jobs.max_timeout,
         retention=jobs.retention,
         max_waiting=jobs.max_waiting,
+        max_waiting_total=jobs.max_waiting_total,
         check_url=partial(check_url, allow_networks=settings.fetch.allow_networks),
     )
 

@@ -102,6 +102,15 @@ CHAT_MALFORMED = Counter(
     "penstock_chat_malformed_events", "Events of chat vendors that were skipped.", ["vendor"], registry=REGISTRY
 )
 
+# -- money
+
+BUDGET_REFUSALS = Counter(
+    "penstock_budget_refusals", "Requests refused for lack of budget, by whose it is.", ["of"], registry=REGISTRY
+)
+JOURNAL_RECOVERED = Counter(
+    "penstock_journal_recovered", "Chat requests charged from the journals of processes that died.", registry=REGISTRY
+)
+
 # -- store and settings
 
 STORE_BATCH = Histogram(

@@ -10,9 +10,9 @@ from penstock.catalog.model import GenerationModel
 from penstock.catalog.params import unknown_name
 from penstock.chat_contract import ChatVendor
 from penstock.contract import GenerationVendor
-from penstock.errors import ModelNotFound
+from penstock.errors import ModelNotAllowed, ModelNotFound
 from penstock.jobs import Attempt
-from penstock.price_book import PriceSchedule, combine, dearest, dearest_tokens, token_ceiling
+from penstock.price_book import PriceSchedule, combine, dearest, dearest_tokens, highest, token_ceiling
 from penstock.prices import Price, TokenPrice
 
 
@@ -24,6 +24,15 @@ class Route:
     model: str
     weight: float = 1.0
     order: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Quote:
+    """What a job may cost: the formula of each vendor, as plain data, and the most that any of them comes to."""
+
+    formulas: Mapping[str, Mapping[str, Any] | None]
+    ceiling: int | None
+    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +71,24 @@ class Offer:
 
     def ceiling(self, params: Mapping[str, Any], now: float) -> int | None:
         """The most that a job may cost, whoever runs it; None where one vendor's price is not known."""
-        asked = [schedule.at(now) for schedule in self.prices.values()]
-        known = [price.of(params) for price in asked if price is not None]
-        return max(known) if known and len(known) == len(asked) else None
+        return self.quote(params, now).ceiling
+
+    def quote(self, params: Mapping[str, Any], now: float) -> Quote:
+        """What a job with these params may cost now."""
+        asked = {vendor: self._fit(schedule.at(now), params) for vendor, schedule in self.prices.items()}
+        ceiling = highest(asked.values(), params)
+        warnings: tuple[str, ...] = ()
+        if not any(asked.values()):
+            warnings = (f"The price of `{self.id}` is not known: its cost is not counted.",)
+        elif ceiling is None:
+            warnings = (f"The price of `{self.id}` is not known beforehand: its cost may not be counted.",)
+        formulas = {vendor: None if price is None else price.formula() for vendor, price in asked.items()}
+        return Quote(formulas, ceiling, warnings)
+
+    def _fit(self, price: Price | None, params: Mapping[str, Any]) -> Price | None:
+        """The price with the bound that these params have, where the model knows one that its schema cannot tell."""
+        most_faces = self.model.most_faces
+        return price if price is None or most_faces is None else price.bounded(faces=most_faces(params))
 
     def choose(self) -> Route:
         """A route of the lowest order, by weight."""
@@ -158,6 +182,15 @@ class Offers:
                 suggestion="GET /llm/models lists what is served here.",
             )
         return offer
+
+
+def refuse_unpriced(model: str) -> ModelNotAllowed:
+    """Why a key with a budget may not use a model whose price is not known: nobody could keep the budget."""
+    return ModelNotAllowed(
+        f"The price of `{model}` is not known, so it cannot be used on a budget.",
+        param="model",
+        suggestion="Have its price set, or use a model whose price is known.",
+    )
 
 
 def credential_id(vendor: GenerationVendor) -> str:

@@ -17,17 +17,22 @@ from penstock.chat_passing import Broken, Malformed, pass_whole
 from penstock.chat_rendering import render_whole
 from penstock.contract import Call, NotSent, NotStarted, Reply, ReplyLost
 from penstock.errors import (
+    ChatRateLimited,
+    InsufficientBudget,
     InvalidRequest,
     PenstockError,
     QueueFull,
+    RateLimited,
     VendorAnswerLost,
     VendorFailed,
     VendorTimeout,
 )
+from penstock.escrow import Escrow
+from penstock.estimates import Lengths
 from penstock.exchange import Exchange, redact
 from penstock.faults import tell_fault
-from penstock.offers import ChatOffer, Offers, Route
-from penstock.rates import Rates
+from penstock.keys import ApiKey
+from penstock.offers import ChatOffer, Offers, Route, refuse_unpriced
 from penstock.routes import Health, Routes
 from penstock.sse import EventTooLarge
 from penstock.tally import Tally
@@ -69,6 +74,7 @@ class Relay:
         offers: Callable[[], Offers],
         exchange: Exchange,
         tally: Tally,
+        escrow: Escrow,
         manner: Callable[[], Manner],
         clock: Callable[[], float],
     ) -> None:
@@ -78,23 +84,48 @@ class Relay:
         self._manner = manner
         self._clock = clock
         self._busy: dict[str, int] = {}
-        self._rates = Rates()
+        self._escrow = escrow
+        self._lengths = Lengths()
         self._cache = ChatCache()
         self.routes = Routes()
 
     async def open(self, ask: Ask, offer: ChatOffer, asker: Asker) -> Answer:
         """An answer that has begun; whatever becomes of it, `Answer.close` must be called once it is over."""
         self._tally.check()
-        answer = Answer(ask, offer, asker, self._clock(), self._tally, self._offers().secrets)
+        answer = Answer(ask, offer, asker, self._clock(), self._tally, self._lengths, self._offers().secrets)
         try:
-            if asker.key.is_limited:
-                answer.lease = self._rates.take(asker.key, estimate(ask, 0).prompt, time.monotonic())
+            prompt = await self._admit(answer, asker.key) if asker.key.is_limited else 0
             if not (self._manner().cache_bytes and self._find_cached(answer, asker)):
+                if asker.key.budgets:
+                    await self._hold(answer, offer, asker.key, prompt)
                 await self._try_routes(answer, offer)
         except BaseException as error:
             answer.fail(error)
             raise
         return answer
+
+    async def _admit(self, answer: Answer, key: ApiKey) -> int:
+        """Let the request in as far as its limits go; about how many tokens it asks."""
+        prompt = estimate(answer.ask, 0).prompt
+        try:
+            answer.ticket = await self._escrow.admit(key, prompt, stream=answer.ask.stream)
+        except RateLimited as error:
+            raise ChatRateLimited(error.message, retry_after=error.retry_after, headers=error.headers) from None
+        return prompt
+
+    async def _hold(self, answer: Answer, offer: ChatOffer, key: ApiKey, prompt: int) -> None:
+        """Hold what the answer may cost: all that it may say, or what such answers usually do."""
+        ask, price = answer.ask, offer.ceiling_price(answer.created_at)
+        if price is None:
+            raise refuse_unpriced(ask.model)
+        says = self._lengths.likely(ask.model) if ask.max_tokens is None else ask.max_tokens
+        most = Usage(prompt * 4 // 3 + 16, says * (ask.field("n") or 1))
+        assert answer.ticket is not None  # noqa: S101  whoever has a budget is admitted first
+        try:
+            await self._escrow.hold(answer.ticket, key, price.of(most))
+        except InsufficientBudget as error:
+            metrics.BUDGET_REFUSALS.labels(error.facts["of"]).inc()
+            raise
 
     def _find_cached(self, answer: Answer, asker: Asker) -> bool:
         """Answer from the cache; else have the answer kept in it."""

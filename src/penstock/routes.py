@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from penstock.chat import Blame, Fault
-from penstock.errors import PenstockError, RateLimited
+from penstock.errors import ChatRateLimited, PenstockError
 from penstock.offers import Route
 
 FAILURES: Final = 3
@@ -114,7 +114,7 @@ class Routes:
         wait = min(waits)
         last = healths[waits.index(wait)].error
         if last is None:
-            return RateLimited(retry_after=wait)
+            return ChatRateLimited(retry_after=wait)
         return type(last)(last.message, code=last.code, retry_after=wait)
 
 

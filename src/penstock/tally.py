@@ -2,17 +2,21 @@
 
 import asyncio
 import logging
-from typing import Final
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Final, Protocol
 
 from penstock import metrics
 from penstock.errors import StoreUnavailable
 from penstock.identifiers import new_id
-from penstock.store import completion_rows
+from penstock.journal import Journal, find_remains
+from penstock.store import completion_rows, escrow_rows
 from penstock.store.database import Database
-from penstock.usage_records import Completion
+from penstock.usage_records import Begun, Completion, end_begun
 
 WRITE_SECONDS: Final = 0.25
 RETRY_SECONDS: Final = 1.0
+PROGRESS_SECONDS: Final = 0.25
 BATCH: Final = 2_000
 MOST: Final = 100_000
 """So many records may wait for a store that does not answer; then no more requests are taken."""
@@ -20,16 +24,32 @@ MOST: Final = 100_000
 log = logging.getLogger(__name__)
 
 
-class Tally:
-    """Every record given to `add` is written once, also through an outage of the store."""
+class UnderWay(Protocol):
+    """An answer that is being given."""
 
-    def __init__(self, database: Database) -> None:
+    @property
+    def characters(self) -> int:
+        """How much of it there is."""
+        ...
+
+
+class Tally:
+    """Every record given to `add` is written once, also through an outage of the store or the death of the process."""
+
+    def __init__(self, database: Database, process: str, journals: Path, clock: Callable[[], float]) -> None:
         self._database = database
+        self._process = process
+        self._journals = journals
+        self._journal = Journal(journals, process)
+        self._clock = clock
         self._first = new_id("chat")
         self._count = 0
+        self._under_way: dict[str, tuple[Begun, UnderWay]] = {}
         self._waiting: list[Completion] = []
         self._counted = 0
+        self._again = False
         self._writing: asyncio.Task[None] | None = None
+        self._watching: asyncio.Task[None] | None = None
 
     def check(self) -> None:
         """Refuse what could not be counted."""
@@ -41,19 +61,64 @@ class Tally:
         self._count += 1
         return f"{self._first}{self._count:010d}"
 
+    def begin(self, begun: Begun, answer: UnderWay) -> None:
+        """A vendor starts to work for this answer."""
+        self._journal.begin(begun)
+        self._under_way[begun.id] = begun, answer
+        if begun.streamed and self._watching is None:
+            self._watching = asyncio.create_task(self._watch(), name="progress")
+
     def add(self, record: Completion) -> None:
         """Keep a record; it is written shortly."""
+        if self._under_way.pop(record.id, None) is not None:
+            try:
+                self._journal.end(record)
+            except StoreUnavailable:  # it is still written to the store
+                log.exception("a usage record is not in the journal")
         self._waiting.append(record)
         if self._writing is None:
             self._writing = asyncio.create_task(self._write_soon(), name="tally")
 
     async def stop(self) -> None:
         """Write what is left."""
-        if self._writing is not None:
-            self._writing.cancel()
-            await asyncio.gather(self._writing, return_exceptions=True)
+        tasks = [task for task in (self._writing, self._watching) if task is not None]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        self._again = True  # what was being written may be in the store
         while self._waiting:
             await self._write_batch()
+        self._journal.close()
+
+    async def recover(self) -> None:
+        """Charge what processes left behind that died, and let go of what they held."""
+        for remains in find_remains(self._journals):
+            now = self._clock()
+            records = [*remains.ended, *(end_begun(begun, seen, now) for begun, seen in remains.under_way)]
+            for start in range(0, len(records), BATCH):
+                batch = records[start : start + BATCH]
+                await self._database.write(completion_rows.add_all, remains.process, batch, now, again=True)
+            await self._database.write(escrow_rows.end, remains.process)
+            fields = {"records": len(remains.ended), "under_way": len(remains.under_way)}
+            log.warning("took over from a process that died", extra={"fields": fields})
+            metrics.JOURNAL_RECOVERED.inc(len(records))
+
+    async def _watch(self) -> None:
+        """Note how far streams are, so that one whose process dies is charged for about what was sent."""
+        told: dict[str, int] = {}
+        while True:
+            await asyncio.sleep(PROGRESS_SECONDS)
+            streams = {name: answer.characters for name, (begun, answer) in self._under_way.items() if begun.streamed}
+            moved = [(name, seen) for name, seen in streams.items() if seen != told.get(name, 0)]
+            told = streams
+            if moved:
+                try:
+                    self._journal.progress(moved)
+                except StoreUnavailable:
+                    log.exception("how far streams are is not in the journal")
+            if not streams:
+                self._watching = None
+                return
 
     async def _write_soon(self) -> None:
         pause = WRITE_SECONDS
@@ -63,11 +128,12 @@ class Tally:
                 await self._write_batch()
                 pause = 0 if len(self._waiting) >= BATCH else WRITE_SECONDS
             except StoreUnavailable:
-                pause = RETRY_SECONDS
+                pause, self._again = RETRY_SECONDS, True
                 log.warning("usage records wait for the store", extra={"fields": {"records": len(self._waiting)}})
             except Exception:
                 log.exception("a usage record cannot be written; it is put aside, and told here")
                 await self._write_singly()
+        self._journal.shorten(begun for begun, _ in self._under_way.values())
         self._writing = None
 
     async def _write_singly(self) -> None:
@@ -76,7 +142,7 @@ class Tally:
         self._counted = 0
         for record in batch:
             try:
-                await self._database.write(completion_rows.add_all, [record])
+                await self._write([record], again=True)
             except StoreUnavailable:
                 self._waiting.append(record)
             except Exception:
@@ -86,7 +152,10 @@ class Tally:
         batch = self._waiting[:BATCH]
         metrics.count_completions(batch[self._counted :])
         self._counted = len(batch)
-        # Taken off only when written: a write whose answer was lost is made again, and changes nothing.
-        await self._database.write(completion_rows.add_all, batch)
+        await self._write(batch, again=self._again)  # taken off only when written
         del self._waiting[: len(batch)]
         self._counted = 0
+        self._again = False
+
+    async def _write(self, batch: Sequence[Completion], *, again: bool) -> None:
+        await self._database.write(completion_rows.add_all, self._process, batch, self._clock(), again=again)

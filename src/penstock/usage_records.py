@@ -4,7 +4,7 @@ from enum import StrEnum
 
 import msgspec
 
-from penstock.chat import Usage
+from penstock.chat import CHARACTERS_PER_TOKEN, Usage
 
 
 class Outcome(StrEnum):
@@ -24,6 +24,8 @@ class Completion(msgspec.Struct, frozen=True, kw_only=True):  # made for every r
     request_id: str
     account_id: str
     key_id: str
+    lineage: str = ""
+    """Of the key; not kept with the record."""
     model: str
     vendor: str
     upstream_model: str
@@ -37,3 +39,52 @@ class Completion(msgspec.Struct, frozen=True, kw_only=True):  # made for every r
     created_at: float
     seconds: float
     first_byte_seconds: float | None
+
+
+class Begun(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
+    """A chat request that a vendor works for: enough to charge it should the process die."""
+
+    id: str
+    request_id: str
+    account_id: str
+    key_id: str
+    lineage: str
+    model: str
+    vendor: str
+    upstream_model: str
+    streamed: bool
+    created_at: float
+    prompt: int
+    """About how many tokens were asked."""
+    prompt_cost: int | None
+    output_per_million: int
+
+
+CRASHED = "process_died"
+"""The code of a request that was under way when its process died."""
+
+
+def end_begun(begun: Begun, characters: int, now: float) -> Completion:
+    """The record of a request whose process died: what was asked, and about as much as was seen of the answer."""
+    completion = -(-characters // CHARACTERS_PER_TOKEN)
+    cost = None
+    if begun.prompt_cost is not None:
+        cost = begun.prompt_cost - (-completion * begun.output_per_million // 1_000_000)
+    return Completion(
+        id=begun.id,
+        request_id=begun.request_id,
+        account_id=begun.account_id,
+        key_id=begun.key_id,
+        lineage=begun.lineage,
+        model=begun.model,
+        vendor=begun.vendor,
+        upstream_model=begun.upstream_model,
+        streamed=begun.streamed,
+        outcome=Outcome.CANCELED,
+        code=CRASHED,
+        usage=Usage(begun.prompt, completion, estimated=True),
+        cost=cost,
+        created_at=begun.created_at,
+        seconds=max(0.0, now - begun.created_at),
+        first_byte_seconds=None,
+    )

@@ -5,19 +5,47 @@ from typing import Any
 
 from sqlalchemy import Connection, select
 
+from penstock.budgets import Payer
 from penstock.chat import Usage
+from penstock.store import ledger_rows, usage_rows
+from penstock.store.ledger_rows import Charge
 from penstock.store.tables import completions
 from penstock.usage_records import Completion, Outcome
 
+ESTIMATED = "estimated"
+"""The note of a charge whose tokens the vendor did not tell."""
 COLUMNS = tuple(column.name for column in completions.columns)
 # In the driver's own words: SQLAlchemy would take longer to prepare a row than SQLite takes to write it.
-# OR IGNORE, as a batch may be written again.
-INSERT = f"INSERT OR IGNORE INTO completions ({', '.join(COLUMNS)}) VALUES ({', '.join('?' * len(COLUMNS))})"  # noqa: S608
+INSERT = f"INSERT INTO completions ({', '.join(COLUMNS)}) VALUES ({', '.join('?' * len(COLUMNS))})"  # noqa: S608
 
 
-def add_all(connection: Connection, records: Sequence[Completion]) -> None:
-    """Write these records; those that are there already stay as they are."""
+def add_all(
+    connection: Connection, process: str, records: Sequence[Completion], now: float, *, again: bool = False
+) -> None:
+    """Write these records, charge what they cost and add them to the sums: all of it once.
+
+    `again` where they may have been written before: those are left out.
+    """
+    if again:
+        known = select(completions.c.id).where(completions.c.id.in_([record.id for record in records]))
+        written = set(connection.execute(known).scalars())
+        records = [record for record in records if record.id not in written]
+    if not records:
+        return
     connection.exec_driver_sql(INSERT, [_row(record) for record in records])
+    charges = [
+        Charge(
+            record.id,
+            Payer(record.account_id, record.key_id, record.lineage or record.key_id),
+            record.cost,
+            record.created_at,
+            ESTIMATED if record.usage.estimated else "",
+        )
+        for record in records
+        if record.cost
+    ]
+    charged = ledger_rows.charge_all(connection, process, charges, now) if charges else {}
+    usage_rows.add(connection, usage_rows.of_completions(records, charged))
 
 
 def of_account(connection: Connection, account_id: str, limit: int = 100) -> list[Completion]:

@@ -70,7 +70,7 @@ _HOLD_HERE = and_(
 )
 _AMOUNT = select(holds.c.amount).where(_HOLD_HERE)
 _RESERVE = insert(holds)
-_SET_AMOUNT = update(holds).where(_HOLD_HERE).values(amount=bindparam("now_amount"))
+_SET_AMOUNT = update(holds).where(_HOLD_HERE).values(amount=bindparam("now_amount"), recalled=0)
 _END = delete(holds).where(_HOLD_HERE)
 _FORGET = delete(holds).where(holds.c.subject == bindparam("its_subject"))
 _GIVE_BACK = update(purses).where(_HERE).values(held=purses.c.held - bindparam("less"))
@@ -250,24 +250,27 @@ def leased(connection: Connection, process: str, purse: Purse) -> int:
     return connection.execute(_AMOUNT, _at(purse.place, its_subject=process)).scalar() or 0
 
 
-def recall(connection: Connection, place: Place, process: str) -> None:
-    """Ask the other processes to give back what they do not use."""
-    connection.execute(update(holds).where(_lease_in(place, holds.c.subject != process)).values(recalled=1))
+def recall(connection: Connection, owners: Sequence[str], process: str) -> None:
+    """Ask the other processes to give back what they do not use of these owners' budgets."""
+    theirs = and_(holds.c.owner.in_(owners), holds.c.is_lease == 1, holds.c.subject != process)
+    connection.execute(update(holds).where(theirs).values(recalled=1))
 
 
-def renew(connection: Connection, process: str, now: float) -> list[Place]:
-    """The process lives: what it holds stays with it. Where others need what it does not use."""
+def renew(connection: Connection, process: str, now: float) -> dict[Place, bool]:
+    """The process lives: what it holds stays with it. Where that is, and whether others need what it does not use."""
     mine = and_(holds.c.subject == process, holds.c.is_lease == 1)
-    query = select(holds.c.owner, holds.c.period, holds.c.start).where(mine, holds.c.recalled == 1)
-    recalled = [Place(*row) for row in connection.execute(query)]
-    connection.execute(update(holds).where(mine).values(expires_at=now + LEASE_SECONDS, recalled=0))
-    return recalled
+    query = select(holds.c.owner, holds.c.period, holds.c.start, holds.c.recalled).where(mine)
+    held = {Place(row.owner, row.period, row.start): bool(row.recalled) for row in connection.execute(query)}
+    connection.execute(update(holds).where(mine).values(expires_at=now + LEASE_SECONDS))
+    return held
 
 
-def is_recalled(connection: Connection, process: str) -> bool:
-    """Whether others need what the process does not use."""
-    query = select(holds.c.subject).where(holds.c.subject == process, holds.c.recalled == 1).limit(1)
-    return connection.execute(query).first() is not None
+def recalled(connection: Connection, process: str) -> set[Place]:
+    """Of which purses others need what the process does not use."""
+    query = select(holds.c.owner, holds.c.period, holds.c.start).where(
+        holds.c.subject == process, holds.c.recalled == 1
+    )
+    return {Place(row.owner, row.period, row.start) for row in connection.execute(query)}
 
 
 def end_leases(connection: Connection, process: str) -> None:
@@ -304,6 +307,6 @@ def _shrink(connection: Connection, process: str, place: Place, held: int, less:
     connection.execute(_GIVE_BACK, _at(place, less=less))
     where = _at(place, its_subject=process)
     if less < held:
-        connection.execute(_SET_AMOUNT, where | {"now_amount": held - less})
+        connection.execute(_SET_AMOUNT, where | {"now_amount": held - less})  # and no longer recalled
     else:
         connection.execute(_END, where)

@@ -4,10 +4,10 @@ from typing import Any
 
 from penstock.errors import (
     BodyTooLarge,
+    ChatRateLimited,
     InvalidRequest,
     ModelNotAllowed,
     ModelNotFound,
-    RateLimited,
     RequestTimeout,
     UnsupportedMediaType,
     VendorFailed,
@@ -73,7 +73,7 @@ def describe_chat() -> dict[str, Any]:
         RequestTimeout,
         BodyTooLarge,
         UnsupportedMediaType,
-        RateLimited,
+        ChatRateLimited,
         VendorFailed,
         VendorRefusedUs,
         VendorTimeout,

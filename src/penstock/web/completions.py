@@ -170,9 +170,8 @@ def _told_headers(answer: Answer, begun: float) -> Headers:
     ]
     if answer.is_cached or answer.keep is not None:
         headers.append((b"x-penstock-cache", b"hit" if answer.is_cached else b"miss"))
-    if answer.lease is not None:
-        told = answer.lease.describe(time.monotonic())
-        headers += [(name.encode(), value.encode()) for name, value in told]
+    if answer.ticket is not None:
+        headers += [(name.encode(), value.encode()) for name, value in answer.ticket.describe()]
     return headers
 
 
@@ -182,6 +181,7 @@ async def _send_whole(answer: Answer, body: bytes, send: Send, begun: float) -> 
     cost = answer.cost()
     if cost is not None:
         headers.append((b"x-penstock-cost", format_usd(cost).encode()))
+    answer.settle()
     await send({"type": "http.response.start", "status": 200, "headers": headers})
     await send({"type": "http.response.body", "body": body})
 

@@ -1,0 +1,232 @@
+"""Lets requests in: limits and budgets are hard over all processes, and mostly cost no look at the store."""
+
+import asyncio
+import logging
+import math
+import time
+from collections.abc import Sequence
+from enum import Enum, auto
+from typing import Final
+
+from penstock.budgets import Budget
+from penstock.errors import StoreUnavailable
+from penstock.keys import ApiKey
+from penstock.shares import MoneyShare, RateShare, Share, SlotShare
+from penstock.store import escrow_rows, limit_rows, purse_rows
+from penstock.store.database import Database
+from penstock.store.purse_rows import LEASE_SECONDS, Place
+
+TEND_SECONDS: Final = 0.25
+IDLE_SECONDS: Final = 1.0
+"""After so long without use, what is free is given back."""
+RENEW_SECONDS: Final = 15.0
+
+log = logging.getLogger(__name__)
+
+
+class Use(Enum):
+    """What a share is taken for."""
+
+    REQUEST = auto()
+    TOKENS = auto()
+    STREAM = auto()
+    MONEY = auto()
+
+
+class Ticket:
+    """What one request has taken; settled once, when it is over."""
+
+    __slots__ = ("_rates", "_taken")
+
+    def __init__(self) -> None:
+        self._taken: list[tuple[Share, float, Use]] = []
+        self._rates: list[RateShare] = []
+
+    async def take(self, share: Share, amount: float, use: Use) -> None:
+        """Take so much of a share, or raise why it cannot be had."""
+        if not share.try_take(amount):
+            await share.take(amount)
+        self._taken.append((share, amount, use))
+        if isinstance(share, RateShare):
+            self._rates.append(share)
+
+    def settle(self, cost: int, tokens: int) -> None:
+        """The request is over: what it cost, and how many tokens it used."""
+        for share, amount, use in self._taken:
+            used = cost if use is Use.MONEY else tokens if use is Use.TOKENS else amount if use is Use.REQUEST else 0
+            share.settle(amount, used)
+        self._taken = []
+
+    def give_up(self) -> None:
+        """The request was not let in after all: it used nothing."""
+        for share, amount, _ in self._taken:
+            share.put_back(amount)
+        self._taken = []
+
+    def describe(self) -> list[tuple[str, str]]:
+        """The headers that clients read: of each kind the limit of which least is left."""
+        now = time.time()
+        least: dict[str, RateShare] = {}
+        for share in self._rates:
+            known = least.get(share.kind)
+            if known is None or share.level(now) < known.level(now):
+                least[share.kind] = share
+        return [header for share in least.values() for header in share.describe(now)]
+
+
+class Escrow:
+    """One per process. What it has of a limit or a budget is written in the store first, and ends by itself."""
+
+    def __init__(self, database: Database, process: str) -> None:
+        self._database = database
+        self.process = process
+        self._rates: dict[tuple[str, str], RateShare] = {}
+        self._slots: dict[str, SlotShare] = {}
+        self._money: dict[tuple[str, str], MoneyShare] = {}
+        self._past: list[MoneyShare] = []  # of periods that are over
+        self._tending: asyncio.Task[None] | None = None
+        self._renewed = 0.0
+
+    # -- letting in
+
+    async def admit(self, key: ApiKey, tokens: int = 0, *, stream: bool = False) -> Ticket:
+        """Let a request of about so many tokens in, or say when it may come again."""
+        ticket = Ticket()
+        own = (key.lineage, "key", key.limits)
+        try:
+            for owner, of, limits in (own, (key.account_id, "account", key.account_limits)):
+                if limits.requests_per_minute is not None:
+                    await ticket.take(self._rate(owner, of, "requests", limits.requests_per_minute), 1, Use.REQUEST)
+                if limits.tokens_per_minute is not None and tokens:
+                    await ticket.take(self._rate(owner, of, "tokens", limits.tokens_per_minute), tokens, Use.TOKENS)
+                if limits.concurrent_streams is not None and stream:
+                    await ticket.take(self._slot(owner, of, limits.concurrent_streams), 1, Use.STREAM)
+        except BaseException:
+            ticket.give_up()
+            raise
+        return ticket
+
+    async def hold(self, ticket: Ticket, key: ApiKey, cost: int) -> None:
+        """Hold the most that a request can cost in every budget that bears it."""
+        for budget in key.budgets:
+            await ticket.take(self._purse(key, budget), cost, Use.MONEY)
+
+    def _rate(self, owner: str, of: str, kind: str, limit: int) -> RateShare:
+        share = self._rates.get((owner, kind))
+        if share is None or share.limit != limit:  # what was left of an old limit is forgotten with it
+            share = self._rates[owner, kind] = RateShare(self._database, owner, of, kind, limit)
+            self._tend()
+        return share
+
+    def _slot(self, owner: str, of: str, limit: int) -> SlotShare:
+        share = self._slots.get(owner)
+        if share is None:
+            share = self._slots[owner] = SlotShare(self._database, owner, of, self.process, limit)
+            self._tend()
+        share.limit = limit
+        return share
+
+    def _purse(self, key: ApiKey, budget: Budget) -> MoneyShare:
+        name, now = (budget.owner, budget.period.value), time.time()
+        share = self._money.get(name)
+        if share is not None and (share.budget.time_zone != budget.time_zone or not share.start <= now < share.ends):
+            self._past.append(share)
+            share = None
+        if share is None:
+            share = self._money[name] = MoneyShare(self._database, self.process, budget, key.payer, now)
+            self._tend()
+        share.budget = budget
+        return share
+
+    # -- giving back
+
+    async def recall(self, owners: Sequence[str]) -> None:
+        """Give back what is free of these owners' budgets, and ask the other processes to do so."""
+        await self._return_money([share for share in self._money.values() if share.budget.owner in owners])
+        await self._database.write(purse_rows.recall, owners, self.process)
+
+    async def stop(self) -> None:
+        """Give back everything; what is still in use is charged by then."""
+        if self._tending is not None:
+            self._tending.cancel()
+            await asyncio.gather(self._tending, return_exceptions=True)
+            await self._return_rates(math.inf)
+            await self._database.write(escrow_rows.end, self.process)
+
+    def _tend(self) -> None:
+        if self._tending is None:
+            self._tending = asyncio.create_task(self._tend_forever(), name="escrow")
+
+    async def _tend_forever(self) -> None:
+        while True:
+            await asyncio.sleep(TEND_SECONDS)
+            try:
+                await self._tend_once(time.monotonic())
+            except StoreUnavailable:
+                log.warning("the store does not answer; what is held stays held")
+            except Exception:
+                log.exception("tending limits and budgets failed; it goes on")
+
+    async def _tend_once(self, now: float) -> None:
+        await self._return_rates(now)
+        await self._return_slots(now)
+        money = [*self._money.values(), *self._past]
+        if money or self._slots:
+            recalled = await self._renew(now, money)
+            await self._return_money(
+                [share for share in money if share in self._past or share.place in recalled or _is_idle(share, now)]
+            )
+        self._past = [share for share in self._past if share.in_use or share.free]
+        self._money = {name: share for name, share in self._money.items() if not _is_empty(share, now)}
+
+    async def _renew(self, now: float, money: Sequence[MoneyShare]) -> set[Place]:
+        """Keep what is held, and hear what others need of it."""
+        if now - self._renewed < RENEW_SECONDS:
+            return await self._database.read(purse_rows.recalled, self.process) if money else set()
+        held = await self._database.write(escrow_rows.renew, self.process, time.time())
+        self._renewed = now
+        for share in money:
+            if share.place in held:
+                share.good_until = now + LEASE_SECONDS * 0.8
+        return {place for place, is_recalled in held.items() if is_recalled}
+
+    async def _return_money(self, shares: Sequence[MoneyShare]) -> None:
+        free = {share.place: (share, int(share.free)) for share in shares if share.free > 0}
+        for share, _ in free.values():
+            share.free = 0  # from here on nobody uses it
+        if not free:
+            return
+        amounts = {place: amount for place, (_, amount) in free.items()}
+        try:
+            await self._database.write(purse_rows.give_back, self.process, amounts)
+        except BaseException:
+            for share, amount in free.values():
+                share.free += amount
+            raise
+
+    async def _return_rates(self, now: float) -> None:
+        """What was used beyond a share is told at once, what is left of it when it is idle."""
+        for name, share in list(self._rates.items()):
+            idle = _is_idle(share, now)
+            owed = -share.free if idle or share.free < 0 else 0.0
+            if idle:
+                del self._rates[name]
+            if owed:
+                share.free += owed
+                await self._database.write(limit_rows.owe, share.owner, share.kind, share.limit, time.time(), owed)
+
+    async def _return_slots(self, now: float) -> None:
+        idle = {owner: int(share.free) for owner, share in self._slots.items() if share.free and _is_idle(share, now)}
+        for owner, amount in idle.items():
+            self._slots[owner].free -= amount
+        if idle:
+            await self._database.write(limit_rows.give_back_slots, self.process, idle)
+        self._slots = {owner: share for owner, share in self._slots.items() if not _is_empty(share, now)}
+
+
+def _is_idle(share: Share, now: float) -> bool:
+    return now - share.used_at > IDLE_SECONDS and not share.is_waited_for
+
+
+def _is_empty(share: Share, now: float) -> bool:
+    return _is_idle(share, now) and not share.free and not share.in_use

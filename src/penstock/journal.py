@@ -1,0 +1,140 @@
+"""The journal: what a process would otherwise only have in its memory, so that nothing is lost when it is killed.
+
+Each process appends to a file of its own, which the system keeps when the process dies; the store follows within a
+second. Who finds the file of a process that is gone writes what is in it to the store.
+"""
+
+import fcntl
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from penstock.errors import StoreUnavailable
+from penstock.usage_records import Begun, Completion
+
+MAX_BYTES: Final = 4 << 20
+"""A file that has grown beyond this is replaced once everything in it is in the store."""
+BEGUN, PROGRESS, ENDED = b"B", b"P", b"E"
+_encode = msgspec.json.Encoder().encode
+_decode_begun = msgspec.json.Decoder(Begun).decode
+_decode_progress = msgspec.json.Decoder(list[tuple[str, int]]).decode
+_decode_ended = msgspec.json.Decoder(Completion).decode
+
+
+class Journal:
+    """This process's own file, and the lock that tells the others that it lives."""
+
+    def __init__(self, folder: Path, process: str) -> None:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._folder = folder
+        self._process = process
+        self._lock = _lock(folder / f"{process}.lock", wait=True)
+        self._number = 0
+        self._file, self._bytes = self._open()
+
+    def begin(self, begun: Begun) -> None:
+        """A vendor starts to work: whatever happens now, it is charged."""
+        self._write(BEGUN + _encode(begun) + b"\n")
+
+    def progress(self, seen: Sequence[tuple[str, int]]) -> None:
+        """How many characters there are of the answers under way."""
+        self._write(PROGRESS + _encode(seen) + b"\n")
+
+    def end(self, record: Completion) -> None:
+        """A request is over: what it used."""
+        self._write(ENDED + _encode(record) + b"\n")
+
+    def shorten(self, under_way: Iterable[Begun]) -> None:
+        """Everything that has ended is in the store: begin a new file if this one is large."""
+        if self._bytes > MAX_BYTES:
+            old, self._number = self._file, self._number + 1
+            self._file, self._bytes = self._open()
+            for begun in under_way:
+                self.begin(begun)
+            os.close(old)
+            self._path(self._number - 1).unlink()
+
+    def close(self) -> None:
+        """Everything is in the store: leave nothing behind."""
+        os.close(self._file)
+        self._path(self._number).unlink(missing_ok=True)
+        (self._folder / f"{self._process}.lock").unlink(missing_ok=True)
+        os.close(self._lock)
+
+    def _path(self, number: int) -> Path:
+        return self._folder / f"{self._process}.{number:06d}.journal"
+
+    def _open(self) -> tuple[int, int]:
+        return os.open(self._path(self._number), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), 0
+
+    def _write(self, line: bytes) -> None:
+        try:
+            self._bytes += os.write(self._file, line)
+        except OSError as error:
+            raise StoreUnavailable("The journal cannot be written.", retry_after=1) from error
+
+
+@dataclass(slots=True)
+class Remains:
+    """What a dead process left behind."""
+
+    process: str
+    ended: list[Completion] = field(default_factory=list[Completion])
+    under_way: list[tuple[Begun, int]] = field(default_factory=list[tuple[Begun, int]])
+    """Requests that had not ended, and how many characters were seen of each answer."""
+
+
+def find_remains(folder: Path) -> Iterator[Remains]:
+    """Of every process that died; each is removed once whoever asked for it has come back for the next."""
+    for path in sorted(folder.glob("*.lock")):
+        lock = _lock(path, wait=False)
+        if lock < 0:
+            continue  # it lives
+        try:
+            if not path.exists():
+                continue  # another has just done it
+            process = path.name.removesuffix(".lock")
+            files = sorted(folder.glob(f"{process}.*.journal"))
+            yield _read(process, files)
+            for file in files:
+                file.unlink(missing_ok=True)
+            path.unlink(missing_ok=True)
+        finally:
+            os.close(lock)
+
+
+def _read(process: str, files: Sequence[Path]) -> Remains:
+    begun: dict[str, Begun] = {}
+    seen: dict[str, int] = {}
+    ended: dict[str, Completion] = {}
+    for line in (line for file in files for line in file.read_bytes().split(b"\n")):
+        with suppress(msgspec.DecodeError):  # the last line may be cut
+            match line[:1]:
+                case b"B":
+                    each = _decode_begun(line[1:])
+                    begun[each.id] = each
+                case b"P":
+                    seen.update(_decode_progress(line[1:]))
+                case b"E":
+                    record = _decode_ended(line[1:])
+                    ended[record.id] = record
+                case _:
+                    pass
+    under_way = [(each, seen.get(name, 0)) for name, each in begun.items() if name not in ended]
+    return Remains(process, list(ended.values()), under_way)
+
+
+def _lock(path: Path, *, wait: bool) -> int:
+    """The locked file, or -1 if another process has it."""
+    file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+    except BlockingIOError:
+        os.close(file)
+        return -1
+    return file
