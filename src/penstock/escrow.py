@@ -10,7 +10,7 @@ from typing import Final
 
 from penstock.budgets import Budget
 from penstock.errors import StoreUnavailable
-from penstock.keys import ApiKey
+from penstock.keys import ApiKey, Limits
 from penstock.shares import MoneyShare, RateShare, Share, SlotShare
 from penstock.store import escrow_rows, limit_rows, purse_rows
 from penstock.store.database import Database
@@ -91,15 +91,24 @@ class Escrow:
 
     async def admit(self, key: ApiKey, tokens: int = 0, *, stream: bool = False) -> Ticket:
         """Let a request of about so many tokens in, or say when it may come again."""
-        ticket = Ticket()
-        own = (key.lineage, "key", key.limits)
+        ticket = await self.open_stream(key) if stream else Ticket()
         try:
-            for owner, of, limits in (own, (key.account_id, "account", key.account_limits)):
+            for owner, of, limits in _limits(key):
                 if limits.requests_per_minute is not None:
                     await ticket.take(self._rate(owner, of, "requests", limits.requests_per_minute), 1, Use.REQUEST)
                 if limits.tokens_per_minute is not None and tokens:
                     await ticket.take(self._rate(owner, of, "tokens", limits.tokens_per_minute), tokens, Use.TOKENS)
-                if limits.concurrent_streams is not None and stream:
+        except BaseException:
+            ticket.give_up()
+            raise
+        return ticket
+
+    async def open_stream(self, key: ApiKey) -> Ticket:
+        """A place among the streams that may be open at once."""
+        ticket = Ticket()
+        try:
+            for owner, of, limits in _limits(key):
+                if limits.concurrent_streams is not None:
                     await ticket.take(self._slot(owner, of, limits.concurrent_streams), 1, Use.STREAM)
         except BaseException:
             ticket.give_up()
@@ -222,6 +231,10 @@ class Escrow:
         if idle:
             await self._database.write(limit_rows.give_back_slots, self.process, idle)
         self._slots = {owner: share for owner, share in self._slots.items() if not _is_empty(share, now)}
+
+
+def _limits(key: ApiKey) -> tuple[tuple[str, str, Limits], ...]:
+    return (key.lineage, "key", key.limits), (key.account_id, "account", key.account_limits)
 
 
 def _is_idle(share: Share, now: float) -> bool:

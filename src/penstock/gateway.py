@@ -176,6 +176,7 @@ class Gateway:
             lambda: self._rules,
             self.history,
             self.upkeep.backlog,
+            self.escrow,
             self.clock,
         )
         self.hooks = Hooks(secret, lambda: self.settings.server.public_url)

@@ -11,15 +11,17 @@ from typing import Any
 from sqlalchemy import Connection
 
 from penstock import metrics
+from penstock.backlog import Backlog
 from penstock.catalog.file_input import given_file
 from penstock.errors import (
     Detail,
     FileNotFound,
     IdempotencyInProgress,
     IdempotencyKeyMismatch,
+    InsufficientBudget,
     ModelNotAllowed,
-    QueueFull,
 )
+from penstock.escrow import Escrow
 from penstock.estimates import Duration, History
 from penstock.files import StoredFile
 from penstock.generation import Decoded, GenerationBody, read_body, read_raw_params, refuse
@@ -28,9 +30,11 @@ from penstock.inputs import Inputs, contradiction, decode_data_uri, is_data_uri
 from penstock.job_errors import FileUnreadable, UrlNotAllowed
 from penstock.jobs import Job
 from penstock.keys import ApiKey
-from penstock.offers import Offer, Offers
-from penstock.store import file_rows, job_rows, request_rows
+from penstock.offers import Offer, Offers, refuse_unpriced
+from penstock.shares import RECALL_SECONDS, RECALLS
+from penstock.store import file_rows, job_rows, open_rows, purse_rows, request_rows
 from penstock.store.database import Database
+from penstock.store.open_rows import Allowance
 from penstock.store.request_rows import AcceptedRequest
 
 NO_WEBHOOKS_YET = "`webhook` is kept with the job but not delivered by this version: follow GET /api/v1/events."
@@ -45,6 +49,7 @@ class Rules:
     max_seconds: float
     retention: float | None
     max_waiting: int
+    max_waiting_total: int
     check_url: Callable[[str], str]
 
 
@@ -75,6 +80,8 @@ class Receipt:
     jobs: Sequence[Job]
     replayed: bool = False
     suppressed: bool = False
+    allowance: Allowance | None = None
+    """How many more jobs may be open, where that is limited."""
 
     @property
     def is_batch(self) -> bool:
@@ -90,6 +97,7 @@ class Forecast:
     inputs: Sequence[dict[str, Any]]
     estimated: int | None
     duration: Duration | None
+    budget_left: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +120,8 @@ class Intake:
         offers: Callable[[], Offers],
         rules: Callable[[], Rules],
         history: History,
-        open_jobs: dict[str, int],
+        backlog: Backlog,
+        escrow: Escrow,
         clock: Callable[[], float],
     ) -> None:
         self._database = database
@@ -120,7 +129,8 @@ class Intake:
         self._offers = offers
         self._rules = rules
         self._history = history
-        self._open_jobs = open_jobs
+        self._backlog = backlog
+        self._escrow = escrow
         self._clock = clock
         self._in_flight: Counter[tuple[str, str | bytes]] = Counter()
 
@@ -161,6 +171,8 @@ class Intake:
         offer = offers.get(request.model)
         if not submission.key.allows_model(request.model):
             raise ModelNotAllowed(f"This API key may not use `{request.model}`.", param="model")
+        if submission.key.budgets and not offer.is_priced(self._clock()):
+            raise refuse_unpriced(request.model)
         return request, offer
 
     async def _accept(self, submission: Submission, request: GenerationBody, offer: Offer) -> Receipt:
@@ -168,18 +180,37 @@ class Intake:
             found = await self._database.read(_find_earlier, submission, self._clock())
             if found is not None:
                 return found
-        if sum(self._open_jobs.values()) + len(request.input) > self._rules().max_waiting:
-            raise QueueFull(retry_after=5)
+        self._refuse_overflow(submission.key.account_id, len(request.input))
         inputs = await self._read_inputs(request, offer, submission.key)
         accepted = self._make_jobs(submission, request, offer, inputs)
         for job, item in zip(accepted, inputs, strict=True):
             if job.file is not None and item.data is not None:
                 await self._inputs.store(job.file, item.data)
-        receipt = await self._database.write(_commit, submission, accepted, self._clock())
+        receipt = await self._commit(submission, accepted)
         if not (receipt.replayed or receipt.suppressed):
-            self._open_jobs["queued"] = self._open_jobs.get("queued", 0) + len(accepted)
+            self._backlog.add(submission.key.account_id, len(accepted))
             metrics.JOBS_ACCEPTED.labels(request.model).inc(len(accepted))
         return receipt
+
+    async def _commit(self, submission: Submission, accepted: Sequence[Job]) -> Receipt:
+        """Write the jobs with their holds; what is held for chat and not used is asked back before refusing."""
+        payer = submission.key.payer
+        for left in reversed(range(RECALLS + 1)):
+            try:
+                return await self._database.write(_commit, submission, accepted, self._clock())
+            except InsufficientBudget as error:
+                if not left or not await self._database.read(purse_rows.leased_of, payer.owners):
+                    await self._database.write(purse_rows.announce_refusal, payer, self._clock())
+                    metrics.BUDGET_REFUSALS.labels(error.facts["of"]).inc()
+                    raise
+            await self._escrow.recall(payer.owners)
+            if left < RECALLS:  # our own are back at once
+                await asyncio.sleep(RECALL_SECONDS)
+        raise AssertionError  # the last try returns or raises
+
+    def _refuse_overflow(self, account_id: str, more: int) -> None:
+        rules = self._rules()
+        self._backlog.refuse(account_id, more, of_account=rules.max_waiting, of_all=rules.max_waiting_total)
 
     async def _forecast(self, request: GenerationBody, offer: Offer, key: ApiKey) -> Forecast:
         inputs = await self._read_inputs(request, offer, key, store=False)
@@ -187,7 +218,9 @@ class Intake:
         now = self._clock()
         ceilings = [ceiling for each in params if (ceiling := offer.ceiling(each, now)) is not None]
         estimated = sum(ceilings) if len(ceilings) == len(params) else None
-        return Forecast(request.model, params, estimated, self._history.typical(request.model))
+        standings = await self._database.read(purse_rows.standings, key.payer, now) if key.budgets else []
+        left = min((standing.left for standing in standings), default=None)
+        return Forecast(request.model, params, estimated, self._history.typical(request.model), left)
 
     # -- reading the inputs
 
@@ -271,7 +304,7 @@ class Intake:
         retention = rules.retention if request.retention is None else request.retention
         accepted: list[Job] = []
         for item in inputs:
-            route, job_id = offer.choose(), new_id("job")
+            route, job_id, quote = offer.choose(), new_id("job"), offer.quote(item.params, now)
             file = (
                 None if item.file is None else replace(item.file, token=new_id("file"), job_id=job_id, expires_at=None)
             )
@@ -291,12 +324,13 @@ class Intake:
                 run_seconds=request.run_timeout or rules.run_seconds,
                 retention=None if retention == "forever" else retention,
                 eta_at=self._history.usual_end(request.model, now),
-                estimated=offer.ceiling(item.params, now),
+                estimated=quote.ceiling,
+                prices=quote.formulas,
                 client_ref=request.client_ref,
                 metadata=request.metadata,
                 batch_id=batch_id,
                 webhook=None if request.webhook is None else request.webhook.model_dump(mode="json"),
-                warnings=() if request.webhook is None else (NO_WEBHOOKS_YET,),
+                warnings=(*(() if request.webhook is None else (NO_WEBHOOKS_YET,)), *quote.warnings),
                 file=file,
             )
             accepted.append(job)
@@ -343,6 +377,7 @@ def _commit(connection: Connection, submission: Submission, accepted: Sequence[J
     """The one transaction: retry check, files, jobs, events and the request itself."""
     if earlier := _find_earlier(connection, submission, now):
         return earlier
+    allowance = open_rows.admit(connection, submission.key, len(accepted), now)
     for job in accepted:
         token = given_file(job.params).get("file_token")
         if token is not None and job.file is not None:  # the job's own row keeps the bytes when the upload expires
@@ -359,4 +394,4 @@ def _commit(connection: Connection, submission: Submission, accepted: Sequence[J
         created_at=now,
     )
     request_rows.add(connection, request)
-    return Receipt(request.id, written)
+    return Receipt(request.id, written, allowance=allowance)

@@ -73,6 +73,10 @@ class Offer:
         """The most that a job may cost, whoever runs it; None where one vendor's price is not known."""
         return self.quote(params, now).ceiling
 
+    def is_priced(self, now: float) -> bool:
+        """Whether it is known what every vendor asks."""
+        return all(schedule.at(now) is not None for schedule in self.prices.values())
+
     def quote(self, params: Mapping[str, Any], now: float) -> Quote:
         """What a job with these params may cost now."""
         asked = {vendor: self._fit(schedule.at(now), params) for vendor, schedule in self.prices.items()}

@@ -145,6 +145,15 @@ def announce(connection: Connection, purse: Purse, account_id: str, now: float, 
         purse.told = level
 
 
+def announce_refusal(connection: Connection, payer: Payer, now: float) -> None:
+    """A job was refused: tell the account, once, that the budget which has the least left is used up."""
+    bearing = covering(connection, payer, now)
+    if bearing:
+        purse = min(bearing, key=lambda purse: purse.room)
+        announce(connection, purse, payer.account_id, now, refused=True)
+        write(connection, purse)
+
+
 def standings(connection: Connection, payer: Payer, at: float) -> list[Standing]:
     """Where each budget stands that bears the payer's requests now; begins no purse."""
     found: list[Standing] = []
@@ -243,6 +252,12 @@ def take_from_lease(connection: Connection, process: str, purse: Purse, amount: 
         connection.execute(_SET_AMOUNT, _at(purse.place, its_subject=process, now_amount=held - used))
         purse.held -= used
     return used
+
+
+def leased_of(connection: Connection, owners: Sequence[str]) -> bool:
+    """Whether any process holds something of these owners' budgets."""
+    query = select(holds.c.subject).where(holds.c.owner.in_(owners), holds.c.is_lease == 1, holds.c.amount > 0)
+    return connection.execute(query.limit(1)).first() is not None
 
 
 def leased(connection: Connection, process: str, purse: Purse) -> int:

@@ -58,7 +58,7 @@ async def stream_job(job_id: JobId, request: Request, last_event_id: LastEventId
 
     if job.done and after and not await database.read(read, after):
         return Response(status_code=204)
-    return EventStream(caller.gateway, _lines(caller, job_id, read, after, ends=True))
+    return EventStream(caller, _lines(caller, job_id, read, after, ends=True))
 
 
 @router.get(
@@ -92,7 +92,7 @@ async def feed(
     if "text/event-stream" in request.headers.get("accept", ""):
         if position is None:
             position = await database.read(event_rows.last_position, account_id)
-        return EventStream(caller.gateway, _lines(caller, account_id, read, position, ends=False))
+        return EventStream(caller, _lines(caller, account_id, read, position, ends=False))
     events = await database.read(read, position or 0)
     page, scribe = events[:limit], caller.scribe
     return Json(
@@ -110,14 +110,19 @@ class EventStream(StreamingResponse):
 
     media_type = "text/event-stream"
 
-    def __init__(self, gateway: Gateway, lines: AsyncIterator[bytes]) -> None:
+    def __init__(self, caller: Caller, lines: AsyncIterator[bytes]) -> None:
         super().__init__(lines, headers=STREAM_HEADERS)
-        self._gateway = gateway
+        self._caller = caller
 
     async def __call__(self, scope: types.Scope, receive: types.Receive, send: types.Send) -> None:
         """Stream, if there is room."""
-        with _counted(self._gateway):
-            await super().__call__(scope, receive, send)
+        gateway = self._caller.gateway
+        ticket = await gateway.escrow.open_stream(self._caller.key)
+        try:
+            with _counted(gateway):
+                await super().__call__(scope, receive, send)
+        finally:
+            ticket.settle(0, 0)
 
 
 @contextmanager

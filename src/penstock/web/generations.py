@@ -8,14 +8,17 @@ from starlette.responses import Response
 
 from penstock.errors import (
     BodyTooLarge,
+    ConcurrencyLimited,
     FileNotFound,
     IdempotencyInProgress,
     IdempotencyKeyMismatch,
+    InsufficientBudget,
     InvalidRequest,
     ModelNotAllowed,
     ModelNotFound,
     Overloaded,
     QueueFull,
+    RateLimited,
     RequestTimeout,
     UnsupportedMediaType,
 )
@@ -74,6 +77,9 @@ RESPONSES: dict[int | str, dict[str, Any]] = {
         UnsupportedMediaType,
         IdempotencyKeyMismatch,
         QueueFull,
+        ConcurrencyLimited,
+        RateLimited,
+        InsufficientBudget,
     ),
 }
 EXTRA: dict[str, Any] = {
@@ -109,15 +115,17 @@ async def _generate(caller: Caller, path_model: str | None) -> Response:
         idempotency_key=_idempotency_key(request),
         is_retry=_retry_count(request) >= 1,
     )
+    ticket = await caller.gateway.escrow.admit(caller.key) if caller.key.is_limited else None
+    limits = {} if ticket is None else dict(ticket.describe())
     result = await caller.gateway.intake.accept(submission)
     if isinstance(result, Forecast):
-        return Json(_dry_run(result))
-    return await _answer(caller, result, _preferred_wait(request))
+        return Json(_dry_run(result), headers=limits)
+    return await _answer(caller, result, _preferred_wait(request), limits)
 
 
-async def _answer(caller: Caller, receipt: Receipt, seconds: float | None) -> Response:
+async def _answer(caller: Caller, receipt: Receipt, seconds: float | None, limits: dict[str, str]) -> Response:
     jobs = list(receipt.jobs)
-    headers: dict[str, str] = {}
+    headers = limits if receipt.allowance is None else limits | receipt.allowance.headers
     if receipt.replayed:
         headers["Idempotency-Replayed"] = "true"
     if receipt.suppressed:
@@ -161,6 +169,6 @@ def _dry_run(forecast: Forecast) -> dict[str, Any]:
         "valid": True,
         "input": forecast.inputs,
         "cost": {"estimated": estimated, "final": None, "currency": "USD"},
-        "budget_left": None,
+        "budget_left": None if forecast.budget_left is None else format_usd(forecast.budget_left),
         "expected_seconds": forecast.duration,
     }
