@@ -207,7 +207,10 @@ class Jobs(Table):
     file_retention: Retention = Field(default=DAY, description='how long uploaded files are kept, or "forever"')
     link_seconds: Timeout = Field(default=HOUR, description="how long a signed link works")
     max_waiting: int = Field(
-        default=10_000, ge=1, description="how many jobs may wait before new ones get `queue_full`"
+        default=10_000, ge=1, description="how many jobs one account may have open before new ones get `queue_full`"
+    )
+    max_waiting_total: int = Field(
+        default=100_000, ge=1, description="how many jobs all accounts together may have open"
     )
     max_held: int = Field(default=5_000, ge=1, description="how many jobs one process runs at once")
 

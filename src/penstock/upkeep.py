@@ -8,10 +8,11 @@ from contextlib import suppress
 from sqlalchemy import Connection
 
 from penstock.assets import Assets
+from penstock.backlog import Backlog
 from penstock.errors import Gone
 from penstock.inputs import Inputs
 from penstock.jobs import Job
-from penstock.store import asset_rows, file_rows, job_rows, request_rows
+from penstock.store import asset_rows, file_rows, job_rows, open_rows, request_rows
 from penstock.store.database import Database
 
 COUNT_SECONDS = 1.0
@@ -31,8 +32,7 @@ class Upkeep:
         self._inputs = inputs
         self._clock = clock
         self._task: asyncio.Task[None] | None = None
-        self.open_jobs: dict[str, int] = {}
-        """How many jobs are open, by state; intake counts on until the next count."""
+        self.backlog = Backlog()
 
     async def start(self) -> None:
         """Count once, then keep house until `stop`."""
@@ -87,9 +87,7 @@ class Upkeep:
             await asyncio.sleep(COUNT_SECONDS)
 
     async def _count(self) -> None:
-        counted = await self._database.read(job_rows.count_open)
-        self.open_jobs.clear()
-        self.open_jobs.update(counted)
+        self.backlog.learn(await self._database.read(open_rows.count))
 
 
 def _bury(connection: Connection, account_id: str, job_id: str, reason: str) -> Job:

@@ -19,7 +19,7 @@ from penstock import jobs
 from penstock.errors import Gone, JobNotFinished
 from penstock.events import ENDINGS, Event, EventType
 from penstock.jobs import TRANSITIONS, IllegalMove, Job, Outcome, Phase, State
-from penstock.store import event_rows, job_rows
+from penstock.store import event_rows, job_rows, open_rows
 from penstock.store.database import Database, make_engine
 from penstock.store.job_rows import Claim, FenceLost
 from penstock.store.tables import jobs as job_table
@@ -187,9 +187,14 @@ class StoreMachine(RuleBasedStateMachine):
     @rule(target=claims, owner=some.sampled_from(["one", "two", "three"]), limit=some.integers(1, 3))
     def claim(self, owner: str, limit: int) -> Any:
         free = [job for job in self.expected.values() if not job.done and self.holders[job.id] is None]
-        best = sorted(free, key=lambda job: (job.state is State.QUEUED, job.id))[:limit]
-        claimed = self.write(job_rows.claim, owner, limit)
-        assert [job for _, job in claimed] == sorted(best, key=lambda job: job.id)
+        begun, canceled, waiting = (
+            sorted((job for job in free if job.state is state), key=lambda job: job.id)[:limit]
+            for state in (State.RUNNING, State.CANCELING, State.QUEUED)
+        )
+        room = limit - len(begun)
+        ending = canceled[: max(room - len(waiting), (room + 1) // 2)]
+        claimed = self.write(open_rows.claim, owner, limit)
+        assert [job for _, job in claimed] == [*begun, *ending, *waiting][:limit]
         for claim, job in claimed:
             self.epochs[job.id] += 1
             assert claim == Claim(job.id, owner, self.epochs[job.id])
@@ -220,7 +225,7 @@ class StoreMachine(RuleBasedStateMachine):
     @precondition(lambda self: any(self.holders.values()))
     @rule()
     def crash(self) -> None:
-        assert self.write(job_rows.release_all) is None
+        assert self.write(open_rows.release_all) is None
         for job_id, job in self.expected.items():
             if not job.done:
                 self.holders[job_id] = None

@@ -16,7 +16,7 @@ from penstock import jobs
 from penstock.gateway import Gateway, build_offers, open_database
 from penstock.jobs import Job
 from penstock.settings import Settings, load
-from penstock.store import event_rows, job_rows
+from penstock.store import event_rows, job_rows, open_rows
 
 ACCOUNT = "acct_one"
 PARAMS = {"prompt": "", "durationSeconds": 1, "aspectRatio": "16:9", "resolution": "720p"}
@@ -157,7 +157,7 @@ async def test_the_vendors_limit_holds_for_jobs_that_were_begun_but_not_ordered(
     now = time.time()
     begun = [make_job(params=PARAMS | {"script": {"latency": 0.3}}, start_by=now + 60) for _ in range(3)]
     await database.write(job_rows.insert_all, begun, now)
-    for claim, _ in await database.write(job_rows.claim, "runner_dead", 3):
+    for claim, _ in await database.write(open_rows.claim, "runner_dead", 3):
         await database.write(job_rows.amend, claim, lambda job: jobs.start(job, now), now)
     await database.close()
     gateway = await Gateway.open(settings)

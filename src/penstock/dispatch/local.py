@@ -2,14 +2,15 @@
 
 import asyncio
 import logging
-from collections.abc import Callable
-from contextlib import suppress
+from collections import Counter
+from collections.abc import Callable, Iterable
+from functools import partial
 
 from penstock.dispatch import Run
 from penstock.dispatch.seats import Seat, Seats
 from penstock.identifiers import new_id
 from penstock.jobs import Job
-from penstock.store import job_rows
+from penstock.store import open_rows
 from penstock.store.bell import QUEUE
 from penstock.store.database import Database
 from penstock.store.job_rows import Claim
@@ -17,6 +18,8 @@ from penstock.store.job_rows import Claim
 BATCH = 200
 SAFETY_NET_SECONDS = 5.0
 ENDING_SECONDS = 0.5
+RESERVED = 10
+"""One in so many places is kept for accounts that hold few jobs, so that nobody's backlog takes them all."""
 
 log = logging.getLogger(__name__)
 
@@ -33,12 +36,15 @@ class LocalDispatch:
         self._clock = clock
         self._owner = new_id("runner")
         self._held: dict[str, asyncio.Task[None]] = {}
-        self._room = asyncio.Event()
+        self._held_by: Counter[str] = Counter()
+        self._served = ""
+        """Whose job was claimed last, while there is more to claim: it is the turn of the accounts after it."""
+        self._end_at = 0.0
         self._loop: asyncio.Task[None] | None = None
 
     async def start(self, run: Run) -> None:
         """Free what a former process held, then claim for as long as this one lives."""
-        await self._database.write(job_rows.release_all)
+        await self._database.write(open_rows.release_all)
         self._loop = asyncio.create_task(self._claim_forever(run), name="dispatch")
 
     def position(self, job_id: str) -> int | None:
@@ -57,45 +63,67 @@ class LocalDispatch:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        await self._database.write(job_rows.release_all)
+        await self._database.write(open_rows.release_all)
+
+    @property
+    def _spare(self) -> int:
+        """How many places there are beyond the reserve."""
+        return self._max_held - self._max_held // RESERVED - len(self._held)
 
     async def _claim_forever(self, run: Run) -> None:
-        """Claim as far as there is room; without room, only what merely has to be ended."""
+        """Claim as far as there is room; where that is short, also what merely has to be ended."""
         with self._database.bell.listen(QUEUE) as ear:
             while True:
-                room = self._max_held - len(self._held)
-                if room <= 0:
-                    await self._claim(run, BATCH, ending_by=self._clock())
-                    await self._wait_for_room()
-                elif not await self._claim(run, min(BATCH, room)):
-                    await ear.wait(SAFETY_NET_SECONDS)
+                if await self._claim(run):
+                    continue
+                if self._spare <= 0:
+                    await self._claim_ending(run)
+                await ear.wait(SAFETY_NET_SECONDS if self._spare > 0 else ENDING_SECONDS)
 
-    async def _claim(self, run: Run, limit: int, ending_by: float | None = None) -> bool:
-        """Claim and hold; whether there may be more. A store that does not answer is asked again later."""
+    async def _claim(self, run: Run) -> bool:
+        """Claim what there is room for; whether there may be more. A store that fails is asked again later."""
+        limit = min(BATCH, self._max_held - len(self._held))
+        if limit <= 0:
+            return False
+        held, spare, after = dict(self._held_by), self._spare, self._served
         try:
-            claimed = await self._database.write(job_rows.claim, self._owner, limit, ending_by)
+            claimed = await self._database.write(
+                open_rows.claim, self._owner, limit, held=held, spare=spare, after=after
+            )
         except Exception:
             log.exception("could not claim jobs")
             return False
+        self._hold_all(run, claimed)
+        more = len(claimed) == limit
+        self._served = claimed[-1][1].account_id if more else ""
+        return more
+
+    async def _claim_ending(self, run: Run) -> None:
+        """Claim canceled and late jobs, room or not, but not all the time."""
+        now = self._clock()
+        if now < self._end_at:
+            return
+        self._end_at = now + ENDING_SECONDS
+        try:
+            self._hold_all(run, await self._database.write(open_rows.claim_ending, self._owner, BATCH, now))
+        except Exception:
+            log.exception("could not claim jobs to be ended")
+
+    def _hold_all(self, run: Run, claimed: Iterable[tuple[Claim, Job]]) -> None:
         for claim, job in claimed:
-            self._hold(run, claim, job)
-        return len(claimed) == limit
+            begun = job.attempt is not None
+            seat = self._seats.ask(job.vendor, job.account_id, job.id, at_once=begun)
+            task = asyncio.create_task(run(claim, job, seat.granted), name=job.id)
+            self._held[job.id] = task
+            self._held_by[job.account_id] += 1
+            task.add_done_callback(partial(self._let_go, seat))
 
-    async def _wait_for_room(self) -> None:
-        self._room.clear()
-        with suppress(TimeoutError):
-            async with asyncio.timeout(ENDING_SECONDS):
-                await self._room.wait()
-
-    def _hold(self, run: Run, claim: Claim, job: Job) -> None:
-        begun = job.attempt is not None
-        seat = self._seats.ask(job.vendor, job.id, at_once=begun)
-        task = asyncio.create_task(run(claim, job, seat.granted), name=job.id)
-        self._held[job.id] = task
-        task.add_done_callback(lambda task: self._let_go(job.id, task, seat))
-
-    def _let_go(self, job_id: str, task: asyncio.Task[None], seat: Seat) -> None:
+    def _let_go(self, seat: Seat, task: asyncio.Task[None]) -> None:
         self._seats.give_back(seat)
-        if self._held.get(job_id) is task:  # a job that was given back may be held anew already
-            del self._held[job_id]
-        self._room.set()
+        if self._spare <= 0:
+            self._database.bell.ring([QUEUE])  # there is room for one more
+        self._held_by[seat.account_id] -= 1
+        if not self._held_by[seat.account_id]:
+            del self._held_by[seat.account_id]
+        if self._held.get(seat.job_id) is task:  # a job that was given back may be held anew already
+            del self._held[seat.job_id]

@@ -1,9 +1,12 @@
-"""A vendor's seats: how many jobs it takes at once, and who waits for one, first come first served."""
+"""A vendor's seats: how many jobs it takes at once, and who waits for one, the accounts in turn."""
 
 import asyncio
-from collections import defaultdict
+from bisect import bisect_left
+from collections import OrderedDict, defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import count
+from operator import attrgetter
 
 
 @dataclass(eq=False, slots=True)
@@ -11,25 +14,68 @@ class Seat:
     """One job's place at a vendor: waiting until `granted` is set."""
 
     vendor: str
+    account_id: str
     job_id: str
+    number: int = 0
+    """In order of arrival."""
     granted: asyncio.Event = field(default_factory=asyncio.Event)
 
 
+class _Line:
+    """The seats that one account waits for at one vendor, first come first served."""
+
+    __slots__ = ("_first", "_seats", "length")
+
+    def __init__(self) -> None:
+        self._seats: list[Seat] = []
+        self._first = 0  # what stands before it was taken: moving all others up each time would cost too much
+        self.length = 0
+
+    def join(self, seat: Seat) -> None:
+        self._seats.append(seat)
+        self.length += 1
+
+    def take_first(self) -> Seat:
+        seat = self._seats[self._first]
+        self._first += 1
+        self.length -= 1
+        if self._first > self.length:
+            del self._seats[: self._first]
+            self._first = 0
+        return seat
+
+    def place_of(self, seat: Seat) -> int:
+        return bisect_left(self._seats, seat.number, self._first, key=attrgetter("number")) - self._first
+
+    def leave(self, seat: Seat) -> None:
+        del self._seats[self._first + self.place_of(seat)]
+        self.length -= 1
+
+
 class Seats:
-    """Counts by job, not by call: whoever was granted a seat keeps it until the job ends."""
+    """Counts by job, not by call: whoever was granted a seat keeps it until the job ends.
+
+    Accounts that wait for the same vendor are granted one seat each in turn, so that nobody waits for more than one
+    job of each other account before their next one, however many jobs those have waiting.
+    """
 
     def __init__(self, limit: Callable[[str], int]) -> None:
         self._limit = limit
         self._taken: defaultdict[str, int] = defaultdict(int)
-        self._waiting: defaultdict[str, dict[str, Seat]] = defaultdict(dict)  # in order of arrival
+        self._lines: defaultdict[str, OrderedDict[str, _Line]] = defaultdict(OrderedDict)
+        """By vendor, the lines of the accounts: whose turn it is stands first, and none is empty."""
+        self._waiting: dict[str, Seat] = {}
+        """By job; of one that asked twice, the later seat."""
+        self._numbers = count()
 
-    def ask(self, vendor: str, job_id: str, *, at_once: bool) -> Seat:
+    def ask(self, vendor: str, account_id: str, job_id: str, *, at_once: bool) -> Seat:
         """A seat for this job; `at_once` for one that the vendor already works on, limit or not."""
-        seat = Seat(vendor, job_id)
+        seat = Seat(vendor, account_id, job_id, next(self._numbers))
         if at_once:
             self._grant(seat)
         else:
-            self._waiting[vendor][job_id] = seat
+            self._lines[vendor].setdefault(account_id, _Line()).join(seat)
+            self._waiting[job_id] = seat
             self._fill(vendor)
         return seat
 
@@ -38,28 +84,52 @@ class Seats:
         if seat.granted.is_set():
             self._taken[seat.vendor] -= 1
         else:
-            waiting = self._waiting[seat.vendor]
-            if waiting.get(seat.job_id) is seat:
-                del waiting[seat.job_id]
+            lines = self._lines[seat.vendor]
+            line = lines[seat.account_id]
+            line.leave(seat)
+            if not line.length:
+                del lines[seat.account_id]
+            self._forget(seat)
         self._fill(seat.vendor)
 
     def refill(self) -> None:
         """The limits may have changed: grant what they allow now."""
-        for vendor in list(self._waiting):
+        for vendor in list(self._lines):
             self._fill(vendor)
 
     def position(self, job_id: str) -> int | None:
-        """How many wait before this job; None if it does not wait."""
-        for queue in self._waiting.values():
-            if job_id in queue:
-                return list(queue).index(job_id)
-        return None
+        """How many will be seated before this job if nobody else comes; None if it does not wait."""
+        seat = self._waiting.get(job_id)
+        if seat is None:
+            return None
+        lines = self._lines[seat.vendor]
+        own = lines[seat.account_id].place_of(seat)
+        before, turns = own, own + 1  # accounts whose turn is earlier than its own get one seat more
+        for account_id, line in lines.items():
+            if account_id == seat.account_id:
+                turns = own
+                if not turns:
+                    break
+            else:
+                before += min(line.length, turns)
+        return before
 
     def _grant(self, seat: Seat) -> None:
         self._taken[seat.vendor] += 1
         seat.granted.set()
 
     def _fill(self, vendor: str) -> None:
-        queue = self._waiting[vendor]
-        while queue and self._taken[vendor] < self._limit(vendor):
-            self._grant(queue.pop(next(iter(queue))))
+        lines = self._lines[vendor]
+        while lines and self._taken[vendor] < self._limit(vendor):
+            account_id, line = next(iter(lines.items()))
+            seat = line.take_first()
+            if line.length:
+                lines.move_to_end(account_id)
+            else:
+                del lines[account_id]
+            self._forget(seat)
+            self._grant(seat)
+
+    def _forget(self, seat: Seat) -> None:
+        if self._waiting.get(seat.job_id) is seat:
+            del self._waiting[seat.job_id]

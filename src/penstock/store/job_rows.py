@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import msgspec
-from sqlalchemy import ColumnElement, Connection, and_, func, insert, or_, select, update
+from sqlalchemy import ColumnElement, Connection, and_, insert, or_, select, update
 
 from penstock.errors import Gone, JobDeleted, JobNotFinished, JobNotFound
 from penstock.events import type_of
@@ -198,35 +198,6 @@ def get_several(connection: Connection, job_ids: Sequence[str]) -> list[Job]:
     return [found[job_id] for job_id in job_ids if job_id in found]
 
 
-def claim(connection: Connection, owner: str, limit: int, ending_by: float | None = None) -> list[tuple[Claim, Job]]:
-    """Take up to `limit` open jobs that nobody holds: those already begun first, then the oldest.
-
-    With `ending_by`, only those that have nothing left but to end: canceled, or with a start deadline before it.
-    """
-    free = and_(jobs.c.done == 0, jobs.c.owner.is_(None))
-    if ending_by is not None:
-        free = and_(free, or_(jobs.c.state == State.CANCELING.value, jobs.c.start_by <= ending_by))
-    chosen = select(jobs.c.id).where(free).order_by(jobs.c.state == State.QUEUED.value, jobs.c.id).limit(limit)
-    query = (
-        update(jobs)
-        .where(jobs.c.id.in_(chosen))
-        .values(owner=owner, epoch=jobs.c.epoch + 1)
-        .returning(jobs.c.id, jobs.c.epoch, jobs.c.document)
-    )
-    claimed: list[tuple[Claim, Job]] = []
-    for row in sorted(connection.execute(query).all(), key=lambda row: row.id):
-        try:
-            claimed.append((Claim(row.id, owner, row.epoch), event_rows.decode_job(row.document)))
-        except msgspec.DecodeError:  # one damaged row must not keep all others from being worked on
-            log.exception("a job's row cannot be read", extra={"fields": {"job_id": row.id}})
-    return claimed
-
-
-def release_all(connection: Connection) -> None:
-    """Every open job is free to be claimed again."""
-    connection.execute(update(jobs).where(jobs.c.done == 0, jobs.c.owner.is_not(None)).values(owner=None))
-
-
 def page(
     connection: Connection, account_id: str, filters: Mapping[str, Any], before: str | None, limit: int
 ) -> list[Job]:
@@ -243,12 +214,6 @@ def page(
         query = query.where(jobs.c.id < before)
     rows = connection.execute(query.order_by(jobs.c.id.desc()).limit(limit))
     return [event_rows.decode_job(row.document) for row in rows]
-
-
-def count_open(connection: Connection) -> dict[str, int]:
-    """How many open jobs there are, by state."""
-    query = select(jobs.c.state, func.count()).where(jobs.c.done == 0).group_by(jobs.c.state)
-    return {row[0]: row[1] for row in connection.execute(query)}
 
 
 def recent_durations(connection: Connection, model: str, limit: int) -> list[float]:

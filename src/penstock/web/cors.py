@@ -5,7 +5,8 @@ from penstock.web.limits import Application, Headers, Message, Receive, Send
 EXPOSED = (
     "x-request-id, retry-after, retry-after-ms, x-should-retry, x-ratelimit-limit-requests, "
     "x-ratelimit-limit-tokens, x-ratelimit-remaining-requests, x-ratelimit-remaining-tokens, "
-    "x-ratelimit-reset-requests, x-ratelimit-reset-tokens, x-penstock-cost, x-penstock-vendor, "
+    "x-ratelimit-reset-requests, x-ratelimit-reset-tokens, x-ratelimit-limit-jobs, x-ratelimit-remaining-jobs, "
+    "x-penstock-cost, x-penstock-vendor, "
     "x-penstock-overhead-ms, x-penstock-cache, idempotency-replayed, etag, content-range, location"
 )
 ALLOWED = (

@@ -54,9 +54,10 @@ def _widen_jobs() -> None:
     op.execute("UPDATE jobs SET lineage = json_extract(CAST(document AS TEXT), '$.key_id')")
     with op.batch_alter_table("jobs", recreate="always") as jobs:
         jobs.alter_column("lineage", existing_type=String(), nullable=False)
-    is_open = text("done = 0")
-    op.create_index("jobs_open", "jobs", ["owner", "account_id", "id"], sqlite_where=is_open)
-    op.create_index("jobs_open_by_account", "jobs", ["account_id"], sqlite_where=is_open)
+    is_open, is_free = text("done = 0"), text("done = 0 AND owner IS NULL")
+    op.create_index("jobs_free", "jobs", ["state", "account_id", "id"], sqlite_where=is_free)
+    op.create_index("jobs_free_by_start", "jobs", ["start_by"], sqlite_where=is_free)
+    op.create_index("jobs_open_by_account", "jobs", ["account_id", "state"], sqlite_where=is_open)
     op.create_index("jobs_open_by_key", "jobs", ["lineage"], sqlite_where=is_open)
 
 

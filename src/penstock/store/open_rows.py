@@ -1,0 +1,274 @@
+"""Open jobs in the store: who takes up which, fairly between accounts, and how many more a caller may have."""
+
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from heapq import heapify, heappop, heapreplace
+from itertools import groupby
+from typing import Any
+
+import msgspec
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    FromClause,
+    ScalarSelect,
+    and_,
+    bindparam,
+    func,
+    literal_column,
+    select,
+    update,
+)
+
+from penstock.errors import ConcurrencyLimited
+from penstock.jobs import Job, State
+from penstock.keys import ApiKey
+from penstock.store import event_rows
+from penstock.store.job_rows import Claim
+from penstock.store.tables import jobs
+
+FEW = 10
+"""Who holds fewer jobs than these may take up what a process keeps in reserve."""
+MAX_ACCOUNTS = 200
+"""Among how many accounts one claim chooses: with more, those after the one that was served last."""
+MAX_LOOKED_AT = 1000
+MAX_ENDS = 20
+RETRY_SECONDS = 5.0
+"""When to try again if nobody knows when a job will end."""
+
+log = logging.getLogger(__name__)
+
+# -- what is asked of the store, made once; that it is about open jobs is written out, so that SQLite trusts the index
+
+OPEN = jobs.c.done == literal_column("0")
+
+
+def _free(table: FromClause) -> ColumnElement[bool]:
+    return and_(table.c.done == literal_column("0"), table.c.owner.is_(None))
+
+
+def _waiting(table: FromClause, account_id: Any) -> ColumnElement[bool]:
+    return and_(_free(table), table.c.state == State.QUEUED.value, table.c.account_id == account_id)
+
+
+def _next_account(account_id: Any) -> ScalarSelect[Any]:
+    """The first account after this one that has a free job waiting: one look into the index, however many it has."""
+    later = and_(_free(jobs), jobs.c.state == State.QUEUED.value, jobs.c.account_id > account_id)
+    return select(func.min(jobs.c.account_id)).where(later).correlate_except(jobs).scalar_subquery()
+
+
+_first = select(_next_account(bindparam("after")).label("account_id"), literal_column("1").label("number"))
+_turns = _first.cte("turns", recursive=True)
+_turns = _turns.union_all(
+    select(_next_account(_turns.c.account_id), _turns.c.number + 1).where(
+        _turns.c.account_id.is_not(None), _turns.c.number < bindparam("accounts")
+    )
+)
+_theirs = jobs.alias("theirs")
+_oldest = select(_theirs.c.id).where(_waiting(_theirs, _turns.c.account_id)).order_by(_theirs.c.id)
+
+ACCOUNTS = select(_turns.c.account_id).where(_turns.c.account_id.is_not(None)).order_by(_turns.c.number)
+OLDEST_OF_EACH = (
+    select(_turns.c.account_id, jobs.c.id)
+    .join(jobs, jobs.c.id.in_(_oldest.limit(bindparam("each")).correlate(_turns)))
+    .where(_turns.c.account_id.is_not(None))
+    .order_by(_turns.c.number, jobs.c.id)
+)
+OLDEST = (
+    select(jobs.c.id)
+    .where(_waiting(jobs, bindparam("account_id")), jobs.c.id > bindparam("after"))
+    .order_by(jobs.c.id)
+    .limit(bindparam("each"))
+)
+IN_STATE = select(jobs.c.id).where(_free(jobs), jobs.c.state == bindparam("state")).limit(bindparam("each"))
+PAST_START = (
+    select(jobs.c.id)
+    .where(_free(jobs), jobs.c.start_by <= bindparam("now"), jobs.c.state != State.RUNNING.value)
+    .limit(bindparam("each"))
+)
+TAKE = (
+    update(jobs)
+    .where(jobs.c.id.in_(bindparam("ids", expanding=True)), _free(jobs))
+    .values(owner=bindparam("new_owner"), epoch=jobs.c.epoch + 1)
+    .returning(jobs.c.id, jobs.c.epoch, jobs.c.document)
+)
+COUNT = select(jobs.c.account_id, jobs.c.state, func.count()).where(OPEN).group_by(jobs.c.account_id, jobs.c.state)
+
+
+# -- claiming
+
+
+def claim(
+    connection: Connection,
+    owner: str,
+    limit: int,
+    *,
+    held: Mapping[str, int] | None = None,
+    spare: int | None = None,
+    after: str = "",
+) -> list[tuple[Claim, Job]]:
+    """Take up to `limit` open jobs that nobody holds: those already begun first, then of each account the oldest.
+
+    Accounts that have the fewest `held` come first; among equals it is the turn of those after `after`. Accounts that
+    hold several already get no more than `spare` of the places. Of jobs that are only canceled there is not more than
+    half, as long as others wait.
+    """
+    begun = _in_state(connection, State.RUNNING, limit)
+    room = limit - len(begun)
+    canceled = _in_state(connection, State.CANCELING, room)
+    waiting = _share(connection, room, (limit if spare is None else spare) - len(begun), held or {}, after)
+    ending = canceled[: max(room - len(waiting), (room + 1) // 2)]
+    return _take(connection, owner, [*begun, *ending, *waiting[: room - len(ending)]])
+
+
+def claim_ending(connection: Connection, owner: str, limit: int, now: float) -> list[tuple[Claim, Job]]:
+    """Take up jobs that have nothing left but to end: canceled ones, and those whose start deadline has passed."""
+    canceled = _in_state(connection, State.CANCELING, limit)
+    late = connection.execute(PAST_START, {"now": now, "each": limit}).scalars()
+    return _take(connection, owner, list(dict.fromkeys([*canceled, *late]))[:limit])
+
+
+def release_all(connection: Connection) -> None:
+    """Every open job is free to be claimed again."""
+    connection.execute(update(jobs).where(OPEN, jobs.c.owner.is_not(None)).values(owner=None))
+
+
+def _in_state(connection: Connection, state: State, limit: int) -> list[str]:
+    return list(connection.execute(IN_STATE, {"state": state.value, "each": limit}).scalars())
+
+
+def _share(connection: Connection, limit: int, spare: int, held: Mapping[str, int], after: str) -> list[str]:
+    """Queued jobs for `limit` places: one by one to whoever has the fewest by then."""
+    lines = _lines(connection, limit, after) if limit else {}
+    turns = [(held.get(account_id, 0), number, account_id) for number, account_id in enumerate(lines)]
+    heapify(turns)
+    chosen: list[str] = []
+    while turns and len(chosen) < limit:
+        has, number, account_id = turns[0]
+        if has >= FEW and len(chosen) >= spare:
+            break
+        job_id = next(lines[account_id], None)
+        if job_id is None:
+            heappop(turns)
+        else:
+            chosen.append(job_id)
+            heapreplace(turns, (has + 1, number, account_id))
+    return chosen
+
+
+def _lines(connection: Connection, limit: int, after: str) -> dict[str, Iterator[str]]:
+    """The accounts with free queued jobs, in turn, each with these jobs from the oldest on."""
+    lines = _lines_after(connection, limit, after, MAX_ACCOUNTS)
+    if after and len(lines) < MAX_ACCOUNTS:
+        lines |= _lines_after(connection, limit, "", MAX_ACCOUNTS - len(lines))
+    return lines
+
+
+def _lines_after(connection: Connection, limit: int, after: str, accounts: int) -> dict[str, Iterator[str]]:
+    where = {"after": after, "accounts": accounts}
+    found = connection.execute(ACCOUNTS, where).scalars().all()
+    if not found:
+        return {}
+    each = min(limit, -(-MAX_LOOKED_AT // len(found)))
+    rows = connection.execute(OLDEST_OF_EACH, where | {"each": each})
+    oldest = {
+        account_id: [row.id for row in theirs] for account_id, theirs in groupby(rows, lambda row: row.account_id)
+    }
+    return {account_id: _line(connection, account_id, ids, each, limit) for account_id, ids in oldest.items()}
+
+
+def _line(connection: Connection, account_id: str, oldest: Sequence[str], each: int, limit: int) -> Iterator[str]:
+    yield from oldest
+    if len(oldest) == each:
+        further = {"account_id": account_id, "after": oldest[-1], "each": limit}
+        yield from connection.execute(OLDEST, further).scalars().all()
+
+
+def _take(connection: Connection, owner: str, job_ids: Sequence[str]) -> list[tuple[Claim, Job]]:
+    if not job_ids:
+        return []
+    rows = {row.id: row for row in connection.execute(TAKE, {"ids": job_ids, "new_owner": owner})}
+    claimed: list[tuple[Claim, Job]] = []
+    for job_id in job_ids:
+        if (row := rows.get(job_id)) is None:  # another process was faster
+            continue
+        try:
+            claimed.append((Claim(row.id, owner, row.epoch), event_rows.decode_job(row.document)))
+        except msgspec.DecodeError:  # one damaged row must not keep all others from being worked on
+            log.exception("a job's row cannot be read", extra={"fields": {"job_id": row.id}})
+    return claimed
+
+
+# -- counting
+
+
+def count(connection: Connection) -> dict[tuple[str, str], int]:
+    """How many open jobs there are, by account and state."""
+    return {(account_id, state): number for account_id, state, number in connection.execute(COUNT)}
+
+
+@dataclass(frozen=True, slots=True)
+class Allowance:
+    """How many jobs may be open at once, and how many more there may be now."""
+
+    limit: int
+    remaining: int
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """As clients read it."""
+        return {"x-ratelimit-limit-jobs": str(self.limit), "x-ratelimit-remaining-jobs": str(self.remaining)}
+
+
+def admit(connection: Connection, key: ApiKey, more: int, now: float) -> Allowance | None:
+    """Refuse jobs beyond what a key or its account may have open; else how many are left, where that is limited.
+
+    It counts the rows themselves, in the transaction that adds the new ones: nothing can be forgotten to be given back.
+    """
+    limits = (
+        ("This API key", jobs.c.lineage == key.lineage, key.limits.concurrent_jobs),
+        ("Your account", jobs.c.account_id == key.account_id, key.account_limits.concurrent_jobs),
+    )
+    left: list[Allowance] = []
+    for whose, theirs, limit in limits:
+        if limit is None:
+            continue
+        there = connection.execute(select(func.count()).where(OPEN, theirs)).scalar_one()
+        if there + more > limit:
+            raise _refusal(connection, whose, theirs, Allowance(limit, max(0, limit - there)), there, more, now)
+        left.append(Allowance(limit, limit - there - more))
+    return min(left, key=lambda allowance: allowance.remaining, default=None)
+
+
+def _refusal(
+    connection: Connection,
+    whose: str,
+    theirs: ColumnElement[bool],
+    allowance: Allowance,
+    there: int,
+    more: int,
+    now: float,
+) -> ConcurrencyLimited:
+    limit = allowance.limit
+    error = ConcurrencyLimited(
+        f"{whose} may have {limit} jobs open at once: {there} are, and this request asks for {more} more.",
+        suggestion="Wait until one ends, or cancel one with POST /api/v1/jobs/{job_id}/cancel.",
+        retry_after=_soonest_end(connection, theirs, now),
+        headers=allowance.headers,
+    )
+    if more > limit:
+        error.suggestion, error.retryable = f"Send at most {limit} elements of `input` in one request.", False
+    return error
+
+
+class _Eta(msgspec.Struct):
+    eta_at: float | None = None
+
+
+def _soonest_end(connection: Connection, theirs: ColumnElement[bool], now: float) -> float:
+    """In how many seconds one of the oldest running jobs will probably have ended."""
+    query = select(jobs.c.document).where(OPEN, theirs, jobs.c.state == State.RUNNING.value).limit(MAX_ENDS)
+    found = [msgspec.json.decode(document, type=_Eta) for document in connection.execute(query).scalars()]
+    ends = [job.eta_at for job in found if job.eta_at is not None]
+    return max(1.0, min(ends) - now) if ends else RETRY_SECONDS
