@@ -5,7 +5,7 @@ from decimal import Decimal
 from typing import Any
 
 NANOS = 1_000_000_000
-AMOUNT = re.compile(r"([0-9]{1,10})(?:\.([0-9]{1,9}))?0*")
+AMOUNT = re.compile(r"([0-9]{1,10})(?:\.([0-9]{1,9})0*)?")
 
 
 def parse_usd(value: Any) -> int:

@@ -7,6 +7,9 @@ from fastapi import FastAPI
 from penstock import __version__
 from penstock.gateway import Gateway
 from penstock.web import (
+    admin_accounts,
+    admin_audit,
+    admin_keys,
     asset_downloads,
     chat_models,
     event_streams,
@@ -16,6 +19,7 @@ from penstock.web import (
     model_catalogue,
     operations,
     reference,
+    usage_reports,
     vendor_notices,
 )
 from penstock.web.answers import HANDLERS
@@ -33,6 +37,10 @@ PAGES = (
     asset_downloads,
     model_catalogue,
     chat_models,
+    usage_reports,
+    admin_accounts,
+    admin_keys,
+    admin_audit,
     operations,
     reference,
     vendor_notices,

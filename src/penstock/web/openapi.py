@@ -8,14 +8,17 @@ from fastapi.openapi.utils import get_openapi
 from pydantic.json_schema import models_json_schema
 
 from penstock.catalog.model import GenerationModel
+from penstock.catalog.params import Params
 from penstock.catalog.schema_params import SchemaParams
 from penstock.generation import GenerationBody
 from penstock.offers import Offers
+from penstock.web import admin_bodies
 from penstock.web.chat_reference import describe_chat
 from penstock.web.completions import PATH
 
 REFERENCE = "#/components/schemas/{model}"
 KEY = {"type": "http", "scheme": "bearer", "description": "`Authorization: Bearer psk_…`"}
+ADMIN_KEY = {"type": "http", "scheme": "bearer", "description": "the administrator's key, `server.admin_key`"}
 
 
 def document(app: FastAPI, offers: Offers) -> dict[str, Any]:
@@ -30,23 +33,31 @@ def _make(app: FastAPI, offers: Offers) -> dict[str, Any]:
     found = get_openapi(title=app.title, version=app.version, summary=app.summary, routes=app.routes)
     found["paths"][PATH] = {"post": describe_chat()}
     schemas = _response_shapes()
-    found["components"] = {"schemas": schemas, "securitySchemes": {"key": KEY}}
-    for path in found["paths"].values():
-        for operation in path.values():
+    found["components"] = {"schemas": schemas, "securitySchemes": {"key": KEY, "admin_key": ADMIN_KEY}}
+    for path, methods in found["paths"].items():
+        for operation in methods.values():
             if _is_default(operation["responses"].get("422")):
                 del operation["responses"]["422"]
             if "401" in operation["responses"]:
-                operation["security"] = [{"key": []}]
+                operation["security"] = [{"admin_key" if path.startswith("/admin/") else "key": []}]
     _add_requests(schemas, offers)
     return found
 
 
 def _response_shapes() -> dict[str, Any]:
-    """Every shape of shapes.py, by name. They are read only here: building them would slow every start."""
-    from penstock.web import shapes  # noqa: PLC0415
+    """Every shape of an answer, by name. They are read only here: building them would slow every start."""
+    from penstock.web import admin_shapes, shapes, usage_shapes  # noqa: PLC0415
 
-    kinds = [kind for kind in vars(shapes).values() if isinstance(kind, type) and issubclass(kind, shapes.Shape)]
+    every = {**vars(shapes), **vars(admin_shapes), **vars(usage_shapes)}.values()
+    kinds = [kind for kind in every if isinstance(kind, type) and issubclass(kind, shapes.Shape)]
     _, found = models_json_schema([(kind, "serialization") for kind in kinds], ref_template=REFERENCE)
+    return found["$defs"] | _request_shapes()
+
+
+def _request_shapes() -> dict[str, Any]:
+    """Every shape that administrators send, by name."""
+    kinds = [kind for kind in vars(admin_bodies).values() if isinstance(kind, type) and issubclass(kind, Params)]
+    _, found = models_json_schema([(kind, "validation") for kind in kinds], ref_template=REFERENCE)
     return found["$defs"]
 
 

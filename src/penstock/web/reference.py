@@ -92,7 +92,8 @@ def draw(document: Schema) -> str:
 
 def _introduction() -> str:
     return f"""<section><h2>Begin</h2>
-<p>Every call but those under Operations carries <code>Authorization: Bearer psk_…</code>. A generation is a job:
+<p>Every call but those under Operations carries <code>Authorization: Bearer psk_…</code>, those under Administration
+the administrator's key. A generation is a job:
 <code>POST /model/v1/generation</code> answers at once with its record; follow it until <code>done</code> is true.
 Every error has the same shape, <code>{{"error": {{…}}}}</code>.</p>{code(BEGINNING)}</section>"""
 
@@ -115,16 +116,17 @@ class Operation:
 
     def curl(self, example: Schema | None) -> str:
         """A command to paste into a shell; what it cannot know stands there as a variable."""
-        known = {} if example is None else {"model_id": example["model"]}
+        known = {"model_id": example["model"]} if example and "model" in example else {}
         path = re.sub(r"\{(\w+)\}", lambda name: known.get(name[1], f"${name[1].upper()}"), self.path)
         words = [f'curl "{ORIGIN}{path}"']
         if "401" in self.responses:
-            words.append('-H "Authorization: Bearer $PENSTOCK_API_KEY"')
+            key = "PENSTOCK_ADMIN_KEY" if self.path.startswith("/admin/") else "PENSTOCK_API_KEY"
+            words.append(f'-H "Authorization: Bearer ${key}"')
         if "multipart/form-data" in self.body:
             words.append("-F file=@picture.png")
         elif example is not None:
             words += ['-H "Content-Type: application/json"', f"-d {shlex.quote(json.dumps(example))}"]
-        elif self.method != "GET":
+        if self.method not in ("GET", "POST") or (self.method == "POST" and not self.body):
             words.insert(1, f"-X {self.method}")
         kinds = self.responses.get("200", {}).get("content", {})
         if list(kinds) == ["text/event-stream"]:

@@ -1,0 +1,257 @@
+"""What administrators send: the shapes of their requests, and what is asked for in them."""
+
+import re
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from datetime import datetime
+from typing import Annotated, Any, ClassVar, TypeVar, cast
+
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field
+from pydantic_core import PydanticCustomError
+
+from penstock.accounts import (
+    LONGEST_SECONDS,
+    MAX_LIMIT,
+    OVERLAP_SECONDS,
+    Allowance,
+    KeyWish,
+    read_account_name,
+    read_cap,
+    read_label,
+    read_time_zone,
+)
+from penstock.budgets import Period
+from penstock.catalog.params import Boolean, Integer, Number, Params, Text, as_object, unknown_name
+from penstock.errors import Detail
+from penstock.keys import ApiKey, Limits, Scope
+from penstock.offers import Offers
+
+T = TypeVar("T")
+
+RFC_3339 = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)", re.ASCII)
+
+
+def _telling(function: Callable[[Any], T]) -> Callable[[Any], T]:
+    """The check with its sentence as it is: Pydantic would put words of its own before it."""
+
+    def check(value: Any) -> T:
+        try:
+            return function(value)
+        except ValueError as error:
+            reason = str(error)
+            raise PydanticCustomError("value", "{reason}", {"reason": reason[0].upper() + reason[1:]}) from None
+
+    return check
+
+
+def _read_moment(value: Any) -> float:
+    if not isinstance(value, str) or not RFC_3339.fullmatch(value):
+        raise ValueError("should be RFC 3339 with a zone, such as 2027-01-31T09:30:00Z")
+    moment = datetime.fromisoformat(value.upper()).timestamp()
+    if not 0 < moment - time.time() <= LONGEST_SECONDS:
+        raise ValueError("should be a time to come, within a hundred years")
+    return moment
+
+
+def _example(**fields: Any) -> ConfigDict:
+    return ConfigDict(json_schema_extra={"additionalProperties": False, "example": fields})
+
+
+DateTime = Annotated[str, Field(json_schema_extra={"format": "date-time"})]
+Moment = Annotated[float, BeforeValidator(_telling(_read_moment), json_schema_input_type=DateTime)]
+Amount = Annotated[int, BeforeValidator(_telling(read_cap), json_schema_input_type=str | int | float)]
+Zone = Annotated[Text, AfterValidator(_telling(read_time_zone))]
+Label = Annotated[Text, AfterValidator(_telling(read_label))]
+AccountName = Annotated[Text, AfterValidator(_telling(read_account_name))]
+Limit = Annotated[Integer, Field(ge=1, le=MAX_LIMIT)]
+Models = Annotated[list[Text], Field(max_length=1000)]
+
+
+class LimitsBody(Params):
+    """Each may be left out: then it stays, or there is none."""
+
+    requests_per_minute: Limit | None = Field(default=None, description="requests that may begin in a minute")
+    tokens_per_minute: Limit | None = Field(default=None, description="chat tokens that may be used in a minute")
+    concurrent_jobs: Limit | None = Field(default=None, description="jobs that may be open at once")
+    concurrent_streams: Limit | None = Field(default=None, description="streams that may be open at once")
+
+
+class BudgetBody(Params):
+    """A hard cap of what may be spent in a period."""
+
+    model_config = _example(cap="10.00", time_zone="Europe/Berlin")
+
+    cap: Amount = Field(description='USD, as a decimal string such as "10.00"')
+    time_zone: Zone = Field(default="UTC", description="IANA name of the zone whose days and months count")
+
+
+class PeriodicBudget(BudgetBody):
+    """A budget and its period."""
+
+    period: Period = Field(description="a total that never begins anew, or each day or month")
+
+
+class Budgeted(Params):
+    """What may have limits and budgets from the first."""
+
+    limits: LimitsBody | None = Field(default=None, description="default: none")
+    budgets: Annotated[list[PeriodicBudget], Field(max_length=3)] | None = Field(
+        default=None, description="one for each period; default: none"
+    )
+
+    nested: ClassVar = {"limits": LimitsBody, "budgets": PeriodicBudget}
+
+    @classmethod
+    def conflicts(cls, given: Mapping[str, Any]) -> Iterator[Detail]:
+        """A period has one budget."""
+        seen: set[str] = set()
+        items = given.get("budgets")
+        for number, item in enumerate(cast("list[Any]", items) if isinstance(items, list) else ()):
+            period = str(as_object(item).get("period"))
+            if period in seen:
+                yield Detail(f"budgets.{number}.period", f"There is another budget for `{period[:80]}` before it.")
+            seen.add(period)
+
+    @property
+    def allowances(self) -> tuple[Allowance, ...]:
+        """The budgets as they are asked for."""
+        return tuple(allowance_of(budget, budget.period) for budget in self.budgets or ())
+
+
+class AccountBody(Budgeted):
+    """A new account."""
+
+    model_config = _example(name="studio", limits={"concurrent_jobs": 4}, budgets=[{"period": "month", "cap": "50.00"}])
+
+    name: AccountName = Field(description="1 to 200 printable characters that no other account has")
+
+
+class AccountPatch(Params):
+    """What is to be changed of an account."""
+
+    model_config = _example(limits={"requests_per_minute": 600, "tokens_per_minute": None})
+
+    name: AccountName | None = Field(default=None, description="another name; its id stays")
+    limits: LimitsBody | None = Field(default=None, description="those to change; null takes one away")
+    closed: Boolean | None = Field(default=None, description="true: its keys are refused; false: they work again")
+
+    nested: ClassVar = {"limits": LimitsBody}
+
+
+class KeyFields(Params):
+    """What a key may be and do."""
+
+    name: Label | None = Field(default=None, description="what it is for, up to 200 printable characters")
+    models: Models | None = Field(default=None, description="the models it may use; none or empty: all")
+    endpoints: list[Scope] | None = Field(default=None, description="what it may do; none or empty: everything")
+    expires_at: Moment | None = Field(default=None, description="when it ends; default: never")
+    expires_in: Number | None = Field(
+        default=None, gt=0, le=LONGEST_SECONDS, description="the same in seconds from now; one of the two"
+    )
+
+    @classmethod
+    def conflicts(cls, given: Mapping[str, Any]) -> Iterator[Detail]:
+        """A key ends once."""
+        yield from super().conflicts(given)
+        if "expires_at" in given and "expires_in" in given:
+            yield Detail("expires_in", "Send `expires_at` or `expires_in`, not both.")
+
+    def ending(self, now: float) -> float | None:
+        """When it ends; None: never."""
+        return self.expires_at if self.expires_in is None else now + self.expires_in
+
+
+class KeyBody(KeyFields, Budgeted):
+    """A new key."""
+
+    model_config = _example(
+        account="studio", name="website", endpoints=["chat"], budgets=[{"period": "month", "cap": "10.00"}]
+    )
+
+    account: Text = Field(min_length=1, max_length=200, description="the account's id or name")
+
+    def wish(self, now: float) -> KeyWish:
+        """What is asked for."""
+        return KeyWish(
+            name=self.name or "",
+            models=frozenset(self.models or ()),
+            scopes=frozenset(self.endpoints or ()),
+            expires_at=self.ending(now),
+            limits=limits_of(self.limits),
+            allowances=self.allowances,
+        )
+
+
+class KeyPatch(KeyFields):
+    """What is to be changed of a key; null takes away what is there."""
+
+    model_config = _example(models=["vendorb_video_31"], limits={"concurrent_jobs": 2})
+
+    limits: LimitsBody | None = Field(default=None, description="those to change; null takes one away")
+
+    nested: ClassVar = {"limits": LimitsBody}
+
+    def apply(self, key: ApiKey, given: Mapping[str, Any], now: float) -> ApiKey:
+        """The key with what was given, nulls included, in place."""
+        changes: dict[str, Any] = {}
+        if "name" in given:
+            changes["name"] = self.name or ""
+        if "models" in given:
+            changes["models"] = frozenset(self.models or ())
+        if "endpoints" in given:
+            changes["scopes"] = frozenset(self.endpoints or ())
+        if "expires_at" in given or "expires_in" in given:
+            changes["expires_at"] = self.ending(now)
+        return replace(key, **changes, limits=change_limits(key.limits, given.get("limits", {})))
+
+
+class RotateBody(Params):
+    """How a key is to be replaced."""
+
+    model_config = _example(overlap_seconds=3600)
+
+    overlap_seconds: Number = Field(
+        default=OVERLAP_SECONDS,
+        ge=0,
+        le=LONGEST_SECONDS,
+        description="how long the old key works beside the new one; 0: it ends at once",
+    )
+
+
+class ReasonBody(Params):
+    """Why the ledger is mended."""
+
+    model_config = _example(reason="the film was cut off")
+
+    reason: Label = Field(description="for the ledger and the audit log")
+
+
+# -- what is asked for
+
+
+def allowance_of(budget: BudgetBody, period: Period) -> Allowance:
+    """A budget before anyone has it."""
+    return Allowance(period=period, cap=budget.cap, time_zone=budget.time_zone)
+
+
+def limits_of(body: LimitsBody | None) -> Limits:
+    """Limits of something new."""
+    return Limits() if body is None else Limits(**body.model_dump())
+
+
+def change_limits(limits: Limits, given: Any) -> Limits:
+    """The limits with those that were given in place of theirs; null instead of all of them takes each away."""
+    if given is None:
+        return Limits()
+    wanted = LimitsBody.model_validate(given)
+    return replace(limits, **{name: getattr(wanted, name) for name in cast("Mapping[str, Any]", given)})
+
+
+def unknown_models(offers: Offers, given: Mapping[str, Any]) -> Iterator[Detail]:
+    """Which of the named models are not on offer."""
+    known = {*offers.by_model, *offers.chat}
+    models = given.get("models")
+    for number, model in enumerate(cast("list[Any]", models) if isinstance(models, list) else ()):
+        if isinstance(model, str) and model not in known:
+            yield Detail(f"models.{number}", unknown_name("model", model, known))

@@ -1,0 +1,127 @@
+"""Who administers: only the administrator's key, which opens nothing else, and counts as soon as it is set."""
+
+import asyncio
+import json
+from pathlib import Path
+
+import pytest
+from admin_steps import ADMIN_KEY, JOBS, WITH_ADMIN, administer, make_account, make_key, use
+from conftest import SIMULATOR, client_of
+from steps import refused
+
+from penstock.settings import load
+
+PATHS = [
+    ("POST", "/admin/v1/accounts"),
+    ("GET", "/admin/v1/accounts"),
+    ("GET", "/admin/v1/accounts/default"),
+    ("PATCH", "/admin/v1/accounts/default"),
+    ("PUT", "/admin/v1/accounts/default/budgets/month"),
+    ("DELETE", "/admin/v1/accounts/default/budgets/month"),
+    ("POST", "/admin/v1/keys"),
+    ("GET", "/admin/v1/keys"),
+    ("GET", "/admin/v1/keys/nobody"),
+    ("PATCH", "/admin/v1/keys/nobody"),
+    ("DELETE", "/admin/v1/keys/nobody"),
+    ("POST", "/admin/v1/keys/nobody/rotate"),
+    ("POST", "/admin/v1/keys/nobody/revoke"),
+    ("PUT", "/admin/v1/keys/nobody/budgets/day"),
+    ("DELETE", "/admin/v1/keys/nobody/budgets/day"),
+    ("GET", "/admin/v1/audit"),
+]
+
+
+async def test_every_path_wants_the_administrators_key(start):
+    server = await start(WITH_ADMIN)
+    callers = await server.new_key()
+    nobody = await server.clients.enter_async_context(client_of(server.url, None))
+    document = (await server.client.get("/openapi.json")).json()
+    documented = [path for path in document["paths"] if path.startswith("/admin/")]
+    assert {path.split("/")[3] for path in documented} == {path.split("/")[3] for _, path in PATHS}
+    for method, path in PATHS:
+        for authorization, status, code in [
+            (None, 401, "missing_api_key"),
+            ("Bearer nothing like it", 401, "invalid_api_key"),
+            (f"Bearer {ADMIN_KEY[:-1]}", 401, "invalid_api_key"),
+            (f"Bearer {ADMIN_KEY}x", 401, "invalid_api_key"),
+            (f"Basic {ADMIN_KEY}", 401, "invalid_api_key"),
+            ("Bearer psk_nobody_nothing", 401, "invalid_api_key"),
+            (f"Bearer {callers}", 403, "scope_not_allowed"),
+        ]:
+            headers = {} if authorization is None else {"authorization": authorization}
+            answer = await nobody.request(method, path, headers=headers)
+            refused(answer, status, code)
+            assert (answer.headers.get("www-authenticate") == "Bearer") == (status == 401)
+
+
+async def test_without_an_administrators_key_the_answer_says_how_to_set_one(start):
+    server = await start(SIMULATOR)
+    for authorization in ("", f"Bearer {ADMIN_KEY}", "Bearer"):
+        answer = await server.client.get("/admin/v1/keys", headers={"authorization": authorization})
+        error = refused(answer, 401, "missing_api_key")
+        assert "PENSTOCK_ADMIN_KEY" in error["suggestion"]
+    refused(await server.client.get("/admin/v1/keys"), 403, "scope_not_allowed")
+
+
+async def test_the_administrators_key_opens_nothing_of_an_account(start):
+    server = await start(WITH_ADMIN)
+    admin = await administer(server)
+    for path in (JOBS, "/api/v1/models", "/llm/models", "/api/v1/events"):
+        refused(await admin.get(path), 401, "invalid_api_key")
+    refused(await admin.post("/model/v1/generation", json={}), 401, "invalid_api_key")
+
+
+async def test_a_reload_changes_the_administrators_key_at_once(start, tmp_path):
+    server = await start(WITH_ADMIN)
+    old = await administer(server)
+    assert (await old.get("/admin/v1/accounts")).status_code == 200
+
+    async def reload(toml: str) -> None:
+        config = Path(tmp_path, "other.toml")
+        await asyncio.to_thread(config.write_text, toml)
+        await server.gateway.reload(load(config, {}, {"data": server.gateway.settings.data}))
+
+    await reload(WITH_ADMIN.replace(ADMIN_KEY, "another key"))
+    refused(await old.get("/admin/v1/accounts"), 401, "invalid_api_key")
+    async with client_of(server.url, "another key") as new:
+        assert (await new.get("/admin/v1/accounts")).status_code == 200
+        await reload(SIMULATOR)
+        refused(await new.get("/admin/v1/accounts"), 401, "missing_api_key")
+
+
+@pytest.mark.parametrize("environ", [{"PENSTOCK_ADMIN_KEY": "short"}, {"PENSTOCK_SERVER_ADMIN_KEY": "long"}])
+def test_either_variable_sets_it(environ, tmp_path):
+    found = load(None, environ, {"data": tmp_path}).server.admin_key
+    assert found is not None
+    assert found.get_secret_value() == next(iter(environ.values()))
+    both = load(None, {"PENSTOCK_ADMIN_KEY": "short", "PENSTOCK_SERVER_ADMIN_KEY": "long"}, {"data": tmp_path})
+    assert both.server.admin_key.get_secret_value() == "long"
+    assert both.secrets == {"long"}
+
+
+async def test_a_key_beyond_ascii_is_the_same_byte_for_byte(start):
+    server = await start(WITH_ADMIN.replace(ADMIN_KEY, "schlüssel ☂"))
+    headers = {"authorization": "Bearer schlüssel ☂".encode()}
+    assert (await server.client.get("/admin/v1/accounts", headers=headers)).status_code == 200
+
+
+async def test_no_secret_is_logged_or_listed(start, caplog):
+    caplog.set_level("DEBUG")
+    server = await start(WITH_ADMIN)
+    admin = await administer(server)
+    await make_account(admin)
+    issued = await make_key(admin)
+    rotated = (await admin.post(f"/admin/v1/keys/{issued['public_id']}/rotate", json={"overlap_seconds": 5})).json()
+    assert await use(server, issued["key"]) == (200, None)
+    assert await use(server, rotated["key"]) == (200, None)
+    await admin.get("/admin/v1/keys/wrong", headers={"x-note": ADMIN_KEY})
+    told = [(await admin.get(f"/admin/v1/{path}")).text for path in ("keys", "accounts", "audit")]
+    told += [(await admin.get(f"/admin/v1/keys/{key['public_id']}")).text for key in (issued, rotated)]
+    logged = "\n".join(f"{record.getMessage()} {json.dumps(record.__dict__, default=str)}" for record in caplog.records)
+    for secret in (issued["key"].split("_")[2], rotated["key"].split("_")[2], ADMIN_KEY):
+        assert not any(secret in text for text in told)
+        assert secret not in logged
+    assert "/admin/v1/keys/wrong" in logged
+    store = await asyncio.to_thread((server.gateway.settings.data / "penstock.db-wal").read_bytes)
+    assert issued["key"].split("_")[2].encode() not in store
+    assert ADMIN_KEY.encode() not in store
