@@ -2,51 +2,27 @@
 
 from collections.abc import Iterator, Sequence
 from datetime import UTC, date, datetime
-from itertools import count
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import Connection, create_engine, insert, select
 from sqlalchemy.pool import StaticPool
+from store.sample_completions import DAY, NOON, make_completion
 from store.sample_jobs import make_job
 
 from penstock.chat import Usage
 from penstock.jobs import Job, State
-from penstock.store import completion_rows, job_rows, schema, usage_rows
+from penstock.store import job_rows, schema, usage_rows
 from penstock.store.database import make_engine
-from penstock.store.tables import accounts, keys, metadata, usage_days
+from penstock.store.tables import accounts, completions, keys, metadata, usage_days
 from penstock.store.usage_rows import Group, Line, Slice, Sums, Totals
 from penstock.usage_records import Completion, Outcome
 
-DAY = 19_675  # 2023-11-14
-NOON = DAY * 86_400.0 + 43_200
 LIMIT = 10_000
-_numbers = count()
-
-
-def make_completion(**fields: Any) -> Completion:
-    """A record of a chat request; any field can be given."""
-    defaults = {
-        "id": f"chat_{next(_numbers):010d}",
-        "request_id": "req_1",
-        "account_id": "acct_one",
-        "key_id": "key",
-        "model": "writer",
-        "vendor": "upstream",
-        "upstream_model": "m",
-        "streamed": False,
-        "outcome": Outcome.OK,
-        "code": "",
-        "usage": Usage(10, 20, 3, 4),
-        "cost": 700,
-        "created_at": NOON,
-        "seconds": 0.5,
-        "first_byte_seconds": None,
-    }
-    return Completion(**(defaults | fields))
 
 
 @pytest.fixture
@@ -262,6 +238,14 @@ def test_no_more_lines_are_read_than_asked_for(connection: Connection):
     assert [line.about["key"] for line in lines] == ["k0", "k1", "k2", "k3"]
 
 
+def _row(record: Completion) -> dict[str, Any]:
+    fields = msgspec.structs.asdict(record)
+    usage = fields.pop("usage")
+    counts = {f"{name}_tokens": getattr(usage, name) for name in ("prompt", "completion", "cached", "reasoning")}
+    wanted = fields | counts | {"estimated": usage.estimated, "outcome": record.outcome.value}
+    return {name: wanted[name] for name in completions.columns.keys()}  # noqa: SIM118  no dictionary
+
+
 def test_what_was_used_before_there_were_sums_is_in_them(tmp_path: Path):
     engine = make_engine(tmp_path / "penstock.db")
     schema.upgrade(engine, "0002")
@@ -274,7 +258,7 @@ def test_what_was_used_before_there_were_sums_is_in_them(tmp_path: Path):
     ]
     old = ("id", "account_id", "model", "vendor", "state", "done", "created_at", "start_by", "epoch", "document")
     with engine.connect() as connection:
-        completion_rows.add_all(connection, records)
+        connection.execute(insert(completions), [_row(record) for record in records])
         for job in jobs:
             values = (job.id, job.account_id, job.model, job.vendor, job.state.value, int(job.done), NOON, NOON, 0)
             words = f"INSERT INTO jobs ({', '.join(old)}) VALUES ({', '.join('?' * len(old))})"  # noqa: S608

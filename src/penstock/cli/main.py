@@ -9,11 +9,13 @@ from penstock.cli import key, models
 from penstock.cli.doctor import doctor
 from penstock.cli.serve import serve
 from penstock.cli.simulator import sim
+from penstock.cli.usage import usage
 
 app = typer.Typer(name="penstock", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 app.command()(serve)
 app.add_typer(key.app, name="key")
 app.add_typer(models.app, name="models")
+app.command()(usage)
 app.command()(doctor)
 app.command()(sim)
 

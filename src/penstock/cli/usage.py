@@ -1,0 +1,144 @@
+"""`penstock usage`: what was used and what it cost, straight from the store, also while a server runs."""
+
+import sys
+import time
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from penstock.cli.options import (
+    AsJson,
+    ConfigFile,
+    DataFolder,
+    expected_errors,
+    fail,
+    load_settings,
+    open_store,
+    print_json,
+)
+from penstock.money import NANOS
+
+if TYPE_CHECKING:  # they take long to load, and `penstock --help` does not need them
+    from sqlalchemy import Connection
+
+    from penstock.statements import Question
+    from penstock.store.usage_rows import Line, Totals
+
+BAR = 16
+EIGHTHS = " ▏▎▍▌▋▊▉█"
+COLUMNS = ("requests", "jobs", "failed", "prompt_tokens", "completion_tokens")
+
+
+def usage(
+    *,
+    account: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Only this account, by its name or id; default: all.")
+    ] = None,
+    first: Annotated[
+        str | None, typer.Option("--from", metavar="DATE", help="The first day, UTC; default: 30 days in all.")
+    ] = None,
+    last: Annotated[str | None, typer.Option("--to", metavar="DATE", help="The last day, UTC; default: today.")] = None,
+    by: Annotated[
+        str, typer.Option(metavar="GROUPS", help="Of day,month,model,key,vendor,kind,account: one or several.")
+    ] = "day",
+    as_json: AsJson = False,
+    as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV, for spreadsheets.")] = False,
+    data: DataFolder = None,
+    config: ConfigFile = None,
+) -> None:
+    """Tell what was used and what it cost."""
+    from penstock import statements
+
+    if as_json and as_csv:
+        fail("--json and --csv exclude each other.")
+    with expected_errors():
+        question = _read({"account": account, "from": first, "to": last, "by": by})
+        with open_store(load_settings(data, config)) as engine, engine.connect() as connection:
+            lines = _look_up(connection, question)
+    if as_json:
+        told = statements.as_json(question, lines, [])
+        del told["budgets"]  # `penstock account show` tells them
+        print_json(told)
+    elif as_csv:
+        typer.echo(statements.as_csv(question, lines), nl=False)
+    elif not lines:
+        typer.echo(f"Nothing was used from {question.first} to {question.last}.")
+    else:
+        _print(question, lines)
+
+
+def _read(given: dict[str, str | None]) -> "Question":
+    from penstock import statements
+    from penstock.errors import InvalidRequest
+
+    today = datetime.fromtimestamp(time.time(), UTC).date()
+    try:
+        query = [(name, value) for name, value in given.items() if value is not None]
+        return statements.read_question(query, today, everyone=True)
+    except InvalidRequest as error:
+        fail(f"--{error.message}")
+
+
+def _look_up(connection: "Connection", question: "Question") -> list["Line"]:
+    from penstock.errors import InvalidRequest
+    from penstock.statements import MOST_LINES, check_length
+    from penstock.store import account_rows, usage_rows
+
+    account_id = None
+    if question.account is not None:
+        account = account_rows.find(connection, question.account, time.time())
+        if account is None:
+            fail(f"There is no account `{question.account}`.", "`penstock account list` lists them.", code=1)
+        account_id = account.id
+    days = (question.first, question.last)
+    lines = usage_rows.report(connection, account_id, *days, question.by, question.filters, MOST_LINES + 1)
+    try:
+        check_length(lines)
+    except InvalidRequest as error:
+        fail(f"--{error.message}", "Ask for fewer days, fewer groups or one account.")
+    return lines
+
+
+def _print(question: "Question", lines: Sequence["Line"]) -> None:
+    """A table for people: each group's line with a bar as long as its cost, and their sum."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    from penstock.store.usage_rows import told_by, total
+
+    # What is piped on must not be cut to the width of a terminal that is not there.
+    console = Console(width=None if sys.stdout.isatty() else 240)
+    about = [name for group in question.by for name in told_by(group) if name != "account_id"]
+    table = Table(box=None, pad_edge=False, header_style="bold", show_footer=True, footer_style="bold")
+    sums = total(lines)
+    for number, name in enumerate(about):
+        table.add_column(name.replace("_", " "), "" if number else "total", no_wrap=number == 0, overflow="fold")
+    for name, footer in zip((*COLUMNS, "cost (USD)"), _cells(sums), strict=True):
+        table.add_column(name.replace("_", " "), footer, justify="right", no_wrap=True)
+    table.add_column("", min_width=BAR, no_wrap=True)
+    most = max(line.totals.cost for line in lines)
+    for line in lines:
+        cells = (*(line.about[name] for name in about), *_cells(line.totals))
+        bar = _bar(line.totals.cost, most, ascii_only=console.options.ascii_only)
+        table.add_row(*(Text(cell) for cell in cells), Text(bar, "cyan"))  # as it is: a name may look like markup
+    console.print(table)
+    if sums.unpriced:
+        typer.echo(f"Not in the cost, as their price is not known: {sums.unpriced:,}.", err=True)
+
+
+def _cells(totals: "Totals") -> tuple[str, ...]:
+    counts = totals._asdict()
+    return (*(f"{counts[name]:,}" for name in COLUMNS), f"{totals.cost / NANOS:,.4f}")
+
+
+def _bar(cost: int, most: int, *, ascii_only: bool) -> str:
+    """As long as its share of the most; anything that cost something can be seen."""
+    if cost <= 0:
+        return ""
+    eighths = max(1, cost * BAR * 8 // most)
+    if ascii_only:
+        return "#" * -(-eighths // 8)
+    return EIGHTHS[-1] * (eighths // 8) + EIGHTHS[eighths % 8].strip()
