@@ -14,9 +14,11 @@ import httpx
 import pytest
 
 from penstock import keys
+from penstock.budgets import Budget, Period
 from penstock.gateway import Gateway, open_database
+from penstock.money import parse_usd
 from penstock.settings import Settings, load
-from penstock.store import key_rows
+from penstock.store import budget_rows, key_rows
 from penstock.web.app import create_app
 from penstock.web.server import serve
 
@@ -36,7 +38,10 @@ class Server:
     clients: AsyncExitStack = field(default_factory=AsyncExitStack)
 
     async def new_key(self, account: str = "default", **options: Any) -> str:
-        """A new API key; `models`, `scopes`, `expires_at` as in ApiKey, `requests_per_minute` and such as in Limits."""
+        """A new API key; `models`, `scopes`, `expires_at` as in ApiKey, `requests_per_minute` and such as in Limits.
+
+        `budgets` are amounts by period: `{"total": "0.50"}`.
+        """
         return await create_key(self.gateway, account, **options)
 
     async def sign_in(self, account: str = "default", **options: Any) -> httpx.AsyncClient:
@@ -76,6 +81,7 @@ async def create_key(gateway: Gateway, account: str = "default", **options: Any)
     database, now = gateway.database, time.time()
     public_id, secret = keys.make(await database.write(key_rows.signing_secret))
     account_id = await database.write(key_rows.account_id, account, now)
+    caps = options.pop("budgets", {})
     limits = keys.Limits(**{name: options.pop(name) for name in key_rows.LIMITS if name in options})
     key = keys.ApiKey(
         public_id=public_id,
@@ -89,6 +95,9 @@ async def create_key(gateway: Gateway, account: str = "default", **options: Any)
         **options,
     )
     await database.write(key_rows.add, key)
+    for period, amount in caps.items():
+        budget = Budget(owner=public_id, period=Period(period), cap=parse_usd(amount))
+        await database.write(budget_rows.put, budget, account_id, now)
     return f"{keys.PREFIX}{public_id}_{secret}"
 
 

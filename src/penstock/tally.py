@@ -48,6 +48,7 @@ class Tally:
         self._waiting: list[Completion] = []
         self._counted = 0
         self._again = False
+        self._turn = asyncio.Lock()  # one batch at a time
         self._writing: asyncio.Task[None] | None = None
         self._watching: asyncio.Task[None] | None = None
 
@@ -86,9 +87,14 @@ class Tally:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         self._again = True  # what was being written may be in the store
-        while self._waiting:
-            await self._write_batch()
+        await self.flush()
         self._journal.close()
+
+    async def flush(self) -> None:
+        """Write what waits, now."""
+        async with self._turn:
+            while self._waiting:
+                await self._write_batch()
 
     async def recover(self) -> None:
         """Charge what processes left behind that died, and let go of what they held."""
@@ -125,7 +131,8 @@ class Tally:
         while self._waiting:
             await asyncio.sleep(pause)
             try:
-                await self._write_batch()
+                async with self._turn:
+                    await self._write_batch()
                 pause = 0 if len(self._waiting) >= BATCH else WRITE_SECONDS
             except StoreUnavailable:
                 pause, self._again = RETRY_SECONDS, True
@@ -150,6 +157,8 @@ class Tally:
 
     async def _write_batch(self) -> None:
         batch = self._waiting[:BATCH]
+        if not batch:
+            return
         metrics.count_completions(batch[self._counted :])
         self._counted = len(batch)
         await self._write(batch, again=self._again)  # taken off only when written

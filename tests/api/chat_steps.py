@@ -20,11 +20,13 @@ SCENARIOS = (
 )
 
 
-def settings_of(double: OpenAIDouble, scenarios: Iterable[str] = SCENARIOS, vendor: str = "", more: str = "") -> str:
+def settings_of(
+    double: OpenAIDouble, scenarios: Iterable[str] = SCENARIOS, vendor: str = "", more: str = "", price: str = ""
+) -> str:
     """A gateway's settings: one model for every scenario, and `org/model-x`."""
     offered = {scenario: scenario for scenario in scenarios} | {"org/model-x": "plain"}
     models = [
-        f'[[models]]\nid = "{model}"\nkind = "chat"\nvendor = "upstream"\nmodel = "{scenario}"\n'
+        f'[[models]]\nid = "{model}"\nkind = "chat"\nvendor = "upstream"\nmodel = "{scenario}"\n{price}\n'
         for model, scenario in offered.items()
     ]
     table = f'[vendors.upstream]\ntype = "openai_compatible"\napi_key = "{KEY}"\nbase_url = "{double.url}"\n{vendor}\n'

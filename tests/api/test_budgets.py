@@ -1,0 +1,109 @@
+"""Budgets are hard: what is held and spent never exceeds the cap, and a refusal says where the budget stands."""
+
+import asyncio
+from typing import Any
+
+import httpx
+import pytest
+from chat_steps import HELLO, chatting
+from conftest import MODEL, Server
+from openai_replies import GREETING, PROMPT_TOKENS, pieces_of
+
+from penstock.budgets import Payer
+from penstock.money import format_usd
+from penstock.store import purse_rows
+from penstock.store.ledger_check import check
+
+CHAT = "/llm/chat/completions"
+PRICE = 'price = {input_per_million = "1000", output_per_million = "1000"}'
+TOKENS = PROMPT_TOKENS + len(pieces_of(GREETING))
+COST = TOKENS * 1_000_000
+"""Of one answer, in 10⁻⁹ USD: a thousandth of a dollar for each token."""
+PRICED = f'[vendors.sim]\ntype = "sim"\n[[models]]\nid = "{MODEL}"\nvendor = "sim"\nprice = {{per_job = "0.30"}}\n'
+
+
+async def payer_of(server: Server, client: httpx.AsyncClient) -> Payer:
+    return (await server.gateway.keyring.check(client.headers["authorization"])).payer
+
+
+async def standing(server: Server, payer: Payer) -> tuple[int, int]:
+    found = await server.gateway.database.read(purse_rows.standings, payer, server.gateway.clock())
+    return found[0].spent, found[0].held
+
+
+async def ask(client: httpx.AsyncClient, **fields: Any) -> httpx.Response:
+    return await client.post(CHAT, json={"model": "plain", "messages": HELLO, "max_tokens": 20, **fields})
+
+
+@pytest.fixture
+async def chat(start):
+    async with chatting(start, scenarios=["plain", "slow:0.05", "status:500", "drop"], price=PRICE) as chat:
+        yield chat
+
+
+@pytest.mark.parametrize("stream", [False, True])
+async def test_chat_spends_what_the_vendor_counted_and_then_is_refused(chat, stream):
+    client = await chat.server.sign_in(budgets={"total": format_usd(3 * COST + 30_000_000)})
+    payer = await payer_of(chat.server, client)
+    responses = [await ask(client, stream=stream) for _ in range(8)]
+    statuses = [response.status_code for response in responses]
+    assert statuses[0] == 200
+    assert statuses[-1] == 402
+    assert statuses == sorted(statuses)
+    told = responses[-1].json()["error"]
+    assert (told["code"], told["type"], told["retryable"]) == ("insufficient_budget", "insufficient_quota", False)
+    assert told["cap"] == format_usd(3 * COST + 30_000_000)
+    assert told["resets_at"] is None
+    assert responses[-1].headers["x-should-retry"] == "false"
+    await chat.server.gateway.tally.flush()
+    spent, held = await standing(chat.server, payer)
+    assert spent == statuses.count(200) * COST
+    await chat.server.gateway.escrow.recall(payer.owners)
+    assert (await standing(chat.server, payer))[1] == 0
+    assert told["spent"] <= format_usd(spent + held)
+    assert await chat.server.gateway.database.read(check) == []
+
+
+async def test_many_at_once_never_pass_the_cap(chat):
+    client = await chat.server.sign_in(budgets={"total": "0.5"})
+    payer = await payer_of(chat.server, client)
+    over = []
+
+    async def watch() -> None:
+        while True:
+            over.append(sum(await standing(chat.server, payer)) > 500_000_000)
+            await asyncio.sleep(0.005)
+
+    watching = asyncio.create_task(watch())
+    responses = await asyncio.gather(*(ask(client) for _ in range(60)))
+    watching.cancel()
+    assert {response.status_code for response in responses} == {200, 402}
+    await chat.server.gateway.tally.flush()
+    spent, _ = await standing(chat.server, payer)
+    assert spent == COST * sum(response.status_code == 200 for response in responses)
+    assert not any(over)
+
+
+async def test_jobs_hold_their_price_and_settle_once(start):
+    server = await start(PRICED)
+    client = await server.sign_in(budgets={"total": "0.70"})
+    payer = await payer_of(server, client)
+    body = {"model": MODEL, "input": [{"params": {"script": {"latency": 0.3}}}]}
+    first = await client.post("/model/v1/generation", json=body)
+    assert first.status_code == 202, first.text
+    assert await standing(server, payer) == (0, 300_000_000)
+    failing = {"model": MODEL, "input": [{"params": {"script": {"ending": "failed"}}}]}
+    second = await client.post("/model/v1/generation", json=failing)
+    third = await client.post("/model/v1/generation", json=body)
+    assert (second.status_code, third.status_code) == (202, 402)
+    told = third.json()["error"]
+    assert (told["spent"], told["held"], told["cap"], told["needed"]) == ("0.00", "0.60", "0.70", "0.30")
+    done = [
+        (await client.get(f"/api/v1/jobs/{made.json()['id']}", params={"wait": 20})).json() for made in (first, second)
+    ]
+    assert [job["charged"] for job in done] == [True, False]
+    assert [job["cost"]["final"] for job in done] == ["0.30", "0.00"]
+    assert await standing(server, payer) == (300_000_000, 0)
+    dry = await client.post("/model/v1/generation", json=body | {"dry_run": True})
+    assert dry.json()["budget_left"] == "0.40"
+    assert await server.gateway.database.read(check) == []
