@@ -12,6 +12,7 @@ from sqlalchemy import (
     ColumnElement,
     Connection,
     FromClause,
+    Integer,
     ScalarSelect,
     and_,
     bindparam,
@@ -58,7 +59,7 @@ def _next_account(account_id: Any) -> ScalarSelect[Any]:
     return select(func.min(jobs.c.account_id)).where(later).correlate_except(jobs).scalar_subquery()
 
 
-_first = select(_next_account(bindparam("after")).label("account_id"), literal_column("1").label("number"))
+_first = select(_next_account(bindparam("after")).label("account_id"), literal_column("1", Integer).label("number"))
 _turns = _first.cte("turns", recursive=True)
 _turns = _turns.union_all(
     select(_next_account(_turns.c.account_id), _turns.c.number + 1).where(
@@ -66,12 +67,18 @@ _turns = _turns.union_all(
     )
 )
 _theirs = jobs.alias("theirs")
-_oldest = select(_theirs.c.id).where(_waiting(_theirs, _turns.c.account_id)).order_by(_theirs.c.id)
+_oldest = (
+    select(_theirs.c.id)
+    .where(_waiting(_theirs, _turns.c.account_id))
+    .order_by(_theirs.c.id)
+    .limit(bindparam("each"))
+    .correlate(_turns)
+)
 
 ACCOUNTS = select(_turns.c.account_id).where(_turns.c.account_id.is_not(None)).order_by(_turns.c.number)
 OLDEST_OF_EACH = (
     select(_turns.c.account_id, jobs.c.id)
-    .join(jobs, jobs.c.id.in_(_oldest.limit(bindparam("each")).correlate(_turns)))
+    .select_from(_turns.join(jobs, jobs.c.id.in_(_oldest)))
     .where(_turns.c.account_id.is_not(None))
     .order_by(_turns.c.number, jobs.c.id)
 )
