@@ -7,6 +7,7 @@ from typing import Any
 
 from penstock.budgets import Payer
 from penstock.files import StoredFile
+from penstock.prices import Price
 
 
 class State(StrEnum):
@@ -141,6 +142,9 @@ class Job:
     lineage: str = ""
     """Of the key; empty in jobs that are older than lineages."""
     estimated: int | None = None
+    """The most that it may cost, whoever runs it."""
+    prices: Mapping[str, Mapping[str, Any] | None] | None = None
+    """What each vendor asked when it was accepted, null where that was not known; None in jobs from before."""
     client_ref: str | None = None
     metadata: Mapping[str, str] | None = None
     batch_id: str | None = None
@@ -255,7 +259,8 @@ def finish(job: Job, to: State, now: float, *, outcome: Outcome, **changes: Any)
 
 
 def succeed(job: Job, now: float, outputs: tuple[Asset, ...], warnings: tuple[str, ...]) -> Job:
-    """The outputs are ours and were opened: the estimate becomes the price."""
+    """The outputs are ours and were opened: what the vendor that made them asks for them is the price."""
+    final = _settle(job, outputs)
     return finish(
         warn(job, warnings),
         State.SUCCEEDED,
@@ -263,9 +268,18 @@ def succeed(job: Job, now: float, outputs: tuple[Asset, ...], warnings: tuple[st
         outcome=Outcome.SUCCEEDED,
         outputs=outputs,
         progress=1.0,
-        final=job.estimated,
-        charged=None if job.estimated is None else bool(job.estimated),
+        final=final,
+        charged=None if final is None else bool(final),
     )
+
+
+def _settle(job: Job, outputs: tuple[Asset, ...]) -> int | None:
+    """By the formula that was written down; of a vendor that was not there yet, what was quoted."""
+    if job.prices is None or job.vendor not in job.prices:
+        return job.estimated
+    formula = job.prices[job.vendor]
+    final = None if formula is None else Price.model_validate(formula).final(job.params, outputs)
+    return final if final is None or job.estimated is None else min(final, job.estimated)
 
 
 def fail(job: Job, now: float, error: Mapping[str, Any], outcome: Outcome, to: State = State.FAILED) -> Job:

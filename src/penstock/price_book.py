@@ -2,10 +2,11 @@
 
 import math
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
+from penstock.identifiers import timestamp
 from penstock.prices import Price, TokenPrice
 
 P = TypeVar("P", Price, TokenPrice)
@@ -80,7 +81,30 @@ def _tell(moments: set[float], find: Callable[[float], P | None]) -> PriceSchedu
     return PriceSchedule(tuple(starts), tuple(prices))
 
 
+def describe_schedules(
+    schedules: Mapping[str, PriceSchedule[Price]] | Mapping[str, PriceSchedule[TokenPrice]], now: float
+) -> list[dict[str, Any]]:
+    """As callers see them: of each vendor the price in force, and those to come; no `from`: it always was."""
+    return [
+        {
+            "vendor": vendor,
+            "from": None if stretch.since == -math.inf else timestamp(stretch.since),
+            "until": None if stretch.until == math.inf else timestamp(stretch.until),
+            "price": None if stretch.price is None else stretch.price.describe(),
+        }
+        for vendor, schedule in sorted(schedules.items())
+        for stretch in schedule.stretches(now)
+    ]
+
+
 # -- of several routes
+
+
+def highest(prices: Iterable[Price | None], params: Mapping[str, Any]) -> int | None:
+    """The most that any of them asks of these params; None where one is not known."""
+    costs = [None if price is None else price.of(params) for price in prices]
+    known = [cost for cost in costs if cost is not None]
+    return max(known) if known and len(known) == len(costs) else None
 
 
 def dearest(prices: Sequence[Price | None]) -> Price | None:
@@ -89,10 +113,14 @@ def dearest(prices: Sequence[Price | None]) -> Price | None:
     if not known or len(known) < len(prices):
         return None
     names = dict.fromkeys(name for price in known for name in price.per_job_if)
-    most = {
+    most: dict[str, Any] = {
         "per_job": max(price.per_job for price in known),
         "per_second": max(price.per_second for price in known),
+        "per_image": max(price.per_image for price in known),
+        "per_thousand_faces": max(price.per_thousand_faces for price in known),
         "per_job_if": {name: max(price.per_job_if.get(name, 0) for price in known) for name in names},
+        "seconds": max((price.seconds or 0 for price in known if price.per_second), default=0) or None,
+        "faces": max((price.faces or 0 for price in known if price.per_thousand_faces), default=0) or None,
     }
     return known[0].model_copy(update=most)
 

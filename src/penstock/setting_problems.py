@@ -69,8 +69,8 @@ class Source:
 def _label(path: KeyPath) -> str:
     """`[server] port`, `[vendors.mine] api_key`, `[[models]] 1 vendor` or `data`."""
     match path:
-        case ("models", int(index), *rest):
-            table = f"[[models]] {index + 1}"
+        case ("models" | "prices" as name, int(index), *rest):
+            table = f"[[{name}]] {index + 1}"
         case ("vendors", str(name), *rest):
             table = f"[vendors.{name}]"
         case (str(section), name, *others):
@@ -116,7 +116,7 @@ def _describe(found: ErrorDetails, start: KeyPath, source: Source, form: type[Ba
         case "model_type" | "dict_type" | "mapping_type":
             what, remedy = "should be a table", "Write it as a [table] with `key = value` lines."
         case "tuple_type":
-            what, remedy = "should be a list", "Write it as a list [ … ], or for `models` as [[models]] tables."
+            what, remedy = "should be a list", "Write it as a list [ … ], or as [[models]] and [[prices]] tables."
         case "string_pattern_mismatch":
             what, remedy = "is not written as allowed", _advise(fields.get(name))
         case _:
@@ -130,7 +130,7 @@ def _fields_beside(form: type[BaseModel] | None, names: Sequence[str]) -> Mappin
     for name in names[:-1]:
         info = form.model_fields.get(name) if form else None
         form = next(_classes_in(info.annotation), None) if info else None
-    return form.model_fields if form else {}
+    return {info.alias or name: info for name, info in form.model_fields.items()} if form else {}
 
 
 def _classes_in(annotation: Any) -> Iterator[type[BaseModel]]:

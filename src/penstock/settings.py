@@ -16,17 +16,15 @@ from pydantic import (
     BaseModel,
     BeforeValidator,
     ConfigDict,
-    Discriminator,
     Field,
     PlainValidator,
     SecretStr,
-    Tag,
     ValidationError,
     ValidationInfo,
     field_validator,
 )
 
-from penstock.prices import Price, TokenPrice
+from penstock.setting_prices import AnyPrice, PriceEntry
 from penstock.setting_problems import SettingsError, Source, explain, nearest, reject
 from penstock.setting_sources import gather, make_absolute, map_texts
 
@@ -85,13 +83,6 @@ def _check_type(table: Mapping[str, Any]) -> Mapping[str, Any]:
     return table
 
 
-def _price_kind(value: Any) -> str:
-    if isinstance(value, BaseModel):
-        return "<chat>" if isinstance(value, TokenPrice) else "<media>"
-    names = cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else ()
-    return "<chat>" if any(name.endswith("_per_million") for name in names) else "<media>"
-
-
 def _name_built_in(tables: Any) -> Any:
     """The table of a built-in vendor need not say its type."""
     if not isinstance(tables, dict):
@@ -140,9 +131,6 @@ Network = Annotated[IPv4Network | IPv6Network, BeforeValidator(_parse_network)]
 Networks = Annotated[tuple[Network, ...], BeforeValidator(_split)]
 VendorName = Annotated[str, AfterValidator(_check_name)]
 VendorTable = Annotated[Mapping[str, Any], AfterValidator(_check_type)]
-AnyPrice = Annotated[
-    Annotated[Price, Tag("<media>")] | Annotated[TokenPrice, Tag("<chat>")], Discriminator(_price_kind)
-]
 Document = Annotated[Mapping[str, Any], BeforeValidator(_parse_document)]
 DeclaredVendor = Annotated[str, AfterValidator(_check_declared)]
 _ORIGIN = r"^https?://(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(:[0-9]{1,5})?$"
@@ -326,6 +314,7 @@ class Settings(Table):
         default={}, repr=False
     )
     models: tuple[ModelEntry, ...] = ()
+    prices: tuple[PriceEntry, ...] = ()
     _source: Source = Source()
 
     def model_post_init(self, context: Any, /) -> None:

@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, TypeGuard
 
 from pydantic import ValidationError
@@ -14,8 +14,9 @@ from penstock.catalog.schema_params import ANYTHING, FILE
 from penstock.chat_contract import ChatOptions, ChatVendor
 from penstock.contract import GenerationVendor, Home, Served
 from penstock.offers import ChatOffer, Offer, Offers, Route, credential_id
-from penstock.price_book import PriceSchedule, make_schedule
-from penstock.prices import Price, TokenPrice
+from penstock.price_book import P, PriceSchedule
+from penstock.prices import DURATIONS, FACES, Price, TokenPrice
+from penstock.setting_prices import PriceList, Sold, misfit
 from penstock.setting_problems import Problem
 from penstock.settings import BUILT_IN, ModelEntry, Settings, SettingsError, explain, nearest
 from penstock.vendor_schemas import find_schema
@@ -35,17 +36,19 @@ def build_offers(settings: Settings, former: Offers | None) -> Offers:
     chat_vendors = {name: vendor for name, vendor in every.items() if is_chat(vendor)}
     own = {served.model.id: served.model for vendor in vendors.values() for served in vendor.models}
     known = own | known_models()
-    entries = settings.models or _default_entries(every)
+    entries, book = settings.models or _default_entries(every), PriceList(settings.prices, settings.source)
     by_model: dict[str, Offer] = {}
     chat: dict[str, ChatOffer] = {}
     for index, entry in enumerate(entries):
         try:
             if _is_chat_entry(entry, chat_vendors, known):
-                chat[entry.id] = _build_chat_offer(entry, index, every, settings)
-            elif offer := _Builder(entry, index, every, known, settings).build():
+                chat[entry.id] = _build_chat_offer(entry, index, every, settings, book)
+            elif offer := _Builder(entry, index, every, known, settings, book).build():
                 by_model[entry.id] = offer
         except SettingsError as error:
             problems += error.problems
+    sold = {entry.id: _sold(entry, chat_vendors, known) for entry in entries}
+    problems += book.find_problems(sold, {*settings.vendors, *BUILT_IN})
     if problems:
         raise SettingsError(problems)
     kept_vendors = {} if former is None else dict(former.vendors)
@@ -132,24 +135,34 @@ def _routes(entry: ModelEntry) -> list[Route]:
     return [Route(route.vendor, route.model, route.weight, route.order) for route in entry.routes]
 
 
-def _build_chat_offer(entry: ModelEntry, index: int, vendors: Mapping[str, Vendor], settings: Settings) -> ChatOffer:
+def _sold(entry: ModelEntry, chat_vendors: Mapping[str, ChatVendor], known: Mapping[str, GenerationModel]) -> Sold:
+    model = known.get(entry.id)
+    is_chat = _is_chat_entry(entry, chat_vendors, known)
+    kind = "chat" if is_chat else entry.kind or "" if model is None else model.kind
+    return Sold(kind, {route.vendor for route in entry.routes})
+
+
+def _build_chat_offer(
+    entry: ModelEntry, index: int, vendors: Mapping[str, Vendor], settings: Settings, book: PriceList
+) -> ChatOffer:
     where = settings.source.locate(("models", index, "id"))
     for route in entry.routes:
         vendor = vendors.get(route.vendor)
         if vendor is not None and not is_chat(vendor):
             what = f"vendor `{route.vendor}` does not run chat models"
             raise SettingsError([Problem(where, what, "Route it to a vendor such as `openai_compatible`.")])
-    if isinstance(entry.price, Price):
-        raise SettingsError([_wrong_price(settings, index, "chat", "input_per_million, output_per_million")])
+    own = _own_price(entry, index, "chat", settings, TokenPrice)
     able = {route.vendor: vendors[route.vendor] for route in entry.routes if route.vendor in vendors}
     asked = {name: vendor.price for name, vendor in able.items() if is_chat(vendor)}
-    prices = {name: make_schedule([], entry.price or price) for name, price in asked.items()}
+    prices = {name: book.schedule(entry.id, name, own or price, TokenPrice) for name, price in asked.items()}
     return ChatOffer(entry.id, _routes(entry), prices)
 
 
-def _wrong_price(settings: Settings, index: int, kind: str, wanted: str) -> Problem:
-    where = settings.source.locate(("models", index, "price"))
-    return Problem(where, f"is not the price of a {kind} model", f"Use {wanted}.")
+def _own_price(entry: ModelEntry, index: int, kind: str, settings: Settings, form: type[P]) -> P | None:
+    """What the model's own table says that it costs."""
+    if entry.price is not None and (wrong := misfit(entry.price, kind)):
+        raise SettingsError([Problem(settings.source.locate(("models", index, "price")), *wrong)])
+    return entry.price if isinstance(entry.price, form) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,12 +174,13 @@ class _Builder:
     vendors: Mapping[str, Vendor]
     known: Mapping[str, GenerationModel]
     settings: Settings
+    book: PriceList
 
     def build(self) -> Offer | None:
         """The offer; None while the vendor has not told the params of a model that is declared with them."""
-        if isinstance(self.entry.price, TokenPrice):
-            raise SettingsError([_wrong_price(self.settings, self.index, "media", "per_job, per_second, per_job_if")])
-        model, price = self.known.get(self.entry.id), self.entry.price
+        model = self.known.get(self.entry.id)
+        kind = (self.entry.kind or "") if model is None else model.kind
+        price = _own_price(self.entry, self.index, kind, self.settings, Price)
         return self._declared(price) if model is None else self._known(model, price)
 
     def _known(self, model: GenerationModel, price: Price | None) -> Offer:
@@ -185,7 +199,7 @@ class _Builder:
                 raise self._problem("id", what, "Route it to a vendor that can: see `penstock models show`.")
             name = served.name or route.model if route.model == entry.id else route.model
             routes.append(Route(route.vendor, name, route.weight, route.order))
-            prices[route.vendor] = make_schedule([], price or served.price)
+            prices[route.vendor] = self._schedule(model, route.vendor, price or served.price)
             reads_objects = reads_objects and vendor.reads_objects
         return Offer(model, routes, prices, reads_objects)
 
@@ -205,14 +219,20 @@ class _Builder:
         file = FILE if entry.file is None and FILE in (entry.bind or ()) else entry.file
         recipe = Recipe(entry.kind, file, entry.output, entry.preview, entry.workflow, entry.bind)
         try:
-            prices = {route.vendor: make_schedule([], price) for route in entry.routes}
-            return Offer(declare(entry.id, entry.title, schema, recipe), _routes(entry), prices)
+            model = declare(entry.id, entry.title, schema, recipe)
+            prices = {route.vendor: self._schedule(model, route.vendor, price) for route in entry.routes}
+            return Offer(model, _routes(entry), prices)
         except ValueError as error:
             if entry.params == VENDORS_OWN:  # nobody's mistake here: the others are served
                 log.error("the vendor's description of a model is of no use", extra={"fields": {"model": entry.id}})  # noqa: TRY400
                 return None
             remedy = 'Correct it, or write `params = "vendor"` to take the vendor\'s own.'
             raise self._problem("params", f"is not a JSON Schema of params: {error}", remedy) from None
+
+    def _schedule(self, model: GenerationModel, vendor: str, price: Price | None) -> PriceSchedule[Price]:
+        """The price over time, with the bounds that the model's params have."""
+        schedule = self.book.schedule(model.id, vendor, price, Price)
+        return replace(schedule, prices=tuple(each and _bound(each, model) for each in schedule.prices))
 
     def _schema(self, vendor: str, model: str) -> Mapping[str, Any] | None:
         if self.entry.params is None:
@@ -227,3 +247,10 @@ class _Builder:
 
 def _declares(vendor: Vendor) -> bool:
     return _is_generation(vendor) and vendor.declares
+
+
+def _bound(price: Price, model: GenerationModel) -> Price:
+    """What a result is at most whose params do not tell; the schema is read only where the price depends on it."""
+    seconds = model.largest(DURATIONS) if price.per_second else None
+    faces = model.largest(FACES) if price.per_thousand_faces else None
+    return price.bounded(seconds=seconds, faces=faces)

@@ -7,12 +7,16 @@ import jsonschema
 import pytest
 from conftest import MODEL, VIDEO, Server
 
+from penstock.prices import FREE
 from penstock.web.shapes import ModelList
 
 GENERATION = "/model/v1/generation"
 TEXT_TO_VIDEO = "vendorb_video_31"
 IMAGE_TO_MODEL = "vendora_image_to_model"
-FIELDS = {"id", "object", "kind", "title", "params", "defaults", "example", "price", "vendors", "typical_seconds"}
+FIELDS = {
+    *("id", "object", "kind", "title", "params", "defaults", "example"),
+    *("price", "prices", "vendors", "typical_seconds"),
+}
 URL = {"url": "https://example.com/a.png"}
 
 
@@ -36,7 +40,8 @@ async def test_every_model_says_all_about_itself(server):
         assert set(model) == FIELDS
         assert model["object"] == "model"
         assert model["vendors"] == ["sim"]
-        assert model["price"] == {"per_job": "0.00", "per_second": "0.00", "per_job_if": {}, "currency": "USD"}
+        assert model["price"] == FREE.describe()
+        assert model["prices"] == [{"vendor": "sim", "from": None, "until": None, "price": FREE.describe()}]
         assert (await server.client.get(f"/api/v1/models/{name}")).json() == model
     assert [models[name]["kind"] for name in (TEXT_TO_VIDEO, IMAGE_TO_MODEL)] == ["video", "3d"]
 
@@ -135,7 +140,11 @@ async def test_a_price_is_told_as_it_was_set(start):
     assert models[IMAGE_TO_MODEL]["price"] == {
         "per_job": "0.20",
         "per_second": "0.00",
+        "per_image": "0.00",
+        "per_thousand_faces": "0.00",
         "per_job_if": {"texture": "0.10"},
+        "seconds": None,
+        "faces": None,
         "currency": "USD",
     }
     for name, params, price in [

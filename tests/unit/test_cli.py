@@ -174,7 +174,11 @@ def test_models_come_from_the_settings(shell: Shell):
     assert listed["price"] == {
         "per_job": "0.20",
         "per_second": "0.40",
+        "per_image": "0.00",
+        "per_thousand_faces": "0.00",
         "per_job_if": {"texture": "0.10"},
+        "seconds": 8,
+        "faces": None,
         "currency": "USD",
     }
     assert "USD 0.20 + 0.40 per second + 0.10 if texture" in shell("models list").stdout

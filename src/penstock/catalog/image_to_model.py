@@ -62,7 +62,7 @@ class ImageToModelParams(Params):
             yield Detail("pbr", "`pbr: true` needs a texture, but `texture` is false: leave one of them out.")
         version = given.get("model_version", DEFAULT_VERSION)
         faces = given.get("face_limit")
-        most = MAX_FACES_BY_VERSION.get(version, MAX_FACES) if isinstance(version, str) else MAX_FACES
+        most = most_faces(given)
         if isinstance(faces, int | float) and not isinstance(faces, bool) and most < faces <= MAX_FACES:
             yield Detail("face_limit", f"{version} makes {MIN_FACES} to {most} faces, got {shorten(faces)}.")
 
@@ -75,6 +75,12 @@ class ImageToModelParams(Params):
             "texture": texture,
             "pbr": texture if self.pbr is None else self.pbr,
         }
+
+
+def most_faces(params: Mapping[str, Any]) -> int:
+    """How many faces the asked version makes at most."""
+    version = params.get("model_version", DEFAULT_VERSION)
+    return MAX_FACES_BY_VERSION.get(version, MAX_FACES) if isinstance(version, str) else MAX_FACES
 
 
 def expect(params: Mapping[str, Any]) -> Expectation:
@@ -91,5 +97,6 @@ MODELS = (
         expect=expect,
         example={"file": {"url": "https://example.com/cat.png"}, "face_limit": 10000, "texture": True, "pbr": True},
         seed_param="model_seed",
+        most_faces=most_faces,
     ),
 )

@@ -1,9 +1,10 @@
 """What the catalogue says of one model."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from penstock.catalog.bounds import largest_of
 from penstock.catalog.params import Params, read
 from penstock.catalog.schema_params import SchemaParams
 from penstock.errors import Detail
@@ -49,11 +50,17 @@ class GenerationModel:
     expect: Callable[[Mapping[str, Any]], Expectation] = expect_anything
     seed_param: str | None = None
     recipe: Recipe | None = None
+    most_faces: Callable[[Mapping[str, Any]], int | None] | None = None
+    """How many faces a result may have; None: what the schema says of `face_limit`."""
 
     @property
     def schema(self) -> dict[str, Any]:
         """JSON Schema of `params`."""
         return self.params.schema if isinstance(self.params, SchemaParams) else self.params.model_json_schema()
+
+    def largest(self, names: Sequence[str]) -> int | None:
+        """The largest number that any of these params may be; None where the schema does not tell."""
+        return largest_of(self.schema, names)
 
     def read(self, given: Mapping[str, Any], place: str) -> tuple[dict[str, Any] | None, list[Detail]]:
         """The params with defaults filled, or every problem found; `place` is where they stand in the request."""

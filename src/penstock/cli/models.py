@@ -1,5 +1,6 @@
 """`penstock models`: what the settings offer, without a running server, and the weights of the built-in ones."""
 
+import math
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -21,6 +22,7 @@ from penstock.cli.pull import pull_weights
 
 if TYPE_CHECKING:  # take long to load, and `penstock --help` does not need them
     from penstock.offers import ChatOffer, Offer
+    from penstock.prices import Price, TokenPrice
 
 app = typer.Typer(help="Show the models on offer, and bring the built-in ones' weights.", no_args_is_help=True)
 app.command("pull")(pull_weights)
@@ -61,6 +63,9 @@ def show(
         return
     typer.echo(f"{offer.id}: {offer.title} ({offer.kind})")
     typer.echo(f"vendors: {', '.join(_vendors(offer))}; price: {_word_price(offer)}\n")
+    if prices := _price_rows(offer):
+        print_table(("vendor", "from", "until", "price"), prices)
+        typer.echo()
     if generation is None:
         typer.echo("POST /llm/chat/completions takes OpenAI's own request: see docs/chat.md.")
     elif rows := list(_params(generation.schema, generation.schema)):
@@ -85,19 +90,44 @@ def _vendors(offer: "Offer | ChatOffer") -> list[str]:
 
 
 def _describe(offer: "Offer | ChatOffer") -> dict[str, Any]:
-    price = offer.price_at(time.time())
+    from penstock.price_book import describe_schedules
+
+    now = time.time()
+    price = offer.price_at(now)
     return {
         "id": offer.id,
         "kind": offer.kind,
         "title": offer.title,
         "vendors": _vendors(offer),
         "price": None if price is None else price.describe(),
+        "prices": describe_schedules(offer.prices, now),
     }
 
 
 def _word_price(offer: "Offer | ChatOffer") -> str:
-    price = offer.price_at(time.time())
+    return _word_one(offer.price_at(time.time()))
+
+
+def _word_one(price: "Price | TokenPrice | None") -> str:
     return "unknown" if price is None else price.word()
+
+
+def _price_rows(offer: "Offer | ChatOffer") -> list[tuple[str, ...]]:
+    """Who asks what from when on; none where all ask the same, and go on to."""
+    from penstock.identifiers import timestamp
+
+    now = time.time()
+    told = [
+        (
+            vendor,
+            "" if stretch.since == -math.inf else timestamp(stretch.since) or "",
+            "" if stretch.until == math.inf else timestamp(stretch.until) or "",
+            _word_one(stretch.price),
+        )
+        for vendor, schedule in offer.prices.items()
+        for stretch in schedule.stretches(now)
+    ]
+    return told if len({row[1:] for row in told}) > 1 or any(row[1] or row[2] for row in told) else []
 
 
 # -- reading JSON Schema

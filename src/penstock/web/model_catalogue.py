@@ -11,6 +11,7 @@ from penstock.errors import ModelNotAllowed, ModelNotFound
 from penstock.gateway import Gateway
 from penstock.keys import Scope
 from penstock.offers import ChatOffer, Offer
+from penstock.price_book import describe_schedules
 from penstock.web.access import admit, signed_in
 from penstock.web.answers import Json, success
 from penstock.web.chat_reference import REQUEST
@@ -46,7 +47,7 @@ async def get_model(model_id: str, request: Request) -> Response:
 
 def describe(offer: Offer, gateway: Gateway) -> dict[str, Any]:
     """The catalogue's entry of a model."""
-    model, schema, price = offer.model, offer.model.schema, offer.price_at(gateway.clock())
+    model, schema = offer.model, offer.model.schema
     return {
         "id": model.id,
         "object": "model",
@@ -55,10 +56,17 @@ def describe(offer: Offer, gateway: Gateway) -> dict[str, Any]:
         "params": schema,
         "defaults": _defaults(schema),
         "example": {"model": model.id, "input": [{"params": model.example}]},
-        "price": None if price is None else price.describe(),
+        **_describe_prices(offer, gateway.clock()),
         "vendors": sorted({route.vendor for route in offer.routes}),
         "typical_seconds": gateway.history.typical(model.id),
     }
+
+
+def _describe_prices(offer: Offer | ChatOffer, now: float) -> dict[str, Any]:
+    """What it costs now, whoever runs it; and by vendor, what is to come too."""
+    price = offer.price_at(now)
+    told = None if price is None else price.describe()
+    return {"price": told, "prices": describe_schedules(offer.prices, now)}
 
 
 def _defaults(schema: Mapping[str, Any]) -> dict[str, Any]:
@@ -68,7 +76,6 @@ def _defaults(schema: Mapping[str, Any]) -> dict[str, Any]:
 
 def describe_chat_model(offer: ChatOffer, gateway: Gateway) -> dict[str, Any]:
     """The catalogue's entry of a chat model; its params are the whole body of a chat request."""
-    price = offer.price_at(gateway.clock())
     return {
         "id": offer.id,
         "object": "model",
@@ -77,7 +84,7 @@ def describe_chat_model(offer: ChatOffer, gateway: Gateway) -> dict[str, Any]:
         "params": REQUEST,
         "defaults": {},
         "example": REQUEST["example"] | {"model": offer.id},
-        "price": None if price is None else price.describe(),
+        **_describe_prices(offer, gateway.clock()),
         "vendors": sorted({route.vendor for route in offer.routes}),
         "typical_seconds": None,
     }

@@ -221,6 +221,8 @@ class PriceShape(Shape):
 
     per_job: str
     per_second: str
+    per_image: str
+    per_thousand_faces: str
     per_job_if: dict[str, str]
     currency: Literal["USD"]
 
@@ -231,7 +233,18 @@ class TokenPriceShape(Shape):
     input_per_million: str
     cached_input_per_million: str
     output_per_million: str
+    reasoning_per_million: str
+    per_request: str
     currency: Literal["USD"]
+
+
+class PriceTerm(Shape):
+    """What one vendor asks, and when."""
+
+    vendor: str
+    from_: Moment | None = Field(alias="from", description="null: it always was so")
+    until: Moment | None = Field(description="null: until further notice")
+    price: PriceShape | TokenPriceShape | None = Field(description="null: not known")
 
 
 class ModelRecord(Shape):
@@ -244,7 +257,10 @@ class ModelRecord(Shape):
     params: dict[str, Any] = Field(description="JSON Schema of `params`")
     defaults: dict[str, Any]
     example: dict[str, Any] = Field(description="a whole request body")
-    price: PriceShape | TokenPriceShape | None = Field(description="null: not known")
+    price: PriceShape | TokenPriceShape | None = Field(
+        description="in force now, of several vendors the dearest in each part; null: not known"
+    )
+    prices: list[PriceTerm] = Field(description="of each vendor, in force now and to come")
     vendors: list[str]
     typical_seconds: TypicalSeconds | None = Field(description="null until it has run here")
 

@@ -1,0 +1,139 @@
+"""`[[prices]]`: the price book as the settings write it, what can be wrong with it, and which of it counts."""
+
+import math
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time
+from typing import Annotated, Any, cast
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag, ValidationInfo, field_validator
+
+from penstock.price_book import P, PriceSchedule, Term, make_schedule
+from penstock.prices import Price, TokenPrice
+from penstock.setting_problems import Problem, Source, nearest, reject
+
+_RFC_3339 = re.compile(
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}([Tt ][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?([Zz]|[+-][0-9]{2}:[0-9]{2}))?"
+)
+
+
+def _price_kind(value: Any) -> str:
+    if isinstance(value, BaseModel):
+        return "<chat>" if isinstance(value, TokenPrice) else "<media>"
+    names = cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else ()
+    of_chat = any(name.endswith("_per_million") or name == "per_request" for name in names)
+    return "<chat>" if of_chat else "<media>"
+
+
+def parse_moment(value: Any) -> float:
+    """Seconds since 1970, from a date (its midnight in UTC) or a time with its offset; TOML's own are as good."""
+    try:
+        if isinstance(value, str) and _RFC_3339.fullmatch(value):
+            value = (
+                datetime.fromisoformat(value.upper()) if len(value) > len("2026-03-01") else date.fromisoformat(value)
+            )
+        if isinstance(value, date) and not isinstance(value, datetime):
+            value = datetime.combine(value, time(), UTC)
+        if isinstance(value, datetime) and value.tzinfo is not None:
+            return value.astimezone(UTC).timestamp()
+    except (ValueError, OverflowError):  # there is no such day or hour
+        pass
+    raise ValueError('a moment is a date such as "2026-03-01", or a time and its offset such as "2026-03-01T09:00:00Z"')
+
+
+AnyPrice = Annotated[
+    Annotated[Price, Tag("<media>")] | Annotated[TokenPrice, Tag("<chat>")], Discriminator(_price_kind)
+]
+Moment = Annotated[float, BeforeValidator(parse_moment)]
+
+
+class PriceEntry(BaseModel):
+    """One of `[[prices]]`."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
+
+    model: str = Field(strict=True, description="the id of a model")
+    vendor: str | None = Field(default=None, strict=True, description="the vendor whose price it is; default: any")
+    since: Moment | None = Field(default=None, alias="from", description="when it begins; default: it always was")
+    until: Moment | None = Field(default=None, description="when it ends; default: never")
+    price: AnyPrice = Field(description="what a job or a million tokens cost")
+
+    @field_validator("until")
+    @classmethod
+    def follow(cls, value: float | None, info: ValidationInfo) -> float | None:
+        """It ends after it began."""
+        since = info.data.get("since")
+        if value is not None and since is not None and value <= since:
+            raise reject("is not after `from`", "Correct one of them; a price ends right before `until`.")
+        return value
+
+
+@dataclass(frozen=True, slots=True)
+class Sold:
+    """A model that has a price: what it makes, and who runs it."""
+
+    kind: str
+    vendors: Collection[str]
+
+
+@dataclass(frozen=True, slots=True)
+class PriceList:
+    """All of `[[prices]]`."""
+
+    entries: Sequence[PriceEntry]
+    source: Source
+
+    def schedule(self, model: str, vendor: str, otherwise: P | None, form: type[P]) -> PriceSchedule[P]:
+        """What a vendor asks for a model over time: what is listed for both, else for the model, else `otherwise`."""
+        terms = [
+            Term(
+                entry.price,
+                -math.inf if entry.since is None else entry.since,
+                math.inf if entry.until is None else entry.until,
+                of_vendor=entry.vendor is not None,
+            )
+            for entry in self.entries
+            if entry.model == model and entry.vendor in (None, vendor) and isinstance(entry.price, form)
+        ]
+        return make_schedule(terms, otherwise)
+
+    def find_problems(self, models: Mapping[str, Sold], vendors: Collection[str]) -> Iterator[Problem]:
+        """What is wrong with them, given what is served here and who there is."""
+        seen = set[tuple[str, str | None, float | None]]()
+        for index, entry in enumerate(self.entries):
+            sold, scope = models.get(entry.model), (entry.model, entry.vendor, entry.since)
+            if sold is None:
+                yield self._problem(index, "model", f"there is no model `{entry.model}`", nearest(entry.model, models))
+            elif wrong := misfit(entry.price, sold.kind):
+                yield self._problem(index, "price", *wrong)
+            if entry.vendor is not None and entry.vendor not in vendors:
+                what = f"there is no vendor `{entry.vendor}`"
+                yield self._problem(index, "vendor", what, nearest(entry.vendor, vendors))
+            elif sold is not None and entry.vendor is not None and entry.vendor not in sold.vendors:
+                what = f"vendor `{entry.vendor}` does not run `{entry.model}` here"
+                yield self._problem(index, "vendor", what, f"It is run by {', '.join(sorted(sold.vendors))}.")
+            if scope in seen:
+                what = "another entry has the same `model`, `vendor` and `from`"
+                yield self._problem(index, "from", what, "Remove one of them, or have it begin at another time.")
+            seen.add(scope)
+
+    def _problem(self, index: int, name: str, what: str, remedy: str) -> Problem:
+        return Problem(self.source.locate(("prices", index, name)), what, remedy)
+
+
+def misfit(price: Price | TokenPrice, kind: str) -> tuple[str, str] | None:
+    """Why this is no price of a model that makes this, and what to do."""
+    if kind == "chat":
+        wanted = "input_per_million, cached_input_per_million, output_per_million, reasoning_per_million, per_request"
+        return None if isinstance(price, TokenPrice) else ("is not the price of a chat model", f"Use {wanted}.")
+    if isinstance(price, TokenPrice):
+        wanted = "per_job, per_second, per_image, per_thousand_faces, per_job_if"
+        return "is not the price of a media model", f"Use {wanted}."
+    for name, makes in (("per_image", "image"), ("per_thousand_faces", "3d")):
+        if getattr(price, name) and kind != makes:
+            return (
+                f"`{name}` is for models of kind {makes}, and this one is of kind {kind}",
+                "Use per_job or per_second.",
+            )
+    return None
