@@ -168,7 +168,7 @@ class Gateway:
         self._resources.push_async_callback(self.escrow.stop)
         workshop = Workshop()
         self.inputs = Inputs(self.database, self.assets, workshop, self._open_fetcher, self.clock)
-        self.upkeep = Upkeep(self.database, self.assets, self.inputs, self.clock)
+        self.upkeep = Upkeep(self.database, self.assets, self.inputs, self.clock, self._recover)
         self.intake = Intake(
             self.database,
             self.inputs,
@@ -243,6 +243,9 @@ class Gateway:
         await tally.recover()
         self._manner = _make_manner(self.settings)
         self.relay = Relay(lambda: self.offers, exchange, tally, self.escrow, lambda: self._manner, self.clock)
+
+    async def _recover(self) -> None:
+        await self.tally.recover()
 
     async def _close_vendors(self) -> None:
         await _close_all([*self.offers.by_credential.values(), *self.offers.vendors.values()])

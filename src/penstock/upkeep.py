@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
 from sqlalchemy import Connection
@@ -12,13 +12,15 @@ from penstock.backlog import Backlog
 from penstock.errors import Gone
 from penstock.inputs import Inputs
 from penstock.jobs import Job
-from penstock.store import asset_rows, file_rows, job_rows, open_rows, request_rows
+from penstock.store import asset_rows, escrow_rows, file_rows, job_rows, nudge_rows, open_rows, request_rows
 from penstock.store.database import Database
 
 COUNT_SECONDS = 1.0
 SWEEP_SECONDS = 30.0
 BATCH = 100
 ORPHAN_SECONDS = 3600.0
+NUDGE_SECONDS = 60.0
+"""More than enough for every server to have seen it."""
 
 log = logging.getLogger(__name__)
 
@@ -26,12 +28,22 @@ log = logging.getLogger(__name__)
 class Upkeep:
     """The slow loop beside the jobs."""
 
-    def __init__(self, database: Database, assets: Assets, inputs: Inputs, clock: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        database: Database,
+        assets: Assets,
+        inputs: Inputs,
+        clock: Callable[[], float],
+        recover: Callable[[], Awaitable[None]],
+    ) -> None:
         self._database = database
         self._assets = assets
         self._inputs = inputs
         self._clock = clock
+        self._recover = recover
         self._task: asyncio.Task[None] | None = None
+        self.sweeps = False
+        """Whether what is past its time is removed here: by the one server that runs the jobs."""
         self.backlog = Backlog()
 
     async def start(self) -> None:
@@ -72,6 +84,8 @@ class Upkeep:
         ]
         for file in files:
             await self._inputs.remove(file)
+        await self._database.write(escrow_rows.expire, now)
+        await self._database.write(nudge_rows.remove, now - NUDGE_SECONDS)
         return len(expired) + len(unswept) + len(files)
 
     async def _work(self) -> None:
@@ -79,7 +93,8 @@ class Upkeep:
         while True:
             try:
                 await self._count()
-                if self._clock() >= next_sweep:
+                await self._recover()
+                if self.sweeps and self._clock() >= next_sweep:
                     removed = await self.sweep()
                     next_sweep = self._clock() + (0 if removed >= BATCH else SWEEP_SECONDS)
             except Exception:

@@ -1,6 +1,7 @@
 """SQLite in its own threads: one writer that commits waiting transactions together, and a few readers."""
 
 import asyncio
+import logging
 import queue
 import sqlite3
 import threading
@@ -17,6 +18,8 @@ from sqlalchemy.pool import QueuePool
 from penstock import metrics
 from penstock.errors import StoreUnavailable
 from penstock.store.bell import Bell
+from penstock.store.turnstile import Turnstile
+from penstock.store.watcher import Watcher
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -25,8 +28,14 @@ MAX_WAITING: Final = 4096
 MAX_READING: Final = 20_000
 MAX_BATCH: Final = 128
 READERS: Final = 3
+PATIENCE_SECONDS: Final = 5.0
+"""How long other processes may keep us from writing."""
+WATCH_SECONDS: Final = 0.05
+"""How often to look for what other processes have written."""
 RUNG: Final = "rung"
 """Where a transaction notes, in `connection.info`, which topics to ring once it is committed."""
+
+log = logging.getLogger(__name__)
 
 
 class _Work:
@@ -58,7 +67,7 @@ def _prepare(connection: Any, _record: Any) -> None:
     """Set up a new SQLite connection: write-ahead log, every commit on disk before it is answered."""
     connection.isolation_level = None  # transactions are begun by us, not guessed by the driver
     cursor = connection.cursor()
-    cursor.execute("PRAGMA busy_timeout = 5000")
+    cursor.execute(f"PRAGMA busy_timeout = {PATIENCE_SECONDS * 1000:.0f}")
     _use_write_ahead_log(cursor)
     cursor.execute("PRAGMA synchronous = FULL")
     cursor.execute("PRAGMA cache_size = -16000")
@@ -105,6 +114,10 @@ def _unavailable(cause: Exception) -> StoreUnavailable:
     return error
 
 
+def _nothing(_connection: Connection) -> None:
+    """A write that only passes by."""
+
+
 def _drop(connection: Connection | None) -> None:
     """Close a connection for good, its transaction undone: the next one starts afresh."""
     if connection is not None:
@@ -118,6 +131,9 @@ class Database:
     def __init__(self, path: Path) -> None:
         self.bell = Bell()
         self.engine = make_engine(path)
+        self.patience = PATIENCE_SECONDS
+        self._turnstile = Turnstile(path.with_name(f"{path.name}-turn"))
+        self._watcher: Watcher | None = None
         self._waiting: queue.Queue[_Work | None] = queue.Queue(MAX_WAITING)
         self._reading = 0
         self._closed = False
@@ -158,12 +174,18 @@ class Database:
         finally:
             self._reading -= 1
 
+    async def watch(self) -> None:
+        """From now on the bell rings, a little later, for what other processes write too."""
+        self._watcher = Watcher(self.bell)
+        await self.write(_nothing)
+
     async def close(self) -> None:
         """Finish what is waiting, then let go of the file."""
         self._closed = True  # from here on nothing comes after the None that ends the writer
         await asyncio.to_thread(self._waiting.put, None)
         await asyncio.to_thread(self._writer.join)
         self._readers.shutdown()
+        self._turnstile.close()
         self.engine.dispose()
 
     def _refuse_if_closed(self) -> None:
@@ -174,24 +196,54 @@ class Database:
 
     def _write_forever(self) -> None:
         connection: Connection | None = None
-        while batch := self._next_batch():
-            begun = time.perf_counter()
-            try:
-                connection = connection or self.engine.connect()
-                self._commit(connection, batch)
-            except Exception as error:  # noqa: BLE001  the writer must outlive any failure
-                self._give_up(batch, error)
-                connection = _drop(connection)
-            metrics.STORE_BATCH.observe(len(batch))
-            metrics.STORE_SECONDS.observe(time.perf_counter() - begun)
-            metrics.STORE_QUEUE.set(self._waiting.qsize())
-            self._answer(batch)
+        while (batch := self._next_batch()) is not None:
+            if batch:
+                connection = self._work_off(connection, batch)
+            if self._watcher is not None:
+                connection = self._hear(connection, self._watcher, looked=bool(batch))
         _drop(connection)
 
-    def _next_batch(self) -> list[_Work]:
-        first = self._waiting.get()
-        if first is None:
+    def _work_off(self, connection: Connection | None, batch: list[_Work]) -> Connection | None:
+        begun = time.perf_counter()
+        try:
+            connection = connection or self._connect()
+            self._commit(connection, batch)
+        except Exception as error:  # noqa: BLE001  the writer must outlive any failure
+            self._give_up(batch, error)
+            connection = _drop(connection)
+        metrics.STORE_BATCH.observe(len(batch))
+        metrics.STORE_SECONDS.observe(time.perf_counter() - begun)
+        metrics.STORE_QUEUE.set(self._waiting.qsize())
+        self._answer(batch)
+        return connection
+
+    def _connect(self) -> Connection:
+        connection = self.engine.connect()
+        _driver(connection).execute("PRAGMA busy_timeout = 0")  # the turnstile waits in its own way
+        return connection
+
+    def _hear(self, connection: Connection | None, watcher: Watcher, *, looked: bool) -> Connection | None:
+        """Tell who waits here what others have written; a batch of our own has looked for it already."""
+        try:
+            connection = connection or self._connect()
+            driver = _driver(connection)
+            if not looked:
+                watcher.look(driver)
+            if watcher.is_behind:
+                watcher.tell(driver)
+        except Exception:
+            log.exception("cannot read what other processes have written; tried again")
+            connection = _drop(connection)
+        return connection
+
+    def _next_batch(self) -> list[_Work] | None:
+        """What waits, once something does; nothing when it is time to look around, None at the end."""
+        try:
+            first = self._waiting.get(timeout=self._rest())
+        except queue.Empty:
             return []
+        if first is None:
+            return None
         batch = [first]
         while len(batch) < MAX_BATCH:
             try:
@@ -204,11 +256,19 @@ class Database:
             batch.append(work)
         return batch
 
+    def _rest(self) -> float | None:
+        """How long nothing need be done."""
+        if self._watcher is None:
+            return None
+        return 0.0 if self._watcher.is_behind else WATCH_SECONDS
+
     def _commit(self, connection: Connection, batch: list[_Work]) -> None:
         """One commit for the whole batch; a failing transaction undoes only itself."""
-        driver = _driver(connection)
+        driver, watcher = _driver(connection), self._watcher
         control = driver.execute
-        control("BEGIN IMMEDIATE")
+        self._turnstile.begin(driver, self.patience)
+        if watcher is not None:
+            watcher.look(driver)
         for work in batch:
             connection.info[RUNG] = work.topics
             control("SAVEPOINT work")
@@ -221,7 +281,10 @@ class Database:
                 work.error = _unavailable(error) if isinstance(error, SQLAlchemyError) else error
                 work.topics.clear()
             control("RELEASE work")
+        tops = None if watcher is None else watcher.count(driver)
         control("COMMIT")
+        if watcher is not None and tops is not None:
+            watcher.pass_over(tops)
 
     def _give_up(self, batch: list[_Work], error: Exception) -> None:
         """The commit itself failed (disk full, locked): nothing of the batch is stored."""

@@ -1,6 +1,6 @@
 """Callers' files in the store; the bytes are kept once per account and content."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -47,8 +47,12 @@ def orphans(connection: Connection, before: float, limit: int) -> Sequence[Store
     return [_file(row) for row in connection.execute(query.limit(limit))]
 
 
-def remove(connection: Connection, file: StoredFile) -> bool:
-    """Remove a file's row; True if no other row of the account holds the same bytes."""
+def remove(connection: Connection, file: StoredFile, remove_bytes: Callable[[StoredFile], None]) -> None:
+    """Remove a file's row and, if no other row of the account holds the same bytes, these.
+
+    Both in one transaction: a row that another process writes for the same bytes comes before or after them.
+    """
     connection.execute(delete(files).where(files.c.token == file.token))
     same = (files.c.account_id == file.account_id) & (files.c.sha256 == file.sha256)
-    return connection.execute(select(func.count()).select_from(files).where(same)).scalar_one() == 0
+    if connection.execute(select(func.count()).select_from(files).where(same)).scalar_one() == 0:
+        remove_bytes(file)

@@ -8,7 +8,7 @@ from sqlalchemy import Connection, Text, and_, case, cast, func, literal, or_, s
 from penstock.budgets import ACCOUNT_PREFIX
 from penstock.money import format_usd
 from penstock.store import event_rows
-from penstock.store.tables import budgets, completions, holds, jobs, ledger, purses, usage_days
+from penstock.store.tables import completions, holds, jobs, ledger, purses, usage_days
 
 SHOWN = 100
 """So many problems of a kind are told."""
@@ -131,11 +131,10 @@ def _purses(connection: Connection) -> Iterator[str]:
 
 
 def _caps(connection: Connection) -> Iterator[str]:
-    """No purse is beyond its cap; one whose cap was lowered may be beyond it by what was spent before."""
-    same = and_(budgets.c.owner == purses.c.owner, budgets.c.period == purses.c.period)
-    query = select(purses, budgets.c.cap).join_from(purses, budgets, same)
-    for row in connection.execute(query.where(purses.c.spent + purses.c.held > budgets.c.cap)):
-        yield f"{row.owner}, {row.period}: {format_usd(row.spent + row.held)} of {format_usd(row.cap)} is spent or held."
+    """No purse is beyond the highest cap that it was ever held to: caps may be lowered, spent is spent."""
+    for row in connection.execute(select(purses).where(purses.c.spent + purses.c.held > purses.c.most)):
+        used, most = format_usd(row.spent + row.held), format_usd(row.most)
+        yield f"{row.owner}, {row.period} from {row.start:g}: {used} is spent or held of {most}."
 
 
 def _usage(connection: Connection) -> Iterator[str]:

@@ -34,6 +34,7 @@ class Purse:
     spent: int
     held: int
     told: int
+    most: int
 
     @property
     def place(self) -> Place:
@@ -58,9 +59,7 @@ _HERE = and_(
 )
 _GET = select(purses).where(_HERE).with_for_update()
 _WRITE = (
-    update(purses)
-    .where(_HERE)
-    .values(spent=bindparam("now_spent"), held=bindparam("now_held"), told=bindparam("now_told"))
+    update(purses).where(_HERE).values({name: bindparam(f"now_{name}") for name in ("spent", "held", "told", "most")})
 )
 _HOLD_HERE = and_(
     holds.c.subject == bindparam("its_subject"),
@@ -100,17 +99,18 @@ def open_purse(connection: Connection, budget: Budget, account_id: str, at: floa
     row = connection.execute(_GET, _at(Place(budget.owner, budget.period.value, start))).one_or_none()
     if row is None:
         return _begin(connection, budget, account_id, start, ends)
-    return Purse(budget, start, ends, row.spent, row.held, row.told)
+    return Purse(budget, start, ends, row.spent, row.held, row.told, max(row.most, budget.cap))
 
 
 def _begin(connection: Connection, budget: Budget, account_id: str, start: float, ends: float) -> Purse:
     """A purse begins with what the ledger says of its period: a budget may be set after money was spent."""
     spent, still_held = _look_back(connection, budget, account_id, start, ends)
-    purse = Purse(budget, start, ends, spent, 0, 0)
+    purse = Purse(budget, start, ends, spent, 0, 0, budget.cap)
     values = {"owner": budget.owner, "period": budget.period.value, "start": start, "ends": ends}
-    connection.execute(insert(purses), values | {"spent": spent, "held": 0, "told": 0})
+    connection.execute(insert(purses), values | {"spent": spent, "held": 0, "told": 0, "most": 0})
     for subject, amount in still_held:
         reserve(connection, purse, subject, amount)
+    purse.most = max(budget.cap, purse.spent + purse.held)
     write(connection, purse)
     return purse
 
@@ -132,7 +132,7 @@ def _look_back(
 
 def write(connection: Connection, purse: Purse) -> None:
     """Write back what was changed in memory."""
-    values = {"now_spent": purse.spent, "now_held": purse.held, "now_told": purse.told}
+    values = {"now_spent": purse.spent, "now_held": purse.held, "now_told": purse.told, "now_most": purse.most}
     connection.execute(_WRITE, _at(purse.place, **values))
 
 

@@ -110,6 +110,15 @@ events = Table(
     sqlite_autoincrement=True,
 )
 
+nudges = Table(  # vendors' calls back that reached a server which does not run the job
+    "nudges",
+    metadata,
+    Column("position", Position, primary_key=True, autoincrement=True),
+    Column("job_id", String, nullable=False),
+    Column("created_at", Float, nullable=False),
+    sqlite_autoincrement=True,
+)
+
 requests = Table(
     "requests",
     metadata,
@@ -204,6 +213,7 @@ purses = Table(  # one period of one budget; what it says follows from the ledge
     Column("ends", Float, nullable=False),
     Column("spent", BigInteger, nullable=False),
     Column("held", BigInteger, nullable=False),
+    Column("most", BigInteger, nullable=False),  # the highest cap that it was ever held to
     Column("told", Integer, nullable=False),  # the highest share, in percent, that was announced
 )
 

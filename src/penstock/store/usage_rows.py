@@ -8,7 +8,19 @@ from operator import add as add_up
 from operator import attrgetter
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
-from sqlalchemy import ColumnElement, Connection, RowMapping, Select, Table, case, func, literal, select
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    Connection,
+    FromClause,
+    Select,
+    Table,
+    case,
+    cast,
+    func,
+    literal,
+    select,
+)
 
 from penstock.jobs import Job, State
 from penstock.store.tables import accounts, keys, usage_days, usage_key_days, usage_model_days
@@ -203,9 +215,13 @@ def report(
         (_month(connection, table, where) if group is Group.MONTH else table.c[COLUMNS[group]]).label(group.value)
         for group in by
     ]
-    sums = [func.sum(expression).label(name) for name, expression in _counted(table).items()]
+    # PostgreSQL would sum up to decimals.
+    sums = [cast(func.sum(counted), BigInteger).label(name) for name, counted in _counted(table).items()]
     found = select(*groups, *sums).where(*where).group_by(*groups).order_by(*groups).limit(limit)
-    return [_line(row, by) for row in connection.execute(_name(found, by)).mappings()]
+    names = [name for group in by for name in told_by(group)]
+    rows = connection.execute(_name(found, by)).all()
+    lines = [Line(dict(zip(names, row, strict=False)), Totals(*row[len(names) :])) for row in rows]
+    return _write_days(lines) if Group.DAY in by else lines
 
 
 def total(lines: Sequence[Line]) -> Totals:
@@ -253,28 +269,25 @@ def _month(connection: Connection, table: Table, where: Sequence[ColumnElement[b
 def _name(found: Select[Any], by: Sequence[Group]) -> Select[Any]:
     """The same rows with the names of their keys and accounts; those that are gone have none."""
     rows = found.subquery()
-    named = select(rows).order_by(*(rows.c[group.value] for group in by))
-    source: Any = rows
-    if Group.KEY in by:
-        named = named.add_columns(func.coalesce(keys.c.name, "").label("key_name"))
-        source = source.outerjoin(keys, keys.c.public_id == rows.c.key)
-    if Group.ACCOUNT in by:
-        named = named.add_columns(func.coalesce(accounts.c.name, "").label("account_name"))
-        source = source.outerjoin(accounts, accounts.c.id == rows.c.account)
-    return named.select_from(source)
-
-
-def _line(row: RowMapping, by: Sequence[Group]) -> Line:
-    about: dict[str, str] = {}
+    about: list[ColumnElement[Any]] = []
+    source: FromClause = rows
     for group in by:
         match group:
-            case Group.DAY:
-                told = ((EPOCH + timedelta(row["day"])).isoformat(),)
             case Group.KEY:
-                told = (row["key"], row["key_name"])
+                source = source.outerjoin(keys, keys.c.public_id == rows.c.key)
+                about += [rows.c.key, func.coalesce(keys.c.name, "")]
             case Group.ACCOUNT:
-                told = (row["account_name"], row["account"])
+                source = source.outerjoin(accounts, accounts.c.id == rows.c.account)
+                about += [func.coalesce(accounts.c.name, ""), rows.c.account]
             case _:
-                told = (row[group.value],)
-        about.update(zip(told_by(group), told, strict=True))
-    return Line(about, Totals(*(int(row[name]) for name in Totals._fields)))  # PostgreSQL sums up to decimals
+                about.append(rows.c[group.value])
+    order = [rows.c[group.value] for group in by]
+    return select(*about, *(rows.c[name] for name in Totals._fields)).select_from(source).order_by(*order)
+
+
+def _write_days(lines: Sequence[Line]) -> list[Line]:
+    """With days as people write them; each is worked out once."""
+    known: dict[Any, str] = {}
+    for day in {line.about["day"] for line in lines}:
+        known[day] = (EPOCH + timedelta(int(day))).isoformat()
+    return [Line({**line.about, "day": known[line.about["day"]]}, line.totals) for line in lines]

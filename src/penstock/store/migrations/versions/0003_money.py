@@ -1,4 +1,4 @@
-"""Limits of accounts, lineages of keys, budgets, the ledger, shared limits, sums of usage, and the audit log."""
+"""Limits of accounts, lineages of keys, budgets, ledger, shared limits, sums of usage, audit log, and nudges."""
 
 from alembic import op
 from sqlalchemy import BigInteger, Column, Float, Integer, LargeBinary, String, Text, text
@@ -28,6 +28,7 @@ def upgrade() -> None:
     _create_limits()
     _create_usage()
     _create_audit()
+    _create_nudges()
 
 
 def _widen_accounts() -> None:
@@ -78,6 +79,7 @@ def _create_budgets() -> None:
         Column("ends", Float, nullable=False),
         Column("spent", BigInteger, nullable=False),
         Column("held", BigInteger, nullable=False),
+        Column("most", BigInteger, nullable=False),
         Column("told", Integer, nullable=False),
     )
     op.create_table(
@@ -173,3 +175,13 @@ def _create_audit() -> None:
         sqlite_autoincrement=True,
     )
     op.create_index("audit_by_account", "audit", ["account_id", "position"])
+
+
+def _create_nudges() -> None:
+    op.create_table(
+        "nudges",
+        Column("position", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=True),
+        Column("job_id", String, nullable=False),
+        Column("created_at", Float, nullable=False),
+        sqlite_autoincrement=True,
+    )
