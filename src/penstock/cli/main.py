@@ -5,7 +5,8 @@ from typing import Annotated
 import typer
 
 from penstock import __version__
-from penstock.cli import key, models
+from penstock.cli import account, key, ledger, models
+from penstock.cli.audit import audit
 from penstock.cli.doctor import doctor
 from penstock.cli.serve import serve
 from penstock.cli.simulator import sim
@@ -14,8 +15,11 @@ from penstock.cli.usage import usage
 app = typer.Typer(name="penstock", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 app.command()(serve)
 app.add_typer(key.app, name="key")
+app.add_typer(account.app, name="account")
+app.command()(audit)
 app.add_typer(models.app, name="models")
 app.command()(usage)
+app.add_typer(ledger.app, name="ledger")
 app.command()(doctor)
 app.command()(sim)
 

@@ -56,6 +56,12 @@ def of_account(connection: Connection, account_id: str, limit: int = 100) -> lis
     return [_record(dict(row)) for row in connection.execute(query).mappings()]
 
 
+def find(connection: Connection, record_id: str) -> Completion | None:
+    """Anyone's record: for the books."""
+    row = connection.execute(select(completions).where(completions.c.id == record_id)).mappings().one_or_none()
+    return None if row is None else _record(dict(row))
+
+
 def _row(record: Completion) -> tuple[Any, ...]:
     """In the order of the columns."""
     usage = record.usage

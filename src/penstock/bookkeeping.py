@@ -1,0 +1,72 @@
+"""What administrators may do to the ledger: each act is a further entry, with its line in the audit log."""
+
+from sqlalchemy import Connection
+
+from penstock.accounts import Action, Actor, AuditEntry
+from penstock.money import format_usd
+from penstock.store import audit_rows, completion_rows, job_rows, ledger_rows, usage_rows
+from penstock.store.ledger_rows import Entry, Kind, LedgerRefused
+
+
+def refund(connection: Connection, actor: Actor, subject: str, reason: str, now: float) -> int:
+    """Give back what was charged for a job or a chat request; asking twice gives it back once."""
+    entries = ledger_rows.of_subject(connection, subject)
+    if Kind.REFUND in entries:
+        return entries[Kind.REFUND].amount
+    amount = ledger_rows.refund(connection, subject, now, reason)
+    _count(connection, subject, -amount)
+    _note(connection, actor, Action.LEDGER_REFUNDED, entries[Kind.SETTLE], amount, reason, now)
+    return amount
+
+
+def settle(connection: Connection, actor: Actor, subject: str, reason: str, now: float) -> int:
+    """The vendor did make what a job of unknown outcome asked for, and it is to be paid: charge what is held."""
+    held = _of_unknown_outcome(connection, subject)
+    amount = ledger_rows.settle(connection, subject, held.amount, now, reason)
+    _count(connection, subject, amount)
+    _note(connection, actor, Action.LEDGER_SETTLED, held, amount, reason, now)
+    return amount
+
+
+def release(connection: Connection, actor: Actor, subject: str, reason: str, now: float) -> int:
+    """A job of unknown outcome is not to be paid: let go of what is held before its time is over."""
+    held = _of_unknown_outcome(connection, subject)
+    ledger_rows.release(connection, subject, now, reason)
+    _note(connection, actor, Action.LEDGER_RELEASED, held, held.amount, reason, now)
+    return held.amount
+
+
+def _of_unknown_outcome(connection: Connection, subject: str) -> Entry:
+    entries = ledger_rows.of_subject(connection, subject)
+    if Kind.HOLD not in entries:
+        raise LedgerRefused(f"Nothing was held for {subject}.")
+    if Kind.SETTLE in entries:
+        raise LedgerRefused(f"{subject} is settled already.")
+    job = job_rows.find(connection, subject)
+    if job is None or not job.done or job.charged is not None:
+        raise LedgerRefused(f"{subject} is no finished job of unknown outcome: it settles itself.")
+    return entries[Kind.HOLD]
+
+
+def _count(connection: Connection, subject: str, amount: int) -> None:
+    """The sums of usage follow."""
+    found = job_rows.find(connection, subject) or completion_rows.find(connection, subject)
+    if found is not None:
+        usage_rows.add(connection, usage_rows.refund(found, -amount))
+
+
+def _note(
+    connection: Connection, actor: Actor, action: Action, entry: Entry, amount: int, reason: str, now: float
+) -> None:
+    detail = {"amount": format_usd(amount), "reason": reason}
+    audit_rows.append(
+        connection,
+        AuditEntry(
+            created_at=now,
+            actor=actor,
+            action=action,
+            subject=entry.subject,
+            account_id=entry.payer.account_id,
+            detail=detail,
+        ),
+    )

@@ -1,0 +1,108 @@
+"""`penstock ledger`: prove the books, look an entry up, and give a charge back."""
+
+import time
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from penstock.cli.options import (
+    AsJson,
+    ConfigFile,
+    DataFolder,
+    expected_errors,
+    fail,
+    load_settings,
+    open_store,
+    print_json,
+    print_table,
+)
+from penstock.identifiers import timestamp
+from penstock.money import format_usd
+
+if TYPE_CHECKING:  # takes long to load, and `penstock --help` does not need it
+    from penstock.store.ledger_rows import Entry
+
+app = typer.Typer(help="Prove the books, look an entry up, give a charge back.", no_args_is_help=True)
+Subject = Annotated[str, typer.Argument(help="The id of a job (job_…) or of a chat request (chat_…).")]
+
+
+@app.command()
+def check(*, as_json: AsJson = False, data: DataFolder = None, config: ConfigFile = None) -> None:
+    """Prove every balance from the entries, and every entry from what happened; exit code 1 if something is wrong."""
+    from penstock.store import ledger_check
+
+    with expected_errors(), open_store(load_settings(data, config)) as engine, engine.connect() as connection:
+        connection.exec_driver_sql("BEGIN")  # one view for all of it, also while a server works
+        problems = ledger_check.check(connection)
+        counts = ledger_check.count(connection)
+        connection.exec_driver_sql("ROLLBACK")
+    if as_json:
+        print_json({"ok": not problems, "problems": problems, "checked": counts})
+    else:
+        for problem in problems:
+            typer.echo(problem, err=True)
+        told = ", ".join(f"{number} {name}" for name, number in counts.items())
+        typer.echo(f"{'The books are right' if not problems else 'The books are wrong'}: {told}.")
+    if problems:
+        raise typer.Exit(1)
+
+
+@app.command()
+def show(subject: Subject, *, as_json: AsJson = False, data: DataFolder = None, config: ConfigFile = None) -> None:
+    """Every entry of a job or a chat request."""
+    from penstock.store import ledger_rows
+
+    with expected_errors(), open_store(load_settings(data, config)) as engine, engine.connect() as connection:
+        entries = [_describe(entry) for entry in ledger_rows.of_subject(connection, subject).values()]
+    if as_json:
+        print_json(entries)
+    elif not entries:
+        fail(f"The ledger has nothing of {subject}.", "It was free, or there is no such job.", code=1)
+    else:
+        print_table(
+            ("entry", "amount", "overrun", "when", "key", "note"),
+            [
+                (each["kind"], each["amount"], each["overrun"], each["created_at"], each["key"], each["note"])
+                for each in entries
+            ],
+        )
+
+
+@app.command()
+def refund(
+    subject: Subject,
+    *,
+    reason: Annotated[str, typer.Option(metavar="TEXT", help="Why; it is kept in the ledger and the audit log.")],
+    as_json: AsJson = False,
+    data: DataFolder = None,
+    config: ConfigFile = None,
+) -> None:
+    """Give back what was charged for a job or a chat request, once."""
+    from penstock import bookkeeping
+    from penstock.accounts import Actor
+    from penstock.store.ledger_rows import LedgerRefused
+
+    with expected_errors(), open_store(load_settings(data, config)) as engine, engine.connect() as connection:
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
+        try:
+            amount = bookkeeping.refund(connection, Actor.CLI, subject, reason, time.time())
+        except LedgerRefused as error:
+            fail(str(error), code=1)
+        connection.exec_driver_sql("COMMIT")
+    if as_json:
+        print_json({"subject": subject, "refunded": format_usd(amount)})
+    else:
+        typer.echo(f"{format_usd(amount)} USD given back for {subject}.")
+
+
+def _describe(entry: "Entry") -> dict[str, Any]:
+    return {
+        "kind": entry.kind.value,
+        "amount": format_usd(entry.amount),
+        "overrun": format_usd(entry.overrun),
+        "account_id": entry.payer.account_id,
+        "key": entry.payer.key_id,
+        "accepted_at": timestamp(entry.at),
+        "created_at": timestamp(entry.created_at),
+        "note": entry.note,
+    }
