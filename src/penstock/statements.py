@@ -136,8 +136,8 @@ def as_json(question: Question, lines: Sequence[Line], budgets: Sequence[Mapping
         "to": question.last.isoformat(),
         "by": [group.value for group in question.by],
         "currency": "USD",
-        "data": [{**line.about, **_tell(line.totals)} for line in lines],
-        "total": _tell(total(lines)),
+        "data": [{**line.about, **dict(zip(SUMS, _tell(line.totals), strict=True))} for line in lines],
+        "total": dict(zip(SUMS, _tell(total(lines)), strict=True)),
         "budgets": list(budgets),
     }
 
@@ -149,8 +149,7 @@ def as_csv(question: Question, lines: Sequence[Line]) -> str:
     about = [name for group in question.by for name in told_by(group)]
     writer.writerow((*about, *SUMS))
     for line in lines:
-        sums = _tell(line.totals)
-        writer.writerow((*(_disarm(line.about[name]) for name in about), *(sums[name] for name in SUMS)))
+        writer.writerow((*map(_disarm, line.about.values()), *_tell(line.totals)))
     return text.getvalue()
 
 
@@ -163,11 +162,11 @@ def _disarm(text: str) -> str:
     return f"'{text}" if text.startswith(FORMULA) else text
 
 
-def _tell(totals: Totals) -> dict[str, int | str]:
-    told: dict[str, int | str] = totals._asdict()
-    told["total_tokens"] = totals.prompt_tokens + totals.completion_tokens
-    told["cost"] = amount(totals.cost)
-    return {name: told[name] for name in SUMS}
+def _tell(totals: Totals) -> tuple[int | str, ...]:
+    """In the order of SUMS."""
+    requests, jobs, failed, prompt, completion, cached, reasoning, estimated, unpriced, cost = totals
+    tokens = (prompt, completion, cached, reasoning, prompt + completion)
+    return requests, jobs, failed, *tokens, amount(cost), estimated, unpriced
 
 
 def amount(nanos: int) -> str:

@@ -1,6 +1,6 @@
 """What an account used and what it cost: by day, month, model, key, vendor and kind, as JSON or CSV."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -69,12 +69,8 @@ async def tell_usage(gateway: Gateway, request: Request, payer: Payer | None) ->
     now = gateway.clock()
     query = request.query_params.multi_items()
     question = statements.read_question(query, datetime.fromtimestamp(now, UTC).date(), everyone=payer is None)
-    lines, budgets = await gateway.database.read(_look_up, question, payer, now)
-    statements.check_length(lines)
-    if (question.format or _preferred(request)) == "csv":
-        headers = {"content-disposition": f'attachment; filename="{statements.filename(question)}"'}
-        return Response(statements.as_csv(question, lines), headers=headers, media_type="text/csv")
-    return Json(statements.as_json(question, lines, budgets))
+    write = _write_csv if (question.format or _preferred(request)) == "csv" else _write_json
+    return await gateway.database.read(write, question, payer, now)
 
 
 def _preferred(request: Request) -> str:
@@ -82,17 +78,28 @@ def _preferred(request: Request) -> str:
     return "csv" if "text/csv" in accepted and "application/json" not in accepted else "json"
 
 
-def _look_up(
-    connection: Connection, question: Question, payer: Payer | None, now: float
-) -> tuple[Sequence[Line], list[dict[str, Any]]]:
+# -- in the store's thread: many lines take a while, and other requests go on
+
+
+def _write_csv(connection: Connection, question: Question, payer: Payer | None, now: float) -> Response:
+    lines = _look_up(connection, question, _account_of(connection, question, payer, now))
+    headers = {"content-disposition": f'attachment; filename="{statements.filename(question)}"'}
+    return Response(statements.as_csv(question, lines), headers=headers, media_type="text/csv")
+
+
+def _write_json(connection: Connection, question: Question, payer: Payer | None, now: float) -> Response:
     account_id = _account_of(connection, question, payer, now)
-    lines = usage_rows.report(
-        connection, account_id, question.first, question.last, question.by, question.filters, MOST_LINES + 1
-    )
-    if account_id is None:
-        return lines, []
-    standings = purse_rows.standings(connection, payer or Payer(account_id, "", ""), now)
-    return lines, [standing.describe() for standing in standings]
+    lines = _look_up(connection, question, account_id)
+    payer = payer or (Payer(account_id, "", "") if account_id else None)
+    standings = purse_rows.standings(connection, payer, now) if payer else ()
+    return Json(statements.as_json(question, lines, [standing.describe() for standing in standings]))
+
+
+def _look_up(connection: Connection, question: Question, account_id: str | None) -> list[Line]:
+    days = question.first, question.last
+    lines = usage_rows.report(connection, account_id, *days, question.by, question.filters, MOST_LINES + 1)
+    statements.check_length(lines)
+    return lines
 
 
 def _account_of(connection: Connection, question: Question, payer: Payer | None, now: float) -> str | None:
