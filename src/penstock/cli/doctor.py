@@ -15,6 +15,7 @@ from urllib.parse import unquote, urlsplit
 
 import typer
 
+from penstock.admin_records import status_of
 from penstock.cli.options import AsJson, ConfigFile, DataFolder, load_settings, print_json, store_path
 from penstock.cli.serve import address_of
 
@@ -142,8 +143,7 @@ def _open_store(path: Path) -> Iterator[Finding]:
         return
     yield Finding("store", OK, f"{path} is sound, schema {version or 'not made yet'}")
     if keys is not None:
-        now = time.time()
-        active = [key for key in keys if key.revoked_at is None and (key.expires_at is None or key.expires_at > now)]
+        active = [key for key in keys if status_of(key, time.time()) == "active"]
         if active:
             yield Finding("keys", OK, f"{len(active)} of {len(keys)} can be used")
         else:

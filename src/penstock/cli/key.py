@@ -1,133 +1,124 @@
-"""`penstock key`: make, list and revoke API keys, also while a server runs."""
+"""`penstock key`: make, list, change, rotate and revoke API keys, also while a server runs."""
 
 import time
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from penstock.accounts import OVERLAP_SECONDS, Actor, KeyWish, read_account_name
+from penstock.budgets import ACCOUNT_PREFIX, Period
+from penstock.cli.allowances import (
+    Amount,
+    BudgetAmount,
+    BudgetPeriod,
+    BudgetZone,
+    ConcurrentJobs,
+    ConcurrentStreams,
+    OfPeriod,
+    Remove,
+    RequestsPerMinute,
+    TimeZone,
+    TokensPerMinute,
+    check_label,
+    make_limits,
+    print_record,
+    read_allowance,
+    read_allowances,
+    tell_keys,
+    word_budgets,
+)
 from penstock.cli.options import (
     AsJson,
     ConfigFile,
     DataFolder,
+    change_store,
     expected_errors,
     fail,
     load_settings,
-    open_store,
     print_json,
     print_table,
+    read_store,
 )
-from penstock.identifiers import timestamp
-from penstock.keys import PREFIX, ApiKey, Limits, Scope, hash_secret, make
+from penstock.keys import NO_LIMITS, PREFIX, ApiKey, Scope
 
 if TYPE_CHECKING:  # takes long to load, and `penstock --help` does not need it
-    from sqlalchemy import Connection
-
     from penstock.settings import Settings
 
-app = typer.Typer(help="Make, list and revoke API keys.", no_args_is_help=True)
+app = typer.Typer(help="Make, list, change, rotate and revoke API keys.", no_args_is_help=True)
 
-
-@dataclass(frozen=True, slots=True)
-class Wish:
-    """What a new key is to be. Empty `models` or `scopes` mean all."""
-
-    account: str = "default"
-    name: str = ""
-    models: frozenset[str] = frozenset()
-    scopes: frozenset[Scope] = frozenset()
-    seconds: float | None = None
-    requests_per_minute: int | None = None
-    tokens_per_minute: int | None = None
-
-
-def issue(connection: "Connection", wish: Wish) -> tuple[str, ApiKey]:
-    """Store a new key: the text that is shown once, and what is kept of it."""
-    from penstock.store import key_rows
-
-    now = time.time()
-    public_id, secret = make(key_rows.signing_secret(connection))
-    key = ApiKey(
-        public_id=public_id,
-        account_id=key_rows.account_id(connection, wish.account, now),
-        account=wish.account,
-        name=wish.name,
-        secret_hash=hash_secret(secret),
-        models=wish.models,
-        scopes=wish.scopes,
-        created_at=now,
-        expires_at=None if wish.seconds is None else now + wish.seconds,
-        lineage=public_id,
-        limits=Limits(requests_per_minute=wish.requests_per_minute, tokens_per_minute=wish.tokens_per_minute),
-    )
-    key_rows.add(connection, key)
-    return f"{PREFIX}{public_id}_{secret}", key
-
-
-# -- the commands
+PublicId = Annotated[str, typer.Argument(help="The key's id; the whole key is taken too.")]
+Name = Annotated[str | None, typer.Option(metavar="TEXT", help="What it is for.")]
+Models = Annotated[list[str] | None, typer.Option("--model", metavar="ID", help="A model it may use; repeatable.")]
+Endpoints = Annotated[list[Scope] | None, typer.Option("--endpoint", help="What it may do; repeatable.")]
+Expires = Annotated[str | None, typer.Option(metavar="TIME", help="How long it works: 3600 (seconds), 12h or 30d.")]
 
 
 @app.command()
 def create(
     *,
     account: Annotated[str, typer.Option(metavar="NAME", help="The account it belongs to; made if new.")] = "default",
-    name: Annotated[str, typer.Option(metavar="TEXT", help="What it is for.")] = "",
-    model: Annotated[
-        list[str] | None, typer.Option(metavar="ID", help="A model it may use; repeatable; default: all.")
-    ] = None,
-    endpoint: Annotated[
-        list[Scope] | None, typer.Option(help="What it may do; repeatable; default: everything.")
-    ] = None,
-    expires: Annotated[
-        str | None, typer.Option(metavar="TIME", help="How long it works: 3600 (seconds), 12h or 30d; default: always.")
-    ] = None,
-    requests_per_minute: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="How many chat requests it may make; default: any number.")
-    ] = None,
-    tokens_per_minute: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="How many chat tokens it may use; default: any number.")
-    ] = None,
+    name: Name = None,
+    model: Models = None,
+    endpoint: Endpoints = None,
+    expires: Expires = None,
+    budget: BudgetAmount = None,
+    budget_period: BudgetPeriod = Period.TOTAL,
+    budget_time_zone: BudgetZone = "UTC",
+    requests_per_minute: RequestsPerMinute = None,
+    tokens_per_minute: TokensPerMinute = None,
+    concurrent_jobs: ConcurrentJobs = None,
+    concurrent_streams: ConcurrentStreams = None,
     as_json: AsJson = False,
     data: DataFolder = None,
     config: ConfigFile = None,
 ) -> None:
-    """Make a key and print it, this once."""
+    """Make a key and print it, this once. It may use every model and endpoint for ever, unless told otherwise."""
     with expected_errors():
-        settings = load_settings(data, config)
-        wish = Wish(
-            account=_check_label("--account", account, least=1),
-            name=_check_label("--name", name, least=0),
+        settings, now = load_settings(data, config), time.time()
+        seconds = _read_time("--expires", expires)
+        wish = KeyWish(
+            name=check_label("--name", name or ""),
             models=_check_models(settings, model or []),
             scopes=frozenset(endpoint or ()),
-            seconds=_parse_expiry(expires),
-            requests_per_minute=requests_per_minute,
-            tokens_per_minute=tokens_per_minute,
+            expires_at=None if seconds is None else now + seconds,
+            limits=make_limits(
+                NO_LIMITS,
+                requests_per_minute=requests_per_minute,
+                tokens_per_minute=tokens_per_minute,
+                concurrent_jobs=concurrent_jobs,
+                concurrent_streams=concurrent_streams,
+            ),
+            allowances=read_allowances(budget, budget_period, budget_time_zone),
         )
-        with open_store(settings) as engine, engine.connect() as connection:
-            connection.exec_driver_sql("BEGIN IMMEDIATE")
-            text, key = issue(connection, wish)
-            connection.exec_driver_sql("COMMIT")
-    if as_json:
-        print_json({"key": text, **_describe(key)})
-        return
-    typer.echo(text)
-    typer.echo(f"Shown once: keep it. Its id is {key.public_id}, its account {key.account}.", err=True)
+        text, record = _issue(settings, _check_account(account), wish, now)
+    _print_issued(text, record, f"Its id is {record['public_id']}, its account {record['account']}.", as_json=as_json)
 
 
 @app.command("list")
-def list_keys(*, as_json: AsJson = False, data: DataFolder = None, config: ConfigFile = None) -> None:
+def list_keys(
+    *,
+    account: Annotated[str | None, typer.Option(metavar="NAME", help="Only this account's, by name or id.")] = None,
+    as_json: AsJson = False,
+    data: DataFolder = None,
+    config: ConfigFile = None,
+) -> None:
     """List every key, without its secret."""
+    from penstock import administration
     from penstock.store import key_rows
 
-    with expected_errors(), open_store(load_settings(data, config)) as engine, engine.connect() as connection:
-        keys = [_describe(key) | _standing(key) for key in key_rows.list_all(connection)]
+    now = time.time()
+    with expected_errors(), read_store(load_settings(data, config)) as connection:
+        only = None if account is None else administration.get_account(connection, account, now).id
+        found = [key for key in key_rows.list_all(connection) if only in (None, key.account_id)]
+        keys = tell_keys(connection, found, now)
     if as_json:
         print_json(keys)
     elif not keys:
         typer.echo("There are no keys yet: `penstock key create` makes one.")
     else:
         print_table(
-            ("id", "account", "status", "created", "expires", "endpoints", "models", "name"),
+            ("id", "account", "status", "created", "expires", "endpoints", "models", "spent", "name"),
             [
                 (
                     key["public_id"],
@@ -137,6 +128,7 @@ def list_keys(*, as_json: AsJson = False, data: DataFolder = None, config: Confi
                     (key["expires_at"] or "never")[:16],
                     ", ".join(key["endpoints"]) or "all",
                     ", ".join(key["models"]) or "all",
+                    word_budgets(key["budgets"]),
                     key["name"],
                 )
                 for key in keys
@@ -145,30 +137,159 @@ def list_keys(*, as_json: AsJson = False, data: DataFolder = None, config: Confi
 
 
 @app.command()
-def revoke(
-    public_id: Annotated[str, typer.Argument(help="The key's id; the whole key is taken too.")],
+def show(public_id: PublicId, *, as_json: AsJson = False, data: DataFolder = None, config: ConfigFile = None) -> None:
+    """Show one key, without its secret."""
+    from penstock import administration
+
+    with expected_errors(), read_store(load_settings(data, config)) as connection:
+        key = administration.get_key(connection, _read_id(public_id))
+        [record] = tell_keys(connection, [key], time.time())
+    print_json(record) if as_json else print_record(record)
+
+
+@app.command()
+def change(
+    public_id: PublicId,
     *,
+    name: Name = None,
+    model: Models = None,
+    endpoint: Endpoints = None,
+    expires: Expires = None,
+    requests_per_minute: RequestsPerMinute = None,
+    tokens_per_minute: TokensPerMinute = None,
+    concurrent_jobs: ConcurrentJobs = None,
+    concurrent_streams: ConcurrentStreams = None,
+    as_json: AsJson = False,
     data: DataFolder = None,
     config: ConfigFile = None,
 ) -> None:
+    """Change a key: what is given replaces what it had. `all` is every model, `never` an expiry that never comes."""
+    from penstock import administration
+
+    with expected_errors():
+        settings, now = load_settings(data, config), time.time()
+        changes: dict[str, Any] = {} if name is None else {"name": check_label("--name", name)}
+        if model:
+            changes["models"] = frozenset[str]() if model == ["all"] else _check_models(settings, model)
+        if endpoint:
+            changes["scopes"] = frozenset(endpoint)
+        if expires is not None:
+            seconds = None if expires == "never" else _read_time("--expires", expires)
+            changes["expires_at"] = None if seconds is None else now + seconds
+
+        def amend(key: ApiKey) -> ApiKey:
+            limits = make_limits(
+                key.limits,
+                requests_per_minute=requests_per_minute,
+                tokens_per_minute=tokens_per_minute,
+                concurrent_jobs=concurrent_jobs,
+                concurrent_streams=concurrent_streams,
+            )
+            return replace(key, **changes, limits=limits)
+
+        with change_store(settings) as connection:
+            key = administration.change_key(connection, Actor.CLI, _read_id(public_id), amend, now)
+            [record] = tell_keys(connection, [key], now)
+    print_json(record) if as_json else print_record(record)
+
+
+@app.command()
+def revoke(public_id: PublicId, *, as_json: AsJson = False, data: DataFolder = None, config: ConfigFile = None) -> None:
     """End a key; running servers refuse it within a second."""
-    from penstock.store import key_rows
+    from penstock import administration
 
-    public_id = public_id.removeprefix(PREFIX).partition("_")[0]
-    with expected_errors(), open_store(load_settings(data, config)) as engine, engine.connect() as connection:
-        if not key_rows.revoke(connection, public_id, time.time()):
-            fail(f"There is no key {public_id}.", "`penstock key list` lists them.", code=1)
-    typer.echo(f"{public_id} is revoked.")
-
-
-# -- reading the options
+    now = time.time()
+    with expected_errors(), change_store(load_settings(data, config)) as connection:
+        key = administration.revoke_key(connection, Actor.CLI, _read_id(public_id), now)
+        [record] = tell_keys(connection, [key], now)
+    print_json(record) if as_json else typer.echo(f"{key.public_id} is revoked.")
 
 
-def _check_label(option: str, text: str, least: int) -> str:
-    text = text.strip()
-    if not least <= len(text) <= 200 or not text.isprintable():
-        fail(f"{option}: should be {least} to 200 printable characters.")
-    return text
+@app.command()
+def rotate(
+    public_id: PublicId,
+    *,
+    overlap: Annotated[
+        str, typer.Option(metavar="TIME", help="How long the old key works beside the new one; 0: it ends at once.")
+    ] = f"{OVERLAP_SECONDS / 3600:g}h",
+    as_json: AsJson = False,
+    data: DataFolder = None,
+    config: ConfigFile = None,
+) -> None:
+    """Replace a key by one like it, with the same limits and budgets, and print the new one, this once."""
+    from penstock import administration
+
+    now = time.time()
+    with expected_errors():
+        seconds = _read_time("--overlap", overlap, least=0) or 0.0
+        with change_store(load_settings(data, config)) as connection:
+            text, new, old = administration.rotate_key(connection, Actor.CLI, _read_id(public_id), seconds, now)
+            [record, former] = tell_keys(connection, [new, old], now)
+    ends = "has ended" if former["status"] == "expired" else f"works until {former['expires_at']}"
+    _print_issued(text, record, f"Its id is {new.public_id}; {old.public_id} {ends}.", as_json=as_json)
+
+
+@app.command()
+def budget(
+    public_id: PublicId,
+    *,
+    amount: Amount = None,
+    period: OfPeriod = Period.TOTAL,
+    time_zone: TimeZone = "UTC",
+    remove: Remove = False,
+    as_json: AsJson = False,
+    data: DataFolder = None,
+    config: ConfigFile = None,
+) -> None:
+    """Set or remove the budget of a key, and of those that it replaced or that replaced it, for a period."""
+    from penstock import administration
+
+    now = time.time()
+    if (amount is None) is not remove:
+        fail("Give --amount, or --remove.")
+    with expected_errors(), change_store(load_settings(data, config)) as connection:
+        key = administration.get_key(connection, _read_id(public_id))
+        if amount is None:
+            administration.remove_budget(connection, Actor.CLI, key, period, now)
+        else:
+            allowance = read_allowance("--amount", amount, period, "--time-zone", time_zone)
+            administration.set_budget(connection, Actor.CLI, key, allowance, now)
+        [record] = tell_keys(connection, [key], now)
+    print_json(record) if as_json else print_record(record)
+
+
+# -- what the commands share
+
+
+def _issue(settings: "Settings", account: str, wish: KeyWish, now: float) -> tuple[str, dict[str, Any]]:
+    from penstock import administration
+
+    with change_store(settings) as connection:
+        owner = administration.ensure_account(connection, Actor.CLI, account, now)
+        text, key = administration.issue_key(connection, Actor.CLI, owner.id, wish, now)
+        return text, tell_keys(connection, [key], now)[0]
+
+
+def _print_issued(text: str, record: dict[str, Any], told: str, *, as_json: bool) -> None:
+    """The key alone on stdout, so that scripts can take it."""
+    if as_json:
+        print_json({"key": text, **record})
+        return
+    typer.echo(text)
+    typer.echo(f"Shown once: keep it. {told}", err=True)
+
+
+def _read_id(text: str) -> str:
+    return text.removeprefix(PREFIX).partition("_")[0]
+
+
+def _check_account(text: str) -> str:
+    if text.startswith(ACCOUNT_PREFIX):
+        return text
+    try:
+        return read_account_name(text)
+    except ValueError as error:
+        fail(f"--account: {error}.")
 
 
 def _check_models(settings: "Settings", wanted: list[str]) -> frozenset[str]:
@@ -184,41 +305,13 @@ def _check_models(settings: "Settings", wanted: list[str]) -> frozenset[str]:
     return frozenset(wanted)
 
 
-def _parse_expiry(text: str | None) -> float | None:
+def _read_time(option: str, text: str | None, *, least: float | None = None) -> float | None:
     from penstock.settings import parse_duration
 
     try:
         seconds = None if text is None else parse_duration(text)
     except ValueError as error:
-        fail(f"--expires: {error}.")
-    if seconds == 0:
-        fail("--expires: should be more than 0.")
+        fail(f"{option}: {error}.")
+    if seconds == 0 and least is None:
+        fail(f"{option}: should be more than 0.")
     return seconds
-
-
-# -- telling
-
-
-def _describe(key: ApiKey) -> dict[str, Any]:
-    return {
-        "public_id": key.public_id,
-        "account": key.account,
-        "account_id": key.account_id,
-        "name": key.name,
-        "models": sorted(key.models),
-        "endpoints": sorted(key.scopes),
-        "created_at": timestamp(key.created_at),
-        "expires_at": timestamp(key.expires_at),
-        "requests_per_minute": key.limits.requests_per_minute,
-        "tokens_per_minute": key.limits.tokens_per_minute,
-    }
-
-
-def _standing(key: ApiKey) -> dict[str, Any]:
-    if key.revoked_at is not None:
-        status = "revoked"
-    elif key.expires_at is not None and key.expires_at <= time.time():
-        status = "expired"
-    else:
-        status = "active"
-    return {"status": status, "revoked_at": timestamp(key.revoked_at)}

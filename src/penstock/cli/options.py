@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 
 if TYPE_CHECKING:  # these take long to load, and not every command needs them
-    from sqlalchemy import Engine
+    from sqlalchemy import Connection, Engine
 
     from penstock.settings import Settings
 
@@ -30,6 +30,12 @@ ConfigFile = Annotated[
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")]
 
 
+LISTS = {
+    "account_not_found": "`penstock account list` lists them.",
+    "key_not_found": "`penstock key list` lists them.",
+}
+"""What to do about something that is not there."""
+
 # -- the settings and the store
 
 
@@ -43,13 +49,16 @@ def load_settings(data: Path | None, config: Path | None, **server: Any) -> "Set
 
 @contextmanager
 def expected_errors() -> Generator[None]:
-    """End the command with one message and exit code 2 for whatever an operator can mend."""
+    """End the command with one message: exit code 1 for what is not there or cannot be done, 2 for wrong settings."""
+    from penstock.errors import PenstockError
     from penstock.settings import SettingsError
 
     try:
         yield
     except SettingsError as error:
         fail(str(error))
+    except PenstockError as error:
+        fail(error.message, error.suggestion or LISTS.get(error.code, ""), code=1)
     except OSError as error:
         reason = error.strerror or str(error)
         fail(
@@ -80,6 +89,26 @@ def open_store(settings: "Settings") -> "Generator[Engine]":
         fail(f"The store {path} cannot be used: {reason}.", "`penstock doctor` looks closer.")
     finally:
         engine.dispose()
+
+
+@contextmanager
+def change_store(settings: "Settings") -> "Generator[Connection]":
+    """A transaction on the store, kept only if the block ends well."""
+    with open_store(settings) as engine, engine.connect() as connection:
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
+        try:
+            yield connection
+        except BaseException:
+            connection.exec_driver_sql("ROLLBACK")
+            raise
+        connection.exec_driver_sql("COMMIT")
+
+
+@contextmanager
+def read_store(settings: "Settings") -> "Generator[Connection]":
+    """The store, to look at."""
+    with open_store(settings) as engine, engine.connect() as connection:
+        yield connection
 
 
 def store_path(settings: "Settings") -> Path:

@@ -9,6 +9,7 @@ import math
 import os
 import struct
 import sys
+import time
 import zlib
 from collections.abc import Callable, Coroutine, Generator, Iterator
 from contextlib import contextmanager
@@ -20,7 +21,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from penstock import __version__
-from penstock.cli.key import Wish, issue
 from penstock.cli.options import ConfigFile, DataFolder, expected_errors, fail, load_settings, open_store
 
 if TYPE_CHECKING:  # take long to load, and `penstock --help` does not need them
@@ -173,11 +173,14 @@ async def _welcome(gateway: "Gateway", port: int) -> None:
 
 
 def _issue_first(connection: "Connection") -> str | None:
+    from penstock.accounts import Actor, KeyWish
+    from penstock.administration import ensure_account, issue_key
     from penstock.store import key_rows
 
-    if key_rows.list_all(connection):
+    if not key_rows.is_empty(connection):
         return None
-    return issue(connection, Wish(name="first key"))[0]
+    account = ensure_account(connection, Actor.SERVER, "default", time.time())
+    return issue_key(connection, Actor.SERVER, account.id, KeyWish(name="first key"), time.time())[0]
 
 
 def address_of(host: str, port: int) -> str:

@@ -1,0 +1,226 @@
+"""`penstock account`: make, list, limit, close and reopen accounts, also while a server runs."""
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from penstock.accounts import Account, Actor, read_account_name
+from penstock.budgets import Period
+from penstock.cli.allowances import (
+    Amount,
+    BudgetAmount,
+    BudgetPeriod,
+    BudgetZone,
+    ConcurrentJobs,
+    ConcurrentStreams,
+    OfPeriod,
+    Remove,
+    RequestsPerMinute,
+    TimeZone,
+    TokensPerMinute,
+    make_limits,
+    print_record,
+    read_allowance,
+    read_allowances,
+    tell_accounts,
+    word_budgets,
+    word_limits,
+)
+from penstock.cli.options import (
+    AsJson,
+    ConfigFile,
+    DataFolder,
+    change_store,
+    expected_errors,
+    fail,
+    load_settings,
+    print_json,
+    print_table,
+    read_store,
+)
+from penstock.keys import NO_LIMITS
+
+app = typer.Typer(help="Make, list, limit, close and reopen accounts.", no_args_is_help=True)
+
+AccountName = Annotated[str, typer.Argument(metavar="NAME", help="The account's name, or its id.")]
+NewName = Annotated[str, typer.Argument(metavar="NAME", help="A name that no other account has.")]
+
+
+@app.command()
+def create(
+    name: NewName,
+    *,
+    budget: BudgetAmount = None,
+    budget_period: BudgetPeriod = Period.TOTAL,
+    budget_time_zone: BudgetZone = "UTC",
+    requests_per_minute: RequestsPerMinute = None,
+    tokens_per_minute: TokensPerMinute = None,
+    concurrent_jobs: ConcurrentJobs = None,
+    concurrent_streams: ConcurrentStreams = None,
+    as_json: AsJson = False,
+    data: DataFolder = None,
+    config: ConfigFile = None,
+) -> None:
+    """Make an account; it needs no key yet."""
+    from penstock import administration
+
+    now = time.time()
+    limits = make_limits(
+        NO_LIMITS,
+        requests_per_minute=requests_per_minute,
+        tokens_per_minute=tokens_per_minute,
+        concurrent_jobs=concurrent_jobs,
+        concurrent_streams=concurrent_streams,
+    )
+    with expected_errors():
+        name, allowances = _check_name(name), read_allowances(budget, budget_period, budget_time_zone)
+        with change_store(load_settings(data, config)) as connection:
+            made = administration.create_account(connection, Actor.CLI, name, now, limits, allowances)
+            [record] = tell_accounts(connection, [made], now)
+    print_json(record) if as_json else typer.echo(record["id"])
+
+
+@app.command("list")
+def list_accounts(*, as_json: AsJson = False, data: DataFolder = None, config: ConfigFile = None) -> None:
+    """List every account, newest first."""
+    from penstock.store import account_rows
+
+    now = time.time()
+    with expected_errors(), read_store(load_settings(data, config)) as connection:
+        accounts = tell_accounts(connection, account_rows.page(connection, None, None, now), now)
+    if as_json:
+        print_json(accounts)
+    elif not accounts:
+        typer.echo("There are no accounts yet: `penstock account create` makes one.")
+    else:
+        columns = ("id", "name", "status", "created", "keys", "limits", "spent")
+        print_table(columns, [_row(account) for account in accounts])
+
+
+def _row(account: dict[str, Any]) -> tuple[str, ...]:
+    return (
+        account["id"],
+        account["name"],
+        "closed" if account["closed_at"] else "open",
+        account["created_at"][:10],
+        str(account["keys"]),
+        word_limits(account["limits"]),
+        word_budgets(account["budgets"]),
+    )
+
+
+@app.command()
+def show(name: AccountName, *, as_json: AsJson = False, data: DataFolder = None, config: ConfigFile = None) -> None:
+    """Show one account: its limits, and where its budgets stand."""
+    from penstock import administration
+
+    now = time.time()
+    with expected_errors(), read_store(load_settings(data, config)) as connection:
+        [record] = tell_accounts(connection, [administration.get_account(connection, name, now)], now)
+    print_json(record) if as_json else print_record(record)
+
+
+@app.command()
+def rename(
+    name: AccountName,
+    new: Annotated[str, typer.Argument(metavar="NEW", help="A name that no other account has.")],
+    *,
+    as_json: AsJson = False,
+    data: DataFolder = None,
+    config: ConfigFile = None,
+) -> None:
+    """Give an account another name; its id stays."""
+    new = _check_name(new)
+    _change(name, lambda account: replace(account, name=new), data, config, as_json=as_json)
+
+
+@app.command()
+def limits(
+    name: AccountName,
+    *,
+    requests_per_minute: RequestsPerMinute = None,
+    tokens_per_minute: TokensPerMinute = None,
+    concurrent_jobs: ConcurrentJobs = None,
+    concurrent_streams: ConcurrentStreams = None,
+    as_json: AsJson = False,
+    data: DataFolder = None,
+    config: ConfigFile = None,
+) -> None:
+    """Set limits of an account, which hold for all its keys together; what is not given stays."""
+
+    def amend(account: Account) -> Account:
+        wanted = make_limits(
+            account.limits,
+            requests_per_minute=requests_per_minute,
+            tokens_per_minute=tokens_per_minute,
+            concurrent_jobs=concurrent_jobs,
+            concurrent_streams=concurrent_streams,
+        )
+        return replace(account, limits=wanted)
+
+    _change(name, amend, data, config, as_json=as_json)
+
+
+@app.command()
+def close(name: AccountName, *, as_json: AsJson = False, data: DataFolder = None, config: ConfigFile = None) -> None:
+    """Have an account's keys refused within a second; its jobs and results stay."""
+    now = time.time()
+    _change(name, lambda account: replace(account, closed_at=account.closed_at or now), data, config, as_json=as_json)
+
+
+@app.command()
+def reopen(name: AccountName, *, as_json: AsJson = False, data: DataFolder = None, config: ConfigFile = None) -> None:
+    """Have a closed account's keys work again."""
+    _change(name, lambda account: replace(account, closed_at=None), data, config, as_json=as_json)
+
+
+@app.command()
+def budget(
+    name: AccountName,
+    *,
+    amount: Amount = None,
+    period: OfPeriod = Period.TOTAL,
+    time_zone: TimeZone = "UTC",
+    remove: Remove = False,
+    as_json: AsJson = False,
+    data: DataFolder = None,
+    config: ConfigFile = None,
+) -> None:
+    """Set or remove the budget of an account for a period."""
+    from penstock import administration
+
+    now = time.time()
+    if (amount is None) is not remove:
+        fail("Give --amount, or --remove.")
+    with expected_errors(), change_store(load_settings(data, config)) as connection:
+        account = administration.get_account(connection, name, now)
+        if amount is None:
+            administration.remove_budget(connection, Actor.CLI, account, period, now)
+        else:
+            allowance = read_allowance("--amount", amount, period, "--time-zone", time_zone)
+            administration.set_budget(connection, Actor.CLI, account, allowance, now)
+        [record] = tell_accounts(connection, [account], now)
+    print_json(record) if as_json else print_record(record)
+
+
+def _change(
+    name: str, amend: Callable[[Account], Account], data: Path | None, config: Path | None, *, as_json: bool
+) -> None:
+    from penstock import administration
+
+    now = time.time()
+    with expected_errors(), change_store(load_settings(data, config)) as connection:
+        changed = administration.change_account(connection, Actor.CLI, name, amend, now)
+        [record] = tell_accounts(connection, [changed], now)
+    print_json(record) if as_json else print_record(record)
+
+
+def _check_name(name: str) -> str:
+    try:
+        return read_account_name(name)
+    except ValueError as error:
+        fail(f"NAME: {error}.")

@@ -1,0 +1,132 @@
+"""What the commands for accounts and keys share: the options of limits and budgets, and how their records are told."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, cast
+
+import typer
+
+from penstock.accounts import MAX_LIMIT, Account, Allowance, read_cap, read_label, read_time_zone
+from penstock.admin_records import describe_account, describe_key
+from penstock.budgets import Period
+from penstock.cli.options import fail, print_table
+from penstock.keys import ApiKey, Limits
+
+if TYPE_CHECKING:  # takes long to load, and `penstock --help` does not need it
+    from sqlalchemy import Connection
+
+# -- options
+
+RequestsPerMinute = Annotated[
+    int | None,
+    typer.Option(metavar="N", min=0, max=MAX_LIMIT, help="How many requests may begin in a minute; 0: any number."),
+]
+TokensPerMinute = Annotated[
+    int | None,
+    typer.Option(metavar="N", min=0, max=MAX_LIMIT, help="How many chat tokens a minute may use; 0: any number."),
+]
+ConcurrentJobs = Annotated[
+    int | None,
+    typer.Option(metavar="N", min=0, max=MAX_LIMIT, help="How many jobs may be open at once; 0: any number."),
+]
+ConcurrentStreams = Annotated[
+    int | None,
+    typer.Option(metavar="N", min=0, max=MAX_LIMIT, help="How many streams may be open at once; 0: any number."),
+]
+BudgetAmount = Annotated[
+    str | None, typer.Option("--budget", metavar="USD", help="The most that may be spent in a period: 10, or 0.50.")
+]
+BudgetPeriod = Annotated[
+    Period, typer.Option("--budget-period", help="For how long: once and for all, or each day or month.")
+]
+BudgetZone = Annotated[
+    str, typer.Option("--budget-time-zone", metavar="ZONE", help="Whose days and months count, such as Europe/Berlin.")
+]
+Amount = Annotated[str | None, typer.Option("--amount", metavar="USD", help="The most that may be spent: 10, or 0.50.")]
+OfPeriod = Annotated[Period, typer.Option("--period", help="For how long: once and for all, or each day or month.")]
+TimeZone = Annotated[
+    str, typer.Option("--time-zone", metavar="ZONE", help="Whose days and months count, such as Europe/Berlin.")
+]
+Remove = Annotated[bool, typer.Option("--remove", help="Take the period's budget away.")]
+
+
+# -- reading them
+
+
+def check_label(option: str, text: str) -> str:
+    """A key's name."""
+    try:
+        return read_label(text)
+    except ValueError as error:
+        fail(f"{option}: {error}.")
+
+
+def make_limits(limits: Limits, **given: int | None) -> Limits:
+    """The limits with those that were given in place of theirs; 0 takes one away."""
+    known = {name: getattr(limits, name) for name in given}
+    return Limits(**{name: known[name] if limit is None else limit or None for name, limit in given.items()})
+
+
+def read_allowances(amount: str | None, period: Period, zone: str) -> tuple[Allowance, ...]:
+    """The budget that something new is to have, if any."""
+    return () if amount is None else (read_allowance("--budget", amount, period, "--budget-time-zone", zone),)
+
+
+def read_allowance(option: str, amount: str, period: Period, zone_option: str, zone: str) -> Allowance:
+    """A budget, as two options tell it."""
+    try:
+        cap = read_cap(amount)
+    except ValueError as error:
+        fail(f"{option}: {error}.")
+    try:
+        return Allowance(period=period, cap=cap, time_zone=read_time_zone(zone))
+    except ValueError as error:
+        fail(f"{zone_option}: {error}.")
+
+
+# -- telling
+
+
+def tell_accounts(connection: "Connection", accounts: Sequence[Account], now: float) -> list[dict[str, Any]]:
+    """The records of accounts."""
+    from penstock.store import budget_rows
+
+    standings = budget_rows.standings(connection, [account.id for account in accounts], now)
+    return [describe_account(account, standings[account.id]) for account in accounts]
+
+
+def tell_keys(connection: "Connection", keys: Sequence[ApiKey], now: float) -> list[dict[str, Any]]:
+    """The records of keys."""
+    from penstock.store import budget_rows
+
+    standings = budget_rows.standings(connection, [key.lineage for key in keys], now)
+    return [describe_key(key, standings[key.lineage], now) for key in keys]
+
+
+def word_budgets(budgets: Iterable[Mapping[str, Any]]) -> str:
+    """`3.20 of 10.00 per month`."""
+    return ", ".join(
+        f"{budget['spent']} of {budget['cap']} {'in all' if budget['period'] == 'total' else 'per ' + budget['period']}"
+        for budget in budgets
+    )
+
+
+def word_limits(limits: Mapping[str, int | None]) -> str:
+    """`concurrent jobs 3`."""
+    return ", ".join(f"{name.replace('_', ' ')} {limit}" for name, limit in limits.items() if limit is not None)
+
+
+def print_record(record: Mapping[str, Any]) -> None:
+    """Print a record for people: a line for each field, and one for each budget."""
+    rows = [(name, _word(value)) for name, value in record.items() if name not in ("object", "limits", "budgets")]
+    rows += [(name.replace("_", " "), str(limit)) for name, limit in record["limits"].items() if limit is not None]
+    for budget in record["budgets"]:
+        told = f"{budget['spent']} spent and {budget['held']} held of {budget['cap']} USD"
+        again = f"; begins anew at {budget['resets_at']}" if budget["resets_at"] else ""
+        rows.append((f"budget, {budget['period']}", told + again))
+    print_table(("field", "value"), rows)
+
+
+def _word(value: Any) -> str:
+    if isinstance(value, list):
+        return ", ".join(map(str, cast("list[Any]", value))) or "all"
+    return "" if value is None else str(value)
