@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from zoneinfo import ZoneInfo
 
 from penstock.errors import InsufficientBudget
@@ -54,8 +54,7 @@ def _days(period: Period, time_zone: str, ordinal: int) -> tuple[float, float]:
     return first.replace(tzinfo=zone).timestamp(), after.replace(tzinfo=zone).timestamp()
 
 
-@dataclass(frozen=True, slots=True)
-class Payer:
+class Payer(NamedTuple):  # made for every request: quicker than a dataclass
     """Whose money a request costs: its account's, through one of a lineage of keys."""
 
     account_id: str

@@ -10,7 +10,7 @@ from typing import Final
 
 from penstock.budgets import Budget
 from penstock.errors import StoreUnavailable
-from penstock.keys import ApiKey, Limits
+from penstock.keys import ApiKey
 from penstock.shares import MoneyShare, RateShare, Share, SlotShare
 from penstock.store import escrow_rows, limit_rows, purse_rows
 from penstock.store.database import Database
@@ -33,6 +33,9 @@ class Use(Enum):
     MONEY = auto()
 
 
+REQUEST, TOKENS, STREAM, MONEY = Use  # looked up with every request
+
+
 class Ticket:
     """What one request has taken; settled once, when it is over."""
 
@@ -42,19 +45,24 @@ class Ticket:
         self._taken: list[tuple[Share, float, Use]] = []
         self._rates: list[RateShare] = []
 
-    async def take(self, share: Share, amount: float, use: Use) -> None:
-        """Take so much of a share, or raise why it cannot be had."""
-        if not share.try_take(amount):
-            await share.take(amount)
+    def add(self, share: Share, amount: float, use: Use) -> None:
+        """So much was taken of a share."""
         self._taken.append((share, amount, use))
-        if isinstance(share, RateShare):
-            self._rates.append(share)
+
+    def add_rate(self, share: RateShare, amount: float, use: Use) -> None:
+        """The same, of one that clients are told about."""
+        self._taken.append((share, amount, use))
+        self._rates.append(share)
 
     def settle(self, cost: int, tokens: int) -> None:
         """The request is over: what it cost, and how many tokens it used."""
         for share, amount, use in self._taken:
-            used = cost if use is Use.MONEY else tokens if use is Use.TOKENS else amount if use is Use.REQUEST else 0
-            share.settle(amount, used)
+            if use is MONEY:
+                share.settle(amount, cost)
+            elif use is TOKENS:
+                share.settle(amount, tokens)
+            else:
+                share.settle(amount, 0 if use is STREAM else amount)
         self._taken = []
 
     def give_up(self) -> None:
@@ -91,13 +99,24 @@ class Escrow:
 
     async def admit(self, key: ApiKey, tokens: int = 0, *, stream: bool = False) -> Ticket:
         """Let a request of about so many tokens in, or say when it may come again."""
-        ticket = await self.open_stream(key) if stream else Ticket()
+        ticket = Ticket()
         try:
-            for owner, of, limits in _limits(key):
+            if stream:
+                await self._take_slots(ticket, key)
+            for owner, of, limits in (
+                (key.lineage, "key", key.limits),
+                (key.account_id, "account", key.account_limits),
+            ):
                 if limits.requests_per_minute is not None:
-                    await ticket.take(self._rate(owner, of, "requests", limits.requests_per_minute), 1, Use.REQUEST)
+                    share = self._rate(owner, of, "requests", limits.requests_per_minute)
+                    if not share.try_take(1):
+                        await share.take(1)
+                    ticket.add_rate(share, 1, REQUEST)
                 if limits.tokens_per_minute is not None and tokens:
-                    await ticket.take(self._rate(owner, of, "tokens", limits.tokens_per_minute), tokens, Use.TOKENS)
+                    share = self._rate(owner, of, "tokens", limits.tokens_per_minute)
+                    if not share.try_take(tokens):
+                        await share.take(tokens)
+                    ticket.add_rate(share, tokens, TOKENS)
         except BaseException:
             ticket.give_up()
             raise
@@ -107,9 +126,7 @@ class Escrow:
         """A place among the streams that may be open at once."""
         ticket = Ticket()
         try:
-            for owner, of, limits in _limits(key):
-                if limits.concurrent_streams is not None:
-                    await ticket.take(self._slot(owner, of, limits.concurrent_streams), 1, Use.STREAM)
+            await self._take_slots(ticket, key)
         except BaseException:
             ticket.give_up()
             raise
@@ -118,7 +135,18 @@ class Escrow:
     async def hold(self, ticket: Ticket, key: ApiKey, cost: int) -> None:
         """Hold the most that a request can cost in every budget that bears it."""
         for budget in key.budgets:
-            await ticket.take(self._purse(key, budget), cost, Use.MONEY)
+            share = self._purse(key, budget)
+            if not share.try_take(cost):
+                await share.take(cost)
+            ticket.add(share, cost, MONEY)
+
+    async def _take_slots(self, ticket: Ticket, key: ApiKey) -> None:
+        for owner, of, limits in ((key.lineage, "key", key.limits), (key.account_id, "account", key.account_limits)):
+            if limits.concurrent_streams is not None:
+                share = self._slot(owner, of, limits.concurrent_streams)
+                if not share.try_take(1):
+                    await share.take(1)
+                ticket.add(share, 1, STREAM)
 
     def _rate(self, owner: str, of: str, kind: str, limit: int) -> RateShare:
         share = self._rates.get((owner, kind))
@@ -231,10 +259,6 @@ class Escrow:
         if idle:
             await self._database.write(limit_rows.give_back_slots, self.process, idle)
         self._slots = {owner: share for owner, share in self._slots.items() if not _is_empty(share, now)}
-
-
-def _limits(key: ApiKey) -> tuple[tuple[str, str, Limits], ...]:
-    return (key.lineage, "key", key.limits), (key.account_id, "account", key.account_limits)
 
 
 def _is_idle(share: Share, now: float) -> bool:
