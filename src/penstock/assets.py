@@ -48,9 +48,12 @@ class Assets:
         self._store = LocalStore(folder, mkdir=True, automatic_cleanup=True)  # no empty folders of removed jobs
         self._landing = folder / "landing"
         self._landing.mkdir(exist_ok=True)
-        for left_over in self._landing.iterdir():
-            left_over.unlink()
         self._signing_secret = signing_secret
+
+    def clear_landing(self) -> None:
+        """Remove the half downloads of a former process; nobody may be downloading."""
+        for left_over in self._landing.iterdir():
+            left_over.unlink(missing_ok=True)
 
     # -- callers' files
 
@@ -67,10 +70,10 @@ class Assets:
             raise FileNotFound from None
         return bytes(await result.bytes_async())
 
-    async def remove_file(self, file: StoredFile) -> None:
+    def remove_file(self, file: StoredFile) -> None:
         """Forget a file's bytes."""
         with suppress(FileNotFoundError):
-            await obstore.delete_async(self._store, file_key(file.account_id, file.sha256))
+            obstore.delete(self._store, file_key(file.account_id, file.sha256))
 
     # -- jobs' outputs
 

@@ -87,8 +87,7 @@ class Inputs:
     async def remove(self, file: StoredFile) -> None:
         """Remove a file's row and, if no other row of the account has the same content, its bytes."""
         async with self._lock(file):
-            if await self._database.write(file_rows.remove, file):
-                await self._assets.remove_file(file)
+            await self._database.write(file_rows.remove, file, self._assets.remove_file)
 
     def _lock(self, file: StoredFile) -> asyncio.Lock:
         """The same content is never stored and removed at the same time."""

@@ -3,6 +3,7 @@
 import asyncio
 import hashlib
 import logging
+import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -64,6 +65,6 @@ def _place(data: Path, vendor: str, model: str) -> Path:
 
 def _keep(place: Path, schema: Mapping[str, Any]) -> None:
     place.parent.mkdir(parents=True, exist_ok=True)
-    draft = place.with_suffix(".new")
+    draft = place.with_suffix(f".{os.getpid()}")  # another server may write the same at this moment
     draft.write_bytes(msgspec.json.encode(schema))
     draft.replace(place)

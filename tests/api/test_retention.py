@@ -12,7 +12,6 @@ import httpx
 from conftest import MODEL, Server, client_of
 from PIL import Image
 
-from penstock.assets import Assets
 from penstock.files import StoredFile
 
 FAILS = {"latency": 0, "ending": "failed"}
@@ -247,5 +246,5 @@ async def test_half_downloads_of_a_former_process_are_removed(start, tmp_path):
     before = await start()
     await asyncio.to_thread((tmp_path / "data" / "assets" / "landing" / "half").write_bytes, b"x")
     assert on_disk(before) == ["landing/half"]
-    Assets(tmp_path / "data" / "assets", b"")
+    before.gateway.assets.clear_landing()
     assert on_disk(before) == []

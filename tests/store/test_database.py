@@ -87,10 +87,6 @@ def locked(database: Database) -> Iterator[None]:
         other.close()
 
 
-def be_impatient(connection: Connection) -> None:
-    connection.exec_driver_sql("PRAGMA busy_timeout = 30")
-
-
 # -- one commit for many
 
 
@@ -196,7 +192,7 @@ async def test_a_full_queue_is_told_at_once(database, gate):
 
 
 async def test_a_locked_store_is_unavailable_until_it_is_free(database):
-    await database.write(be_impatient)
+    database.patience = 0.03
     with database.bell.listen("topic") as ear:
         with locked(database):
             with pytest.raises(StoreUnavailable) as refusal:

@@ -3,6 +3,7 @@
 import base64
 import contextlib
 import json
+import os
 import re
 import shlex
 import signal
@@ -16,6 +17,10 @@ from typing import IO
 import httpx
 import pytest
 from shell import Shell, forget_settings
+
+from penstock.leadership import Leadership
+from penstock.store import schema
+from penstock.store.database import make_engine
 
 
 @pytest.fixture(autouse=True)
@@ -125,14 +130,33 @@ def test_keys_come_and_go_while_a_server_runs(shell: Shell):
         assert server.get("/api/v1/jobs", made["key"]).json()["error"]["code"] == "revoked_api_key"
 
 
-def test_a_folder_has_one_server(shell: Shell):
-    with serving(shell) as server:
-        assert (shell.data / "penstock.lock").read_text() == f"{server.process.pid}\n"
-        second = shell("serve --port 0", code=2).stderr
-        assert f"process {server.process.pid}" in second
-        assert "--data" in second
-    with serving(shell) as server:
-        assert server.end() == 0
+def test_of_several_servers_on_a_folder_one_runs_the_jobs(shell: Shell):
+    lock = shell.data / "penstock.lock"
+    with serving(shell) as first, serving(shell) as second:
+        assert lock.read_text() == f"{first.process.pid}\n"
+        assert "another server" not in first.welcome
+        assert f"run by another server (process {first.process.pid})" in second.welcome
+        assert "psk_" in first.welcome
+        assert "psk_" not in second.welcome
+        assert first.end() == 0
+        second.await_log("this one runs them now")
+        assert lock.read_text() == f"{second.process.pid}\n"
+        assert second.end() == 0
+
+
+def test_a_newer_version_does_not_change_the_schema_under_a_running_server(shell: Shell):
+    engine = make_engine(shell.data / "penstock.db")
+    running = Leadership(shell.data)
+    assert running.take()
+    try:
+        schema.upgrade(engine, "0002")
+        told = shell("serve --port 0", code=2).stderr
+        assert f"Another server (process {os.getpid()})" in told
+        assert "earlier schema" in told
+        assert schema.current_version(engine) == "0002"
+    finally:
+        running.release()
+        engine.dispose()
 
 
 def test_doctor_knows_a_running_server(shell: Shell):

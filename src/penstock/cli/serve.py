@@ -1,4 +1,4 @@
-"""`penstock serve`: the gateway and its job runner in one process."""
+"""`penstock serve`: the gateway, and the jobs' runner in one of the processes that share a data folder."""
 
 import asyncio
 import base64
@@ -6,31 +6,39 @@ import gc
 import json
 import logging
 import math
-import os
 import struct
 import sys
 import time
 import zlib
-from collections.abc import Callable, Coroutine, Generator, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import suppress
 from functools import partial
 from itertools import islice
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from penstock import __version__
-from penstock.cli.options import ConfigFile, DataFolder, expected_errors, fail, load_settings, open_store
+from penstock.cli.options import (
+    ConfigFile,
+    DataFolder,
+    expected_errors,
+    fail,
+    load_settings,
+    open_store,
+    store_path,
+)
 
 if TYPE_CHECKING:  # take long to load, and `penstock --help` does not need them
     from sqlalchemy import Connection
 
     from penstock.gateway import Gateway
+    from penstock.leadership import Leadership
     from penstock.offers import Offers
     from penstock.settings import Settings
 
-LOCK_NAME = "penstock.lock"
+SCHEMA_SECONDS = 3.0
+"""How long a server that was started just before may take to make or change the schema."""
 VIDEO, MODEL = "vendorb_video_31", "vendora_image_to_model"
 
 log = logging.getLogger(__name__)
@@ -48,6 +56,7 @@ def serve(
     """Serve until SIGTERM or Ctrl-C; SIGHUP reads the settings again."""
     gc.disable()  # until all is loaded: there is nothing to collect, and a good part of the start would go by
     from penstock import logs
+    from penstock.leadership import Leadership
     from penstock.web.server import PortInUse, run
 
     read = partial(load_settings, data, config, host=host, port=port)
@@ -56,36 +65,39 @@ def serve(
         as_json = {"auto": None, "json": True, "text": False}[settings.server.log_format]
         logs.configure(settings.server.log_level, json=as_json)
         _allow_many_files()
-        with _lock(settings.data):
-            with open_store(settings):
-                pass  # whatever is wrong with it is told here, before anything else starts
-            try:
-                run(_serve(settings, read))
-            except PortInUse as error:
-                fail(str(error))
-            except OSError as error:
-                if error.filename is not None:
-                    raise
-                where = f"{settings.server.host}:{settings.server.port}"
-                fail(f"Cannot listen on {where}: {error.strerror or error}.", "Choose another with --host or --port.")
-
-
-@contextmanager
-def _lock(folder: Path) -> Generator[None]:
-    """Keep other servers out of the data folder; the lock ends with the process, however that ends."""
-    import fcntl
-
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with os.fdopen(os.open(folder / LOCK_NAME, os.O_RDWR | os.O_CREAT, 0o600), "r+") as file:
+        leadership = Leadership(settings.data)
+        _await_schema(settings, leadership)
+        with open_store(settings):
+            pass  # whatever is wrong with it is told here, before anything else starts
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            holder = file.read().strip() or "unknown"
-            fail(f"Another server (process {holder}) uses {folder}.", "Stop it, or point --data at another folder.")
-        file.truncate(0)
-        file.write(f"{os.getpid()}\n")
-        file.flush()
-        yield
+            run(_serve(settings, read, leadership))
+        except PortInUse as error:
+            fail(str(error))
+        except OSError as error:
+            if error.filename is not None:
+                raise
+            where = f"{settings.server.host}:{settings.server.port}"
+            fail(f"Cannot listen on {where}: {error.strerror or error}.", "Choose another with --host or --port.")
+
+
+def _await_schema(settings: "Settings", leadership: "Leadership") -> None:
+    """Only the server that runs the jobs changes the schema: of the others one may be of an earlier version."""
+    if leadership.take():
+        return
+    from sqlalchemy.exc import SQLAlchemyError
+
+    from penstock.store.database import make_engine
+    from penstock.store.schema import current_version
+    from penstock.store.tables import SCHEMA_VERSION
+
+    engine, give_up_at = make_engine(store_path(settings)), time.monotonic() + SCHEMA_SECONDS
+    with suppress(SQLAlchemyError):  # what is wrong is told when it is opened to be used
+        while not leadership.take() and (current_version(engine) or "") < SCHEMA_VERSION:
+            if time.monotonic() > give_up_at:
+                who = f"Another server (process {leadership.tell_holder()}) uses {settings.data} with an earlier schema"
+                fail(f"{who}: this version would have to change it.", "Stop all servers of the earlier version first.")
+            time.sleep(0.05)
+    engine.dispose()
 
 
 def _allow_many_files() -> None:
@@ -96,12 +108,12 @@ def _allow_many_files() -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
-async def _serve(settings: "Settings", read: "Callable[[], Settings]") -> None:
+async def _serve(settings: "Settings", read: "Callable[[], Settings]", leadership: "Leadership") -> None:
     from penstock.gateway import Gateway
     from penstock.web import server
     from penstock.web.app import create_app
 
-    gateway = await Gateway.open(settings)
+    gateway = await Gateway.open(settings, leadership)
     gc.freeze()  # what is loaded by now stays: looking through it again and again is waste
     gc.set_threshold(50_000, 20, 100)
     gc.enable()
@@ -158,6 +170,9 @@ async def _welcome(gateway: "Gateway", port: int) -> None:
     console.print(f"Penstock {__version__} serves on {address}", style="bold")
     console.print(f"  data   {gateway.settings.data}")
     console.print(f"  docs   {address}/docs")
+    if not gateway.leadership.is_held:
+        holder = gateway.leadership.tell_holder()
+        console.print(f"  jobs   are run by another server (process {holder}); this one takes over if that ends")
     if not gateway.settings.vendors:
         console.print("  models no vendor is configured: the built-in engines serve")
     for weight in missing(gateway.settings.weights):

@@ -23,7 +23,8 @@ async def health() -> Response:
 @router.get("/readyz", responses={200: success("Ready.", "Readiness"), 503: success("Not ready.", "Readiness")})
 async def readiness(request: Request) -> Response:
     """Whether requests are served: the store answers, and the gateway is not shutting down."""
-    gateway, checks = gateway_of(request), {"store": "ok"}
+    gateway = gateway_of(request)
+    checks = {"store": "ok", "jobs": "run here" if gateway.leadership.is_held else "run by another server"}
     try:
         await gateway.database.read(_ask)
     except StoreUnavailable:

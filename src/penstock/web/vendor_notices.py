@@ -9,6 +9,7 @@ from penstock.errors import NotFound, Overloaded
 from penstock.exchange import TROUBLE
 from penstock.gateway import Gateway
 from penstock.hooks import PATH
+from penstock.store import nudge_rows
 from penstock.store.bell import nudge
 from penstock.web.access import gateway_of
 from penstock.web.answers import Json
@@ -27,7 +28,11 @@ async def receive(vendor: str, reference: str, tag: str, request: Request) -> Re
     metrics.VENDOR_NOTICES.labels(vendor, "genuine" if heard else "forged").inc()
     if not heard:
         raise NotFound
-    gateway.database.bell.ring([nudge(reference.rpartition("-")[0])])
+    job_id = reference.rpartition("-")[0]
+    if gateway.leadership.is_held:
+        gateway.database.bell.ring([nudge(job_id)])
+    else:
+        await gateway.database.write(nudge_rows.add, job_id, gateway.clock())
     return Json({"received": True})
 
 
