@@ -25,8 +25,9 @@ import aiohttp
 from jobs import wait_ready
 from sqlalchemy import Connection
 
+from penstock import administration
+from penstock.accounts import Actor, KeyWish
 from penstock.chat import Usage
-from penstock.cli.key import Wish, issue
 from penstock.store import completion_rows, usage_rows
 from penstock.store.database import make_engine
 from penstock.store.schema import upgrade
@@ -59,9 +60,12 @@ def fill(path: Path, count: int) -> dict[str, Any]:
     with engine.connect() as connection:
         connection.exec_driver_sql("PRAGMA synchronous = OFF")  # only here: the gateway never does this
         owners: list[tuple[str, str]] = []
+        now = time.time()
         for account in range(ACCOUNTS):
+            made = administration.create_account(connection, Actor.CLI, f"account {account}", now)
             for number in range(KEYS):
-                text, key = issue(connection, Wish(account=f"account {account}", name=f"key {number}"))
+                wish = KeyWish(name=f"key {number}")
+                text, key = administration.issue_key(connection, Actor.CLI, made.id, wish, now)
                 owners.append((key.account_id, key.public_id))
                 known = {"key": text, "public_id": key.public_id, "account_id": key.account_id}
         written, begun = 0, time.perf_counter()

@@ -37,6 +37,9 @@ id = "sim_text_to_video"
 vendor = "sim"
 price = {per_job = "0.40"}
 [[models]]
+id = "sim_image_to_model"
+vendor = "sim"
+[[models]]
 id = "plain"
 kind = "chat"
 vendor = "upstream"
