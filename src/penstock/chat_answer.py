@@ -4,14 +4,15 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from penstock import metrics
 from penstock.chat import CHARACTERS_PER_TOKEN, Ask, Usage, estimate
 from penstock.chat_cache import CachedAnswer
 from penstock.chat_contract import ChatVendor
-from penstock.chat_passing import Broken, Malformed, PassedStream
+from penstock.chat_passing import Malformed, PassedStream
 from penstock.chat_rendering import RenderedStream
+from penstock.chat_stream import Stream
 from penstock.contract import ReplyLost
 from penstock.errors import PenstockError, VendorFailed, VendorTimeout
 from penstock.escrow import Ticket
@@ -35,46 +36,6 @@ MAX_KEPT_BYTES = 1 << 20
 """A longer stream is not kept for the cache."""
 LINGER_SECONDS = 0.5
 """How long the end of a finished reply is waited for, so that its connection can be used again."""
-
-
-class Stream(Protocol):
-    """A vendor's reply becoming ours, whatever the dialect."""
-
-    malformed: int
-    broken: Broken | None
-
-    @property
-    def usage(self) -> Usage | None:
-        """What the vendor has counted so far."""
-        ...
-
-    @property
-    def characters(self) -> int:
-        """How much of an answer there is."""
-        ...
-
-    @property
-    def comments(self) -> int:
-        """How many comments came instead of events."""
-        ...
-
-    @property
-    def ended(self) -> bool:
-        """Whether the vendor said that nothing more comes."""
-        ...
-
-    @property
-    def complete(self) -> bool:
-        """Whether the vendor said everything that it began."""
-        ...
-
-    def feed(self, data: bytes) -> bytes:
-        """Vendor's bytes in, caller's bytes out."""
-        ...
-
-    def end(self) -> bytes:
-        """The vendor's stream is over: what closes ours."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +97,7 @@ class Answer:
         self._error: PenstockError | None = None
         self._closed = False
         self._settled = False
+        self._cost: int | None = None
         self._first = b""
         self._silence: Silence | None = None
         self.ticket: Ticket | None = None
@@ -182,8 +144,9 @@ class Answer:
             streamed=ask.stream,
             created_at=self.created_at,
             prompt=prompt,
-            prompt_cost=None if price is None else price.of(Usage(prompt)),
+            input_per_million=None if price is None else price.input_per_million,
             output_per_million=0 if price is None else price.output_per_million,
+            per_request=0 if price is None else price.per_request,
         )
 
     @property
@@ -343,13 +306,13 @@ class Answer:
             self.keep(self.body or b"".join(self._kept))
         self.settle()
 
-    def settle(self) -> None:
-        """Charge and record what was used: exactly once, and for a whole answer before it is sent."""
+    def settle(self) -> int | None:
+        """Charge and record what was used: once, and for a whole answer before it is sent. What it cost, if known."""
         if self._settled:
-            return
+            return self._cost
         self._settled = True
         usage = self._count()
-        cost = self.cost(usage)
+        cost = self._cost = self._price(usage)
         if self.ticket is not None:
             self.ticket.settle(cost or 0, usage.prompt + usage.completion)
         if self._outcome is Outcome.OK:
@@ -374,6 +337,7 @@ class Answer:
                 first_byte_seconds=self._first_byte,
             )
         )
+        return cost
 
     def _count(self) -> Usage:
         if self._usage is not None:
@@ -386,12 +350,12 @@ class Answer:
             return self.stream.usage
         return estimate(self.ask, self.stream.characters, self.stream.usage)
 
-    def cost(self, usage: Usage | None = None) -> int | None:
-        """What the answer costs at the vendor that gives it; None where that one's price is not known."""
+    def _price(self, usage: Usage) -> int | None:
+        """What so much costs at the vendor that gives it; None where that one's price is not known."""
         if not self._worked or self.route is None:
             return 0  # nobody has done anything, or it was kept from before
         price = self._offer.price_of(self.route.vendor, self.created_at)
-        return None if price is None else price.of(usage or self._count())
+        return None if price is None else price.of(usage)
 
 
 def _name_silence(silence: Silence) -> PenstockError:

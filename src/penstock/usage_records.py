@@ -56,8 +56,10 @@ class Begun(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     created_at: float
     prompt: int
     """About how many tokens were asked."""
-    prompt_cost: int | None
+    input_per_million: int | None
+    """None where the price is not known."""
     output_per_million: int
+    per_request: int
 
 
 CRASHED = "process_died"
@@ -68,8 +70,9 @@ def end_begun(begun: Begun, characters: int, now: float) -> Completion:
     """The record of a request whose process died: what was asked, and about as much as was seen of the answer."""
     completion = -(-characters // CHARACTERS_PER_TOKEN)
     cost = None
-    if begun.prompt_cost is not None:
-        cost = begun.prompt_cost - (-completion * begun.output_per_million // 1_000_000)
+    if begun.input_per_million is not None:
+        tokens = begun.prompt * begun.input_per_million + completion * begun.output_per_million
+        cost = begun.per_request - (-tokens // 1_000_000)
     return Completion(
         id=begun.id,
         request_id=begun.request_id,

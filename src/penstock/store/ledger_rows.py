@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 
 from sqlalchemy import Connection, bindparam, insert, select
 
-from penstock.budgets import Budget, Payer
+from penstock.budgets import ENDLESS, Budget, Payer
 from penstock.store import key_rows, purse_rows
 from penstock.store.purse_rows import Place, Purse
 from penstock.store.tables import holds, ledger
@@ -220,6 +220,9 @@ class _Pot:
         self.charged = 0
 
 
+NEVER: Final[tuple[float, float, list[_Pot]]] = (0.0, 0.0, [])
+
+
 class _Pots:
     """The purses of everyone who is charged in one go, each opened once."""
 
@@ -230,27 +233,29 @@ class _Pots:
         for budget in key_rows.budgets_of(connection, list(owners)):
             self._budgets.setdefault(budget.owner, []).append(budget)
         self._pots: dict[Place, tuple[_Pot, str]] = {}
-        self._latest: dict[Budget, _Pot] = {}
+        self._latest: dict[Payer, tuple[float, float, list[_Pot]]] = {}
 
     def bearing(self, charge: Charge) -> list[_Pot]:
         """Those that bear a charge; none for who has no budget."""
         if not self._budgets:
             return []
-        budgets = [budget for owner in charge.payer.owners for budget in self._budgets.get(owner, ())]
-        return [self._find(budget, charge) for budget in budgets]
+        start, ends, pots = self._latest.get(charge.payer, NEVER)
+        if not start <= charge.at < ends:
+            budgets = [budget for owner in charge.payer.owners for budget in self._budgets.get(owner, ())]
+            pots = [self._find(budget, charge) for budget in budgets]
+            start = max((pot.purse.start for pot in pots), default=0.0)
+            ends = min((pot.purse.ends for pot in pots), default=ENDLESS)
+            self._latest[charge.payer] = start, ends, pots
+        return pots
 
     def _find(self, budget: Budget, charge: Charge) -> _Pot:
-        latest = self._latest.get(budget)
-        if latest is not None and latest.purse.start <= charge.at < latest.purse.ends:
-            return latest
         account_id = charge.payer.account_id
         place = Place(budget.owner, budget.period.value, budget.window(charge.at)[0])
         if place not in self._pots:
             purse = purse_rows.open_purse(self._connection, budget, account_id, charge.at)
             lease = purse_rows.leased(self._connection, self._process, purse)
             self._pots[place] = _Pot(purse, lease), account_id
-        pot = self._latest[budget] = self._pots[place][0]
-        return pot
+        return self._pots[place][0]
 
     def close(self, now: float) -> None:
         """Write what was charged."""

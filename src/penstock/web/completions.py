@@ -178,10 +178,9 @@ def _told_headers(answer: Answer, begun: float) -> Headers:
 async def _send_whole(answer: Answer, body: bytes, send: Send, begun: float) -> None:
     kind = STREAM_HEADERS if answer.ask.stream else WHOLE_HEADERS  # a stream may come whole, from the cache
     headers = [*kind, (b"content-length", b"%d" % len(body)), *_told_headers(answer, begun)]
-    cost = answer.cost()
+    cost = answer.settle()
     if cost is not None:
         headers.append((b"x-penstock-cost", format_usd(cost).encode()))
-    answer.settle()
     await send({"type": "http.response.start", "status": 200, "headers": headers})
     await send({"type": "http.response.body", "body": body})
 

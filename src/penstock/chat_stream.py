@@ -1,0 +1,46 @@
+"""What a vendor's stream is to an answer, whichever dialect it is in."""
+
+from typing import Protocol
+
+from penstock.chat import Usage
+from penstock.chat_passing import Broken
+
+
+class Stream(Protocol):
+    """A vendor's reply becoming ours, whatever the dialect."""
+
+    malformed: int
+    broken: Broken | None
+
+    @property
+    def usage(self) -> Usage | None:
+        """What the vendor has counted so far."""
+        ...
+
+    @property
+    def characters(self) -> int:
+        """How much of an answer there is."""
+        ...
+
+    @property
+    def comments(self) -> int:
+        """How many comments came instead of events."""
+        ...
+
+    @property
+    def ended(self) -> bool:
+        """Whether the vendor said that nothing more comes."""
+        ...
+
+    @property
+    def complete(self) -> bool:
+        """Whether the vendor said everything that it began."""
+        ...
+
+    def feed(self, data: bytes) -> bytes:
+        """Vendor's bytes in, caller's bytes out."""
+        ...
+
+    def end(self) -> bytes:
+        """The vendor's stream is over: what closes ours."""
+        ...
