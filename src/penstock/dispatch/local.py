@@ -59,7 +59,7 @@ class LocalDispatch:
         """Cancel every coroutine: the rows know where each job stands. Where it never started, others' jobs go on."""
         if self._loop is None:
             return
-        tasks = [task for task in (self._loop, *self._held.values()) if task is not None]
+        tasks = [self._loop, *self._held.values()]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)

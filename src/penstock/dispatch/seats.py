@@ -52,6 +52,55 @@ class _Line:
         self.length -= 1
 
 
+class _Ring:
+    """The lines of the accounts that wait at one vendor: whose turn it is stands first, and none is empty."""
+
+    __slots__ = ("_lines", "_longer")
+
+    def __init__(self) -> None:
+        self._lines: OrderedDict[str, _Line] = OrderedDict()
+        self._longer: list[int] = []  # how many lines are longer than 0, 1, 2 …
+
+    def __bool__(self) -> bool:
+        return bool(self._lines)
+
+    def join(self, seat: Seat) -> None:
+        line = self._lines.setdefault(seat.account_id, _Line())
+        if line.length == len(self._longer):
+            self._longer.append(0)
+        self._longer[line.length] += 1
+        line.join(seat)
+
+    def take_next(self) -> Seat:
+        account_id, line = next(iter(self._lines.items()))
+        seat = line.take_first()
+        self._lines.move_to_end(account_id)
+        self._shorten(account_id, line)
+        return seat
+
+    def leave(self, seat: Seat) -> None:
+        line = self._lines[seat.account_id]
+        line.leave(seat)
+        self._shorten(seat.account_id, line)
+
+    def _shorten(self, account_id: str, line: _Line) -> None:
+        self._longer[line.length] -= 1
+        if not self._longer[-1]:
+            self._longer.pop()
+        if not line.length:
+            del self._lines[account_id]
+
+    def position_of(self, seat: Seat) -> int:
+        """As many rounds as it has own jobs before it, and in its own round those whose turn is earlier."""
+        own = self._lines[seat.account_id].place_of(seat)
+        before = sum(self._longer[:own])
+        for account_id, line in self._lines.items():
+            if account_id == seat.account_id:
+                break
+            before += line.length > own
+        return before
+
+
 class Seats:
     """Counts by job, not by call: whoever was granted a seat keeps it until the job ends.
 
@@ -62,8 +111,7 @@ class Seats:
     def __init__(self, limit: Callable[[str], int]) -> None:
         self._limit = limit
         self._taken: defaultdict[str, int] = defaultdict(int)
-        self._lines: defaultdict[str, OrderedDict[str, _Line]] = defaultdict(OrderedDict)
-        """By vendor, the lines of the accounts: whose turn it is stands first, and none is empty."""
+        self._rings: defaultdict[str, _Ring] = defaultdict(_Ring)
         self._waiting: dict[str, Seat] = {}
         """By job; of one that asked twice, the later seat."""
         self._numbers = count()
@@ -74,7 +122,7 @@ class Seats:
         if at_once:
             self._grant(seat)
         else:
-            self._lines[vendor].setdefault(account_id, _Line()).join(seat)
+            self._rings[vendor].join(seat)
             self._waiting[job_id] = seat
             self._fill(vendor)
         return seat
@@ -84,49 +132,28 @@ class Seats:
         if seat.granted.is_set():
             self._taken[seat.vendor] -= 1
         else:
-            lines = self._lines[seat.vendor]
-            line = lines[seat.account_id]
-            line.leave(seat)
-            if not line.length:
-                del lines[seat.account_id]
+            self._rings[seat.vendor].leave(seat)
             self._forget(seat)
         self._fill(seat.vendor)
 
     def refill(self) -> None:
         """The limits may have changed: grant what they allow now."""
-        for vendor in list(self._lines):
+        for vendor in list(self._rings):
             self._fill(vendor)
 
     def position(self, job_id: str) -> int | None:
         """How many will be seated before this job if nobody else comes; None if it does not wait."""
         seat = self._waiting.get(job_id)
-        if seat is None:
-            return None
-        lines = self._lines[seat.vendor]
-        own = lines[seat.account_id].place_of(seat)
-        before, turns = own, own + 1  # accounts whose turn is earlier than its own get one seat more
-        for account_id, line in lines.items():
-            if account_id == seat.account_id:
-                turns = own
-                if not turns:
-                    break
-            else:
-                before += min(line.length, turns)
-        return before
+        return None if seat is None else self._rings[seat.vendor].position_of(seat)
 
     def _grant(self, seat: Seat) -> None:
         self._taken[seat.vendor] += 1
         seat.granted.set()
 
     def _fill(self, vendor: str) -> None:
-        lines = self._lines[vendor]
-        while lines and self._taken[vendor] < self._limit(vendor):
-            account_id, line = next(iter(lines.items()))
-            seat = line.take_first()
-            if line.length:
-                lines.move_to_end(account_id)
-            else:
-                del lines[account_id]
+        ring = self._rings[vendor]
+        while ring and self._taken[vendor] < self._limit(vendor):
+            seat = ring.take_next()
             self._forget(seat)
             self._grant(seat)
 

@@ -33,7 +33,6 @@ FEW = 10
 """Who holds fewer jobs than these may take up what a process keeps in reserve."""
 MAX_ACCOUNTS = 200
 """Among how many accounts one claim chooses: with more, those after the one that was served last."""
-MAX_LOOKED_AT = 1000
 MAX_ENDS = 20
 RETRY_SECONDS = 5.0
 """When to try again if nobody knows when a job will end."""
@@ -177,7 +176,7 @@ def _lines_after(connection: Connection, limit: int, after: str, accounts: int) 
     found = connection.execute(ACCOUNTS, where).scalars().all()
     if not found:
         return {}
-    each = min(limit, -(-MAX_LOOKED_AT // len(found)))
+    each = min(limit, -(-2 * limit // len(found)))  # some take more than others
     rows = connection.execute(OLDEST_OF_EACH, where | {"each": each})
     oldest = {
         account_id: [row.id for row in theirs] for account_id, theirs in groupby(rows, lambda row: row.account_id)
