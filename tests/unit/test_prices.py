@@ -3,7 +3,7 @@
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -11,11 +11,14 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
+from store.sample_jobs import NOW, make_asset, make_job
 
+from penstock import jobs
 from penstock.catalog import image_to_model, simulated, text_to_video
 from penstock.catalog.bounds import largest_of
 from penstock.chat import MOST_TOKENS, Usage
 from penstock.contract import Served
+from penstock.jobs import State
 from penstock.money import NANOS, format_usd
 from penstock.offers import Offer
 from penstock.price_book import (
@@ -271,6 +274,26 @@ def test_a_formula_survives_being_written_with_a_job(price, params, outputs):
     assert kept.of(params) == price.of(params)
     assert kept.final(params, outputs) == price.final(params, outputs)
     assert kept.describe() | {"per_job_if": {}} == price.describe() | {"per_job_if": {}}
+
+
+@pytest.mark.parametrize(
+    ("kept", "estimated", "final"),
+    [
+        ({"sim": {"per_job": "0.20"}, "other": {"per_job": "0.90"}}, 900_000_000, 200_000_000),
+        ({"sim": {"per_job": "0.20"}, "other": None}, None, 200_000_000),
+        ({"sim": {"per_job": "0.20"}}, 150_000_000, 150_000_000),
+        ({"sim": {}}, 0, 0),
+        ({"sim": None, "other": {"per_job": "0.20"}}, None, None),
+        ({"other": {"per_job": "0.20"}}, 200_000_000, 200_000_000),
+        (None, 400_000_000, 400_000_000),
+        (None, None, None),
+    ],
+    ids=str,
+)
+def test_a_job_costs_what_its_vendors_formula_says_and_never_more_than_was_estimated(kept, estimated, final):
+    job = replace(make_job(started_at=NOW, prices=kept, estimated=estimated), vendor="sim", state=State.RUNNING)
+    done = jobs.succeed(job, NOW, (make_asset(),), ())
+    assert (done.final, done.charged) == (final, None if final is None else final > 0)
 
 
 def test_no_cost_is_beyond_what_the_store_can_sum():

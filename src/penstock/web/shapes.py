@@ -224,6 +224,8 @@ class PriceShape(Shape):
     per_image: str
     per_thousand_faces: str
     per_job_if: dict[str, str]
+    seconds: int | None = Field(description="what is counted where the params do not tell")
+    faces: int | None = Field(description="what is counted where `face_limit` is not given")
     currency: Literal["USD"]
 
 
