@@ -121,8 +121,10 @@ class Share:
         """Get more: None if there is, else how to refuse."""
         raise NotImplementedError
 
-    def _remember(self, least: float, refuse: Callable[[float], PenstockError]) -> Callable[[float], PenstockError]:
-        self._refused = (time.monotonic() + REFUSED_SECONDS, least, refuse)
+    def _remember(
+        self, least: float, refuse: Callable[[float], PenstockError], seconds: float = REFUSED_SECONDS
+    ) -> Callable[[float], PenstockError]:
+        self._refused = (time.monotonic() + min(seconds, REFUSED_SECONDS), least, refuse)
         return refuse
 
 
@@ -222,11 +224,15 @@ class RateShare(Share):
             raise
         self.free += got.taken
         self.left, self.known_at = got.left, now
-        return None if got.taken else self._refuse
+        return None if got.taken else self._remember(least, self._refuse, self._wait(least))
+
+    def _wait(self, amount: float) -> float:
+        """Seconds until so much can be taken."""
+        missing = min(amount, self.limit) - self.level(time.time())
+        return max(0.001, missing * limit_rows.MINUTE / self.limit)
 
     def _refuse(self, amount: float) -> PenstockError:
-        missing = min(amount, self.limit) - self.level(time.time())
-        wait = max(0.001, missing * limit_rows.MINUTE / self.limit)
+        wait = self._wait(amount)
         whose = "this API key" if self.of == "key" else "this account"
         return RateLimited(
             f"Rate limit reached for {whose}: {self.limit} {self.kind} per minute. "

@@ -213,6 +213,8 @@ def lease(
     connection: Connection, process: str, payer: Payer, budget: Budget, least: int, want: int, now: float
 ) -> Grant:
     """Give a process up to `want` of a budget, or nothing if there is less than `least`."""
+    current = (each for each in key_rows.budgets_of(connection, (budget.owner,)) if each.period is budget.period)
+    budget = next(current, budget)  # its cap may have been changed in this moment
     purse = open_purse(connection, budget, payer.account_id, now)
     if purse.room < least and _expire_leases(connection, purse.place, now):
         purse = open_purse(connection, budget, payer.account_id, now)
