@@ -14,6 +14,7 @@ from sqlalchemy import (
     Connection,
     FromClause,
     Select,
+    String,
     Table,
     case,
     cast,
@@ -256,12 +257,14 @@ def _month(connection: Connection, table: Table, where: Sequence[ColumnElement[b
     first = connection.execute(select(func.min(table.c.day)).where(*where)).scalar()
     last = connection.execute(select(func.max(table.c.day)).where(*where)).scalar()
     if first is None or last is None:
-        return literal("")  # there is no row
-    months: list[tuple[ColumnElement[bool], str]] = []
+        return cast(table.c.day, String)  # there is no row
+    months: list[tuple[ColumnElement[bool], ColumnElement[str]]] = []
     begins, ends = EPOCH + timedelta(first), EPOCH + timedelta(last)
     while begins <= ends:
         after = (begins.replace(day=1) + timedelta(31)).replace(day=1)
-        months.append((table.c.day < (after - EPOCH).days, begins.strftime("%Y-%m")))
+        # Written out, as two parameters of the same value are not the same group.
+        is_before = table.c.day < literal((after - EPOCH).days, literal_execute=True)
+        months.append((is_before, literal(begins.isoformat()[:7], literal_execute=True)))
         begins = after
     return case(*months)
 
