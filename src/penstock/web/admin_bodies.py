@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from typing import Annotated, Any, ClassVar, TypeVar, cast
 
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field
@@ -63,6 +64,7 @@ Moment = Annotated[float, BeforeValidator(_telling(_read_moment), json_schema_in
 Amount = Annotated[int, BeforeValidator(_telling(read_cap), json_schema_input_type=str | int | float)]
 Zone = Annotated[Text, AfterValidator(_telling(read_time_zone))]
 Label = Annotated[Text, AfterValidator(_telling(read_label))]
+Reason = Annotated[Text, AfterValidator(_telling(partial(read_label, least=1)))]
 AccountName = Annotated[Text, AfterValidator(_telling(read_account_name))]
 Limit = Annotated[Integer, Field(ge=1, le=MAX_LIMIT)]
 Models = Annotated[list[Text], Field(max_length=1000)]
@@ -224,7 +226,7 @@ class ReasonBody(Params):
 
     model_config = _example(reason="the film was cut off")
 
-    reason: Label = Field(description="for the ledger and the audit log")
+    reason: Reason = Field(description="for the ledger and the audit log")
 
 
 # -- what is asked for

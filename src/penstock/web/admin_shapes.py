@@ -95,3 +95,85 @@ class AuditPage(Shape):
     data: list[AuditRecord]
     has_more: bool
     next_cursor: str | None
+
+
+class LedgerEntry(Shape):
+    """One line of the ledger, which is never changed; amounts are decimal strings of USD."""
+
+    object: Literal["ledger_entry"]
+    subject: str = Field(description="the job or the chat request")
+    kind: Literal["hold", "settle", "release", "refund"]
+    amount: str
+    overrun: str = Field(description="what it cost beyond what the budgets could bear: not charged")
+    currency: Literal["USD"]
+    account_id: str
+    key: str = Field(description="the public id of the key that asked for it")
+    accepted_at: Moment = Field(description="when the subject was accepted: whose period it belongs to")
+    created_at: Moment
+    note: str
+
+
+class LedgerPage(Shape):
+    """A part of a list; pass `next_cursor` as `cursor` for the next."""
+
+    object: Literal["list"]
+    data: list[LedgerEntry]
+    has_more: bool
+    next_cursor: str | None
+
+
+class RouteError(Shape):
+    """What a route last failed with, since this process started or its settings changed."""
+
+    code: str | None
+    message: str
+
+
+class RouteHealth(Shape):
+    """How a chat route does in the process that answers."""
+
+    state: Literal["open", "resting", "probing"]
+    failures: int = Field(description="in a row")
+    rests_seconds: float = Field(description="how long it is still left alone")
+    last_error: RouteError | None
+
+
+class RouteShape(Shape):
+    """One way to run a model."""
+
+    model: str
+    upstream_model: str = Field(description="the vendor's own name of it")
+    order: int
+    weight: float
+    health: RouteHealth | None = Field(description="null: the routes of jobs keep none")
+
+
+class VendorError(Shape):
+    """What the vendor's latest failed job was told."""
+
+    at: Moment
+    model: str
+    code: str
+    message: str
+
+
+class VendorRecord(Shape):
+    """Who runs models."""
+
+    object: Literal["vendor"]
+    name: str
+    type: str
+    kind: Literal["chat", "media"]
+    models: list[str]
+    max_concurrent: int
+    jobs_queued: int
+    jobs_running: int
+    routes: list[RouteShape]
+    last_error: VendorError | None = Field(description="of jobs that are still kept; of chat see the routes")
+
+
+class VendorList(Shape):
+    """Every vendor that is configured or serves a model."""
+
+    object: Literal["list"]
+    data: list[VendorRecord]
