@@ -24,6 +24,8 @@ from penstock.cli.main import app as commands
 from penstock.contract import Options
 from penstock.errors import PenstockError
 from penstock.gateway import build_offers
+from penstock.prices import Price, TokenPrice
+from penstock.setting_prices import PriceEntry
 from penstock.settings import VARIABLES, ModelEntry, Route, load
 from penstock.store.tables import completions
 from penstock.usage_records import Outcome
@@ -103,9 +105,9 @@ def test_every_setting_is_explained():
     text = page("settings.md")
     for variable, path in VARIABLES.items():
         assert f"| `{'.'.join(path)}` | `{variable}` |" in text
-    for table in (Options, ModelEntry, Route):
-        for name in table.model_fields:
-            assert re.search(rf"^\| `{name}` \|", text, re.MULTILINE), name
+    for table in (Options, ModelEntry, Route, PriceEntry, Price, TokenPrice):
+        for name, field in table.model_fields.items():
+            assert re.search(rf"^\| `{field.alias or name}` \|", text, re.MULTILINE), name
 
 
 @pytest.mark.parametrize("path", [path for path in PAGES if path.name != "add-a-vendor.md"], ids=lambda path: path.name)
