@@ -34,7 +34,7 @@ from penstock.offers import Offer, Offers, refuse_unpriced
 from penstock.shares import RECALL_SECONDS, RECALLS
 from penstock.store import file_rows, job_rows, open_rows, purse_rows, request_rows
 from penstock.store.database import Database
-from penstock.store.open_rows import Allowance
+from penstock.store.open_rows import Headroom
 from penstock.store.request_rows import AcceptedRequest
 
 NO_WEBHOOKS_YET = "`webhook` is kept with the job but not delivered by this version: follow GET /api/v1/events."
@@ -80,7 +80,7 @@ class Receipt:
     jobs: Sequence[Job]
     replayed: bool = False
     suppressed: bool = False
-    allowance: Allowance | None = None
+    headroom: Headroom | None = None
     """How many more jobs may be open, where that is limited."""
 
     @property
@@ -377,7 +377,7 @@ def _commit(connection: Connection, submission: Submission, accepted: Sequence[J
     """The one transaction: retry check, files, jobs, events and the request itself."""
     if earlier := _find_earlier(connection, submission, now):
         return earlier
-    allowance = open_rows.admit(connection, submission.key, len(accepted), now)
+    headroom = open_rows.admit(connection, submission.key, len(accepted), now)
     for job in accepted:
         token = given_file(job.params).get("file_token")
         if token is not None and job.file is not None:  # the job's own row keeps the bytes when the upload expires
@@ -394,4 +394,4 @@ def _commit(connection: Connection, submission: Submission, accepted: Sequence[J
         created_at=now,
     )
     request_rows.add(connection, request)
-    return Receipt(request.id, written, allowance=allowance)
+    return Receipt(request.id, written, headroom=headroom)

@@ -18,7 +18,7 @@ from penstock.jobs import Job, State
 from penstock.keys import NO_LIMITS, ApiKey, Limits
 from penstock.store import job_rows, open_rows
 from penstock.store.database import RUNG, make_engine
-from penstock.store.open_rows import FEW, MAX_ACCOUNTS, Allowance
+from penstock.store.open_rows import FEW, MAX_ACCOUNTS, Headroom
 from penstock.store.tables import jobs as job_table
 from penstock.store.tables import metadata
 
@@ -228,11 +228,11 @@ def test_open_jobs_count_for_the_key_and_for_the_account(connection):
     accept(connection, "acct_one", 3, key_id="rotated", lineage="key")
     accept(connection, "acct_one", 4, key_id="other")
     accept(connection, "acct_two", 7)
-    assert open_rows.admit(connection, key_with(14), 1, NOW) == Allowance(14, 14 - 12 - 1)  # a lineage has one account
-    assert open_rows.admit(connection, key_with(lineage="other", key=6), 2, NOW) == Allowance(6, 0)
-    assert open_rows.admit(connection, key_with(account=10), 1, NOW) == Allowance(10, 0)
-    assert open_rows.admit(connection, key_with(100, 11), 1, NOW) == Allowance(11, 1)
-    assert open_rows.admit(connection, key_with(13, 1000), 1, NOW) == Allowance(13, 0)
+    assert open_rows.admit(connection, key_with(14), 1, NOW) == Headroom(14, 14 - 12 - 1)  # a lineage has one account
+    assert open_rows.admit(connection, key_with(lineage="other", key=6), 2, NOW) == Headroom(6, 0)
+    assert open_rows.admit(connection, key_with(account=10), 1, NOW) == Headroom(10, 0)
+    assert open_rows.admit(connection, key_with(100, 11), 1, NOW) == Headroom(11, 1)
+    assert open_rows.admit(connection, key_with(13, 1000), 1, NOW) == Headroom(13, 0)
     assert refusal(connection, key_with(12, 1000)).message.startswith("This API key may have 12 jobs open at once: 12 ")
     assert refusal(connection, key_with(1000, 9)).message.startswith("Your account may have 9 jobs open at once: 9 ")
 
@@ -243,7 +243,7 @@ def test_a_job_that_has_ended_counts_no_more(connection):
     assert refused.headers == {"x-ratelimit-limit-jobs": "2", "x-ratelimit-remaining-jobs": "0"}
     ((taken, _), _) = open_rows.claim(connection, "me", 2)
     job_rows.amend(connection, taken, lambda job: jobs.stop(jobs.request_cancel(job, NOW), NOW), NOW)
-    assert open_rows.admit(connection, key_with(2), 1, NOW) == Allowance(2, 0)
+    assert open_rows.admit(connection, key_with(2), 1, NOW) == Headroom(2, 0)
 
 
 def test_what_never_fits_is_not_worth_trying_again(connection):

@@ -215,7 +215,7 @@ def count(connection: Connection) -> dict[tuple[str, str], int]:
 
 
 @dataclass(frozen=True, slots=True)
-class Allowance:
+class Headroom:
     """How many jobs may be open at once, and how many more there may be now."""
 
     limit: int
@@ -227,7 +227,7 @@ class Allowance:
         return {"x-ratelimit-limit-jobs": str(self.limit), "x-ratelimit-remaining-jobs": str(self.remaining)}
 
 
-def admit(connection: Connection, key: ApiKey, more: int, now: float) -> Allowance | None:
+def admit(connection: Connection, key: ApiKey, more: int, now: float) -> Headroom | None:
     """Refuse jobs beyond what a key or its account may have open; else how many are left, where that is limited.
 
     It counts the rows themselves, in the transaction that adds the new ones: nothing can be forgotten to be given back.
@@ -236,32 +236,32 @@ def admit(connection: Connection, key: ApiKey, more: int, now: float) -> Allowan
         ("This API key", jobs.c.lineage == key.lineage, key.limits.concurrent_jobs),
         ("Your account", jobs.c.account_id == key.account_id, key.account_limits.concurrent_jobs),
     )
-    left: list[Allowance] = []
+    left: list[Headroom] = []
     for whose, theirs, limit in limits:
         if limit is None:
             continue
         there = connection.execute(select(func.count()).where(OPEN, theirs)).scalar_one()
         if there + more > limit:
-            raise _refusal(connection, whose, theirs, Allowance(limit, max(0, limit - there)), there, more, now)
-        left.append(Allowance(limit, limit - there - more))
-    return min(left, key=lambda allowance: allowance.remaining, default=None)
+            raise _refusal(connection, whose, theirs, Headroom(limit, max(0, limit - there)), there, more, now)
+        left.append(Headroom(limit, limit - there - more))
+    return min(left, key=lambda headroom: headroom.remaining, default=None)
 
 
 def _refusal(
     connection: Connection,
     whose: str,
     theirs: ColumnElement[bool],
-    allowance: Allowance,
+    headroom: Headroom,
     there: int,
     more: int,
     now: float,
 ) -> ConcurrencyLimited:
-    limit = allowance.limit
+    limit = headroom.limit
     error = ConcurrencyLimited(
         f"{whose} may have {limit} jobs open at once: {there} are, and this request asks for {more} more.",
         suggestion="Wait until one ends, or cancel one with POST /api/v1/jobs/{job_id}/cancel.",
         retry_after=_soonest_end(connection, theirs, now),
-        headers=allowance.headers,
+        headers=headroom.headers,
     )
     if more > limit:
         error.suggestion, error.retryable = f"Send at most {limit} elements of `input` in one request.", False

@@ -125,7 +125,7 @@ async def _generate(caller: Caller, path_model: str | None) -> Response:
 
 async def _answer(caller: Caller, receipt: Receipt, seconds: float | None, limits: dict[str, str]) -> Response:
     jobs = list(receipt.jobs)
-    headers = limits if receipt.allowance is None else limits | receipt.allowance.headers
+    headers = limits if receipt.headroom is None else limits | receipt.headroom.headers
     if receipt.replayed:
         headers["Idempotency-Replayed"] = "true"
     if receipt.suppressed:
