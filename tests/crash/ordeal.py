@@ -1,6 +1,6 @@
-"""Kills the server again and again while jobs run, then counts what was lost, doubled or left out.
+"""Kills the server that runs the jobs again and again, then counts what was lost, doubled or left out.
 
-python tests/crash/ordeal.py --jobs 200 --kills 20
+python tests/crash/ordeal.py --jobs 200 --kills 20 --servers 2
 """
 
 import argparse
@@ -41,11 +41,12 @@ SCRIPTS: list[tuple[dict[str, Any], str, str | None]] = [
 
 @dataclass
 class Report:
-    """What the ordeal found; everything but the first four must be 0."""
+    """What the ordeal found; everything but the first five must be 0."""
 
     jobs: int = 0
     kills: int = 0
     restart_seconds: list[float] = field(default_factory=list)
+    leaderless_seconds: list[float] = field(default_factory=list)
     orders: int = 0
     lost: int = 0
     duplicates: int = 0
@@ -55,15 +56,14 @@ class Report:
 
 
 class Ordeal:
-    """One data folder, one port, and a server on them that keeps dying."""
+    """One data folder, and servers on it of which the one that runs the jobs keeps dying."""
 
-    def __init__(self, data: Path, jobs: int, kills: int, seed: int) -> None:
+    def __init__(self, data: Path, jobs: int, kills: int, seed: int, servers: int = 1) -> None:
         self.data = data
         self.random = random.Random(seed)  # noqa: S311  moments, no secrets
-        self.port = _free_port()
-        self.url = f"http://127.0.0.1:{self.port}"
+        self.ports = [_free_port() for _ in range(servers)]
         self.report = Report(jobs=jobs, kills=kills)
-        self.server: asyncio.subprocess.Process | None = None
+        self.servers: dict[int, asyncio.subprocess.Process] = {}
         self.over = asyncio.Event()
         self.key = ""
 
@@ -71,7 +71,7 @@ class Ordeal:
         """Submit, watch and kill at the same time; then wait for every job's end and count."""
         made = await self._command("key", "create", "--json")
         self.key = json.loads(made)["key"]
-        await self._start()
+        await asyncio.gather(*(self._start(port) for port in self.ports))
         feed = asyncio.create_task(self._follow_feed())
         ids = asyncio.gather(*(self._submit(number) for number in range(self.report.jobs)))
         await self._kill_repeatedly()
@@ -90,7 +90,7 @@ class Ordeal:
         self.report.orders, self.report.duplicates = counts["orders"], counts["duplicates"]
         return self.report
 
-    # -- the server
+    # -- the servers
 
     async def _command(self, *words: str) -> str:
         process = await asyncio.create_subprocess_exec(
@@ -100,15 +100,15 @@ class Ordeal:
         assert process.returncode == 0, output
         return output.decode()
 
-    async def _start(self) -> None:
+    async def _start(self, port: int) -> None:
         begun = time.monotonic()
         with (self.data / "server.log").open("ab") as log:
-            self.server = await asyncio.create_subprocess_exec(
-                PENSTOCK, "serve", "--port", str(self.port), "--data", self.data, stdout=log, stderr=log
+            server = self.servers[port] = await asyncio.create_subprocess_exec(
+                PENSTOCK, "serve", "--port", str(port), "--data", self.data, stdout=log, stderr=log
             )
-        async with self._client() as client:
+        async with self._client(port) as client:
             while True:
-                assert self.server.returncode is None, (self.data / "server.log").read_text()[-3000:]
+                assert server.returncode is None, (self.data / "server.log").read_text()[-3000:]
                 try:
                     await client.get("/readyz")
                     break
@@ -119,21 +119,34 @@ class Ordeal:
     async def _kill_repeatedly(self) -> None:
         for _ in range(self.report.kills):
             await asyncio.sleep(self.random.uniform(0.0, 1.0))
-            assert self.server is not None
-            self.server.send_signal(signal.SIGKILL)
-            await self.server.wait()
-            await self._start()
+            leader = self._read_lock()
+            port = next(port for port, server in self.servers.items() if server.pid == leader)
+            self.servers[port].send_signal(signal.SIGKILL)
+            killed = time.monotonic()
+            await self.servers[port].wait()
+            starting = asyncio.create_task(self._start(port))
+            while self._read_lock() == leader:  # noqa: ASYNC110  a file has no event
+                await asyncio.sleep(0.005)
+            self.report.leaderless_seconds.append(time.monotonic() - killed)
+            await starting
+
+    def _read_lock(self) -> int:
+        return int((self.data / "penstock.lock").read_text() or 0)
 
     async def _stop(self) -> None:
-        assert self.server is not None
-        self.server.send_signal(signal.SIGTERM)
-        assert await self.server.wait() == 0
+        for server in self.servers.values():
+            server.send_signal(signal.SIGTERM)
+        assert [await server.wait() for server in self.servers.values()] == [0] * len(self.servers)
 
     # -- the clients
 
-    def _client(self) -> httpx.AsyncClient:
-        headers = {"authorization": f"Bearer {self.key}"}
-        return httpx.AsyncClient(base_url=self.url, headers=headers, timeout=30, trust_env=False)
+    def _client(self, port: int | None = None) -> httpx.AsyncClient:
+        """A client of this server, or of any."""
+        url, headers = (
+            f"http://127.0.0.1:{port or self.random.choice(self.ports)}",
+            {"authorization": f"Bearer {self.key}"},
+        )
+        return httpx.AsyncClient(base_url=url, headers=headers, timeout=30, trust_env=False)
 
     async def _submit(self, number: int) -> str:
         """As a careful client does: one idempotency key, sent again until it is answered."""
@@ -216,11 +229,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--jobs", type=int, default=200)
     parser.add_argument("--kills", type=int, default=20)
+    parser.add_argument("--servers", type=int, default=1)
     parser.add_argument("--seed", type=int, default=int.from_bytes(os.urandom(2)))
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as data:
         begun = time.monotonic()
-        report = asyncio.run(Ordeal(Path(data), arguments.jobs, arguments.kills, arguments.seed).run())
+        ordeal = Ordeal(Path(data), arguments.jobs, arguments.kills, arguments.seed, arguments.servers)
+        report = asyncio.run(ordeal.run())
         scripted = Counter(SCRIPTS[number % len(SCRIPTS)][1] for number in range(arguments.jobs))
         print(f"seed {arguments.seed}, {time.monotonic() - begun:.0f} s, scripted {dict(scripted)}")  # noqa: T201
         print(report)  # noqa: T201

@@ -14,3 +14,12 @@ async def test_killed_again_and_again_every_job_ends_as_scripted(tmp_path: Path)
     assert (report.lost, report.duplicates, report.stream_gaps, report.feed_gaps) == (0, 0, 0, 0)
     rejected = sum(script.get("submission") == "rejected" for script, _, _ in SCRIPTS)
     assert report.orders == report.jobs - 2 * rejected
+
+
+@pytest.mark.timeout(120)
+async def test_when_the_server_that_runs_the_jobs_is_killed_another_goes_on(tmp_path: Path):
+    ordeal = Ordeal(tmp_path, jobs=len(SCRIPTS), kills=2, seed=2026, servers=2)
+    report = await ordeal.run()
+    assert report.wrong_endings == []
+    assert (report.lost, report.duplicates, report.stream_gaps, report.feed_gaps) == (0, 0, 0, 0)
+    assert max(report.leaderless_seconds) < 2
