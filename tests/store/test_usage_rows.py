@@ -16,7 +16,7 @@ from store.sample_jobs import make_job
 
 from penstock.chat import Usage
 from penstock.jobs import Job, State
-from penstock.store import job_rows, schema, usage_rows
+from penstock.store import job_rows, ledger_check, ledger_rows, schema, usage_rows
 from penstock.store.database import make_engine
 from penstock.store.tables import accounts, completions, keys, metadata, usage_days
 from penstock.store.usage_rows import Group, Line, Slice, Sums, Totals
@@ -251,16 +251,30 @@ def test_what_was_used_before_there_were_sums_is_in_them(tmp_path: Path):
     schema.upgrade(engine, "0002")
     records = [make_completion(), make_completion(outcome=Outcome.CUT, cost=None), make_completion(key_id="other")]
     jobs = [
-        make_job(state=State.SUCCEEDED, final=400, created_at=NOON),
-        make_job(state=State.FAILED, final=0, created_at=NOON),
-        make_job(state=State.FAILED, final=None, created_at=NOON),
+        make_job(state=State.SUCCEEDED, estimated=400, final=400, charged=True, created_at=NOON, finished_at=NOON),
+        make_job(state=State.FAILED, final=0, charged=False, created_at=NOON, finished_at=NOON),
+        make_job(state=State.FAILED, final=None, created_at=NOON, finished_at=NOON),
         make_job(state=State.RUNNING, created_at=NOON),
     ]
-    old = ("id", "account_id", "model", "vendor", "state", "done", "created_at", "start_by", "epoch", "document")
+    old = (
+        *("id", "account_id", "model", "vendor", "state", "done", "created_at", "start_by", "finished_at", "epoch"),
+        "document",
+    )
     with engine.connect() as connection:
         connection.execute(insert(completions), [_row(record) for record in records])
         for job in jobs:
-            values = (job.id, job.account_id, job.model, job.vendor, job.state.value, int(job.done), NOON, NOON, 0)
+            values = (
+                job.id,
+                job.account_id,
+                job.model,
+                job.vendor,
+                job.state.value,
+                int(job.done),
+                NOON,
+                NOON,
+                NOON,
+                0,
+            )
             words = f"INSERT INTO jobs ({', '.join(old)}) VALUES ({', '.join('?' * len(old))})"  # noqa: S608
             connection.exec_driver_sql(words, (*values, job_rows.encode(job)))
     schema.upgrade(engine)
@@ -270,4 +284,10 @@ def test_what_was_used_before_there_were_sums_is_in_them(tmp_path: Path):
             lines = usage_rows.report(connection, "acct_one", day, day, by, {}, LIMIT)
             done = brute_force([*records, *jobs[:3]], by)
             assert [line.totals for line in lines] == [line.totals for line in done]
+        assert ledger_check.check(connection) == []
+        entries = ledger_rows.of_subject(connection, jobs[0].id), ledger_rows.of_subject(connection, jobs[3].id)
+        assert [{kind.value: entry.amount for kind, entry in each.items()} for each in entries] == [
+            {"hold": 400, "settle": 400},
+            {"hold": 400_000_000},  # still under way: it will be settled
+        ]
     engine.dispose()

@@ -113,6 +113,28 @@ def _create_ledger() -> None:
         sqlite_with_rowid=False,
     )
     op.create_index("ledger_by_account", "ledger", ["account_id", "at"])
+    _enter_what_was_paid()
+
+
+def _enter_what_was_paid() -> None:
+    """The books begin with what there is already: a budget that is set later counts all of its period."""
+    op.execute("""
+        INSERT INTO ledger
+        SELECT id, 'settle', account_id, key_id, key_id, cost, 0, created_at, created_at + seconds, 'before the ledger'
+        FROM completions WHERE cost > 0
+    """)
+    for kind, amount, at, which in (
+        ("hold", "estimated", "created_at", "done = 0 OR charged"),
+        ("settle", "final", "finished_at", "done = 1 AND charged"),
+    ):
+        op.execute(f"""
+            INSERT INTO ledger
+            SELECT id, '{kind}', account_id, lineage, lineage, {amount}, 0, created_at, {at}, 'before the ledger'
+            FROM (SELECT *, json_extract(CAST(document AS TEXT), '$.estimated') AS estimated,
+                         json_extract(CAST(document AS TEXT), '$.final') AS final,
+                         json_extract(CAST(document AS TEXT), '$.charged') AS charged FROM jobs)
+            WHERE estimated > 0 AND ({which})
+        """)  # noqa: S608  names of our own
 
 
 def _create_limits() -> None:
