@@ -19,7 +19,7 @@ SUMS = (
 
 
 def upgrade() -> None:
-    """Earlier keys are lineages of their own; earlier jobs cost nothing that was held."""
+    """Earlier keys are lineages of their own; what was paid earlier is in the books."""
     _widen_accounts()
     _widen_keys()
     _widen_jobs()
