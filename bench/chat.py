@@ -1,10 +1,12 @@
 """CPU per chat request through the gateway, beside a bare nginx proxy in the same run.
 
-python bench/chat.py [--requests 4000] [--rounds 3] [--connections 16] [--kinds plain burst paced]
+python bench/chat.py [--requests 4000] [--rounds 3] [--connections 16] [--kinds plain burst paced] [--beside PROGRAM]
 
 plain: not streamed; burst: 64 chunks as fast as they can be written; paced: 64 chunks, one every 4 ms.
 The upstream and the load share one core, the proxy under test has the other. The gateway runs with everything on:
-key check, usage record, metrics and access log (into a file). Figures are CPU time of the proxy's whole process tree.
+key check, usage record, metrics and access log (into a file). `penstock` is a key without limits, `budget` one with a
+budget and limits on requests and tokens per minute. `--beside` measures another version's `penstock` in the same run.
+Figures are CPU time of the proxy's whole process tree.
 """
 
 import argparse
@@ -20,7 +22,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -173,6 +176,10 @@ http {{
   }}
 }}
 """
+LIMITS = (
+    *("--budget", "1000000", "--budget-period", "month"),
+    *("--requests-per-minute", "10000000", "--tokens-per-minute", "1000000000"),
+)
 PENSTOCK = """
 [vendors.up]
 type = "openai_compatible"
@@ -188,6 +195,7 @@ price = {{input_per_million = "0.15", output_per_million = "0.60"}}
 
 @contextlib.contextmanager
 def nginx(folder: Path, upstream: int, core: int) -> Iterator[tuple[int, int, str]]:
+    folder.mkdir()
     port = free_port()
     config = folder / "nginx.conf"
     config.write_text(NGINX.format(folder=folder, port=port, upstream=upstream))
@@ -196,13 +204,16 @@ def nginx(folder: Path, upstream: int, core: int) -> Iterator[tuple[int, int, st
 
 
 @contextlib.contextmanager
-def penstock(folder: Path, upstream: int, core: int) -> Iterator[tuple[int, int, str]]:
+def penstock(
+    folder: Path, upstream: int, core: int, *, program: str = "", limits: Sequence[str] = ()
+) -> Iterator[tuple[int, int, str]]:
+    folder.mkdir()
     port, data = free_port(), folder / "data"
     config = folder / "penstock.toml"
     config.write_text(PENSTOCK.format(upstream=upstream))
-    program = str(Path(sys.executable).with_name("penstock"))
+    program = program or str(Path(sys.executable).with_name("penstock"))
     places = ["--data", str(data), "--config", str(config)]
-    made = subprocess.run([program, "key", "create", "--json", *places], check=True, capture_output=True)
+    made = subprocess.run([program, "key", "create", "--json", *limits, *places], check=True, capture_output=True)
     key = json.loads(made.stdout)["key"]
     command = [program, "serve", "--port", str(port), *places]
     with started(command, port, core, folder / "penstock.log") as process:
@@ -228,10 +239,14 @@ def run(options: argparse.Namespace, folder: Path) -> dict[str, dict[str, dict[s
     os.sched_setaffinity(0, {cores[-1]})
     upstream = free_port()
     own = [sys.executable, str(HERE / "chat.py"), "--serve-upstream", str(upstream)]
-    proxies = {"penstock": penstock} | ({"nginx": nginx} if shutil.which("nginx") else {})
+    proxies: dict[str, Any] = {"penstock": penstock, "budget": partial(penstock, limits=LIMITS)}
+    if options.beside:
+        proxies["beside"] = partial(penstock, program=options.beside)
+    if shutil.which("nginx"):
+        proxies["nginx"] = nginx
     with contextlib.ExitStack() as stack:
         stack.enter_context(started(own, upstream, cores[-1], folder / "upstream.log"))
-        ready = {name: stack.enter_context(make(folder, upstream, cores[0])) for name, make in proxies.items()}
+        ready = {name: stack.enter_context(make(folder / name, upstream, cores[0])) for name, make in proxies.items()}
         for _ in range(options.rounds):
             for kind in options.kinds:
                 for name, (pid, port, key) in ready.items():
@@ -252,6 +267,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--connections", type=int, default=16)
     parser.add_argument("--kinds", nargs="+", choices=KINDS, default=KINDS)
+    parser.add_argument("--beside", help="another version's `penstock`, to be measured in the same run")
     parser.add_argument("--serve-upstream", type=int, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.serve_upstream:
