@@ -220,6 +220,7 @@ class Answer:
         assert self.stream is not None  # noqa: S101
         stream, incoming = self.stream, self.incoming
         self._remember(self._first)
+        self._settle_if_over(stream, is_over=stream.ended)  # a short answer may have come all at once
         yield self._first or COMMENT
         silence = self._silence = self._watch(incoming, heartbeat)
         while not (stream.ended or stream.broken):
@@ -230,9 +231,7 @@ class Answer:
                 out = self._feed(data)
             except (ReplyLost, EventTooLarge) as error:
                 raise self._interrupt(_name_silence(silence)) from error
-            if (stream.ended or not data) and stream.complete and stream.broken is None:
-                self._outcome = Outcome.OK
-                self.settle()  # before its last piece is sent: what was delivered is charged, whatever happens then
+            self._settle_if_over(stream, is_over=stream.ended or not data)
             if out:
                 self._remember(out)
                 yield out
@@ -246,6 +245,12 @@ class Answer:
             raise self._interrupt(VendorFailed("The vendor's reply broke off."))
         self._outcome = Outcome.OK
         self.settle()
+
+    def _settle_if_over(self, stream: Stream, *, is_over: bool) -> None:
+        """Before the last piece of an answer is sent: what was delivered is charged, whatever happens then."""
+        if is_over and stream.complete and stream.broken is None:
+            self._outcome = Outcome.OK
+            self.settle()
 
     def _watch(self, incoming: "Incoming", heartbeat: Callable[[], None]) -> Silence:
         options = self.vendor.options

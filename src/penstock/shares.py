@@ -87,15 +87,19 @@ class Share:
             while self._waiting:
                 await asyncio.sleep(0)  # more may come in this very moment
                 wanted = [amount for amount, turn in self._waiting if not turn.done()]
-                refuse = await self._ask(min(wanted), sum(wanted)) if wanted else None
-                self._hand_out(refuse)
+                least = min(wanted, default=0)
+                refuse = await self._ask(least, sum(wanted)) if wanted else None
+                self._hand_out(least, refuse)
         except BaseException as error:  # noqa: BLE001  told to everyone who waits
             self._fail(error)
         finally:
             self._asking = None
 
-    def _hand_out(self, refuse: Callable[[float], PenstockError] | None) -> None:
-        """First come, first served, but who wants too much does not hold up who wants less."""
+    def _hand_out(self, least: float, refuse: Callable[[float], PenstockError] | None) -> None:
+        """First come, first served, but who wants too much does not hold up who wants less.
+
+        Not even so much as `least` can be had if `refuse` tells so; who wants less came later, and is asked for next.
+        """
         left: deque[tuple[float, asyncio.Future[None]]] = deque()
         for amount, turn in self._waiting:
             if turn.done():
@@ -104,7 +108,7 @@ class Share:
                 self.free -= amount
                 self.in_use += amount
                 turn.set_result(None)
-            elif refuse is not None:
+            elif refuse is not None and amount >= least:
                 turn.set_exception(refuse(amount))
             else:
                 left.append((amount, turn))

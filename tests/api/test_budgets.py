@@ -84,6 +84,23 @@ async def test_many_at_once_never_pass_the_cap(chat):
     assert not any(over)
 
 
+async def test_who_needs_less_is_not_refused_with_who_needs_more(chat):
+    client = await chat.server.sign_in(budgets={"total": "1"})
+    key = await chat.server.gateway.keyring.check(client.headers["authorization"])
+    database, now = chat.server.gateway.database, chat.server.gateway.clock()
+    leased = 800_000_000  # by another server, which does not give it back
+    await database.write(purse_rows.lease, "process_other", key.payer, key.budgets[0], leased, leased, now)
+    big = asyncio.create_task(ask(client, max_tokens=500))
+    while not await recalled(chat.server, "process_other"):  # noqa: ASYNC110  until the big one waits for it
+        await asyncio.sleep(0.01)
+    small = await ask(client, max_tokens=20)
+    assert (small.status_code, (await big).status_code) == (200, 402)
+
+
+async def recalled(server: Server, process: str) -> bool:
+    return bool(await server.gateway.database.read(purse_rows.recalled, process))
+
+
 async def test_jobs_hold_their_price_and_settle_once(start):
     server = await start(PRICED)
     client = await server.sign_in(budgets={"total": "0.70"})
