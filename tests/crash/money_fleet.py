@@ -1,0 +1,186 @@
+"""Several real servers on one data folder, that are killed, stopped and started again."""
+
+import asyncio
+import json
+import os
+import random
+import signal
+import socket
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+
+PENSTOCK = Path(sys.executable).with_name("penstock")
+READY_SECONDS = 60.0
+
+
+class Fleet:
+    """`penstock serve`, so many times, each on its own port for as long as the ordeal lasts."""
+
+    def __init__(self, data: Path, servers: int) -> None:
+        self.data = data
+        self._ports = [_free_port() for _ in range(servers)]
+        self.urls = [f"http://127.0.0.1:{port}" for port in self._ports]
+        self._processes: dict[int, asyncio.subprocess.Process] = {}
+        self.start_seconds: list[float] = []
+        self.recovery_seconds: list[float] = []
+        self.runner_kills = 0
+        self.wrong: list[str] = []
+
+    # -- commands
+
+    async def command(self, *words: str) -> str:
+        """Run a command on the data folder; what it printed."""
+        code, output = await self.try_command(*words)
+        assert code == 0, output
+        return output
+
+    async def try_command(self, *words: str) -> tuple[int, str]:
+        """The same; its exit code too."""
+        process = await asyncio.create_subprocess_exec(
+            PENSTOCK, *words, "--data", self.data, stdout=asyncio.subprocess.PIPE, env=_environment()
+        )
+        output, _ = await process.communicate()
+        assert process.returncode is not None
+        return process.returncode, output.decode()
+
+    async def make_keys(self, form: str, cap: str) -> tuple[list[str], dict[str, set[str]]]:
+        """Keys whose spending one budget bounds, and for each owner of a budget the keys that it is for."""
+        if form == "key":
+            made = [await self._make_key("--budget", cap)]
+            return [made[0]["key"]], {made[0]["public_id"]: {made[0]["public_id"]}}
+        account = json.loads(await self.command("account", "create", "ordeal", "--budget", cap, "--json"))
+        budgets = ((), (), ()) if form == "account" else tuple(("--budget", part) for part in (cap, "0.4", "0.2"))
+        made = [await self._make_key("--account", "ordeal", *budget) for budget in budgets]
+        payers = {account["id"]: {each["public_id"] for each in made}}
+        if form == "both":
+            payers |= {each["public_id"]: {each["public_id"]} for each in made}
+        return [each["key"] for each in made], payers
+
+    async def _make_key(self, *options: str) -> dict[str, Any]:
+        return json.loads(await self.command("key", "create", *options, "--json"))
+
+    # -- servers
+
+    async def start_all(self) -> None:
+        """Start whatever does not run."""
+        await asyncio.gather(*(self.start(each) for each in range(len(self.urls)) if each not in self._processes))
+
+    async def start(self, number: int) -> None:
+        """Start a server and wait until it answers."""
+        begun = time.monotonic()
+        with (self.data / f"server-{number}.log").open("ab") as log:
+            process = await asyncio.create_subprocess_exec(
+                PENSTOCK, "serve", "--port", str(self._ports[number]), "--data", self.data,
+                stdout=log, stderr=log, env=_environment(),
+            )  # fmt: skip
+        try:
+            await self._await_ready(number, process)
+        except BaseException:
+            if process.returncode is None:
+                process.kill()
+                await process.wait()
+            raise
+        self._processes[number] = process
+        self.start_seconds.append(time.monotonic() - begun)
+
+    async def _await_ready(self, number: int, process: asyncio.subprocess.Process) -> None:
+        async with asyncio.timeout(READY_SECONDS), aiohttp.ClientSession() as session:
+            while True:
+                assert process.returncode is None, (self.data / f"server-{number}.log").read_text()[-3000:]
+                try:
+                    async with session.get(f"{self.urls[number]}/readyz") as response:
+                        if response.status == 200:
+                            return
+                except (aiohttp.ClientError, ConnectionError):
+                    pass
+                await asyncio.sleep(0.02)
+
+    async def kill_some(self, kills: int, gap: float, chance: random.Random) -> None:
+        """Kill servers at random moments, every third time the one that runs the jobs; each is started again."""
+        errands: list[asyncio.Task[None]] = []
+        for turn in range(kills):
+            await asyncio.sleep(chance.uniform(0, 2 * gap))
+            while not self._processes:  # noqa: ASYNC110  all are being started
+                await asyncio.sleep(0.05)
+            number = self._find_runner() if turn % 3 == 2 else None
+            self.runner_kills += number is not None
+            number = chance.choice(list(self._processes)) if number is None else number
+            process = self._processes.pop(number)
+            journal = _journal_of(process.pid)
+            process.kill()
+            await process.wait()
+            errands.append(asyncio.create_task(self._revive(number, chance.uniform(0.1, 1.0))))
+            if journal is not None:
+                errands.append(asyncio.create_task(self._await_recovery(journal)))
+        await asyncio.gather(*errands)
+
+    async def _revive(self, number: int, pause: float) -> None:
+        await asyncio.sleep(pause)
+        await self.start(number)
+
+    async def _await_recovery(self, journal: Path) -> None:
+        """How long it takes until another has charged what the dead one left, and let go of what it held."""
+        begun = time.monotonic()
+        while await asyncio.to_thread(journal.exists):  # another process removes it
+            if time.monotonic() - begun > READY_SECONDS:
+                self.wrong.append(f"nobody took over {journal.name}")
+                return
+            await asyncio.sleep(0.01)
+        self.recovery_seconds.append(time.monotonic() - begun)
+
+    def _find_runner(self) -> int | None:
+        """The server that holds the folder's lock."""
+        holder = (self.data / "penstock.lock").read_text().strip()
+        found = [number for number, process in self._processes.items() if str(process.pid) == holder]
+        return found[0] if found else None
+
+    async def stop_all(self) -> float:
+        """SIGTERM to all of them at once; how long the last took to end."""
+        begun = time.monotonic()
+        processes, self._processes = dict(self._processes), {}
+        for process in processes.values():
+            process.send_signal(signal.SIGTERM)
+        for number, process in processes.items():
+            code = await process.wait()
+            if code != 0:
+                self.wrong.append(f"server {number} ended with {code} on SIGTERM")
+        return time.monotonic() - begun
+
+    async def end(self) -> None:
+        """Leave nothing behind, whatever happened."""
+        for process in self._processes.values():
+            if process.returncode is None:
+                process.kill()
+                await process.wait()
+
+    def read_logs(self) -> list[str]:
+        """Every line in which a server tells of an error."""
+        lines: Sequence[str] = [
+            line for path in sorted(self.data.glob("server-*.log")) for line in path.read_text().splitlines()
+        ]
+        return [line for line in lines if '"level":"error"' in line or "Traceback" in line]
+
+
+def _environment() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if not name.startswith("PENSTOCK_")}
+
+
+def _journal_of(pid: int) -> Path | None:
+    """The lock of the journal that a process writes, where the system tells."""
+    folder = Path(f"/proc/{pid}/fd")
+    if not folder.is_dir():
+        return None
+    opened = [link.readlink() for link in folder.iterdir()]
+    found = [path for path in opened if path.parent.name == "journal" and path.suffix == ".lock"]
+    return found[0] if found else None
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
