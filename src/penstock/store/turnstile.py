@@ -11,8 +11,10 @@ from typing import Final
 
 COURTESY_SECONDS: Final = 1.0
 """How long to stand in line for the turnstile: whoever holds it may be frozen."""
-LOOK_SECONDS: Final = 0.0005
-"""How often to look; SQLite itself soon looks only ten times a second, and lets others pass meanwhile."""
+QUEUE_SECONDS: Final = 0.001
+"""How often those further back look whether it is their turn to be next."""
+NEXT_SECONDS: Final = 0.0005
+"""How often the next one looks; SQLite itself soon looks only ten times a second, and lets others pass meanwhile."""
 
 
 class Turnstile:
@@ -27,9 +29,9 @@ class Turnstile:
         if self._file is None:
             self._file = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
         file, now = self._file, time.monotonic()
-        _look_until(now + min(COURTESY_SECONDS, patience), lambda: _take(file))
+        _look_until(now + min(COURTESY_SECONDS, patience), QUEUE_SECONDS, lambda: _take(file))
         try:
-            if not _look_until(now + patience, lambda: _begin(driver)):
+            if not _look_until(now + patience, NEXT_SECONDS, lambda: _begin(driver)):
                 driver.execute("BEGIN IMMEDIATE")
         finally:
             fcntl.flock(file, fcntl.LOCK_UN)
@@ -41,11 +43,11 @@ class Turnstile:
             self._file = None
 
 
-def _look_until(deadline: float, is_done: Callable[[], bool]) -> bool:
+def _look_until(deadline: float, interval: float, is_done: Callable[[], bool]) -> bool:
     while not is_done():
         if time.monotonic() > deadline:
             return False
-        time.sleep(LOOK_SECONDS)
+        time.sleep(interval)
     return True
 
 
