@@ -129,7 +129,8 @@ async def test_happy(server, double, case, caplog):
     job = await generate(server, double, case)
     check(job, Verdict(None))
     assert job["vendor"] == double.vendor
-    assert len(job["warnings"]) == double.cases[case].warnings, job["warnings"]
+    losses = [warning for warning in job["warnings"] if not warning.startswith("The price of")]
+    assert len(losses) == double.cases[case].warnings, losses
     (order,) = double.orders.values()
     primary = next(output for output in job["outputs"] if output["role"] == "primary")
     data = (await server.client.get(primary["url"])).content
