@@ -184,6 +184,36 @@ def test_models_come_from_the_settings(shell: Shell):
     assert "USD 0.20 + 0.40 per second + 0.10 if texture" in shell("models list").stdout
 
 
+def test_prices_that_differ_or_change_are_shown_by_vendor(shell: Shell):
+    assert "until" not in shell("models show vendorb_video_31").stdout
+    shell.configure("""
+        [vendors.mine]
+        type = "sim"
+        [vendors.other]
+        type = "sim"
+        [[models]]
+        id = "vendorb_video_31"
+        routes = [{vendor = "mine"}, {vendor = "other", order = 2}]
+        price = {per_job = "0.20"}
+        [[prices]]
+        model = "vendorb_video_31"
+        vendor = "other"
+        from = "9000-01-01"
+        price = {per_second = "0.40"}
+        """)
+    shown = shell("models show vendorb_video_31").stdout
+    assert "price: USD 0.20" in shown
+    moment = "9000-01-01T00:00:00.000Z"
+    for line in (r"mine +USD 0\.20 *", rf"other +{moment} +USD 0\.20 *", rf"other +{moment} +USD 0\.40 per second *"):
+        assert re.search(f"^{line}$", shown, re.MULTILINE), line
+    told = shell.json("models show vendorb_video_31")["prices"]
+    assert [(each["vendor"], each["from"], each["until"]) for each in told] == [
+        ("mine", None, None),
+        ("other", None, moment),
+        ("other", moment, None),
+    ]
+
+
 def test_a_model_is_shown_with_all_its_params(shell: Shell):
     rows = {line.split()[0]: line for line in shell("models show vendorb_video_31").stdout.splitlines() if line}
     assert re.search(r"string +required +1 to 4000 characters +what the video shows", rows["prompt"])
