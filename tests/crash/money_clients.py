@@ -93,6 +93,8 @@ class Crowd:
         self.seen = Seen()
         self.over = asyncio.Event()
         self._jobs_left = jobs
+        self._jobs_kept = jobs // 4
+        """For when requests are refused."""
         self._random = random.Random(seed)  # noqa: S311  moments, no secrets
         self._numbers = count(1)
         self._session: aiohttp.ClientSession | None = None
@@ -112,7 +114,7 @@ class Crowd:
         chance = self._random
         await asyncio.sleep(chance.uniform(0, ramp))
         while not self.over.is_set():
-            if self._jobs_left > 0 and chance.random() < 0.08:
+            if self._jobs_left > (0 if self.seen.refusals else self._jobs_kept) and chance.random() < 0.08:
                 self._jobs_left -= 1
                 pause = await self._order()
             else:

@@ -1,7 +1,6 @@
 """Several real servers on one data folder, that are killed, stopped and started again."""
 
 import asyncio
-import json
 import os
 import random
 import signal
@@ -9,10 +8,18 @@ import socket
 import sys
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import aiohttp
+from sqlalchemy import Connection
+
+from penstock.accounts import Actor, Allowance, KeyWish
+from penstock.administration import ensure_account, issue_key, set_budget
+from penstock.budgets import Period
+from penstock.gateway import open_database
+from penstock.money import parse_usd
+from penstock.settings import load
 
 PENSTOCK = Path(sys.executable).with_name("penstock")
 READY_SECONDS = 60.0
@@ -50,19 +57,11 @@ class Fleet:
 
     async def make_keys(self, form: str, cap: str) -> tuple[list[str], dict[str, set[str]]]:
         """Keys whose spending one budget bounds, and for each owner of a budget the keys that it is for."""
-        if form == "key":
-            made = [await self._make_key("--budget", cap)]
-            return [made[0]["key"]], {made[0]["public_id"]: {made[0]["public_id"]}}
-        account = json.loads(await self.command("account", "create", "ordeal", "--budget", cap, "--json"))
-        budgets = ((), (), ()) if form == "account" else tuple(("--budget", part) for part in (cap, "0.4", "0.2"))
-        made = [await self._make_key("--account", "ordeal", *budget) for budget in budgets]
-        payers = {account["id"]: {each["public_id"] for each in made}}
-        if form == "both":
-            payers |= {each["public_id"]: {each["public_id"]} for each in made}
-        return [each["key"] for each in made], payers
-
-    async def _make_key(self, *options: str) -> dict[str, Any]:
-        return json.loads(await self.command("key", "create", *options, "--json"))
+        database = open_database(load(None, {}, {"data": self.data}))
+        try:
+            return await database.write(_make_keys, form, cap)
+        finally:
+            await database.close()
 
     # -- servers
 
@@ -107,7 +106,7 @@ class Fleet:
             await asyncio.sleep(chance.uniform(0, 2 * gap))
             while not self._processes:  # noqa: ASYNC110  all are being started
                 await asyncio.sleep(0.05)
-            number = self._find_runner() if turn % 3 == 2 else None
+            number = self._find_runner() if turn % 3 == 0 else None
             self.runner_kills += number is not None
             number = chance.choice(list(self._processes)) if number is None else number
             process = self._processes.pop(number)
@@ -164,6 +163,24 @@ class Fleet:
             line for path in sorted(self.data.glob("server-*.log")) for line in path.read_text().splitlines()
         ]
         return [line for line in lines if '"level":"error"' in line or "Traceback" in line]
+
+
+def _make_keys(connection: Connection, form: str, cap: str) -> tuple[list[str], dict[str, set[str]]]:
+    now, whole = time.time(), Allowance(period=Period.TOTAL, cap=parse_usd(cap))
+    account = ensure_account(connection, Actor.CLI, "ordeal", now)
+    of_keys = {"key": [cap], "account": [None] * 3, "both": [cap, "0.4", "0.2"]}[form]
+    texts: list[str] = []
+    payers: dict[str, set[str]] = {}
+    for amount in of_keys:
+        allowances = () if amount is None else (replace(whole, cap=parse_usd(amount)),)
+        text, key = issue_key(connection, Actor.CLI, account.id, KeyWish(allowances=allowances), now)
+        texts.append(text)
+        payers[key.public_id] = {key.public_id}
+    if form == "key":
+        return texts, payers
+    set_budget(connection, Actor.CLI, account, whole, now)
+    of_account = {account.id: set(payers)}
+    return texts, of_account if form == "account" else payers | of_account
 
 
 def _environment() -> dict[str, str]:

@@ -1,0 +1,13 @@
+"""Servers that share one budget are killed and stopped while it is spent: never too much, and nothing twice."""
+
+from pathlib import Path
+
+import pytest
+from money_ordeal import MoneyOrdeal, Plan
+
+
+@pytest.mark.timeout(240)
+async def test_killed_and_stopped_while_a_crowd_spends_one_budget(tmp_path: Path):
+    plan = Plan(form="both", servers=2, clients=12, jobs=8, kills=1, gap=0.3, stops=1, price="20", after=0.5, seed=7)
+    report = await MoneyOrdeal(tmp_path, plan).run()
+    assert report.wrong == [], report.figures
