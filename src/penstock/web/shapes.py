@@ -4,6 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from penstock.budgets import Period
 from penstock.contract import Kind, Role
 from penstock.events import EventType
 from penstock.jobs import Outcome, State
@@ -166,14 +167,33 @@ class TypicalSeconds(Shape):
     jobs: int
 
 
-class EventRecord(Shape):
-    """Something that happened to a job, with the job as it was then."""
+class BudgetShape(Shape):
+    """Where a budget stands; decimal strings of USD. `held` is reserved for what is under way."""
 
-    type: EventType
+    of: Literal["account", "key"]
+    period: Period
+    time_zone: str
+    cap: str
+    spent: str
+    held: str
+    left: str
+    resets_at: Moment | None = Field(description="when the next period begins; null for a total")
+
+
+class BudgetNotice(BudgetShape):
+    """A share of a budget is used."""
+
+    share: int = Field(description="percent of the cap: 50, 80 or 100")
+
+
+class EventRecord(Shape):
+    """Something that happened to a job or a budget, with that as it was then."""
+
+    type: EventType | Literal["budget.threshold"]
     id: str
     created_at: Moment
     sequence: int
-    data: JobRecord
+    data: JobRecord | BudgetNotice
 
 
 class JobPage(Shape):
@@ -189,7 +209,7 @@ class ServerSentEvent(Shape):
     """One event of a stream; `data` is the JSON of an EventRecord."""
 
     id: str
-    event: EventType
+    event: EventType | Literal["budget.threshold"]
     data: str
 
 
