@@ -23,6 +23,7 @@ from typing import Any
 
 import aiohttp
 from jobs import wait_ready
+from processes import cpu_seconds
 from sqlalchemy import Connection
 
 from penstock import administration
@@ -141,15 +142,16 @@ def brute_force(path: Path, account_id: str) -> tuple[float, int, int]:
         return time.perf_counter() - begun, requests, cost
 
 
-async def ask(url: str, known: Mapping[str, Any], requests: int) -> dict[str, dict[str, float]]:
+async def ask(url: str, known: Mapping[str, Any], requests: int, server: int) -> dict[str, dict[str, float]]:
     found: dict[str, dict[str, float]] = {}
     headers = {"authorization": f"Bearer {known['key']}"}
     async with aiohttp.ClientSession(headers=headers) as session:
         for name, question in QUESTIONS.items():
             query = {each: value.replace("KEY", known["public_id"]) for each, value in question.items()}
             took: list[float] = []
-            size = 0
-            for _ in range(requests + 2):
+            size, cpu = 0, 0.0
+            for number in range(requests + 2):
+                cpu = cpu_seconds(server) if number == 2 else cpu  # the first two warm up
                 begun = time.perf_counter()
                 async with session.get(f"{url}/api/v1/usage", params=query) as response:
                     body = await response.read()
@@ -157,10 +159,10 @@ async def ask(url: str, known: Mapping[str, Any], requests: int) -> dict[str, di
                         raise SystemExit(f"HTTP {response.status}: {body.decode()}")
                 took.append((time.perf_counter() - begun) * 1e3)
                 size = len(body)
-            cuts = statistics.quantiles(took[2:], n=20)  # the first two warm up
             found[name] = {
                 "p50_ms": statistics.median(took[2:]),
-                "p95_ms": cuts[18],
+                "p95_ms": statistics.quantiles(took[2:], n=20)[18],
+                "cpu_ms": (cpu_seconds(server) - cpu) * 1e3 / requests,
                 "first_ms": took[0],
                 "bytes": size,
             }
@@ -190,7 +192,7 @@ async def measure(data: Path, known: Mapping[str, Any], requests: int, port: int
         if told[0] != count or round(float(told[1]) * 1e9) != cost:
             raise SystemExit(f"the statement says {told}, the records {count} and {cost}")
         print(f"the statement equals the sum over {count:,} records, which takes {seconds:.2f} s")
-        return await ask(url, known, requests)
+        return await ask(url, known, requests, server.pid)
     finally:
         server.terminate()
         server.wait(30)
