@@ -190,19 +190,17 @@ def _refuse_closed(closed_at: float | None, account: str) -> None:
 # -- budgets
 
 
-def set_budget(
-    connection: Connection, actor: Actor, of: Account | ApiKey, allowance: Allowance, now: float
-) -> Allowance:
+def set_budget(connection: Connection, actor: Actor, of: Account | ApiKey, allowance: Allowance, now: float) -> None:
     """Set the one budget of an account or a lineage of keys for a period."""
     owner, subject, account_id = _owner(of)
-    former = budget_rows.get(connection, owner, allowance.period)
-    budget = allowance.budget_of(owner)
+    former, budget = budget_rows.get(connection, owner, allowance.period), allowance.budget_of(owner)
+    if former == budget:
+        return
     budget_rows.put(connection, budget, account_id, now)
     detail: dict[str, Any] = {"period": budget.period, "cap": format_usd(budget.cap), "time_zone": budget.time_zone}
     if former is not None:
         detail["from"] = {"cap": format_usd(former.cap), "time_zone": former.time_zone}
     _note(connection, actor, Action.BUDGET_SET, subject, account_id, now, detail)
-    return allowance
 
 
 def remove_budget(connection: Connection, actor: Actor, of: Account | ApiKey, period: str, now: float) -> None:

@@ -157,8 +157,8 @@ class Office(RuleBasedStateMachine):
     def set_budget(self, key, period, cap, zone):
         allowance = Allowance(period=period, cap=cap, time_zone=zone)
         administration.set_budget(self.store, Actor.CLI, self.known[key], allowance, self.now)
+        self.lines += self.budgets.get((self.known[key].lineage, period)) != allowance
         self.budgets[self.known[key].lineage, period] = allowance
-        self.lines += 1
 
     @rule(key=keys, period=PERIODS)
     def remove_budget(self, key, period):

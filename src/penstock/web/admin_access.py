@@ -9,6 +9,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 from fastapi import Request
 from sqlalchemy import Connection
 
+from penstock import metrics
 from penstock.accounts import Actor
 from penstock.errors import InvalidApiKey, MissingApiKey, PenstockError, ScopeNotAllowed
 from penstock.gateway import Gateway
@@ -49,17 +50,24 @@ async def admit_administrator(request: Request) -> Administrator:
     kept = gateway.settings.server.admin_key
     secret = "" if kept is None else kept.get_secret_value().strip()
     if scheme.lower() == "bearer" and secret and _is_same(text.strip(), secret):
+        metrics.KEY_CHECKS.labels("ok").inc()
         request.scope["state"]["account"] = Actor.ADMIN.value
         return Administrator(gateway, gateway.clock())
     if text.strip().startswith(PREFIX):
         await gateway.keyring.check(authorization)
         raise ScopeNotAllowed("This needs the administrator's key; an account's key does not administer.")
-    if not secret:
-        raise MissingApiKey("No administrator's key is set on this server.", headers=CHALLENGE, suggestion=HOW)
+    error = _refuse(authorization, is_set=bool(secret))
+    metrics.KEY_CHECKS.labels(error.code).inc()
+    raise error
+
+
+def _refuse(authorization: str, *, is_set: bool) -> PenstockError:
+    if not is_set:
+        return MissingApiKey("No administrator's key is set on this server.", headers=CHALLENGE, suggestion=HOW)
     if not authorization:
         told = "You didn't provide the administrator's key. Send the header `Authorization: Bearer …`."
-        raise MissingApiKey(told, headers=CHALLENGE)
-    raise InvalidApiKey("Incorrect API key provided: it is not the administrator's.", headers=CHALLENGE)
+        return MissingApiKey(told, headers=CHALLENGE)
+    return InvalidApiKey("Incorrect API key provided: it is not the administrator's.", headers=CHALLENGE)
 
 
 def _is_same(text: str, secret: str) -> bool:

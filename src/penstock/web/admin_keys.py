@@ -25,6 +25,7 @@ router = APIRouter(tags=["Administration: keys"])
 
 PublicId = Annotated[str, Path(description="the part of the key between its underscores")]
 RECORD = success("The key.", "KeyRecord")
+UNKEPT = {"cache-control": "no-store"}
 ISSUED = success("The key, with the text that is shown this once.", "IssuedKey")
 
 
@@ -43,7 +44,7 @@ async def issue_key(request: Request) -> Response:
         text, key = administration.issue_key(connection, actor, body.account, body.wish(admin.now), admin.now)
         return {**_tell(connection, [key], admin.now)[0], "key": text}
 
-    return Json(await admin.do(issue), 201)
+    return Json(await admin.do(issue), 201, UNKEPT)
 
 
 @router.get(
@@ -134,7 +135,7 @@ async def rotate_key(public_id: PublicId, request: Request) -> Response:
         text, key, _ = administration.rotate_key(connection, actor, public_id, body.overlap_seconds, admin.now)
         return {**_tell(connection, [key], admin.now)[0], "key": text}
 
-    return Json(await admin.do(rotate), 201)
+    return Json(await admin.do(rotate), 201, UNKEPT)
 
 
 @router.put(
