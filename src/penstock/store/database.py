@@ -134,6 +134,7 @@ class Database:
         self.patience = PATIENCE_SECONDS
         self._turnstile = Turnstile(path.with_name(f"{path.name}-turn"))
         self._watcher: Watcher | None = None
+        self._is_deaf = False
         self._waiting: queue.Queue[_Work | None] = queue.Queue(MAX_WAITING)
         self._reading = 0
         self._closed = False
@@ -231,8 +232,11 @@ class Database:
                 watcher.look(driver)
             if watcher.is_behind:
                 watcher.tell(driver)
+            self._is_deaf = False
         except Exception:
-            log.exception("cannot read what other processes have written; tried again")
+            if not self._is_deaf:  # said once: it is tried again many times a second
+                log.exception("cannot read what other processes have written; tried again")
+            self._is_deaf = True
             connection = _drop(connection)
         return connection
 
