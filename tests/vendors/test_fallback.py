@@ -390,6 +390,7 @@ async def test_a_gateway_stopped_between_the_two_goes_on_at_the_second(start, do
     waiting = await server.submit(SIM, script={})
     await follow(server, waiting["id"], lambda job: job["phase"] == "throttled")
     await server.gateway.dispatch.stop()
+    server.gateway.leadership.release()
     again = await start(settings)
     await again.client.post(f"/api/v1/jobs/{sitting['id']}/cancel")
     job = await again.finish(waiting["id"])

@@ -52,7 +52,7 @@ async def _answer(wanted: bytes, send: Send) -> None:
     allowed = known | {name for name in more if name.startswith(("x-stainless-", "openai-", "x-"))}
     headers = [
         *ORIGIN,
-        (b"access-control-allow-methods", b"GET, HEAD, POST, DELETE, OPTIONS"),
+        (b"access-control-allow-methods", b"GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"),
         (b"access-control-allow-headers", ", ".join(sorted(allowed)).encode("latin-1")),
         (b"access-control-max-age", b"86400"),
         (b"vary", b"origin, access-control-request-headers"),
