@@ -129,8 +129,10 @@ def settle(connection: Connection, subject: str, cost: int, now: float, note: st
     if Kind.SETTLE in entries:
         return entries[Kind.SETTLE].amount
     held = _held(entries, subject)
+    bearing = purse_rows.covering(connection, held.payer, held.at)  # first: one that begins now begins with the hold
     freed = purse_rows.free(connection, subject)
-    bearing = purse_rows.covering(connection, held.payer, held.at)
+    for purse in bearing:
+        purse.held -= freed.get(purse.place, 0)
     charged = min(cost, *(max(freed.get(purse.place, 0), purse.room) for purse in bearing), cost)
     _spend(connection, bearing, held.payer, charged, now)
     _follow(connection, held, Kind.SETTLE, charged, now, note, overrun=cost - charged)
@@ -149,6 +151,9 @@ def release(connection: Connection, subject: str, now: float, note: str = "") ->
 
 def keep(connection: Connection, subject: str, payer: Payer, now: float) -> None:
     """Nobody knows what became of the job: its hold stays for a day, then it is let go if nobody has decided."""
+    kept = select(holds.c.subject).where(holds.c.subject == subject, holds.c.period == TIMER)
+    if connection.execute(kept).first() is not None:
+        return  # the first day counts
     values = {"subject": subject, "owner": payer.lineage, "period": TIMER, "start": now, "amount": 0}
     connection.execute(insert(holds), values | {"is_lease": 0, "recalled": 0, "expires_at": now + UNKNOWN_SECONDS})
 
