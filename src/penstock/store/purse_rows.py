@@ -69,7 +69,9 @@ _HOLD_HERE = and_(
 )
 _AMOUNT = select(holds.c.amount).where(_HOLD_HERE)
 _RESERVE = insert(holds)
-_SET_AMOUNT = update(holds).where(_HOLD_HERE).values(amount=bindparam("now_amount"), recalled=0)
+_SET_AMOUNT = update(holds).where(_HOLD_HERE).values(amount=bindparam("now_amount"))
+_GROW = _SET_AMOUNT.values(expires_at=bindparam("now_expires_at"))
+_SHRINK = _SET_AMOUNT.values(recalled=0)
 _END = delete(holds).where(_HOLD_HERE)
 _FORGET = delete(holds).where(holds.c.subject == bindparam("its_subject"))
 _GIVE_BACK = update(purses).where(_HERE).values(held=purses.c.held - bindparam("less"))
@@ -207,14 +209,21 @@ class Grant:
     standing: Standing
     elsewhere: int = 0
     """Where nothing was given: what other processes hold, and may not need."""
+    anew: bool = False
+    """Whether the process held nothing of it before: what it thinks it had has ended."""
 
 
 def lease(
-    connection: Connection, process: str, payer: Payer, budget: Budget, least: int, want: int, now: float
+    connection: Connection, process: str, payer: Payer, known: Budget, least: int, want: int, now: float
 ) -> Grant:
-    """Give a process up to `want` of a budget, or nothing if there is less than `least`."""
-    current = (each for each in key_rows.budgets_of(connection, (budget.owner,)) if each.period is budget.period)
-    budget = next(current, budget)  # its cap may have been changed in this moment
+    """Give a process up to `want` of a budget, or nothing if there is less than `least`.
+
+    It may know the budget as it was: what counts is how it is now, also in which period.
+    """
+    found = key_rows.budgets_of(connection, (known.owner,))
+    budget = next((each for each in found if each.period is known.period), None)
+    if budget is None:  # taken away in this moment: nothing bounds it, and there is no purse to hold it in
+        return Grant(max(least, want), Standing(known, 0, 0, *known.window(now)), anew=True)
     purse = open_purse(connection, budget, payer.account_id, now)
     if purse.room < least and _expire_leases(connection, purse.place, now):
         purse = open_purse(connection, budget, payer.account_id, now)
@@ -232,10 +241,10 @@ def lease(
         values = {**purse.place._asdict(), "subject": process, "amount": amount, "is_lease": 1, "recalled": 0}
         connection.execute(_RESERVE, values | {"expires_at": now + LEASE_SECONDS})
     else:
-        connection.execute(_SET_AMOUNT, place | {"now_amount": before + amount})
+        connection.execute(_GROW, place | {"now_amount": before + amount, "now_expires_at": now + LEASE_SECONDS})
     purse.held += amount
     write(connection, purse)
-    return Grant(amount, purse.standing)
+    return Grant(amount, purse.standing, anew=before is None)
 
 
 def give_back(connection: Connection, process: str, amounts: Mapping[Place, int]) -> None:
@@ -324,6 +333,6 @@ def _shrink(connection: Connection, process: str, place: Place, held: int, less:
     connection.execute(_GIVE_BACK, _at(place, less=less))
     where = _at(place, its_subject=process)
     if less < held:
-        connection.execute(_SET_AMOUNT, where | {"now_amount": held - less})  # and no longer recalled
+        connection.execute(_SHRINK, where | {"now_amount": held - less})
     else:
         connection.execute(_END, where)
