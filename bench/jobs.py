@@ -58,7 +58,8 @@ async def measure(connections: int, seconds: float, port: int) -> dict[str, floa
     with tempfile.TemporaryDirectory() as data:
         made = subprocess.check_output([penstock, "key", "create", "--json", "--data", data])
         key = json.loads(made)["key"]
-        environ = os.environ | {"PENSTOCK_JOBS_MAX_WAITING": "1000000", "PENSTOCK_SERVER_LOG_LEVEL": "warning"}
+        many = dict.fromkeys(("PENSTOCK_JOBS_MAX_WAITING", "PENSTOCK_JOBS_MAX_WAITING_TOTAL"), "1000000")
+        environ = os.environ | many | {"PENSTOCK_SERVER_LOG_LEVEL": "warning"}
         begun = time.perf_counter()
         server = subprocess.Popen(
             [penstock, "serve", "--port", str(port), "--data", data], env=environ, stdout=subprocess.DEVNULL

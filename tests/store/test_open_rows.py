@@ -18,7 +18,7 @@ from penstock.jobs import Job, State
 from penstock.keys import NO_LIMITS, ApiKey, Limits
 from penstock.store import job_rows, open_rows
 from penstock.store.database import RUNG, make_engine
-from penstock.store.open_rows import FEW, MAX_ACCOUNTS, Headroom
+from penstock.store.open_rows import FEW, Headroom
 from penstock.store.tables import jobs as job_table
 from penstock.store.tables import metadata
 
@@ -110,7 +110,7 @@ def test_many_cancels_hold_nobody_up(connection):
 
 def test_many_accounts_get_their_turns(connection):
     """More accounts than one claim looks at: none is passed over, and none is served twice before all others were."""
-    names = [f"acct_{number:03}" for number in range(MAX_ACCOUNTS + 60)]
+    names = [f"acct_{number:03}" for number in range(150)]
     for name in names:
         accept(connection, name, 2)
     served: list[str] = []
@@ -119,6 +119,17 @@ def test_many_accounts_get_their_turns(connection):
         limit = min(next(limits), len(names) - len(served))
         served += accounts(claim(connection, limit, after=served[-1] if served else "acct_100"))
     assert served == names[101:] + names[:101]
+
+
+def test_who_has_none_is_found_behind_any_number_of_others(connection):
+    held = {f"acct_{number:02}": FEW + number for number in range(30)}
+    for name in held:
+        accept(connection, name, 2)
+    accept(connection, "acct_25x", 2)
+    assert accounts(claim(connection, 1, held=held, spare=0)) == ["acct_25x"]
+    assert accounts(claim(connection, 1, held=held, spare=-1, after="acct_25x")) == ["acct_25x"]
+    assert claim(connection, 1, held=held, spare=0, after="acct_03") == []
+    assert accounts(claim(connection, 2, held=held, spare=1, after="acct_03")) == ["acct_00"]
 
 
 def spread(limit: int, spare: int, free: dict[str, int], held: dict[str, int]) -> Counter[str]:

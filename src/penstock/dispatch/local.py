@@ -15,7 +15,7 @@ from penstock.store.bell import QUEUE
 from penstock.store.database import Database
 from penstock.store.job_rows import Claim
 
-BATCH = 200
+BATCH = 100
 SAFETY_NET_SECONDS = 5.0
 ENDING_SECONDS = 0.5
 RESERVED = 10
@@ -38,7 +38,7 @@ class LocalDispatch:
         self._held: dict[str, asyncio.Task[None]] = {}
         self._held_by: Counter[str] = Counter()
         self._served = ""
-        """Whose job was claimed last, while there is more to claim: it is the turn of the accounts after it."""
+        """Whose job was claimed last: it is the turn of the accounts after it."""
         self._end_at = 0.0
         self._loop: asyncio.Task[None] | None = None
 
@@ -93,10 +93,10 @@ class LocalDispatch:
         except Exception:
             log.exception("could not claim jobs")
             return False
+        if claimed:
+            self._served = claimed[-1][1].account_id
         self._hold_all(run, claimed)
-        more = len(claimed) == limit
-        self._served = claimed[-1][1].account_id if more else ""
-        return more
+        return len(claimed) == limit
 
     async def _claim_ending(self, run: Run) -> None:
         """Claim canceled and late jobs, room or not, but not all the time."""

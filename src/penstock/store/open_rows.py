@@ -4,14 +4,12 @@ import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import heapify, heappop, heapreplace
-from itertools import groupby
 from typing import Any
 
 import msgspec
 from sqlalchemy import (
     ColumnElement,
     Connection,
-    FromClause,
     Integer,
     ScalarSelect,
     and_,
@@ -31,8 +29,6 @@ from penstock.store.tables import jobs
 
 FEW = 10
 """Who holds fewer jobs than these may take up what a process keeps in reserve."""
-MAX_ACCOUNTS = 200
-"""Among how many accounts one claim chooses: with more, those after the one that was served last."""
 MAX_ENDS = 20
 RETRY_SECONDS = 5.0
 """When to try again if nobody knows when a job will end."""
@@ -42,19 +38,12 @@ log = logging.getLogger(__name__)
 # -- what is asked of the store, made once; that it is about open jobs is written out, so that SQLite trusts the index
 
 OPEN = jobs.c.done == literal_column("0")
-
-
-def _free(table: FromClause) -> ColumnElement[bool]:
-    return and_(table.c.done == literal_column("0"), table.c.owner.is_(None))
-
-
-def _waiting(table: FromClause, account_id: Any) -> ColumnElement[bool]:
-    return and_(_free(table), table.c.state == State.QUEUED.value, table.c.account_id == account_id)
+FREE = and_(OPEN, jobs.c.owner.is_(None))
 
 
 def _next_account(account_id: Any) -> ScalarSelect[Any]:
     """The first account after this one that has a free job waiting: one look into the index, however many it has."""
-    later = and_(_free(jobs), jobs.c.state == State.QUEUED.value, jobs.c.account_id > account_id)
+    later = and_(FREE, jobs.c.state == State.QUEUED.value, jobs.c.account_id > account_id)
     return select(func.min(jobs.c.account_id)).where(later).correlate_except(jobs).scalar_subquery()
 
 
@@ -62,40 +51,30 @@ _first = select(_next_account(bindparam("after")).label("account_id"), literal_c
 _turns = _first.cte("turns", recursive=True)
 _turns = _turns.union_all(
     select(_next_account(_turns.c.account_id), _turns.c.number + 1).where(
-        _turns.c.account_id.is_not(None), _turns.c.number < bindparam("accounts")
+        _turns.c.account_id.is_not(None), _turns.c.number < bindparam("most")
     )
 )
-_theirs = jobs.alias("theirs")
-_oldest = (
-    select(_theirs.c.id)
-    .where(_waiting(_theirs, _turns.c.account_id))
-    .order_by(_theirs.c.id)
-    .limit(bindparam("each"))
-    .correlate(_turns)
-)
-
 ACCOUNTS = select(_turns.c.account_id).where(_turns.c.account_id.is_not(None)).order_by(_turns.c.number)
-OLDEST_OF_EACH = (
-    select(_turns.c.account_id, jobs.c.id)
-    .select_from(_turns.join(jobs, jobs.c.id.in_(_oldest)))
-    .where(_turns.c.account_id.is_not(None))
-    .order_by(_turns.c.number, jobs.c.id)
-)
 OLDEST = (
     select(jobs.c.id)
-    .where(_waiting(jobs, bindparam("account_id")), jobs.c.id > bindparam("after"))
+    .where(
+        FREE,
+        jobs.c.state == State.QUEUED.value,
+        jobs.c.account_id == bindparam("account_id"),
+        jobs.c.id > bindparam("after"),
+    )
     .order_by(jobs.c.id)
-    .limit(bindparam("each"))
+    .limit(bindparam("most"))
 )
-IN_STATE = select(jobs.c.id).where(_free(jobs), jobs.c.state == bindparam("state")).limit(bindparam("each"))
+IN_STATE = select(jobs.c.id).where(FREE, jobs.c.state == bindparam("state")).limit(bindparam("most"))
 PAST_START = (
     select(jobs.c.id)
-    .where(_free(jobs), jobs.c.start_by <= bindparam("now"), jobs.c.state != State.RUNNING.value)
-    .limit(bindparam("each"))
+    .where(FREE, jobs.c.start_by <= bindparam("now"), jobs.c.state != State.RUNNING.value)
+    .limit(bindparam("most"))
 )
 TAKE = (
     update(jobs)
-    .where(jobs.c.id.in_(bindparam("ids", expanding=True)), _free(jobs))
+    .where(jobs.c.id.in_(bindparam("ids", expanding=True)), FREE)
     .values(owner=bindparam("new_owner"), epoch=jobs.c.epoch + 1)
     .returning(jobs.c.id, jobs.c.epoch, jobs.c.document)
 )
@@ -131,7 +110,7 @@ def claim(
 def claim_ending(connection: Connection, owner: str, limit: int, now: float) -> list[tuple[Claim, Job]]:
     """Take up jobs that have nothing left but to end: canceled ones, and those whose start deadline has passed."""
     canceled = _in_state(connection, State.CANCELING, limit)
-    late = connection.execute(PAST_START, {"now": now, "each": limit}).scalars()
+    late = connection.execute(PAST_START, {"now": now, "most": limit}).scalars()
     return _take(connection, owner, list(dict.fromkeys([*canceled, *late]))[:limit])
 
 
@@ -141,12 +120,15 @@ def release_all(connection: Connection) -> None:
 
 
 def _in_state(connection: Connection, state: State, limit: int) -> list[str]:
-    return list(connection.execute(IN_STATE, {"state": state.value, "each": limit}).scalars())
+    return list(connection.execute(IN_STATE, {"state": state.value, "most": limit}).scalars())
 
 
 def _share(connection: Connection, limit: int, spare: int, held: Mapping[str, int], after: str) -> list[str]:
     """Queued jobs for `limit` places: one by one to whoever has the fewest by then."""
-    lines = _lines(connection, limit, after) if limit else {}
+    if not limit:
+        return []
+    most = min(limit, max(spare, FEW))  # for one account
+    lines = _lines(connection, limit + sum(number >= FEW for number in held.values()), most, after)
     turns = [(held.get(account_id, 0), number, account_id) for number, account_id in enumerate(lines)]
     heapify(turns)
     chosen: list[str] = []
@@ -163,32 +145,25 @@ def _share(connection: Connection, limit: int, spare: int, held: Mapping[str, in
     return chosen
 
 
-def _lines(connection: Connection, limit: int, after: str) -> dict[str, Iterator[str]]:
-    """The accounts with free queued jobs, in turn, each with these jobs from the oldest on."""
-    lines = _lines_after(connection, limit, after, MAX_ACCOUNTS)
-    if after and len(lines) < MAX_ACCOUNTS:
-        lines |= _lines_after(connection, limit, "", MAX_ACCOUNTS - len(lines))
-    return lines
+def _lines(connection: Connection, accounts: int, most: int, after: str) -> dict[str, Iterator[str]]:
+    """So many accounts that have free queued jobs, in turn, each with up to `most` of these from the oldest on."""
+    found = connection.execute(ACCOUNTS, {"after": after, "most": accounts}).scalars().all()
+    if after and len(found) < accounts:
+        first = connection.execute(ACCOUNTS, {"after": "", "most": accounts - len(found)}).scalars()
+        found = list(dict.fromkeys([*found, *first]))
+    each = -(-2 * most // max(1, len(found)))  # how many are looked up at first: some take more than others
+    return {account_id: _line(connection, account_id, min(each, most), most) for account_id in found}
 
 
-def _lines_after(connection: Connection, limit: int, after: str, accounts: int) -> dict[str, Iterator[str]]:
-    where = {"after": after, "accounts": accounts}
-    found = connection.execute(ACCOUNTS, where).scalars().all()
-    if not found:
-        return {}
-    each = min(limit, -(-2 * limit // len(found)))  # some take more than others
-    rows = connection.execute(OLDEST_OF_EACH, where | {"each": each})
-    oldest = {
-        account_id: [row.id for row in theirs] for account_id, theirs in groupby(rows, lambda row: row.account_id)
-    }
-    return {account_id: _line(connection, account_id, ids, each, limit) for account_id, ids in oldest.items()}
-
-
-def _line(connection: Connection, account_id: str, oldest: Sequence[str], each: int, limit: int) -> Iterator[str]:
-    yield from oldest
-    if len(oldest) == each:
-        further = {"account_id": account_id, "after": oldest[-1], "each": limit}
-        yield from connection.execute(OLDEST, further).scalars().all()
+def _line(connection: Connection, account_id: str, each: int, most: int) -> Iterator[str]:
+    """Looked up when it is used."""
+    after = ""
+    for limit in (each, most - each):
+        found = connection.execute(OLDEST, {"account_id": account_id, "after": after, "most": limit}).scalars().all()
+        yield from found
+        if len(found) < limit or limit == most:
+            return
+        after = found[-1]
 
 
 def _take(connection: Connection, owner: str, job_ids: Sequence[str]) -> list[tuple[Claim, Job]]:
