@@ -1,0 +1,393 @@
+"""Any order of jobs, chats, budgets, processes and clocks: no purse passes its cap, and every cent is told once."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime
+from functools import cache
+from typing import Any
+
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as some
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from sqlalchemy import Connection, StaticPool, create_engine
+from store.money_model import Books
+from store.sample_completions import make_completion
+from store.sample_jobs import make_job
+
+from penstock import bookkeeping, jobs
+from penstock.accounts import Actor
+from penstock.budgets import Budget, Payer, Period
+from penstock.errors import InsufficientBudget
+from penstock.jobs import IllegalMove, Job, Outcome, State
+from penstock.store import budget_rows, completion_rows, escrow_rows, job_rows, ledger_rows, purse_rows, usage_rows
+from penstock.store.database import RUNG
+from penstock.store.ledger_check import check
+from penstock.store.ledger_rows import TIMER, LedgerRefused
+from penstock.store.purse_rows import Place
+from penstock.store.tables import metadata
+from penstock.usage_records import Completion
+
+PAYERS = (
+    Payer("acct_a", "a1", "a1"),
+    Payer("acct_a", "a1b", "a1"),  # the key that replaced it
+    Payer("acct_a", "a2", "a2"),
+    Payer("acct_b", "b1", "b1"),
+)
+OWNERS = {owner: payer.account_id for payer in PAYERS for owner in payer.owners}
+PROCESSES = ("process_1", "process_2", "process_3")
+ZONES = ("UTC", "America/New_York", "Asia/Kolkata")
+ERROR = {"code": "upstream_error", "message": "no"}
+BEGINNINGS = tuple(
+    datetime(*date, tzinfo=UTC).timestamp()
+    for date in ((2024, 2, 29, 23, 59, 50), (2024, 11, 3, 3, 30), (2025, 12, 31, 18, 29, 59), (2026, 6, 15, 12))
+)
+MOVES = (0.5, 20, 61, 3600, 43_200, 86_400, 31 * 86_400, -0.5, -61, -3600, -86_400)
+AGES = (0.0, 0.0, 0.0, 1.0, 70.0, 90_000.0)
+
+payers = some.sampled_from(PAYERS)
+processes = some.sampled_from(PROCESSES)
+amounts = some.integers(1, 30)
+caps = some.sampled_from((0, 1, 10, 25, 50, 100))
+budgets = some.builds(
+    Budget,
+    owner=some.sampled_from(sorted(OWNERS)),
+    period=some.sampled_from(Period),
+    cap=caps,
+    time_zone=some.sampled_from(ZONES),
+)
+
+
+@cache
+def open_store() -> Connection:
+    """One store in memory for all runs, each of which is undone at its end."""
+    engine = create_engine("sqlite://", poolclass=StaticPool, isolation_level="AUTOCOMMIT")
+    connection = engine.connect()
+    driver: Any = connection.connection.driver_connection
+    driver.isolation_level = None
+    metadata.create_all(connection)
+    return connection
+
+
+def end_job(state: State, cost: int | None, now: float) -> Callable[[Job], Job]:
+    """A change that ends a job, wherever it stands."""
+    outcome = Outcome.UNKNOWN if cost is None else Outcome.SUCCEEDED if state is State.SUCCEEDED else Outcome.FAILED
+    charged = None if cost is None else bool(cost)
+
+    def change(job: Job) -> Job:
+        started = job if job.done else jobs.start(job, now)
+        return jobs.finish(started, state, now, outcome=outcome, final=cost, charged=charged)
+
+    return change
+
+
+class MoneyMachine(RuleBasedStateMachine):
+    """Does to a real store what jobs, chats, administrators and time do, and to `self.books` what must come of it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.connection = open_store()
+        self.connection.info[RUNG] = set()
+        self.connection.exec_driver_sql("BEGIN")
+        self.books = Books()
+        self.now = 0.0
+        self.jobs: dict[str, Job] = {}
+        self.unknown: set[str] = set()
+        self.completions: dict[str, Completion] = {}
+        self.before: dict[Place, int] = {}
+
+    def teardown(self) -> None:
+        try:
+            assert check(self.connection) == []
+        finally:
+            self.connection.exec_driver_sql("ROLLBACK")
+
+    def do(self, function: Callable[..., Any], *args: Any, **options: Any) -> Any:
+        """One transaction; its result or its error."""
+        self.connection.exec_driver_sql("SAVEPOINT step")
+        try:
+            return function(self.connection, *args, **options)
+        except (InsufficientBudget, IllegalMove, LedgerRefused) as error:
+            self.connection.exec_driver_sql("ROLLBACK TO step")
+            return error
+        finally:
+            self.connection.exec_driver_sql("RELEASE step")
+
+    @initialize(now=some.sampled_from(BEGINNINGS), some_budgets=some.lists(budgets, max_size=3))
+    def begin(self, now: float, some_budgets: list[Budget]) -> None:
+        self.now = now
+        for budget in some_budgets:
+            self.set_budget(budget)
+
+    # -- time and administrators
+
+    @rule(seconds=some.sampled_from(MOVES))
+    def pass_time(self, seconds: float) -> None:
+        self.now += seconds
+
+    @rule()
+    def prove_the_books(self) -> None:
+        assert check(self.connection) == []
+
+    @rule(payer=payers)
+    def ask_where_one_stands(self, payer: Payer) -> None:
+        standings = purse_rows.standings(self.connection, payer, self.now)
+        assert len(standings) == len(self.books.bearing(payer))
+        for standing in standings:
+            room = self.books.room(standing.budget, self.now)
+            assert standing.budget.cap - standing.spent - standing.held == room
+
+    @precondition(lambda self: self.books.budgets)
+    @rule(data=some.data(), aside=some.sampled_from((-0.25, 0.0, 0.25)))
+    def come_to_the_end_of_a_period(self, data: some.DataObject, aside: float) -> None:
+        budget = self.books.budgets[data.draw(some.sampled_from(sorted(self.books.budgets)))]
+        if budget.period is not Period.TOTAL:
+            self.now = budget.window(self.now)[1] + aside
+
+    @rule(budget=budgets)
+    def set_budget(self, budget: Budget) -> None:
+        self.do(budget_rows.put, budget, OWNERS[budget.owner], self.now)
+        self.books.put(budget)
+
+    @precondition(lambda self: self.books.budgets)
+    @rule(data=some.data(), cap=caps)
+    def change_cap(self, data: some.DataObject, cap: int) -> None:
+        budget = self.books.budgets[data.draw(some.sampled_from(sorted(self.books.budgets)))]
+        self.set_budget(replace(budget, cap=cap))
+
+    @precondition(lambda self: self.books.budgets)
+    @rule(data=some.data())
+    def remove_budget(self, data: some.DataObject) -> None:
+        budget = self.books.budgets[data.draw(some.sampled_from(sorted(self.books.budgets)))]
+        self.do(budget_rows.remove, budget.owner, budget.period.value)
+        self.books.remove(budget)
+
+    # -- jobs
+
+    @rule(payer=payers, amount=amounts)
+    def accept(self, payer: Payer, amount: int) -> None:
+        name = f"job_{len(self.jobs):04}"
+        fields = {"account_id": payer.account_id, "key_id": payer.key_id, "lineage": payer.lineage}
+        job = make_job(id=name, created_at=self.now, estimated=amount, **fields)
+        allowed = self.books.can_hold(payer, amount, self.now)
+        told = self.do(job_rows.insert_all, [job], self.now)
+        assert isinstance(told, InsufficientBudget) is not allowed
+        if allowed:
+            self.jobs[name] = job
+            self.books.hold(name, payer, amount, self.now)
+
+    def pick(self, data: some.DataObject, names: list[str]) -> str:
+        return data.draw(some.sampled_from(sorted(names)))
+
+    @precondition(lambda self: self.jobs)
+    @rule(data=some.data(), cost=some.none() | some.integers(0, 40))
+    def finish(self, data: some.DataObject, cost: int | None) -> None:
+        """At any cost, more than was held too; None: nobody knows. A job that has ended stays as it is."""
+        name = self.pick(data, [*self.jobs])
+        state = State.SUCCEEDED if cost else State.FAILED
+        told = self.do(job_rows.amend_own, self.jobs[name].account_id, name, end_job(state, cost, self.now), self.now)
+        if self.jobs[name].done:
+            assert isinstance(told, IllegalMove)
+            return
+        self.jobs[name] = told
+        if cost:
+            self.books.settle(name, cost)
+        elif cost is None:
+            self.unknown.add(name)
+            self.books.keep(name, self.now)
+        else:
+            self.books.release(name)
+
+    @precondition(lambda self: any(job.done for job in self.jobs.values()))
+    @rule(data=some.data(), cost=some.integers(0, 40))
+    def settle_late(self, data: some.DataObject, cost: int) -> None:
+        """Whatever became of it before; again if it is settled."""
+        name = self.pick(data, [name for name, job in self.jobs.items() if job.done])
+        first = (name, "settle") not in self.books.entries
+        charged = self.do(ledger_rows.settle, name, cost, self.now)
+        assert charged == self.books.settle(name, cost)
+        if first:
+            self.do(usage_rows.add, usage_rows.refund(self.jobs[name], -charged))
+
+    @precondition(lambda self: any(job.done for job in self.jobs.values()))
+    @rule(data=some.data())
+    def release_again(self, data: some.DataObject) -> None:
+        name = self.pick(data, [name for name, job in self.jobs.items() if job.done])
+        self.do(ledger_rows.release, name, self.now)
+        self.books.release(name)
+
+    @precondition(lambda self: self.unknown)
+    @rule(data=some.data())
+    def keep_again(self, data: some.DataObject) -> None:
+        name = self.pick(data, [*self.unknown])
+        if self.books.holds[name].is_open:
+            self.do(ledger_rows.keep, name, self.jobs[name].payer, self.now)
+            self.books.keep(name, self.now)
+
+    @precondition(lambda self: self.jobs)
+    @rule(data=some.data(), settle=some.booleans())
+    def decide(self, data: some.DataObject, settle: bool) -> None:
+        """An administrator's word counts for jobs of unknown outcome, until they are settled."""
+        name = self.pick(data, [*self.jobs])
+        verb = bookkeeping.settle if settle else bookkeeping.release
+        told = self.do(verb, Actor.ADMIN, name, "asked the vendor", self.now)
+        if name not in self.unknown or (name, "settle") in self.books.entries:
+            assert isinstance(told, LedgerRefused)
+        elif settle:
+            assert told == self.books.settle(name, self.books.holds[name].amount)
+        else:
+            self.books.release(name)
+
+    @precondition(lambda self: self.jobs or self.completions)
+    @rule(data=some.data())
+    def refund(self, data: some.DataObject) -> None:
+        name = self.pick(data, [*self.jobs, *self.completions])
+        told = self.do(bookkeeping.refund, Actor.ADMIN, name, "a gift", self.now)
+        if (name, "settle") not in self.books.entries:
+            assert isinstance(told, LedgerRefused)
+            return
+        record = self.jobs.get(name) or self.completions[name]
+        self.books.refund(name, Payer(record.account_id, record.key_id, record.lineage), record.created_at)
+        assert told == self.books.entries[name, "refund"][1]
+
+    # -- processes that serve chat
+
+    @precondition(lambda self: self.books.budgets)
+    @rule(process=processes, data=some.data(), least=amounts, more=some.integers(0, 60), stale=some.booleans())
+    def lease(self, process: str, data: some.DataObject, least: int, more: int, stale: bool) -> None:
+        """Also by one that has not heard of the budget's change."""
+        budget = self.books.budgets[data.draw(some.sampled_from(sorted(self.books.budgets)))]
+        asked = replace(budget, cap=data.draw(caps), time_zone=data.draw(some.sampled_from(ZONES))) if stale else budget
+        payer = next(payer for payer in PAYERS if budget.owner in payer.owners)
+        had = (process, self.books.place(budget, self.now)) in self.books.leases
+        grant = self.do(purse_rows.lease, process, payer, asked, least, least + more, self.now)
+        amount, elsewhere = self.books.lease(process, budget, least, least + more, self.now)
+        assert (grant.amount, grant.elsewhere) == (amount, elsewhere)
+        assert grant.standing.budget == budget
+        assert had or grant.anew or not amount
+
+    @rule(process=processes, budget=budgets, amount=amounts)
+    def lease_of_nothing(self, process: str, budget: Budget, amount: int) -> None:
+        """The budget was taken away in this moment: nothing bounds what is asked for, and nothing is held."""
+        if (budget.owner, budget.period.value) not in self.books.budgets:
+            payer = next(payer for payer in PAYERS if budget.owner in payer.owners)
+            assert self.do(purse_rows.lease, process, payer, budget, amount, amount, self.now).amount == amount
+
+    @rule(
+        process=processes,
+        asked=some.lists(some.tuples(payers, some.integers(0, 40), some.sampled_from(AGES)), min_size=1, max_size=4),
+        again=some.booleans(),
+    )
+    def charge(self, process: str, asked: list[tuple[Payer, int, float]], again: bool) -> None:
+        """A batch of any process, alive or thought dead, at any cost; also late, when its period is over."""
+        batch = [
+            make_completion(
+                id=f"chat_{len(self.completions) + number:04}",
+                account_id=payer.account_id,
+                key_id=payer.key_id,
+                lineage=payer.lineage,
+                cost=cost,
+                created_at=self.now - age,
+            )
+            for number, (payer, cost, age) in enumerate(asked)
+        ]
+        self.do(completion_rows.add_all, process, batch, self.now, again=again)
+        for record in batch:
+            self.completions[record.id] = record
+            if record.cost:
+                payer = Payer(record.account_id, record.key_id, record.lineage)
+                self.books.charge(process, record.id, payer, record.cost, record.created_at)
+
+    @precondition(lambda self: self.completions)
+    @rule(process=processes, data=some.data())
+    def charge_again(self, process: str, data: some.DataObject) -> None:
+        """The same records from a journal, some of them at another cost: an estimate of who thought it lost."""
+        names = data.draw(some.lists(some.sampled_from(sorted(self.completions)), unique=True, min_size=1))
+        batch = [self.completions[name] for name in names]
+        self.do(completion_rows.add_all, process, batch, self.now, again=True)
+
+    @precondition(lambda self: self.books.leases)
+    @rule(data=some.data(), amount=some.integers(0, 60))
+    def give_back(self, data: some.DataObject, amount: int) -> None:
+        process, place = data.draw(some.sampled_from(sorted(self.books.leases)))
+        self.do(purse_rows.give_back, process, {place: amount})
+        self.books.give_back(process, place, amount)
+
+    @rule(process=processes, payer=payers)
+    def recall(self, process: str, payer: Payer) -> None:
+        self.do(purse_rows.recall, payer.owners, process)
+        for (other, place), lease in self.books.leases.items():
+            if other != process and place.owner in payer.owners:
+                lease.recalled = True
+
+    @rule(process=processes)
+    def renew(self, process: str) -> None:
+        told = self.do(escrow_rows.renew, process, self.now)
+        mine = {place: lease for (name, place), lease in self.books.leases.items() if name == process}
+        assert told == {place: lease.recalled for place, lease in mine.items()}
+        for lease in mine.values():
+            lease.expires_at = self.now + purse_rows.LEASE_SECONDS
+
+    @rule(process=processes)
+    def stop(self, process: str) -> None:
+        self.do(escrow_rows.end, process)
+        self.books.end(process)
+
+    @rule()
+    def expire(self) -> None:
+        self.do(escrow_rows.expire, self.now)
+        self.books.expire(self.now)
+
+    # -- what always holds
+
+    def rows(self, words: str) -> list[Any]:
+        """In the driver's words: these are asked for after every step."""
+        return list(self.connection.exec_driver_sql(words))
+
+    @invariant()
+    def the_ledger_is_what_happened(self) -> None:
+        rows = self.rows("SELECT subject, kind, account_id, amount, overrun FROM ledger")
+        assert {(subject, kind): tuple(rest) for subject, kind, *rest in rows} == self.books.entries
+
+    @invariant()
+    def the_purses_follow(self) -> None:
+        now: dict[Place, int] = {}
+        found = self.find_holds()
+        for row in self.rows("SELECT * FROM purses"):
+            place = Place(row.owner, row.period, row.start)
+            cap = self.books.budgets[row.owner, row.period].cap  # there is none without a budget
+            of_purse = self.books.holds_in(place, row.ends)
+            assert row.spent == self.books.spent_in(place, row.ends)
+            assert row.held == sum(of_purse.values())
+            assert found.pop(place, {}) == {name: amount for name, amount in of_purse.items() if amount}
+            assert row.spent + row.held <= row.most
+            now[place] = row.spent + row.held
+            assert place not in self.before or now[place] <= max(cap, self.before[place])
+        assert found == {}
+        self.before = now
+
+    def find_holds(self) -> dict[Place, dict[str, int]]:
+        found: dict[Place, dict[str, int]] = {}
+        for row in self.rows("SELECT * FROM holds WHERE amount > 0"):
+            found.setdefault(Place(row.owner, row.period, row.start), {})[row.subject] = row.amount
+        return found
+
+    @invariant()
+    def every_hold_ends_once_or_is_open(self) -> None:
+        told = self.rows(f"SELECT subject, expires_at FROM holds WHERE period = '{TIMER}' ORDER BY subject")  # noqa: S608
+        timers = [(name, held.timer) for name, held in sorted(self.books.holds.items()) if held.timer]
+        assert [tuple(row) for row in told] == timers
+        for name, held in self.books.holds.items():
+            assert held.is_open is not any(self.books.endings(name))
+
+    @invariant()
+    def usage_comes_to_what_was_charged(self) -> None:
+        expected = {account: self.books.charged_to(account) for account in ("acct_a", "acct_b")}
+        for table in ("usage_days", "usage_model_days", "usage_key_days"):
+            used = dict(self.rows(f"SELECT account_id, sum(cost) FROM {table} GROUP BY 1"))  # noqa: S608
+            assert {account: used.get(account, 0) for account in expected} == expected
+
+
+MoneyMachine.TestCase.settings = settings(
+    max_examples=60, stateful_step_count=30, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+TestMoney = MoneyMachine.TestCase
