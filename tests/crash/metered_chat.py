@@ -50,8 +50,8 @@ class MeteredChat:
         head = {"id": f"chatcmpl-{name}", "created": int(time.time()), "model": asked["model"]}
         if asked.get("stream"):
             response = web.StreamResponse(headers={"content-type": "text/event-stream; charset=utf-8"})
-            await response.prepare(request)
             with suppress(ConnectionError):  # the caller has left
+                await response.prepare(request)
                 await self._stream(response, asked, name, count, float(pace), head)
             return response
         await asyncio.sleep(count * float(pace))

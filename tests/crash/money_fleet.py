@@ -8,6 +8,7 @@ import socket
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -192,9 +193,12 @@ def _journal_of(pid: int) -> Path | None:
     folder = Path(f"/proc/{pid}/fd")
     if not folder.is_dir():
         return None
-    opened = [link.readlink() for link in folder.iterdir()]
-    found = [path for path in opened if path.parent.name == "journal" and path.suffix == ".lock"]
-    return found[0] if found else None
+    for link in folder.iterdir():
+        with suppress(FileNotFoundError):  # closed in this moment
+            path = link.readlink()
+            if path.parent.name == "journal" and path.suffix == ".lock":
+                return path
+    return None
 
 
 def _free_port() -> int:
