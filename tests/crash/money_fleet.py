@@ -102,22 +102,25 @@ class Fleet:
 
     async def kill_some(self, kills: int, gap: float, chance: random.Random) -> None:
         """Kill servers at random moments, every third time the one that runs the jobs; each is started again."""
-        errands: list[asyncio.Task[None]] = []
-        for turn in range(kills):
-            await asyncio.sleep(chance.uniform(0, 2 * gap))
-            while not self._processes:  # noqa: ASYNC110  all are being started
-                await asyncio.sleep(0.05)
-            number = self._find_runner() if turn % 3 == 0 else None
-            self.runner_kills += number is not None
-            number = chance.choice(list(self._processes)) if number is None else number
-            process = self._processes.pop(number)
-            journal = _journal_of(process.pid)
-            process.kill()
-            await process.wait()
-            errands.append(asyncio.create_task(self._revive(number, chance.uniform(0.1, 1.0))))
-            if journal is not None:
-                errands.append(asyncio.create_task(self._await_recovery(journal)))
-        await asyncio.gather(*errands)
+        async with asyncio.TaskGroup() as errands:
+            for turn in range(kills):
+                await asyncio.sleep(chance.uniform(0, 2 * gap))
+                while not self._processes:  # noqa: ASYNC110  all are being started
+                    await asyncio.sleep(0.05)
+                number = self._find_runner() if turn % 3 == 0 else None
+                self.runner_kills += number is not None
+                number = chance.choice(list(self._processes)) if number is None else number
+                journal = _journal_of(self._processes[number].pid)
+                await self._kill(number)
+                errands.create_task(self._revive(number, chance.uniform(0.1, 1.0)))
+                if journal is not None:
+                    errands.create_task(self._await_recovery(journal))
+
+    async def _kill(self, number: int) -> None:
+        process = self._processes[number]
+        process.kill()
+        await process.wait()
+        del self._processes[number]
 
     async def _revive(self, number: int, pause: float) -> None:
         await asyncio.sleep(pause)
