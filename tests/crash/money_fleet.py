@@ -205,6 +205,9 @@ def _journal_of(pid: int) -> Path | None:
 
 
 def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    """Not one of those that the system gives to anyone: it has to be free again after a kill."""
+    while True:
+        port = random.randrange(20_000, 32_000)  # noqa: S311  no secret
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
