@@ -3,15 +3,14 @@
 import asyncio
 import logging
 import math
-import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from enum import Enum, auto
 from typing import Final
 
 from penstock.budgets import Budget
 from penstock.errors import StoreUnavailable
 from penstock.keys import ApiKey
-from penstock.shares import MoneyShare, RateShare, Share, SlotShare
+from penstock.shares import CLOCKS, Clocks, MoneyShare, RateShare, Share, SlotShare
 from penstock.store import escrow_rows, limit_rows, purse_rows
 from penstock.store.database import Database
 from penstock.store.purse_rows import LEASE_SECONDS, Place
@@ -73,8 +72,8 @@ class Ticket:
 
     def describe(self) -> list[tuple[str, str]]:
         """The headers that clients read: of each kind the limit of which least is left."""
-        now = time.time()
         least: dict[str, RateShare] = {}
+        now = self._rates[0].clocks.now() if self._rates else 0.0
         for share in self._rates:
             known = least.get(share.kind)
             if known is None or share.level(now) < known.level(now):
@@ -85,13 +84,13 @@ class Ticket:
 class Escrow:
     """One per process. What it has of a limit or a budget is written in the store first, and ends by itself."""
 
-    def __init__(self, database: Database, process: str) -> None:
+    def __init__(self, database: Database, process: str, clocks: Clocks = CLOCKS) -> None:
         self._database = database
+        self._clocks = clocks
         self.process = process
         self._rates: dict[tuple[str, str], RateShare] = {}
         self._slots: dict[str, SlotShare] = {}
-        self._money: dict[tuple[str, str], MoneyShare] = {}
-        self._past: list[MoneyShare] = []  # of periods that are over
+        self._money: dict[Place, MoneyShare] = {}
         self._tending: asyncio.Task[None] | None = None
         self._renewed = 0.0
 
@@ -132,10 +131,10 @@ class Escrow:
             raise
         return ticket
 
-    async def hold(self, ticket: Ticket, key: ApiKey, cost: int) -> None:
-        """Hold the most that a request can cost in every budget that bears it."""
+    async def hold(self, ticket: Ticket, key: ApiKey, cost: int, at: float) -> None:
+        """Hold the most that a request accepted at this moment can cost, in every budget that bears it."""
         for budget in key.budgets:
-            share = self._purse(key, budget)
+            share = self._purse(key, budget, at)
             if not share.try_take(cost):
                 await share.take(cost)
             ticket.add(share, cost, MONEY)
@@ -151,26 +150,25 @@ class Escrow:
     def _rate(self, owner: str, of: str, kind: str, limit: int) -> RateShare:
         share = self._rates.get((owner, kind))
         if share is None or share.limit != limit:  # what was left of an old limit is forgotten with it
-            share = self._rates[owner, kind] = RateShare(self._database, owner, of, kind, limit)
+            share = self._rates[owner, kind] = RateShare(self._database, self._clocks, owner, of, kind, limit)
             self._tend()
         return share
 
     def _slot(self, owner: str, of: str, limit: int) -> SlotShare:
         share = self._slots.get(owner)
         if share is None:
-            share = self._slots[owner] = SlotShare(self._database, owner, of, self.process, limit)
+            share = self._slots[owner] = SlotShare(self._database, self._clocks, owner, of, self.process, limit)
             self._tend()
         share.limit = limit
         return share
 
-    def _purse(self, key: ApiKey, budget: Budget) -> MoneyShare:
-        name, now = (budget.owner, budget.period.value), time.time()
-        share = self._money.get(name)
-        if share is not None and (share.budget.time_zone != budget.time_zone or not share.start <= now < share.ends):
-            self._past.append(share)
-            share = None
+    def _purse(self, key: ApiKey, budget: Budget, at: float) -> MoneyShare:
+        """Of the period in which the request was accepted: there it is charged, even if that is over by now."""
+        place = Place(budget.owner, budget.period.value, budget.window(at)[0])
+        share = self._money.get(place)
         if share is None:
-            share = self._money[name] = MoneyShare(self._database, self.process, budget, key.payer, now)
+            share = MoneyShare(self._database, self._clocks, self.process, budget, key.payer, at)
+            self._money[place] = share
             self._tend()
         share.budget = budget
         return share
@@ -187,6 +185,8 @@ class Escrow:
         if self._tending is not None:
             self._tending.cancel()
             await asyncio.gather(self._tending, return_exceptions=True)
+            for share in (*self._rates.values(), *self._slots.values(), *self._money.values()):
+                await share.stop()
             await self._return_rates(math.inf)
             await self._database.write(escrow_rows.end, self.process)
 
@@ -198,7 +198,7 @@ class Escrow:
         while True:
             await asyncio.sleep(TEND_SECONDS)
             try:
-                await self._tend_once(time.monotonic())
+                await self._tend_once(self._clocks.monotonic())
             except StoreUnavailable:
                 log.warning("the store does not answer; what is held stays held")
             except Exception:
@@ -207,20 +207,17 @@ class Escrow:
     async def _tend_once(self, now: float) -> None:
         await self._return_rates(now)
         await self._return_slots(now)
-        money = [*self._money.values(), *self._past]
+        money = list(self._money.values())
         if money or self._slots:
             recalled = await self._renew(now, money)
-            await self._return_money(
-                [share for share in money if share in self._past or share.place in recalled or _is_idle(share, now)]
-            )
-        self._past = [share for share in self._past if share.in_use or share.free]
-        self._money = {name: share for name, share in self._money.items() if not _is_empty(share, now)}
+            await self._return_money([share for share in money if share.place in recalled or _is_idle(share, now)])
+        self._money = {place: share for place, share in self._money.items() if not _is_empty(share, now)}
 
     async def _renew(self, now: float, money: Sequence[MoneyShare]) -> set[Place]:
         """Keep what is held, and hear what others need of it."""
         if now - self._renewed < RENEW_SECONDS:
             return await self._database.read(purse_rows.recalled, self.process) if money else set()
-        held = await self._database.write(escrow_rows.renew, self.process, time.time())
+        held = await self._database.write(escrow_rows.renew, self.process, self._clocks.now())
         self._renewed = now
         for share in money:
             if share.place in held:
@@ -231,12 +228,14 @@ class Escrow:
         free = {share.place: (share, int(share.free)) for share in shares if share.free > 0}
         for share, _ in free.values():
             share.free = 0  # from here on nobody uses it
-        if not free:
-            return
+        if free:  # to its end, also for a caller who leaves: else nobody would know whether it is given back
+            await asyncio.shield(self._give_back(free))
+
+    async def _give_back(self, free: Mapping[Place, tuple[MoneyShare, int]]) -> None:
         amounts = {place: amount for place, (_, amount) in free.items()}
         try:
             await self._database.write(purse_rows.give_back, self.process, amounts)
-        except BaseException:
+        except Exception:
             for share, amount in free.values():
                 share.free += amount
             raise
@@ -244,20 +243,31 @@ class Escrow:
     async def _return_rates(self, now: float) -> None:
         """What was used beyond a share is told at once, what is left of it when it is idle."""
         for name, share in list(self._rates.items()):
-            idle = _is_idle(share, now)
-            owed = -share.free if idle or share.free < 0 else 0.0
-            if idle:
-                del self._rates[name]
+            owed = -share.free if share.free < 0 or _is_idle(share, now) else 0.0
             if owed:
                 share.free += owed
-                await self._database.write(limit_rows.owe, share.owner, share.kind, share.limit, time.time(), owed)
+                try:
+                    await self._database.write(
+                        limit_rows.owe, share.owner, share.kind, share.limit, self._clocks.now(), owed
+                    )
+                except Exception:
+                    share.free -= owed
+                    raise
+            if _is_empty(share, now) and self._rates.get(name) is share:
+                del self._rates[name]
 
     async def _return_slots(self, now: float) -> None:
         idle = {owner: int(share.free) for owner, share in self._slots.items() if share.free and _is_idle(share, now)}
-        for owner, amount in idle.items():
-            self._slots[owner].free -= amount
+        returned = [(self._slots[owner], amount) for owner, amount in idle.items()]
+        for share, amount in returned:
+            share.free -= amount
         if idle:
-            await self._database.write(limit_rows.give_back_slots, self.process, idle)
+            try:
+                await self._database.write(limit_rows.give_back_slots, self.process, idle)
+            except Exception:
+                for share, amount in returned:
+                    share.free += amount
+                raise
         self._slots = {owner: share for owner, share in self._slots.items() if not _is_empty(share, now)}
 
 

@@ -122,7 +122,7 @@ class Relay:
         most = Usage(prompt * 4 // 3 + 16, says * (ask.field("n") or 1))
         assert answer.ticket is not None  # noqa: S101  whoever has a budget is admitted first
         try:
-            await self._escrow.hold(answer.ticket, key, price.of(most))
+            await self._escrow.hold(answer.ticket, key, price.of(most), answer.created_at)
         except InsufficientBudget as error:
             metrics.BUDGET_REFUSALS.labels(error.facts["of"]).inc()
             raise

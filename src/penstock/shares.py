@@ -5,14 +5,14 @@ import time
 from collections import deque
 from collections.abc import Callable
 from functools import partial
-from typing import Final
+from typing import Final, NamedTuple, TypeAlias
 
 from penstock.budgets import Budget, Payer, Standing
-from penstock.errors import PenstockError, RateLimited, TooManyStreams
+from penstock.errors import PenstockError, RateLimited, StoreUnavailable, TooManyStreams
 from penstock.rates import describe_bucket, write_duration
 from penstock.store import limit_rows, purse_rows
 from penstock.store.database import Database
-from penstock.store.purse_rows import LEASE_SECONDS, Place
+from penstock.store.purse_rows import LEASE_SECONDS, Grant, Place
 
 RECALL_SECONDS: Final = 0.3
 RECALLS: Final = 3
@@ -25,19 +25,41 @@ SLOT_PARTS: Final = 8
 """A share is about this part of the whole."""
 
 
+class Clocks(NamedTuple):
+    """The time of day, which all processes share, and one that never jumps."""
+
+    now: Callable[[], float] = time.time
+    monotonic: Callable[[], float] = time.monotonic
+
+
+CLOCKS: Final = Clocks()
+
+
+class Refusal(NamedTuple):
+    """Until then, neither so much nor more can be had."""
+
+    until: float
+    least: float
+    make: Callable[[float], PenstockError]
+
+
+Waiting: TypeAlias = deque[tuple[float, asyncio.Future[None]]]
+
+
 class Share:
     """So much is free for requests of this process. Who finds too little waits for the store, with all others."""
 
-    __slots__ = ("_asking", "_refused", "_waiting", "database", "free", "in_use", "used_at")
+    __slots__ = ("_asking", "_refused", "_waiting", "clocks", "database", "free", "in_use", "used_at")
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, clocks: Clocks) -> None:
         self.database = database
+        self.clocks = clocks
         self.free: float = 0
         self.in_use: float = 0
-        self.used_at = time.monotonic()
-        self._waiting: deque[tuple[float, asyncio.Future[None]]] = deque()
+        self.used_at = clocks.monotonic()
+        self._waiting: Waiting = deque()
         self._asking: asyncio.Task[None] | None = None
-        self._refused: tuple[float, float, Callable[[float], PenstockError]] | None = None
+        self._refused: Refusal | None = None
 
     @property
     def is_waited_for(self) -> bool:
@@ -50,15 +72,14 @@ class Share:
             return False
         self.free -= amount
         self.in_use += amount
-        self.used_at = time.monotonic()
+        self.used_at = self.clocks.monotonic()
         return True
 
     async def take(self, amount: float) -> None:
         """Take it, asking the store for more where it is not there; raises why it cannot be had."""
-        if self._refused is not None:
-            until, least, refuse = self._refused
-            if time.monotonic() < until and amount >= least:
-                raise refuse(amount)
+        refused = self._refused
+        if refused is not None and self.clocks.monotonic() < refused.until and amount >= refused.least:
+            raise refused.make(amount)
         turn = asyncio.get_running_loop().create_future()
         self._waiting.append((amount, turn))
         if self._asking is None:
@@ -78,6 +99,14 @@ class Share:
         """The request is over: of what was taken so much was used."""
         self.in_use -= taken
         self.free += taken - used
+        if used < taken:
+            self._refused = None  # it may not be true any more
+
+    async def stop(self) -> None:
+        """Ask for nothing more; who still waits is refused."""
+        if self._asking is not None:
+            self._asking.cancel()
+            await asyncio.gather(self._asking, return_exceptions=True)
 
     # -- asking the store
 
@@ -86,50 +115,57 @@ class Share:
         try:
             while self._waiting:
                 await asyncio.sleep(0)  # more may come in this very moment
-                wanted = [amount for amount, turn in self._waiting if not turn.done()]
-                least = min(wanted, default=0)
-                refuse = await self._ask(least, sum(wanted)) if wanted else None
-                self._hand_out(least, refuse)
+                self._hand_out()
+                if self._waiting:
+                    self._hand_out(await self._ask())
         except BaseException as error:  # noqa: BLE001  told to everyone who waits
             self._fail(error)
         finally:
             self._asking = None
 
-    def _hand_out(self, least: float, refuse: Callable[[float], PenstockError] | None) -> None:
+    def _wanted(self) -> tuple[float, float]:
+        """The least that anyone waits for, and all of it."""
+        wanted = [amount for amount, _ in self._waiting]
+        return min(wanted), sum(wanted)
+
+    def _usable(self) -> float:
+        return self.free
+
+    def _hand_out(self, refusal: Refusal | None = None) -> None:
         """First come, first served, but who wants too much does not hold up who wants less.
 
-        Not even so much as `least` can be had if `refuse` tells so; who wants less came later, and is asked for next.
+        Who wants less than what is refused came later, and is asked for next.
         """
-        left: deque[tuple[float, asyncio.Future[None]]] = deque()
+        left: Waiting = deque()
         for amount, turn in self._waiting:
             if turn.done():
                 continue
-            if self.free >= amount:
+            if self._usable() >= amount:
                 self.free -= amount
                 self.in_use += amount
                 turn.set_result(None)
-            elif refuse is not None and amount >= least:
-                turn.set_exception(refuse(amount))
+            elif refusal is not None and amount >= refusal.least:
+                turn.set_exception(refusal.make(amount))
             else:
                 left.append((amount, turn))
-        self.used_at = time.monotonic()
+        self.used_at = self.clocks.monotonic()
         self._waiting = left
 
     def _fail(self, error: BaseException) -> None:
         waiting, self._waiting = self._waiting, deque()
         for _, turn in waiting:
             if not turn.done():
-                turn.set_exception(error if isinstance(error, Exception) else asyncio.CancelledError())
+                turn.set_exception(error if isinstance(error, Exception) else StoreUnavailable(retry_after=1))
 
-    async def _ask(self, least: float, want: float) -> Callable[[float], PenstockError] | None:
-        """Get more: None if there is, else how to refuse."""
+    async def _ask(self) -> Refusal | None:
+        """Get more of what is waited for: None if there is, else how to refuse."""
         raise NotImplementedError
 
-    def _remember(
-        self, least: float, refuse: Callable[[float], PenstockError], seconds: float = REFUSED_SECONDS
-    ) -> Callable[[float], PenstockError]:
-        self._refused = (time.monotonic() + min(seconds, REFUSED_SECONDS), least, refuse)
-        return refuse
+    def _refuse_all(
+        self, least: float, make: Callable[[float], PenstockError], seconds: float = REFUSED_SECONDS
+    ) -> Refusal:
+        self._refused = Refusal(self.clocks.monotonic() + min(seconds, REFUSED_SECONDS), least, make)
+        return self._refused
 
 
 class MoneyShare(Share):
@@ -137,12 +173,14 @@ class MoneyShare(Share):
 
     __slots__ = ("budget", "ends", "good_until", "payer", "process", "start")
 
-    def __init__(self, database: Database, process: str, budget: Budget, payer: Payer, now: float) -> None:
-        super().__init__(database)
+    def __init__(
+        self, database: Database, clocks: Clocks, process: str, budget: Budget, payer: Payer, at: float
+    ) -> None:
+        super().__init__(database, clocks)
         self.process = process
         self.budget = budget
         self.payer = payer
-        self.start, self.ends = budget.window(now)
+        self.start, self.ends = budget.window(at)
         self.good_until = 0.0
 
     @property
@@ -152,38 +190,60 @@ class MoneyShare(Share):
 
     def try_take(self, amount: float) -> bool:
         """The same, while the lease is good: one that was not renewed may be another's by now."""
-        if time.monotonic() > self.good_until:
-            self.free = 0
-        return super().try_take(amount)
+        return self.clocks.monotonic() <= self.good_until and super().try_take(amount)
 
     def settle(self, taken: float, used: float) -> None:
-        """What was used beyond what was taken comes from what is free; the rest is for the store to judge."""
-        super().settle(taken, used)
-        self.free = max(0, self.free)
+        """What was used beyond what was taken comes from what is free, then from what others of this process took.
 
-    async def _ask(self, least: float, want: float) -> Callable[[float], PenstockError] | None:
-        part = self.budget.cap // MONEY_PARTS
+        The store charges it in the same order; what the lease cannot bear is for the store to judge.
+        """
+        super().settle(taken, used)
+        self.free = max(-self.in_use, self.free)
+
+    def _usable(self) -> float:
+        return self.free if self.clocks.monotonic() <= self.good_until else min(0, self.free)
+
+    async def _ask(self) -> Refusal | None:
+        if self._usable() < self.free:
+            await self._revive()
         for again in range(RECALLS + 1):
-            asked = time.monotonic()
-            now = min(time.time(), self.ends - 0.001)  # the period may end while we ask: it is this one's that is held
-            grant = await self.database.write(
-                purse_rows.lease,
-                self.process,
-                self.payer,
-                self.budget,
-                int(least - self.free),
-                int(want - self.free) + part,
-                max(now, self.start),
-            )
+            self._hand_out()  # what was put back meanwhile
+            if not self._waiting:
+                return None
+            asked, (least, want) = self.clocks.monotonic(), self._wanted()
+            grant = await self._lease(int(least - self._usable()), int(want - self._usable()))
             if grant.amount:
-                self.free += grant.amount
-                self.good_until = asked + LEASE_SECONDS * 0.8
+                self._receive(grant, asked)
                 return None
             if not grant.elsewhere or again == RECALLS:
-                return self._remember(least, partial(_refuse_money, grant.standing))
+                return self._refuse_all(least, partial(_refuse_money, grant.standing))
             await self.database.write(purse_rows.recall, [self.budget.owner], self.process)
             await asyncio.sleep(RECALL_SECONDS)
         return None
+
+    async def _revive(self) -> None:
+        """After a long silence: look whether the lease is still there."""
+        asked = self.clocks.monotonic()
+        held = await self.database.write(purse_rows.renew, self.process, self.clocks.now())
+        if self.place in held:
+            self.good_until = asked + LEASE_SECONDS * 0.8
+        else:
+            self.free = 0
+
+    async def _lease(self, least: int, want: int) -> Grant:
+        now = min(self.clocks.now(), self.ends - 0.001)  # it may end while we ask: it is this period's that is held
+        want += self.budget.cap // MONEY_PARTS
+        return await self.database.write(
+            purse_rows.lease, self.process, self.payer, self.budget, least, want, max(now, self.start)
+        )
+
+    def _receive(self, grant: Grant, asked: float) -> None:
+        if grant.anew:
+            self.free = 0  # of a lease that has ended meanwhile
+        standing = grant.standing
+        self.budget, self.start, self.ends = standing.budget, standing.start, standing.ends  # as they are now
+        self.free += grant.amount
+        self.good_until = asked + LEASE_SECONDS * 0.8
 
 
 def _refuse_money(standing: Standing, amount: float) -> PenstockError:
@@ -195,23 +255,24 @@ class RateShare(Share):
 
     __slots__ = ("kind", "known_at", "left", "limit", "of", "owner")
 
-    def __init__(self, database: Database, owner: str, of: str, kind: str, limit: int) -> None:
-        super().__init__(database)
+    def __init__(self, database: Database, clocks: Clocks, owner: str, of: str, kind: str, limit: int) -> None:
+        super().__init__(database, clocks)
         self.owner = owner
         self.of = of
         self.kind = kind
         self.limit = limit
         self.left = float(limit)
-        self.known_at = time.time()
+        self.known_at = clocks.now()
 
     def level(self, now: float) -> float:
         """What is left for this process as far as it knows: its own, and what fills up in the store."""
         gained = max(0.0, now - self.known_at) * self.limit / limit_rows.MINUTE
         return min(float(self.limit), self.free + min(float(self.limit), self.left + gained))
 
-    async def _ask(self, least: float, want: float) -> Callable[[float], PenstockError] | None:
+    async def _ask(self) -> Refusal | None:
+        least, want = self._wanted()
         owed, self.free = -self.free, 0.0  # what is free is given back, in the same step as more is taken
-        now = time.time()
+        now = self.clocks.now()
         try:
             got = await self.database.write(
                 limit_rows.take,
@@ -223,16 +284,16 @@ class RateShare(Share):
                 want=max(want, self.limit / RATE_PARTS),
                 owed=owed,
             )
-        except BaseException:
+        except Exception:
             self.free -= owed
             raise
         self.free += got.taken
         self.left, self.known_at = got.left, now
-        return None if got.taken else self._remember(least, self._refuse, self._wait(least))
+        return None if got.taken else self._refuse_all(least, self._refuse, self._wait(least))
 
     def _wait(self, amount: float) -> float:
         """Seconds until so much can be taken."""
-        missing = min(amount, self.limit) - self.level(time.time())
+        missing = min(amount, self.limit) - self.level(self.clocks.now())
         return max(0.001, missing * limit_rows.MINUTE / self.limit)
 
     def _refuse(self, amount: float) -> PenstockError:
@@ -242,7 +303,7 @@ class RateShare(Share):
             f"Rate limit reached for {whose}: {self.limit} {self.kind} per minute. "
             f"Please try again in {write_duration(wait)}.",
             retry_after=wait,
-            headers=dict(self.describe(time.time())),
+            headers=dict(self.describe(self.clocks.now())),
         )
 
     def describe(self, now: float) -> list[tuple[str, str]]:
@@ -255,21 +316,20 @@ class SlotShare(Share):
 
     __slots__ = ("limit", "of", "owner", "process")
 
-    def __init__(self, database: Database, owner: str, of: str, process: str, limit: int) -> None:
-        super().__init__(database)
+    def __init__(self, database: Database, clocks: Clocks, owner: str, of: str, process: str, limit: int) -> None:
+        super().__init__(database, clocks)
         self.owner = owner
         self.of = of
         self.process = process
         self.limit = limit
 
-    async def _ask(self, least: float, want: float) -> Callable[[float], PenstockError] | None:
-        del least
-        wanted = int(want) + self.limit // SLOT_PARTS
+    async def _ask(self) -> Refusal | None:
+        wanted = int(self._wanted()[1]) + self.limit // SLOT_PARTS
         got = await self.database.write(
-            limit_rows.lease_slots, self.owner, self.process, self.limit, wanted, time.time()
+            limit_rows.lease_slots, self.owner, self.process, self.limit, wanted, self.clocks.now()
         )
         self.free += got
-        return None if got else self._remember(1, self._refuse)
+        return None if got else self._refuse_all(1, self._refuse)
 
     def _refuse(self, amount: float) -> PenstockError:
         del amount

@@ -1,0 +1,503 @@
+"""Several processes on one store: budgets and limits are hard over all of them, and nothing is lost on the way."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AsyncExitStack, suppress
+
+import pytest
+from escrow_steps import (
+    ACCOUNT,
+    KEY,
+    NOON,
+    Store,
+    Time,
+    chances,
+    charge,
+    make_key,
+    opened,
+    rows,
+    set_budget,
+    standing,
+    wait_for,
+)
+
+from penstock.budgets import Period
+from penstock.errors import InsufficientBudget, RateLimited, StoreUnavailable, TooManyStreams
+from penstock.escrow import Escrow, Ticket
+from penstock.keys import ApiKey
+from penstock.store import budget_rows
+from penstock.store.ledger_check import check
+
+CAP = 1000
+DAY = 86_400.0
+MIDNIGHT = NOON + DAY / 2
+
+
+@pytest.fixture
+async def store(tmp_path, empty_store) -> AsyncGenerator[Store]:
+    async with opened(tmp_path, empty_store) as store:
+        yield store
+
+
+@pytest.fixture
+def time() -> Time:
+    return Time()
+
+
+Open = Callable[..., list[Escrow]]
+
+
+@pytest.fixture
+async def processes(store, time) -> AsyncGenerator[Open]:
+    """So many processes, which end with the test."""
+    async with AsyncExitStack() as stack:
+
+        def begin(number: int) -> list[Escrow]:
+            begun = [Escrow(store, f"process_{each}", time.clocks) for each in range(number)]
+            for escrow in begun:
+                stack.push_async_callback(escrow.stop)
+            return begun
+
+        yield begin
+
+
+async def hold(escrow: Escrow, key: ApiKey, cost: int, at: float = NOON) -> Ticket:
+    ticket = Ticket()
+    try:
+        await escrow.hold(ticket, key, cost, at)
+    except BaseException:
+        ticket.give_up()
+        raise
+    return ticket
+
+
+# -- money
+
+
+class Crowd:
+    """Requests of several processes on one budget, and what they may have used at any moment."""
+
+    def __init__(self, store: Store, escrows: list[Escrow], key: ApiKey, seed: int) -> None:
+        self.store = store
+        self.escrows = escrows
+        self.key = key
+        self.random = chances(seed)
+        self.promised = 0
+        self.most = 0
+        self.spent = 0
+        self.refused = 0
+
+    async def ask(self) -> None:
+        escrow, most = self.random.choice(self.escrows), self.random.randint(1, 60)
+        await asyncio.sleep(self.random.random() * 0.3)
+        try:
+            ticket = await hold(escrow, self.key, most)
+        except InsufficientBudget:
+            self.refused += 1
+            return
+        self.promised += most
+        self.most = max(self.most, self.promised)
+        cost = 0
+        try:
+            await asyncio.sleep(self.random.random() * 0.05)
+            cost = self.random.randint(0, most)
+        finally:
+            self.promised += cost - most
+            self.spent += cost
+            ticket.settle(cost, 0)
+            await asyncio.shield(charge(self.store, escrow.process, cost))
+
+
+@pytest.mark.parametrize("number", [2, 4])
+async def test_a_crowd_gets_the_whole_budget_and_never_more(store, processes, number):
+    escrows = processes(number)
+    crowd = Crowd(store, escrows, make_key(await set_budget(store, CAP)), number)
+    await asyncio.gather(*(crowd.ask() for _ in range(150)))
+    assert crowd.most <= CAP
+    assert crowd.refused
+    for escrow in escrows:
+        await escrow.stop()
+    assert await standing(store) == (crowd.spent, 0)
+    assert crowd.spent > CAP - 60  # refused only where it was true
+    assert await store.read(check) == []
+
+
+@pytest.mark.parametrize("seed", range(3))
+async def test_who_leaves_at_any_moment_takes_nothing_with_him(store, processes, seed):
+    escrows, chance = processes(2), chances(seed)
+    crowd = Crowd(store, escrows, make_key(await set_budget(store, CAP)), seed)
+    asking = [asyncio.create_task(crowd.ask()) for _ in range(80)]
+    for task in chance.sample(asking, 60):
+        asyncio.get_running_loop().call_later(chance.random() * 0.35, task.cancel)
+    await asyncio.gather(*asking, return_exceptions=True)
+    assert crowd.most <= CAP
+    spent, held = await standing(store)
+    assert spent == crowd.spent
+    assert spent + held <= CAP
+    tickets = [await hold(escrows[0], key, 1) for key in [crowd.key] * 5]
+    rest = await hold(escrows[1], crowd.key, CAP - spent - 5)  # all that is left can still be had
+    for ticket in (*tickets, rest):
+        ticket.give_up()
+    assert await store.read(check) == []
+
+
+async def test_what_another_process_does_not_use_is_asked_back(store, processes):
+    one, other = processes(2)
+    key = make_key(await set_budget(store, CAP))
+    ticket = await hold(one, key, CAP - 100)
+    ticket.settle(300, 0)  # 600 and some are free there, and it was used just now
+    await charge(store, one.process, 300)
+    assert await hold(other, key, CAP - 300)
+    with pytest.raises(InsufficientBudget) as caught:
+        await hold(one, key, 1)
+    assert caught.value.facts["spent"] == "0.0000003"
+
+
+async def test_a_refusal_tells_the_truth_to_who_wants_less_too(store, processes):
+    """Who wants too much does not make others wait for what is there, nor be refused it."""
+    one, other = processes(2)
+    key = make_key(await set_budget(store, 100))
+    await hold(other, key, 50)
+    answers = await asyncio.gather(*(hold(one, key, cost) for cost in (80, 10, 60, 40)), return_exceptions=True)
+    assert [type(each) for each in answers] == [InsufficientBudget, Ticket, InsufficientBudget, Ticket]
+
+
+async def test_a_flood_of_refused_requests_costs_few_transactions(store, processes):
+    one, other = processes(2)
+    key = make_key(await set_budget(store, 100))
+    await hold(other, key, 100)
+    before = store.writes
+    answers = await asyncio.gather(*(hold(one, key, 5) for _ in range(300)), return_exceptions=True)
+    answers += [error for _ in range(300) for error in [await refused(one, key)]]
+    assert {type(each) for each in answers} == {InsufficientBudget}
+    assert store.writes - before < 20
+
+
+async def refused(escrow: Escrow, key: ApiKey) -> BaseException:
+    with pytest.raises(InsufficientBudget) as caught:
+        await hold(escrow, key, 5)
+    return caught.value
+
+
+async def test_money_put_back_can_be_had_at_once(store, processes):
+    """A refusal is remembered for a moment, but not against what has come back in that moment."""
+    [one] = processes(1)
+    key = make_key(await set_budget(store, 100))
+    ticket = await hold(one, key, 60)
+    assert await refused_cost(one, key, 70)
+    ticket.settle(0, 0)
+    await hold(one, key, 70)
+
+
+async def refused_cost(escrow: Escrow, key: ApiKey, cost: int, at: float = NOON) -> bool:
+    try:
+        await hold(escrow, key, cost, at)
+    except InsufficientBudget:
+        return True
+    return False
+
+
+async def test_what_one_answer_costs_too_much_is_not_promised_to_another(store, processes):
+    """Two hold the whole budget, one costs more than it held: the other's money is not given out a second time."""
+    [one] = processes(1)
+    key = make_key(await set_budget(store, 100))
+    first, second = await hold(one, key, 50), await hold(one, key, 50)
+    first.settle(70, 0)
+    await charge(store, one.process, 70)
+    second.give_up()
+    assert await refused_cost(one, key, 31)
+    await hold(one, key, 30)
+    assert await standing(store) == (70, 30)
+
+
+@pytest.mark.parametrize("stale", [False, True])
+async def test_changed_caps_count_at_once(store, processes, time, stale):
+    """Also for a process that still has the key as it was."""
+    one, other = processes(2)
+    first = await set_budget(store, 500)
+    key = make_key(first)
+    await hold(one, key, 300)
+    lowered = await set_budget(store, 310)
+    key = key if stale else make_key(lowered)
+    assert await refused_cost(other, key, 30)
+    raised = await set_budget(store, 600)
+    time.move(0.3)  # so long a refusal may be remembered
+    key = key if stale else make_key(raised)
+    assert await hold(other, key, 280)
+    assert await refused_cost(other, key, 30)
+
+
+async def test_a_budget_that_is_taken_away_bounds_nothing_and_one_set_anew_counts_all(store, processes):
+    one, other = processes(2)
+    stale = make_key(await set_budget(store, 100))
+    await hold(one, stale, 80)
+    await store.write(budget_rows.remove, KEY, "total")
+    ticket = await hold(one, stale, 90)  # it has not heard of it
+    ticket.settle(90, 0)
+    await charge(store, one.process, 90)
+    key = make_key(await set_budget(store, 120))
+    assert await refused_cost(other, key, 31)
+    assert await hold(other, key, 30)
+    assert await store.read(check) == []
+
+
+async def test_another_time_zone_counts_other_days_at_once(store, processes, time):
+    [one] = processes(1)
+    stale = make_key(await set_budget(store, 100, Period.DAY, at=time.now))
+    ticket = await hold(one, stale, 60, time.now)
+    await set_budget(store, 100, Period.DAY, time_zone="Asia/Kolkata", at=time.now)
+    again = await hold(one, stale, 70, time.now)  # it has not heard of it
+    ticket.settle(60, 0)
+    again.settle(0, 0)
+    await charge(store, one.process, 60, at=time.now)
+    assert await store.read(check) == []
+    await one.stop()
+    assert await standing(store, time.now) == (60, 0)
+    [purse] = await rows(store, "SELECT * FROM purses")
+    assert purse.spent == 60
+
+
+# -- periods
+
+
+@pytest.mark.parametrize("period", [Period.DAY, Period.MONTH])
+async def test_what_is_under_way_at_midnight_is_paid_by_the_day_it_was_asked_on(store, processes, time, period):
+    budget = await set_budget(store, 100, period, at=NOON)
+    end = budget.window(NOON)[1]
+    key, [one, other] = make_key(budget), processes(2)
+    time.now = end - 0.01
+    late = await hold(one, key, 60, time.now)
+    time.now = end + 0.01
+    straggler = await hold(other, key, 30, end - 0.001)  # accepted before, let in after
+    fresh = await hold(one, key, 80, time.now)
+    assert await refused_cost(one, key, 21, time.now)
+    assert await refused_cost(other, key, 11, end - 0.001)
+    for ticket, escrow, cost, at in ((late, one, 50, end - 0.01), (straggler, other, 30, end - 0.001)):
+        ticket.settle(cost, 0)
+        await charge(store, escrow.process, cost, at=at)
+    fresh.settle(80, 0)
+    await charge(store, one.process, 80, at=time.now)
+    assert (await standing(store, end - 0.01))[0] == 80
+    time.move(2)
+    await wait_for(lambda: _nothing_is_held(store))
+    assert await standing(store, end - 0.01) == (80, 0)
+    assert await standing(store, time.now) == (80, 0)
+    assert await rows(store, "SELECT * FROM ledger WHERE overrun > 0") == []
+    assert await store.read(check) == []
+
+
+async def _nothing_is_held(store: Store) -> bool:
+    return not await rows(store, "SELECT * FROM holds WHERE amount > 0")
+
+
+# -- processes that stop, and stores that fail
+
+
+async def test_idle_money_goes_back_by_itself(store, processes, time):
+    [one] = processes(1)
+    key = make_key(await set_budget(store, CAP))
+    ticket = await hold(one, key, 100)
+    ticket.settle(10, 0)
+    await charge(store, one.process, 10)
+    assert (await standing(store))[1] >= 90
+    time.move(2)
+    await wait_for(lambda: _nothing_is_held(store))
+    assert await standing(store) == (10, 0)
+
+
+async def test_who_waits_when_the_process_stops_is_told_and_nothing_stays_held(store, processes):
+    one, other = processes(2)
+    key = make_key(await set_budget(store, 100))
+    await hold(other, key, 100)
+    waiting = asyncio.create_task(hold(one, key, 50))
+    await asyncio.sleep(0.1)  # it asks the other process
+    await one.stop()
+    with pytest.raises(StoreUnavailable):
+        await waiting
+    await other.stop()
+    await asyncio.sleep(0.4)  # longer than it would have waited
+    assert await standing(store) == (0, 0)
+
+
+async def test_whoever_leaves_a_recall_gives_nothing_twice(store, processes):
+    one, other = processes(2)
+    key = make_key(await set_budget(store, CAP))
+    ticket = await hold(one, key, 600)
+    ticket.settle(0, 0)
+    for _ in range(3):
+        recalling = asyncio.create_task(one.recall([KEY, ACCOUNT]))
+        await asyncio.sleep(0)
+        recalling.cancel()
+        with suppress(asyncio.CancelledError):
+            await recalling
+    await wait_for(lambda: _nothing_is_held(store))
+    await hold(other, key, CAP)
+    assert await refused_cost(one, key, 1)
+
+
+@pytest.mark.parametrize("seed", range(3))
+async def test_a_store_that_fails_now_and_then_neither_leaks_nor_gives(store, processes, seed):
+    escrows, chance = processes(3), chances(seed)
+    key = make_key(await set_budget(store, CAP))
+    store.fails = lambda: chance.random() < 0.3
+    granted: list[tuple[Escrow, Ticket, int]] = []
+
+    async def ask() -> None:
+        escrow, cost = chance.choice(escrows), chance.randint(1, 50)
+        await asyncio.sleep(chance.random() * 0.2)
+        with suppress(InsufficientBudget, StoreUnavailable):
+            granted.append((escrow, await hold(escrow, key, cost), cost))
+        if chance.random() < 0.2:
+            with suppress(StoreUnavailable):
+                await escrow.recall([KEY])
+
+    await asyncio.gather(*(ask() for _ in range(120)))
+    assert sum(cost for _, _, cost in granted) <= CAP
+    store.fails = lambda: False
+    for escrow, ticket, cost in granted:
+        ticket.settle(cost, 0)
+        await charge(store, escrow.process, cost)
+    for escrow in escrows:
+        await escrow.recall([KEY])
+    spent = sum(cost for _, _, cost in granted)
+    assert await standing(store) == (spent, 0)
+    await hold(escrows[0], key, CAP - spent)
+
+
+async def test_a_store_that_is_away_lets_nobody_in_and_forgets_nothing(store, processes, time):
+    [one] = processes(1)
+    key = make_key(await set_budget(store, 100), requests_per_minute=60, tokens_per_minute=6000, concurrent_streams=8)
+    ticket = await one.admit(key, 500, stream=True)
+    await one.hold(ticket, key, 60, NOON)
+    store.broken = True
+    with pytest.raises(StoreUnavailable):
+        await hold(one, key, 60)
+    ticket.settle(20, 2000)
+    before = store.writes
+    time.move(2)
+    await wait_for(lambda: _asked_since(store, before + 2))  # it tries to give back
+    store.broken = False
+    await charge(store, one.process, 20)
+    await wait_for(lambda: _nothing_is_held(store))
+    await wait_for(lambda: _is_empty(store, "slots"))
+    await wait_for(lambda: _level_is(store, "tokens", 6000 - 2000 + 200))
+    await hold(one, key, 80)
+
+
+async def _asked_since(store: Store, number: int) -> bool:
+    return store.writes >= number
+
+
+async def _is_empty(store: Store, table: str) -> bool:
+    return not await rows(store, f"SELECT * FROM {table}")  # noqa: S608
+
+
+async def _level_is(store: Store, kind: str, level: float, about: float = 1) -> bool:
+    [row] = await rows(store, f"SELECT level FROM buckets WHERE kind = '{kind}'")  # noqa: S608
+    return abs(row.level - level) < about
+
+
+# -- rates
+
+
+async def test_tokens_beyond_the_guess_are_owed_however_long_the_answer_took(store, processes, time):
+    [one] = processes(1)
+    key = make_key(tokens_per_minute=6000)
+    ticket = await one.admit(key, 100)
+    time.move(30)  # meanwhile nobody else asks, and what is free goes back
+    await wait_for(lambda: _level_is(store, "tokens", 6000))
+    ticket.settle(0, 5100)
+    await wait_for(lambda: _level_is(store, "tokens", 1000))
+    with pytest.raises(RateLimited) as caught:
+        await one.admit(key, 2000)
+    assert caught.value.retry_after == pytest.approx(10, abs=0.1)
+    time.move(caught.value.retry_after)
+    await one.admit(key, 2000)
+
+
+async def test_requests_of_all_processes_count_together_and_the_wait_is_enough(store, processes, time):
+    escrows = processes(3)
+    key = make_key(requests_per_minute=6)
+    tickets = [await escrow.admit(key) for escrow in escrows for _ in range(2)]
+    assert all(dict(ticket.describe())["x-ratelimit-remaining-requests"] == "0" for ticket in tickets[-1:])
+    for escrow in escrows:
+        with pytest.raises(RateLimited) as caught:
+            await escrow.admit(key)
+        assert caught.value.retry_after == pytest.approx(10)
+    time.move(9.99)
+    with pytest.raises(RateLimited):
+        await escrows[0].admit(key)
+    time.move(0.0101)
+    assert await escrows[0].admit(key)
+    with pytest.raises(RateLimited):
+        await escrows[1].admit(key)
+
+
+async def test_a_flood_beyond_the_rate_costs_few_transactions(store, processes):
+    [one] = processes(1)
+    key = make_key(requests_per_minute=5)
+    for _ in range(5):
+        await one.admit(key)
+    before = store.writes
+    for _ in range(300):
+        with pytest.raises(RateLimited):
+            await one.admit(key)
+    assert store.writes - before < 20
+
+
+async def test_a_request_refused_by_one_limit_uses_nothing_of_another(store, processes):
+    [one] = processes(1)
+    key = make_key(requests_per_minute=10, tokens_per_minute=100, concurrent_streams=1)
+    ticket = await one.admit(key, 100)
+    for _ in range(20):
+        with pytest.raises(RateLimited) as caught:
+            await one.admit(key, 50, stream=True)
+    assert caught.value.headers["x-ratelimit-remaining-tokens"] == "0"
+    assert dict(ticket.describe())["x-ratelimit-remaining-requests"] == "9"
+    await one.open_stream(key)  # its place was given back
+
+
+# -- streams
+
+
+async def test_streams_that_are_cut_off_leave_their_places(store, processes, time):
+    escrows, chance = processes(3), chances(1)
+    key = make_key(concurrent_streams=10)
+    open_now, most = 0, 0
+
+    async def watch() -> None:
+        nonlocal open_now, most
+        await asyncio.sleep(chance.random() * 0.2)
+        ticket = await chance.choice(escrows).open_stream(key)
+        open_now += 1
+        most = max(most, open_now)
+        try:
+            await asyncio.sleep(chance.random() * 0.1)
+        finally:
+            open_now -= 1
+            ticket.settle(0, 0)
+
+    watching = [asyncio.create_task(watch()) for _ in range(150)]
+    for task in watching[::2]:
+        asyncio.get_running_loop().call_later(chance.random() * 0.3, task.cancel)
+    answers = await asyncio.gather(*watching, return_exceptions=True)
+    assert {type(each) for each in answers} <= {asyncio.CancelledError, TooManyStreams, type(None)}
+    assert 5 <= most <= 10
+    time.move(2)
+    await wait_for(lambda: _is_empty(store, "slots"))
+    tickets = [await escrows[0].open_stream(key) for _ in range(10)]
+    with pytest.raises(TooManyStreams):
+        await escrows[1].open_stream(key)
+    tickets[0].settle(0, 0)
+
+
+async def test_streams_stay_open_beyond_a_lease_while_their_process_lives(store, processes, time):
+    one, other = processes(2)
+    key = make_key(concurrent_streams=1)
+    await one.open_stream(key)
+    for _ in range(4):
+        before = store.writes
+        time.move(16)
+        await wait_for(lambda before=before: _asked_since(store, before + 1))
+    with pytest.raises(TooManyStreams):
+        await other.open_stream(key)
