@@ -33,7 +33,7 @@ class Journal:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._folder = folder
         self._process = process
-        self._lock = _lock(folder / f"{process}.lock", wait=True)
+        self._lock = _own(folder / f"{process}.lock")
         self._number = 0
         self._file, self._bytes = self._open()
 
@@ -92,12 +92,10 @@ class Remains:
 def find_remains(folder: Path) -> Iterator[Remains]:
     """Of every process that died; each is removed once whoever asked for it has come back for the next."""
     for path in sorted(folder.glob("*.lock")):
-        lock = _lock(path, wait=False)
-        if lock < 0:
-            continue  # it lives
+        lock = _take(path)
+        if lock is None:
+            continue  # it lives, or another has just done it
         try:
-            if not path.exists():
-                continue  # another has just done it
             process = path.name.removesuffix(".lock")
             files = sorted(folder.glob(f"{process}.*.journal"))
             yield _read(process, files)
@@ -129,12 +127,34 @@ def _read(process: str, files: Sequence[Path]) -> Remains:
     return Remains(process, list(ended.values()), under_way)
 
 
-def _lock(path: Path, *, wait: bool) -> int:
-    """The locked file, or -1 if another process has it."""
-    file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+def _own(path: Path) -> int:
+    """A new file with its lock on it."""
+    while True:
+        file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+        fcntl.flock(file, fcntl.LOCK_EX)
+        if _is_at(path, file):
+            return file
+        os.close(file)  # before it was locked, another took it for the file of a dead process and removed it
+
+
+def _take(path: Path) -> int | None:
+    """The file with its lock on it, unless another process has it or has removed it."""
     try:
-        fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        file = os.open(path, os.O_RDWR)
+    except FileNotFoundError:
+        return None
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         os.close(file)
-        return -1
-    return file
+        return None
+    if _is_at(path, file):
+        return file
+    os.close(file)
+    return None
+
+
+def _is_at(path: Path, file: int) -> bool:
+    with suppress(FileNotFoundError):
+        return path.stat().st_ino == os.fstat(file).st_ino
+    return False
