@@ -38,7 +38,7 @@ class LocalDispatch:
         self._held: dict[str, asyncio.Task[None]] = {}
         self._held_by: Counter[str] = Counter()
         self._served = ""
-        """Whose job was claimed last: it is the turn of the accounts after it."""
+        """Whose job was claimed last, if others were left: it is the turn of the accounts after it."""
         self._end_at = 0.0
         self._loop: asyncio.Task[None] | None = None
 
@@ -93,7 +93,9 @@ class LocalDispatch:
         except Exception:
             log.exception("could not claim jobs")
             return False
-        if claimed:
+        if len(claimed) < limit <= spare:  # nothing is left
+            self._served = ""
+        elif claimed:
             self._served = claimed[-1][1].account_id
         self._hold_all(run, claimed)
         return len(claimed) == limit

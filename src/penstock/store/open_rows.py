@@ -12,11 +12,13 @@ from sqlalchemy import (
     Connection,
     Integer,
     ScalarSelect,
+    Select,
     and_,
     bindparam,
     func,
     literal_column,
     select,
+    union_all,
     update,
 )
 
@@ -66,7 +68,14 @@ OLDEST = (
     .order_by(jobs.c.id)
     .limit(bindparam("most"))
 )
-IN_STATE = select(jobs.c.id).where(FREE, jobs.c.state == bindparam("state")).limit(bindparam("most"))
+
+
+def _in_state(state: State) -> Select[Any]:
+    found = select(jobs.c.state, jobs.c.id).where(FREE, jobs.c.state == state.value).limit(bindparam("most"))
+    return select(found.subquery())
+
+
+BEGUN = union_all(_in_state(State.RUNNING), _in_state(State.CANCELING))
 PAST_START = (
     select(jobs.c.id)
     .where(FREE, jobs.c.start_by <= bindparam("now"), jobs.c.state != State.RUNNING.value)
@@ -99,17 +108,16 @@ def claim(
     hold several already get no more than `spare` of the places. Of jobs that are only canceled there is not more than
     half, as long as others wait.
     """
-    begun = _in_state(connection, State.RUNNING, limit)
+    begun, canceled = _begun(connection, limit)
     room = limit - len(begun)
-    canceled = _in_state(connection, State.CANCELING, room)
     waiting = _share(connection, room, (limit if spare is None else spare) - len(begun), held or {}, after)
-    ending = canceled[: max(room - len(waiting), (room + 1) // 2)]
+    ending = canceled[: min(room, max(room - len(waiting), (room + 1) // 2))]
     return _take(connection, owner, [*begun, *ending, *waiting[: room - len(ending)]])
 
 
 def claim_ending(connection: Connection, owner: str, limit: int, now: float) -> list[tuple[Claim, Job]]:
     """Take up jobs that have nothing left but to end: canceled ones, and those whose start deadline has passed."""
-    canceled = _in_state(connection, State.CANCELING, limit)
+    _, canceled = _begun(connection, limit)
     late = connection.execute(PAST_START, {"now": now, "most": limit}).scalars()
     return _take(connection, owner, list(dict.fromkeys([*canceled, *late]))[:limit])
 
@@ -119,8 +127,12 @@ def release_all(connection: Connection) -> None:
     connection.execute(update(jobs).where(OPEN, jobs.c.owner.is_not(None)).values(owner=None))
 
 
-def _in_state(connection: Connection, state: State, limit: int) -> list[str]:
-    return list(connection.execute(IN_STATE, {"state": state.value, "most": limit}).scalars())
+def _begun(connection: Connection, limit: int) -> tuple[list[str], list[str]]:
+    """Running and canceled jobs."""
+    found: dict[str, list[str]] = {State.RUNNING.value: [], State.CANCELING.value: []}
+    for row in connection.execute(BEGUN, {"most": limit}):
+        found[row.state].append(row.id)
+    return found[State.RUNNING.value], found[State.CANCELING.value]
 
 
 def _share(connection: Connection, limit: int, spare: int, held: Mapping[str, int], after: str) -> list[str]:
@@ -128,7 +140,7 @@ def _share(connection: Connection, limit: int, spare: int, held: Mapping[str, in
     if not limit:
         return []
     most = min(limit, max(spare, FEW))  # for one account
-    lines = _lines(connection, limit + sum(number >= FEW for number in held.values()), most, after)
+    lines = _lines(connection, limit + len(held), most, after)  # all, or enough that hold none: whoever has the fewest
     turns = [(held.get(account_id, 0), number, account_id) for number, account_id in enumerate(lines)]
     heapify(turns)
     chosen: list[str] = []
