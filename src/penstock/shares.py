@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Final, NamedTuple, TypeAlias
 
@@ -216,10 +217,14 @@ class MoneyShare(Share):
                 self._receive(grant, asked)
                 return None
             if not grant.elsewhere or again == RECALLS:
-                return self._refuse_all(least, partial(_refuse_money, grant.standing))
+                return self._refuse_all(least, partial(_refuse_money, self._add_owed(grant.standing)))
             await self.database.write(purse_rows.recall, [self.budget.owner], self.process)
             await asyncio.sleep(RECALL_SECONDS)
         return None
+
+    def _add_owed(self, standing: Standing) -> Standing:
+        """What was used beyond the lease, and is about to be written, counts as held."""
+        return replace(standing, held=standing.held + min(standing.left, max(0, -int(self.free))))
 
     async def _revive(self) -> None:
         """After a long silence: look whether the lease is still there."""

@@ -141,14 +141,14 @@ class Books:
     # -- chat
 
     def charge(self, process: str, subject: str, payer: Payer, cost: int, at: float) -> int:
-        """Out of what the process holds first, then out of what is free; the rest is nobody's."""
+        """Out of what the process holds first, then out of what is free; the rest is nobody's, and held no more."""
         bearing = self.bearing(payer)
         able = [self.leased(process, budget, at) + max(0, self.room(budget, at)) for budget in bearing]
         charged = min([cost, *able])
         for budget in bearing:
             lease = self.leases.get((process, self.place(budget, at)))
             if lease is not None:
-                lease.amount -= min(lease.amount, charged)
+                lease.amount -= min(lease.amount, cost)
         self._pay(subject, payer, charged, cost, at)
         return charged
 

@@ -216,13 +216,27 @@ def _spend(connection: Connection, bearing: Sequence[Purse], payer: Payer, amoun
 class _Pot:
     """A purse while chat requests are charged to it: first what the process holds of it, then what is free."""
 
-    __slots__ = ("available", "charged", "lease", "purse")
+    __slots__ = ("_lease", "_room", "charged", "purse", "used")
 
     def __init__(self, purse: Purse, lease: int) -> None:
         self.purse = purse
-        self.lease = lease
-        self.available = lease + max(0, purse.room)
+        self._lease = lease
+        self._room = purse.room
+        self.used = 0
+        """Of what the process holds."""
         self.charged = 0
+
+    @property
+    def available(self) -> int:
+        """What can be charged."""
+        return self._lease - self.used + max(0, self._room)
+
+    def charge(self, cost: int, amount: int) -> None:
+        """Charge as much of the cost as all budgets can bear; what the process held for the rest is free again."""
+        used = min(cost, self._lease - self.used)
+        self.used += used
+        self._room += used - amount
+        self.charged += amount
 
 
 NEVER: Final[tuple[float, float, list[_Pot]]] = (0.0, 0.0, [])
@@ -266,7 +280,7 @@ class _Pots:
         """Write what was charged."""
         for pot, account_id in self._pots.values():
             purse = pot.purse
-            purse_rows.take_from_lease(self._connection, self._process, purse, min(pot.lease, pot.charged))
+            purse_rows.take_from_lease(self._connection, self._process, purse, pot.used)
             purse.spent += pot.charged
             purse_rows.announce(self._connection, purse, account_id, now)
             purse_rows.write(self._connection, purse)
@@ -282,8 +296,7 @@ def charge_all(connection: Connection, process: str, charges: Sequence[Charge], 
         for pot in bearing:
             amount = min(amount, pot.available)
         for pot in bearing:
-            pot.available -= amount
-            pot.charged += amount
+            pot.charge(charge.cost, amount)
         charged[charge.subject] = amount
     pots.close(now)
     _write_settles(connection, charges, charged, now)
