@@ -170,12 +170,12 @@ def judge_refusals(refusals: Sequence[Refusal]) -> Iterator[str]:
             yield f"refused {needed} though {cap - spent - held} was left"
 
 
-def judge_chats(books: Books, seen: Seen, meter: dict[str, Any], price: int) -> Iterator[str]:
-    """Who received a whole answer pays for it once, and exactly; whoever received some of it, once too."""
-    known = {each["id"] for rows in books.completions.values() for each in rows}
-    for subject in books.ledger:
-        if subject.startswith("chat_") and subject not in known:
-            yield f"{subject}: charged, but there is no record"
+def judge_chats(books: Books, seen: Seen, meter: dict[str, Any], price: int, *, is_bounded: bool) -> Iterator[str]:
+    """Who received a whole answer pays for it once, and exactly; whoever received some of it, once too.
+
+    `is_bounded`: nothing cost more than was held for it, so that all of it was charged.
+    """
+    yield from _judge_subjects(books, is_bounded=is_bounded)
     for chat in seen.chats.values():
         rows = books.completions.get(chat.id, [])
         asked = meter["asked"].get(chat.id, 0)
@@ -185,6 +185,15 @@ def judge_chats(books: Books, seen: Seen, meter: dict[str, Any], price: int) -> 
             yield f"{chat.id}: asked {asked} times, {_tell(chat)}, but there is no record"
         elif rows:
             yield from _judge_charge(chat, rows[0], books, meter, price)
+
+
+def _judge_subjects(books: Books, *, is_bounded: bool) -> Iterator[str]:
+    known = {each["id"] for rows in books.completions.values() for each in rows}
+    for subject, kinds in books.ledger.items():
+        if subject.startswith("chat_") and subject not in known:
+            yield f"{subject}: charged, but there is no record"
+        if is_bounded and "settle" in kinds and kinds["settle"]["overrun"]:
+            yield f"{subject}: {kinds['settle']['overrun']} was not charged though it was held"
 
 
 def _tell(chat: Chat) -> str:
@@ -202,8 +211,6 @@ def _judge_charge(chat: Chat, row: sqlite3.Row, books: Books, meter: dict[str, A
     exact = price * (PROMPT_TOKENS + meter["tokens"].get(chat.id, 0))
     if chat.whole and (row["cost"] != exact or row["estimated"]):
         yield f"{told}, which should be {exact}"
-    if settled is not None and chat.max_tokens is not None and settled["overrun"]:
-        yield f"{told}, of which {settled['overrun']} was not charged though it was held"
     if row["outcome"] != "ok" and row["cost"] and not (row["estimated"] and settled and settled["note"] == "estimated"):
         yield f"{told}, but not marked as an estimate"
 

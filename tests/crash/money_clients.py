@@ -87,9 +87,13 @@ class Seen:
 class Crowd:
     """So many clients for each server, each sends one request after the other."""
 
-    def __init__(self, urls: Sequence[str], keys: Sequence[str], jobs: int, seed: int) -> None:
+    def __init__(
+        self, urls: Sequence[str], keys: Sequence[str], jobs: int, seed: int, *, long: float = 0.0, patience: float = 60
+    ) -> None:
         self.urls = urls
         self.keys = keys
+        self._long = long
+        self._patience = patience
         self.seen = Seen()
         self.over = asyncio.Event()
         self._jobs_left = jobs
@@ -106,7 +110,7 @@ class Crowd:
 
     def open(self) -> aiohttp.ClientSession:
         """The connections of all."""
-        timeout = aiohttp.ClientTimeout(total=60, sock_connect=10)
+        timeout = aiohttp.ClientTimeout(total=self._patience)
         self._session = aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0), timeout=timeout)
         return self._session
 
@@ -128,6 +132,8 @@ class Crowd:
         chance = self._random
         tokens = chance.randint(5, 60)
         max_tokens = None if chance.random() < 0.25 else chance.randint(5, 90)
+        if max_tokens is None and chance.random() < self._long:
+            tokens = chance.randint(200, 600)  # more than was held for it
         streamed = chance.random() < 0.6
         pace = chance.choice((0.0, 0.002, 0.01))
         leaves = streamed and chance.random() < 0.12
@@ -154,7 +160,7 @@ class Crowd:
                     return self._refused("chat", response.status, await response.read(), chat.sent_at)
                 await (self._read_stream(chat, response, leaves=leaves) if streamed else _read_whole(chat, response))
         except TimeoutError:
-            self.seen.wrong.append(f"{chat.id}: no end after a minute")
+            self.seen.wrong.append(f"{chat.id}: no end after {self._patience:g} s")
         except LOST:
             self.seen.breaks += 1
             self.seen.statuses[f"chat {chat.status or 'no answer'}, broken"] += 1
@@ -227,7 +233,7 @@ class Crowd:
                 async with self._session.post(url, json=body, headers=headers) as response:
                     said = await response.read()
             except TimeoutError:
-                self.seen.wrong.append(f"job {ordered.number}: no answer after a minute")
+                self.seen.wrong.append(f"job {ordered.number}: no answer after {self._patience:g} s")
                 return None
             except LOST:
                 self.seen.breaks += 1

@@ -122,6 +122,16 @@ class Fleet:
         await process.wait()
         del self._processes[number]
 
+    async def freeze_one(self, seconds: float, chance: random.Random) -> None:
+        """Stop a server in its tracks and let it go on when what it held has long been given to others."""
+        await asyncio.sleep(chance.uniform(0.5, 2.0))
+        process = self._processes[chance.choice(list(self._processes))]
+        process.send_signal(signal.SIGSTOP)
+        try:
+            await asyncio.sleep(seconds)
+        finally:
+            process.send_signal(signal.SIGCONT)
+
     async def _revive(self, number: int, pause: float) -> None:
         await asyncio.sleep(pause)
         await self.start(number)

@@ -87,7 +87,16 @@ class Plan:
     """USD for a million tokens."""
     after: float = 3.0
     """How many seconds to go on once requests are refused."""
+    long: float = 0.0
+    """Which part of the answers without `max_tokens` is far longer than the others: more than was held for it."""
+    freeze: float = 0.0
+    """For how many seconds one server is frozen; after 60 the others have what it held."""
     seed: int = 0
+
+    @property
+    def is_bounded(self) -> bool:
+        """Whether nothing costs more than what is held for it."""
+        return not self.long and not self.freeze
 
 
 @dataclass(slots=True)
@@ -145,7 +154,8 @@ class MoneyOrdeal:
         (self.data / "config.toml").write_text(settings)
         keys, self._payers = await self.fleet.make_keys(self.plan.form, CAP)
         note_peaks(self._store)
-        self.crowd = Crowd(self.fleet.urls, keys, self.plan.jobs, self.plan.seed)
+        plan = self.plan
+        self.crowd = Crowd(self.fleet.urls, keys, plan.jobs, plan.seed, long=plan.long, patience=plan.freeze + 60)
         self.seen = self.crowd.seen
         await self.fleet.start_all()
         self.report.figures["first start of all, s"] = [round(each, 2) for each in self.fleet.start_seconds]
@@ -178,6 +188,8 @@ class MoneyOrdeal:
         plan = self.plan
         kills = [plan.kills // (plan.stops + 1)] * (plan.stops + 1)
         kills[0] += plan.kills - sum(kills)
+        if plan.freeze:
+            await self.fleet.freeze_one(plan.freeze, self._random)
         for turn, each in enumerate(kills):
             if each:
                 await self.fleet.kill_some(each, plan.gap, self._random)
@@ -286,7 +298,7 @@ class MoneyOrdeal:
         for problems in (
             judge_caps(books, watcher),
             judge_refusals(seen.refusals),
-            judge_chats(books, seen, meter, self._token_price),
+            judge_chats(books, seen, meter, self._token_price, is_bounded=self.plan.is_bounded),
             judge_jobs(books, seen.orders, self._job_price, counts),
             judge_sums(books, self._payers),
             seen.wrong,
@@ -363,7 +375,7 @@ def main() -> None:
     parser.add_argument("--form", choices=("key", "account", "both"), default=plan.form)
     for name in ("servers", "clients", "jobs", "kills", "stops"):
         parser.add_argument(f"--{name}", type=int, default=getattr(plan, name))
-    for name in ("gap", "after"):
+    for name in ("gap", "after", "long", "freeze"):
         parser.add_argument(f"--{name}", type=float, default=getattr(plan, name))
     parser.add_argument("--price", default=plan.price, help="USD for a million tokens")
     parser.add_argument("--seed", type=int, default=int.from_bytes(os.urandom(2)))
