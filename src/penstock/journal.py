@@ -19,6 +19,7 @@ from penstock.usage_records import Begun, Completion
 
 MAX_BYTES: Final = 4 << 20
 """A file that has grown beyond this is replaced once everything in it is in the store."""
+UNWRITABLE: Final = "The journal cannot be written."
 BEGUN, PROGRESS, ENDED = b"B", b"P", b"E"
 _encode = msgspec.json.Encoder().encode
 _decode_begun = msgspec.json.Decoder(Begun).decode
@@ -35,7 +36,8 @@ class Journal:
         self._process = process
         self._lock = _own(folder / f"{process}.lock")
         self._number = 0
-        self._file, self._bytes = self._open()
+        self._file, self._bytes = self._open(), 0
+        self._torn = False
 
     def begin(self, begun: Begun) -> None:
         """A vendor starts to work: whatever happens now, it is charged."""
@@ -49,34 +51,59 @@ class Journal:
         """A request is over: what it used."""
         self._write(ENDED + _encode(record) + b"\n")
 
-    def shorten(self, under_way: Iterable[Begun]) -> None:
-        """Everything that has ended is in the store: begin a new file if this one is large."""
-        if self._bytes > MAX_BYTES:
-            old, self._number = self._file, self._number + 1
-            self._file, self._bytes = self._open()
-            for begun in under_way:
-                self.begin(begun)
-            os.close(old)
-            self._path(self._number - 1).unlink()
+    def shorten(self, under_way: Iterable[tuple[Begun, int]], ended: Iterable[Completion]) -> None:
+        """Begin a new file if this one is large, with what is not in the store yet; of answers, how far they are."""
+        if self._bytes <= MAX_BYTES:
+            return
+        self._number += 1
+        try:
+            file = self._open()
+        except OSError as error:
+            self._number -= 1
+            raise StoreUnavailable(UNWRITABLE, retry_after=1) from error
+        os.close(self._file)  # if the rest fails, the old file is still there for whoever reads both
+        self._file, self._bytes, self._torn = file, 0, False
+        for begun, seen in under_way:
+            self.begin(begun)
+            self.progress([(begun.id, seen)])
+        for record in ended:
+            self.end(record)
+        for path in self._paths():
+            if path != self._path(self._number):
+                path.unlink(missing_ok=True)
 
     def close(self) -> None:
         """Everything is in the store: leave nothing behind."""
         os.close(self._file)
-        self._path(self._number).unlink(missing_ok=True)
+        for path in self._paths():
+            path.unlink(missing_ok=True)
         (self._folder / f"{self._process}.lock").unlink(missing_ok=True)
         os.close(self._lock)
 
     def _path(self, number: int) -> Path:
         return self._folder / f"{self._process}.{number:06d}.journal"
 
-    def _open(self) -> tuple[int, int]:
-        return os.open(self._path(self._number), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), 0
+    def _paths(self) -> list[Path]:
+        return sorted(self._folder.glob(f"{self._process}.*.journal"))
+
+    def _open(self) -> int:
+        return os.open(self._path(self._number), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
 
     def _write(self, line: bytes) -> None:
+        """All of a line or nothing of it: on a full disk, less than a line may be written."""
+        if self._torn:
+            line = b"\n" + line
         try:
-            self._bytes += os.write(self._file, line)
+            written = os.write(self._file, line)
+            if written < len(line):
+                self._torn = True
+                os.ftruncate(self._file, os.fstat(self._file).st_size - written)
         except OSError as error:
-            raise StoreUnavailable("The journal cannot be written.", retry_after=1) from error
+            raise StoreUnavailable(UNWRITABLE, retry_after=1) from error
+        if written < len(line):
+            raise StoreUnavailable(UNWRITABLE, retry_after=1)
+        self._bytes += written
+        self._torn = False
 
 
 @dataclass(slots=True)

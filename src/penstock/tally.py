@@ -86,7 +86,6 @@ class Tally:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        self._again = True  # what was being written may be in the store
         await self.flush()
         self._journal.close()
 
@@ -102,8 +101,7 @@ class Tally:
             now = self._clock()
             records = [*remains.ended, *(end_begun(begun, seen, now) for begun, seen in remains.under_way)]
             for start in range(0, len(records), BATCH):
-                batch = records[start : start + BATCH]
-                await self._database.write(completion_rows.add_all, remains.process, batch, now, again=True)
+                await self._write(remains.process, records[start : start + BATCH], again=True)
             await self._database.write(escrow_rows.end, remains.process)
             fields = {"records": len(remains.ended), "under_way": len(remains.under_way)}
             log.warning("took over from a process that died", extra={"fields": fields})
@@ -134,26 +132,22 @@ class Tally:
                 async with self._turn:
                     await self._write_batch()
                 pause = 0 if len(self._waiting) >= BATCH else WRITE_SECONDS
+                if pause:
+                    self._shorten_journal()
             except StoreUnavailable:
-                pause, self._again = RETRY_SECONDS, True
+                pause = RETRY_SECONDS
                 log.warning("usage records wait for the store", extra={"fields": {"records": len(self._waiting)}})
             except Exception:
-                log.exception("a usage record cannot be written; it is put aside, and told here")
-                await self._write_singly()
-        self._journal.shorten(begun for begun, _ in self._under_way.values())
+                pause = RETRY_SECONDS
+                log.exception("writing usage records failed; it goes on")
         self._writing = None
 
-    async def _write_singly(self) -> None:
-        """Find the records that the store cannot take, so that they do not hold up the others."""
-        batch, self._waiting = self._waiting[:BATCH], self._waiting[BATCH:]
-        self._counted = 0
-        for record in batch:
-            try:
-                await self._write([record], again=True)
-            except StoreUnavailable:
-                self._waiting.append(record)
-            except Exception:
-                log.exception("lost a usage record", extra={"fields": {"record": repr(record)}})
+    def _shorten_journal(self) -> None:
+        try:
+            under_way = ((begun, answer.characters) for begun, answer in self._under_way.values())
+            self._journal.shorten(under_way, self._waiting)
+        except StoreUnavailable:
+            log.exception("the journal cannot be shortened; what is in it stays")
 
     async def _write_batch(self) -> None:
         batch = self._waiting[:BATCH]
@@ -161,10 +155,27 @@ class Tally:
             return
         metrics.count_completions(batch[self._counted :])
         self._counted = len(batch)
-        await self._write(batch, again=self._again)  # taken off only when written
+        again, self._again = self._again, True  # until it is known to be written
+        await self._write(self._process, batch, again=again)  # taken off only when written
         del self._waiting[: len(batch)]
         self._counted = 0
         self._again = False
 
-    async def _write(self, batch: Sequence[Completion], *, again: bool) -> None:
-        await self._database.write(completion_rows.add_all, self._process, batch, self._clock(), again=again)
+    async def _write(self, process: str, batch: Sequence[Completion], *, again: bool) -> None:
+        try:
+            await self._database.write(completion_rows.add_all, process, batch, self._clock(), again=again)
+        except StoreUnavailable:
+            raise
+        except Exception:
+            log.exception("a usage record cannot be written; it is put aside, and told here")
+            for record in batch:
+                await self._write_alone(process, record)
+
+    async def _write_alone(self, process: str, record: Completion) -> None:
+        """Find the records that the store cannot take, so that they do not hold up the others."""
+        try:
+            await self._database.write(completion_rows.add_all, process, [record], self._clock(), again=True)
+        except StoreUnavailable:
+            raise
+        except Exception:
+            log.exception("lost a usage record", extra={"fields": {"record": repr(record)}})

@@ -1,68 +1,414 @@
-"""The journal: whoever dies leaves it behind, whoever lives is left alone."""
+"""What a process leaves behind is charged once and whole, however it died, whoever finds it, and whatever is broken."""
 
-import fcntl
-import os
-import threading
+import asyncio
+import shutil
+import subprocess
+import sys
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from penstock.journal import Journal, find_remains
-from penstock.usage_records import Begun
+import pytest
+from escrow_steps import ACCOUNT, KEY, NOON, Store, make_record, opened, rows, set_budget, standing, wait_for
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as some
 
-BEGUN = Begun(
-    id="chat_1",
-    request_id="req_1",
-    account_id="acct_1",
-    key_id="key_1",
-    lineage="key_1",
-    model="chat",
-    vendor="vendor",
-    upstream_model="chat",
-    streamed=True,
-    created_at=1.0,
-    prompt=10,
-    input_per_million=1_000_000,
-    output_per_million=1_000_000,
-    per_request=0,
-)
+from penstock.chat import CHARACTERS_PER_TOKEN, Usage
+from penstock.errors import StoreUnavailable
+from penstock.journal import MAX_BYTES, Journal, Remains, find_remains
+from penstock.prices import TokenPrice
+from penstock.store import completion_rows, purse_rows
+from penstock.store.ledger_check import check
+from penstock.tally import Tally
+from penstock.usage_records import Begun, Completion, end_begun
+
+DEAD = "process_dead"
+MILLION = 1_000_000
 
 
-def die(journal: Journal) -> None:
-    """As the system ends a process: its files are closed, and nothing is removed."""
-    os.close(journal._file)
-    os.close(journal._lock)
+@pytest.fixture
+async def store(tmp_path, empty_store) -> AsyncGenerator[Store]:
+    async with opened(tmp_path, empty_store) as store:
+        yield store
 
 
-def wait_for_opening(path: Path) -> None:
-    """Until this process has the file open twice."""
-    folder = Path("/proc/self/fd")
-    while sum(os.path.realpath(link) == str(path) for link in folder.iterdir()) < 2:
-        pass
+@dataclass
+class Answer:
+    """One that is being given."""
+
+    characters: int = 0
 
 
-def test_what_a_dead_process_began_is_found_once(tmp_path: Path):
-    journal = Journal(tmp_path, "process_1")
-    journal.begin(BEGUN)
-    journal.progress([("chat_1", 40)])
+def make_begun(name: str, **fields: Any) -> Begun:
+    defaults = {
+        "id": name,
+        "request_id": "req",
+        "account_id": ACCOUNT,
+        "key_id": KEY,
+        "lineage": KEY,
+        "model": "writer",
+        "vendor": "upstream",
+        "upstream_model": "m",
+        "streamed": True,
+        "created_at": NOON,
+        "prompt": 10,
+        "input_per_million": MILLION,
+        "output_per_million": 2 * MILLION,
+        "per_request": 0,
+    }
+    return Begun(**(defaults | fields))
+
+
+def die(folder: Path) -> Path:
+    """The files of a process as they are when it is killed: nobody holds its lock any more."""
+    remains = folder.with_name(f"{folder.name}-dead")
+    shutil.copytree(folder, remains, dirs_exist_ok=True)
+    return remains
+
+
+def only(folder: Path) -> Remains:
+    [remains] = find_remains(folder)
+    assert list(folder.iterdir()) == []
+    return remains
+
+
+def write_remains(folder: Path, data: bytes, number: int = 0) -> None:
+    folder.mkdir(exist_ok=True)
+    (folder / f"{DEAD}.lock").touch()
+    (folder / f"{DEAD}.{number:06}.journal").write_bytes(data)
+
+
+def journal_of(folder: Path, ended: Sequence[Completion], under_way: Sequence[tuple[Begun, int]]) -> bytes:
+    """What a process writes that began all of these, and ended some."""
+    journal = Journal(folder, DEAD)
+    for record in ended:
+        journal.begin(make_begun(record.id))
+    for begun, seen in under_way:
+        journal.begin(begun)
+        journal.progress([(begun.id, seen)])
+    for record in ended:
+        journal.end(record)
+    data = next(folder.glob("*.journal")).read_bytes()
+    journal.close()
+    assert list(folder.iterdir()) == []
+    return data
+
+
+# -- files
+
+
+def test_what_ended_and_what_was_under_way_is_found(tmp_path):
+    ended, under_way = [make_record(5), make_record(7)], [(make_begun("chat_a"), 9), (make_begun("chat_b"), 0)]
+    write_remains(tmp_path / "j", journal_of(tmp_path / "k", ended, under_way))
+    assert only(tmp_path / "j") == Remains(DEAD, ended, under_way)
+
+
+def test_a_process_that_lives_is_left_alone_and_one_that_closed_leaves_nothing(tmp_path):
+    journal = Journal(tmp_path, "process_living")
+    journal.begin(make_begun("chat_a"))
     assert list(find_remains(tmp_path)) == []
-    os.write(journal._file, b'B["chat_2",')  # cut in the middle of a line
-    die(journal)
-    [remains] = find_remains(tmp_path)
-    assert (remains.process, remains.ended, remains.under_way) == ("process_1", [], [(BEGUN, 40)])
+    journal.close()
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_process_that_is_taken_for_dead_while_it_starts_is_still_found_later(tmp_path: Path):
-    path = tmp_path.resolve() / "process_1.lock"
-    taken = os.open(path, os.O_RDWR | os.O_CREAT)
-    fcntl.flock(taken, fcntl.LOCK_EX)  # by one that looks for the dead, before the new process has locked its own file
-    journals: list[Journal] = []
-    starting = threading.Thread(target=lambda: journals.append(Journal(tmp_path, "process_1")))
-    starting.start()
-    wait_for_opening(path)
-    path.unlink()
-    os.close(taken)
-    starting.join()
-    journals[0].begin(BEGUN)
-    assert list(find_remains(tmp_path)) == []
-    die(journals[0])
-    assert [remains.under_way for remains in find_remains(tmp_path)] == [[(BEGUN, 0)]]
+@pytest.mark.parametrize("data", [b"", b"\n\n", b"B", b"E{}\n", b'P[["chat_a",4]]\n', b"\x00" * 4096, b"B\xff\xfe\n"])
+def test_empty_and_senseless_files_are_removed(tmp_path, data):
+    write_remains(tmp_path / "j", data)
+    assert only(tmp_path / "j") == Remains(DEAD, [], [])
+
+
+def test_a_lock_without_a_journal_is_removed(tmp_path):
+    (tmp_path / f"{DEAD}.lock").touch()
+    assert only(tmp_path) == Remains(DEAD, [], [])
+
+
+def test_wherever_the_last_line_is_cut_the_others_count(tmp_path):
+    ended = [make_record(5), make_record(7)]
+    data = journal_of(tmp_path / "k", ended, [(make_begun("chat_a"), 3)])
+    last = data.rindex(b"\n", 0, -1) + 1
+    for cut in range(last, len(data) + 1):
+        write_remains(tmp_path / "j", data[:cut])
+        found = only(tmp_path / "j")
+        whole = cut >= len(data) - 1
+        assert found.ended == ended[: 2 if whole else 1]
+        assert [begun.id for begun, _ in found.under_way] == ([] if whole else [ended[1].id]) + ["chat_a"]
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(some.lists(some.tuples(some.integers(0, 8), some.sampled_from(["", "B", "P", "E"]), some.binary()), max_size=8))
+def test_garbage_between_the_lines_hides_none_of_them(tmp_path, garbage):
+    ended, under_way = [make_record(5), make_record(7)], [(make_begun("chat_a"), 9), (make_begun("chat_b"), 4)]
+    lines = journal_of(tmp_path / "k", ended, under_way).split(b"\n")
+    for place, kind, dirt in garbage:
+        lines.insert(place, kind.encode() + dirt)
+    write_remains(tmp_path / "j", b"\n".join(lines))
+    assert only(tmp_path / "j") == Remains(DEAD, ended, under_way)
+
+
+FULL_DISK = """
+import os, resource, sys
+from pathlib import Path
+sys.path.insert(0, {tests!r})
+from test_journal import DEAD, make_begun
+from penstock.errors import StoreUnavailable
+from penstock.journal import Journal
+journal, number = Journal(Path({folder!r}), DEAD), 0
+for limit in (1000, 2000, resource.RLIM_INFINITY):
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
+    for _ in range(20):
+        number += 1
+        try:
+            journal.begin(make_begun(f"chat_{{number}}"))
+        except StoreUnavailable:
+            print("refused", flush=True)
+            break
+        print(f"chat_{{number}}", flush=True)
+os._exit(9)
+"""
+
+
+def test_on_a_full_disk_a_line_is_written_or_refused_and_spoils_no_other(tmp_path):
+    script = FULL_DISK.format(tests=str(Path(__file__).parent), folder=str(tmp_path))
+    told = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)  # noqa: S603
+    assert told.returncode == 9, told.stderr
+    names = told.stdout.split()
+    assert names.count("refused") == 2
+    assert [begun.id for begun, _ in only(tmp_path).under_way] == [name for name in names if name != "refused"]
+
+
+# -- the tally
+
+
+class Minutes:
+    """Tallies that end with the test."""
+
+    def __init__(self, store: Store, folder: Path) -> None:
+        self.store = store
+        self.folder = folder
+        self.opened: list[Tally] = []
+
+    def open(self, process: str, folder: Path | None = None) -> Tally:
+        tally = Tally(self.store, process, folder or self.folder, lambda: NOON + 60)
+        self.opened.append(tally)
+        return tally
+
+
+@pytest.fixture
+async def tallies(store, tmp_path) -> AsyncGenerator[Minutes]:
+    minutes = Minutes(store, tmp_path / "journal")
+    yield minutes
+    for tally in minutes.opened:
+        await tally.stop()
+
+
+async def costs(store: Store) -> dict[str, int]:
+    return {row.id: row.cost for row in await rows(store, "SELECT id, cost FROM completions")}
+
+
+async def test_what_the_dead_left_is_charged_and_what_they_held_is_free(store, tallies, tmp_path):
+    budget = await set_budget(store, 1000)
+    payer = purse_rows.Payer(ACCOUNT, KEY, KEY)
+    await store.write(purse_rows.lease, DEAD, payer, budget, 100, 500, NOON)
+    ended = [make_record(40), make_record(0)]
+    write_remains(tmp_path / "journal", journal_of(tmp_path / "k", ended, [(make_begun("chat_a"), 9)]))
+    await tallies.open("process_new").recover()
+    seen = -(-9 // CHARACTERS_PER_TOKEN)
+    assert await costs(store) == {ended[0].id: 40, ended[1].id: 0, "chat_a": 10 + 2 * seen}
+    assert await standing(store) == (40 + 10 + 2 * seen, 0)
+    [row] = await rows(store, "SELECT * FROM completions WHERE id = 'chat_a'")
+    assert (row.code, row.estimated, row.outcome) == ("process_died", 1, "canceled")
+    assert await store.read(check) == []
+
+
+async def test_what_is_in_the_store_already_is_not_charged_again(store, tallies, tmp_path):
+    """Written to the store, then killed before anyone heard of it; also one whose end did not reach the journal."""
+    ended = [make_record(cost) for cost in range(1, 30)]
+    data = journal_of(tmp_path / "k", ended, [(make_begun("chat_a"), 9)])
+    real = [*ended[:20], *(make_record_named("chat_a", 77),)]
+    await store.write(completion_rows.add_all, DEAD, real, NOON)
+    write_remains(tmp_path / "journal", data)
+    await tallies.open("process_new").recover()
+    assert await costs(store) == {record.id: record.cost for record in ended} | {"chat_a": 77}
+    assert await store.read(check) == []
+
+
+def make_record_named(name: str, cost: int) -> Completion:
+    made = make_record(cost)
+    return type(made)(**{field: getattr(made, field) for field in made.__struct_fields__} | {"id": name})
+
+
+async def test_two_who_find_the_same_remains_charge_them_once(store, tallies, tmp_path):
+    ended = [make_record(1) for _ in range(5000)]
+    write_remains(tmp_path / "journal", journal_of(tmp_path / "k", ended, [(make_begun("chat_a"), 9)]))
+    one, two = tallies.open("process_one"), tallies.open("process_two")
+    await asyncio.gather(one.recover(), two.recover(), one.recover(), two.recover())
+    assert len(await costs(store)) == 5001
+    [total] = await rows(store, "SELECT sum(amount) AS spent FROM ledger")
+    assert total.spent == sum((await costs(store)).values())
+    assert not list((tmp_path / "journal").glob(f"{DEAD}*"))
+
+
+async def test_remains_stay_until_they_are_in_the_store(store, tallies, tmp_path):
+    ended = [make_record(3)]
+    write_remains(tmp_path / "journal", journal_of(tmp_path / "k", ended, []))
+    tally = tallies.open("process_new")
+    store.broken = True
+    with pytest.raises(StoreUnavailable):
+        await tally.recover()
+    store.broken = False
+    await tally.recover()
+    assert await costs(store) == {ended[0].id: 3}
+
+
+async def test_a_record_that_nobody_can_write_holds_up_no_others(store, tallies, tmp_path):
+    await set_budget(store, 1000)
+    ended = [make_record(3), make_record(1 << 70), make_record(4)]
+    write_remains(
+        tmp_path / "journal", journal_of(tmp_path / "k", ended, [(make_begun("chat_a", created_at=1e300), 9)])
+    )
+    tally = tallies.open("process_new")
+    await tally.recover()
+    assert await costs(store) == {ended[0].id: 3, ended[2].id: 4}
+    for record in ended:
+        tally.add(make_record(record.cost or 0))
+    await tally.flush()
+    assert sum((await costs(store)).values()) == 14
+    assert await store.read(check) == []
+
+
+async def test_a_large_journal_is_begun_anew_while_requests_are_under_way(store, tallies, tmp_path):
+    tally, folder = tallies.open("process_busy"), tmp_path / "journal"
+    slow, quick = Answer(), Answer()
+    tally.begin(make_begun("chat_slow"), slow)
+    slow.characters = 400
+    size = 0
+    while size < MAX_BYTES:  # never so few that nothing waits
+        for _ in range(500):
+            record = make_record(1)
+            tally.begin(make_begun(record.id, streamed=False), quick)
+            tally.add(record)
+        size = size_of(folder)
+    await wait_for(lambda: shrunk(folder))
+    tally.add(make_record(2))
+    left = only(die(folder))
+    assert [(begun.id, seen) for begun, seen in left.under_way] == [("chat_slow", 400)]
+    assert names_in(folder) == ["process_busy.000001.journal"]
+
+
+def size_of(folder: Path) -> int:
+    return sum(path.stat().st_size for path in folder.glob("*.journal"))
+
+
+async def shrunk(folder: Path) -> bool:
+    return size_of(folder) < MAX_BYTES / 4
+
+
+async def test_a_journal_that_never_rests_is_shortened_too(store, tallies, tmp_path):
+    """Records that wait at that moment are in the new file."""
+    tally, folder = tallies.open("process_busy"), tmp_path / "journal"
+    added: dict[str, int] = {}
+
+    async def keep_adding() -> None:
+        while True:
+            for _ in range(300):
+                record = make_record(1)
+                tally.begin(make_begun(record.id, streamed=False), Answer())
+                tally.add(record)
+                added[record.id] = 1
+            await asyncio.sleep(0.01)
+
+    adding = asyncio.create_task(keep_adding())
+    await wait_for(lambda: numbered(folder, 1), seconds=60)
+    store.broken = True
+    adding.cancel()
+    with suppress(asyncio.CancelledError):
+        await adding
+    left = only(die(folder))
+    assert {record.id for record in left.ended} | set(await costs(store)) == set(added)
+    assert left.under_way == []
+    store.broken = False
+    await tally.flush()
+    assert await costs(store) == added
+    assert await store.read(check) == []
+
+
+def names_in(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.glob("*.journal"))
+
+
+async def numbered(folder: Path, number: int) -> bool:
+    return f"process_busy.{number:06}.journal" in names_in(folder)
+
+
+async def test_a_journal_that_cannot_be_shortened_stops_nothing(store, tmp_path):
+    folder = tmp_path / "journal"
+    tally = Tally(store, "process_busy", folder, lambda: NOON)
+    size = 0
+    while size < MAX_BYTES:
+        record = make_record(1)
+        tally.begin(make_begun(record.id, streamed=False), Answer())
+        tally.add(record)
+        size += 600
+    shutil.rmtree(folder)  # there is no place for a new file
+    await wait_for(lambda: written(store, record.id))
+    last = make_record(5)
+    tally.add(last)
+    await wait_for(lambda: written(store, last.id))
+    await tally.stop()
+
+
+async def written(store: Store, name: str) -> bool:
+    return bool(await rows(store, f"SELECT id FROM completions WHERE id = '{name}'"))  # noqa: S608
+
+
+async def test_a_store_that_fails_for_a_while_gets_every_record_once(store, tallies):
+    tally = tallies.open("process_one")
+    store.broken = True
+    records = [make_record(2) for _ in range(50)]
+    for record in records:
+        tally.add(record)
+    with pytest.raises(StoreUnavailable):
+        await tally.flush()
+    store.broken = False
+    await asyncio.gather(tally.flush(), tally.flush())
+    assert await costs(store) == {record.id: 2 for record in records}
+    assert await store.read(check) == []
+
+
+@pytest.mark.parametrize("ticks", range(0, 40, 4))
+async def test_stopping_at_any_moment_writes_everything_once(store, tmp_path, ticks):
+    tally = Tally(store, "process_one", tmp_path / "journal", lambda: NOON)
+    records = [make_record(2) for _ in range(20)]
+    for record in records:
+        tally.add(record)
+    flushing = asyncio.create_task(tally.flush())
+    for _ in range(ticks):
+        await asyncio.sleep(0)
+    flushing.cancel()
+    await asyncio.gather(flushing, return_exceptions=True)
+    await tally.stop()
+    assert await costs(store) == {record.id: 2 for record in records}
+    assert list((tmp_path / "journal").iterdir()) == []
+    assert await store.read(check) == []
+
+
+# -- what is charged
+
+
+amounts = some.integers(0, 100_000 * MILLION)
+prices = some.fixed_dictionaries(dict.fromkeys(("input_per_million", "output_per_million", "per_request"), amounts))
+
+
+@given(prices, some.integers(0, 10_000), some.integers(0, 100_000))
+def test_a_request_whose_process_died_costs_what_its_price_says(fields, prompt, characters):
+    price = TokenPrice.model_construct(**fields)
+    record = end_begun(make_begun("chat_a", prompt=prompt, **fields), characters, NOON + 5)
+    assert record.usage == Usage(prompt, -(-characters // CHARACTERS_PER_TOKEN), estimated=True)
+    assert record.cost == price.of(record.usage)
+    assert record.seconds == 5
+
+
+def test_without_a_price_it_costs_nothing_that_is_known():
+    assert end_begun(make_begun("chat_a", input_per_million=None), 100, NOON).cost is None
