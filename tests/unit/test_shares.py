@@ -243,6 +243,17 @@ async def test_a_budget_set_anew_has_forgotten_what_was_leased(store, time):
     assert await store.read(check) == []
 
 
+async def test_what_was_leased_of_a_former_budget_is_not_added_to_what_is_leased_now(store, time):
+    share = share_of(store, time, await set_budget(store, 100))
+    await take(share, 60)
+    share.put_back(60)
+    await store.write(budget_rows.remove, KEY, "total")
+    await set_budget(store, 100)
+    await take(share, 80)
+    assert share.in_use == 80
+    assert share.free + share.in_use == await leased(store)
+
+
 async def test_a_lowered_cap_gives_nobody_less_than_nothing(store, time):
     budget = await set_budget(store, 100)
     share = share_of(store, time, budget)
