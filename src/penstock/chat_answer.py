@@ -321,7 +321,7 @@ class Answer:
         if self.ticket is not None:
             self.ticket.settle(cost or 0, usage.prompt + usage.completion)
         if self._outcome is Outcome.OK:
-            self._lengths.add(self.ask.model, usage.completion)
+            self._lengths.add(self._asker.key.account_id, self.ask.model, usage.completion)
         self._tally.add(
             Completion(
                 id=self._id,

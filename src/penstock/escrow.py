@@ -96,8 +96,11 @@ class Escrow:
 
     # -- letting in
 
-    async def admit(self, key: ApiKey, tokens: int = 0, *, stream: bool = False) -> Ticket:
-        """Let a request of about so many tokens in, or say when it may come again."""
+    async def admit(self, key: ApiKey, prompt: int = 0, answer: int = 0, *, stream: bool = False) -> Ticket:
+        """Let a request of about so many tokens in, or say when it may come again.
+
+        A prompt that alone is more than a minute's tokens never fits; of a long answer a minute's are taken beforehand.
+        """
         ticket = Ticket()
         try:
             if stream:
@@ -111,8 +114,9 @@ class Escrow:
                     if not share.try_take(1):
                         await share.take(1)
                     ticket.add_rate(share, 1, REQUEST)
-                if limits.tokens_per_minute is not None and tokens:
+                if limits.tokens_per_minute is not None and prompt:
                     share = self._rate(owner, of, "tokens", limits.tokens_per_minute)
+                    tokens = share.count(prompt, answer)
                     if not share.try_take(tokens):
                         await share.take(tokens)
                     ticket.add_rate(share, tokens, TOKENS)
@@ -174,6 +178,15 @@ class Escrow:
         return share
 
     # -- giving back
+
+    def reconsider(self) -> None:
+        """Budgets or limits were changed: a refusal of before may no longer be true."""
+        for share in (*self._money.values(), *self._slots.values(), *self._rates.values()):
+            share.reconsider()
+
+    async def give_back(self) -> None:
+        """Give back all money that is not in use: then what is held is what is under way."""
+        await self._return_money(list(self._money.values()))
 
     async def recall(self, owners: Sequence[str]) -> None:
         """Give back what is free of these owners' budgets, and ask the other processes to do so."""

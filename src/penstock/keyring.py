@@ -42,6 +42,11 @@ class Keyring:
         self._looking: dict[str, asyncio.Task[ApiKey | None]] = {}
         self._proven: OrderedDict[bytes, tuple[float, ApiKey]] = OrderedDict()
 
+    def forget(self) -> None:
+        """Something was changed here: what is known of keys is asked anew."""
+        self._remembered.clear()
+        self._proven.clear()
+
     async def check(self, authorization: str | None) -> ApiKey:
         """The key behind an `Authorization` header."""
         digest = hashlib.sha256((authorization or "").encode()).digest()

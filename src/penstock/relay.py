@@ -106,11 +106,14 @@ class Relay:
 
     async def _admit(self, answer: Answer, key: ApiKey) -> int:
         """Let the request in as far as its limits go; about how many tokens it asks."""
-        prompt = estimate(answer.ask, 0).prompt
+        ask = answer.ask
+        prompt, says = estimate(ask, 0).prompt, self._lengths.longest(key.account_id, ask.model)
+        if ask.max_tokens is not None:
+            says = ask.max_tokens if says is None else min(says, ask.max_tokens)
         try:
-            answer.ticket = await self._escrow.admit(key, prompt, stream=answer.ask.stream)
+            answer.ticket = await self._escrow.admit(key, prompt, says or 0, stream=ask.stream)
         except RateLimited as error:
-            raise ChatRateLimited(error.message, retry_after=error.retry_after, headers=error.headers) from None
+            raise _in_words_of_chat(error) from None
         return prompt
 
     async def _hold(self, answer: Answer, offer: ChatOffer, key: ApiKey, prompt: int) -> None:
@@ -118,7 +121,7 @@ class Relay:
         ask, price = answer.ask, offer.ceiling_price(answer.created_at)
         if price is None:
             raise refuse_unpriced(ask.model)
-        says = self._lengths.likely(ask.model) if ask.max_tokens is None else ask.max_tokens
+        says = self._lengths.likely(key.account_id, ask.model) if ask.max_tokens is None else ask.max_tokens
         most = Usage(prompt * 4 // 3 + 16, says * (ask.field("n") or 1))
         assert answer.ticket is not None  # noqa: S101  whoever has a budget is admitted first
         try:
@@ -286,6 +289,14 @@ async def _read_refusal(incoming: "Incoming") -> bytes:
         return await incoming.read_all(MAX_ERROR_BYTES)
     except ReplyLost:
         return b""
+
+
+def _in_words_of_chat(error: RateLimited) -> ChatRateLimited:
+    chat = ChatRateLimited(
+        error.message, suggestion=error.suggestion, retry_after=error.retry_after, headers=error.headers
+    )
+    chat.retryable = error.retryable
+    return chat
 
 
 def _describe(error: Exception) -> str | None:

@@ -92,6 +92,10 @@ class Share:
                 self.put_back(amount)  # it was given in the moment of leaving
             raise
 
+    def reconsider(self) -> None:
+        """Forget that a request was refused a moment ago."""
+        self._refused = None
+
     def put_back(self, amount: float) -> None:
         """What was taken is not needed."""
         self.settle(amount, 0)
@@ -310,6 +314,18 @@ class RateShare(Share):
             retry_after=wait,
             headers=dict(self.describe(self.clocks.now())),
         )
+
+    def count(self, least: int, likely: int) -> int:
+        """How much to take for a request of at least so much, and likely more; refused if it never fits."""
+        if least > self.limit:
+            error = RateLimited(
+                f"Request too large: about {least} {self.kind}, and {self.limit} are allowed per minute.",
+                suggestion="Send a shorter request, or have the limit raised.",
+                headers=dict(self.describe(self.clocks.now())),
+            )
+            error.retryable = False
+            raise error
+        return min(least + likely, self.limit)
 
     def describe(self, now: float) -> list[tuple[str, str]]:
         """The headers that clients read."""

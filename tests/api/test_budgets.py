@@ -9,9 +9,9 @@ from chat_steps import HELLO, chatting
 from conftest import MODEL, Server
 from openai_replies import GREETING, PROMPT_TOKENS, pieces_of
 
-from penstock.budgets import Payer
+from penstock.budgets import Budget, Payer, Period
 from penstock.money import format_usd
-from penstock.store import purse_rows
+from penstock.store import budget_rows, purse_rows
 from penstock.store.ledger_check import check
 
 CHAT = "/llm/chat/completions"
@@ -124,3 +124,31 @@ async def test_jobs_hold_their_price_and_settle_once(start):
     dry = await client.post("/model/v1/generation", json=body | {"dry_run": True})
     assert dry.json()["budget_left"] == "0.40"
     assert await server.gateway.database.read(check) == []
+
+
+async def test_a_batch_is_held_whole_or_not_at_all(start):
+    server = await start(PRICED)
+    client = await server.sign_in(budgets={"total": "1.00"})
+    payer = await payer_of(server, client)
+    inputs = [{"params": {"script": {"ending": "never"}}}] * 4
+    refused = await client.post("/model/v1/generation", json={"model": MODEL, "input": inputs})
+    told = refused.json()["error"]
+    assert (refused.status_code, told["held"], told["needed"]) == (402, "0.00", "1.20")
+    taken = await client.post("/model/v1/generation", json={"model": MODEL, "input": inputs[:3]})
+    assert taken.status_code == 202
+    assert await standing(server, payer) == (0, 900_000_000)
+
+
+async def test_the_shares_of_a_raised_cap_are_told_anew(chat):
+    server, client = chat.server, await chat.server.sign_in(budgets={"total": format_usd(2 * COST)})
+    payer = await payer_of(server, client)
+    for cap in (2 * COST, 8 * COST):
+        budget = Budget(owner=payer.lineage, period=Period.TOTAL, cap=cap)
+        await server.gateway.database.write(budget_rows.put, budget, payer.account_id, 0.0)
+        server.gateway.escrow.reconsider()
+        while (await ask(client)).status_code == 200:
+            await server.gateway.tally.flush()
+    feed = (await client.get("/api/v1/events")).json()["data"]
+    shares = [(event["data"]["cap"], event["data"]["share"]) for event in feed if event["type"] == "budget.threshold"]
+    assert sorted(set(shares)) == sorted(shares)
+    assert {cap for cap, share in shares if share == 100} == {format_usd(2 * COST), format_usd(8 * COST)}

@@ -25,6 +25,7 @@ from penstock.budgets import Period
 from penstock.errors import InsufficientBudget, RateLimited, StoreUnavailable, TooManyStreams
 from penstock.escrow import Escrow, Ticket
 from penstock.keys import ApiKey
+from penstock.shares import CLOCKS, REFUSED_SECONDS, Clocks
 from penstock.store import budget_rows
 from penstock.store.ledger_check import check
 
@@ -52,8 +53,8 @@ async def processes(store, time) -> AsyncGenerator[Open]:
     """So many processes, which end with the test."""
     async with AsyncExitStack() as stack:
 
-        def begin(number: int) -> list[Escrow]:
-            begun = [Escrow(store, f"process_{each}", time.clocks) for each in range(number)]
+        def begin(number: int, clocks: Clocks = time.clocks) -> list[Escrow]:
+            begun = [Escrow(store, f"process_{each}", clocks) for each in range(number)]
             for escrow in begun:
                 stack.push_async_callback(escrow.stop)
             return begun
@@ -82,27 +83,39 @@ class Crowd:
         self.escrows = escrows
         self.key = key
         self.random = chances(seed)
-        self.promised = 0
-        self.most = 0
         self.spent = 0
-        self.refused = 0
+        self.promised: list[tuple[float, int]] = [(0.0, 0)]
+        """What was spent or may be, since when."""
+        self.refused: list[tuple[float, float, int]] = []
+        """From when to when it was asked for how much."""
+
+    def promise(self, more: int) -> None:
+        self.promised.append((CLOCKS.monotonic(), self.promised[-1][1] + more))
+
+    def check(self) -> None:
+        """Never more than the cap, and nobody was refused what was there all the time that he asked."""
+        assert max(amount for _, amount in self.promised) <= CAP
+        for asked, told, amount in self.refused:
+            before = [promised for at, promised in self.promised if at < asked - REFUSED_SECONDS][-1]
+            meanwhile = [promised for at, promised in self.promised if asked - REFUSED_SECONDS <= at <= told + 0.05]
+            assert max(before, *meanwhile, before) + amount > CAP
 
     async def ask(self) -> None:
         escrow, most = self.random.choice(self.escrows), self.random.randint(1, 60)
         await asyncio.sleep(self.random.random() * 0.3)
+        asked = CLOCKS.monotonic()
         try:
             ticket = await hold(escrow, self.key, most)
         except InsufficientBudget:
-            self.refused += 1
+            self.refused.append((asked, CLOCKS.monotonic(), most))
             return
-        self.promised += most
-        self.most = max(self.most, self.promised)
+        self.promise(most)
         cost = 0
         try:
             await asyncio.sleep(self.random.random() * 0.05)
             cost = self.random.randint(0, most)
         finally:
-            self.promised += cost - most
+            self.promise(cost - most)
             self.spent += cost
             ticket.settle(cost, 0)
             await asyncio.shield(charge(self.store, escrow.process, cost))
@@ -110,30 +123,34 @@ class Crowd:
 
 @pytest.mark.parametrize("number", [2, 4])
 async def test_a_crowd_gets_the_whole_budget_and_never_more(store, processes, number):
-    escrows = processes(number)
+    escrows = processes(number, CLOCKS)
     crowd = Crowd(store, escrows, make_key(await set_budget(store, CAP)), number)
     await asyncio.gather(*(crowd.ask() for _ in range(150)))
-    assert crowd.most <= CAP
+    crowd.check()
     assert crowd.refused
+    await asyncio.sleep(REFUSED_SECONDS)
+    last = await hold(escrows[0], crowd.key, CAP - crowd.spent)
+    assert await refused_cost(escrows[1], crowd.key, 1)
+    last.give_up()
     for escrow in escrows:
         await escrow.stop()
     assert await standing(store) == (crowd.spent, 0)
-    assert crowd.spent > CAP - 60  # refused only where it was true
     assert await store.read(check) == []
 
 
 @pytest.mark.parametrize("seed", range(3))
 async def test_who_leaves_at_any_moment_takes_nothing_with_him(store, processes, seed):
-    escrows, chance = processes(2), chances(seed)
+    escrows, chance = processes(2, CLOCKS), chances(seed)
     crowd = Crowd(store, escrows, make_key(await set_budget(store, CAP)), seed)
     asking = [asyncio.create_task(crowd.ask()) for _ in range(80)]
     for task in chance.sample(asking, 60):
         asyncio.get_running_loop().call_later(chance.random() * 0.35, task.cancel)
     await asyncio.gather(*asking, return_exceptions=True)
-    assert crowd.most <= CAP
+    crowd.check()
     spent, held = await standing(store)
     assert spent == crowd.spent
     assert spent + held <= CAP
+    await asyncio.sleep(REFUSED_SECONDS)
     tickets = [await hold(escrows[0], key, 1) for key in [crowd.key] * 5]
     rest = await hold(escrows[1], crowd.key, CAP - spent - 5)  # all that is left can still be had
     for ticket in (*tickets, rest):

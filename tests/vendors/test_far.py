@@ -347,6 +347,7 @@ async def test_a_gateway_that_stops_waits_for_the_answer_to_an_order(far, double
     await asyncio.sleep(0)
     let_go.set()
     await stopping
+    server.gateway.leadership.release()
     again = await far()
     record = (await again.client.get(f"/api/v1/jobs/{job['id']}", params={"wait": 30})).json()
     check_one_order(double)

@@ -59,9 +59,9 @@ def insert_all(connection: Connection, accepted: Sequence[Job], now: float) -> l
         for job, document in zip(written, documents, strict=True)
     ]
     connection.execute(INSERT, rows)
+    if amounts := {job.id: job.estimated for job in written if job.estimated}:
+        ledger_rows.hold(connection, written[0].payer, amounts, written[0].created_at)
     for job, document in zip(written, documents, strict=True):
-        if job.estimated:
-            ledger_rows.hold(connection, job.id, job.payer, job.estimated, job.created_at)
         event_rows.append(connection, type_of(None, job), job, document, now)
     return written
 

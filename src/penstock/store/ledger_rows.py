@@ -107,17 +107,19 @@ def is_held(connection: Connection, subject: str) -> bool:
 # -- jobs: each of these in the transaction that changes the job
 
 
-def hold(connection: Connection, subject: str, payer: Payer, amount: int, now: float) -> None:
-    """Reserve the most that a job can cost in every budget that bears it; refused if one of them cannot."""
-    bearing = purse_rows.covering(connection, payer, now)
+def hold(connection: Connection, payer: Payer, amounts: Mapping[str, int], now: float) -> None:
+    """Reserve the most that jobs can cost, by their ids, in every budget that bears them: all of them or none."""
+    bearing, total = purse_rows.covering(connection, payer, now), sum(amounts.values())
     for purse in bearing:
-        if amount > purse.room:
-            raise purse.standing.refuse(amount)
+        if total > purse.room:
+            raise purse.standing.refuse(total)
     for purse in bearing:
-        purse_rows.reserve(connection, purse, subject, amount)
+        for subject, amount in amounts.items():
+            purse_rows.reserve(connection, purse, subject, amount)
         purse_rows.write(connection, purse)
-    entry = Entry(subject=subject, kind=Kind.HOLD, payer=payer, amount=amount, at=now, created_at=now)
-    connection.execute(_INSERT, _row(entry))
+    for subject, amount in amounts.items():
+        entry = Entry(subject=subject, kind=Kind.HOLD, payer=payer, amount=amount, at=now, created_at=now)
+        connection.execute(_INSERT, _row(entry))
 
 
 def settle(connection: Connection, subject: str, cost: int, now: float, note: str = "") -> int:

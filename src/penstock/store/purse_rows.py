@@ -101,7 +101,8 @@ def open_purse(connection: Connection, budget: Budget, account_id: str, at: floa
     row = connection.execute(_GET, _at(Place(budget.owner, budget.period.value, start))).one_or_none()
     if row is None:
         return _begin(connection, budget, account_id, start, ends)
-    return Purse(budget, start, ends, row.spent, row.held, row.told, max(row.most, budget.cap))
+    told = row.told if budget.cap <= row.most else 0  # of a cap that was raised its own shares are told
+    return Purse(budget, start, ends, row.spent, row.held, told, max(row.most, budget.cap))
 
 
 def _begin(connection: Connection, budget: Budget, account_id: str, start: float, ends: float) -> Purse:

@@ -36,7 +36,10 @@ class Administrator:
 
     async def do(self, verb: Callable[Concatenate[Connection, Actor, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a verb of administration in the administrator's name."""
-        return await self.gateway.database.write(verb, Actor.ADMIN, *args, **kwargs)
+        done = await self.gateway.database.write(verb, Actor.ADMIN, *args, **kwargs)
+        self.gateway.keyring.forget()  # what was changed counts here at once, elsewhere within a second
+        self.gateway.escrow.reconsider()
+        return done
 
     async def look(self, function: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Read from the store."""
@@ -52,6 +55,7 @@ async def admit_administrator(request: Request) -> Administrator:
     if scheme.lower() == "bearer" and secret and _is_same(text.strip(), secret):
         metrics.KEY_CHECKS.labels("ok").inc()
         request.scope["state"]["account"] = Actor.ADMIN.value
+        await gateway.settle_up()
         return Administrator(gateway, gateway.clock())
     if text.strip().startswith(PREFIX):
         await gateway.keyring.check(authorization)

@@ -177,8 +177,8 @@ def _told_headers(answer: Answer, begun: float) -> Headers:
 
 async def _send_whole(answer: Answer, body: bytes, send: Send, begun: float) -> None:
     kind = STREAM_HEADERS if answer.ask.stream else WHOLE_HEADERS  # a stream may come whole, from the cache
+    cost = answer.settle()  # before the headers: they tell what is left of the limits after it
     headers = [*kind, (b"content-length", b"%d" % len(body)), *_told_headers(answer, begun)]
-    cost = answer.settle()
     if cost is not None:
         headers.append((b"x-penstock-cost", format_usd(cost).encode()))
     await send({"type": "http.response.start", "status": 200, "headers": headers})
