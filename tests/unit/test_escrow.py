@@ -287,13 +287,15 @@ async def test_what_is_under_way_at_midnight_is_paid_by_the_day_it_was_asked_on(
     time.now = end - 0.01
     late = await hold(one, key, 60, time.now)
     time.now = end + 0.01
-    straggler = await hold(other, key, 30, end - 0.001)  # accepted before, let in after
     fresh = await hold(one, key, 80, time.now)
-    assert await refused_cost(one, key, 21, time.now)
+    stragglers = [await hold(escrow, key, 15, end - 0.001) for escrow in (one, other)]  # accepted before, let in after
+    assert await refused_cost(other, key, 21, time.now)
     assert await refused_cost(other, key, 11, end - 0.001)
-    for ticket, escrow, cost, at in ((late, one, 50, end - 0.01), (straggler, other, 30, end - 0.001)):
-        ticket.settle(cost, 0)
-        await charge(store, escrow.process, cost, at=at)
+    late.settle(50, 0)
+    await charge(store, one.process, 50, at=end - 0.01)
+    for ticket, escrow in zip(stragglers, (one, other), strict=True):
+        ticket.settle(15, 0)
+        await charge(store, escrow.process, 15, at=end - 0.001)
     fresh.settle(80, 0)
     await charge(store, one.process, 80, at=time.now)
     assert (await standing(store, end - 0.01))[0] == 80
