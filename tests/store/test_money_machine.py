@@ -163,17 +163,26 @@ class MoneyMachine(RuleBasedStateMachine):
 
     # -- jobs
 
-    @rule(payer=payers, amount=amounts)
-    def accept(self, payer: Payer, amount: int) -> None:
-        name = f"job_{len(self.jobs):04}"
+    @rule(payer=payers, asked=some.lists(amounts | some.none(), min_size=1, max_size=3))
+    def accept(self, payer: Payer, asked: list[int | None]) -> None:
+        """A batch. Of a job that only some vendors have a price for, nobody knows how much to hold."""
         fields = {"account_id": payer.account_id, "key_id": payer.key_id, "lineage": payer.lineage}
-        job = make_job(id=name, created_at=self.now, estimated=amount, **fields)
-        allowed = self.books.can_hold(payer, amount, self.now)
-        told = self.do(job_rows.insert_all, [job], self.now)
+        batch = [
+            make_job(
+                id=f"job_{len(self.jobs) + number:04}",
+                created_at=self.now,
+                estimated=amount,
+                prices={"sim": {}, "other": None if amount is None else {}},
+                **fields,
+            )
+            for number, amount in enumerate(asked)
+        ]
+        allowed = self.books.can_hold(payer, sum(amount or 0 for amount in asked), self.now)
+        told = self.do(job_rows.insert_all, batch, self.now)
         assert isinstance(told, InsufficientBudget) is not allowed
-        if allowed:
-            self.jobs[name] = job
-            self.books.hold(name, payer, amount, self.now)
+        for job in batch if allowed else ():
+            self.jobs[job.id] = job
+            self.books.hold(job.id, payer, job.estimated or 0, self.now)
 
     def pick(self, data: some.DataObject, names: list[str]) -> str:
         return data.draw(some.sampled_from(sorted(names)))

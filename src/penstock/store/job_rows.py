@@ -59,11 +59,18 @@ def insert_all(connection: Connection, accepted: Sequence[Job], now: float) -> l
         for job, document in zip(written, documents, strict=True)
     ]
     connection.execute(INSERT, rows)
-    if amounts := {job.id: job.estimated for job in written if job.estimated}:
+    if amounts := {job.id: job.estimated or 0 for job in written if _may_cost(job)}:
         ledger_rows.hold(connection, written[0].payer, amounts, written[0].created_at)
     for job, document in zip(written, documents, strict=True):
         event_rows.append(connection, type_of(None, job), job, document, now)
     return written
+
+
+def _may_cost(job: Job) -> bool:
+    """Of some vendors the price may be known, though not the most that it can cost: then nothing is held as yet."""
+    if job.estimated is not None or job.prices is None:
+        return bool(job.estimated)
+    return any(price is not None for price in job.prices.values())
 
 
 def _columns(job: Job, document: bytes) -> dict[str, Any]:
