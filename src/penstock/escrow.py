@@ -184,13 +184,14 @@ class Escrow:
         for share in (*self._money.values(), *self._slots.values(), *self._rates.values()):
             share.reconsider()
 
-    async def give_back(self) -> None:
-        """Give back all money that is not in use: then what is held is what is under way."""
-        await self._return_money(list(self._money.values()))
+    async def give_back(self, owners: Sequence[str] | None = None) -> None:
+        """Give back the money that is not in use, of these owners or all: then what is held is what is under way."""
+        shares = self._money.values()
+        await self._return_money([share for share in shares if owners is None or share.budget.owner in owners])
 
     async def recall(self, owners: Sequence[str]) -> None:
         """Give back what is free of these owners' budgets, and ask the other processes to do so."""
-        await self._return_money([share for share in self._money.values() if share.budget.owner in owners])
+        await self.give_back(owners)
         await self._database.write(purse_rows.recall, owners, self.process)
 
     async def stop(self) -> None:

@@ -4,7 +4,7 @@ import asyncio
 import importlib
 import logging
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import AsyncExitStack
 from functools import partial
 from operator import attrgetter
@@ -244,10 +244,10 @@ class Gateway:
         self._manner = _make_manner(self.settings)
         self.relay = Relay(lambda: self.offers, exchange, tally, self.escrow, lambda: self._manner, self.clock)
 
-    async def settle_up(self) -> None:
-        """Write what waits to be written, and give back what is not in use: whoever looks now sees the truth."""
+    async def settle_up(self, owners: Sequence[str] | None = None) -> None:
+        """Write what waits to be written, and give back what these owners do not use: who looks now sees the truth."""
         await self.tally.flush()
-        await self.escrow.give_back()
+        await self.escrow.give_back(owners)
 
     async def _recover(self) -> None:
         await self.tally.recover()

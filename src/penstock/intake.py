@@ -219,7 +219,7 @@ class Intake:
         ceilings = [ceiling for each in params if (ceiling := offer.ceiling(each, now)) is not None]
         estimated = sum(ceilings) if len(ceilings) == len(params) else None
         if key.budgets:
-            await self._escrow.give_back()
+            await self._escrow.give_back(key.payer.owners)
         standings = await self._database.read(purse_rows.standings, key.payer, now) if key.budgets else []
         left = min((standing.left for standing in standings), default=None)
         return Forecast(request.model, params, estimated, self._history.typical(request.model), left)

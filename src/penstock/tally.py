@@ -86,14 +86,16 @@ class Tally:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        await self.flush()
+        while self._waiting:
+            await self.flush()
         self._journal.close()
 
     async def flush(self) -> None:
-        """Write what waits, now."""
+        """Write what waits now; what comes meanwhile is written shortly."""
         async with self._turn:
-            while self._waiting:
-                await self._write_batch()
+            left = len(self._waiting)
+            while left > 0:
+                left -= await self._write_batch()
 
     async def recover(self) -> None:
         """Charge what processes left behind that died, and let go of what they held."""
@@ -149,10 +151,11 @@ class Tally:
         except StoreUnavailable:
             log.exception("the journal cannot be shortened; what is in it stays")
 
-    async def _write_batch(self) -> None:
+    async def _write_batch(self) -> int:
+        """Write as many as go at once; how many it were."""
         batch = self._waiting[:BATCH]
         if not batch:
-            return
+            return 0
         metrics.count_completions(batch[self._counted :])
         self._counted = len(batch)
         again, self._again = self._again, True  # until it is known to be written
@@ -160,6 +163,7 @@ class Tally:
         del self._waiting[: len(batch)]
         self._counted = 0
         self._again = False
+        return len(batch)
 
     async def _write(self, process: str, batch: Sequence[Completion], *, again: bool) -> None:
         try:

@@ -377,6 +377,16 @@ async def test_a_store_that_fails_for_a_while_gets_every_record_once(store, tall
     assert await store.read(check) == []
 
 
+async def test_who_wants_all_written_waits_only_for_what_there_was(store, tallies):
+    """Others go on adding, and must not keep anyone waiting."""
+    tally, mine = tallies.open("process_one"), make_record(1)
+    tally.add(mine)
+    store.fails = lambda: tally.add(make_record(2)) is not None  # every write brings the next record
+    await asyncio.wait_for(tally.flush(), 5)
+    store.fails = lambda: False
+    assert mine.id in await costs(store)
+
+
 @pytest.mark.parametrize("ticks", range(0, 40, 4))
 async def test_stopping_at_any_moment_writes_everything_once(store, tmp_path, ticks):
     tally = Tally(store, "process_one", tmp_path / "journal", lambda: NOON)

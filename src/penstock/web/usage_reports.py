@@ -69,7 +69,7 @@ async def tell_usage(gateway: Gateway, request: Request, payer: Payer | None) ->
     now = gateway.clock()
     query = request.query_params.multi_items()
     question = statements.read_question(query, datetime.fromtimestamp(now, UTC).date(), everyone=payer is None)
-    await gateway.settle_up()
+    await gateway.settle_up(None if payer is None else payer.owners)
     write = _write_csv if (question.format or _preferred(request)) == "csv" else _write_json
     return await gateway.database.read(write, question, payer, now)
 
