@@ -512,6 +512,21 @@ async def test_streams_that_are_cut_off_leave_their_places(store, processes, tim
     tickets[0].settle(0, 0)
 
 
+async def test_places_that_a_store_does_not_take_back_are_offered_again(store, processes, time):
+    one, other = processes(2)
+    key = make_key(concurrent_streams=8)
+    ticket = await one.open_stream(key)
+    ticket.settle(0, 0)
+    store.broken = True
+    before = store.writes
+    time.move(2)
+    await wait_for(lambda: _asked_since(store, before + 1))
+    store.broken = False
+    await wait_for(lambda: _is_empty(store, "slots"))
+    for _ in range(8):
+        await other.open_stream(key)
+
+
 async def test_streams_stay_open_beyond_a_lease_while_their_process_lives(store, processes, time):
     one, other = processes(2)
     key = make_key(concurrent_streams=1)
