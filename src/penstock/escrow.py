@@ -13,6 +13,7 @@ from penstock.keys import ApiKey
 from penstock.shares import CLOCKS, Clocks, MoneyShare, RateShare, Share, SlotShare
 from penstock.store import escrow_rows, limit_rows, purse_rows
 from penstock.store.database import Database
+from penstock.store.limit_rows import Owed
 from penstock.store.purse_rows import LEASE_SECONDS, Place
 
 TEND_SECONDS: Final = 0.25
@@ -255,20 +256,19 @@ class Escrow:
             raise
 
     async def _return_rates(self, now: float) -> None:
-        """What was used beyond a share is told at once, what is left of it when it is idle."""
-        for name, share in list(self._rates.items()):
-            owed = -share.free if share.free < 0 or _is_idle(share, now) else 0.0
-            if owed:
-                share.free += owed
-                try:
-                    await self._database.write(
-                        limit_rows.owe, share.owner, share.kind, share.limit, self._clocks.now(), owed
-                    )
-                except Exception:
-                    share.free -= owed
-                    raise
-            if _is_empty(share, now) and self._rates.get(name) is share:
-                del self._rates[name]
+        """What was used beyond a share is told at once, what is left of it when it is idle; of all in one go."""
+        returned = [(share, -share.free) for share in self._rates.values() if share.free < 0 or _is_idle(share, now)]
+        owed = [Owed(share.owner, share.kind, share.limit, amount) for share, amount in returned if amount]
+        for share, amount in returned:
+            share.free += amount
+        if owed:
+            try:
+                await self._database.write(limit_rows.owe, owed, self._clocks.now())
+            except Exception:
+                for share, amount in returned:
+                    share.free -= amount
+                raise
+        self._rates = {name: share for name, share in self._rates.items() if not _is_empty(share, now)}
 
     async def _return_slots(self, now: float) -> None:
         idle = {owner: int(share.free) for owner, share in self._slots.items() if share.free and _is_idle(share, now)}

@@ -6,18 +6,19 @@ from functools import cache
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as some
 from sqlalchemy import Connection, StaticPool, create_engine
 
 from penstock.store import limit_rows
-from penstock.store.limit_rows import SLOT_SECONDS, Level
+from penstock.store.limit_rows import SLOT_SECONDS, Level, Owed
 from penstock.store.tables import buckets, metadata, slots
 
 EPSILON = 1e-6
 NOW = 1_700_000_000.0
 limits = some.integers(1, 100_000)
 pauses = some.floats(0, 120)
+calmly = settings(deadline=None)
 
 
 @cache
@@ -56,7 +57,7 @@ class Bucket:
         return limit_rows.take(self.connection, "key", "tokens", self.limit, now, least=least, want=want, owed=owed)
 
     def owe(self, now: float, owed: float) -> None:
-        limit_rows.owe(self.connection, "key", "tokens", self.limit, now, owed)
+        limit_rows.owe(self.connection, [Owed("key", "tokens", self.limit, owed)], now)
 
     def level(self, now: float) -> float:
         """What is in it now; looking changes nothing."""
@@ -76,6 +77,7 @@ def check_windows(taken: list[tuple[float, float]], limit: int, apart: float = 0
             assert total <= (limit + (at - began + apart) * limit / 60) * (1 + EPSILON) + EPSILON
 
 
+@calmly
 @given(limits, some.lists(some.tuples(pauses, some.floats(0, 1), some.floats(0, 2)), min_size=1, max_size=30))
 def test_in_no_window_is_more_taken_than_the_limit_and_what_flows_in(limit, asks):
     with store() as connection:
@@ -89,6 +91,7 @@ def test_in_no_window_is_more_taken_than_the_limit_and_what_flows_in(limit, asks
         check_windows(taken, limit)
 
 
+@calmly
 @given(some.integers(60, 6000), some.lists(some.tuples(some.floats(0, 0.5), some.floats(0, 0.4)), max_size=30))
 def test_clocks_that_differ_a_little_do_not_fill_a_bucket_twice(limit, asks):
     """Several processes look at the clock, then wait for their turn: they come in another order than they looked."""
@@ -117,6 +120,7 @@ def test_a_clock_that_was_set_back_by_hours_stops_nobody_for_hours():
         assert bucket.take(NOW - 7200 + 2, 2).taken == 2
 
 
+@calmly
 @given(limits, some.lists(some.tuples(pauses, some.floats(-2, 3)), max_size=20), some.floats(0.001, 2))
 def test_a_wait_is_true_and_not_too_long(limit, moves, share):
     with store() as connection:
@@ -142,6 +146,7 @@ def test_what_is_larger_than_the_bucket_needs_a_full_one_and_is_owed():
         assert bucket.take(NOW + 840.2, 1).taken == 1
 
 
+@calmly
 @given(some.integers(0, 300), some.integers(0, 300))
 def test_what_was_used_beyond_or_not_at_all_is_settled_either_way(guess, used):
     with store() as connection:
@@ -168,6 +173,7 @@ deeds = some.tuples(
 )
 
 
+@calmly
 @given(some.integers(1, 12), some.lists(deeds, max_size=40))
 def test_slots_are_never_more_than_the_limit_and_none_is_lost(limit, asks):
     with store() as connection:

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AsyncExitStack, suppress
+from dataclasses import replace
 
 import pytest
 from escrow_steps import (
@@ -434,6 +435,21 @@ async def test_tokens_beyond_the_guess_are_owed_however_long_the_answer_took(sto
     assert caught.value.retry_after == pytest.approx(10, abs=0.1)
     time.move(caught.value.retry_after)
     await one.admit(key, 2000)
+
+
+async def test_what_many_keys_owe_is_told_in_one_transaction(store, processes, time):
+    [one] = processes(1)
+    keys = [replace(make_key(tokens_per_minute=1000), lineage=f"key_{number}") for number in range(200)]
+    tickets = await asyncio.gather(*(one.admit(key, 10) for key in keys))
+    before = store.writes
+    for ticket in tickets:
+        ticket.settle(0, 510)
+    await wait_for(lambda: _all_owe(store, 490))
+    assert store.writes - before < 5
+
+
+async def _all_owe(store: Store, level: float) -> bool:
+    return all(row.level == pytest.approx(level) for row in await rows(store, "SELECT level FROM buckets"))
 
 
 async def test_requests_of_all_processes_count_together_and_the_wait_is_enough(store, processes, time):

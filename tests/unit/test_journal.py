@@ -411,6 +411,7 @@ amounts = some.integers(0, 100_000 * MILLION)
 prices = some.fixed_dictionaries(dict.fromkeys(("input_per_million", "output_per_million", "per_request"), amounts))
 
 
+@settings(deadline=None)
 @given(prices, some.integers(0, 10_000), some.integers(0, 100_000))
 def test_a_request_whose_process_died_costs_what_its_price_says(fields, prompt, characters):
     price = TokenPrice.model_construct(**fields)

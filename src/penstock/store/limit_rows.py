@@ -1,7 +1,7 @@
 """Limits that processes share: buckets that fill up evenly over a minute, and slots for what is open at once."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 from sqlalchemy import Connection, and_, bindparam, delete, func, insert, select, update
@@ -20,6 +20,15 @@ class Level(NamedTuple):
 
     taken: float
     left: float
+
+
+class Owed(NamedTuple):
+    """What was used of a limit beyond what was taken of it."""
+
+    owner: str
+    kind: str
+    limit: int
+    amount: float
 
 
 _HERE = and_(buckets.c.owner == bindparam("its_owner"), buckets.c.kind == bindparam("its_kind"))
@@ -51,9 +60,10 @@ def take(
     return Level(taken, level)
 
 
-def owe(connection: Connection, owner: str, kind: str, limit: int, now: float, owed: float) -> None:
+def owe(connection: Connection, owed: Sequence[Owed], now: float) -> None:
     """Only pay what is owed, or give back what is less than nothing."""
-    take(connection, owner, kind, limit, now, least=math.inf, want=0, owed=owed)
+    for each in owed:
+        take(connection, each.owner, each.kind, each.limit, now, least=math.inf, want=0, owed=each.amount)
 
 
 # -- slots
