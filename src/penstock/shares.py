@@ -145,7 +145,7 @@ class Share:
         for amount, turn in self._waiting:
             if turn.done():
                 continue
-            if self._usable() >= amount:
+            if self._usable() >= amount or not amount:  # what costs nothing can always be had
                 self.free -= amount
                 self.in_use += amount
                 turn.set_result(None)

@@ -266,6 +266,16 @@ async def test_a_lowered_cap_gives_nobody_less_than_nothing(store, time):
     assert isinstance(answers[0], InsufficientBudget)
 
 
+async def test_what_costs_nothing_is_never_refused(store, time):
+    share = share_of(store, time, await set_budget(store, 100))
+    await take(share, 50)
+    await take(share, 50)
+    await settle(store, share, 50, 120)
+    with pytest.raises(InsufficientBudget):
+        await take(share, 1)
+    await take(share, 0)
+
+
 async def test_a_share_is_of_the_day_on_which_it_was_asked_for(store, time):
     budget = await set_budget(store, 100, Period.DAY)
     end = budget.window(NOON)[1]
