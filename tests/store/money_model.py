@@ -175,6 +175,18 @@ class Books:
             if not lease.amount:
                 del self.leases[process, place]
 
+    def recall(self, owner: str, process: str) -> None:
+        for (other, place), lease in self.leases.items():
+            if other != process and place.owner == owner:
+                lease.recalled = True
+
+    def renew(self, process: str, now: float) -> dict[Place, bool]:
+        """Where a process holds something, and whether it is recalled."""
+        mine = {place: lease for (name, place), lease in self.leases.items() if name == process}
+        for lease in mine.values():
+            lease.expires_at = now + LEASE_SECONDS
+        return {place: lease.recalled for place, lease in mine.items()}
+
     def end(self, process: str) -> None:
         for name in [name for name in self.leases if name[0] == process]:
             del self.leases[name]

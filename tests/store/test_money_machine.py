@@ -1,6 +1,6 @@
 """Any order of jobs, chats, budgets, processes and clocks: no purse passes its cap, and every cent is told once."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache
@@ -16,7 +16,7 @@ from store.sample_jobs import make_job
 
 from penstock import bookkeeping, jobs
 from penstock.accounts import Actor
-from penstock.budgets import Budget, Payer, Period
+from penstock.budgets import ENDLESS, Budget, Payer, Period
 from penstock.errors import InsufficientBudget
 from penstock.jobs import IllegalMove, Job, Outcome, State
 from penstock.store import budget_rows, completion_rows, escrow_rows, job_rows, ledger_rows, purse_rows, usage_rows
@@ -44,13 +44,13 @@ BEGINNINGS = tuple(
 MOVES = (0.5, 20, 61, 3600, 43_200, 86_400, 31 * 86_400, -0.5, -61, -3600, -86_400)
 AGES = (0.0, 0.0, 0.0, 1.0, 70.0, 90_000.0)
 
-payers = some.sampled_from(PAYERS)
+payers = some.sampled_from((PAYERS[0], PAYERS[0], *PAYERS))
 processes = some.sampled_from(PROCESSES)
 amounts = some.integers(1, 30)
-caps = some.sampled_from((0, 1, 10, 25, 50, 100))
+caps = some.sampled_from((0, 10, 25, 50, 100, 200))
 budgets = some.builds(
     Budget,
-    owner=some.sampled_from(sorted(OWNERS)),
+    owner=some.sampled_from(("acct_a", "a1", *sorted(OWNERS))),
     period=some.sampled_from(Period),
     cap=caps,
     time_zone=some.sampled_from(ZONES),
@@ -112,54 +112,40 @@ class MoneyMachine(RuleBasedStateMachine):
         finally:
             self.connection.exec_driver_sql("RELEASE step")
 
-    @initialize(now=some.sampled_from(BEGINNINGS), some_budgets=some.lists(budgets, max_size=3))
+    @initialize(now=some.sampled_from(BEGINNINGS), some_budgets=some.lists(budgets, min_size=1, max_size=3))
     def begin(self, now: float, some_budgets: list[Budget]) -> None:
         self.now = now
         for budget in some_budgets:
-            self.set_budget(budget)
+            self._set_budget(budget)
 
     # -- time and administrators
 
-    @rule(seconds=some.sampled_from(MOVES))
-    def pass_time(self, seconds: float) -> None:
+    def pick(self, data: some.DataObject, names: Iterable[Any]) -> Any:
+        return data.draw(some.sampled_from(sorted(names)))
+
+    @rule(data=some.data(), seconds=some.sampled_from(MOVES), aside=some.sampled_from((None, None, -0.25, 0.0, 0.25)))
+    def pass_time(self, data: some.DataObject, seconds: float, aside: float | None) -> None:
+        """Some seconds, forwards or back; or to the end of a budget's period."""
         self.now += seconds
+        if aside is not None and self.books.budgets:
+            end = self.books.budgets[self.pick(data, self.books.budgets)].window(self.now)[1]
+            self.now = self.now if end == ENDLESS else end + aside
 
-    @rule()
-    def prove_the_books(self) -> None:
-        assert check(self.connection) == []
+    @rule(data=some.data(), budget=budgets, deed=some.sampled_from(("set", "raise or lower", "remove")))
+    def change_budgets(self, data: some.DataObject, budget: Budget, deed: str) -> None:
+        if deed == "set" or not self.books.budgets:
+            self._set_budget(budget)
+            return
+        known = self.books.budgets[self.pick(data, self.books.budgets)]
+        if deed == "remove":
+            self.do(budget_rows.remove, known.owner, known.period.value)
+            self.books.remove(known)
+        else:
+            self._set_budget(replace(known, cap=budget.cap))
 
-    @rule(payer=payers)
-    def ask_where_one_stands(self, payer: Payer) -> None:
-        standings = purse_rows.standings(self.connection, payer, self.now)
-        assert len(standings) == len(self.books.bearing(payer))
-        for standing in standings:
-            room = self.books.room(standing.budget, self.now)
-            assert standing.budget.cap - standing.spent - standing.held == room
-
-    @precondition(lambda self: self.books.budgets)
-    @rule(data=some.data(), aside=some.sampled_from((-0.25, 0.0, 0.25)))
-    def come_to_the_end_of_a_period(self, data: some.DataObject, aside: float) -> None:
-        budget = self.books.budgets[data.draw(some.sampled_from(sorted(self.books.budgets)))]
-        if budget.period is not Period.TOTAL:
-            self.now = budget.window(self.now)[1] + aside
-
-    @rule(budget=budgets)
-    def set_budget(self, budget: Budget) -> None:
+    def _set_budget(self, budget: Budget) -> None:
         self.do(budget_rows.put, budget, OWNERS[budget.owner], self.now)
         self.books.put(budget)
-
-    @precondition(lambda self: self.books.budgets)
-    @rule(data=some.data(), cap=caps)
-    def change_cap(self, data: some.DataObject, cap: int) -> None:
-        budget = self.books.budgets[data.draw(some.sampled_from(sorted(self.books.budgets)))]
-        self.set_budget(replace(budget, cap=cap))
-
-    @precondition(lambda self: self.books.budgets)
-    @rule(data=some.data())
-    def remove_budget(self, data: some.DataObject) -> None:
-        budget = self.books.budgets[data.draw(some.sampled_from(sorted(self.books.budgets)))]
-        self.do(budget_rows.remove, budget.owner, budget.period.value)
-        self.books.remove(budget)
 
     # -- jobs
 
@@ -184,16 +170,14 @@ class MoneyMachine(RuleBasedStateMachine):
             self.jobs[job.id] = job
             self.books.hold(job.id, payer, job.estimated or 0, self.now)
 
-    def pick(self, data: some.DataObject, names: list[str]) -> str:
-        return data.draw(some.sampled_from(sorted(names)))
-
     @precondition(lambda self: self.jobs)
-    @rule(data=some.data(), cost=some.none() | some.integers(0, 40))
-    def finish(self, data: some.DataObject, cost: int | None) -> None:
+    @rule(data=some.data(), cost=some.none() | some.integers(0, 40), again=some.sampled_from((False, False, True)))
+    def finish(self, data: some.DataObject, cost: int | None, again: bool) -> None:
         """At any cost, more than was held too; None: nobody knows. A job that has ended stays as it is."""
-        name = self.pick(data, [*self.jobs])
-        state = State.SUCCEEDED if cost else State.FAILED
-        told = self.do(job_rows.amend_own, self.jobs[name].account_id, name, end_job(state, cost, self.now), self.now)
+        running = [name for name, job in self.jobs.items() if not job.done]
+        name = self.pick(data, self.jobs if again or not running else running)
+        change = end_job(State.SUCCEEDED if cost else State.FAILED, cost, self.now)
+        told = self.do(job_rows.amend_own, self.jobs[name].account_id, name, change, self.now)
         if self.jobs[name].done:
             assert isinstance(told, IllegalMove)
             return
@@ -207,28 +191,20 @@ class MoneyMachine(RuleBasedStateMachine):
             self.books.release(name)
 
     @precondition(lambda self: any(job.done for job in self.jobs.values()))
-    @rule(data=some.data(), cost=some.integers(0, 40))
-    def settle_late(self, data: some.DataObject, cost: int) -> None:
-        """Whatever became of it before; again if it is settled."""
+    @rule(data=some.data(), cost=some.integers(0, 40), deed=some.sampled_from(("settle", "release", "keep")))
+    def finish_late_or_again(self, data: some.DataObject, cost: int, deed: str) -> None:
+        """Whatever became of it before: what is settled stays so, what is released can still be settled."""
         name = self.pick(data, [name for name, job in self.jobs.items() if job.done])
-        first = (name, "settle") not in self.books.entries
-        charged = self.do(ledger_rows.settle, name, cost, self.now)
-        assert charged == self.books.settle(name, cost)
-        if first:
-            self.do(usage_rows.add, usage_rows.refund(self.jobs[name], -charged))
-
-    @precondition(lambda self: any(job.done for job in self.jobs.values()))
-    @rule(data=some.data())
-    def release_again(self, data: some.DataObject) -> None:
-        name = self.pick(data, [name for name, job in self.jobs.items() if job.done])
-        self.do(ledger_rows.release, name, self.now)
-        self.books.release(name)
-
-    @precondition(lambda self: self.unknown)
-    @rule(data=some.data())
-    def keep_again(self, data: some.DataObject) -> None:
-        name = self.pick(data, [*self.unknown])
-        if self.books.holds[name].is_open:
+        if deed == "settle":
+            first = (name, "settle") not in self.books.entries
+            charged = self.do(ledger_rows.settle, name, cost, self.now)
+            assert charged == self.books.settle(name, cost)
+            if first:
+                self.do(usage_rows.add, usage_rows.refund(self.jobs[name], -charged))
+        elif deed == "release":
+            self.do(ledger_rows.release, name, self.now)
+            self.books.release(name)
+        elif name in self.unknown and self.books.holds[name].is_open:
             self.do(ledger_rows.keep, name, self.jobs[name].payer, self.now)
             self.books.keep(name, self.now)
 
@@ -236,7 +212,7 @@ class MoneyMachine(RuleBasedStateMachine):
     @rule(data=some.data(), settle=some.booleans())
     def decide(self, data: some.DataObject, settle: bool) -> None:
         """An administrator's word counts for jobs of unknown outcome, until they are settled."""
-        name = self.pick(data, [*self.jobs])
+        name = self.pick(data, self.unknown or self.jobs)
         verb = bookkeeping.settle if settle else bookkeeping.release
         told = self.do(verb, Actor.ADMIN, name, "asked the vendor", self.now)
         if name not in self.unknown or (name, "settle") in self.books.entries:
@@ -264,7 +240,7 @@ class MoneyMachine(RuleBasedStateMachine):
     @rule(process=processes, data=some.data(), least=amounts, more=some.integers(0, 60), stale=some.booleans())
     def lease(self, process: str, data: some.DataObject, least: int, more: int, stale: bool) -> None:
         """Also by one that has not heard of the budget's change."""
-        budget = self.books.budgets[data.draw(some.sampled_from(sorted(self.books.budgets)))]
+        budget = self.books.budgets[self.pick(data, self.books.budgets)]
         asked = replace(budget, cap=data.draw(caps), time_zone=data.draw(some.sampled_from(ZONES))) if stale else budget
         payer = next(payer for payer in PAYERS if budget.owner in payer.owners)
         had = (process, self.books.place(budget, self.now)) in self.books.leases
@@ -309,42 +285,44 @@ class MoneyMachine(RuleBasedStateMachine):
     @precondition(lambda self: self.completions)
     @rule(process=processes, data=some.data())
     def charge_again(self, process: str, data: some.DataObject) -> None:
-        """The same records from a journal, some of them at another cost: an estimate of who thought it lost."""
+        """The same records, from the journal of one who was thought dead."""
         names = data.draw(some.lists(some.sampled_from(sorted(self.completions)), unique=True, min_size=1))
-        batch = [self.completions[name] for name in names]
-        self.do(completion_rows.add_all, process, batch, self.now, again=True)
+        self.do(completion_rows.add_all, process, [self.completions[name] for name in names], self.now, again=True)
 
     @precondition(lambda self: self.books.leases)
-    @rule(data=some.data(), amount=some.integers(0, 60))
-    def give_back(self, data: some.DataObject, amount: int) -> None:
-        process, place = data.draw(some.sampled_from(sorted(self.books.leases)))
-        self.do(purse_rows.give_back, process, {place: amount})
-        self.books.give_back(process, place, amount)
+    @rule(data=some.data(), amount=some.integers(0, 60), deed=some.sampled_from(("give back", "recall", "renew")))
+    def tend(self, data: some.DataObject, amount: int, deed: str) -> None:
+        """What a process does beside serving: here one that holds something, or one that wants it."""
+        process, place = self.pick(data, self.books.leases)
+        if deed == "give back":
+            self.do(purse_rows.give_back, process, {place: amount})
+            self.books.give_back(process, place, amount)
+        elif deed == "recall":
+            other = PROCESSES[(PROCESSES.index(process) + 1) % 3]
+            self.do(purse_rows.recall, [place.owner], other)
+            self.books.recall(place.owner, other)
+        else:
+            told = self.do(escrow_rows.renew, process, self.now)
+            assert told == self.books.renew(process, self.now)
 
-    @rule(process=processes, payer=payers)
-    def recall(self, process: str, payer: Payer) -> None:
-        self.do(purse_rows.recall, payer.owners, process)
-        for (other, place), lease in self.books.leases.items():
-            if other != process and place.owner in payer.owners:
-                lease.recalled = True
+    @rule(process=processes, stops=some.booleans())
+    def stop_or_expire(self, process: str, stops: bool) -> None:
+        """A process ends in good order or is found dead; or those end who were silent for too long."""
+        if stops:
+            self.do(escrow_rows.end, process)
+            self.books.end(process)
+        else:
+            self.do(escrow_rows.expire, self.now)
+            self.books.expire(self.now)
 
-    @rule(process=processes)
-    def renew(self, process: str) -> None:
-        told = self.do(escrow_rows.renew, process, self.now)
-        mine = {place: lease for (name, place), lease in self.books.leases.items() if name == process}
-        assert told == {place: lease.recalled for place, lease in mine.items()}
-        for lease in mine.values():
-            lease.expires_at = self.now + purse_rows.LEASE_SECONDS
-
-    @rule(process=processes)
-    def stop(self, process: str) -> None:
-        self.do(escrow_rows.end, process)
-        self.books.end(process)
-
-    @rule()
-    def expire(self) -> None:
-        self.do(escrow_rows.expire, self.now)
-        self.books.expire(self.now)
+    @rule(payer=payers)
+    def look(self, payer: Payer) -> None:
+        assert check(self.connection) == []
+        standings = purse_rows.standings(self.connection, payer, self.now)
+        assert len(standings) == len(self.books.bearing(payer))
+        for standing in standings:
+            room = self.books.room(standing.budget, self.now)
+            assert standing.budget.cap - standing.spent - standing.held == room
 
     # -- what always holds
 
@@ -397,6 +375,6 @@ class MoneyMachine(RuleBasedStateMachine):
 
 
 MoneyMachine.TestCase.settings = settings(
-    max_examples=60, stateful_step_count=30, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    max_examples=60, stateful_step_count=40, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 TestMoney = MoneyMachine.TestCase
