@@ -1,8 +1,8 @@
 """The built-in engines through the whole gateway: what a caller gets with nothing configured."""
 
+import asyncio
 import io
 import json
-import asyncio
 import os
 import time
 from collections.abc import AsyncIterator
