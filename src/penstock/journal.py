@@ -37,7 +37,6 @@ class Journal:
         self._lock = _own(folder / f"{process}.lock")
         self._number = 0
         self._file, self._bytes = self._open(), 0
-        self._torn = False
 
     def begin(self, begun: Begun) -> None:
         """A vendor starts to work: whatever happens now, it is charged."""
@@ -62,7 +61,7 @@ class Journal:
             self._number -= 1
             raise StoreUnavailable(UNWRITABLE, retry_after=1) from error
         os.close(self._file)  # if the rest fails, the old file is still there for whoever reads both
-        self._file, self._bytes, self._torn = file, 0, False
+        self._file, self._bytes = file, 0
         for begun, seen in under_way:
             self.begin(begun)
             self.progress([(begun.id, seen)])
@@ -91,19 +90,15 @@ class Journal:
 
     def _write(self, line: bytes) -> None:
         """All of a line or nothing of it: on a full disk, less than a line may be written."""
-        if self._torn:
-            line = b"\n" + line
         try:
             written = os.write(self._file, line)
             if written < len(line):
-                self._torn = True
                 os.ftruncate(self._file, os.fstat(self._file).st_size - written)
         except OSError as error:
             raise StoreUnavailable(UNWRITABLE, retry_after=1) from error
         if written < len(line):
             raise StoreUnavailable(UNWRITABLE, retry_after=1)
         self._bytes += written
-        self._torn = False
 
 
 @dataclass(slots=True)
