@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import hypothesis
 import pytest
 
 from penstock import keys
@@ -21,6 +22,9 @@ from penstock.settings import Settings, load
 from penstock.store import budget_rows, key_rows
 from penstock.web.app import create_app
 from penstock.web.server import serve
+
+hypothesis.settings.register_profile("calm", deadline=None)  # a busy machine is no fault of the code
+hypothesis.settings.load_profile("calm")
 
 SIMULATOR = '[vendors.sim]\ntype = "sim"\n'
 """Settings by which the simulator serves everything, the built-in engines' models too."""
