@@ -414,6 +414,6 @@ class MoneyMachine(RuleBasedStateMachine):
 
 
 MoneyMachine.TestCase.settings = settings(
-    max_examples=70, stateful_step_count=50, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    max_examples=40, stateful_step_count=40, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 TestMoney = MoneyMachine.TestCase

@@ -312,7 +312,7 @@ async def test_a_journal_that_never_rests_is_shortened_too(store, tallies, tmp_p
 
     async def keep_adding() -> None:
         while True:
-            for _ in range(300):
+            for _ in range(60):
                 record = make_record(1)
                 tally.begin(make_begun(record.id, streamed=False), Answer())
                 tally.add(record)
