@@ -30,8 +30,8 @@ from penstock import administration
 from penstock.accounts import Actor, KeyWish
 from penstock.chat import Usage
 from penstock.store import completion_rows, usage_rows
-from penstock.store.database import make_engine
 from penstock.store.schema import upgrade
+from penstock.store.sqlite import open_file
 from penstock.usage_records import Completion, Outcome
 
 ACCOUNTS, KEYS, MODELS, DAYS = 10, 20, 50, 365
@@ -56,7 +56,7 @@ QUESTIONS: Mapping[str, Mapping[str, str]] = {
 
 def fill(path: Path, count: int) -> dict[str, Any]:
     """Write the records and, as the gateway does, their sums; a key of the first account."""
-    engine = make_engine(path)
+    engine = open_file(path)
     upgrade(engine)
     with engine.connect() as connection:
         connection.exec_driver_sql("PRAGMA synchronous = OFF")  # only here: the gateway never does this
@@ -135,7 +135,7 @@ def write(connection: Connection, batch: list[Completion]) -> None:
 
 def brute_force(path: Path, account_id: str) -> tuple[float, int, int]:
     """How long it takes to add up the records themselves, and what they cost."""
-    with closing(make_engine(path).raw_connection()) as connection:
+    with closing(open_file(path).raw_connection()) as connection:
         begun = time.perf_counter()
         words = "SELECT count(*), sum(cost) FROM completions WHERE account_id = ?"
         requests, cost = connection.cursor().execute(words, (account_id,)).fetchone()
@@ -199,7 +199,7 @@ async def measure(data: Path, known: Mapping[str, Any], requests: int, port: int
 
 
 def rows_of(path: Path) -> dict[str, int]:
-    with closing(make_engine(path).raw_connection()) as connection:
+    with closing(open_file(path).raw_connection()) as connection:
         names = ("completions", *(table.name for table in usage_rows.TABLES))
         words = "SELECT count(*) FROM {}"
         return {name: connection.cursor().execute(words.format(name)).fetchone()[0] for name in names}

@@ -33,7 +33,7 @@ from penstock.polling import Polling
 from penstock.relay import Manner, Relay
 from penstock.runner import Runner
 from penstock.settings import Settings
-from penstock.store import job_rows, key_rows, schema
+from penstock.store import job_rows, key_rows, opening, schema
 from penstock.store.database import Database
 from penstock.supply import build_offers, schemas_wanted
 from penstock.tally import Tally
@@ -73,9 +73,7 @@ log = logging.getLogger(__name__)
 
 def open_database(settings: Settings) -> Database:
     """The store of these settings, at this version's schema."""
-    path = Path(settings.database_url.removeprefix("sqlite:///"))
-    path.parent.mkdir(parents=True, exist_ok=True)
-    database = Database(path)
+    database = opening.open_database(settings.database_url)
     schema.upgrade(database.engine)
     return database
 

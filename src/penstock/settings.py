@@ -2,11 +2,9 @@
 
 import hashlib
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import Annotated, Any, Literal, cast
 
@@ -26,95 +24,23 @@ from pydantic import (
 
 from penstock.setting_prices import AnyPrice, PriceEntry
 from penstock.setting_problems import SettingsError, Source, explain, nearest, reject
-from penstock.setting_sources import gather, make_absolute, map_texts
-
-BUILT_IN = ("embedded", "local", "sim")
-"""Vendors that need no account and no table; what the configured ones do not serve is served by the first that can."""
-
-# -- values
-
-MINUTE, HOUR, DAY, WEEK = 60.0, 3600.0, 86400.0, 604800.0
-UNITS = {"": 1.0, "s": 1.0, "m": MINUTE, "h": HOUR, "d": DAY, "w": WEEK}
-LONGEST = 36500 * DAY
-
-
-def parse_duration(value: Any) -> float:
-    """Seconds, from a number or a text such as "90", "12h" or "30d"."""
-    if isinstance(value, str) and (match := re.fullmatch(r"([0-9]{1,12}(?:\.[0-9]{1,9})?)([smhdw]?)", value.strip())):
-        value = float(match[1]) * UNITS[match[2]]
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= LONGEST:
-        raise ValueError('a time is a number of seconds or a text such as "90s", "12h" or "30d", at most 36500d')
-    return float(value)
-
-
-def parse_retention(value: Any) -> float | None:
-    """A duration; "forever" is None."""
-    return None if value is None or value == "forever" else parse_duration(value)
-
-
-def _parse_folder(value: Any) -> Any:
-    if not isinstance(value, str | Path) or not str(value) or "\0" in str(value):
-        raise ValueError("a folder is the path of a folder")
-    return make_absolute(Path(value), Path.cwd())
-
-
-def _parse_network(value: Any) -> Any:
-    if not isinstance(value, str):
-        raise ValueError('a network is a text such as "10.1.0.0/16"')
-    return ip_network(value.strip())
-
-
-def _split(value: Any) -> Any:
-    """An environment variable holds a list as comma-separated text."""
-    return [part for part in value.split(",") if part.strip()] if isinstance(value, str) else value
-
-
-def _check_name(vendor: str) -> str:
-    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]*", vendor):
-        raise reject("is not a vendor's name", "Use letters, digits, - and _, beginning with a letter or digit.")
-    return vendor
-
-
-def _check_type(table: Mapping[str, Any]) -> Mapping[str, Any]:
-    if not isinstance(table.get("type"), str) or not table["type"]:
-        raise reject(
-            "`type` is missing or is not a text", 'Add `type = "…"`: the name of the vendor\'s file, such as "sim".'
-        )
-    return table
-
-
-def _name_built_in(tables: Any) -> Any:
-    """The table of a built-in vendor need not say its type."""
-    if not isinstance(tables, dict):
-        return tables
-    found = cast("dict[str, Any]", tables)
-    return {
-        name: {"type": name, **cast("dict[str, Any]", table)} if name in BUILT_IN and isinstance(table, dict) else table
-        for name, table in found.items()
-    }
-
-
-def _parse_document(value: Any) -> Any:
-    """A table of the file, or the text of a JSON file."""
-    if not isinstance(value, str):
-        return value
-    try:
-        found = json.loads(value)
-    except (ValueError, RecursionError):
-        found = None
-    if not isinstance(found, dict):
-        raise ValueError('write it as a table, or as "file:PATH" of a JSON file that holds an object')
-    return cast("dict[str, Any]", found)
-
-
-def _parse_params(value: Any) -> Any:
-    """The same, or the word `vendor`."""
-    if value is None or value == "vendor":
-        return value
-    found = _parse_document(value)
-    if not isinstance(found, dict):
-        raise ValueError('write it as a table, "file:PATH" of a JSON file, or "vendor"')
-    return cast("dict[str, Any]", found)
+from penstock.setting_sources import gather, map_texts
+from penstock.setting_values import (
+    BUILT_IN,
+    DAY,
+    HOUR,
+    ORIGIN,
+    Document,
+    Duration,
+    Networks,
+    Retention,
+    Timeout,
+    VendorName,
+    VendorTable,
+    name_built_in,
+    parse_folder,
+    parse_params,
+)
 
 
 def _check_declared(vendor: str, info: ValidationInfo) -> str:
@@ -124,16 +50,7 @@ def _check_declared(vendor: str, info: ValidationInfo) -> str:
     return vendor
 
 
-Duration = Annotated[float, BeforeValidator(parse_duration)]
-Timeout = Annotated[Duration, Field(gt=0)]
-Retention = Annotated[Annotated[float, Field(gt=0)] | None, BeforeValidator(parse_retention)]
-Network = Annotated[IPv4Network | IPv6Network, BeforeValidator(_parse_network)]
-Networks = Annotated[tuple[Network, ...], BeforeValidator(_split)]
-VendorName = Annotated[str, AfterValidator(_check_name)]
-VendorTable = Annotated[Mapping[str, Any], AfterValidator(_check_type)]
-Document = Annotated[Mapping[str, Any], BeforeValidator(_parse_document)]
 DeclaredVendor = Annotated[str, AfterValidator(_check_declared)]
-_ORIGIN = r"^https?://(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(:[0-9]{1,5})?$"
 
 # -- the settings
 
@@ -158,7 +75,7 @@ class Server(Table):
     host: str = Field(default="127.0.0.1", min_length=1, description="the address to listen on")
     port: int = Field(default=8787, ge=0, le=65535, description="the port to listen on; 0 takes any free one")
     public_url: str | None = Field(
-        default=None, pattern=_ORIGIN, description="the origin in links, such as https://penstock.example.com"
+        default=None, pattern=ORIGIN, description="the origin in links, such as https://penstock.example.com"
     )
     max_body_mb: int = Field(default=32, ge=1, le=1024, description="the largest request body, in MiB")
     drain_seconds: Duration = Field(default=20.0, description="how long a stopping server lets open requests finish")
@@ -245,7 +162,7 @@ class ModelEntry(Table):
         default=None, description="what a job or a million tokens cost; default: what the vendor's file says"
     )
     title: str = Field(default="", description="what it is, for people")
-    params: Annotated[Mapping[str, Any] | Literal["vendor"] | None, PlainValidator(_parse_params)] = Field(
+    params: Annotated[Mapping[str, Any] | Literal["vendor"] | None, PlainValidator(parse_params)] = Field(
         default=None,
         description='of a declared model: the JSON Schema of its params, "file:PATH" of one, or "vendor"; default: any',
     )
@@ -289,7 +206,7 @@ class ModelEntry(Table):
 class Settings(Table):
     """Everything the operator can set."""
 
-    data: Annotated[Path, BeforeValidator(_parse_folder)] = Field(
+    data: Annotated[Path, BeforeValidator(parse_folder)] = Field(
         default_factory=lambda: Path(user_data_dir("penstock")), description="the folder of everything that is kept"
     )
     database_url: str = Field(
@@ -302,7 +219,7 @@ class Settings(Table):
         default_factory=lambda earlier: (earlier["data"] / "assets").as_uri(),
         description="where files are kept: file:// and the whole path of a folder (this version has no other place)",
     )
-    weights: Annotated[Path, BeforeValidator(_parse_folder)] = Field(
+    weights: Annotated[Path, BeforeValidator(parse_folder)] = Field(
         default_factory=lambda: Path(user_data_dir("penstock")) / "weights",
         description="the folder of the built-in models' weights, which several servers may share",
     )
@@ -310,9 +227,7 @@ class Settings(Table):
     fetch: Fetch = Fetch()
     jobs: Jobs = Jobs()
     chat: Chat = Chat()
-    vendors: Annotated[Mapping[VendorName, VendorTable], BeforeValidator(_name_built_in)] = Field(
-        default={}, repr=False
-    )
+    vendors: Annotated[Mapping[VendorName, VendorTable], BeforeValidator(name_built_in)] = Field(default={}, repr=False)
     models: tuple[ModelEntry, ...] = ()
     prices: tuple[PriceEntry, ...] = ()
     _source: Source = Source()

@@ -17,8 +17,9 @@ from penstock.offers import ChatOffer, Offer, Offers, Route, credential_id
 from penstock.price_book import P, PriceSchedule
 from penstock.prices import DURATIONS, FACES, Price, TokenPrice
 from penstock.setting_prices import PriceList, Sold, misfit
-from penstock.setting_problems import Problem
-from penstock.settings import BUILT_IN, ModelEntry, Settings, SettingsError, explain, nearest
+from penstock.setting_problems import Problem, SettingsError, explain, nearest
+from penstock.setting_values import BUILT_IN
+from penstock.settings import ModelEntry, Settings
 from penstock.vendor_schemas import find_schema
 from penstock.vendors import Vendor, load_vendor, vendor_names
 

@@ -14,6 +14,7 @@ from sqlalchemy import Connection
 from penstock.errors import StoreUnavailable
 from penstock.metrics import REGISTRY
 from penstock.store.database import MAX_BATCH, MAX_WAITING, RUNG, Database
+from penstock.store.sqlite import SqliteDatabase
 
 
 def create(connection: Connection) -> None:
@@ -42,7 +43,7 @@ def commits() -> float:
 
 @pytest.fixture
 async def database(tmp_path: Path) -> AsyncGenerator[Database]:
-    database = Database(tmp_path / "notes.db")
+    database = SqliteDatabase(tmp_path / "notes.db")
     await database.write(create)
     yield database
     await database.close()
@@ -257,7 +258,7 @@ async def test_a_read_sees_one_moment_and_writes_nothing(database):
 
 
 async def test_closing_finishes_what_waits(tmp_path):
-    database = Database(tmp_path / "notes.db")
+    database = SqliteDatabase(tmp_path / "notes.db")
     await database.write(create)
     tasks = await queue_up(*(database.write(note, str(number)) for number in range(500)))
     await database.close()
@@ -268,7 +269,7 @@ async def test_closing_finishes_what_waits(tmp_path):
 
 
 async def test_a_closed_store_says_so_instead_of_hanging(tmp_path):
-    database = Database(tmp_path / "notes.db")
+    database = SqliteDatabase(tmp_path / "notes.db")
     await database.write(create)
     await database.close()
     async with asyncio.timeout(5):
@@ -280,7 +281,7 @@ async def test_a_closed_store_says_so_instead_of_hanging(tmp_path):
 
 
 async def test_writes_that_arrive_while_closing_are_answered_one_way_or_the_other(tmp_path):
-    database = Database(tmp_path / "notes.db")
+    database = SqliteDatabase(tmp_path / "notes.db")
     await database.write(create)
     closing = asyncio.create_task(database.close())
     outcomes: list[str | BaseException] = []
@@ -297,7 +298,7 @@ async def test_writes_that_arrive_while_closing_are_answered_one_way_or_the_othe
 
 
 async def test_a_store_that_cannot_be_opened_is_unavailable(tmp_path):
-    database = Database(tmp_path / "no" / "such" / "folder" / "notes.db")
+    database = SqliteDatabase(tmp_path / "no" / "such" / "folder" / "notes.db")
     async with asyncio.timeout(10):
         with pytest.raises(StoreUnavailable):
             await database.write(create)

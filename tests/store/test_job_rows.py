@@ -18,6 +18,7 @@ from penstock.store.bell import QUEUE, nudge
 from penstock.store.database import Database
 from penstock.store.job_rows import Claim, FenceLost
 from penstock.store.request_rows import AcceptedRequest
+from penstock.store.sqlite import SqliteDatabase
 from penstock.store.tables import jobs as job_table
 from penstock.store.tables import metadata
 
@@ -26,7 +27,7 @@ ERROR = {"code": "upstream_error", "message": "no"}
 
 @pytest.fixture
 async def database(tmp_path: Path) -> AsyncGenerator[Database]:
-    database = Database(tmp_path / "jobs.db")
+    database = SqliteDatabase(tmp_path / "jobs.db")
     metadata.create_all(database.engine)
     yield database
     await database.close()

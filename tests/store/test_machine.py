@@ -20,8 +20,8 @@ from penstock.errors import Gone, JobNotFinished
 from penstock.events import ENDINGS, Event, EventType
 from penstock.jobs import TRANSITIONS, IllegalMove, Job, Outcome, Phase, State
 from penstock.store import event_rows, job_rows, open_rows
-from penstock.store.database import Database, make_engine
 from penstock.store.job_rows import Claim, FenceLost
+from penstock.store.sqlite import SqliteDatabase, open_file
 from penstock.store.tables import jobs as job_table
 from penstock.store.tables import metadata
 
@@ -57,7 +57,7 @@ def empty_store() -> bytes:
     """A store's file, made once: making the tables costs more than a whole run of the machine."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "empty.db"
-        engine = make_engine(path)
+        engine = open_file(path)
         metadata.create_all(engine)
         engine.dispose()
         return path.read_bytes()
@@ -96,7 +96,7 @@ class StoreMachine(RuleBasedStateMachine):
         self.loop = asyncio.Runner()
         path = Path(self.folder.name) / "jobs.db"
         path.write_bytes(empty_store())
-        self.database = Database(path)
+        self.database = SqliteDatabase(path)
         self.expected: dict[str, Job] = {}
         self.holders: dict[str, Claim | None] = {}
         self.epochs: dict[str, int] = {}

@@ -16,18 +16,18 @@ from penstock.gateway import open_database
 from penstock.keys import NO_LIMITS
 from penstock.settings import load
 from penstock.store import key_rows, schema
-from penstock.store.database import make_engine
+from penstock.store.sqlite import open_file
 from penstock.store.tables import SCHEMA_VERSION, metadata
 
 MIGRATE = """
 import sys
 from pathlib import Path
 from penstock.store import schema
-from penstock.store.database import make_engine
+from penstock.store.sqlite import open_file
 import alembic.command, alembic.config
 print("ready", flush=True)
 for line in sys.stdin:
-    engine = make_engine(Path(line.strip()))
+    engine = open_file(Path(line.strip()))
     schema.upgrade(engine)
     engine.dispose()
     print("done", flush=True)
@@ -36,7 +36,7 @@ for line in sys.stdin:
 
 @pytest.fixture
 def engine(tmp_path: Path) -> Iterator[Engine]:
-    engine = make_engine(tmp_path / "penstock.db")
+    engine = open_file(tmp_path / "penstock.db")
     yield engine
     engine.dispose()
 

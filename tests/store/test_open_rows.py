@@ -17,15 +17,16 @@ from penstock.errors import ConcurrencyLimited
 from penstock.jobs import Job, State
 from penstock.keys import NO_LIMITS, ApiKey, Limits
 from penstock.store import job_rows, open_rows
-from penstock.store.database import RUNG, make_engine
+from penstock.store.database import RUNG
 from penstock.store.open_rows import FEW, Headroom
+from penstock.store.sqlite import open_file
 from penstock.store.tables import jobs as job_table
 from penstock.store.tables import metadata
 
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Connection]:
-    engine = make_engine(tmp_path_factory.mktemp("open") / "jobs.db")
+    engine = open_file(tmp_path_factory.mktemp("open") / "jobs.db")
     metadata.create_all(engine)
     with engine.connect() as connection:
         connection.info[RUNG] = set()

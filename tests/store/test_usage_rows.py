@@ -17,7 +17,7 @@ from store.sample_jobs import make_job
 from penstock.chat import Usage
 from penstock.jobs import Job, State
 from penstock.store import job_rows, ledger_check, ledger_rows, schema, usage_rows
-from penstock.store.database import make_engine
+from penstock.store.sqlite import open_file
 from penstock.store.tables import accounts, completions, keys, metadata, usage_days
 from penstock.store.usage_rows import Group, Line, Slice, Sums, Totals
 from penstock.usage_records import Completion, Outcome
@@ -27,7 +27,7 @@ LIMIT = 10_000
 
 @pytest.fixture
 def connection(tmp_path: Path) -> Iterator[Connection]:
-    engine = make_engine(tmp_path / "usage.db")
+    engine = open_file(tmp_path / "usage.db")
     metadata.create_all(engine)
     with engine.connect() as connection:
         yield connection
@@ -247,7 +247,7 @@ def _row(record: Completion) -> dict[str, Any]:
 
 
 def test_what_was_used_before_there_were_sums_is_in_them(tmp_path: Path):
-    engine = make_engine(tmp_path / "penstock.db")
+    engine = open_file(tmp_path / "penstock.db")
     schema.upgrade(engine, "0002")
     records = [make_completion(), make_completion(outcome=Outcome.CUT, cost=None), make_completion(key_id="other")]
     jobs = [

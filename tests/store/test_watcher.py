@@ -15,6 +15,7 @@ from sqlalchemy import Connection
 from penstock.store import job_rows, nudge_rows
 from penstock.store.bell import QUEUE, Ear, nudge
 from penstock.store.database import Database
+from penstock.store.sqlite import SqliteDatabase
 from penstock.store.watcher import BATCH
 
 Pair = tuple[Database, Database]
@@ -25,7 +26,7 @@ async def pair(tmp_path: Path, empty_store: Path) -> AsyncGenerator[Pair]:
     """This process and another one."""
     path = tmp_path / "penstock.db"
     shutil.copy(empty_store, path)
-    ours, theirs = Database(path), Database(path)
+    ours, theirs = SqliteDatabase(path), SqliteDatabase(path)
     await ours.watch()
     await theirs.watch()
     yield ours, theirs

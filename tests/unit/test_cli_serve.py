@@ -20,7 +20,7 @@ from shell import Shell, forget_settings
 
 from penstock.leadership import Leadership
 from penstock.store import schema
-from penstock.store.database import make_engine
+from penstock.store.sqlite import open_file
 
 
 @pytest.fixture(autouse=True)
@@ -145,7 +145,7 @@ def test_of_several_servers_on_a_folder_one_runs_the_jobs(shell: Shell):
 
 
 def test_a_newer_version_does_not_change_the_schema_under_a_running_server(shell: Shell):
-    engine = make_engine(shell.data / "penstock.db")
+    engine = open_file(shell.data / "penstock.db")
     running = Leadership(shell.data)
     assert running.take()
     try:

@@ -14,7 +14,7 @@ from store.sample_jobs import make_job
 
 from penstock.jobs import State
 from penstock.store import usage_rows
-from penstock.store.database import make_engine
+from penstock.store.sqlite import open_file
 
 
 @pytest.fixture(autouse=True)
@@ -28,7 +28,7 @@ def shell(tmp_path: Path) -> Shell:
     shell = Shell(tmp_path / "data")
     now = time.time()
     made = [shell.json(f"key create --account {account} --name '{account} [red]'") for account in ("one", "two")]
-    engine = make_engine(tmp_path / "data" / "penstock.db")
+    engine = open_file(tmp_path / "data" / "penstock.db")
     with engine.connect() as connection:
         for key, cost in zip(made, (300_000_000, 100_000_000), strict=True):
             owner = {"account_id": key["account_id"], "key_id": key["public_id"], "created_at": now}

@@ -17,6 +17,7 @@ from penstock.keyring import KNOWN_SECONDS, Keyring
 from penstock.keys import ApiKey, Scope
 from penstock.store import key_rows
 from penstock.store.database import Database
+from penstock.store.sqlite import SqliteDatabase
 from penstock.store.tables import metadata
 
 SECRET = b"installation"
@@ -55,7 +56,7 @@ class Desk:
 
 @pytest.fixture
 async def desk(tmp_path: Path) -> AsyncGenerator[Desk]:
-    database = Database(tmp_path / "keys.db")
+    database = SqliteDatabase(tmp_path / "keys.db")
     metadata.create_all(database.engine)
     yield Desk(database)
     await database.close()

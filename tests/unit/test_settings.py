@@ -14,8 +14,8 @@ from pydantic import ValidationError
 
 from penstock.contract import Options
 from penstock.setting_problems import Problem
+from penstock.setting_values import LONGEST, parse_duration, parse_retention
 from penstock.settings import (
-    LONGEST,
     VARIABLES,
     Chat,
     Fetch,
@@ -26,8 +26,6 @@ from penstock.settings import (
     Settings,
     SettingsError,
     load,
-    parse_duration,
-    parse_retention,
 )
 
 PAGE = Path(__file__).parents[2] / "docs" / "settings.md"

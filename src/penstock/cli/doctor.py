@@ -16,7 +16,7 @@ from urllib.parse import unquote, urlsplit
 import typer
 
 from penstock.admin_records import status_of
-from penstock.cli.options import AsJson, ConfigFile, DataFolder, load_settings, print_json, store_path
+from penstock.cli.options import AsJson, ConfigFile, DataFolder, load_settings, print_json
 from penstock.cli.serve import address_of
 
 if TYPE_CHECKING:  # takes long to load, and `penstock --help` does not need it
@@ -56,6 +56,7 @@ def doctor(*, as_json: AsJson = False, data: DataFolder = None, config: ConfigFi
 
 def _examine(data: Path | None, config: Path | None) -> Iterator[Finding]:
     from penstock.settings import SettingsError
+    from penstock.store.opening import path_of
 
     try:
         settings = load_settings(data, config)
@@ -66,7 +67,7 @@ def _examine(data: Path | None, config: Path | None) -> Iterator[Finding]:
     yield _check_folder("data folder", settings.data)
     yield _check_folder("assets folder", Path(unquote(urlsplit(settings.assets_url).path)))
     yield _check_space(settings.data)
-    yield from _check_store(store_path(settings))
+    yield from _check_store(path_of(settings.database_url))
     yield from _check_vendors(settings)
     yield from _check_engines(settings.weights)
     yield _check_port(settings)
@@ -123,10 +124,10 @@ def _check_store(path: Path) -> Iterator[Finding]:
 
 def _open_store(path: Path) -> Iterator[Finding]:
     from penstock.store import key_rows, schema
-    from penstock.store.database import make_engine
+    from penstock.store.sqlite import open_file
     from penstock.store.tables import SCHEMA_VERSION
 
-    engine = make_engine(path)
+    engine = open_file(path)
     try:
         version = schema.current_version(engine)
         if version is not None and version > SCHEMA_VERSION:

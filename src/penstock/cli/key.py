@@ -306,7 +306,7 @@ def _check_models(settings: "Settings", wanted: list[str]) -> frozenset[str]:
 
 
 def _read_time(option: str, text: str | None, *, least: float | None = None) -> float | None:
-    from penstock.settings import parse_duration
+    from penstock.setting_values import parse_duration
 
     try:
         seconds = None if text is None else parse_duration(text)

@@ -72,13 +72,13 @@ def open_store(settings: "Settings") -> "Generator[Engine]":
     """The store at this version's schema, also beside a running server; made if there is none."""
     from sqlalchemy.exc import SQLAlchemyError
 
-    from penstock.store.database import make_engine
+    from penstock.store.opening import is_file, make_engine, path_of
     from penstock.store.schema import SchemaTooNew, upgrade
 
-    path = store_path(settings)
     settings.data.mkdir(mode=0o700, parents=True, exist_ok=True)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    engine = make_engine(path)
+    if is_file(settings.database_url):
+        path_of(settings.database_url).parent.mkdir(parents=True, exist_ok=True)
+    engine = make_engine(settings.database_url)
     try:
         upgrade(engine)
         yield engine
@@ -86,7 +86,7 @@ def open_store(settings: "Settings") -> "Generator[Engine]":
         fail(str(error))
     except SQLAlchemyError as error:
         reason = getattr(error, "orig", None) or error
-        fail(f"The store {path} cannot be used: {reason}.", "`penstock doctor` looks closer.")
+        fail(f"The store {tell_store(settings)} cannot be used: {reason}.", "`penstock doctor` looks closer.")
     finally:
         engine.dispose()
 
@@ -114,9 +114,14 @@ def read_store(settings: "Settings") -> "Generator[Connection]":
         yield connection
 
 
-def store_path(settings: "Settings") -> Path:
-    """The store's file."""
-    return Path(settings.database_url.removeprefix("sqlite:///"))
+def tell_store(settings: "Settings") -> str:
+    """Where the store is, for people: its password is not for their eyes."""
+    from sqlalchemy import make_url
+
+    from penstock.store.opening import is_file, path_of
+
+    url = settings.database_url
+    return str(path_of(url)) if is_file(url) else make_url(url).render_as_string(hide_password=True)
 
 
 # -- speaking

@@ -26,7 +26,6 @@ from penstock.cli.options import (
     fail,
     load_settings,
     open_store,
-    store_path,
 )
 
 if TYPE_CHECKING:  # take long to load, and `penstock --help` does not need them
@@ -86,11 +85,11 @@ def _await_schema(settings: "Settings", leadership: "Leadership") -> None:
         return
     from sqlalchemy.exc import SQLAlchemyError
 
-    from penstock.store.database import make_engine
+    from penstock.store.opening import make_engine
     from penstock.store.schema import current_version
     from penstock.store.tables import SCHEMA_VERSION
 
-    engine, give_up_at = make_engine(store_path(settings)), time.monotonic() + SCHEMA_SECONDS
+    engine, give_up_at = make_engine(settings.database_url), time.monotonic() + SCHEMA_SECONDS
     with suppress(SQLAlchemyError):  # what is wrong is told when it is opened to be used
         while not leadership.take() and (current_version(engine) or "") < SCHEMA_VERSION:
             if time.monotonic() > give_up_at:

@@ -1,0 +1,110 @@
+"""The forms of values in the settings: durations, folders, networks, names, JSON files."""
+
+import json
+import re
+from collections.abc import Mapping
+from ipaddress import IPv4Network, IPv6Network, ip_network
+from pathlib import Path
+from typing import Annotated, Any, cast
+
+from pydantic import AfterValidator, BeforeValidator, Field
+
+from penstock.setting_problems import reject
+from penstock.setting_sources import make_absolute
+
+BUILT_IN = ("embedded", "local", "sim")
+"""Vendors that need no account and no table; what the configured ones do not serve is served by the first that can."""
+MINUTE, HOUR, DAY, WEEK = 60.0, 3600.0, 86400.0, 604800.0
+UNITS = {"": 1.0, "s": 1.0, "m": MINUTE, "h": HOUR, "d": DAY, "w": WEEK}
+LONGEST = 36500 * DAY
+
+
+def parse_duration(value: Any) -> float:
+    """Seconds, from a number or a text such as "90", "12h" or "30d"."""
+    if isinstance(value, str) and (match := re.fullmatch(r"([0-9]{1,12}(?:\.[0-9]{1,9})?)([smhdw]?)", value.strip())):
+        value = float(match[1]) * UNITS[match[2]]
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= LONGEST:
+        raise ValueError('a time is a number of seconds or a text such as "90s", "12h" or "30d", at most 36500d')
+    return float(value)
+
+
+def parse_retention(value: Any) -> float | None:
+    """A duration; "forever" is None."""
+    return None if value is None or value == "forever" else parse_duration(value)
+
+
+def parse_folder(value: Any) -> Any:
+    """An absolute path, from one that may begin with ~."""
+    if not isinstance(value, str | Path) or not str(value) or "\0" in str(value):
+        raise ValueError("a folder is the path of a folder")
+    return make_absolute(Path(value), Path.cwd())
+
+
+def _parse_network(value: Any) -> Any:
+    if not isinstance(value, str):
+        raise ValueError('a network is a text such as "10.1.0.0/16"')
+    return ip_network(value.strip())
+
+
+def _split(value: Any) -> Any:
+    """An environment variable holds a list as comma-separated text."""
+    return [part for part in value.split(",") if part.strip()] if isinstance(value, str) else value
+
+
+def _check_name(vendor: str) -> str:
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]*", vendor):
+        raise reject("is not a vendor's name", "Use letters, digits, - and _, beginning with a letter or digit.")
+    return vendor
+
+
+def _check_type(table: Mapping[str, Any]) -> Mapping[str, Any]:
+    if not isinstance(table.get("type"), str) or not table["type"]:
+        raise reject(
+            "`type` is missing or is not a text", 'Add `type = "…"`: the name of the vendor\'s file, such as "sim".'
+        )
+    return table
+
+
+def name_built_in(tables: Any) -> Any:
+    """The table of a built-in vendor need not say its type."""
+    if not isinstance(tables, dict):
+        return tables
+    found = cast("dict[str, Any]", tables)
+    return {
+        name: {"type": name, **cast("dict[str, Any]", table)} if name in BUILT_IN and isinstance(table, dict) else table
+        for name, table in found.items()
+    }
+
+
+def parse_document(value: Any) -> Any:
+    """A table of the file, or the text of a JSON file."""
+    if not isinstance(value, str):
+        return value
+    try:
+        found = json.loads(value)
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict):
+        raise ValueError('write it as a table, or as "file:PATH" of a JSON file that holds an object')
+    return cast("dict[str, Any]", found)
+
+
+def parse_params(value: Any) -> Any:
+    """The same, or the word `vendor`."""
+    if value is None or value == "vendor":
+        return value
+    found = parse_document(value)
+    if not isinstance(found, dict):
+        raise ValueError('write it as a table, "file:PATH" of a JSON file, or "vendor"')
+    return cast("dict[str, Any]", found)
+
+
+Duration = Annotated[float, BeforeValidator(parse_duration)]
+Timeout = Annotated[Duration, Field(gt=0)]
+Retention = Annotated[Annotated[float, Field(gt=0)] | None, BeforeValidator(parse_retention)]
+Network = Annotated[IPv4Network | IPv6Network, BeforeValidator(_parse_network)]
+Networks = Annotated[tuple[Network, ...], BeforeValidator(_split)]
+VendorName = Annotated[str, AfterValidator(_check_name)]
+VendorTable = Annotated[Mapping[str, Any], AfterValidator(_check_type)]
+Document = Annotated[Mapping[str, Any], BeforeValidator(parse_document)]
+ORIGIN = r"^https?://(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(:[0-9]{1,5})?$"
