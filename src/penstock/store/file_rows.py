@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from sqlalchemy import Connection, delete, func, insert, select
+from sqlalchemy import Connection, delete, func, insert, select, update
 
 from penstock.errors import FileNotFound
 from penstock.files import StoredFile
@@ -27,6 +27,11 @@ def get(connection: Connection, account_id: str, token: str, now: float) -> Stor
     if row is None or (row.expires_at is not None and row.expires_at <= now):
         raise FileNotFound(suggestion="Upload it again with POST /api/v1/files.")
     return _file(row)
+
+
+def expire(connection: Connection, file: StoredFile, now: float) -> None:
+    """A file whose bytes may never have come: out of sight, and swept next."""
+    connection.execute(update(files).where(files.c.token == file.token).values(expires_at=now))
 
 
 def of_job(connection: Connection, job_id: str) -> Sequence[StoredFile]:

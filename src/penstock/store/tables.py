@@ -1,5 +1,7 @@
 """The tables: columns for what SQL asks for, one `document` for the rest of a job (docs/decisions/0004)."""
 
+from typing import Final
+
 from sqlalchemy import (
     BigInteger,
     Column,
@@ -11,21 +13,29 @@ from sqlalchemy import (
     String,
     Table,
     Text,
+    TextClause,
     UniqueConstraint,
     text,
 )
 
-SCHEMA_VERSION = "0003"
+SCHEMA_VERSION = "0004"
 """The newest migration; a test holds it equal to the newest file in migrations/versions."""
 
 metadata = MetaData()
-Position = BigInteger().with_variant(Integer, "sqlite")  # SQLite counts only INTEGER keys up by itself
+Position: Final = BigInteger().with_variant(Integer, "sqlite")  # SQLite counts only INTEGER keys up by itself
+Word: Final = String().with_variant(String(collation="C"), "postgresql")  # in the order of bytes, as in SQLite
+
+
+def where(condition: str) -> dict[str, TextClause]:
+    """Of which rows a partial index is, in both databases' words."""
+    return {"sqlite_where": text(condition), "postgresql_where": text(condition)}
+
 
 accounts = Table(
     "accounts",
     metadata,
-    Column("id", String, primary_key=True),
-    Column("name", String, nullable=False, unique=True),
+    Column("id", Word, primary_key=True),
+    Column("name", Word, nullable=False, unique=True),
     Column("created_at", Float, nullable=False),
     Column("closed_at", Float),
     Column("requests_per_minute", Integer),
@@ -37,9 +47,9 @@ accounts = Table(
 keys = Table(
     "keys",
     metadata,
-    Column("public_id", String, primary_key=True),
-    Column("account_id", String, nullable=False),
-    Column("name", String, nullable=False),
+    Column("public_id", Word, primary_key=True),
+    Column("account_id", Word, nullable=False),
+    Column("name", Word, nullable=False),
     Column("secret_hash", LargeBinary, nullable=False),
     Column("models", Text, nullable=False),
     Column("scopes", Text, nullable=False),
@@ -50,59 +60,91 @@ keys = Table(
     Column("tokens_per_minute", Integer),
     Column("concurrent_jobs", Integer),
     Column("concurrent_streams", Integer),
-    Column("lineage", String, nullable=False),  # the first of the keys that replaced each other: they share one budget
-    Column("replaced_by", String),
+    Column("lineage", Word, nullable=False),  # the first of the keys that replaced each other: they share one budget
+    Column("replaced_by", Word),
     Index("keys_by_account", "account_id"),
 )
 
 secrets = Table(
     "secrets",
     metadata,
-    Column("name", String, primary_key=True),
+    Column("name", Word, primary_key=True),
     Column("value", LargeBinary, nullable=False),
 )
 
 jobs = Table(
     "jobs",
     metadata,
-    Column("id", String, primary_key=True),
-    Column("account_id", String, nullable=False),
-    Column("lineage", String, nullable=False),  # of the key that asked for it
-    Column("model", String, nullable=False),
-    Column("vendor", String, nullable=False),
-    Column("state", String, nullable=False),
+    Column("id", Word, primary_key=True),
+    Column("account_id", Word, nullable=False),
+    Column("lineage", Word, nullable=False),  # of the key that asked for it
+    Column("model", Word, nullable=False),
+    Column("vendor", Word, nullable=False),
+    Column("state", Word, nullable=False),
     Column("done", Integer, nullable=False),
-    Column("client_ref", String),
-    Column("batch_id", String),
+    Column("client_ref", Word),
+    Column("batch_id", Word),
     Column("created_at", Float, nullable=False),
     Column("start_by", Float, nullable=False),
     Column("finished_at", Float),
     Column("expires_at", Float),
-    Column("removed", String),  # None, "deleted" or "expired": then the document holds only what is left
-    Column("owner", String),
+    Column("removed", Word),  # None, "deleted" or "expired": then the document holds only what is left
+    Column("owner", Word),
     Column("epoch", Integer, nullable=False, default=0),
+    Column("seated", Integer, nullable=False, server_default="0"),  # 1: it has one of its vendor's seats (PostgreSQL)
     Column("document", LargeBinary, nullable=False),
     Index("jobs_by_account", "account_id", "id"),
     Index("jobs_by_state", "account_id", "state", "id"),
     Index("jobs_by_model", "account_id", "model", "id"),
-    Index("jobs_by_client_ref", "account_id", "client_ref", "id", sqlite_where=text("client_ref IS NOT NULL")),
-    Index("jobs_by_batch", "account_id", "batch_id", "id", sqlite_where=text("batch_id IS NOT NULL")),
-    Index("jobs_free", "state", "account_id", "id", sqlite_where=text("done = 0 AND owner IS NULL")),
-    Index("jobs_free_by_start", "start_by", sqlite_where=text("done = 0 AND owner IS NULL")),
-    Index("jobs_open_by_account", "account_id", "state", sqlite_where=text("done = 0")),
-    Index("jobs_open_by_key", "lineage", sqlite_where=text("done = 0")),
-    Index("jobs_expiring", "expires_at", sqlite_where=text("removed IS NULL AND expires_at IS NOT NULL")),
+    Index("jobs_by_client_ref", "account_id", "client_ref", "id", **where("client_ref IS NOT NULL")),
+    Index("jobs_by_batch", "account_id", "batch_id", "id", **where("batch_id IS NOT NULL")),
+    Index("jobs_free", "state", "account_id", "id", **where("done = 0 AND owner IS NULL")),
+    Index("jobs_free_by_start", "start_by", **where("done = 0 AND owner IS NULL")),
+    Index("jobs_open_by_account", "account_id", "state", **where("done = 0")),
+    Index("jobs_open_by_key", "lineage", **where("done = 0")),
+    Index("jobs_expiring", "expires_at", **where("removed IS NULL AND expires_at IS NOT NULL")),
     Index("jobs_finished", "model", "state", "finished_at"),
+    # Who runs which: only on PostgreSQL there is more than one who does.
+    Index("jobs_by_vendor", "vendor", "finished_at").ddl_if("postgresql"),
+    Index("jobs_waiting", "vendor", "account_id", "id", **where("done = 0 AND owner IS NULL AND seated = 0")).ddl_if(
+        "postgresql"
+    ),
+    Index("jobs_seated", "vendor", "account_id", **where("done = 0 AND seated = 1")).ddl_if("postgresql"),
+    Index("jobs_orphaned", "id", **where("done = 0 AND owner IS NULL AND seated = 1")).ddl_if("postgresql"),
+    Index("jobs_owned", "owner", **where("done = 0 AND owner IS NOT NULL")).ddl_if("postgresql"),
+)
+
+workers = Table(  # processes that run jobs: each has a lease of its own (PostgreSQL)
+    "workers",
+    metadata,
+    Column("id", Word, primary_key=True),
+    Column("name", Word, nullable=False),  # the machine and the process, for people
+    Column("started_at", Float, nullable=False),  # by the database's clock, as the next
+    Column("renewed_at", Float, nullable=False),
+)
+
+chores = Table(  # what one process does for all: whose turn it is, and until when
+    "chores",
+    metadata,
+    Column("name", Word, primary_key=True),
+    Column("until", Float, nullable=False),
+)
+
+schema_support = Table(  # which code can serve a store of a schema that it does not know
+    "schema_support",
+    metadata,
+    Column("version", Word, primary_key=True),
+    Column("oldest", Word, nullable=False),  # the oldest schema whose code can
 )
 
 events = Table(
     "events",
     metadata,
     Column("position", Position, primary_key=True, autoincrement=True),
-    Column("account_id", String, nullable=False),
-    Column("job_id", String, nullable=False),
+    Column("account_id", Word, nullable=False),
+    Column("job_id", Word, nullable=False),
     Column("sequence", Integer, nullable=False),
-    Column("type", String, nullable=False),
+    Column("type", Word, nullable=False),
     Column("created_at", Float, nullable=False),
     Column("document", LargeBinary, nullable=False),  # the job as it was then
     UniqueConstraint("job_id", "sequence"),
@@ -114,7 +156,7 @@ nudges = Table(  # vendors' calls back that reached a server which does not run 
     "nudges",
     metadata,
     Column("position", Position, primary_key=True, autoincrement=True),
-    Column("job_id", String, nullable=False),
+    Column("job_id", Word, nullable=False),
     Column("created_at", Float, nullable=False),
     sqlite_autoincrement=True,
 )
@@ -122,10 +164,10 @@ nudges = Table(  # vendors' calls back that reached a server which does not run 
 requests = Table(
     "requests",
     metadata,
-    Column("id", String, primary_key=True),  # the batch's or the only job's id
-    Column("account_id", String, nullable=False),
-    Column("key_id", String, nullable=False),
-    Column("idempotency_key", String),
+    Column("id", Word, primary_key=True),  # the batch's or the only job's id
+    Column("account_id", Word, nullable=False),
+    Column("key_id", Word, nullable=False),
+    Column("idempotency_key", Word),
     Column("fingerprint", LargeBinary, nullable=False),
     Column("job_ids", Text, nullable=False),
     Column("created_at", Float, nullable=False),
@@ -136,50 +178,50 @@ requests = Table(
 files = Table(
     "files",
     metadata,
-    Column("token", String, primary_key=True),
-    Column("account_id", String, nullable=False),
-    Column("sha256", String, nullable=False),
+    Column("token", Word, primary_key=True),
+    Column("account_id", Word, nullable=False),
+    Column("sha256", Word, nullable=False),
     Column("bytes", BigInteger, nullable=False),
-    Column("content_type", String, nullable=False),
+    Column("content_type", Word, nullable=False),
     Column("width", Integer, nullable=False),
     Column("height", Integer, nullable=False),
     Column("created_at", Float, nullable=False),
     Column("expires_at", Float),
-    Column("job_id", String),  # set: a job's own snapshot, removed with the job
+    Column("job_id", Word),  # set: a job's own snapshot, removed with the job
     Index("files_by_content", "account_id", "sha256"),
     Index("files_by_job", "job_id"),
-    Index("files_expiring", "expires_at", sqlite_where=text("expires_at IS NOT NULL")),
+    Index("files_expiring", "expires_at", **where("expires_at IS NOT NULL")),
 )
 
 assets = Table(
     "assets",
     metadata,
-    Column("id", String, primary_key=True),
-    Column("account_id", String, nullable=False),
-    Column("job_id", String, nullable=False),
-    Column("filename", String, nullable=False),
-    Column("content_type", String, nullable=False),
+    Column("id", Word, primary_key=True),
+    Column("account_id", Word, nullable=False),
+    Column("job_id", Word, nullable=False),
+    Column("filename", Word, nullable=False),
+    Column("content_type", Word, nullable=False),
     Column("bytes", BigInteger, nullable=False),
-    Column("sha256", String, nullable=False),
-    Column("removed", String),  # set: out of sight
+    Column("sha256", Word, nullable=False),
+    Column("removed", Word),  # set: out of sight
     Column("swept", Integer, nullable=False, server_default="0"),  # 1: the bytes are gone too
     Index("assets_by_job", "job_id"),
-    Index("assets_unswept", "job_id", sqlite_where=text("removed IS NOT NULL AND swept = 0")),
+    Index("assets_unswept", "job_id", **where("removed IS NOT NULL AND swept = 0")),
 )
 
 completions = Table(
     "completions",
     metadata,
-    Column("id", String, primary_key=True),
-    Column("request_id", String, nullable=False),
-    Column("account_id", String, nullable=False),
-    Column("key_id", String, nullable=False),
-    Column("model", String, nullable=False),
-    Column("vendor", String, nullable=False),
-    Column("upstream_model", String, nullable=False),
+    Column("id", Word, primary_key=True),
+    Column("request_id", Word, nullable=False),
+    Column("account_id", Word, nullable=False),
+    Column("key_id", Word, nullable=False),
+    Column("model", Word, nullable=False),
+    Column("vendor", Word, nullable=False),
+    Column("upstream_model", Word, nullable=False),
     Column("streamed", Integer, nullable=False),
-    Column("outcome", String, nullable=False),
-    Column("code", String, nullable=False),
+    Column("outcome", Word, nullable=False),
+    Column("code", Word, nullable=False),
     Column("prompt_tokens", BigInteger, nullable=False),
     Column("completion_tokens", BigInteger, nullable=False),
     Column("cached_tokens", BigInteger, nullable=False),
@@ -197,18 +239,18 @@ completions = Table(
 budgets = Table(
     "budgets",
     metadata,
-    Column("owner", String, primary_key=True),  # an account, or a lineage of keys
-    Column("period", String, primary_key=True),
+    Column("owner", Word, primary_key=True),  # an account, or a lineage of keys
+    Column("period", Word, primary_key=True),
     Column("cap", BigInteger, nullable=False),  # 10⁻⁹ USD, as every amount here
-    Column("time_zone", String, nullable=False),
+    Column("time_zone", Word, nullable=False),
     Column("created_at", Float, nullable=False),
 )
 
 purses = Table(  # one period of one budget; what it says follows from the ledger and the holds
     "purses",
     metadata,
-    Column("owner", String, primary_key=True),
-    Column("period", String, primary_key=True),
+    Column("owner", Word, primary_key=True),
+    Column("period", Word, primary_key=True),
     Column("start", Float, primary_key=True),
     Column("ends", Float, nullable=False),
     Column("spent", BigInteger, nullable=False),
@@ -220,26 +262,26 @@ purses = Table(  # one period of one budget; what it says follows from the ledge
 holds = Table(  # what is reserved in a purse: by a job, or by a process for the chat requests it serves
     "holds",
     metadata,
-    Column("subject", String, primary_key=True),  # the job, or the process
-    Column("owner", String, primary_key=True),
-    Column("period", String, primary_key=True),
+    Column("subject", Word, primary_key=True),  # the job, or the process
+    Column("owner", Word, primary_key=True),
+    Column("period", Word, primary_key=True),
     Column("start", Float, primary_key=True),
     Column("amount", BigInteger, nullable=False),
     Column("is_lease", Integer, nullable=False),
     Column("recalled", Integer, nullable=False),  # 1: another process needs what is not used
     Column("expires_at", Float),
     Index("holds_by_purse", "owner", "period", "start"),
-    Index("holds_expiring", "expires_at", sqlite_where=text("expires_at IS NOT NULL")),
+    Index("holds_expiring", "expires_at", **where("expires_at IS NOT NULL")),
 )
 
 ledger = Table(  # append-only: nothing in it is ever changed
     "ledger",
     metadata,
-    Column("subject", String, primary_key=True),  # a job or a completion
-    Column("kind", String, primary_key=True),  # hold, settle, release or refund: each once
-    Column("account_id", String, nullable=False),
-    Column("key_id", String, nullable=False),
-    Column("lineage", String, nullable=False),
+    Column("subject", Word, primary_key=True),  # a job or a completion
+    Column("kind", Word, primary_key=True),  # hold, settle, release or refund: each once
+    Column("account_id", Word, nullable=False),
+    Column("key_id", Word, nullable=False),
+    Column("lineage", Word, nullable=False),
     Column("amount", BigInteger, nullable=False),
     Column("overrun", BigInteger, nullable=False),  # what it cost beyond what the budget could bear: not charged
     Column("at", Float, nullable=False),  # when the subject was accepted: whose period it belongs to
@@ -252,8 +294,8 @@ ledger = Table(  # append-only: nothing in it is ever changed
 buckets = Table(  # rate limits: what is left of this minute's, as of a moment
     "buckets",
     metadata,
-    Column("owner", String, primary_key=True),
-    Column("kind", String, primary_key=True),  # requests or tokens
+    Column("owner", Word, primary_key=True),
+    Column("kind", Word, primary_key=True),  # requests or tokens
     Column("level", Float, nullable=False),
     Column("at", Float, nullable=False),
 )
@@ -261,8 +303,8 @@ buckets = Table(  # rate limits: what is left of this minute's, as of a moment
 slots = Table(  # how many of an owner's parallel streams a process may have open
     "slots",
     metadata,
-    Column("owner", String, primary_key=True),
-    Column("process", String, primary_key=True),
+    Column("owner", Word, primary_key=True),
+    Column("process", Word, primary_key=True),
     Column("amount", Integer, nullable=False),
     Column("expires_at", Float, nullable=False),
 )
@@ -286,12 +328,12 @@ def _sums() -> list[Column[int]]:
 usage_days = Table(  # sums of what was used, kept up to date with every record
     "usage_days",
     metadata,
-    Column("account_id", String, primary_key=True),
+    Column("account_id", Word, primary_key=True),
     Column("day", Integer, primary_key=True),  # since 1970-01-01, UTC
-    Column("model", String, primary_key=True),
-    Column("vendor", String, primary_key=True),
-    Column("key_id", String, primary_key=True),
-    Column("kind", String, primary_key=True),  # chat or job
+    Column("model", Word, primary_key=True),
+    Column("vendor", Word, primary_key=True),
+    Column("key_id", Word, primary_key=True),
+    Column("kind", Word, primary_key=True),  # chat or job
     *_sums(),
     sqlite_with_rowid=False,
 )
@@ -299,11 +341,11 @@ usage_days = Table(  # sums of what was used, kept up to date with every record
 usage_model_days = Table(  # the same without keys, and below without models: far fewer rows for a year
     "usage_model_days",
     metadata,
-    Column("account_id", String, primary_key=True),
+    Column("account_id", Word, primary_key=True),
     Column("day", Integer, primary_key=True),
-    Column("model", String, primary_key=True),
-    Column("vendor", String, primary_key=True),
-    Column("kind", String, primary_key=True),
+    Column("model", Word, primary_key=True),
+    Column("vendor", Word, primary_key=True),
+    Column("kind", Word, primary_key=True),
     *_sums(),
     sqlite_with_rowid=False,
 )
@@ -311,10 +353,10 @@ usage_model_days = Table(  # the same without keys, and below without models: fa
 usage_key_days = Table(
     "usage_key_days",
     metadata,
-    Column("account_id", String, primary_key=True),
+    Column("account_id", Word, primary_key=True),
     Column("day", Integer, primary_key=True),
-    Column("key_id", String, primary_key=True),
-    Column("kind", String, primary_key=True),
+    Column("key_id", Word, primary_key=True),
+    Column("kind", Word, primary_key=True),
     *_sums(),
     sqlite_with_rowid=False,
 )
@@ -324,10 +366,10 @@ audit = Table(  # append-only: every change of an account, a key, a budget or th
     metadata,
     Column("position", Position, primary_key=True, autoincrement=True),
     Column("created_at", Float, nullable=False),
-    Column("actor", String, nullable=False),
-    Column("action", String, nullable=False),
-    Column("subject", String, nullable=False),
-    Column("account_id", String),
+    Column("actor", Word, nullable=False),
+    Column("action", Word, nullable=False),
+    Column("subject", Word, nullable=False),
+    Column("account_id", Word),
     Column("detail", LargeBinary, nullable=False),
     Index("audit_by_account", "account_id", "position"),
     sqlite_autoincrement=True,

@@ -1,7 +1,9 @@
 """The founding schema, frozen: `tables.py` may move on, later migrations say how a store follows."""
 
 from alembic import op
-from sqlalchemy import BigInteger, Column, Float, Integer, LargeBinary, String, Text, UniqueConstraint, text
+from sqlalchemy import BigInteger, Column, Float, Integer, LargeBinary, Text, UniqueConstraint, text
+
+from penstock.store.migrations.portable import Position, Word, where
 
 revision = "0001"
 down_revision = None
@@ -21,8 +23,8 @@ def upgrade() -> None:
 def _create_accounts() -> None:
     op.create_table(
         "accounts",
-        Column("id", String, primary_key=True),
-        Column("name", String, nullable=False, unique=True),
+        Column("id", Word, primary_key=True),
+        Column("name", Word, nullable=False, unique=True),
         Column("created_at", Float, nullable=False),
     )
 
@@ -30,9 +32,9 @@ def _create_accounts() -> None:
 def _create_keys() -> None:
     op.create_table(
         "keys",
-        Column("public_id", String, primary_key=True),
-        Column("account_id", String, nullable=False),
-        Column("name", String, nullable=False),
+        Column("public_id", Word, primary_key=True),
+        Column("account_id", Word, nullable=False),
+        Column("name", Word, nullable=False),
         Column("secret_hash", LargeBinary, nullable=False),
         Column("models", Text, nullable=False),
         Column("scopes", Text, nullable=False),
@@ -43,7 +45,7 @@ def _create_keys() -> None:
     op.create_index("keys_by_account", "keys", ["account_id"])
     op.create_table(
         "secrets",
-        Column("name", String, primary_key=True),
+        Column("name", Word, primary_key=True),
         Column("value", LargeBinary, nullable=False),
     )
 
@@ -51,20 +53,20 @@ def _create_keys() -> None:
 def _create_jobs() -> None:
     op.create_table(
         "jobs",
-        Column("id", String, primary_key=True),
-        Column("account_id", String, nullable=False),
-        Column("model", String, nullable=False),
-        Column("vendor", String, nullable=False),
-        Column("state", String, nullable=False),
+        Column("id", Word, primary_key=True),
+        Column("account_id", Word, nullable=False),
+        Column("model", Word, nullable=False),
+        Column("vendor", Word, nullable=False),
+        Column("state", Word, nullable=False),
         Column("done", Integer, nullable=False),
-        Column("client_ref", String),
-        Column("batch_id", String),
+        Column("client_ref", Word),
+        Column("batch_id", Word),
         Column("created_at", Float, nullable=False),
         Column("start_by", Float, nullable=False),
         Column("finished_at", Float),
         Column("expires_at", Float),
-        Column("removed", String),
-        Column("owner", String),
+        Column("removed", Word),
+        Column("owner", Word),
         Column("epoch", Integer, nullable=False),
         Column("document", LargeBinary, nullable=False),
     )
@@ -78,18 +80,18 @@ def _create_jobs() -> None:
         "jobs_open": (["owner", "id"], "done = 0"),
         "jobs_expiring": (["expires_at"], "removed IS NULL AND expires_at IS NOT NULL"),
     }
-    for name, (columns, where) in partial.items():
-        op.create_index(name, "jobs", columns, sqlite_where=text(where))
+    for name, (columns, which) in partial.items():
+        op.create_index(name, "jobs", columns, **where(which))
 
 
 def _create_events() -> None:
     op.create_table(
         "events",
-        Column("position", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=True),
-        Column("account_id", String, nullable=False),
-        Column("job_id", String, nullable=False),
+        Column("position", Position, primary_key=True, autoincrement=True),
+        Column("account_id", Word, nullable=False),
+        Column("job_id", Word, nullable=False),
         Column("sequence", Integer, nullable=False),
-        Column("type", String, nullable=False),
+        Column("type", Word, nullable=False),
         Column("created_at", Float, nullable=False),
         Column("document", LargeBinary, nullable=False),
         UniqueConstraint("job_id", "sequence"),
@@ -101,10 +103,10 @@ def _create_events() -> None:
 def _create_requests() -> None:
     op.create_table(
         "requests",
-        Column("id", String, primary_key=True),
-        Column("account_id", String, nullable=False),
-        Column("key_id", String, nullable=False),
-        Column("idempotency_key", String),
+        Column("id", Word, primary_key=True),
+        Column("account_id", Word, nullable=False),
+        Column("key_id", Word, nullable=False),
+        Column("idempotency_key", Word),
         Column("fingerprint", LargeBinary, nullable=False),
         Column("job_ids", Text, nullable=False),
         Column("created_at", Float, nullable=False),
@@ -116,33 +118,33 @@ def _create_requests() -> None:
 def _create_files() -> None:
     op.create_table(
         "files",
-        Column("token", String, primary_key=True),
-        Column("account_id", String, nullable=False),
-        Column("sha256", String, nullable=False),
+        Column("token", Word, primary_key=True),
+        Column("account_id", Word, nullable=False),
+        Column("sha256", Word, nullable=False),
         Column("bytes", BigInteger, nullable=False),
-        Column("content_type", String, nullable=False),
+        Column("content_type", Word, nullable=False),
         Column("width", Integer, nullable=False),
         Column("height", Integer, nullable=False),
         Column("created_at", Float, nullable=False),
         Column("expires_at", Float),
-        Column("job_id", String),
+        Column("job_id", Word),
     )
     op.create_index("files_by_content", "files", ["account_id", "sha256"])
     op.create_index("files_by_job", "files", ["job_id"])
-    op.create_index("files_expiring", "files", ["expires_at"], sqlite_where=text("expires_at IS NOT NULL"))
+    op.create_index("files_expiring", "files", ["expires_at"], **where("expires_at IS NOT NULL"))
 
 
 def _create_assets() -> None:
     op.create_table(
         "assets",
-        Column("id", String, primary_key=True),
-        Column("account_id", String, nullable=False),
-        Column("job_id", String, nullable=False),
-        Column("filename", String, nullable=False),
-        Column("content_type", String, nullable=False),
+        Column("id", Word, primary_key=True),
+        Column("account_id", Word, nullable=False),
+        Column("job_id", Word, nullable=False),
+        Column("filename", Word, nullable=False),
+        Column("content_type", Word, nullable=False),
         Column("bytes", BigInteger, nullable=False),
-        Column("sha256", String, nullable=False),
-        Column("removed", String),
+        Column("sha256", Word, nullable=False),
+        Column("removed", Word),
         Column("swept", Integer, nullable=False, server_default="0"),
     )
     op.create_index("assets_by_job", "assets", ["job_id"])

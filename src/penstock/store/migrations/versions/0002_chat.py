@@ -1,7 +1,9 @@
 """Usage records of chat requests, and how often a key may ask."""
 
 from alembic import op
-from sqlalchemy import BigInteger, Column, Float, Integer, String
+from sqlalchemy import BigInteger, Column, Float, Integer
+
+from penstock.store.migrations.portable import Word, change
 
 revision = "0002"
 down_revision = "0001"
@@ -9,21 +11,21 @@ down_revision = "0001"
 
 def upgrade() -> None:
     """Create the table with its index; keys get their limits."""
-    with op.batch_alter_table("keys", recreate="always") as keys:  # SQLite would write the columns behind the rest
+    with change("keys") as keys:  # SQLite would write the columns behind the rest
         keys.add_column(Column("requests_per_minute", Integer))
         keys.add_column(Column("tokens_per_minute", Integer))
     op.create_table(
         "completions",
-        Column("id", String, primary_key=True),
-        Column("request_id", String, nullable=False),
-        Column("account_id", String, nullable=False),
-        Column("key_id", String, nullable=False),
-        Column("model", String, nullable=False),
-        Column("vendor", String, nullable=False),
-        Column("upstream_model", String, nullable=False),
+        Column("id", Word, primary_key=True),
+        Column("request_id", Word, nullable=False),
+        Column("account_id", Word, nullable=False),
+        Column("key_id", Word, nullable=False),
+        Column("model", Word, nullable=False),
+        Column("vendor", Word, nullable=False),
+        Column("upstream_model", Word, nullable=False),
         Column("streamed", Integer, nullable=False),
-        Column("outcome", String, nullable=False),
-        Column("code", String, nullable=False),
+        Column("outcome", Word, nullable=False),
+        Column("code", Word, nullable=False),
         Column("prompt_tokens", BigInteger, nullable=False),
         Column("completion_tokens", BigInteger, nullable=False),
         Column("cached_tokens", BigInteger, nullable=False),

@@ -1,7 +1,9 @@
 """Limits of accounts, lineages of keys, budgets, ledger, shared limits, sums of usage, audit log, and nudges."""
 
 from alembic import op
-from sqlalchemy import BigInteger, Column, Float, Integer, LargeBinary, String, Text, text
+from sqlalchemy import BigInteger, Column, Float, Integer, LargeBinary, Text
+
+from penstock.store.migrations.portable import Position, Word, after, change, day_of, of_document, where
 
 revision = "0003"
 down_revision = "0002"
@@ -32,49 +34,49 @@ def upgrade() -> None:
 
 
 def _widen_accounts() -> None:
-    with op.batch_alter_table("accounts", recreate="always") as accounts:  # SQLite would write them behind the rest
+    with change("accounts") as accounts:  # SQLite would write them behind the rest
         accounts.add_column(Column("closed_at", Float))
         for name in LIMITS:
             accounts.add_column(Column(name, Integer))
 
 
 def _widen_keys() -> None:
-    op.add_column("keys", Column("lineage", String))
+    op.add_column("keys", Column("lineage", Word))
     op.execute("UPDATE keys SET lineage = public_id")
-    with op.batch_alter_table("keys", recreate="always") as keys:
-        keys.add_column(Column("concurrent_jobs", Integer), insert_after="tokens_per_minute")
-        keys.add_column(Column("concurrent_streams", Integer), insert_after="concurrent_jobs")
-        keys.alter_column("lineage", existing_type=String(), nullable=False)
-        keys.add_column(Column("replaced_by", String), insert_after="lineage")
+    with change("keys") as keys:
+        keys.add_column(Column("concurrent_jobs", Integer), **after("tokens_per_minute"))
+        keys.add_column(Column("concurrent_streams", Integer), **after("concurrent_jobs"))
+        keys.alter_column("lineage", existing_type=Word, nullable=False)
+        keys.add_column(Column("replaced_by", Word), **after("lineage"))
 
 
 def _widen_jobs() -> None:
     op.drop_index("jobs_open", "jobs")
-    with op.batch_alter_table("jobs", recreate="always") as jobs:
-        jobs.add_column(Column("lineage", String), insert_after="account_id")
-    op.execute("UPDATE jobs SET lineage = json_extract(CAST(document AS TEXT), '$.key_id')")
-    with op.batch_alter_table("jobs", recreate="always") as jobs:
-        jobs.alter_column("lineage", existing_type=String(), nullable=False)
-    is_open, is_free = text("done = 0"), text("done = 0 AND owner IS NULL")
-    op.create_index("jobs_free", "jobs", ["state", "account_id", "id"], sqlite_where=is_free)
-    op.create_index("jobs_free_by_start", "jobs", ["start_by"], sqlite_where=is_free)
-    op.create_index("jobs_open_by_account", "jobs", ["account_id", "state"], sqlite_where=is_open)
-    op.create_index("jobs_open_by_key", "jobs", ["lineage"], sqlite_where=is_open)
+    with change("jobs") as jobs:
+        jobs.add_column(Column("lineage", Word), **after("account_id"))
+    op.execute(f"UPDATE jobs SET lineage = {of_document('key_id')}")  # noqa: S608  names of our own
+    with change("jobs") as jobs:
+        jobs.alter_column("lineage", existing_type=Word, nullable=False)
+    is_open, is_free = where("done = 0"), where("done = 0 AND owner IS NULL")
+    op.create_index("jobs_free", "jobs", ["state", "account_id", "id"], **is_free)
+    op.create_index("jobs_free_by_start", "jobs", ["start_by"], **is_free)
+    op.create_index("jobs_open_by_account", "jobs", ["account_id", "state"], **is_open)
+    op.create_index("jobs_open_by_key", "jobs", ["lineage"], **is_open)
 
 
 def _create_budgets() -> None:
     op.create_table(
         "budgets",
-        Column("owner", String, primary_key=True),
-        Column("period", String, primary_key=True),
+        Column("owner", Word, primary_key=True),
+        Column("period", Word, primary_key=True),
         Column("cap", BigInteger, nullable=False),
-        Column("time_zone", String, nullable=False),
+        Column("time_zone", Word, nullable=False),
         Column("created_at", Float, nullable=False),
     )
     op.create_table(
         "purses",
-        Column("owner", String, primary_key=True),
-        Column("period", String, primary_key=True),
+        Column("owner", Word, primary_key=True),
+        Column("period", Word, primary_key=True),
         Column("start", Float, primary_key=True),
         Column("ends", Float, nullable=False),
         Column("spent", BigInteger, nullable=False),
@@ -84,9 +86,9 @@ def _create_budgets() -> None:
     )
     op.create_table(
         "holds",
-        Column("subject", String, primary_key=True),
-        Column("owner", String, primary_key=True),
-        Column("period", String, primary_key=True),
+        Column("subject", Word, primary_key=True),
+        Column("owner", Word, primary_key=True),
+        Column("period", Word, primary_key=True),
         Column("start", Float, primary_key=True),
         Column("amount", BigInteger, nullable=False),
         Column("is_lease", Integer, nullable=False),
@@ -94,17 +96,17 @@ def _create_budgets() -> None:
         Column("expires_at", Float),
     )
     op.create_index("holds_by_purse", "holds", ["owner", "period", "start"])
-    op.create_index("holds_expiring", "holds", ["expires_at"], sqlite_where=text("expires_at IS NOT NULL"))
+    op.create_index("holds_expiring", "holds", ["expires_at"], **where("expires_at IS NOT NULL"))
 
 
 def _create_ledger() -> None:
     op.create_table(
         "ledger",
-        Column("subject", String, primary_key=True),
-        Column("kind", String, primary_key=True),
-        Column("account_id", String, nullable=False),
-        Column("key_id", String, nullable=False),
-        Column("lineage", String, nullable=False),
+        Column("subject", Word, primary_key=True),
+        Column("kind", Word, primary_key=True),
+        Column("account_id", Word, nullable=False),
+        Column("key_id", Word, nullable=False),
+        Column("lineage", Word, nullable=False),
         Column("amount", BigInteger, nullable=False),
         Column("overrun", BigInteger, nullable=False),
         Column("at", Float, nullable=False),
@@ -130,9 +132,9 @@ def _enter_what_was_paid() -> None:
         op.execute(f"""
             INSERT INTO ledger
             SELECT id, '{kind}', account_id, lineage, lineage, {amount}, 0, created_at, {at}, 'before the ledger'
-            FROM (SELECT *, json_extract(CAST(document AS TEXT), '$.estimated') AS estimated,
-                         json_extract(CAST(document AS TEXT), '$.final') AS final,
-                         json_extract(CAST(document AS TEXT), '$.charged') AS charged FROM jobs)
+            FROM (SELECT *, {of_document("estimated", "number")} AS estimated,
+                         {of_document("final", "number")} AS final,
+                         {of_document("charged", "flag")} AS charged FROM jobs) AS known
             WHERE estimated > 0 AND ({which})
         """)  # noqa: S608  names of our own
 
@@ -140,15 +142,15 @@ def _enter_what_was_paid() -> None:
 def _create_limits() -> None:
     op.create_table(
         "buckets",
-        Column("owner", String, primary_key=True),
-        Column("kind", String, primary_key=True),
+        Column("owner", Word, primary_key=True),
+        Column("kind", Word, primary_key=True),
         Column("level", Float, nullable=False),
         Column("at", Float, nullable=False),
     )
     op.create_table(
         "slots",
-        Column("owner", String, primary_key=True),
-        Column("process", String, primary_key=True),
+        Column("owner", Word, primary_key=True),
+        Column("process", Word, primary_key=True),
         Column("amount", Integer, nullable=False),
         Column("expires_at", Float, nullable=False),
     )
@@ -159,26 +161,28 @@ def _create_usage() -> None:
     for name, key in SLICES.items():
         op.create_table(
             name,
-            *(Column(part, Integer if part == "day" else String, primary_key=True) for part in key),
+            *(Column(part, Integer if part == "day" else Word, primary_key=True) for part in key),
             *(Column(each, BigInteger, nullable=False) for each in SUMS),
             sqlite_with_rowid=False,
         )
-    op.execute("""
+    day = day_of("created_at")
+    op.execute(f"""
         INSERT INTO usage_days
-        SELECT account_id, CAST(created_at / 86400 AS INTEGER), model, vendor, key_id, 'chat', count(*),
-               sum(outcome IN ('failed', 'cut')), sum(prompt_tokens), sum(completion_tokens), sum(cached_tokens),
-               sum(reasoning_tokens), sum(estimated), sum(cost IS NULL), coalesce(sum(cost), 0)
+        SELECT account_id, {day}, model, vendor, key_id, 'chat', count(*),
+               count(*) FILTER (WHERE outcome IN ('failed', 'cut')), sum(prompt_tokens), sum(completion_tokens),
+               sum(cached_tokens), sum(reasoning_tokens), sum(estimated), count(*) FILTER (WHERE cost IS NULL),
+               coalesce(sum(cost), 0)
         FROM completions GROUP BY 1, 2, 3, 4, 5
-    """)
-    op.execute("""
+    """)  # noqa: S608  names of our own
+    op.execute(f"""
         INSERT INTO usage_days
-        SELECT account_id, CAST(created_at / 86400 AS INTEGER), model, vendor, key_id, 'job', count(*),
-               sum(state != 'succeeded'), 0, 0, 0, 0, 0, sum(final IS NULL), coalesce(sum(final), 0)
-        FROM (SELECT *, json_extract(CAST(document AS TEXT), '$.key_id') AS key_id,
-                     json_extract(CAST(document AS TEXT), '$.final') AS final
-              FROM jobs WHERE done = 1)
+        SELECT account_id, {day}, model, vendor, key_id, 'job', count(*),
+               count(*) FILTER (WHERE state != 'succeeded'), 0, 0, 0, 0, 0, count(*) FILTER (WHERE final IS NULL),
+               coalesce(sum(final), 0)
+        FROM (SELECT *, {of_document("key_id")} AS key_id, {of_document("final", "number")} AS final
+              FROM jobs WHERE done = 1) AS known
         GROUP BY 1, 2, 3, 4, 5
-    """)
+    """)  # noqa: S608  names of our own
     for name in ("usage_model_days", "usage_key_days"):
         key, sums = ", ".join(SLICES[name]), ", ".join(f"sum({each})" for each in SUMS)
         op.execute(f"INSERT INTO {name} SELECT {key}, {sums} FROM usage_days GROUP BY {key}")  # noqa: S608
@@ -187,12 +191,12 @@ def _create_usage() -> None:
 def _create_audit() -> None:
     op.create_table(
         "audit",
-        Column("position", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=True),
+        Column("position", Position, primary_key=True, autoincrement=True),
         Column("created_at", Float, nullable=False),
-        Column("actor", String, nullable=False),
-        Column("action", String, nullable=False),
-        Column("subject", String, nullable=False),
-        Column("account_id", String),
+        Column("actor", Word, nullable=False),
+        Column("action", Word, nullable=False),
+        Column("subject", Word, nullable=False),
+        Column("account_id", Word),
         Column("detail", LargeBinary, nullable=False),
         sqlite_autoincrement=True,
     )
@@ -202,8 +206,8 @@ def _create_audit() -> None:
 def _create_nudges() -> None:
     op.create_table(
         "nudges",
-        Column("position", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=True),
-        Column("job_id", String, nullable=False),
+        Column("position", Position, primary_key=True, autoincrement=True),
+        Column("job_id", Word, nullable=False),
         Column("created_at", Float, nullable=False),
         sqlite_autoincrement=True,
     )

@@ -1,0 +1,99 @@
+"""Hears what other processes have written to PostgreSQL, and finds it by itself where nobody could tell."""
+
+import asyncio
+import logging
+from typing import Any, Final
+
+import psycopg
+from sqlalchemy import URL
+
+from penstock.events import EventType
+from penstock.store.bell import QUEUE, Bell, nudge
+from penstock.store.herald import CHANNEL
+
+CATCH_UP_SECONDS: Final = 1.0
+RECONNECT_SECONDS: Final = 0.5
+BATCH: Final = 5_000
+OVERLAP: Final = 2_000
+"""So many positions are looked at again: a transaction that began earlier may have ended later."""
+KEEPALIVE: Final = {"keepalives_idle": 5, "keepalives_interval": 2, "keepalives_count": 3, "tcp_user_timeout": 8000}
+TOP: Final = "SELECT coalesce(max(position), 0) FROM events"
+NEWS: Final = (
+    "SELECT position, job_id, account_id, type FROM events WHERE position > %s AND position <= %s ORDER BY position"
+)
+
+log = logging.getLogger(__name__)
+
+
+class Listener:
+    """One connection that only listens. Lost, it is made anew; what was said meanwhile is read from the event log."""
+
+    def __init__(self, url: URL, bell: Bell, own: str) -> None:
+        self._address = url.set(drivername="postgresql").render_as_string(hide_password=False)
+        self._bell = bell
+        self._own = own
+        self._seen: int | None = None
+        self._recent: set[int] = set()
+        self._task: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        """Returns once it listens, or once it is clear that the server is away."""
+        listening = asyncio.Event()
+        self._task = asyncio.create_task(self._listen_forever(listening), name="listener")
+        await listening.wait()
+
+    async def stop(self) -> None:
+        """Hang up."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    async def _listen_forever(self, listening: asyncio.Event) -> None:
+        is_told = False
+        while True:
+            try:
+                await self._listen(listening)
+            except (psycopg.Error, OSError) as error:
+                if not is_told:
+                    log.warning("the store cannot be listened to; tried again", extra={"fields": {"why": str(error)}})
+                is_told = True
+            else:
+                is_told = False
+            listening.set()
+            await asyncio.sleep(RECONNECT_SECONDS)
+
+    async def _listen(self, listening: asyncio.Event) -> None:
+        connection = await psycopg.AsyncConnection.connect(
+            self._address, autocommit=True, connect_timeout=3, application_name="penstock listener", **KEEPALIVE
+        )
+        async with connection:
+            await connection.execute(f"LISTEN {CHANNEL}".encode())
+            await self._catch_up(connection)
+            listening.set()
+            while True:
+                async for heard in connection.notifies(timeout=CATCH_UP_SECONDS, stop_after=100):
+                    sender, *topics = heard.payload.split(" ")
+                    if sender != self._own:
+                        self._bell.ring(topics)
+                await self._catch_up(connection)
+
+    async def _catch_up(self, connection: psycopg.AsyncConnection[Any]) -> None:
+        """Ring for what was written since the last look; what was rung for already is known again."""
+        top = (await (await connection.execute(TOP)).fetchone() or (0,))[0]
+        if self._seen is None:
+            self._seen = top
+        begin = max(0, self._seen - OVERLAP)
+        while begin < top:
+            end = min(top, begin + BATCH)
+            rows = await (await connection.execute(NEWS, (begin, end))).fetchall()
+            self._ring([row for row in rows if row[0] not in self._recent])
+            self._recent.update(row[0] for row in rows)
+            begin = end
+        self._seen = top
+        self._recent = {position for position in self._recent if position > top - OVERLAP}
+
+    def _ring(self, rows: list[tuple[int, str, str, str]]) -> None:
+        topics = {topic for row in rows for topic in (*row[1:3], nudge(row[1]))}
+        if any(row[3] == EventType.QUEUED for row in rows):
+            topics.add(QUEUE)
+        self._bell.ring(topics)

@@ -1,0 +1,44 @@
+"""The words in which SQLite and PostgreSQL differ, for migrations."""
+
+from contextlib import AbstractContextManager
+from typing import Final
+
+from alembic import op
+from alembic.operations import BatchOperations
+from sqlalchemy import BigInteger, Integer, String, TextClause, text
+
+Word: Final = String().with_variant(String(collation="C"), "postgresql")
+Position: Final = BigInteger().with_variant(Integer, "sqlite")
+
+
+def is_postgres() -> bool:
+    """Which of the two it is."""
+    return op.get_bind().dialect.name == "postgresql"
+
+
+def where(condition: str) -> dict[str, TextClause]:
+    """Of which rows a partial index is."""
+    return {"sqlite_where": text(condition), "postgresql_where": text(condition)}
+
+
+def change(table: str) -> AbstractContextManager[BatchOperations]:
+    """Change the columns of a table; SQLite writes it anew, as it would put new columns behind the table's rules."""
+    return op.batch_alter_table(table, recreate="never" if is_postgres() else "always")
+
+
+def after(column: str) -> dict[str, str]:
+    """Where a new column stands; PostgreSQL puts it last."""
+    return {} if is_postgres() else {"insert_after": column}
+
+
+def of_document(name: str, kind: str = "text") -> str:
+    """A field of a job's JSON: a text, a number or a flag."""
+    if not is_postgres():
+        return f"json_extract(CAST(document AS TEXT), '$.{name}')"
+    field = f"(convert_from(document, 'UTF8')::jsonb ->> '{name}')"
+    return {"text": field, "number": f"CAST({field} AS BIGINT)", "flag": f"({field} = 'true')"}[kind]
+
+
+def day_of(moment: str) -> str:
+    """The UTC day of a moment, counted from 1970-01-01."""
+    return f"CAST({f'floor({moment} / 86400)' if is_postgres() else f'{moment} / 86400'} AS INTEGER)"

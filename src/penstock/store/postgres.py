@@ -1,0 +1,201 @@
+"""PostgreSQL from a few threads: every write is a transaction of its own, tried again where that is safe."""
+
+import asyncio
+import random
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Concatenate, Final
+
+from sqlalchemy import Connection, Engine, create_engine, make_url
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+
+from penstock import metrics
+from penstock.errors import StoreUnavailable
+from penstock.store.bell import Bell
+from penstock.store.database import RUNG, Database, P, T
+from penstock.store.herald import Herald
+from penstock.store.horizon import Horizon
+from penstock.store.listener import Listener
+
+WRITERS: Final = 4
+READERS: Final = 4
+MAX_WAITING: Final = 4096
+MAX_READING: Final = 20_000
+PATIENCE_SECONDS: Final = 5.0
+"""How long a write waits for a server that is away: a short restart of it is not noticed."""
+STUCK_SECONDS: Final = 15.0
+"""How long an answer is waited for; the server ends a statement before that."""
+MAX_TRIES: Final = 20
+SESSION: Final = (
+    "-c statement_timeout=10000 -c lock_timeout=8000 -c idle_in_transaction_session_timeout=10000 -c timezone=UTC"
+)
+CONNECT: Final = {
+    "connect_timeout": 3,
+    "keepalives_idle": 5,
+    "keepalives_interval": 2,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 8000,
+}
+RACES: Final = frozenset(("40001", "40P01", "55P03", "23505"))
+"""Someone else was faster: serialization, deadlock, lock, and a row of the same key. Looked at anew, it may go well."""
+AWAY: Final = ("08", "57P", "53", "25006")
+"""The server is not there, stops, has no room, or only lets read while another takes over."""
+
+
+def make_pool(url: str) -> Engine:
+    """Connections that are made when they are needed; none is trusted to last."""
+    return create_engine(
+        make_url(url).set(drivername="postgresql+psycopg"),
+        pool_size=WRITERS + READERS + 2,
+        max_overflow=0,
+        pool_timeout=PATIENCE_SECONDS,
+        pool_use_lifo=True,
+        connect_args={**CONNECT, "application_name": "penstock", "options": SESSION},
+    )
+
+
+class PostgresDatabase(Database):
+    """The store of many machines."""
+
+    def __init__(self, url: str) -> None:
+        self.bell = Bell()
+        self.engine = make_pool(url)
+        self.patience = PATIENCE_SECONDS
+        self._looking_engine = self.engine.execution_options(
+            isolation_level="REPEATABLE READ", postgresql_readonly=True
+        )
+        self._writers = ThreadPoolExecutor(WRITERS, thread_name_prefix="store-writer")
+        self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="store-reader")
+        self._waiting = 0
+        self._reading = 0
+        self._closed = False
+        self._herald = Herald(self._readers, self.engine)
+        self._listener = Listener(self.engine.url, self.bell, self._herald.sender)
+        self._horizon = Horizon(self._readers, self.engine)
+
+    async def write(self, function: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run the function in a transaction; when this returns, it is committed and on the server's disk."""
+        if self._waiting >= MAX_WAITING:
+            raise StoreUnavailable("The store has too many writes waiting.", retry_after=1)
+        give_up_at = time.monotonic() + self.patience
+        self._waiting += 1
+        metrics.STORE_QUEUE.set(self._waiting)
+        try:
+            result, topics = await self._run(
+                self._writers, self._write, lambda connection: function(connection, *args, **kwargs), give_up_at
+            )
+        finally:
+            self._waiting -= 1
+        self.bell.ring(topics)
+        self._herald.tell(topics)
+        return result
+
+    async def read(self, function: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run the function on a consistent view of the store."""
+        if self._reading >= MAX_READING:
+            raise StoreUnavailable("The store has too many reads waiting.", retry_after=1)
+        give_up_at = time.monotonic() + self.patience
+        self._reading += 1
+        try:
+            return await self._run(
+                self._readers, self._read, lambda connection: function(connection, *args, **kwargs), give_up_at
+            )
+        finally:
+            self._reading -= 1
+
+    async def settled(self) -> int | None:
+        """Up to which position the event log is complete: those who write at the same time may be overtaken."""
+        return await self._horizon.find()
+
+    async def watch(self) -> None:
+        """Listen for what other processes write, from now on and through every loss of the connection."""
+        await self._listener.start()
+
+    async def close(self) -> None:
+        """Finish what is waiting, then let go of every connection."""
+        self._closed = True
+        await self._listener.stop()
+        await self._herald.stop()
+        for threads in (self._writers, self._readers):
+            await asyncio.to_thread(threads.shutdown)
+        self.engine.dispose()
+
+    async def _run(self, threads: ThreadPoolExecutor, work: Callable[..., T], *args: Any) -> T:
+        """In a thread; who waits is not kept for longer than the server may take for an answer."""
+        if self._closed:
+            raise StoreUnavailable("The store is closed.", retry_after=1)
+        working = asyncio.get_running_loop().run_in_executor(threads, work, *args)
+        done, _ = await asyncio.wait((working,), timeout=self.patience + STUCK_SECONDS)
+        if not done:
+            working.add_done_callback(_read_outcome)
+            raise StoreUnavailable(retry_after=1)
+        return working.result()
+
+    # -- in the threads
+
+    def _write(self, function: Callable[[Connection], T], give_up_at: float) -> tuple[T, set[str]]:
+        begun = time.perf_counter()
+        topics: set[str] = set()
+
+        def transact() -> T:
+            with self.engine.connect() as connection:
+                topics.clear()
+                connection.info[RUNG] = topics
+                result = function(connection)
+                try:
+                    connection.commit()
+                except DBAPIError as error:  # nobody knows whether it is committed: the caller looks, or asks again
+                    raise StoreUnavailable(retry_after=1) from error
+                return result
+
+        try:
+            return _persist(transact, give_up_at), topics
+        finally:
+            metrics.STORE_SECONDS.observe(time.perf_counter() - begun)
+
+    def _read(self, function: Callable[[Connection], T], give_up_at: float) -> T:
+        def look() -> T:
+            with self._looking_engine.connect() as connection:
+                return function(connection)
+
+        return _persist(look, give_up_at)
+
+
+def _read_outcome(working: "asyncio.Future[Any]") -> None:
+    """Of what nobody waits for any more: that it failed is no news."""
+    if not working.cancelled():
+        working.exception()
+
+
+def _persist(attempt: Callable[[], T], give_up_at: float) -> T:
+    """Try until it goes well, while there is hope and time."""
+    for number in range(MAX_TRIES):
+        try:
+            if time.monotonic() > give_up_at:
+                break
+            return attempt()
+        except SQLAlchemyError as error:
+            wait = _hopeful_wait(error, number)
+            if wait is None or time.monotonic() + wait > give_up_at:
+                raise StoreUnavailable(retry_after=1) from error
+        time.sleep(wait)
+    raise StoreUnavailable(retry_after=1)
+
+
+def _hopeful_wait(error: SQLAlchemyError, number: int) -> float | None:
+    """How long to wait before trying again; None where that would not help."""
+    state = str(getattr(getattr(error, "orig", None), "sqlstate", None) or "")
+    if state in RACES:
+        return random.uniform(0, 0.002) * 2 ** min(number, 6)  # noqa: S311  so that two do not meet again
+    if state.startswith(AWAY) or _is_cut(error):
+        return min(0.5, 0.02 * 2**number)
+    return None
+
+
+def _is_cut(error: SQLAlchemyError) -> bool:
+    """Whether the connection is gone, or was never made."""
+    if not isinstance(error, DBAPIError):
+        return False  # such as a pool that has none to give: its time is over already
+    state = getattr(error.orig, "sqlstate", None)
+    return error.connection_invalidated or (state is None and type(error.orig).__name__ == "OperationalError")
