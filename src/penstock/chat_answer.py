@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
-from penstock import metrics
+from penstock import metrics, traces
 from penstock.chat import CHARACTERS_PER_TOKEN, Ask, Usage, estimate
 from penstock.chat_cache import CachedAnswer
 from penstock.chat_contract import ChatVendor
@@ -107,6 +107,7 @@ class Answer:
         self._kept_bytes = 0
         self._cached_vendor = ""
         self._heartbeat = 0.0
+        self._span: traces.Span | None = None
 
     @property
     def has_alternatives(self) -> bool:
@@ -119,6 +120,8 @@ class Answer:
         """This vendor is tried now; `leave` is called when it is let go."""
         self.route, self.vendor, self._leave = route, vendor, leave
         self.incoming = self.stream = None
+        if traces.tracer is not None:
+            self._span = traces.tracer.chat(route.vendor, route.model, self.ask.model, stream=self.ask.stream)
 
     def begin_waiting(self) -> None:
         """The call goes out: from here on the vendor may have worked, unless it says otherwise."""
@@ -288,8 +291,8 @@ class Answer:
             except (ReplyLost, TimeoutError):
                 pass
 
-    def hang_up(self) -> None:
-        """Let go of the vendor."""
+    def hang_up(self, failure: str | None = None) -> None:
+        """Let go of the vendor, which may have failed before it answered."""
         if self._silence is not None:
             self._silence.stop()
         if self.incoming is not None:
@@ -298,6 +301,10 @@ class Answer:
         if self._leave is not None:
             self._leave(self._outcome, self._error)
             self._leave = None
+        if failure is not None and self._span is not None:
+            self._span.fail(failure)
+            self._span.end()
+            self._span = None
 
     def close(self) -> None:
         """Let go of the vendor and record what was used: exactly once, however the request ended."""
@@ -310,6 +317,19 @@ class Answer:
         if self.keep is not None and self._outcome is Outcome.OK:
             self.keep(self.body or b"".join(self._kept))
         self.settle()
+        if self._span is not None:
+            self._end_span(self._span)
+
+    def _end_span(self, span: traces.Span) -> None:
+        """The vendor has answered, wholly or not."""
+        traces.tell_usage(span, self._count())
+        if self.stream is None:
+            traces.tell_reply(span, self.body or b"")
+        else:
+            traces.tell_stream(span, self._first, self.stream.finished, self.waited)
+        if self._outcome is not Outcome.OK:
+            span.fail(self._code or self._outcome)
+        span.end()
 
     def settle(self) -> int | None:
         """Charge and record what was used: once, and for a whole answer before it is sent. What it cost, if known."""

@@ -148,7 +148,6 @@ class PassedStream:
 
     __slots__ = (
         "_ask",
-        "_finished",
         "_is_mended",
         "_last",
         "_mender",
@@ -159,6 +158,7 @@ class PassedStream:
         "broken",
         "characters",
         "ended",
+        "finished",
         "malformed",
         "usage",
     )
@@ -169,7 +169,7 @@ class PassedStream:
         self._is_mended: bool | None = None  # whether the head of every chunk needs it; the first one tells
         self._splitter = Splitter()
         self._seen: set[int] = set()
-        self._finished: set[int] = set()
+        self.finished: dict[int, str] = {}
         self._template: TextTemplate | None = None
         self._usage_chunk: bytes | None = None
         self._last = b""
@@ -187,7 +187,7 @@ class PassedStream:
     @property
     def complete(self) -> bool:
         """Whether the vendor said everything that it began."""
-        return bool(self._seen) and (self.ended or self._seen == self._finished)
+        return bool(self._seen) and (self.ended or self._seen == self.finished.keys())
 
     def feed(self, data: bytes) -> bytes:
         """Vendor's bytes in, caller's bytes out: whole events only."""
@@ -199,7 +199,7 @@ class PassedStream:
         out = self._take_all(self._splitter.end())
         if not self.complete:
             return b"".join(out)
-        for index in sorted(self._seen - self._finished):  # ended in due form, only without a reason
+        for index in sorted(self._seen - self.finished.keys()):  # ended in due form, only without a reason
             choice: Json = {"index": index, "delta": {}, "logprobs": None, "finish_reason": "stop"}
             out += (b"data: ", self._make_chunk({"choices": [choice]}, None), b"\n\n")
         if self._ask.include_usage:
@@ -268,7 +268,7 @@ class PassedStream:
         return chunk
 
     def _is_well(self, choice: _ChunkChoice) -> bool:
-        if choice.finish_reason is not None and (not choice.finish_reason or choice.index in self._finished):
+        if choice.finish_reason is not None and (not choice.finish_reason or choice.index in self.finished):
             return False  # empty, or said twice
         return choice.delta.reasoning is None or choice.delta.reasoning_content is not None
 
@@ -277,7 +277,7 @@ class PassedStream:
             delta = choice.delta
             self._seen.add(choice.index)
             if choice.finish_reason is not None:
-                self._finished.add(choice.index)
+                self.finished[choice.index] = choice.finish_reason
             self.characters += len(delta.content or delta.reasoning_content or delta.refusal or "")
             for call in delta.tool_calls or ():
                 self.characters += len((call.function and call.function.arguments) or "")
@@ -289,7 +289,7 @@ class PassedStream:
         if found.get("error"):
             raise Broken(payload)
         try:
-            whole = _encode(self._mender.mend_chunk(found, self._finished))
+            whole = _encode(self._mender.mend_chunk(found, self.finished))
             chunk = _chunk.decode(whole)
         except UNMENDABLE:
             return None

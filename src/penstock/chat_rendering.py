@@ -179,6 +179,11 @@ class RenderedStream:
         return self._reply.characters
 
     @property
+    def finished(self) -> dict[int, str]:
+        """Why each choice ended that has."""
+        return {index: choice.finished for index, choice in self._reply.choices.items() if choice.finished}
+
+    @property
     def ended(self) -> bool:
         """Whether the vendor said that nothing more comes."""
         return self._reply.ended

@@ -1,5 +1,6 @@
 """What a vendor's stream is to an answer, whichever dialect it is in."""
 
+from collections.abc import Mapping
 from typing import Protocol
 
 from penstock.chat import Usage
@@ -15,6 +16,11 @@ class Stream(Protocol):
     @property
     def usage(self) -> Usage | None:
         """What the vendor has counted so far."""
+        ...
+
+    @property
+    def finished(self) -> Mapping[int, str]:
+        """Why each choice ended that has."""
         ...
 
     @property

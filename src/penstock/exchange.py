@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 import msgspec
 
-from penstock import metrics
+from penstock import metrics, traces
 from penstock.chat_contract import ChatServer, ChatVendor
 from penstock.chat_wire import ChatWire, Incoming
 from penstock.contract import (
@@ -81,15 +81,29 @@ class Exchange:
 
         `before_paying` is awaited once, before the first call that does more than prepare.
         """
+        with traces.call(name, verb) as span:
+            return await self._drive(name, vendor, verb, flow, before_paying, span)
+
+    async def _drive(
+        self,
+        name: str,
+        vendor: GenerationVendor,
+        verb: str,
+        flow: Flow[T],
+        before_paying: Callable[[], Awaitable[None]] | None,
+        span: traces.Span,
+    ) -> T:
         outcome, prepares = "ok", True
         try:
             call, reply = _advance(flow, None), None
             while isinstance(call, Call):
                 prepares = call.prepares
+                call = await self._load(call)  # before anything is paid: the bytes may be out of reach
                 if before_paying is not None and not prepares:
                     await before_paying()
                     before_paying = None
                 reply = await self._ask(name, vendor, call)
+                span.tell({"http.response.status_code": reply.status})
                 call = _advance(flow, reply)
         except TROUBLE as error:
             outcome = type(error).__name__
@@ -110,9 +124,18 @@ class Exchange:
         """The bytes of one output, as they come; anything but a whole 200 is trouble."""
         if isinstance(source, str):
             yield _decode_chunks(source)
-        elif ELSEWHERE.match(source.url):
+            return
+        with traces.call(name, "download"):
+            async with self._download(name, vendor, source) as chunks:
+                yield chunks
+
+    @asynccontextmanager
+    async def _download(
+        self, name: str, vendor: GenerationVendor, source: Call
+    ) -> AsyncGenerator[AsyncIterator[bytes]]:
+        if ELSEWHERE.match(source.url):
             raise BadOutput("The vendor named a result that is not on the web.")
-        elif vendor.upstream is not None:
+        if vendor.upstream is not None:
             status, _, data = await self._ask_inside(vendor.upstream, source)
             if status != 200:
                 raise Unclear(f"HTTP {status} on download")
@@ -150,7 +173,6 @@ class Exchange:
             raise NotStarted(f"The server of this model cannot be started: {error.strerror}.") from error
 
     async def _ask(self, name: str, vendor: GenerationVendor, call: Call) -> Reply:
-        call = await self._load(call)
         shown = call.headers.get("authorization", "").rpartition(" ")[2]
         if shown and shown not in self._shown:
             self._shown.append(shown)

@@ -3,6 +3,7 @@
 import asyncio
 import importlib
 import logging
+import os
 import time
 from collections.abc import Iterable, Sequence
 from contextlib import AsyncExitStack
@@ -12,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
-from penstock import logs, metrics
+from penstock import logs, metrics, traces
 from penstock.assets import Assets
 from penstock.cadence import Cadence
 from penstock.claimed import Tools
@@ -115,6 +116,8 @@ class Gateway:
         """Open the store, learn from its history, and take up every unfinished job unless another server runs them."""
         gateway = cls(settings)
         _hide_secrets(settings)
+        traces.start(os.environ)
+        gateway._resources.push_async_callback(traces.stop)
         gateway.leadership = leadership or Leadership(settings.data)
         gateway.leadership.take()
         gateway._resources.callback(gateway.leadership.release)  # last of all, when nothing is left to be written

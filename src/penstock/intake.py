@@ -10,7 +10,7 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from penstock import metrics
+from penstock import metrics, traces
 from penstock.backlog import Backlog
 from penstock.catalog.file_input import given_file
 from penstock.errors import (
@@ -334,6 +334,7 @@ class Intake:
                 webhook=None if request.webhook is None else request.webhook.model_dump(mode="json"),
                 warnings=(*(() if request.webhook is None else (NO_WEBHOOKS_YET,)), *quote.warnings),
                 file=file,
+                trace=traces.current(),
             )
             accepted.append(job)
         return accepted

@@ -150,6 +150,8 @@ class Job:
     batch_id: str | None = None
     webhook: Mapping[str, Any] | None = None
     file: StoredFile | None = None
+    trace: str | None = None
+    """The `traceparent` of its request: whoever runs it goes on with that trace. Not for callers."""
 
     state: State = State.QUEUED
     phase: Phase = Phase.QUEUED

@@ -193,7 +193,7 @@ class Relay:
             if outcome == "canceled":
                 health.abstain(probed=probed)
             if outcome != "ok":
-                answer.hang_up()
+                answer.hang_up(outcome)
 
     async def _prepare(self, ask: Ask, vendor: ChatVendor, route: Route) -> Call:
         try:

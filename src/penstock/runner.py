@@ -4,7 +4,7 @@ import asyncio
 import logging
 from dataclasses import dataclass
 
-from penstock import logs
+from penstock import logs, traces
 from penstock.claimed import GivenBack, Tools
 from penstock.errors import StoreUnavailable
 from penstock.jobs import Job
@@ -29,7 +29,11 @@ class Runner:
         """Work until the job is done or someone else has it. Our own trouble is met by starting over from the row."""
         crashes = 0
         known: Job | None = job
-        with logs.bind(job_id=claim.job_id), self.tools.database.bell.listen(nudge(claim.job_id)) as ear:
+        with (
+            logs.bind(job_id=claim.job_id),
+            self.tools.database.bell.listen(nudge(claim.job_id)) as ear,
+            traces.job(job, claim.epoch) as span,
+        ):
             while True:
                 try:
                     current = known or await self.tools.database.read(job_rows.get_claimed, claim)
@@ -44,6 +48,7 @@ class Runner:
                     crashes += 1
                     log.exception("working on the job failed", extra={"fields": {"times": crashes}})
                 else:
+                    traces.tell_end(span, shift.job)
                     return
                 known = None
                 await asyncio.sleep(1)

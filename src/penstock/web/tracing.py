@@ -6,11 +6,13 @@ import re
 import time
 from collections.abc import Awaitable
 
-from penstock import logs, metrics
+from penstock import logs, metrics, traces
 from penstock.errors import InternalError
 from penstock.identifiers import new_id
 from penstock.web.limits import Application, Message, Receive, Send, render_error
 
+LEFT = 499
+UNTRACED = frozenset({"/healthz", "/readyz", "/metrics"})
 GIVEN_ID = re.compile(rb"[A-Za-z0-9._:-]{8,100}")
 
 log = logging.getLogger("penstock.access")
@@ -30,6 +32,7 @@ class Tracing:
         request_id = _request_id(scope)
         state = scope["state"] = {**scope.get("state", {}), "request_id": request_id}
         status, begun = 0, time.perf_counter()
+        span = None if traces.tracer is None else _begin_span(traces.tracer, scope, request_id)
 
         # Not a coroutine itself, so that a stream of many chunks pays one call for each, no frame.
         def send_traced(message: Message) -> Awaitable[None]:
@@ -44,7 +47,7 @@ class Tracing:
             try:
                 await self._app(scope, receive, send_traced)
             except asyncio.CancelledError:
-                status = status or 499  # the client left, or the drain's time is over
+                status = status or LEFT  # the client left, or the drain's time is over
                 raise
             except Exception:
                 log.exception("a request failed")
@@ -53,6 +56,8 @@ class Tracing:
                 await _answer_failure(request_id, send_traced)
             finally:
                 _tell(scope, status, time.perf_counter() - begun, state.get("account"))
+                if span is not None:
+                    _end_span(span, scope, status)
 
 
 def _request_id(scope: Message) -> str:
@@ -67,6 +72,25 @@ async def _answer_failure(request_id: str, send: Send) -> None:
     headers, body = render_error(InternalError(), request_id)
     await send({"type": "http.response.start", "status": 500, "headers": headers})
     await send({"type": "http.response.body", "body": body})
+
+
+def _begin_span(tracer: traces.Tracer, scope: Message, request_id: str) -> traces.Span | None:
+    """What belongs to the request from here on; nothing for those who only ask how we are."""
+    if scope["path"] in UNTRACED:
+        return None
+    return tracer.request(scope["method"], scope["headers"], request_id).__enter__()  # left below
+
+
+def _end_span(span: traces.Span, scope: Message, status: int) -> None:
+    """Tell of the route, not of the path: that may hold a link's signature."""
+    route = getattr(scope.get("route"), "path", None)
+    facts: dict[str, traces.Fact] = {"http.response.status_code": status, "url.scheme": scope["scheme"]}
+    if route is not None:
+        facts["http.route"] = route
+    span.tell(facts, None if route is None else f"{scope['method']} {route}")
+    if status >= 500 or status == LEFT:
+        span.fail(str(status))
+    span.__exit__(None, None, None)
 
 
 def _tell(scope: Message, status: int, seconds: float, account: str | None) -> None:
