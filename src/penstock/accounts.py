@@ -47,6 +47,7 @@ class Action(StrEnum):
     LEDGER_REFUNDED = "ledger.refunded"
     LEDGER_RELEASED = "ledger.released"
     LEDGER_SETTLED = "ledger.settled"
+    WEBHOOK_DISABLED = "webhook.disabled"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

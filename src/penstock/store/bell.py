@@ -7,6 +7,8 @@ from contextlib import contextmanager, suppress
 
 QUEUE = "queue"
 """The topic of newly accepted jobs."""
+DELIVERIES = "deliveries"
+"""The topic of what is to be told to webhooks."""
 
 
 def nudge(job_id: str) -> str:

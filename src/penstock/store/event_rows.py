@@ -9,6 +9,7 @@ from sqlalchemy import Connection, delete, func, insert, select
 from penstock.events import BUDGET_EVENT, Event, EventType
 from penstock.identifiers import new_id
 from penstock.jobs import Job
+from penstock.store import webhook_rows
 from penstock.store.bell import QUEUE
 from penstock.store.database import RUNG
 from penstock.store.tables import events
@@ -33,13 +34,16 @@ def append(connection: Connection, kind: EventType, job: Job, document: bytes, n
     connection.info[RUNG].update((job.id, job.account_id))
     if kind is EventType.QUEUED:
         connection.info[RUNG].add(QUEUE)
+    webhook_rows.enqueue(connection, job.account_id, job.id, job.sequence, kind.value, now, job.webhook)
 
 
 def append_notice(connection: Connection, account_id: str, standing: Mapping[str, Any], now: float) -> None:
     """Add an event of an account that is about one of its budgets."""
-    values = {"account_id": account_id, "job_id": new_id("notice"), "sequence": 1, "type": BUDGET_EVENT}
+    notice = new_id("notice")
+    values = {"account_id": account_id, "job_id": notice, "sequence": 1, "type": BUDGET_EVENT}
     connection.execute(INSERT, values | {"created_at": now, "document": msgspec.json.encode(standing)})
     connection.info[RUNG].add(account_id)
+    webhook_rows.enqueue(connection, account_id, notice, 1, BUDGET_EVENT, now)
 
 
 def _event(row: Any) -> Event:
@@ -51,15 +55,26 @@ def _event(row: Any) -> Event:
 _columns = (events.c.position, events.c.type, events.c.sequence, events.c.created_at, events.c.document)
 
 
+def get(connection: Connection, job_id: str, sequence: int) -> Event | None:
+    """One event of a job, or a notice."""
+    query = select(*_columns).where(events.c.job_id == job_id, events.c.sequence == sequence)
+    row = connection.execute(query).one_or_none()
+    return None if row is None else _event(row)
+
+
 def of_job(connection: Connection, job_id: str, after: int, limit: int = 200) -> Sequence[Event]:
     """A job's events after a position, oldest first."""
     query = select(*_columns).where(events.c.job_id == job_id, events.c.position > after)
     return [_event(row) for row in connection.execute(query.order_by(events.c.sequence).limit(limit))]
 
 
-def of_account(connection: Connection, account_id: str, after: int, limit: int) -> Sequence[Event]:
-    """An account's events after a position, oldest first."""
+def of_account(
+    connection: Connection, account_id: str, after: int, limit: int, until: int | None = None
+) -> Sequence[Event]:
+    """An account's events after a position, oldest first; `until` which one, where later ones may be overtaken."""
     query = select(*_columns).where(events.c.account_id == account_id, events.c.position > after)
+    if until is not None:
+        query = query.where(events.c.position <= until)
     return [_event(row) for row in connection.execute(query.order_by(events.c.position).limit(limit))]
 
 
@@ -70,5 +85,6 @@ def last_position(connection: Connection, account_id: str) -> int:
 
 
 def remove(connection: Connection, job_id: str) -> None:
-    """Events hold params: they go with their job."""
+    """Events hold params: they go with their job, told or not."""
     connection.execute(delete(events).where(events.c.job_id == job_id))
+    webhook_rows.forget(connection, job_id)

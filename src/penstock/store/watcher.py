@@ -6,7 +6,7 @@ from collections import deque
 from typing import Final
 
 from penstock.events import EventType
-from penstock.store.bell import QUEUE, Bell, nudge
+from penstock.store.bell import DELIVERIES, QUEUE, Bell, nudge
 
 BATCH: Final = 1_000
 """How many rows are read at once: own writes come in between."""
@@ -61,6 +61,7 @@ class Watcher:
         topics = {nudge(row[1]) for row in rows}
         if log == "events":
             topics.update(topic for row in rows for topic in row[1:3])
+            topics.add(DELIVERIES)
             if any(row[3] == EventType.QUEUED for row in rows):
                 topics.add(QUEUE)
         if topics and not self._loop.is_closed():

@@ -1,0 +1,197 @@
+"""Webhooks: the addresses that accounts want to be told at, what came of telling them, and how it is signed."""
+
+import base64
+import hashlib
+import hmac
+import random
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+from urllib.parse import urlsplit
+
+from penstock.errors import NotFound, PenstockError
+from penstock.events import BUDGET_EVENT, ENDINGS, Event, EventType, event_id, parse_event_id
+
+PING: Final = "webhook.ping"
+"""What is sent to try an endpoint: no event, it is only told there."""
+TELLABLE: Final = (*EventType, BUDGET_EVENT)
+"""What an endpoint may ask for."""
+USUAL: Final = tuple(ENDINGS.values())
+"""What it is told if it asks for nothing in particular."""
+MAX_ENDPOINTS: Final = 20
+OVERLAP_SECONDS: Final = 86_400.0
+"""How long messages are signed with the former secret too."""
+RETRY_SECONDS: Final = (5.0, 60.0, 300.0, 1800.0, 7200.0, 18_000.0, 36_000.0)
+"""The pauses between attempts; with jitter, never shorter."""
+PATIENCE_SECONDS: Final = 5 * 86_400.0
+"""An endpoint that has done nothing but fail for so long is disabled, at the next delivery that is given up."""
+MAX_RETRY_AFTER: Final = 86_400.0
+MAX_ATTEMPTS_KEPT: Final = 20
+SECRET_PREFIX: Final = "whsec_"  # noqa: S105  of every secret, none itself
+OWN_PREFIX: Final = "own_"
+
+
+class WebhookNotFound(NotFound):
+    """There is no such webhook."""
+
+
+class DeliveryNotFound(NotFound):
+    """There is no such delivery."""
+
+
+class TooManyWebhooks(PenstockError):
+    """The account has as many webhooks as it may have."""
+
+    status = 409
+    type = "conflict_error"
+
+
+class Status(StrEnum):
+    """Where a delivery stands."""
+
+    PENDING = "pending"
+    DELIVERED = "delivered"
+    FAILED = "failed"
+
+
+class Reason(StrEnum):
+    """Why an endpoint is disabled."""
+
+    ASKED = "asked"
+    GONE = "gone"
+    FAILING = "failing"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Endpoint:
+    """One address of an account, or, without one, what signs that account's jobs' own webhooks."""
+
+    id: str
+    account_id: str
+    url: str | None
+    events: tuple[str, ...]
+    description: str
+    base_url: str
+    """The way it was asked for: where links lead that are told here, unless the operator says where."""
+    secret: str
+    former_secret: str | None = None
+    former_until: float | None = None
+    created_at: float
+    disabled_at: float | None = None
+    disabled_reason: Reason | None = None
+    failing_since: float | None = None
+    """When the failures began that no success has ended."""
+
+    def secrets_at(self, now: float) -> list[str]:
+        """What a message is signed with: the newest first."""
+        former = self.former_secret if self.former_until is not None and now < self.former_until else None
+        return [self.secret] if former is None else [self.secret, former]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attempt:
+    """One time that a message was sent, or could not be."""
+
+    at: float
+    seconds: float
+    status_code: int | None = None
+    error: str | None = None
+    response: str = ""
+    """The beginning of what was answered."""
+
+    @property
+    def succeeded(self) -> bool:
+        """Only 2xx is success."""
+        return self.error is None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delivery:
+    """One event on its way to one endpoint."""
+
+    position: int
+    webhook_id: str
+    account_id: str
+    subject: str
+    """What the event is about: a job or a notice; of a ping, its own id."""
+    sequence: int
+    type: str
+    url: str
+    status: Status
+    tries: int
+    """Since it was last asked for."""
+    due_at: float | None
+    lease: str | None
+    created_at: float
+    finished_at: float | None
+    attempts: tuple[Attempt, ...]
+    event_position: int | None
+
+    @property
+    def id(self) -> str:
+        """How callers name it."""
+        return delivery_id(self.position)
+
+    @property
+    def event_id(self) -> str:
+        """The same at every attempt, so that a receiver knows it again."""
+        return self.subject if self.event_position is None else event_id(self.event_position)
+
+
+@dataclass(frozen=True, slots=True)
+class Parcel:
+    """A delivery that someone has taken on, and all that it takes; no event: a ping."""
+
+    delivery: Delivery
+    endpoint: Endpoint
+    event: Event | None
+    due_at: float
+
+
+def delivery_id(position: int) -> str:
+    """Ids sort as positions do."""
+    return "dlv_" + event_id(position).removeprefix("evt_")
+
+
+def parse_delivery_id(text: str) -> int | None:
+    """The position behind a delivery's id; None if it is no such id."""
+    return parse_event_id("evt_" + text.removeprefix("dlv_")) if text.startswith("dlv_") else None
+
+
+def own_id(account_id: str) -> str:
+    """Under which an account's secret for its jobs' own webhooks is kept."""
+    return OWN_PREFIX + account_id
+
+
+def host_of(url: str) -> str:
+    """Who is spoken to: one that is slow must not hold up others."""
+    return urlsplit(url).netloc
+
+
+# -- signing, as Standard Webhooks has it
+
+
+def new_secret() -> str:
+    """192 bits, as its verifiers read them."""
+    return SECRET_PREFIX + base64.b64encode(secrets.token_bytes(24)).decode()
+
+
+def sign(keys: Sequence[str], message_id: str, moment: int, body: bytes) -> str:
+    """The value of `webhook-signature`: one for each secret."""
+    message = b"%b.%d.%b" % (message_id.encode(), moment, body)
+    raw = [base64.b64decode(key.removeprefix(SECRET_PREFIX)) for key in keys]
+    tags = [hmac.new(key, message, hashlib.sha256).digest() for key in raw]
+    return " ".join(f"v1,{base64.b64encode(tag).decode()}" for tag in tags)
+
+
+# -- trying again
+
+
+def next_pause(tries: int, retry_after: float | None) -> float | None:
+    """How long to wait after so many tries; None: it is given up."""
+    if tries > len(RETRY_SECONDS):
+        return None
+    pause = RETRY_SECONDS[tries - 1] * random.uniform(1.0, 1.2)  # noqa: S311  jitter
+    return max(pause, min(retry_after or 0.0, MAX_RETRY_AFTER))

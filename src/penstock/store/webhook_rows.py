@@ -1,0 +1,270 @@
+"""Webhooks in the store: who is told what, and the outbox, which is written with the event itself."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from sqlalchemy import (
+    Connection,
+    Float,
+    Integer,
+    LargeBinary,
+    String,
+    bindparam,
+    delete,
+    func,
+    insert,
+    literal,
+    literal_column,
+    null,
+    select,
+    update,
+)
+
+from penstock.accounts import Action, Actor, AuditEntry
+from penstock.endpoints import (
+    MAX_ENDPOINTS,
+    OVERLAP_SECONDS,
+    USUAL,
+    Endpoint,
+    Reason,
+    Status,
+    TooManyWebhooks,
+    WebhookNotFound,
+    host_of,
+    new_secret,
+    own_id,
+)
+from penstock.store import audit_rows
+from penstock.store.bell import DELIVERIES
+from penstock.store.database import RUNG
+from penstock.store.locks import hold
+from penstock.store.webhook_tables import deliveries, webhooks
+
+NOTHING = b"[]"
+"""No attempts yet."""
+_new = (
+    *("webhook_id", "account_id", "host", "subject", "sequence", "type", "url"),
+    *("status", "tries", "due_at", "created_at", "attempts"),
+)
+_subscribed = select(
+    webhooks.c.id,
+    webhooks.c.account_id,
+    webhooks.c.host,
+    bindparam("subject", type_=String),
+    bindparam("sequence", type_=Integer),
+    bindparam("type", type_=String),
+    null(),
+    literal(Status.PENDING.value),
+    literal_column("0", Integer),
+    bindparam("now", type_=Float),
+    bindparam("now", type_=Float),
+    literal(NOTHING, LargeBinary),
+).where(
+    webhooks.c.account_id == bindparam("account_id", type_=String),
+    webhooks.c.disabled_at.is_(None),
+    webhooks.c.events.like(bindparam("pattern", type_=String)),
+)
+ENQUEUE = insert(deliveries).from_select(_new, _subscribed).execution_options(preserve_rowcount=True)
+INSERT = insert(deliveries)
+
+# -- the outbox
+
+
+def enqueue(
+    connection: Connection,
+    account_id: str,
+    subject: str,
+    sequence: int,
+    kind: str,
+    now: float,
+    own: Mapping[str, Any] | None = None,
+) -> None:
+    """Have an event told to whoever asked for it: one look into an index where nobody did.
+
+    `own` is the webhook that a job itself brought along.
+    """
+    event = {"account_id": account_id, "subject": subject, "sequence": sequence, "type": kind, "now": now}
+    told = connection.execute(ENQUEUE, {**event, "pattern": f"% {kind} %"}).rowcount
+    if told:
+        connection.info[RUNG].add(DELIVERIES)
+    if own is not None and kind in (own["events"] or USUAL):
+        add_delivery(connection, own_id(account_id), account_id, subject, sequence, kind, own["url"], now, is_own=True)
+
+
+def add_delivery(
+    connection: Connection,
+    webhook_id: str,
+    account_id: str,
+    subject: str,
+    sequence: int,
+    kind: str,
+    url: str,
+    now: float,
+    *,
+    is_own: bool = False,
+) -> int:
+    """One delivery, due at once; where it stands."""
+    values = {
+        "webhook_id": webhook_id,
+        "account_id": account_id,
+        "host": host_of(url),
+        "subject": subject,
+        "sequence": sequence,
+        "type": kind,
+        "url": url if is_own else None,
+        "status": Status.PENDING.value,
+        "tries": 0,
+        "due_at": now,
+        "created_at": now,
+        "attempts": NOTHING,
+    }
+    connection.info[RUNG].add(DELIVERIES)
+    made = connection.execute(INSERT, values).inserted_primary_key
+    return 0 if made is None else made[0]
+
+
+def forget(connection: Connection, subject: str) -> None:
+    """What is told of a job goes with it."""
+    connection.execute(delete(deliveries).where(deliveries.c.subject == subject))
+
+
+# -- webhooks
+
+
+def add(connection: Connection, endpoint: Endpoint) -> None:
+    """Store a new webhook, unless the account has too many."""
+    hold(connection, "webhooks", endpoint.account_id)
+    count = select(func.count()).where(webhooks.c.account_id == endpoint.account_id, webhooks.c.url.is_not(None))
+    if connection.execute(count).scalar_one() >= MAX_ENDPOINTS:
+        raise TooManyWebhooks(
+            f"The account has {MAX_ENDPOINTS} webhooks, as many as it may have.", suggestion="Delete one first."
+        )
+    connection.execute(insert(webhooks), _columns(endpoint))
+
+
+def get(connection: Connection, account_id: str, webhook_id: str, *, lock: bool = False) -> Endpoint:
+    """An account's webhook; another account's is not found."""
+    query = select(webhooks).where(
+        webhooks.c.id == webhook_id, webhooks.c.account_id == account_id, webhooks.c.url.is_not(None)
+    )
+    row = connection.execute(query.with_for_update() if lock else query).mappings().one_or_none()
+    if row is None:
+        raise WebhookNotFound(suggestion="List yours with GET /api/v1/webhooks.")
+    return _endpoint(row)
+
+
+def page(connection: Connection, account_id: str, before: str | None, limit: int) -> list[Endpoint]:
+    """An account's webhooks, newest first."""
+    query = select(webhooks).where(webhooks.c.account_id == account_id, webhooks.c.url.is_not(None))
+    if before is not None:
+        query = query.where(webhooks.c.id < before)
+    return [_endpoint(row) for row in connection.execute(query.order_by(webhooks.c.id.desc()).limit(limit)).mappings()]
+
+
+def get_own(connection: Connection, account_id: str, now: float) -> Endpoint:
+    """What signs the webhooks that an account's jobs bring along; made when it is first asked for."""
+    return several(connection, {own_id(account_id): account_id}, now)[own_id(account_id)]
+
+
+def several(connection: Connection, wanted: Mapping[str, str], now: float) -> dict[str, Endpoint]:
+    """Webhooks by id, each asked for with its account; accounts' own ones are made where they are missing."""
+    rows = connection.execute(select(webhooks).where(webhooks.c.id.in_(wanted))).mappings()
+    found = {row["id"]: _endpoint(row) for row in rows}
+    for webhook_id, account_id in wanted.items():
+        if webhook_id not in found and webhook_id == own_id(account_id):
+            own = Endpoint(
+                id=webhook_id,
+                account_id=account_id,
+                url=None,
+                events=(),
+                description="",
+                base_url="",
+                secret=new_secret(),
+                created_at=now,
+            )
+            connection.execute(insert(webhooks), _columns(own))
+            found[webhook_id] = own
+    return found
+
+
+def change(connection: Connection, endpoint: Endpoint, now: float) -> None:
+    """Write a webhook anew; what is on its way to it goes to where it is now, or nowhere if it is disabled."""
+    connection.execute(update(webhooks).where(webhooks.c.id == endpoint.id).values(_columns(endpoint)))
+    own = (deliveries.c.webhook_id == endpoint.id) & (deliveries.c.status == Status.PENDING.value)
+    if endpoint.url is not None:
+        connection.execute(update(deliveries).where(own).values(host=host_of(endpoint.url)))
+    if endpoint.disabled_at is not None:  # what is being sent comes to its own end
+        gone = {"status": Status.FAILED.value, "due_at": None, "finished_at": now}
+        connection.execute(update(deliveries).where(own, deliveries.c.lease.is_(None)).values(gone))
+
+
+def rotate(connection: Connection, endpoint: Endpoint, now: float) -> Endpoint:
+    """A new secret; messages are signed with both for a while."""
+    rotated = replace(endpoint, secret=new_secret(), former_secret=endpoint.secret, former_until=now + OVERLAP_SECONDS)
+    connection.execute(update(webhooks).where(webhooks.c.id == endpoint.id).values(_columns(rotated)))
+    return rotated
+
+
+def remove(connection: Connection, account_id: str, webhook_id: str) -> None:
+    """Forget a webhook and all that was told to it."""
+    get(connection, account_id, webhook_id, lock=True)
+    connection.execute(delete(webhooks).where(webhooks.c.id == webhook_id))
+    connection.execute(delete(deliveries).where(deliveries.c.webhook_id == webhook_id))
+
+
+def disable(connection: Connection, endpoint: Endpoint, reason: Reason, now: float) -> None:
+    """A webhook that does not want to be told, or cannot be; the audit log tells of it."""
+    query = select(webhooks).where(webhooks.c.id == endpoint.id, webhooks.c.disabled_at.is_(None)).with_for_update()
+    row = connection.execute(query).mappings().one_or_none()
+    if row is None:
+        return
+    change(connection, replace(_endpoint(row), disabled_at=now, disabled_reason=reason), now)
+    entry = AuditEntry(
+        created_at=now,
+        actor=Actor.SERVER,
+        action=Action.WEBHOOK_DISABLED,
+        subject=endpoint.id,
+        account_id=endpoint.account_id,
+        detail={"reason": reason.value},
+    )
+    audit_rows.append(connection, entry)
+
+
+def note(connection: Connection, webhook_id: str, now: float, *, succeeded: bool) -> float | None:
+    """Keep in mind since when a webhook only fails; None if it does not."""
+    mine = webhooks.c.id == webhook_id
+    if succeeded:
+        connection.execute(
+            update(webhooks).where(mine, webhooks.c.failing_since.is_not(None)).values(failing_since=None)
+        )
+        return None
+    connection.execute(update(webhooks).where(mine, webhooks.c.failing_since.is_(None)).values(failing_since=now))
+    return connection.execute(select(webhooks.c.failing_since).where(mine)).scalar()
+
+
+def _columns(endpoint: Endpoint) -> dict[str, Any]:
+    return {
+        "id": endpoint.id,
+        "account_id": endpoint.account_id,
+        "url": endpoint.url,
+        "host": "" if endpoint.url is None else host_of(endpoint.url),
+        "events": f" {' '.join(endpoint.events)} ",
+        "description": endpoint.description,
+        "base_url": endpoint.base_url,
+        "secret": endpoint.secret,
+        "former_secret": endpoint.former_secret,
+        "former_until": endpoint.former_until,
+        "created_at": endpoint.created_at,
+        "disabled_at": endpoint.disabled_at,
+        "disabled_reason": endpoint.disabled_reason,
+        "failing_since": endpoint.failing_since,
+    }
+
+
+def _endpoint(row: Mapping[Any, Any]) -> Endpoint:
+    fields = dict(row)
+    del fields["host"]
+    fields["events"] = tuple(fields["events"].split())
+    fields["disabled_reason"] = None if fields["disabled_reason"] is None else Reason(fields["disabled_reason"])
+    return Endpoint(**fields)
