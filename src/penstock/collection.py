@@ -14,10 +14,13 @@ from penstock.identifiers import new_id
 from penstock.inspection import inspect_picture, inspect_video
 from penstock.job_errors import BadOutput, FileUnreadable
 from penstock.jobs import Asset, Job
+from penstock.storage import StorageUnavailable
 from penstock.workshop import WorkFailed, Workshop
 
 PREVIEW_SECONDS: Final = 60.0
 """How long a preview may take: the result that was paid for does not wait longer for it."""
+HOLD_SECONDS: Final = (1, 2, 4, 8)
+"""The pauses between attempts to store an output; after the last it is let go, and fetched again."""
 CONTENT_TYPES: Final = {
     "glb": "model/gltf-binary",
     "mp4": "video/mp4",
@@ -76,8 +79,17 @@ class Collection:
             facts, extension = await self._inspect(output, landed, expected)
             remarks: tuple[str, ...] = facts.pop("warnings", ())
             asset = _asset(output, number, landed, facts, extension)
-            await self._assets.keep(job.id, asset.filename, landed)
+            await self._keep(job.id, asset, landed)
         return asset, remarks
+
+    async def _keep(self, job_id: str, asset: Asset, landed: Landed) -> None:
+        """Store what has come home. While the place does not answer, it is held: its address may work only once."""
+        for pause in HOLD_SECONDS:
+            try:
+                return await self._assets.keep(job_id, asset, landed)
+            except StorageUnavailable:
+                await asyncio.sleep(pause)
+        return await self._assets.keep(job_id, asset, landed)
 
     async def _inspect(self, output: Output, landed: Landed, expected: Expectation) -> tuple[dict[str, Any], str]:
         """What opening the output told, and its file extension."""

@@ -6,12 +6,10 @@ import logging
 import os
 import time
 from collections.abc import Iterable, Sequence
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from functools import partial
 from operator import attrgetter
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote, urlsplit
 
 from penstock import logs, metrics, traces
 from penstock.assets import Assets
@@ -29,11 +27,13 @@ from penstock.identifiers import new_id
 from penstock.inputs import Inputs
 from penstock.intake import Intake, Rules
 from penstock.keyring import Keyring
+from penstock.landing import Landing
 from penstock.leadership import Leadership
 from penstock.polling import Polling
 from penstock.relay import Manner, Relay
 from penstock.runner import Runner
 from penstock.settings import Settings
+from penstock.storage import StorageUnavailable, open_storage
 from penstock.store import job_rows, key_rows, opening, schema
 from penstock.store.database import Database
 from penstock.supply import build_offers, schemas_wanted
@@ -162,8 +162,7 @@ class Gateway:
 
     async def _assemble(self) -> None:
         secret = await self.database.write(key_rows.signing_secret)
-        folder = Path(unquote(urlsplit(self.settings.assets_url).path))
-        self.assets = Assets(folder, secret)
+        await self._open_assets(secret)
         self.keyring = Keyring(self.database, secret, self.clock)
         self.escrow = Escrow(self.database, new_id("process"))
         self._resources.push_async_callback(self.escrow.stop)
@@ -204,6 +203,15 @@ class Gateway:
         self._resources.push_async_callback(self.dispatch.stop)
         await self._join(Runner(tools).run)
 
+    async def _open_assets(self, secret: bytes) -> None:
+        storage = open_storage(self.settings.assets_url)
+        landing = await asyncio.to_thread(Landing, self.settings.data / "landing")
+        self.assets = Assets(storage, landing, secret)
+        self._resources.push_async_callback(asyncio.to_thread, self.assets.close)
+        await asyncio.to_thread(self.assets.clear_landing)
+        with suppress(StorageUnavailable):  # told in the log; what needs it waits, all else is served
+            await self.assets.check()
+
     async def _join(self, run: Run) -> None:
         """Run the jobs, or stand by while another server does."""
         self._resources.push_async_callback(self._stop_standing_by)
@@ -213,7 +221,6 @@ class Gateway:
             self._succession = asyncio.create_task(self._stand_by(run), name="succession")
 
     async def _lead(self, run: Run) -> None:
-        await asyncio.to_thread(self.assets.clear_landing)
         await self.dispatch.start(run)
         self.upkeep.sweeps = True
 

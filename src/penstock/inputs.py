@@ -14,6 +14,7 @@ from penstock.files import CONTENT_TYPES, MAX_FILE_BYTES, ImageFacts, StoredFile
 from penstock.identifiers import new_id
 from penstock.inspection import inspect_image
 from penstock.job_errors import FileUnreadable
+from penstock.storage import StorageUnavailable
 from penstock.store import file_rows
 from penstock.store.database import Database
 from penstock.workshop import WorkFailed, Workshop
@@ -82,10 +83,15 @@ class Inputs:
         """Write a file's row, then its bytes."""
         async with self._lock(file):
             await self._database.write(file_rows.add, file)
-            await self._assets.put_file(file.account_id, file.sha256, data)
+            try:
+                await self._assets.put_file(file.account_id, file.sha256, data)
+            except StorageUnavailable:  # nobody knows whether the bytes came: the sweep removes both
+                await self._database.write(file_rows.expire, file, self._clock())
+                raise
 
     async def remove(self, file: StoredFile) -> None:
         """Remove a file's row and, if no other row of the account has the same content, its bytes."""
+        await self._assets.check()  # inside of the transaction everybody would wait for an answer
         async with self._lock(file):
             await self._database.write(file_rows.remove, file, self._assets.remove_file)
 

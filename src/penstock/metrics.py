@@ -49,6 +49,9 @@ JOB_SECONDS = Histogram(
     "penstock_job_seconds", "Time from acceptance to the final status.", ["model"], buckets=_SLOW, registry=REGISTRY
 )
 BYTES_STORED = Counter("penstock_stored_bytes", "Bytes written to storage.", ["kind"], registry=REGISTRY)
+STORAGE_FAILURES = Counter(
+    "penstock_storage_failures", "Times that the place of files and assets did not do as asked.", registry=REGISTRY
+)
 
 # -- vendors
 

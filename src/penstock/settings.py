@@ -30,6 +30,7 @@ from penstock.setting_values import (
     DAY,
     HOUR,
     ORIGIN,
+    PLACE,
     Document,
     Duration,
     Networks,
@@ -94,6 +95,15 @@ class Fetch(Table):
 
     allow_networks: Networks = Field(default=(), description="private networks (CIDR) that callers' URLs may lead into")
     seconds: Timeout = Field(default=20.0, description="how long fetching one file may take")
+
+
+class AssetDownloads(Table):
+    """`[assets]`."""
+
+    downloads: Literal["proxied", "presigned"] = Field(
+        default="proxied",
+        description="proxied: through this server; presigned: a redirect to a short-lived address of the S3 bucket",
+    )
 
 
 class Jobs(Table):
@@ -215,9 +225,9 @@ class Settings(Table):
         description="the store: sqlite:/// and the path of a file (this version has no other store)",
     )
     assets_url: str = Field(
-        pattern=r"^file:///",
+        pattern=PLACE,
         default_factory=lambda earlier: (earlier["data"] / "assets").as_uri(),
-        description="where files are kept: file:// and the whole path of a folder (this version has no other place)",
+        description="where files are kept: file:// and the whole path of a folder, or s3://bucket/prefix",
     )
     weights: Annotated[Path, BeforeValidator(parse_folder)] = Field(
         default_factory=lambda: Path(user_data_dir("penstock")) / "weights",
@@ -225,12 +235,21 @@ class Settings(Table):
     )
     server: Server = Server()
     fetch: Fetch = Fetch()
+    assets: AssetDownloads = AssetDownloads()
     jobs: Jobs = Jobs()
     chat: Chat = Chat()
     vendors: Annotated[Mapping[VendorName, VendorTable], BeforeValidator(name_built_in)] = Field(default={}, repr=False)
     models: tuple[ModelEntry, ...] = ()
     prices: tuple[PriceEntry, ...] = ()
     _source: Source = Source()
+
+    @field_validator("assets")
+    @classmethod
+    def need_bucket(cls, value: AssetDownloads, info: ValidationInfo) -> AssetDownloads:
+        """A folder has no address to send a download on to."""
+        if value.downloads == "presigned" and info.data.get("assets_url", "s3:").startswith("file:"):
+            raise reject("`presigned` needs a bucket", "Set `assets_url` to s3://…, or leave downloads proxied.")
+        return value
 
     def model_post_init(self, context: Any, /) -> None:
         """Keep where the values came from."""
@@ -271,6 +290,7 @@ VARIABLES: Mapping[str, tuple[str, ...]] = SHORT | {
         *(("data",), ("database_url",), ("assets_url",), ("weights",)),
         *(("server", name) for name in Server.model_fields),
         *(("fetch", name) for name in Fetch.model_fields),
+        *(("assets", name) for name in AssetDownloads.model_fields),
         *(("jobs", name) for name in Jobs.model_fields),
         *(("chat", name) for name in Chat.model_fields),
     )

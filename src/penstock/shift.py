@@ -21,6 +21,7 @@ from penstock.job_errors import BadOutput, JobCrashed, JobError, RunTimeout, Sta
 from penstock.jobs import Job, Outcome, Phase, State
 from penstock.offers import credential_id
 from penstock.ordering import Ordering
+from penstock.storage import StorageUnavailable
 from penstock.store import asset_rows
 
 MAX_BAD_OUTPUTS = 2
@@ -130,6 +131,8 @@ class Shift(Ordering):
         except TROUBLE as error:
             self.give_up_result(now)
             await self.pause(getattr(error, "retry_after", None))
+        except StorageUnavailable:  # what was paid for waits for our own store of bytes
+            await self.pause()
         except TimeoutError:
             await self.look_again()
 

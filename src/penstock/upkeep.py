@@ -9,9 +9,10 @@ from sqlalchemy import Connection
 
 from penstock.assets import Assets
 from penstock.backlog import Backlog
-from penstock.errors import Gone
+from penstock.errors import Gone, StoreUnavailable
 from penstock.inputs import Inputs
 from penstock.jobs import Job
+from penstock.storage import StorageUnavailable
 from penstock.store import asset_rows, escrow_rows, file_rows, job_rows, nudge_rows, open_rows, request_rows
 from penstock.store.database import Database
 
@@ -60,7 +61,8 @@ class Upkeep:
     async def delete(self, account_id: str, job_id: str, reason: str = "deleted") -> None:
         """Remove a finished job's params, outputs and files; first from view, then from disk."""
         await self._database.write(_bury, account_id, job_id, reason)
-        await self._clear(job_id)
+        with suppress(StorageUnavailable):  # the sweep goes on with it
+            await self._clear(job_id)
 
     async def _clear(self, job_id: str) -> None:
         await self._assets.remove_outputs(job_id)
@@ -71,6 +73,8 @@ class Upkeep:
     async def sweep(self) -> int:
         """Remove what is past its time; how much it was."""
         now = self._clock()
+        await self._database.write(escrow_rows.expire, now)
+        await self._database.write(nudge_rows.remove, now - NUDGE_SECONDS)
         expired = await self._database.read(job_rows.expired, now, BATCH)
         for account_id, job_id in expired:
             with suppress(Gone):  # its caller deleted it in this moment
@@ -84,8 +88,6 @@ class Upkeep:
         ]
         for file in files:
             await self._inputs.remove(file)
-        await self._database.write(escrow_rows.expire, now)
-        await self._database.write(nudge_rows.remove, now - NUDGE_SECONDS)
         return len(expired) + len(unswept) + len(files)
 
     async def _work(self) -> None:
@@ -95,8 +97,11 @@ class Upkeep:
                 await self._count()
                 await self._recover()
                 if self.sweeps and self._clock() >= next_sweep:
-                    removed = await self.sweep()
-                    next_sweep = self._clock() + (0 if removed >= BATCH else SWEEP_SECONDS)
+                    next_sweep = self._clock() + SWEEP_SECONDS
+                    if await self.sweep() >= BATCH:
+                        next_sweep = self._clock()
+            except StoreUnavailable as error:
+                log.warning("upkeep waits", extra={"fields": {"reason": error.message}})
             except Exception:
                 log.exception("upkeep failed; it goes on")
             await asyncio.sleep(COUNT_SECONDS)

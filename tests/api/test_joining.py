@@ -198,14 +198,19 @@ async def test_one_that_drains_does_not_take_over(join):
         assert await who_runs(draining) == "run by another server"
 
 
-async def test_a_start_beside_a_server_that_downloads_leaves_its_downloads_alone(join, tmp_path):
-    async with join() as leader:
-        half = tmp_path / "data" / "assets" / "landing" / "half"
-        half.write_bytes(b"x")
+async def test_a_start_removes_the_half_downloads_of_dead_processes_only(join, tmp_path):
+    landing = tmp_path / "data" / "landing"
+    async with join():
+        [live] = [path for path in landing.iterdir() if path.is_dir()]
+        dead = landing / "process_dead"
+        dead.mkdir()
+        for folder in (live, dead):
+            (folder / "half").write_bytes(b"x")
+        dead.with_suffix(".lock").touch()
         async with join():
-            assert half.exists()
-        leader.gateway.assets.clear_landing()
-        assert not half.exists()
+            assert (live / "half").exists()
+            assert not dead.exists()
+    assert list(landing.iterdir()) == []
 
 
 # -- at the same moment

@@ -98,7 +98,7 @@ async def test_a_deleted_job_leaves_nothing_but_that_it_was(server):
         for output in job["outputs"]:
             assert code(await server.client.get(urlsplit(output["url"]).path)) == (410, "asset_expired")
             assert code(await nobody.get(output["url"])) == (410, "asset_expired")
-    assert [path.name for path in (server.gateway.settings.data / "assets").iterdir()] == ["landing"]
+    assert [path.name for path in (server.gateway.settings.data / "assets").iterdir()] == []
     assert rows(server, "files") == []
     listed = (await server.client.get("/api/v1/jobs")).json()["data"]
     assert [record["id"] for record in listed] == [kept["id"]]
@@ -241,11 +241,3 @@ async def test_snapshots_of_jobs_that_never_came_to_be_are_removed(server):
         await server.gateway.inputs.store(file, b"abc")
     assert await server.gateway.upkeep.sweep() == 1
     assert on_disk(server) == [f"files/account_x/{young.sha256}"]
-
-
-async def test_half_downloads_of_a_former_process_are_removed(start, tmp_path):
-    before = await start()
-    await asyncio.to_thread((tmp_path / "data" / "assets" / "landing" / "half").write_bytes, b"x")
-    assert on_disk(before) == ["landing/half"]
-    before.gateway.assets.clear_landing()
-    assert on_disk(before) == []

@@ -8,6 +8,7 @@ from sqlalchemy import Connection, delete, func, insert, select, update
 
 from penstock.errors import FileNotFound
 from penstock.files import StoredFile
+from penstock.store import locks
 from penstock.store.tables import files, jobs
 
 
@@ -17,6 +18,7 @@ def _file(row: Any) -> StoredFile:
 
 def add(connection: Connection, file: StoredFile) -> None:
     """Write a file's row; the row comes before the bytes, so that a clean-up never takes bytes still wanted."""
+    locks.hold(connection, "file", file.account_id, file.sha256)
     connection.execute(insert(files), asdict(file))
 
 
@@ -57,6 +59,7 @@ def remove(connection: Connection, file: StoredFile, remove_bytes: Callable[[Sto
 
     Both in one transaction: a row that another process writes for the same bytes comes before or after them.
     """
+    locks.hold(connection, "file", file.account_id, file.sha256)
     connection.execute(delete(files).where(files.c.token == file.token))
     same = (files.c.account_id == file.account_id) & (files.c.sha256 == file.sha256)
     if connection.execute(select(func.count()).select_from(files).where(same)).scalar_one() == 0:

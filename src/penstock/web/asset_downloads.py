@@ -4,8 +4,9 @@ import re
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Request
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import RedirectResponse, Response, StreamingResponse
 
+from penstock.assets import CACHED, disposition
 from penstock.collection import CONTENT_TYPES
 from penstock.errors import AssetExpired, AssetNotFound, InvalidApiKey, RangeNotSatisfiable
 from penstock.keys import Scope
@@ -26,8 +27,14 @@ RESPONSES = {
     200: {**BINARY, "description": "All bytes.", "headers": HEADERS},
     206: {**BINARY, "description": "The asked range.", "headers": HEADERS},
     304: {"description": "Not modified."},
+    307: {
+        "description": "The bytes are at this address for some minutes (`assets.downloads`).",
+        "headers": {"location": {"schema": {"type": "string"}}, **REQUEST_ID},
+    },
     **signed_in(AssetNotFound, AssetExpired, RangeNotSatisfiable),
 }
+PRESIGNED_SECONDS = 300.0
+"""How long an address works to which a download is sent on."""
 RANGE = re.compile(r"bytes=(\d{0,18})-(\d{0,18})")
 
 
@@ -49,8 +56,8 @@ async def download_asset(
     headers = {
         "etag": f'"{asset.sha256}"',
         "accept-ranges": "bytes",
-        "cache-control": "private, max-age=31536000, immutable",
-        "content-disposition": f'inline; filename="{asset.filename}"',
+        "cache-control": CACHED,
+        "content-disposition": disposition(asset.filename),
         "x-content-type-options": "nosniff",
     }
     known = request.headers.get("if-none-match", "")
@@ -64,7 +71,11 @@ async def download_asset(
     status = 200 if asked is None else 206
     if request.method == "HEAD":
         return Response(status_code=status, headers=headers, media_type=asset.content_type)
-    body = gateway.assets.stream(asset.job_id, asset.filename, start, end)
+    if gateway.settings.assets.downloads == "presigned":
+        left = PRESIGNED_SECONDS if expires is None else min(PRESIGNED_SECONDS, int(expires) - gateway.clock())
+        if address := await gateway.assets.presign(asset, left):
+            return RedirectResponse(address, headers={"cache-control": "no-store"})
+    body = await gateway.assets.open(asset, start, end)
     return StreamingResponse(body, status, headers, asset.content_type)
 
 

@@ -1,0 +1,139 @@
+"""Where bytes lie: a folder, or an S3 bucket that `s3://bucket/prefix` and the usual AWS_* variables name."""
+
+import logging
+import os
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import unquote, urlsplit
+
+import obstore
+from obstore.exceptions import BaseError, PermissionDeniedError, UnauthenticatedError
+from obstore.store import LocalStore, S3Store
+
+from penstock import metrics
+from penstock.errors import StoreUnavailable
+from penstock.identifiers import new_id
+
+if TYPE_CHECKING:
+    from obstore.store import ClientConfig
+
+RETRY_AFTER = 5
+READ_SECONDS = 20.0
+"""How long S3 may be silent, also while it takes one part of an upload."""
+QUICK_SECONDS = 4.0
+"""How long an answer without much of a body may take."""
+LONGEST = timedelta(hours=6)
+"""How long one transfer may take in all, as long as it moves."""
+ENDPOINTS = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT")
+METADATA_SERVICE = "169.254.169.254"
+"""Where credentials are looked for on Amazon's own machines if the environment has none."""
+
+log = logging.getLogger(__name__)
+
+
+class StorageUnavailable(StoreUnavailable):
+    """The place where files are kept does not answer. Nothing was lost; try again."""
+
+    code = "store_unavailable"
+
+
+@dataclass(frozen=True, slots=True)
+class Storage:
+    """The place: `bulk` for bytes, `quick` for questions whose answers are short. A folder's are the same."""
+
+    name: str
+    bulk: LocalStore | S3Store
+    quick: LocalStore | S3Store
+
+    @property
+    def bucket(self) -> S3Store | None:
+        """The bucket, if it is one."""
+        return self.quick if isinstance(self.quick, S3Store) else None
+
+
+def open_storage(url: str) -> Storage:
+    """The place that a URL names. Whether it answers is not asked."""
+    parts = urlsplit(url)
+    if parts.scheme == "s3":
+        return Storage(
+            url, _open_bucket(parts.netloc, parts.path, _BULK), _open_bucket(parts.netloc, parts.path, _QUICK)
+        )
+    folder = Path(unquote(parts.path))
+    store = LocalStore(folder, mkdir=True, automatic_cleanup=True)  # no empty folders of removed jobs
+    return Storage(str(folder), store, store)
+
+
+_BULK: "ClientConfig" = {"timeout": LONGEST, "read_timeout": timedelta(seconds=READ_SECONDS)}
+_QUICK: "ClientConfig" = {"timeout": timedelta(seconds=QUICK_SECONDS)}
+
+
+def _open_bucket(bucket: str, path: str, times: "ClientConfig") -> S3Store:
+    endpoint = next((os.environ[name] for name in ENDPOINTS if os.environ.get(name)), "")
+    return S3Store(
+        bucket,
+        prefix=path.strip("/") or None,
+        client_options={
+            "allow_http": endpoint.lower().startswith("http:"),
+            "connect_timeout": timedelta(seconds=2),
+            **times,
+        },
+        retry_config={  # who wants more patience has it: jobs try again for as long as they may run
+            "max_retries": 2,
+            "retry_timeout": timedelta(seconds=3),
+            "backoff": {"init_backoff": timedelta(milliseconds=100), "max_backoff": timedelta(seconds=1), "base": 2},
+        },
+    )
+
+
+# -- trouble
+
+
+@contextmanager
+def reached(*, makes: bool = False) -> Generator[None]:
+    """What the place answers passes, that something is not there too; that it does not answer is one error.
+
+    Where something is made, nothing can be missing but the place itself.
+    """
+    try:
+        yield
+    except FileNotFoundError as error:
+        if not makes and "NoSuchBucket" not in str(error):
+            raise
+        raise _unavailable(error) from error
+    except (BaseError, OSError) as error:
+        raise _unavailable(error) from error
+
+
+def _unavailable(error: Exception) -> StorageUnavailable:
+    reason, _ = explain(error)
+    metrics.STORAGE_FAILURES.inc()
+    log.warning("the place where files are kept cannot be used", extra={"fields": {"reason": reason}})
+    return StorageUnavailable(retry_after=RETRY_AFTER)
+
+
+def explain(error: Exception) -> tuple[str, str]:
+    """What is wrong with the place, and what to do about it."""
+    told = str(error)
+    if "NoSuchBucket" in told:
+        return "there is no such bucket", "Make the bucket, or correct `assets_url`."
+    if METADATA_SERVICE in told:
+        return "there are no credentials", "Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY."
+    if isinstance(error, PermissionDeniedError | UnauthenticatedError):
+        rights = "and that they may read, write, list and delete in the bucket"
+        return "the credentials are refused", f"Check AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, {rights}."
+    reason = told.partition("\n")[0].strip()[:300] or type(error).__name__
+    return reason, "Check `assets_url`, AWS_ENDPOINT_URL and AWS_REGION, and that the server there is up."
+
+
+def probe(storage: Storage) -> None:
+    """Write, read, list and remove a small object; what fails is raised as the library tells it."""
+    key = f"probe/{new_id('probe')}"
+    obstore.put(storage.quick, key, b"penstock", use_multipart=False)
+    if bytes(obstore.get(storage.quick, key).bytes()) != b"penstock":
+        raise OSError("what was written is not what is read")
+    obstore.list_with_delimiter(storage.quick, "probe")
+    obstore.delete(storage.quick, key)
