@@ -3,11 +3,12 @@
 import asyncio
 import socket
 import ssl
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from ipaddress import ip_address
 from typing import Any, Self, TypeAlias
-from urllib.parse import urljoin
+from urllib.parse import urljoin, urlsplit
 
 import aiohttp
 from aiohttp.abc import AbstractResolver, ResolveResult
@@ -21,6 +22,8 @@ Target: TypeAlias = tuple[int, int, int, str, tuple[Any, ...]]  # as from `socke
 CONNECT_SECONDS = 5.0
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 RETRYABLE_STATUSES = frozenset({408, 425, 429})
+ANSWER_SECONDS = 2.0
+"""How long the beginning of an answer is waited for, once its status is known."""
 
 # -- connections
 
@@ -110,8 +113,17 @@ class Fetched:
     url: str
 
 
+@dataclass(frozen=True, slots=True)
+class Posted:
+    """How a URL answered to what was sent there, and the beginning of its answer."""
+
+    status: int
+    beginning: bytes
+    retry_after: str | None
+
+
 class SafeFetcher:
-    """Fetches callers' URLs. Use it as an async context manager."""
+    """Fetches callers' URLs, and sends to them. Use it as an async context manager."""
 
     _session: aiohttp.ClientSession
 
@@ -146,6 +158,31 @@ class SafeFetcher:
             raise _explain(error) from error
         except TimeoutError as error:
             raise FileFetchFailed(f"The file did not arrive whole within {self._seconds:g} seconds.") from error
+
+    async def check(self, url: str) -> str:
+        """The URL as it will be used, or `UrlNotAllowed`; a name that cannot be resolved now is let pass."""
+        checked = check_url(url, self._allow_networks)
+        parts = urlsplit(checked)
+        guard = Guard(self._allow_networks, self._resolver or aiohttp.ThreadedResolver())
+        with suppress(OSError, TimeoutError):
+            async with asyncio.timeout(CONNECT_SECONDS):
+                await guard.resolve(parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80))
+        return checked
+
+    async def post(
+        self, url: str, body: bytes, headers: Mapping[str, str], *, seconds: float, max_bytes: int
+    ) -> Posted:
+        """Send to the URL, or raise `UrlNotAllowed` or `FileFetchFailed`. A redirect is an answer like any other."""
+        try:
+            async with asyncio.timeout(seconds):
+                target = URL(check_url(url, self._allow_networks), encoded=True)
+                async with self._session.post(target, data=body, headers=headers, allow_redirects=False) as response:
+                    beginning = await _read_beginning(response, max_bytes)
+                    return Posted(response.status, beginning, response.headers.get("Retry-After"))
+        except aiohttp.ClientError as error:
+            raise _explain(error, "answer") from error
+        except TimeoutError as error:
+            raise FileFetchFailed(f"The URL did not answer within {seconds:g} seconds.") from error
 
     async def _follow(self, url: str, max_bytes: int) -> Fetched:
         for _ in range(self._max_redirects + 1):
@@ -191,6 +228,18 @@ async def _read(response: aiohttp.ClientResponse, max_bytes: int) -> bytes:
     return bytes(body)
 
 
+async def _read_beginning(response: aiohttp.ClientResponse, max_bytes: int) -> bytes:
+    """What comes soon; the rest is never read, and a connection that breaks here has done its work."""
+    beginning = bytearray()
+    with suppress(TimeoutError, aiohttp.ClientError):
+        async with asyncio.timeout(ANSWER_SECONDS):
+            async for chunk in response.content.iter_any():
+                beginning += chunk
+                if len(beginning) >= max_bytes:
+                    break
+    return bytes(beginning[:max_bytes])
+
+
 def _content_type(response: aiohttp.ClientResponse) -> str | None:
     told = response.headers.get("Content-Type", "")
     return told if told and told.isascii() else None
@@ -200,7 +249,8 @@ def _too_large(max_bytes: int) -> FileUnreadable:
     return FileUnreadable(f"The file is larger than {max_bytes / 2**20:g} MB, the most that is allowed.")
 
 
-def _explain(error: aiohttp.ClientError) -> JobError:
+def _explain(error: aiohttp.ClientError, what: str = "file") -> JobError:
     """Tell a failure in plain words: aiohttp's own name the address that was dialled."""
     reason, retryable = next((reason, retryable) for kind, reason, retryable in FAILURES if isinstance(error, kind))
+    reason = reason.replace("file", what)
     return FileFetchFailed(f"The URL's host could not be read from: {reason}.", retryable=retryable)

@@ -17,6 +17,7 @@ from penstock.cadence import Cadence
 from penstock.claimed import Tools
 from penstock.collection import Collection
 from penstock.contract import GenerationVendor
+from penstock.delivery import Delivery
 from penstock.dispatch import Run
 from penstock.dispatch.local import LocalDispatch
 from penstock.escrow import Escrow
@@ -30,6 +31,7 @@ from penstock.keyring import Keyring
 from penstock.landing import Landing
 from penstock.leadership import Leadership
 from penstock.polling import Polling
+from penstock.records import Scribe
 from penstock.relay import Manner, Relay
 from penstock.runner import Runner
 from penstock.settings import Settings
@@ -90,6 +92,7 @@ class Gateway:
     keyring: Keyring
     dispatch: LocalDispatch
     upkeep: Upkeep
+    delivery: Delivery
     escrow: Escrow
     tally: Tally
     relay: Relay
@@ -133,6 +136,7 @@ class Gateway:
     async def close(self) -> None:
         """Stop in the reverse order of `open`; unfinished jobs stay in the store as they are."""
         self.drain()
+        await self.delivery.stop()
         await self._resources.aclose()
 
     def drain(self) -> None:
@@ -179,6 +183,7 @@ class Gateway:
             self.escrow,
             self.clock,
         )
+        self.delivery = Delivery(self.database, self._open_fetcher, self.scribe, self.clock)
         self.hooks = Hooks(secret, lambda: self.settings.server.public_url)
         self.exchange = exchange = Exchange(self.assets.get_file)
         self._resources.push_async_callback(self._close_vendors)
@@ -222,6 +227,7 @@ class Gateway:
 
     async def _lead(self, run: Run) -> None:
         await self.dispatch.start(run)
+        self.delivery.start()
         self.upkeep.sweeps = True
 
     async def _stand_by(self, run: Run) -> None:
@@ -311,6 +317,11 @@ class Gateway:
             fetcher: SafeFetcher = module.SafeFetcher(fetch.allow_networks, seconds=fetch.seconds)
             self._fetcher = await self._resources.enter_async_context(fetcher)
             return fetcher
+
+    def scribe(self, base_url: str) -> Scribe:
+        """Writes records whose links lead to the operator's public address, else here."""
+        base_url = self.settings.server.public_url or base_url
+        return Scribe(base_url, self.clock(), self.settings.jobs.link_seconds, self.assets.sign, self.dispatch.position)
 
     def _seats(self, vendor: str) -> int:
         found = self.offers.vendors.get(vendor)

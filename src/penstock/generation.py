@@ -1,6 +1,7 @@
 """The generation request: the one body shape behind both paths, read with every problem told at once."""
 
 import hashlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal, cast
 
@@ -38,6 +39,10 @@ class Webhook(Params):
 
     url: Text = Field(min_length=1, max_length=2048)
     events: list[EventType] | None = Field(default=None, description="default: the four that end a job")
+
+    def keep(self, check_url: Callable[[str], str], base_url: str) -> dict[str, Any]:
+        """What a job remembers of it; `base_url` is where links lead that are told there."""
+        return {**self.model_dump(mode="json"), "url": check_url(self.url), "base_url": base_url}
 
 
 class InputItem(Params):

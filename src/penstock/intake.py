@@ -32,12 +32,10 @@ from penstock.jobs import Job
 from penstock.keys import ApiKey
 from penstock.offers import Offer, Offers, refuse_unpriced
 from penstock.shares import RECALL_SECONDS, RECALLS
-from penstock.store import file_rows, job_rows, open_rows, purse_rows, request_rows
+from penstock.store import file_rows, job_rows, locks, open_rows, purse_rows, request_rows
 from penstock.store.database import Database
 from penstock.store.open_rows import Headroom
 from penstock.store.request_rows import AcceptedRequest
-
-NO_WEBHOOKS_YET = "`webhook` is kept with the job but not delivered by this version: follow GET /api/v1/events."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,6 +61,7 @@ class Submission:
     request_id: str
     idempotency_key: str | None = None
     is_retry: bool = False
+    base_url: str = ""
 
     @property
     def slot(self) -> tuple[str, str | bytes]:
@@ -307,9 +306,7 @@ class Intake:
         accepted: list[Job] = []
         for item in inputs:
             route, job_id, quote = offer.choose(), new_id("job"), offer.quote(item.params, now)
-            file = (
-                None if item.file is None else replace(item.file, token=new_id("file"), job_id=job_id, expires_at=None)
-            )
+            file = item.file and replace(item.file, token=new_id("file"), job_id=job_id, expires_at=None)
             job = Job(
                 id=job_id,
                 account_id=submission.key.account_id,
@@ -331,8 +328,8 @@ class Intake:
                 client_ref=request.client_ref,
                 metadata=request.metadata,
                 batch_id=batch_id,
-                webhook=None if request.webhook is None else request.webhook.model_dump(mode="json"),
-                warnings=(*(() if request.webhook is None else (NO_WEBHOOKS_YET,)), *quote.warnings),
+                webhook=request.webhook and request.webhook.keep(rules.check_url, submission.base_url),
+                warnings=quote.warnings,
                 file=file,
                 trace=traces.current(),
             )
@@ -378,6 +375,9 @@ def _find_earlier(connection: Connection, submission: Submission, now: float) ->
 
 def _commit(connection: Connection, submission: Submission, accepted: Sequence[Job], now: float) -> Receipt:
     """The one transaction: retry check, files, jobs, events and the request itself."""
+    if submission.idempotency_key is None:  # a retry waits for the request that it repeats, at whichever gateway
+        key_id, body = submission.key.public_id, submission.decoded.mark.hex()
+        locks.hold(connection, "body", key_id, body, shared=not submission.is_retry)
     if earlier := _find_earlier(connection, submission, now):
         return earlier
     headroom = open_rows.admit(connection, submission.key, len(accepted), now)

@@ -87,6 +87,18 @@ VENDOR_NOTICES = Counter(
     registry=REGISTRY,
 )
 
+# -- webhooks
+
+WEBHOOK_DELIVERIES = Counter(
+    "penstock_webhook_deliveries", "Attempts to tell webhooks, by what came of them.", ["outcome"], registry=REGISTRY
+)
+WEBHOOK_LAG = Histogram(
+    "penstock_webhook_lag_seconds",
+    "Time from when a webhook was to be told to when it was.",
+    buckets=_FAST,
+    registry=REGISTRY,
+)
+
 # -- chat
 
 CHAT_COMPLETIONS = Counter(

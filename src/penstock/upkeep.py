@@ -13,7 +13,16 @@ from penstock.errors import Gone, StoreUnavailable
 from penstock.inputs import Inputs
 from penstock.jobs import Job
 from penstock.storage import StorageUnavailable
-from penstock.store import asset_rows, escrow_rows, file_rows, job_rows, nudge_rows, open_rows, request_rows
+from penstock.store import (
+    asset_rows,
+    delivery_rows,
+    escrow_rows,
+    file_rows,
+    job_rows,
+    nudge_rows,
+    open_rows,
+    request_rows,
+)
 from penstock.store.database import Database
 
 COUNT_SECONDS = 1.0
@@ -22,6 +31,8 @@ BATCH = 100
 ORPHAN_SECONDS = 3600.0
 NUDGE_SECONDS = 60.0
 """More than enough for every server to have seen it."""
+DELIVERY_SECONDS = 30 * 86_400.0
+"""How long it is known what webhooks were told; what is told of a job goes with it, though."""
 
 log = logging.getLogger(__name__)
 
@@ -75,6 +86,7 @@ class Upkeep:
         now = self._clock()
         await self._database.write(escrow_rows.expire, now)
         await self._database.write(nudge_rows.remove, now - NUDGE_SECONDS)
+        await self._database.write(delivery_rows.remove_old, now - DELIVERY_SECONDS)
         expired = await self._database.read(job_rows.expired, now, BATCH)
         for account_id, job_id in expired:
             with suppress(Gone):  # its caller deleted it in this moment

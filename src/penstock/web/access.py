@@ -52,14 +52,7 @@ class Caller:
     @property
     def scribe(self) -> Scribe:
         """Writes records with links that lead back the way the request came."""
-        gateway = self.gateway
-        return Scribe(
-            base_url(self.request),
-            gateway.clock(),
-            gateway.settings.jobs.link_seconds,
-            gateway.assets.sign,
-            gateway.dispatch.position,
-        )
+        return self.gateway.scribe(base_url(self.request))
 
 
 def gateway_of(request: Request) -> Gateway:

@@ -25,7 +25,7 @@ from penstock.errors import (
 from penstock.intake import Forecast, Receipt, Submission
 from penstock.keys import Scope
 from penstock.money import format_usd
-from penstock.web.access import Caller, admit, signed_in
+from penstock.web.access import Caller, admit, base_url, signed_in
 from penstock.web.answers import RETRY_AFTER, Json, request_id_of, success
 from penstock.web.json_bodies import read_json
 from penstock.web.waiting import wait_until_done
@@ -114,6 +114,7 @@ async def _generate(caller: Caller, path_model: str | None) -> Response:
         request_id=request_id_of(request),
         idempotency_key=_idempotency_key(request),
         is_retry=_retry_count(request) >= 1,
+        base_url=base_url(request),
     )
     ticket = await caller.gateway.escrow.admit(caller.key) if caller.key.is_limited else None
     limits = {} if ticket is None else dict(ticket.describe())

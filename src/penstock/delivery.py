@@ -1,0 +1,210 @@
+"""Tells webhooks what happened: takes due deliveries on, sends them signed, and writes down how it went."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from penstock import metrics
+from penstock.endpoints import PING, Attempt, Parcel, Status, host_of, sign
+from penstock.errors import StoreUnavailable
+from penstock.identifiers import timestamp
+from penstock.job_errors import JobError
+from penstock.records import Scribe
+from penstock.store import delivery_rows
+from penstock.store.bell import DELIVERIES, Ear
+from penstock.store.database import Database
+from penstock.store.delivery_rows import Busy
+
+if TYPE_CHECKING:
+    from penstock.fetch import SafeFetcher
+
+ATTEMPT_SECONDS: Final = 15.0
+MAX_UNDER_WAY: Final = 64
+MAX_OF_ACCOUNT: Final = 32
+MAX_TO_HOST: Final = 8
+POLL_SECONDS: Final = 1.0
+"""How often to look without being told: whoever wrote may have died before it could ring."""
+RECORD_SECONDS: Final = 12.0
+"""How long an outcome is kept for a store that is away; then the lease is over soon."""
+GRACE_SECONDS: Final = 2.0
+"""How long what is being sent may go on when the process stops."""
+MAX_RESPONSE: Final = 1024
+OBEYED: Final = (429, 503)
+"""Whose `Retry-After` counts."""
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class _Outcome:
+    """What came of an attempt."""
+
+    attempt: Attempt
+    retry_after: float | None = None
+
+
+class Delivery:
+    """Sends from this process; any number of others may do the same."""
+
+    def __init__(
+        self,
+        database: Database,
+        fetcher: "Callable[[], Awaitable[SafeFetcher]]",
+        scribe: Callable[[str], Scribe],
+        clock: Callable[[], float],
+    ) -> None:
+        self._database = database
+        self._fetcher = fetcher
+        self._scribe = scribe
+        self._clock = clock
+        self._ear = Ear()
+        self._busy = Busy(MAX_UNDER_WAY, MAX_OF_ACCOUNT, MAX_TO_HOST)
+        self._under_way: dict[asyncio.Task[None], Parcel] = {}
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Send what is due, until `stop`."""
+        self._task = asyncio.create_task(self._work(), name="delivery")
+
+    async def stop(self) -> None:
+        """Take nothing on any more; what is being sent may end, and what does not is given back."""
+        if self._task is None:
+            return
+        self._task.cancel()
+        await asyncio.gather(self._task, return_exceptions=True)
+        self._task = None
+        if self._under_way:
+            await asyncio.wait(self._under_way, timeout=GRACE_SECONDS)
+        left = dict(self._under_way)
+        for task in left:
+            task.cancel()
+        await asyncio.gather(*left, return_exceptions=True)
+        if left:
+            leases = [(parcel.delivery.position, parcel.delivery.lease) for parcel in left.values()]
+            await self._database.write(delivery_rows.release, leases, self._clock())
+
+    async def _work(self) -> None:
+        with self._database.bell.listen(DELIVERIES) as self._ear:
+            while True:
+                try:
+                    wait = await self._take_on()
+                except StoreUnavailable:
+                    wait = POLL_SECONDS
+                except Exception:
+                    log.exception("webhooks could not be looked for; tried again")
+                    wait = POLL_SECONDS
+                if wait > 0:
+                    await self._ear.wait(wait)
+
+    async def _take_on(self) -> float:
+        """Begin with what is due; how long there is nothing more to do, if nobody rings."""
+        if self._busy.room < 1:
+            return POLL_SECONDS
+        due_at = await self._database.read(delivery_rows.next_due)
+        now = self._clock()
+        if due_at is None or due_at > now:
+            return POLL_SECONDS if due_at is None else min(POLL_SECONDS, due_at - now)
+        parcels = await self._database.write(delivery_rows.claim, now, self._busy.copy())
+        for parcel in parcels:
+            metrics.WEBHOOK_LAG.observe(max(0.0, now - parcel.due_at))
+            self._busy.take(parcel.delivery.account_id, host_of(parcel.delivery.url))
+            task = asyncio.create_task(self._deliver(parcel), name=parcel.delivery.id)
+            self._under_way[task] = parcel
+            task.add_done_callback(self._end)
+        return 0.0 if parcels else POLL_SECONDS
+
+    def _end(self, task: asyncio.Task[None]) -> None:
+        parcel = self._under_way.pop(task)
+        self._busy.take(parcel.delivery.account_id, host_of(parcel.delivery.url), -1)
+        self._ear.ring()  # what comes after it, or had no room, may go now
+        if not task.cancelled() and (error := task.exception()) is not None:
+            log.error("a webhook was not told; it is tried again", exc_info=error)
+
+    # -- one delivery
+
+    async def _deliver(self, parcel: Parcel) -> None:
+        outcome = await self._attempt(parcel)
+        status = await self._record(parcel, outcome)
+        if status is None:
+            return
+        metrics.WEBHOOK_DELIVERIES.labels("retried" if status is Status.PENDING else status.value).inc()
+        if status is Status.FAILED:
+            delivery = parcel.delivery
+            fields = {"delivery": delivery.id, "host": host_of(delivery.url), "status": outcome.attempt.status_code}
+            log.warning("a webhook was not told and is not tried again", extra={"fields": fields})
+
+    async def _attempt(self, parcel: Parcel) -> _Outcome:
+        """Send it once. What went wrong is told in words that name no address."""
+        at, begun = self._clock(), time.monotonic()
+        body = msgspec.json.encode(self._message(parcel))
+        headers = self._headers(parcel, body, at)
+        try:
+            fetcher = await self._fetcher()
+            posted = await fetcher.post(
+                parcel.delivery.url, body, headers, seconds=ATTEMPT_SECONDS, max_bytes=MAX_RESPONSE
+            )
+        except JobError as error:
+            return _Outcome(Attempt(at=at, seconds=time.monotonic() - begun, error=error.message))
+        error = None if 200 <= posted.status < 300 else f"The URL answered {posted.status}; only 2xx is success."
+        attempt = Attempt(
+            at=at,
+            seconds=time.monotonic() - begun,
+            status_code=posted.status,
+            error=error,
+            response=posted.beginning.decode("utf-8", "replace").replace("\x00", "�"),
+        )
+        wish = posted.retry_after if posted.status in OBEYED else None
+        return _Outcome(attempt, None if wish is None else read_retry_after(wish, at))
+
+    async def _record(self, parcel: Parcel, outcome: _Outcome) -> Status | None:
+        give_up_at = time.monotonic() + RECORD_SECONDS
+        while True:
+            try:
+                return await self._database.write(
+                    delivery_rows.record, parcel, outcome.attempt, outcome.retry_after, self._clock()
+                )
+            except StoreUnavailable:
+                if time.monotonic() > give_up_at:
+                    raise
+                await asyncio.sleep(POLL_SECONDS)
+
+    def _message(self, parcel: Parcel) -> Mapping[str, Any]:
+        """The event as every other way of following a job tells it."""
+        event, delivery = parcel.event, parcel.delivery
+        if event is None:
+            return {
+                "type": PING,
+                "id": delivery.event_id,
+                "created_at": timestamp(delivery.created_at),
+                "sequence": delivery.sequence,
+                "data": {"webhook_id": delivery.webhook_id},
+            }
+        own = event.job.webhook if event.job is not None and parcel.endpoint.url is None else None
+        base_url = parcel.endpoint.base_url if own is None else own.get("base_url", "")
+        return self._scribe(base_url).event(event)
+
+    def _headers(self, parcel: Parcel, body: bytes, at: float) -> dict[str, str]:
+        message_id, moment = parcel.delivery.event_id, int(at)
+        return {
+            "content-type": "application/json",
+            "webhook-id": message_id,
+            "webhook-timestamp": str(moment),
+            "webhook-signature": sign(parcel.endpoint.secrets_at(at), message_id, moment, body),
+        }
+
+
+def read_retry_after(text: str, now: float) -> float | None:
+    """Seconds, or a date, as HTTP has it; None if it is neither."""
+    text = text.strip()
+    if text.isascii() and text.isdigit():
+        return float(text[:9])
+    try:
+        return max(0.0, parsedate_to_datetime(text).timestamp() - now)
+    except (ValueError, OverflowError):
+        return None
