@@ -13,8 +13,8 @@ from sqlalchemy import Connection
 
 from penstock.errors import StoreUnavailable
 from penstock.metrics import REGISTRY
-from penstock.store.database import MAX_BATCH, MAX_WAITING, RUNG, Database
-from penstock.store.sqlite import SqliteDatabase
+from penstock.store.database import RUNG, Database
+from penstock.store.sqlite import MAX_BATCH, MAX_WAITING, SqliteDatabase
 
 
 def create(connection: Connection) -> None:

@@ -17,7 +17,7 @@ from penstock.errors import StoreUnavailable
 from penstock.keys import ApiKey, Limits
 from penstock.shares import Clocks
 from penstock.store import budget_rows, completion_rows, purse_rows
-from penstock.store.database import Database
+from penstock.store.sqlite import SqliteDatabase
 from penstock.usage_records import Completion, Outcome
 
 ACCOUNT = "acct_one"
@@ -44,7 +44,7 @@ class Time:
         self.steady += seconds
 
 
-class Store(Database):
+class Store(SqliteDatabase):
     """Counts what is asked of it, and fails when it is told to."""
 
     writes = 0

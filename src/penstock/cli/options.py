@@ -95,16 +95,11 @@ def open_store(settings: "Settings") -> "Generator[Engine]":
 def change_store(settings: "Settings") -> "Generator[Connection]":
     """A transaction on the store, kept only if the block ends well."""
     from penstock.store.database import RUNG
+    from penstock.store.opening import transact
 
-    with open_store(settings) as engine, engine.connect() as connection:
+    with open_store(settings) as engine, transact(engine) as connection:
         connection.info[RUNG] = set[str]()  # nobody listens here; servers look for themselves
-        connection.exec_driver_sql("BEGIN IMMEDIATE")
-        try:
-            yield connection
-        except BaseException:
-            connection.exec_driver_sql("ROLLBACK")
-            raise
-        connection.exec_driver_sql("COMMIT")
+        yield connection
 
 
 @contextmanager

@@ -7,16 +7,13 @@ from sqlalchemy import Connection, select
 
 from penstock.budgets import Payer
 from penstock.chat import Usage
-from penstock.store import ledger_rows, usage_rows
+from penstock.store import ledger_rows, usage_rows, words
 from penstock.store.ledger_rows import Charge
 from penstock.store.tables import completions
 from penstock.usage_records import Completion, Outcome
 
 ESTIMATED = "estimated"
 """The note of a charge whose tokens the vendor did not tell."""
-COLUMNS = tuple(column.name for column in completions.columns)
-# In the driver's own words: SQLAlchemy would take longer to prepare a row than SQLite takes to write it.
-INSERT = f"INSERT INTO completions ({', '.join(COLUMNS)}) VALUES ({', '.join('?' * len(COLUMNS))})"  # noqa: S608
 
 
 def add_all(
@@ -32,7 +29,7 @@ def add_all(
         records = [record for record in records if record.id not in written]
     if not records:
         return
-    connection.exec_driver_sql(INSERT, [_row(record) for record in records])
+    words.insert_all(connection, completions, [_row(record) for record in records])
     charges = [
         Charge(
             record.id,
@@ -73,14 +70,14 @@ def _row(record: Completion) -> tuple[Any, ...]:
         record.model,
         record.vendor,
         record.upstream_model,
-        record.streamed,
+        int(record.streamed),
         record.outcome.value,
         record.code,
         usage.prompt,
         usage.completion,
         usage.cached,
         usage.reasoning,
-        usage.estimated,
+        int(usage.estimated),
         record.cost,
         record.created_at,
         record.seconds,

@@ -32,6 +32,10 @@ class Database(ABC):
     async def read(self, function: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run the function on what is committed."""
 
+    async def settled(self) -> int | None:
+        """Up to which position the event log is complete; None where it always is, as commits come in order."""
+        return None
+
     @abstractmethod
     async def watch(self) -> None:
         """From now on the bell rings, a little later, for what other processes write too."""

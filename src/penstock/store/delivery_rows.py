@@ -234,6 +234,12 @@ def _read(connection: Connection, query: Select[Any]) -> list[Delivery]:
     return [_delivery(row) for row in connection.execute(query).mappings()]
 
 
+def ping(connection: Connection, account_id: str, webhook_id: str, name: str, now: float) -> int:
+    """Have a webhook told that it is tried; where the delivery stands."""
+    endpoint = webhook_rows.get(connection, account_id, webhook_id)
+    return webhook_rows.add_delivery(connection, webhook_id, account_id, name, 1, PING, endpoint.url or "", now)
+
+
 def redeliver(connection: Connection, account_id: str, position: int, now: float) -> Delivery:
     """Send it again now, and again as often as if it were new; one that is being sent is left to that."""
     mine = and_(deliveries.c.position == position, deliveries.c.account_id == account_id)

@@ -12,7 +12,7 @@ from penstock.errors import Gone, JobDeleted, JobNotFinished, JobNotFound
 from penstock.events import type_of
 from penstock.identifiers import first_id
 from penstock.jobs import IllegalMove, Job, State
-from penstock.store import event_rows, ledger_rows, usage_rows
+from penstock.store import event_rows, ledger_rows, locks, usage_rows
 from penstock.store.bell import QUEUE, nudge
 from penstock.store.database import RUNG
 from penstock.store.tables import jobs
@@ -137,10 +137,11 @@ def adopt(
     While another job places an order like it, none is given: one of those found may be that job's.
     """
     job = get_claimed(connection, claim)
+    locks.hold(connection, "orders", job.vendor)
     others = select(jobs.c.document).where(
         jobs.c.vendor == job.vendor,
         jobs.c.id != job.id,
-        or_(jobs.c.done == 0, jobs.c.finished_at >= job.attempts[-1].started_at - MAX_CLOCK_SECONDS),
+        or_(jobs.c.finished_at.is_(None), jobs.c.finished_at >= job.attempts[-1].started_at - MAX_CLOCK_SECONDS),
     )
     held = list(connection.execute(others).scalars())
     dispatching = (event_rows.decode_job(document) for document in held if DISPATCHING in document)
@@ -162,7 +163,7 @@ def release(connection: Connection, claim: Claim) -> None:
     """Give the job back: whoever is next may claim it."""
     connection.info[RUNG].add(QUEUE)
     query = update(jobs).where(jobs.c.id == claim.job_id, jobs.c.owner == claim.owner, jobs.c.epoch == claim.epoch)
-    connection.execute(query.values(owner=None))
+    connection.execute(query.values(owner=None, seated=0))
 
 
 def amend_own(connection: Connection, account_id: str, job_id: str, change: Callable[[Job], Job], now: float) -> Job:

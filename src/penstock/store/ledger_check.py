@@ -91,7 +91,8 @@ def _judge_job(row: Any, kinds: dict[str, int]) -> str | None:
 
 def _unpaid_jobs(connection: Connection) -> Iterator[str]:
     """What was delivered for money was held for."""
-    text = cast(jobs.c.document, Text)
+    is_postgres = connection.dialect.name == "postgresql"
+    text = func.convert_from(jobs.c.document, "UTF8") if is_postgres else cast(jobs.c.document, Text)
     query = select(jobs.c.id).where(jobs.c.done == 1, text.like('%"charged":true%'), ~_has("settle", jobs.c.id))
     for row in connection.execute(query.limit(SHOWN)):
         yield f"{row.id}: it was charged, but the ledger has no settle."

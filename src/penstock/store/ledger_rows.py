@@ -3,12 +3,13 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from operator import attrgetter
 from typing import Any, Final, NamedTuple
 
 from sqlalchemy import Connection, bindparam, insert, select
 
 from penstock.budgets import ENDLESS, Budget, Payer
-from penstock.store import key_rows, purse_rows
+from penstock.store import key_rows, purse_rows, words
 from penstock.store.purse_rows import Place, Purse
 from penstock.store.tables import holds, ledger
 
@@ -56,8 +57,6 @@ class LedgerRefused(Exception):
     """The ledger has no such entry to follow."""
 
 
-COLUMNS = tuple(column.name for column in ledger.columns)
-INSERT_MANY = f"INSERT INTO ledger ({', '.join(COLUMNS)}) VALUES ({', '.join('?' * len(COLUMNS))})"  # noqa: S608
 _INSERT = insert(ledger)
 _OF_SUBJECT = select(ledger).where(ledger.c.subject == bindparam("its_subject"))
 _HELD = select(ledger.c.amount).where(ledger.c.subject == bindparam("its_subject"), ledger.c.kind == "hold")
@@ -292,6 +291,8 @@ def charge_all(connection: Connection, process: str, charges: Sequence[Charge], 
     """Charge chat requests that were never charged before; how much of each its budgets could bear."""
     pots = _Pots(connection, process, {owner for charge in charges for owner in charge.payer.owners})
     charged: dict[str, int] = {}
+    for charge in sorted(charges, key=attrgetter("payer")):
+        pots.bearing(charge)  # always in the same order: so two writers never wait for each other in a ring
     for charge in charges:
         bearing = pots.bearing(charge)
         amount = charge.cost
@@ -311,5 +312,4 @@ def _write_settles(connection: Connection, charges: Sequence[Charge], charged: M
         payer, amount = charge.payer, charged[charge.subject]
         ids = (charge.subject, Kind.SETTLE.value, payer.account_id, payer.key_id, payer.lineage)
         rows.append((*ids, amount, charge.cost - amount, charge.at, now, charge.note))
-    if rows:
-        connection.exec_driver_sql(INSERT_MANY, rows)
+    words.insert_all(connection, ledger, rows)

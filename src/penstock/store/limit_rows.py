@@ -6,6 +6,7 @@ from typing import Final, NamedTuple
 
 from sqlalchemy import Connection, and_, bindparam, delete, func, insert, select, update
 
+from penstock.store import locks
 from penstock.store.tables import buckets, slots
 
 MINUTE: Final = 60.0
@@ -62,7 +63,7 @@ def take(
 
 def owe(connection: Connection, owed: Sequence[Owed], now: float) -> None:
     """Only pay what is owed, or give back what is less than nothing."""
-    for each in owed:
+    for each in sorted(owed):
         take(connection, each.owner, each.kind, each.limit, now, least=math.inf, want=0, owed=each.amount)
 
 
@@ -71,6 +72,7 @@ def owe(connection: Connection, owed: Sequence[Owed], now: float) -> None:
 
 def lease_slots(connection: Connection, owner: str, process: str, limit: int, want: int, now: float) -> int:
     """Give a process up to so many of an owner's slots; how many there were."""
+    locks.hold(connection, "slots", owner)
     connection.execute(delete(slots).where(slots.c.owner == owner, slots.c.expires_at <= now))
     query = select(func.sum(slots.c.amount)).where(slots.c.owner == owner)
     given = min(want, limit - int(connection.execute(query).scalar() or 0))

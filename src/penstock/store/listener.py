@@ -16,7 +16,12 @@ RECONNECT_SECONDS: Final = 0.5
 BATCH: Final = 5_000
 OVERLAP: Final = 2_000
 """So many positions are looked at again: a transaction that began earlier may have ended later."""
-KEEPALIVE: Final = {"keepalives_idle": 5, "keepalives_interval": 2, "keepalives_count": 3, "tcp_user_timeout": 8000}
+KEEPALIVE: Final[dict[str, Any]] = {
+    "keepalives_idle": 5,
+    "keepalives_interval": 2,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 8000,
+}
 TOP: Final = "SELECT coalesce(max(position), 0) FROM events"
 NEWS: Final = (
     "SELECT position, job_id, account_id, type FROM events WHERE position > %s AND position <= %s ORDER BY position"
@@ -79,7 +84,8 @@ class Listener:
 
     async def _catch_up(self, connection: psycopg.AsyncConnection[Any]) -> None:
         """Ring for what was written since the last look; what was rung for already is known again."""
-        top = (await (await connection.execute(TOP)).fetchone() or (0,))[0]
+        found = await (await connection.execute(TOP)).fetchone()
+        top = 0 if found is None else int(found[0])
         if self._seen is None:
             self._seen = top
         begin = max(0, self._seen - OVERLAP)

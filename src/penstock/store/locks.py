@@ -3,9 +3,13 @@
 from sqlalchemy import Connection, text
 
 _HOLD = text("SELECT pg_advisory_xact_lock(hashtextextended(:name, 0))")
+_SHARE = text("SELECT pg_advisory_xact_lock_shared(hashtextextended(:name, 0))")
 
 
-def hold(connection: Connection, what: str, *whose: str) -> None:
-    """Until the transaction ends, nobody else holds the same. Of several, hold them in the order of their names."""
+def hold(connection: Connection, what: str, *whose: str, shared: bool = False) -> None:
+    """Until the transaction ends, nobody else holds the same; those who share it hold it together.
+
+    Who holds several takes them in the order of their names.
+    """
     if connection.dialect.name == "postgresql":
-        connection.execute(_HOLD, {"name": "\n".join(("penstock", what, *whose))})
+        connection.execute(_SHARE if shared else _HOLD, {"name": "\n".join(("penstock", what, *whose))})

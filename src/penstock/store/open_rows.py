@@ -25,7 +25,7 @@ from sqlalchemy import (
 from penstock.errors import ConcurrencyLimited
 from penstock.jobs import Job, State
 from penstock.keys import ApiKey
-from penstock.store import event_rows
+from penstock.store import event_rows, locks
 from penstock.store.job_rows import Claim
 from penstock.store.tables import jobs
 
@@ -224,6 +224,8 @@ def admit(connection: Connection, key: ApiKey, more: int, now: float) -> Headroo
         ("Your account", jobs.c.account_id == key.account_id, key.account_limits.concurrent_jobs),
     )
     left: list[Headroom] = []
+    if any(limit is not None for _, _, limit in limits):
+        locks.hold(connection, "open jobs", key.account_id)
     for whose, theirs, limit in limits:
         if limit is None:
             continue

@@ -1,9 +1,11 @@
 """Opens the store that a URL names; each kind of store is loaded only where it is used."""
 
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from sqlalchemy import Engine
+from sqlalchemy import Connection, Engine
 
 from penstock.store.database import Database
 
@@ -29,6 +31,23 @@ def make_engine(url: str) -> Engine:
     from penstock.store.postgres import make_pool  # noqa: PLC0415
 
     return make_pool(url)
+
+
+@contextmanager
+def transact(engine: Engine) -> Generator[Connection]:
+    """A transaction for a command, kept only if the block ends well."""
+    if engine.dialect.name != "sqlite":
+        with engine.begin() as connection:
+            yield connection
+        return
+    with engine.connect() as connection:
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
+        try:
+            yield connection
+        except BaseException:
+            connection.exec_driver_sql("ROLLBACK")
+            raise
+        connection.exec_driver_sql("COMMIT")
 
 
 def open_database(url: str) -> Database:

@@ -82,9 +82,8 @@ class PostgresDatabase(Database):
         self._waiting += 1
         metrics.STORE_QUEUE.set(self._waiting)
         try:
-            result, topics = await self._run(
-                self._writers, self._write, lambda connection: function(connection, *args, **kwargs), give_up_at
-            )
+            work: Callable[[Connection], T] = lambda connection: function(connection, *args, **kwargs)  # noqa: E731
+            result, topics = await self._run(self._writers, self._write, work, give_up_at)
         finally:
             self._waiting -= 1
         self.bell.ring(topics)
@@ -98,9 +97,8 @@ class PostgresDatabase(Database):
         give_up_at = time.monotonic() + self.patience
         self._reading += 1
         try:
-            return await self._run(
-                self._readers, self._read, lambda connection: function(connection, *args, **kwargs), give_up_at
-            )
+            look: Callable[[Connection], T] = lambda connection: function(connection, *args, **kwargs)  # noqa: E731
+            return await self._run(self._readers, self._read, look, give_up_at)
         finally:
             self._reading -= 1
 

@@ -57,7 +57,8 @@ _HERE = and_(
     purses.c.period == bindparam("its_period"),
     purses.c.start == bindparam("its_start"),
 )
-_GET = select(purses).where(_HERE).with_for_update()
+_LOOK = select(purses).where(_HERE)
+_GET = _LOOK.with_for_update()  # whoever touches a hold has its purse locked
 _WRITE = (
     update(purses).where(_HERE).values({name: bindparam(f"now_{name}") for name in ("spent", "held", "told", "most")})
 )
@@ -162,7 +163,7 @@ def standings(connection: Connection, payer: Payer, at: float) -> list[Standing]
     found: list[Standing] = []
     for budget in sorted(key_rows.budgets_of(connection, payer.owners), key=_order):
         start, ends = budget.window(at)
-        row = connection.execute(_GET, _at(Place(budget.owner, budget.period.value, start))).one_or_none()
+        row = connection.execute(_LOOK, _at(Place(budget.owner, budget.period.value, start))).one_or_none()
         if row is None:
             spent, still_held = _look_back(connection, budget, payer.account_id, start, ends)
             found.append(Standing(budget, spent, sum(amount for _, amount in still_held), start, ends))
@@ -189,11 +190,10 @@ def reserve(connection: Connection, purse: Purse, subject: str, amount: int) -> 
 
 def free(connection: Connection, subject: str) -> dict[Place, int]:
     """Let go of what a job holds, in every purse; how much it was in each."""
-    freed: dict[Place, int] = {}
-    for row in connection.execute(_OF_SUBJECT, {"its_subject": subject}).all():
-        place = Place(row.owner, row.period, row.start)
-        freed[place] = row.amount
-        connection.execute(_GIVE_BACK, _at(place, less=row.amount))
+    found = connection.execute(_OF_SUBJECT, {"its_subject": subject}).all()
+    freed = dict(sorted((Place(*row[1:4]), row.amount) for row in found))
+    for place, amount in freed.items():
+        connection.execute(_GIVE_BACK, _at(place, less=amount))
     if freed:
         connection.execute(_FORGET, {"its_subject": subject})
     return freed
@@ -250,7 +250,8 @@ def lease(
 
 def give_back(connection: Connection, process: str, amounts: Mapping[Place, int]) -> None:
     """A process does not need so much of what it holds."""
-    for place, amount in amounts.items():
+    for place, amount in sorted(amounts.items()):
+        connection.execute(_GET, _at(place))
         held = connection.execute(_AMOUNT, _at(place, its_subject=process)).scalar()
         if held is not None:
             _shrink(connection, process, place, held, min(held, amount))
@@ -302,26 +303,28 @@ def recalled(connection: Connection, process: str) -> set[Place]:
 
 def end_leases(connection: Connection, process: str) -> None:
     """The process is gone: whatever it held is free again."""
-    query = select(holds).where(holds.c.subject == process, holds.c.is_lease == 1)
-    for row in connection.execute(query).all():
-        _shrink(connection, process, Place(row.owner, row.period, row.start), row.amount, row.amount)
+    _end(connection, holds.c.subject == process)
 
 
 def expire_leases(connection: Connection, now: float) -> int:
     """Free what processes hold that have been silent for too long; how many leases it were."""
-    query = select(holds).where(holds.c.is_lease == 1, holds.c.expires_at <= now)
-    return _end(connection, connection.execute(query).all())
+    return _end(connection, holds.c.expires_at <= now)
 
 
 def _expire_leases(connection: Connection, place: Place, now: float) -> int:
-    query = select(holds).where(_lease_in(place, holds.c.expires_at <= now))
-    return _end(connection, connection.execute(query).all())
+    return _end(connection, _lease_in(place, holds.c.expires_at <= now))
 
 
-def _end(connection: Connection, rows: Sequence[Any]) -> int:
-    for row in rows:
-        _shrink(connection, row.subject, Place(row.owner, row.period, row.start), row.amount, row.amount)
-    return len(rows)
+def _end(connection: Connection, which: ColumnElement[bool]) -> int:
+    """End leases; each is looked at again once its purse is locked, as another may have ended or renewed it."""
+    found = connection.execute(select(holds.c.owner, holds.c.period, holds.c.start).where(which, holds.c.is_lease == 1))
+    ended = 0
+    for place in sorted({Place(*row) for row in found}):
+        connection.execute(_GET, _at(place))
+        for row in connection.execute(select(holds).where(_lease_in(place, which)).with_for_update()).all():
+            _shrink(connection, row.subject, place, row.amount, row.amount)
+            ended += 1
+    return ended
 
 
 def _lease_in(place: Place, *more: ColumnElement[bool]) -> ColumnElement[bool]:

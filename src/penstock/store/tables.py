@@ -1,6 +1,6 @@
 """The tables: columns for what SQL asks for, one `document` for the rest of a job (docs/decisions/0004)."""
 
-from typing import Final
+from typing import Any, Final
 
 from sqlalchemy import (
     BigInteger,
@@ -13,7 +13,6 @@ from sqlalchemy import (
     String,
     Table,
     Text,
-    TextClause,
     UniqueConstraint,
     text,
 )
@@ -26,7 +25,7 @@ Position: Final = BigInteger().with_variant(Integer, "sqlite")  # SQLite counts 
 Word: Final = String().with_variant(String(collation="C"), "postgresql")  # in the order of bytes, as in SQLite
 
 
-def where(condition: str) -> dict[str, TextClause]:
+def where(condition: str) -> dict[str, Any]:
     """Of which rows a partial index is, in both databases' words."""
     return {"sqlite_where": text(condition), "postgresql_where": text(condition)}
 

@@ -24,6 +24,7 @@ from sqlalchemy import (
 )
 
 from penstock.jobs import Job, State
+from penstock.store import words
 from penstock.store.tables import accounts, keys, usage_days, usage_key_days, usage_model_days
 from penstock.usage_records import Completion, Outcome
 
@@ -136,7 +137,7 @@ _KEYS = {table: attrgetter(*table.primary_key.columns.keys()) for table in TABLE
 
 def add(connection: Connection, additions: Additions) -> None:
     """Add to the sums; the caller sees to it that each record is added once."""
-    mark = "?" if connection.dialect.paramstyle == "qmark" else "%s"
+    mark = words.mark(connection)
     for table in TABLES if additions else ():
         key_of = _KEYS[table]
         coarse: dict[tuple[str | int, ...], tuple[int, ...]] = {}

@@ -1,17 +1,25 @@
 """Events: a replayable stream per job, and the account's feed as pages or as a stream."""
 
-from collections.abc import AsyncIterator, Callable, Generator, Sequence
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Sequence
 from contextlib import contextmanager
 from typing import Annotated, Any
 
 import msgspec
 from fastapi import APIRouter, Header, Query, Request
-from sqlalchemy import Connection
 from starlette import types
 from starlette.responses import Response, StreamingResponse
 
 from penstock import metrics
-from penstock.errors import Gone, InvalidRequest, JobDeleted, JobNotFound, MissingApiKey, TooManyStreams
+from penstock.errors import (
+    Gone,
+    InvalidRequest,
+    JobDeleted,
+    JobNotFound,
+    MissingApiKey,
+    StoreUnavailable,
+    TooManyStreams,
+)
 from penstock.events import ENDINGS, Event, event_id, parse_event_id
 from penstock.gateway import Gateway
 from penstock.keys import Scope
@@ -24,6 +32,7 @@ from penstock.web.job_records import JobId
 router = APIRouter(tags=["Events"])
 
 HEARTBEAT_SECONDS = 15.0
+AWAY_SECONDS = 1.0
 STREAM_HEADERS = {"cache-control": "no-store", "x-accel-buffering": "no"}
 STREAM: dict[str, Any] = {
     "description": "Server-sent events; each has an `id` for `Last-Event-ID`, comments keep the line alive.",
@@ -32,7 +41,7 @@ STREAM: dict[str, Any] = {
 }
 PAGE = success("A page, or a stream for `Accept: text/event-stream`.", "Feed")
 LastEventId = Annotated[str | None, Header(description="resume after this event")]
-Read = Callable[[Connection, int], Sequence[Event]]
+Read = Callable[[int], Awaitable[Sequence[Event]]]
 
 
 @router.get(
@@ -53,10 +62,10 @@ async def stream_job(job_id: JobId, request: Request, last_event_id: LastEventId
     if after and after > await database.read(event_rows.last_position, caller.account_id):
         after = 0  # not from here: better all again than nothing for ever
 
-    def read(connection: Connection, position: int) -> Sequence[Event]:
-        return event_rows.of_job(connection, job_id, position)
+    async def read(position: int) -> Sequence[Event]:
+        return await database.read(event_rows.of_job, job_id, position)
 
-    if job.done and after and not await database.read(read, after):
+    if job.done and after and not await read(after):
         return Response(status_code=204)
     return EventStream(caller, _lines(caller, job_id, read, after, ends=True))
 
@@ -86,14 +95,15 @@ async def feed(
             raise InvalidRequest("`after` is the id of an event, `evt_…`.", param="after")
     database, account_id = caller.gateway.database, caller.account_id
 
-    def read(connection: Connection, position: int) -> Sequence[Event]:
-        return event_rows.of_account(connection, account_id, position, limit + 1)
+    async def read(position: int) -> Sequence[Event]:
+        until = await database.settled()
+        return await database.read(event_rows.of_account, account_id, position, limit + 1, until)
 
     if "text/event-stream" in request.headers.get("accept", ""):
         if position is None:
             position = await database.read(event_rows.last_position, account_id)
         return EventStream(caller, _lines(caller, account_id, read, position, ends=False))
-    events = await database.read(read, position or 0)
+    events = await read(position or 0)
     page, scribe = events[:limit], caller.scribe
     return Json(
         {
@@ -145,7 +155,12 @@ async def _lines(caller: Caller, topic: str, read: Read, after: int, *, ends: bo
     with gateway.database.bell.listen(topic) as ear:
         yield b"retry: 2000\n: " + event_id(after).encode() + b"\n\n"
         while not gateway.draining and await _still_admitted(caller):
-            events = await gateway.database.read(read, after)
+            try:
+                events = await read(after)
+            except StoreUnavailable:  # what is missed meanwhile is in the log
+                yield b": the store is away\n\n"
+                await asyncio.sleep(AWAY_SECONDS)
+                continue
             for event in events:
                 yield _frame(event, caller.scribe)
                 after = event.position
@@ -161,6 +176,8 @@ async def _still_admitted(caller: Caller) -> bool:
         await admit(caller.request, Scope.READ)
     except MissingApiKey:
         return False
+    except StoreUnavailable:
+        pass  # nobody can tell at the moment: it is asked again
     return True
 
 

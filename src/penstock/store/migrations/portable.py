@@ -1,11 +1,11 @@
 """The words in which SQLite and PostgreSQL differ, for migrations."""
 
 from contextlib import AbstractContextManager
-from typing import Final
+from typing import Any, Final
 
 from alembic import op
 from alembic.operations import BatchOperations
-from sqlalchemy import BigInteger, Integer, String, TextClause, text
+from sqlalchemy import BigInteger, Integer, String, text
 
 Word: Final = String().with_variant(String(collation="C"), "postgresql")
 Position: Final = BigInteger().with_variant(Integer, "sqlite")
@@ -16,7 +16,7 @@ def is_postgres() -> bool:
     return op.get_bind().dialect.name == "postgresql"
 
 
-def where(condition: str) -> dict[str, TextClause]:
+def where(condition: str) -> dict[str, Any]:
     """Of which rows a partial index is."""
     return {"sqlite_where": text(condition), "postgresql_where": text(condition)}
 
@@ -26,7 +26,7 @@ def change(table: str) -> AbstractContextManager[BatchOperations]:
     return op.batch_alter_table(table, recreate="never" if is_postgres() else "always")
 
 
-def after(column: str) -> dict[str, str]:
+def after(column: str) -> dict[str, Any]:
     """Where a new column stands; PostgreSQL puts it last."""
     return {} if is_postgres() else {"insert_after": column}
 
