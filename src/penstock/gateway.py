@@ -318,6 +318,10 @@ class Gateway:
             self._fetcher = await self._resources.enter_async_context(fetcher)
             return fetcher
 
+    async def check_webhook(self, url: str) -> str:
+        """A webhook's URL as it will be called, if it may be."""
+        return await (await self._open_fetcher()).check(url)
+
     def scribe(self, base_url: str) -> Scribe:
         """Writes records whose links lead to the operator's public address, else here."""
         base_url = self.settings.server.public_url or base_url

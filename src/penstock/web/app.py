@@ -23,6 +23,8 @@ from penstock.web import (
     reference,
     usage_reports,
     vendor_notices,
+    webhook_deliveries,
+    webhooks,
 )
 from penstock.web.answers import HANDLERS
 from penstock.web.completions import Completions
@@ -37,6 +39,8 @@ PAGES = (
     event_streams,
     file_uploads,
     asset_downloads,
+    webhook_deliveries,
+    webhooks,
     model_catalogue,
     chat_models,
     usage_reports,

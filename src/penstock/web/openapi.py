@@ -12,7 +12,7 @@ from penstock.catalog.params import Params
 from penstock.catalog.schema_params import SchemaParams
 from penstock.generation import GenerationBody
 from penstock.offers import Offers
-from penstock.web import admin_bodies
+from penstock.web import admin_bodies, webhook_bodies
 from penstock.web.chat_reference import describe_chat
 from penstock.web.completions import PATH
 
@@ -46,17 +46,18 @@ def _make(app: FastAPI, offers: Offers) -> dict[str, Any]:
 
 def _response_shapes() -> dict[str, Any]:
     """Every shape of an answer, by name. They are read only here: building them would slow every start."""
-    from penstock.web import admin_shapes, shapes, usage_shapes  # noqa: PLC0415
+    from penstock.web import admin_shapes, shapes, usage_shapes, webhook_shapes  # noqa: PLC0415
 
-    every = {**vars(shapes), **vars(admin_shapes), **vars(usage_shapes)}.values()
+    every = {**vars(shapes), **vars(admin_shapes), **vars(usage_shapes), **vars(webhook_shapes)}.values()
     kinds = [kind for kind in every if isinstance(kind, type) and issubclass(kind, shapes.Shape)]
     _, found = models_json_schema([(kind, "serialization") for kind in kinds], ref_template=REFERENCE)
     return found["$defs"] | _request_shapes()
 
 
 def _request_shapes() -> dict[str, Any]:
-    """Every shape that administrators send, by name."""
-    kinds = [kind for kind in vars(admin_bodies).values() if isinstance(kind, type) and issubclass(kind, Params)]
+    """Every shape that callers and administrators send, but for generations, by name."""
+    every = {**vars(admin_bodies), **vars(webhook_bodies)}.values()
+    kinds = [kind for kind in every if isinstance(kind, type) and issubclass(kind, Params)]
     _, found = models_json_schema([(kind, "validation") for kind in kinds], ref_template=REFERENCE)
     return found["$defs"]
 
