@@ -68,8 +68,13 @@ class Delivery:
         self._under_way: dict[asyncio.Task[None], Parcel] = {}
         self._task: asyncio.Task[None] | None = None
 
-    def start(self) -> None:
-        """Send what is due, until `stop`."""
+    async def start(self, *, alone: bool = False) -> None:
+        """Send what is due, until `stop`.
+
+        Alone, nobody else sends from this store: what was being sent when the last one ended is sent anew at once.
+        """
+        if alone:
+            await self._database.write(delivery_rows.release_all, self._clock())
         self._task = asyncio.create_task(self._work(), name="delivery")
 
     async def stop(self) -> None:

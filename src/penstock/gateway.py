@@ -227,7 +227,7 @@ class Gateway:
 
     async def _lead(self, run: Run) -> None:
         await self.dispatch.start(run)
-        self.delivery.start()
+        await self.delivery.start(alone=True)
         self.upkeep.sweeps = True
 
     async def _stand_by(self, run: Run) -> None:

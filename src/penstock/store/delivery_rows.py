@@ -199,6 +199,12 @@ def release(connection: Connection, leases: Sequence[tuple[int, str | None]], no
     connection.info[RUNG].add(DELIVERIES)
 
 
+def release_all(connection: Connection, now: float) -> None:
+    """Give back what others took on, who are no more."""
+    mine = and_(_PENDING, deliveries.c.lease.is_not(None))
+    connection.execute(update(deliveries).where(mine).values(lease=None, due_at=now))
+
+
 def _finish(connection: Connection, position: int, status: Status, now: float) -> None:
     values = {"status": status.value, "due_at": None, "lease": None, "finished_at": now}
     connection.execute(update(deliveries).where(deliveries.c.position == position).values(values))

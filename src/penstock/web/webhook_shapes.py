@@ -19,9 +19,7 @@ class WebhookRecord(Shape):
     disabled: bool
     disabled_at: Moment | None
     disabled_reason: Reason | None = Field(description="asked for, answered 410, or failing for days")
-    failing_since: Moment | None = Field(
-        description="since when it only fails; null: the last attempt went well"
-    )
+    failing_since: Moment | None = Field(description="since when it only fails; null: the last attempt went well")
     former_secret_until: Moment | None = Field(description="until when messages are signed with the former secret too")
     created_at: Moment
 
