@@ -88,7 +88,7 @@ class Assets:
         """Ask a bucket for an answer; a folder is there."""
         if self._storage.bucket is not None:
             with reached():
-                await obstore.list_with_delimiter_async(self._storage.bucket, "probe")
+                await obstore.list_with_delimiter_async(self._storage.bucket, "probe")  # pyright: ignore[reportUnknownMemberType] its Arrow form
 
     # -- callers' files
 

