@@ -4,7 +4,7 @@ import asyncio
 import os
 import shutil
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,13 +13,15 @@ from typing import Any
 import httpx
 import hypothesis
 import pytest
+from postgres import PostgresServer
 
 from penstock import keys
 from penstock.budgets import Budget, Period
 from penstock.gateway import Gateway, open_database
 from penstock.money import parse_usd
 from penstock.settings import Settings, load
-from penstock.store import budget_rows, key_rows
+from penstock.store import budget_rows, key_rows, schema
+from penstock.store.opening import make_engine
 from penstock.web.app import create_app
 from penstock.web.server import serve
 
@@ -126,6 +128,50 @@ def empty_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
     asyncio.run(make())
     return folder / "penstock.db"
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Generator[PostgresServer]:
+    """A PostgreSQL server that is this test process's alone: tests may stop, kill or freeze it, and start it again."""
+    server = PostgresServer()
+    try:
+        server.start()
+        yield server
+    finally:
+        server.remove()
+
+
+@pytest.fixture
+def postgres_url(postgres_server: PostgresServer) -> Generator[str]:
+    """A fresh empty database on a real PostgreSQL, as `PENSTOCK_DATABASE_URL` names it; gone after the test."""
+    with postgres_server.database() as url:
+        yield url
+
+
+@pytest.fixture(scope="session")
+def migrated_template(postgres_server: PostgresServer) -> str:
+    """The name of a database with the newest schema, from which others are copied: 25 ms instead of 250."""
+    name = postgres_server.create()
+    engine = make_engine(postgres_server.url(name))
+    schema.upgrade(engine)
+    engine.dispose()
+    return name
+
+
+@pytest.fixture
+def postgres_store_url(postgres_server: PostgresServer, migrated_template: str) -> Generator[str]:
+    """The same as `postgres_url`, with the newest schema in it."""
+    with postgres_server.database(migrated_template) as url:
+        yield url
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def store_url(request: pytest.FixtureRequest, tmp_path: Path, empty_store: Path) -> str:
+    """An empty store with the newest schema, once a file and once on PostgreSQL: open it with `open_database`."""
+    if request.param == "postgresql":
+        return request.getfixturevalue("postgres_store_url")
+    shutil.copy(empty_store, tmp_path / "store.db")
+    return f"sqlite:///{tmp_path / 'store.db'}"
 
 
 @asynccontextmanager
