@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -32,6 +32,7 @@ CHUNK = 1 << 20
 PART = 8 << 20
 MAX_PARTS = 4
 """How many parts of one upload are under way at once: with `PART` the memory that it takes."""
+MAX_UPLOADS = 8
 OPEN_SECONDS = 5.0
 """How long the first byte may take: a caller waits for it."""
 CACHED = "private, max-age=31536000, immutable"
@@ -75,6 +76,7 @@ class Assets:
         self._storage = storage
         self._landing = landing
         self._signing_secret = signing_secret
+        self._uploads = asyncio.Semaphore(MAX_UPLOADS)
 
     def clear_landing(self) -> None:
         """Remove the half downloads of processes that are no more."""
@@ -141,15 +143,16 @@ class Assets:
             "Content-Disposition": disposition(asset.filename),
             "Cache-Control": CACHED,
         }
-        with reached(makes=True):
-            await obstore.put_async(
-                self._storage.bulk,
-                asset_key(job_id, asset.filename, landed.sha256),
-                landed.path,
-                attributes=attributes if self._storage.bucket else None,  # a folder keeps none
-                chunk_size=PART,
-                max_concurrency=MAX_PARTS,
-            )
+        async with self._uploads:
+            with reached(makes=True):
+                await obstore.put_async(
+                    self._storage.bulk,
+                    asset_key(job_id, asset.filename, landed.sha256),
+                    landed.path,
+                    attributes=attributes if self._storage.bucket else None,  # a folder keeps none
+                    chunk_size=PART,
+                    max_concurrency=MAX_PARTS,
+                )
         metrics.BYTES_STORED.labels("asset").inc(landed.bytes)
 
     async def open(self, asset: StoredAsset, start: int, end: int) -> AsyncIterator[bytes]:
@@ -186,6 +189,11 @@ class Assets:
                 for item in batch:
                     with suppress(FileNotFoundError):
                         await obstore.delete_async(self._storage.quick, item["path"])
+
+    async def end_stale_uploads(self, before: float) -> int:
+        """Remove the parts of uploads that were begun before that moment and never finished."""
+        with reached():
+            return await asyncio.to_thread(self._storage.end_stale_uploads, datetime.fromtimestamp(before, UTC))
 
     # -- signed links
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
@@ -18,6 +18,7 @@ from obstore.store import LocalStore, S3Store
 from penstock import metrics
 from penstock.errors import StoreUnavailable
 from penstock.identifiers import new_id
+from penstock.stale_uploads import end_stale, find_account
 
 if TYPE_CHECKING:
     from obstore.store import ClientConfig
@@ -56,6 +57,15 @@ class Storage:
         """The bucket, if it is one."""
         return self.quick if isinstance(self.quick, S3Store) else None
 
+    def end_stale_uploads(self, before: datetime) -> int:
+        """End what was begun in a bucket before that moment and never finished; how many they were."""
+        account = find_account(_endpoint(), os.environ)
+        if self.bucket is None or account is None:
+            return 0
+        bucket, _, path = self.name.removeprefix("s3://").partition("/")
+        prefix = f"{path.strip('/')}/".lstrip("/")
+        return sum(end_stale(account, bucket, prefix + kind, before) for kind in ("assets/", "files/"))
+
 
 def open_storage(url: str) -> Storage:
     """The place that a URL names. Whether it answers is not asked."""
@@ -74,12 +84,11 @@ _QUICK: "ClientConfig" = {"timeout": timedelta(seconds=QUICK_SECONDS)}
 
 
 def _open_bucket(bucket: str, path: str, times: "ClientConfig") -> S3Store:
-    endpoint = next((os.environ[name] for name in ENDPOINTS if os.environ.get(name)), "")
     return S3Store(
         bucket,
         prefix=path.strip("/") or None,
         client_options={
-            "allow_http": endpoint.lower().startswith("http:"),
+            "allow_http": _endpoint().lower().startswith("http:"),
             "connect_timeout": timedelta(seconds=2),
             **times,
         },
@@ -89,6 +98,11 @@ def _open_bucket(bucket: str, path: str, times: "ClientConfig") -> S3Store:
             "backoff": {"init_backoff": timedelta(milliseconds=100), "max_backoff": timedelta(seconds=1), "base": 2},
         },
     )
+
+
+def _endpoint() -> str:
+    """Where S3 is, if not at Amazon."""
+    return next((os.environ[name] for name in ENDPOINTS if os.environ.get(name)), "")
 
 
 # -- trouble

@@ -3,6 +3,7 @@
 import asyncio
 import hashlib
 import json
+import os
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
 from pathlib import Path
@@ -21,6 +22,7 @@ from test_retention import on_disk, picture, upload
 from typer.testing import CliRunner
 
 from penstock.cli.main import app
+from penstock.stale_uploads import ask, find_account
 
 URL = f"s3://{BUCKET}/some/prefix"
 IN_BUCKET = {"assets_url": URL}
@@ -153,6 +155,19 @@ async def test_other_bytes_that_are_stored_late_change_nothing(start, s3):
     assert hashlib.sha256(got.content).hexdigest() == job["outputs"][0]["sha256"]
     await server.client.delete(f"/api/v1/jobs/{job['id']}")
     assert s3.list_keys() == []
+
+
+async def test_uploads_that_were_never_finished_are_ended_and_no_others(start, s3):
+    server = await start(SIMULATOR, IN_BUCKET)
+    account = find_account(s3.url, os.environ)
+    assert account
+    for key in ("some/prefix/assets/job_a/x-video.mp4", "some/prefix/files/account_a/x", "others/assets/y"):
+        await asyncio.to_thread(ask, account, "POST", f"/{BUCKET}/{key}", {"uploads": ""})
+    assert await server.gateway.assets.end_stale_uploads(time.time() - 60) == 0
+    assert await server.gateway.assets.end_stale_uploads(time.time() + 60) == 2
+    assert await server.gateway.assets.end_stale_uploads(time.time() + 60) == 0
+    left = await asyncio.to_thread(ask, account, "GET", f"/{BUCKET}", {"uploads": "", "prefix": "others/"})
+    assert left.count("<UploadId>") == 1
 
 
 # -- while it is away
