@@ -41,6 +41,7 @@ class Tools:
     history: History
     cadence: Cadence
     clock: Callable[[], float]
+    is_sure: Callable[[], bool]  # whether the jobs claimed here are ours beyond doubt
     webhook: Callable[[str, GenerationVendor, str], str | None]  # where a vendor calls back about an order, if it may
 
 

@@ -18,7 +18,7 @@ from penstock.claimed import Tools
 from penstock.collection import Collection
 from penstock.contract import GenerationVendor
 from penstock.delivery import Delivery
-from penstock.dispatch import Run
+from penstock.dispatch import Dispatch, Run
 from penstock.dispatch.local import LocalDispatch
 from penstock.escrow import Escrow
 from penstock.estimates import REMEMBERED, History
@@ -29,14 +29,14 @@ from penstock.inputs import Inputs
 from penstock.intake import Intake, Rules
 from penstock.keyring import Keyring
 from penstock.landing import Landing
-from penstock.leadership import Leadership
+from penstock.leadership import Appointment, Leadership
 from penstock.polling import Polling
 from penstock.records import Scribe
 from penstock.relay import Manner, Relay
 from penstock.runner import Runner
 from penstock.settings import Settings
 from penstock.storage import StorageUnavailable, open_storage
-from penstock.store import job_rows, key_rows, opening, schema
+from penstock.store import job_rows, key_rows, opening
 from penstock.store.database import Database
 from penstock.supply import build_offers, schemas_wanted
 from penstock.tally import Tally
@@ -60,6 +60,7 @@ FIXED = (
     "server.log_level",
     "server.log_format",
     "jobs.max_held",
+    "jobs.run",
 )
 """What is read once, at the start."""
 
@@ -74,23 +75,23 @@ REFRESH_SECONDS = 86_400.0
 log = logging.getLogger(__name__)
 
 
-def open_database(settings: Settings) -> Database:
-    """The store of these settings, at this version's schema."""
-    database = opening.open_database(settings.database_url)
-    schema.upgrade(database.engine)
-    return database
+def appoint(settings: Settings) -> Leadership | Appointment:
+    """Who runs the jobs: of several servers on one folder the first, of those on PostgreSQL whoever is told to."""
+    if opening.is_file(settings.database_url):
+        return Leadership(settings.data)
+    return Appointment(is_held=settings.jobs.run == "here")
 
 
 class Gateway:
     """Everything behind the web and the command line. `await Gateway.open(settings)`, then `close`."""
 
-    leadership: Leadership
+    leadership: Leadership | Appointment
     database: Database
     assets: Assets
     inputs: Inputs
     intake: Intake
     keyring: Keyring
-    dispatch: LocalDispatch
+    dispatch: Dispatch
     upkeep: Upkeep
     delivery: Delivery
     escrow: Escrow
@@ -115,23 +116,31 @@ class Gateway:
         self._fetcher: SafeFetcher | None = None
 
     @classmethod
-    async def open(cls, settings: Settings, leadership: Leadership | None = None) -> "Gateway":
+    async def open(cls, settings: Settings, leadership: Leadership | Appointment | None = None) -> "Gateway":
         """Open the store, learn from its history, and take up every unfinished job unless another server runs them."""
         gateway = cls(settings)
         _hide_secrets(settings)
         traces.start(os.environ)
         gateway._resources.push_async_callback(traces.stop)
-        gateway.leadership = leadership or Leadership(settings.data)
+        gateway.leadership = leadership or appoint(settings)
         gateway.leadership.take()
         gateway._resources.callback(gateway.leadership.release)  # last of all, when nothing is left to be written
-        gateway.database = open_database(settings)
-        gateway._resources.push_async_callback(gateway.database.close)
-        await gateway.database.watch()
-        await gateway._assemble()
-        gateway._resources.push_async_callback(gateway._stop_learning)
-        await gateway._learn()
-        await gateway._remember(await gateway.database.read(job_rows.models_with_history))
+        try:
+            await gateway._open()
+        except BaseException:
+            await gateway._resources.aclose()
+            raise
         return gateway
+
+    async def _open(self) -> None:
+        self.database = opening.open_database(self.settings.database_url)
+        self._resources.push_async_callback(self.database.close)
+        await asyncio.to_thread(opening.prepare, self.database.engine)
+        await self.database.watch()
+        await self._assemble()
+        self._resources.push_async_callback(self._stop_learning)
+        await self._learn()
+        await self._remember(await self.database.read(job_rows.models_with_history))
 
     async def close(self) -> None:
         """Stop in the reverse order of `open`; unfinished jobs stay in the store as they are."""
@@ -199,14 +208,22 @@ class Gateway:
             history=self.history,
             cadence=Cadence(),
             clock=self.clock,
+            is_sure=self._is_sure,
             webhook=self.hooks.address,
         )
         await self.upkeep.start()
         self._resources.push_async_callback(self.upkeep.stop)
         metrics.watch_open_jobs(lambda: self.upkeep.backlog.by_state)
-        self.dispatch = LocalDispatch(self.database, self._seats, self.settings.jobs.max_held, self.clock)
+        self.dispatch = self._make_dispatch()
         self._resources.push_async_callback(self.dispatch.stop)
         await self._join(Runner(tools).run)
+
+    def _make_dispatch(self) -> Dispatch:
+        most = self.settings.jobs.max_held
+        if opening.is_file(self.settings.database_url):
+            return LocalDispatch(self.database, self._seats, most, self.clock)
+        module: Any = importlib.import_module("penstock.dispatch.postgres")
+        return module.PostgresDispatch(self.database, self._all_seats, most, self.clock)
 
     async def _open_assets(self, secret: bytes) -> None:
         storage = open_storage(self.settings.assets_url)
@@ -330,6 +347,12 @@ class Gateway:
     def _seats(self, vendor: str) -> int:
         found = self.offers.vendors.get(vendor)
         return 1 if found is None else found.options.max_concurrent
+
+    def _is_sure(self) -> bool:
+        return self.dispatch.is_sure()
+
+    def _all_seats(self) -> dict[str, int]:
+        return {name: vendor.options.max_concurrent for name, vendor in self.offers.vendors.items()}
 
 
 async def _close_all(vendors: Iterable[GenerationVendor]) -> None:

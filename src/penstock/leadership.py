@@ -8,6 +8,24 @@ from pathlib import Path
 LOCK_NAME = "penstock.lock"
 
 
+class Appointment:
+    """With a store of many machines any number of processes runs jobs: whoever is told to."""
+
+    def __init__(self, *, is_held: bool) -> None:
+        self.is_held = is_held
+
+    def take(self) -> bool:
+        """As it was said."""
+        return self.is_held
+
+    def tell_holder(self) -> str:
+        """For people."""
+        return "the workers"
+
+    def release(self) -> None:
+        """Nothing is held."""
+
+
 class Leadership:
     """The lock of a data folder; it ends with the process, however that ends."""
 

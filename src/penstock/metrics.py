@@ -80,6 +80,22 @@ JOBS_REROUTED = Counter(
     ["vendor", "reason"],
     registry=REGISTRY,
 )
+JOBS_TAKEN_OVER = Counter(
+    "penstock_jobs_taken_over",
+    "Jobs of workers that were gone, freed by this one.",
+    registry=REGISTRY,
+)
+LEASES_LOST = Counter(
+    "penstock_leases_lost",
+    "How often this worker was silent for too long and lost its jobs to others.",
+    registry=REGISTRY,
+)
+QUEUE_LAG = Gauge(
+    "penstock_queue_lag_seconds",
+    "How long the oldest job that waits to be started has waited, by vendor.",
+    ["vendor"],
+    registry=REGISTRY,
+)
 VENDOR_NOTICES = Counter(
     "penstock_vendor_notices",
     "Vendors' calls back, by what came of them.",

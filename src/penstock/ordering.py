@@ -39,6 +39,10 @@ class CanceledFirst(Exception):
     """The caller canceled before anything was paid."""
 
 
+class InDoubt(Exception):
+    """Another worker may have taken the job over, and nothing was paid yet."""
+
+
 @dataclass(slots=True)
 class Ordering(ClaimedJob):
     """How a job comes to have an order under way."""
@@ -74,6 +78,9 @@ class Ordering(ClaimedJob):
             raise
         except CanceledFirst:
             return
+        except InDoubt:
+            await self.amend(lambda job: jobs.end_attempt(job, Outcome.NOT_SENT, phase=Phase.DISPATCHING))
+            await self.pause()
         except NotSent:
             await self.not_sent(attempt)
         except (ReplyLost, Unclear):
@@ -98,6 +105,8 @@ class Ordering(ClaimedJob):
         await self.amend(lambda job: jobs.order(job, attempt))
         if self.job.attempt is None:
             raise CanceledFirst
+        if not self.tools.is_sure():
+            raise InDoubt
         metrics.UPSTREAM_SUBMITS.labels(self.job.vendor).inc()
 
     async def answered(self, attempt: Attempt, answer: Accepted | Refused | Failed) -> None:

@@ -127,6 +127,10 @@ class Jobs(Table):
     max_waiting_total: int = Field(
         default=100_000, ge=1, description="how many jobs all accounts together may have open"
     )
+    run: Literal["here", "workers"] = Field(
+        default="here",
+        description="here: this server runs jobs too; workers: only `penstock worker` does (on PostgreSQL)",
+    )
     max_held: int = Field(default=5_000, ge=1, description="how many jobs one process runs at once")
 
     @field_validator("max_timeout")
@@ -220,9 +224,9 @@ class Settings(Table):
         default_factory=lambda: Path(user_data_dir("penstock")), description="the folder of everything that is kept"
     )
     database_url: str = Field(
-        pattern=r"^sqlite:///[^:]",
+        pattern=r"^(sqlite:///[^:]|postgres(ql)?://)",
         default_factory=lambda earlier: f"sqlite:///{earlier['data'] / 'penstock.db'}",
-        description="the store: sqlite:/// and the path of a file (this version has no other store)",
+        description="the store: sqlite:/// and the path of a file, or postgresql://name:password@host/database",
     )
     assets_url: str = Field(
         pattern=PLACE,

@@ -7,6 +7,7 @@ from contextlib import suppress
 
 from sqlalchemy import Connection
 
+from penstock import metrics
 from penstock.assets import Assets
 from penstock.backlog import Backlog
 from penstock.errors import Gone, StoreUnavailable
@@ -19,6 +20,7 @@ from penstock.store import (
     escrow_rows,
     file_rows,
     job_rows,
+    lease_rows,
     nudge_rows,
     open_rows,
     request_rows,
@@ -29,6 +31,9 @@ COUNT_SECONDS = 1.0
 SWEEP_SECONDS = 30.0
 BATCH = 100
 ORPHAN_SECONDS = 3600.0
+TIDY_SECONDS = 3600.0
+STALE_SECONDS = 86_400.0
+"""How old an upload in parts is that nobody is going to finish."""
 NUDGE_SECONDS = 60.0
 """More than enough for every server to have seen it."""
 DELIVERY_SECONDS = 30 * 86_400.0
@@ -57,6 +62,7 @@ class Upkeep:
         self.sweeps = False
         """Whether what is past its time is removed here: by the one server that runs the jobs."""
         self.backlog = Backlog()
+        self._lagging = set[str]()
 
     async def start(self) -> None:
         """Count once, then keep house until `stop`."""
@@ -103,15 +109,19 @@ class Upkeep:
         return len(expired) + len(unswept) + len(files)
 
     async def _work(self) -> None:
-        next_sweep = self._clock()
+        next_sweep = next_tidying = self._clock()
         while True:
             try:
                 await self._count()
                 await self._recover()
                 if self.sweeps and self._clock() >= next_sweep:
                     next_sweep = self._clock() + SWEEP_SECONDS
-                    if await self.sweep() >= BATCH:
-                        next_sweep = self._clock()
+                    is_ours = await self._database.write(lease_rows.take_turn, "sweep", SWEEP_SECONDS / 2)
+                    while is_ours and await self.sweep() >= BATCH:
+                        await self._count()
+                if self.sweeps and self._clock() >= next_tidying:
+                    next_tidying = self._clock() + TIDY_SECONDS
+                    await self._assets.end_stale_uploads(self._clock() - STALE_SECONDS)
             except StoreUnavailable as error:
                 log.warning("upkeep waits", extra={"fields": {"reason": error.message}})
             except Exception:
@@ -120,6 +130,12 @@ class Upkeep:
 
     async def _count(self) -> None:
         self.backlog.learn(await self._database.read(open_rows.count))
+        oldest, now = await self._database.read(open_rows.oldest_waiting), self._clock()
+        for vendor in self._lagging - oldest.keys():
+            metrics.QUEUE_LAG.labels(vendor).set(0)
+        for vendor, created_at in oldest.items():
+            metrics.QUEUE_LAG.labels(vendor).set(max(0.0, now - created_at))
+        self._lagging |= oldest.keys()
 
 
 def _bury(connection: Connection, account_id: str, job_id: str, reason: str) -> Job:

@@ -11,9 +11,11 @@ from penstock.cli.doctor import doctor
 from penstock.cli.serve import serve
 from penstock.cli.simulator import sim
 from penstock.cli.usage import usage
+from penstock.cli.worker import worker
 
 app = typer.Typer(name="penstock", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 app.command()(serve)
+app.command()(worker)
 app.add_typer(key.app, name="key")
 app.add_typer(account.app, name="account")
 app.command()(audit)

@@ -1,46 +1,30 @@
-"""`penstock serve`: the gateway, and the jobs' runner in one of the processes that share a data folder."""
+"""`penstock serve`: the gateway; it runs the jobs too, unless another process of the same store does."""
 
-import asyncio
 import base64
-import gc
 import json
-import logging
 import math
 import struct
 import sys
 import time
 import zlib
-from collections.abc import Callable, Coroutine, Iterator
-from contextlib import suppress
+from collections.abc import Iterator
 from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from penstock import __version__
-from penstock.cli.options import (
-    ConfigFile,
-    DataFolder,
-    expected_errors,
-    fail,
-    load_settings,
-    open_store,
-)
+from penstock.cli.options import ConfigFile, DataFolder, load_settings
+from penstock.cli.running import run_forever
 
 if TYPE_CHECKING:  # take long to load, and `penstock --help` does not need them
     from sqlalchemy import Connection
 
     from penstock.gateway import Gateway
-    from penstock.leadership import Leadership
     from penstock.offers import Offers
-    from penstock.settings import Settings
 
-SCHEMA_SECONDS = 3.0
-"""How long a server that was started just before may take to make or change the schema."""
 VIDEO, MODEL = "vendorb_video_31", "vendora_image_to_model"
-
-log = logging.getLogger(__name__)
 
 
 def serve(
@@ -53,108 +37,7 @@ def serve(
     config: ConfigFile = None,
 ) -> None:
     """Serve until SIGTERM or Ctrl-C; SIGHUP reads the settings again."""
-    gc.disable()  # until all is loaded: there is nothing to collect, and a good part of the start would go by
-    from penstock import logs
-    from penstock.leadership import Leadership
-    from penstock.web.server import PortInUse, run
-
-    read = partial(load_settings, data, config, host=host, port=port)
-    with expected_errors():
-        settings = read()
-        as_json = {"auto": None, "json": True, "text": False}[settings.server.log_format]
-        logs.configure(settings.server.log_level, json=as_json)
-        _allow_many_files()
-        leadership = Leadership(settings.data)
-        _await_schema(settings, leadership)
-        with open_store(settings):
-            pass  # whatever is wrong with it is told here, before anything else starts
-        try:
-            run(_serve(settings, read, leadership))
-        except PortInUse as error:
-            fail(str(error))
-        except OSError as error:
-            if error.filename is not None:
-                raise
-            where = f"{settings.server.host}:{settings.server.port}"
-            fail(f"Cannot listen on {where}: {error.strerror or error}.", "Choose another with --host or --port.")
-
-
-def _await_schema(settings: "Settings", leadership: "Leadership") -> None:
-    """Only the server that runs the jobs changes the schema: of the others one may be of an earlier version."""
-    if leadership.take():
-        return
-    from sqlalchemy.exc import SQLAlchemyError
-
-    from penstock.store.opening import make_engine
-    from penstock.store.schema import current_version
-    from penstock.store.tables import SCHEMA_VERSION
-
-    engine, give_up_at = make_engine(settings.database_url), time.monotonic() + SCHEMA_SECONDS
-    with suppress(SQLAlchemyError):  # what is wrong is told when it is opened to be used
-        while not leadership.take() and (current_version(engine) or "") < SCHEMA_VERSION:
-            if time.monotonic() > give_up_at:
-                who = f"Another server (process {leadership.tell_holder()}) uses {settings.data} with an earlier schema"
-                fail(f"{who}: this version would have to change it.", "Stop all servers of the earlier version first.")
-            time.sleep(0.05)
-    engine.dispose()
-
-
-def _allow_many_files() -> None:
-    """Every stream needs two sockets; what a shell allows by default would be 500 of them."""
-    import resource
-
-    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
-
-
-async def _serve(settings: "Settings", read: "Callable[[], Settings]", leadership: "Leadership") -> None:
-    from penstock.gateway import Gateway
-    from penstock.web import server
-    from penstock.web.app import create_app
-
-    gateway = await Gateway.open(settings, leadership)
-    gc.freeze()  # what is loaded by now stays: looking through it again and again is waste
-    gc.set_threshold(50_000, 20, 100)
-    gc.enable()
-    turn = asyncio.Lock()
-    errands: set[asyncio.Task[None]] = set()
-
-    def start(errand: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.get_running_loop().create_task(errand)
-        errands.add(task)  # the event loop alone would not keep it alive
-        task.add_done_callback(errands.discard)
-
-    try:
-        await server.serve(
-            create_app(gateway),
-            host=settings.server.host,
-            port=settings.server.port,
-            drain_seconds=settings.server.drain_seconds,
-            on_ready=lambda port: start(_welcome(gateway, port)),
-            on_drain=gateway.drain,
-            on_reload=lambda: start(_reload(gateway, read, turn)),
-        )
-    finally:
-        await gateway.close()
-
-
-async def _reload(gateway: "Gateway", read: "Callable[[], Settings]", turn: asyncio.Lock) -> None:
-    """Use what the settings say now, or keep the old and say why."""
-    from penstock import metrics
-    from penstock.settings import SettingsError
-
-    async with turn:  # else the older of two readings could win
-        try:
-            await gateway.reload(await asyncio.to_thread(read))
-        except SettingsError as error:
-            metrics.SETTINGS_RELOADS.labels("refused").inc()
-            log.error("settings reload refused, the old settings stay", extra={"fields": {"reason": str(error)}})  # noqa: TRY400  the text says it all
-        else:
-            metrics.SETTINGS_RELOADS.labels("ok").inc()
-            log.info("settings reloaded", extra={"fields": {"settings": gateway.settings.fingerprint}})
-
-
-# -- the welcome
+    run_forever(partial(load_settings, data, config, host=host, port=port), _welcome)
 
 
 async def _welcome(gateway: "Gateway", port: int) -> None:

@@ -12,7 +12,7 @@ Run: TypeAlias = Callable[[Claim, Job, asyncio.Event], Coroutine[Any, Any, None]
 
 
 class Dispatch(Protocol):
-    """The port: three verbs."""
+    """The port."""
 
     async def start(self, run: Run) -> None:
         """Take up every unfinished job, and from then on every new one."""
@@ -20,6 +20,14 @@ class Dispatch(Protocol):
 
     def position(self, job_id: str) -> int | None:
         """How many jobs wait for the same vendor before this one; None if it does not wait."""
+        ...
+
+    def is_sure(self) -> bool:
+        """Whether what is claimed here is ours beyond doubt: asked right before anything is paid for."""
+        ...
+
+    def reseat(self) -> None:
+        """The settings may allow more seats now."""
         ...
 
     async def stop(self) -> None:

@@ -87,6 +87,12 @@ TAKE = (
     .values(owner=bindparam("new_owner"), epoch=jobs.c.epoch + 1)
     .returning(jobs.c.id, jobs.c.epoch, jobs.c.document)
 )
+SEAT = TAKE.values(seated=1)
+OLDEST_WAITING = (
+    select(jobs.c.vendor, func.min(jobs.c.created_at))
+    .where(FREE, jobs.c.state == State.QUEUED.value)
+    .group_by(jobs.c.vendor)
+)
 COUNT = select(jobs.c.account_id, jobs.c.state, func.count()).where(OPEN).group_by(jobs.c.account_id, jobs.c.state)
 
 
@@ -112,14 +118,14 @@ def claim(
     room = limit - len(begun)
     waiting = _share(connection, room, (limit if spare is None else spare) - len(begun), held or {}, after)
     ending = canceled[: min(room, max(room - len(waiting), (room + 1) // 2))]
-    return _take(connection, owner, [*begun, *ending, *waiting[: room - len(ending)]])
+    return take(connection, owner, [*begun, *ending, *waiting[: room - len(ending)]])
 
 
 def claim_ending(connection: Connection, owner: str, limit: int, now: float) -> list[tuple[Claim, Job]]:
     """Take up jobs that have nothing left but to end: canceled ones, and those whose start deadline has passed."""
     _, canceled = _begun(connection, limit)
     late = connection.execute(PAST_START, {"now": now, "most": limit}).scalars()
-    return _take(connection, owner, list(dict.fromkeys([*canceled, *late]))[:limit])
+    return take(connection, owner, list(dict.fromkeys([*canceled, *late]))[:limit])
 
 
 def release_all(connection: Connection) -> None:
@@ -178,10 +184,13 @@ def _line(connection: Connection, account_id: str, each: int, most: int) -> Iter
         after = found[-1]
 
 
-def _take(connection: Connection, owner: str, job_ids: Sequence[str]) -> list[tuple[Claim, Job]]:
+def take(
+    connection: Connection, owner: str, job_ids: Sequence[str], *, seated: bool = False
+) -> list[tuple[Claim, Job]]:
+    """Take up these jobs, as far as they are still free; `seated` with a seat of their vendor's."""
     if not job_ids:
         return []
-    rows = {row.id: row for row in connection.execute(TAKE, {"ids": job_ids, "new_owner": owner})}
+    rows = {row.id: row for row in connection.execute(SEAT if seated else TAKE, {"ids": job_ids, "new_owner": owner})}
     claimed: list[tuple[Claim, Job]] = []
     for job_id in job_ids:
         if (row := rows.get(job_id)) is None:  # another process was faster
@@ -199,6 +208,11 @@ def _take(connection: Connection, owner: str, job_ids: Sequence[str]) -> list[tu
 def count(connection: Connection) -> dict[tuple[str, str], int]:
     """How many open jobs there are, by account and state."""
     return {(account_id, state): number for account_id, state, number in connection.execute(COUNT)}
+
+
+def oldest_waiting(connection: Connection) -> dict[str, float]:
+    """Since when the oldest job that nobody has taken up waits, by vendor."""
+    return dict(connection.execute(OLDEST_WAITING).tuples())
 
 
 @dataclass(frozen=True, slots=True)

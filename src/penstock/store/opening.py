@@ -6,10 +6,19 @@ from pathlib import Path
 from typing import Final
 
 from sqlalchemy import Connection, Engine
+from sqlalchemy.exc import OperationalError
 
+from penstock.errors import StoreUnavailable
+from penstock.store import schema
 from penstock.store.database import Database
 
 FILE: Final = "sqlite:///"
+FATAL: Final = ("does not exist", "authentication failed", "no pg_hba.conf entry")
+"""What PostgreSQL says to those that it will never let in; else it is away, and may come back."""
+
+
+class StoreRefused(Exception):
+    """The store can be reached but not used: by whom it is asked, or with its schema."""
 
 
 def is_file(url: str) -> bool:
@@ -48,6 +57,19 @@ def transact(engine: Engine) -> Generator[Connection]:
             connection.exec_driver_sql("ROLLBACK")
             raise
         connection.exec_driver_sql("COMMIT")
+
+
+def prepare(engine: Engine) -> None:
+    """Bring the store to this version's schema; one that is away is told from one that cannot be used."""
+    try:
+        schema.upgrade(engine)
+    except schema.SchemaTooNew as error:
+        raise StoreRefused(str(error)) from error
+    except OperationalError as error:
+        if any(word in str(error.orig) for word in FATAL):
+            where = engine.url.render_as_string(hide_password=True)
+            raise StoreRefused(f"The store {where} cannot be used: {error.orig}") from error
+        raise StoreUnavailable(retry_after=1) from error
 
 
 def open_database(url: str) -> Database:

@@ -24,6 +24,7 @@ MAX_WAITING: Final = 4096
 MAX_READING: Final = 20_000
 PATIENCE_SECONDS: Final = 5.0
 """How long a write waits for a server that is away: a short restart of it is not noticed."""
+URGENT_SECONDS: Final = 1.0
 STUCK_SECONDS: Final = 15.0
 """How long an answer is waited for; the server ends a statement before that."""
 MAX_TRIES: Final = 20
@@ -67,6 +68,7 @@ class PostgresDatabase(Database):
         )
         self._writers = ThreadPoolExecutor(WRITERS, thread_name_prefix="store-writer")
         self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="store-reader")
+        self._hurried = ThreadPoolExecutor(1, thread_name_prefix="store-urgent")
         self._waiting = 0
         self._reading = 0
         self._closed = False
@@ -86,8 +88,7 @@ class PostgresDatabase(Database):
             result, topics = await self._run(self._writers, self._write, work, give_up_at)
         finally:
             self._waiting -= 1
-        self.bell.ring(topics)
-        self._herald.tell(topics)
+        self._announce(topics)
         return result
 
     async def read(self, function: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
@@ -102,6 +103,13 @@ class PostgresDatabase(Database):
         finally:
             self._reading -= 1
 
+    async def urgent(self, function: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """A write that waits for no other, and not long for the server: for what must not be late."""
+        work: Callable[[Connection], T] = lambda connection: function(connection, *args, **kwargs)  # noqa: E731
+        result, topics = await self._run(self._hurried, self._write, work, time.monotonic() + URGENT_SECONDS)
+        self._announce(topics)
+        return result
+
     async def settled(self) -> int | None:
         """Up to which position the event log is complete: those who write at the same time may be overtaken."""
         return await self._horizon.find()
@@ -115,9 +123,13 @@ class PostgresDatabase(Database):
         self._closed = True
         await self._listener.stop()
         await self._herald.stop()
-        for threads in (self._writers, self._readers):
+        for threads in (self._writers, self._readers, self._hurried):
             await asyncio.to_thread(threads.shutdown)
         self.engine.dispose()
+
+    def _announce(self, topics: set[str]) -> None:
+        self.bell.ring(topics)
+        self._herald.tell(topics)
 
     async def _run(self, threads: ThreadPoolExecutor, work: Callable[..., T], *args: Any) -> T:
         """In a thread; who waits is not kept for longer than the server may take for an answer."""

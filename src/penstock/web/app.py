@@ -1,5 +1,7 @@
 """The web application: routes, error shape and what surrounds every request; only composition."""
 
+from collections.abc import Sequence
+from types import ModuleType
 from typing import Any
 
 from fastapi import FastAPI
@@ -57,6 +59,17 @@ PAGES = (
 
 def create_app(gateway: Gateway) -> Application:
     """An ASGI application in front of this gateway."""
+    app = _assemble(gateway, PAGES)
+    max_body_bytes = gateway.settings.server.max_body_mb << 20
+    return Tracing(Cors(Limits(Completions(app, gateway, max_body_bytes), max_body_bytes)))
+
+
+def create_worker_app(gateway: Gateway) -> Application:
+    """What a worker shows of itself: whether it lives, is ready, and its metrics."""
+    return Limits(_assemble(gateway, (operations,)), 0)
+
+
+def _assemble(gateway: Gateway, pages: Sequence[ModuleType]) -> Any:
     app = FastAPI(
         title="Penstock",
         version=__version__,
@@ -69,10 +82,8 @@ def create_app(gateway: Gateway) -> Application:
         exception_handlers=dict(HANDLERS),
     )
     app.state.gateway = gateway
-    app.state.routes = [route for page in PAGES for route in page.router.routes]
-    for page in PAGES:
+    app.state.routes = [route for page in pages for route in page.router.routes]
+    for page in pages:
         app.include_router(page.router)
     app.openapi = lambda: document(app, gateway.offers)  # type: ignore[method-assign]
-    inner: Any = app
-    max_body_bytes = gateway.settings.server.max_body_mb << 20
-    return Tracing(Cors(Limits(Completions(inner, gateway, max_body_bytes), max_body_bytes)))
+    return app

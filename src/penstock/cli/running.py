@@ -1,0 +1,201 @@
+"""How a server or a worker runs: from the settings to the drain, also through a store that is away at first."""
+
+import asyncio
+import gc
+import logging
+import time
+from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Final
+
+from penstock.cli.options import expected_errors, fail, open_store, tell_store
+
+if TYPE_CHECKING:  # take long to load, and `penstock --help` does not need them
+    from penstock.gateway import Gateway
+    from penstock.leadership import Appointment, Leadership
+    from penstock.settings import Settings
+
+SCHEMA_SECONDS: Final = 3.0
+"""How long a server that was started just before may take to make or change the schema."""
+AWAY_SECONDS: Final = 1.0
+"""How often a store that is away is looked for."""
+
+log = logging.getLogger(__name__)
+
+
+def run_forever(
+    read: "Callable[[], Settings]", welcome: "Callable[[Gateway, int], Awaitable[None]]", *, is_worker: bool = False
+) -> None:
+    """Run until SIGTERM or Ctrl-C; SIGHUP reads the settings again."""
+    gc.disable()  # until all is loaded: there is nothing to collect, and a good part of the start would go by
+    from penstock import logs
+    from penstock.store.opening import StoreRefused
+    from penstock.web.server import PortInUse, run
+
+    with expected_errors():
+        settings = read()
+        as_json = {"auto": None, "json": True, "text": False}[settings.server.log_format]
+        logs.configure(settings.server.log_level, json=as_json)
+        _allow_many_files()
+        leadership = _appoint(settings, is_worker=is_worker)
+        try:
+            run(_Process(settings, read, leadership, welcome, is_worker=is_worker).serve())
+        except (PortInUse, StoreRefused) as error:
+            fail(str(error))
+        except OSError as error:
+            if error.filename is not None:
+                raise
+            where = f"{settings.server.host}:{settings.server.port}"
+            fail(f"Cannot listen on {where}: {error.strerror or error}.", "Choose another with --host or --port.")
+
+
+def _appoint(settings: "Settings", *, is_worker: bool) -> "Leadership | Appointment":
+    """Who runs the jobs; whatever is wrong with a store that is a file is told here, before anything else starts."""
+    from penstock.leadership import Appointment, Leadership
+    from penstock.store.opening import is_file
+
+    settings.data.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if not is_file(settings.database_url):
+        return Appointment(is_held=is_worker or settings.jobs.run == "here")
+    if is_worker:
+        fail(
+            f"A worker shares its store with other machines, and {tell_store(settings)} is a file of this one.",
+            "Set PENSTOCK_DATABASE_URL=postgresql://…, or start `penstock serve`, which runs jobs too.",
+        )
+    leadership = Leadership(settings.data)
+    _await_schema(settings, leadership)
+    with open_store(settings):
+        pass
+    return leadership
+
+
+def _await_schema(settings: "Settings", leadership: "Leadership") -> None:
+    """Only the server that runs the jobs changes the schema: of the others one may be of an earlier version."""
+    if leadership.take():
+        return
+    from sqlalchemy.exc import SQLAlchemyError
+
+    from penstock.store.opening import make_engine
+    from penstock.store.schema import current_version
+    from penstock.store.tables import SCHEMA_VERSION
+
+    engine, give_up_at = make_engine(settings.database_url), time.monotonic() + SCHEMA_SECONDS
+    with suppress(SQLAlchemyError):  # what is wrong is told when it is opened to be used
+        while not leadership.take() and (current_version(engine) or "") < SCHEMA_VERSION:
+            if time.monotonic() > give_up_at:
+                who = f"Another server (process {leadership.tell_holder()}) uses {settings.data} with an earlier schema"
+                fail(f"{who}: this version would have to change it.", "Stop all servers of the earlier version first.")
+            time.sleep(0.05)
+    engine.dispose()
+
+
+def _allow_many_files() -> None:
+    """Every stream needs two sockets; what a shell allows by default would be 500 of them."""
+    import resource
+
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+
+
+class _Process:
+    """One server or worker. It listens as soon as it can, and says 503 until its store is there."""
+
+    def __init__(
+        self,
+        settings: "Settings",
+        read: "Callable[[], Settings]",
+        leadership: "Leadership | Appointment",
+        welcome: "Callable[[Gateway, int], Awaitable[None]]",
+        *,
+        is_worker: bool,
+    ) -> None:
+        from penstock.web.front import Front
+
+        self._settings = settings
+        self._read = read
+        self._leadership = leadership
+        self._welcome = welcome
+        self._is_worker = is_worker
+        self._front = Front()
+        self._gateway: Gateway | None = None
+        self._turn = asyncio.Lock()
+        self._stop = asyncio.Event()
+        self._errands: set[asyncio.Task[None]] = set()
+
+    async def serve(self) -> None:
+        """To the end."""
+        from penstock.web import server
+
+        opening = asyncio.create_task(self._open())
+        opening.add_done_callback(lambda done: self._stop.set() if not done.cancelled() and done.exception() else None)
+        try:
+            await asyncio.wait((opening,), timeout=AWAY_SECONDS * 3)  # as a rule it is open by then
+            if opening.done():
+                await opening
+            await server.serve(
+                self._front,
+                host=self._settings.server.host,
+                port=self._settings.server.port,
+                drain_seconds=self._settings.server.drain_seconds,
+                on_ready=lambda port: self._start(self._greet(opening, port)),
+                on_drain=self._drain,
+                on_reload=lambda: self._start(self._reload()),
+                stop=self._stop,
+            )
+            if opening.done():
+                await opening
+        finally:
+            opening.cancel()
+            await asyncio.gather(opening, return_exceptions=True)
+            if self._gateway is not None:
+                await self._gateway.close()
+
+    def _start(self, errand: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(errand)
+        self._errands.add(task)  # the event loop alone would not keep it alive
+        task.add_done_callback(self._errands.discard)
+
+    async def _open(self) -> None:
+        """Open the gateway; a store that is away is waited for."""
+        from penstock.errors import StoreUnavailable
+        from penstock.gateway import Gateway
+        from penstock.web.app import create_app, create_worker_app
+
+        while self._gateway is None:
+            try:
+                self._gateway = await Gateway.open(self._settings, self._leadership)
+            except StoreUnavailable as error:
+                reason = str(error.__cause__ or error.message)
+                log.warning("the store is away; it is waited for", extra={"fields": {"reason": reason}})
+                await asyncio.sleep(AWAY_SECONDS)
+        self._front.app = (create_worker_app if self._is_worker else create_app)(self._gateway)
+        gc.freeze()  # what is loaded by now stays: looking through it again and again is waste
+        gc.set_threshold(50_000, 20, 100)
+        gc.enable()
+
+    async def _greet(self, opening: asyncio.Task[None], port: int) -> None:
+        await asyncio.wait((opening,))
+        if self._gateway is not None:
+            await self._welcome(self._gateway, port)
+
+    def _drain(self) -> None:
+        if self._gateway is not None:
+            self._gateway.drain()
+
+    async def _reload(self) -> None:
+        """Use what the settings say now, or keep the old and say why."""
+        from penstock import metrics
+        from penstock.settings import SettingsError
+
+        gateway = self._gateway
+        if gateway is None:
+            return
+        async with self._turn:  # else the older of two readings could win
+            try:
+                await gateway.reload(await asyncio.to_thread(self._read))
+            except SettingsError as error:
+                metrics.SETTINGS_RELOADS.labels("refused").inc()
+                log.error("settings reload refused, the old settings stay", extra={"fields": {"reason": str(error)}})  # noqa: TRY400  the text says it all
+            else:
+                metrics.SETTINGS_RELOADS.labels("ok").inc()
+                log.info("settings reloaded", extra={"fields": {"settings": gateway.settings.fingerprint}})

@@ -1,0 +1,99 @@
+"""Who takes up which job on PostgreSQL: at most as many of a vendor as it has seats, and fairly between accounts.
+
+A seat is counted by what the row says, not by who works on it: the vendor's order of a dead worker still runs.
+"""
+
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+from sqlalchemy import Connection, text
+
+from penstock.jobs import Job, State
+from penstock.store import event_rows, locks, open_rows
+from penstock.store.job_rows import Claim
+
+WAITING: Final = "done = 0 AND owner IS NULL AND seated = 0"
+_VENDORS: Final = text(f"""
+    WITH RECURSIVE found AS (
+        SELECT (SELECT min(vendor) FROM jobs WHERE {WAITING}) AS vendor
+        UNION ALL
+        SELECT (SELECT min(vendor) FROM jobs WHERE {WAITING} AND vendor > found.vendor)
+        FROM found WHERE found.vendor IS NOT NULL
+    )
+    SELECT vendor FROM found WHERE vendor IS NOT NULL
+""")  # noqa: S608  words of our own
+_ORPHANS: Final = text("""
+    SELECT id FROM jobs WHERE done = 0 AND owner IS NULL AND seated = 1
+    ORDER BY id LIMIT :most FOR UPDATE SKIP LOCKED
+""")
+_TAKEN: Final = text("SELECT count(*) FROM jobs WHERE done = 0 AND seated = 1 AND vendor = :vendor")
+_FAIR: Final = text(f"""
+    WITH RECURSIVE turns AS (
+        SELECT (SELECT min(account_id) FROM jobs WHERE {WAITING} AND vendor = :vendor) AS account_id, 1 AS number
+        UNION ALL
+        SELECT (SELECT min(account_id) FROM jobs
+                WHERE {WAITING} AND vendor = :vendor AND account_id > turns.account_id), turns.number + 1
+        FROM turns WHERE turns.account_id IS NOT NULL AND turns.number < :accounts
+    ),
+    held AS (
+        SELECT account_id, count(*) AS number FROM jobs
+        WHERE done = 0 AND seated = 1 AND vendor = :vendor GROUP BY account_id
+    )
+    SELECT line.id
+    FROM turns
+    LEFT JOIN held ON held.account_id = turns.account_id
+    CROSS JOIN LATERAL (
+        SELECT id, row_number() OVER (ORDER BY id) AS place
+        FROM (SELECT id FROM jobs WHERE {WAITING} AND vendor = :vendor AND account_id = turns.account_id
+              ORDER BY id LIMIT :seats) AS first
+    ) AS line
+    WHERE turns.account_id IS NOT NULL
+    ORDER BY coalesce(held.number, 0) + line.place, line.id
+    LIMIT :seats
+""")  # noqa: S608  words of our own
+_UNSEATED: Final = text(f"SELECT id, document FROM jobs WHERE {WAITING} AND state = '{State.RUNNING}' LIMIT :most")  # noqa: S608
+MOST_ACCOUNTS: Final = 1_000
+"""So many accounts are looked at for one claim."""
+
+
+class Claimed(NamedTuple):
+    """A job that is ours now, and whether it has one of its vendor's seats."""
+
+    claim: Claim
+    job: Job
+    is_seated: bool
+
+
+def claim(connection: Connection, owner: str, limits: Mapping[str, int], most: int, now: float) -> list[Claimed]:
+    """Take up to `most` free jobs: first those that have a seat already, then those that can only end, then new ones.
+
+    `limits` names the vendors of this worker and how many seats each has; jobs of others wait for who knows theirs.
+    """
+    orphans = list(connection.execute(_ORPHANS, {"most": most}).scalars())
+    found = [Claimed(*each, is_seated=True) for each in open_rows.take(connection, owner, orphans)]
+    ending = open_rows.claim_ending(connection, owner, most, now) + _claim_late(connection, owner, most, now)
+    found += [Claimed(*each, is_seated=False) for each in ending]
+    for vendor in connection.execute(_VENDORS).scalars().all():
+        room = most - len(found)
+        if room > 0 and vendor in limits:
+            found += _claim_seats(connection, owner, vendor, limits[vendor], room)
+    return found
+
+
+def _claim_seats(connection: Connection, owner: str, vendor: str, seats: int, most: int) -> list[Claimed]:
+    """Of each account the oldest, one by one to whoever has the fewest by then."""
+    locks.hold(connection, "seats", vendor)
+    free = min(most, seats - connection.execute(_TAKEN, {"vendor": vendor}).scalar_one())
+    if free <= 0:
+        return []
+    wanted = {"vendor": vendor, "seats": free, "accounts": MOST_ACCOUNTS}
+    chosen = list(connection.execute(_FAIR, wanted).scalars())
+    claimed = open_rows.take(connection, owner, chosen, seated=True)
+    return [Claimed(*each, is_seated=True) for each in claimed]
+
+
+def _claim_late(connection: Connection, owner: str, most: int, now: float) -> list[tuple[Claim, Job]]:
+    """Begun jobs that lost their seat when they were handed to another vendor, and whose time is over."""
+    rows = connection.execute(_UNSEATED, {"most": most}).all()
+    late = [row.id for row in rows if now >= event_rows.decode_job(row.document).deadline]
+    return open_rows.take(connection, owner, late)

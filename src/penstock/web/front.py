@@ -1,0 +1,42 @@
+"""What stands at the door: until the gateway is open, everyone is told to come again."""
+
+import json
+from typing import Any
+
+from penstock.errors import StoreUnavailable
+from penstock.web.limits import Application
+
+ALIVE = "/healthz"
+
+
+class Front:
+    """An ASGI application that hands everything to another, once there is one."""
+
+    def __init__(self) -> None:
+        self.app: Application | None = None
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """Hand on, or say that the store is away."""
+        if self.app is not None:
+            await self.app(scope, receive, send)
+        elif scope["type"] == "lifespan":
+            await _live(receive, send)
+        else:
+            await _refuse(scope["path"] == ALIVE, send)
+
+
+async def _live(receive: Any, send: Any) -> None:
+    while True:
+        message = await receive()
+        await send({"type": f"{message['type']}.complete"})
+        if message["type"] == "lifespan.shutdown":
+            return
+
+
+async def _refuse(is_alive: bool, send: Any) -> None:  # noqa: FBT001
+    error = StoreUnavailable("The gateway has just started, and its store does not answer yet.", retry_after=1)
+    body = {"status": "starting"} if is_alive else {"error": error.body(None)}
+    headers = [(b"content-type", b"application/json"), (b"retry-after", b"1")]
+    status = 200 if is_alive else error.status
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": json.dumps(body).encode()})
