@@ -58,8 +58,8 @@ bench: setup-dev  ## measure start-up, memory, jobs per second, chat beside ngin
 	@$(BIN)/python bench/media_vendors.py
 
 lock: setup-dev  ## resolve the dependencies anew
-	@$(BIN)/uv pip compile pyproject.toml --extra local --group build --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --quiet --upgrade -o requirements.lock
-	@$(BIN)/uv pip compile pyproject.toml --extra local --group dev --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --quiet -c requirements.lock -o requirements-dev.lock
+	@$(BIN)/uv pip compile pyproject.toml --extra local --extra otel --group build --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --quiet --upgrade -o requirements.lock
+	@$(BIN)/uv pip compile pyproject.toml --extra local --extra otel --group dev --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --quiet -c requirements.lock -o requirements-dev.lock
 
 clean:  ## remove what the other targets made
 	@rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis .import_linter_cache build dist bench/results $(JAVASCRIPT)/node_modules
