@@ -212,7 +212,7 @@ def count(connection: Connection) -> dict[tuple[str, str], int]:
 
 def oldest_waiting(connection: Connection) -> dict[str, float]:
     """Since when the oldest job that nobody has taken up waits, by vendor."""
-    return dict(connection.execute(OLDEST_WAITING).tuples())
+    return {row[0]: row[1] for row in connection.execute(OLDEST_WAITING)}
 
 
 @dataclass(frozen=True, slots=True)
