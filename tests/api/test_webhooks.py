@@ -11,6 +11,14 @@ from steps import FAILS, NEVER, cancel, order, refused
 
 ALL = ["job.queued", "job.started", "job.progress", "job.succeeded", "job.failed", "job.canceled", "job.expired"]
 PRICED = f'{LOOPBACK}[[models]]\nid = "{MODEL}"\nvendor = "sim"\nprice = {{per_job = "0.30"}}\n'
+WRONG = (
+    ({}, "missing_required_parameter", "url"),
+    ({"url": "ftp://example.com/"}, "url_not_allowed", "url"),
+    ({"url": "https://example.com/", "events": []}, "invalid_params", "events"),
+    ({"url": "https://example.com/", "events": ["job.done"]}, "invalid_params", "events.0"),
+    ({"url": "https://example.com/", "secret": "x"}, "unknown_param", "secret"),
+    ({"url": 5}, "invalid_params", "url"),
+)
 HIDDEN = ("secret", "former_secret")
 
 
@@ -236,22 +244,13 @@ async def test_a_key_that_may_only_read_changes_nothing(server, receiver):
         refused(response, 403, "scope_not_allowed")
 
 
-@pytest.mark.parametrize(
-    ("body", "code", "param"),
-    [
-        ({}, "missing_required_parameter", "url"),
-        ({"url": "ftp://example.com/"}, "url_not_allowed", "url"),
-        ({"url": "https://example.com/", "events": []}, "invalid_params", "events"),
-        ({"url": "https://example.com/", "events": ["job.done"]}, "invalid_params", "events.0"),
-        ({"url": "https://example.com/", "secret": "x"}, "unknown_param", "secret"),
-        ({"url": 5}, "invalid_params", "url"),
-    ],
-)
-async def test_what_is_wrong_with_a_new_webhook_is_told(server, body, code, param):
-    error = refused(await server.client.post("/api/v1/webhooks", json=body), 400, code)
-    assert error["param"].startswith(param)
+async def test_what_is_wrong_with_a_new_webhook_is_told(server):
+    for body, code, param in WRONG:
+        error = refused(await server.client.post("/api/v1/webhooks", json=body), 400, code)
+        assert error["param"].startswith(param)
 
 
-@pytest.mark.parametrize("path", ["deliveries/dlv_x", "deliveries/evt_0000000000001", "hook_x", "own_acct_1"])
-async def test_what_is_no_id_is_not_found(server, path):
-    assert (await server.client.get(f"/api/v1/webhooks/{path}")).status_code == 404
+async def test_what_is_no_id_is_not_found(server):
+    for path in ("deliveries/dlv_x", "deliveries/evt_0000000000001", "hook_x", "own_acct_1"):
+        assert (await server.client.get(f"/api/v1/webhooks/{path}")).status_code == 404
+    refused(await server.client.get("/api/v1/webhooks/deliveries?cursor=dlv_zzzzzzzzzzzzz"), 400, "invalid_params")

@@ -242,8 +242,7 @@ def _read(connection: Connection, query: Select[Any]) -> list[Delivery]:
 
 def ping(connection: Connection, account_id: str, webhook_id: str, name: str, now: float) -> int:
     """Have a webhook told that it is tried; where the delivery stands."""
-    endpoint = webhook_rows.get(connection, account_id, webhook_id)
-    return webhook_rows.add_delivery(connection, webhook_id, account_id, name, 1, PING, endpoint.url or "", now)
+    return webhook_rows.add_ping(connection, webhook_rows.get(connection, account_id, webhook_id), name, now)
 
 
 def redeliver(connection: Connection, account_id: str, position: int, now: float) -> Delivery:

@@ -4,27 +4,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from sqlalchemy import (
-    Connection,
-    Float,
-    Integer,
-    LargeBinary,
-    String,
-    bindparam,
-    delete,
-    func,
-    insert,
-    literal,
-    literal_column,
-    null,
-    select,
-    update,
-)
+from sqlalchemy import Connection, bindparam, delete, func, insert, select, update
 
 from penstock.accounts import Action, Actor, AuditEntry
 from penstock.endpoints import (
     MAX_ENDPOINTS,
     OVERLAP_SECONDS,
+    PING,
     USUAL,
     Endpoint,
     Reason,
@@ -43,30 +29,10 @@ from penstock.store.webhook_tables import deliveries, webhooks
 
 NOTHING = b"[]"
 """No attempts yet."""
-_new = (
-    *("webhook_id", "account_id", "host", "subject", "sequence", "type", "url"),
-    *("status", "tries", "due_at", "created_at", "attempts"),
+INSERT = insert(deliveries)  # made once, as the next: SQLAlchemy knows it again at once
+ENABLED = select(webhooks.c.id, webhooks.c.host, webhooks.c.events).where(
+    webhooks.c.account_id == bindparam("account_id"), webhooks.c.disabled_at.is_(None)
 )
-_subscribed = select(
-    webhooks.c.id,
-    webhooks.c.account_id,
-    webhooks.c.host,
-    bindparam("subject", type_=String),
-    bindparam("sequence", type_=Integer),
-    bindparam("type", type_=String),
-    null(),
-    literal(Status.PENDING.value),
-    literal_column("0", Integer),
-    bindparam("now", type_=Float),
-    bindparam("now", type_=Float),
-    literal(NOTHING, LargeBinary),
-).where(
-    webhooks.c.account_id == bindparam("account_id", type_=String),
-    webhooks.c.disabled_at.is_(None),
-    webhooks.c.events.like(bindparam("pattern", type_=String)),
-)
-ENQUEUE = insert(deliveries).from_select(_new, _subscribed).execution_options(preserve_rowcount=True)
-INSERT = insert(deliveries)
 
 # -- the outbox
 
@@ -80,48 +46,41 @@ def enqueue(
     now: float,
     own: Mapping[str, Any] | None = None,
 ) -> None:
-    """Have an event told to whoever asked for it: one look into an index where nobody did.
+    """Have an event told to whoever asked for it: where nobody did, this is one look into an index.
 
     `own` is the webhook that a job itself brought along.
     """
-    event = {"account_id": account_id, "subject": subject, "sequence": sequence, "type": kind, "now": now}
-    told = connection.execute(ENQUEUE, {**event, "pattern": f"% {kind} %"}).rowcount
-    if told:
-        connection.info[RUNG].add(DELIVERIES)
+    enabled = connection.execute(ENABLED, {"account_id": account_id})
+    told = [(row.id, row.host, None) for row in enabled if f" {kind} " in row.events]
     if own is not None and kind in (own["events"] or USUAL):
-        add_delivery(connection, own_id(account_id), account_id, subject, sequence, kind, own["url"], now, is_own=True)
+        told.append((own_id(account_id), host_of(own["url"]), own["url"]))
+    if told:
+        event = {"account_id": account_id, "subject": subject, "sequence": sequence, "type": kind}
+        connection.execute(INSERT, [_new(event, *each, now) for each in told])
+        connection.info[RUNG].add(DELIVERIES)
 
 
-def add_delivery(
-    connection: Connection,
-    webhook_id: str,
-    account_id: str,
-    subject: str,
-    sequence: int,
-    kind: str,
-    url: str,
-    now: float,
-    *,
-    is_own: bool = False,
-) -> int:
-    """One delivery, due at once; where it stands."""
-    values = {
+def add_ping(connection: Connection, endpoint: Endpoint, name: str, now: float) -> int:
+    """Have a webhook told that it is tried; where the delivery stands."""
+    event = {"account_id": endpoint.account_id, "subject": name, "sequence": 1, "type": PING}
+    values = _new(event, endpoint.id, host_of(endpoint.url or ""), None, now)
+    connection.info[RUNG].add(DELIVERIES)
+    return connection.execute(INSERT.returning(deliveries.c.position), values).scalar_one()
+
+
+def _new(event: Mapping[str, Any], webhook_id: str, host: str, url: str | None, now: float) -> dict[str, Any]:
+    """A delivery that is due at once."""
+    return {
+        **event,
         "webhook_id": webhook_id,
-        "account_id": account_id,
-        "host": host_of(url),
-        "subject": subject,
-        "sequence": sequence,
-        "type": kind,
-        "url": url if is_own else None,
+        "host": host,
+        "url": url,
         "status": Status.PENDING.value,
         "tries": 0,
         "due_at": now,
         "created_at": now,
         "attempts": NOTHING,
     }
-    connection.info[RUNG].add(DELIVERIES)
-    made = connection.execute(INSERT, values).inserted_primary_key
-    return 0 if made is None else made[0]
 
 
 def forget(connection: Connection, subject: str) -> None:

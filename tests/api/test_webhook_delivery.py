@@ -1,0 +1,408 @@
+"""Webhooks that fail, hang, lead astray or want to be left alone: tried again by plan, and never at others' cost."""
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator
+from datetime import datetime
+from typing import Any
+
+import pytest
+from admin_steps import ADMIN_KEY, administer, changes
+from aiohttp import web
+from conftest import MODEL, Server
+from hook_receiver import LOOPBACK, Receiver, create, deliveries, is_signed, receiving, settled
+from sqlalchemy import Connection, update
+from steps import body_of, order, refused
+
+from penstock.settings import load
+from penstock.store.bell import DELIVERIES
+from penstock.store.database import RUNG
+from penstock.store.webhook_tables import deliveries as delivery_table
+from penstock.store.webhook_tables import webhooks as webhook_table
+
+PLAN = (5, 60, 300, 1800, 7200, 18_000, 36_000)
+DAY = 86_400.0
+ASKED = (
+    *((429, "900", 900, 902), (503, "9000000", DAY, DAY + 2), (503, "soon", 5, 8)),
+    *((429, "1", 5, 8), (500, "900", 5, 8)),
+)
+"""What is answered with which `Retry-After`, and how long is waited then, at least and at most."""
+FORBIDDEN = (
+    *("http://127.0.0.1/", "http://localhost/", "http://[::1]/", "http://10.0.0.1/", "http://169.254.169.254/"),
+    *("http://2130706433/", "http://[::ffff:127.0.0.1]/", "https://user:secret@example.com/", "file:///etc/passwd"),
+    *("http://example.com:22/", "http://gate.internal/"),
+)
+
+
+@pytest.fixture
+async def receiver() -> AsyncGenerator[Receiver]:
+    async with receiving() as receiver:
+        yield receiver
+
+
+@pytest.fixture
+async def server(start) -> Server:
+    return await start(f'{LOOPBACK}[server]\nadmin_key = "{ADMIN_KEY}"\n')
+
+
+async def hasten(server: Server) -> None:
+    """The time has come for everything that waits to be tried again."""
+
+    def make_due(connection: Connection) -> None:
+        waiting = (delivery_table.c.status == "pending") & delivery_table.c.lease.is_(None)
+        connection.execute(update(delivery_table).where(waiting).values(due_at=time.time()))
+        connection.info[RUNG].add(DELIVERIES)
+
+    await server.gateway.database.write(make_due)
+
+
+async def exhaust(server: Server, attempts: int = 8) -> dict[str, Any]:
+    """The one delivery once it was tried so often."""
+    for number in range(1, attempts):
+        await settled(server.client, attempts=number)
+        await hasten(server)
+    (delivery,) = await settled(server.client, attempts=attempts)
+    return delivery
+
+
+def pause_of(delivery: dict[str, Any]) -> float:
+    """How long the next attempt is waited for."""
+    due, last = delivery["next_attempt_at"], delivery["attempts"][-1]["at"]
+    return (datetime.fromisoformat(due) - datetime.fromisoformat(last)).total_seconds()
+
+
+async def tell(server: Server, **script: Any) -> str:
+    """Have a job end that webhooks are told of; its id."""
+    return (await server.generate(MODEL, script=script))["id"]
+
+
+# -- trying again
+
+
+async def test_failures_are_tried_again_by_plan_under_the_same_id_and_then_given_up(server, receiver):
+    receiver.reply = 500
+    hook = await create(server.client, receiver.url())
+    await tell(server)
+    for number, pause in enumerate(PLAN, start=1):
+        (delivery,) = await settled(server.client, attempts=number)
+        assert delivery["status"] == "pending"
+        assert pause <= pause_of(delivery) <= pause * 1.2 + 2
+        await hasten(server)
+    (delivery,) = await settled(server.client, attempts=8)
+    assert (delivery["status"], delivery["next_attempt_at"]) == ("failed", None)
+    assert {attempt["status_code"] for attempt in delivery["attempts"]} == {500}
+    assert len({message.id for message in receiver.messages}) == 1
+    assert all(is_signed(message, hook["secret"]) for message in receiver.messages)
+    await hasten(server)
+    assert len(await receiver.wait(8)) == 8
+    record = (await server.client.get(f"/api/v1/webhooks/{hook['id']}")).json()
+    assert record["failing_since"] is not None
+    assert not record["disabled"], "one event that is not taken is no reason"
+
+
+async def test_it_is_over_with_the_first_success(server, receiver):
+    receiver.replies = [500, 404, 204]
+    hook = await create(server.client, receiver.url())
+    await tell(server)
+    delivery = await exhaust(server, 3)
+    assert delivery["status"] == "delivered"
+    assert [attempt["status_code"] for attempt in delivery["attempts"]] == [500, 404, 204]
+    assert (await server.client.get(f"/api/v1/webhooks/{hook['id']}")).json()["failing_since"] is None
+    assert await deliveries(server.client, status="failed") == []
+
+
+async def test_a_receiver_may_ask_for_time(server, receiver):
+    await create(server.client, receiver.url())
+    for status, told, least, most in ASKED:
+
+        async def later(_: web.BaseRequest, status: int = status, told: str = told) -> web.Response:
+            return web.Response(status=status, headers={"Retry-After": told})
+
+        receiver.reply = later
+        job_id = await tell(server)
+        (delivery,) = await settled(server.client, job_id=job_id)
+        assert least <= pause_of(delivery) <= most, told
+
+
+async def test_an_event_that_waits_does_not_hold_up_the_next(server, receiver):
+    receiver.replies = [500]
+    await create(server.client, receiver.url(), events=["job.queued", "job.succeeded"])
+    await tell(server)
+    messages = await receiver.wait(2)
+    assert [message.told[0] for message in messages] == ["job.queued", "job.succeeded"]
+    await settled(server.client, count=2)
+    await hasten(server)
+    assert (await receiver.wait(3))[2].told == ("job.queued", 1)
+
+
+# -- what is no success
+
+
+async def test_a_redirect_is_a_failure_and_nobody_follows_it(server, receiver):
+    async with receiving() as elsewhere:
+
+        async def lead_away(_: web.BaseRequest) -> web.Response:
+            return web.Response(status=307, headers={"Location": elsewhere.url()})
+
+        receiver.reply = lead_away
+        await create(server.client, receiver.url())
+        await tell(server)
+        (delivery,) = await settled(server.client)
+        assert (delivery["status"], delivery["attempts"][0]["status_code"]) == ("pending", 307)
+        assert elsewhere.messages == []
+
+
+async def test_a_receiver_that_does_not_answer_is_given_so_much_time(server, receiver, monkeypatch):
+    monkeypatch.setattr("penstock.delivery.ATTEMPT_SECONDS", 0.3)
+    receiver.reply = receiver.hang
+    await create(server.client, receiver.url())
+    await tell(server)
+    (delivery,) = await settled(server.client)
+    assert delivery["attempts"][0]["status_code"] is None
+    assert "0.3 seconds" in delivery["attempts"][0]["error"]
+    assert 250 <= delivery["attempts"][0]["latency_ms"] < 3000
+
+
+async def test_a_receiver_that_is_not_there_is_told_of_without_its_address(server):
+    async with receiving() as receiver:
+        url = receiver.url(host="localhost")
+        await create(server.client, url)
+    await tell(server)
+    (delivery,) = await settled(server.client)
+    (attempt,) = delivery["attempts"]
+    assert attempt["status_code"] is None
+    assert "no connection could be made" in attempt["error"]
+    assert "127.0.0.1" not in attempt["error"]
+
+
+async def test_of_a_long_or_slow_answer_only_the_beginning_is_read(server, receiver, monkeypatch):
+    monkeypatch.setattr("penstock.fetch.ANSWER_SECONDS", 0.2)
+
+    async def endless(request: web.BaseRequest) -> web.StreamResponse:
+        response = web.StreamResponse()
+        await response.prepare(request)
+        await response.write(b"\x00\xff" + b"a" * 100_000)
+        return response
+
+    async def dripping(request: web.BaseRequest) -> web.StreamResponse:
+        response = web.StreamResponse(status=202)
+        await response.prepare(request)
+        await response.write(b"thanks")
+        return await receiver.hang(request)
+
+    receiver.replies = [endless, dripping]
+    hook = await create(server.client, receiver.url())
+    answers = [(await server.client.post(f"/api/v1/webhooks/{hook['id']}/ping")).json() for _ in range(2)]
+    assert [answer["status"] for answer in answers] == ["delivered", "delivered"]
+    assert answers[0]["attempts"][0]["response"] == "��" + "a" * 1022
+    assert answers[1]["attempts"][0]["response"] == "thanks"
+
+
+async def test_a_ping_tells_how_it_went_and_is_tried_once(server, receiver):
+    hook = await create(server.client, receiver.url())
+    ping = f"/api/v1/webhooks/{hook['id']}/ping"
+    good = (await server.client.post(ping)).json()
+    assert (good["type"], good["status"], good["job_id"]) == ("webhook.ping", "delivered", None)
+    (message,) = receiver.messages
+    assert is_signed(message, hook["secret"])
+    assert (message.body["type"], message.body["data"]) == ("webhook.ping", {"webhook_id": hook["id"]})
+    assert message.id == good["event_id"]
+    receiver.reply = 500
+    bad = (await server.client.post(ping)).json()
+    assert (bad["status"], bad["attempts"][0]["status_code"]) == ("failed", 500)
+    assert message.id not in [event["id"] for event in (await server.client.get("/api/v1/events")).json()["data"]]
+
+
+# -- disabling
+
+
+async def test_410_disables_the_webhook_at_once(server, receiver):
+    receiver.replies = [500, 410]
+    hook = await create(server.client, receiver.url())
+    await tell(server)
+    await settled(server.client)
+    await tell(server)
+    found = await settled(server.client, count=2)
+    assert {(each["status"], each["attempts"][-1]["status_code"]) for each in found} == {
+        ("failed", 500),
+        ("failed", 410),
+    }
+    record = (await server.client.get(f"/api/v1/webhooks/{hook['id']}")).json()
+    assert (record["disabled"], record["disabled_reason"]) == (True, "gone")
+    (entry,) = await changes(await administer(server), action="webhook.disabled")
+    assert (entry["subject"], entry["actor"], entry["detail"]) == (hook["id"], "server", {"reason": "gone"})
+    await tell(server)
+    assert len(receiver.messages) == 2
+    assert (await server.client.patch(f"/api/v1/webhooks/{hook['id']}", json={"disabled": False})).status_code == 200
+    await tell(server)
+    assert len(await receiver.wait(3)) == 3
+
+
+async def test_410_to_a_jobs_own_webhook_ends_that_delivery_only(server, receiver):
+    receiver.replies = [410]
+    first = await order(server.client, {}, webhook={"url": receiver.url()})
+    (delivery,) = await settled(server.client, job_id=first["id"])
+    assert delivery["status"] == "failed"
+    await order(server.client, {}, webhook={"url": receiver.url()})
+    await receiver.wait(2)
+
+
+async def test_a_webhook_that_fails_for_days_is_disabled(server, receiver):
+    receiver.reply = 500
+    hook = await create(server.client, receiver.url())
+    await tell(server)
+    await exhaust(server, 7)
+
+    def go_back(connection: Connection) -> None:
+        connection.execute(update(webhook_table).values(failing_since=time.time() - 5 * DAY - 1))
+
+    await server.gateway.database.write(go_back)
+    await hasten(server)
+    await settled(server.client, attempts=8)
+    record = (await server.client.get(f"/api/v1/webhooks/{hook['id']}")).json()
+    assert (record["disabled"], record["disabled_reason"]) == (True, "failing")
+    (entry,) = await changes(await administer(server), action="webhook.disabled")
+    assert entry["detail"] == {"reason": "failing"}
+    back = (await server.client.patch(f"/api/v1/webhooks/{hook['id']}", json={"disabled": False})).json()
+    assert (back["disabled"], back["failing_since"]) == (False, None)
+
+
+# -- sending again
+
+
+async def test_anything_can_be_sent_again_under_its_id(server, receiver):
+    receiver.replies = [200, 500, 200]
+    hook = await create(server.client, receiver.url())
+    await tell(server)
+    (delivery,) = await settled(server.client)
+    path = f"/api/v1/webhooks/deliveries/{delivery['id']}"
+    assert (await server.client.post(f"{path}/redeliver")).status_code == 202
+    (failed,) = await settled(server.client, attempts=2)
+    assert (failed["status"], failed["finished_at"]) == ("pending", None)
+    assert 5 <= pause_of(failed) <= 8, "as of a new one"
+    again = await server.client.post(f"{path}/redeliver")
+    assert again.json()["id"] == delivery["id"]
+    (last,) = await settled(server.client, attempts=3)
+    assert (await server.client.get(path)).json() == last
+    assert last["status"] == "delivered"
+    assert len({message.id for message in receiver.messages}) == 1
+    assert all(is_signed(message, hook["secret"]) for message in receiver.messages)
+
+
+async def test_what_is_being_sent_is_not_sent_twice(server, receiver):
+    release = asyncio.Event()
+
+    async def wait(_: web.BaseRequest) -> web.Response:
+        await release.wait()
+        return web.Response()
+
+    receiver.reply = wait
+    await create(server.client, receiver.url())
+    await tell(server)
+    await receiver.wait(1)
+    (delivery,) = await deliveries(server.client)
+    answer = await server.client.post(f"/api/v1/webhooks/deliveries/{delivery['id']}/redeliver")
+    assert (answer.status_code, answer.json()["status"]) == (202, "pending")
+    release.set()
+    (delivered,) = await settled(server.client)
+    assert delivered["status"] == "delivered"
+    assert len(receiver.messages) == 1
+
+
+async def test_deliveries_are_listed_in_pages_and_go_with_their_job(server, receiver):
+    hook = await create(server.client, receiver.url())
+    jobs = [await tell(server) for _ in range(3)]
+    found = await settled(server.client, count=3)
+    assert [each["job_id"] for each in found] == jobs[::-1]
+    first = (await server.client.get(f"/api/v1/webhooks/{hook['id']}/deliveries", params={"limit": 2})).json()
+    assert first["has_more"]
+    rest = await deliveries(server.client, f"{hook['id']}/deliveries", cursor=first["next_cursor"])
+    assert first["data"] + rest == found
+    assert await deliveries(server.client, job_id=jobs[1]) == [found[1]]
+    assert await deliveries(server.client, status="pending") == []
+    await server.client.delete(f"/api/v1/jobs/{jobs[1]}")
+    assert [each["job_id"] for each in await deliveries(server.client)] == [jobs[2], jobs[0]]
+    await server.client.delete(f"/api/v1/webhooks/{hook['id']}")
+    assert await deliveries(server.client) == []
+
+
+# -- one at others' cost
+
+
+async def test_a_receiver_that_hangs_holds_up_nobody_else(server, receiver):
+    async with receiving() as stuck:
+        stuck.reply = stuck.hang
+        slow = await create(server.client, stuck.url())
+        await create(server.client, receiver.url())
+        other = await server.sign_in("other")
+        await create(other, receiver.url("/other"))
+        await order(server.client, *[{}] * 16)
+        await order(server.client, *[{}] * 16)
+        begun = time.monotonic()
+        await order(other, {})
+        messages = await receiver.wait(33)
+        assert time.monotonic() - begun < 10
+        assert len([message for message in messages if message.path == "/other"]) == 1
+        assert len(stuck.messages) <= 8
+        waiting = await deliveries(server.client, f"{slow['id']}/deliveries", status="pending", limit=100)
+        assert len(waiting) == 32
+
+
+async def test_what_is_being_sent_when_a_server_stops_is_sent_by_the_next(start, receiver):
+    receiver.replies = [receiver.hang]
+    server = await start(LOOPBACK)
+    hook = await create(server.client, receiver.url())
+    await tell(server)
+    await receiver.wait(1)
+    await server.gateway.delivery.stop()
+    await server.gateway.delivery.start()
+    messages = await receiver.wait(2)
+    assert messages[0].id == messages[1].id
+    assert all(is_signed(message, hook["secret"]) for message in messages)
+    (delivery,) = await settled(server.client)
+    assert delivery["status"] == "delivered"
+
+
+# -- where webhooks may lead
+
+
+async def test_by_default_webhooks_lead_into_the_public_internet_only(start):
+    server = await start()
+    for url in FORBIDDEN:
+        error = refused(await server.client.post("/api/v1/webhooks", json={"url": url}), 400, "url_not_allowed")
+        assert error["param"] == "url", url
+        own = await server.client.post("/model/v1/generation", json=body_of({}, webhook={"url": url}))
+        assert refused(own, 400, "url_not_allowed")["param"] == "webhook.url", url
+
+
+async def test_a_name_that_leads_to_a_forbidden_address_is_refused_when_it_is_made_and_when_it_is_told(
+    start, receiver, tmp_path
+):
+    server = await start(LOOPBACK)
+    hook = await create(server.client, receiver.url(host="localhost"))
+    path = f"/api/v1/webhooks/{hook['id']}"
+    assert (await server.client.post(f"{path}/ping")).json()["status"] == "delivered"
+    config = tmp_path / "strict.toml"
+    config.write_text(LOOPBACK.replace("127.0.0.0/8", "10.0.0.0/8"))
+    kept = server.gateway.settings
+    await server.gateway.reload(load(config, {}, {"data": kept.data, "weights": kept.weights}))
+    again = {"url": receiver.url(host="localhost")}
+    refused(await server.client.post("/api/v1/webhooks", json=again), 400, "url_not_allowed")
+    refused(await server.client.patch(path, json=again), 400, "url_not_allowed")
+    told = (await server.client.post(f"{path}/ping")).json()
+    assert told["status"] == "failed"
+    assert "not public" in told["attempts"][0]["error"]
+    await order(server.client, {}, webhook=again)
+    found = await settled(server.client, count=4)
+    assert [each["attempts"][0]["status_code"] for each in found] == [None, None, None, 200]
+    assert len(receiver.messages) == 1
+
+
+async def test_no_proxy_of_the_environment_is_asked(start, receiver, monkeypatch):
+    async with receiving() as proxy:
+        for name in ("http_proxy", "HTTP_PROXY", "all_proxy"):
+            monkeypatch.setenv(name, proxy.url(""))
+        server = await start(LOOPBACK)
+        hook = await create(server.client, receiver.url())
+        await server.client.post(f"/api/v1/webhooks/{hook['id']}/ping")
+        assert (len(receiver.messages), len(proxy.messages)) == (1, 0)

@@ -1,0 +1,366 @@
+"""The outbox: written with the event or not at all, taken on by one at a time, in order, and fairly."""
+
+import time
+from collections import Counter
+from collections.abc import AsyncGenerator, Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as some
+from sqlalchemy import Connection, create_engine, func, select
+from sqlalchemy.pool import StaticPool
+from store.sample_jobs import NOW, make_job
+
+from penstock import jobs
+from penstock.endpoints import Attempt, Endpoint, Parcel, Status, new_secret, own_id
+from penstock.events import BUDGET_EVENT, EventType
+from penstock.jobs import Job
+from penstock.store import delivery_rows, event_rows, job_rows, webhook_rows
+from penstock.store.bell import DELIVERIES
+from penstock.store.database import RUNG, Database
+from penstock.store.delivery_rows import LEASE_SECONDS, Busy
+from penstock.store.sqlite import SqliteDatabase
+from penstock.store.tables import metadata
+from penstock.store.webhook_tables import deliveries
+
+GOOD = Attempt(at=NOW, seconds=0.1, status_code=200)
+BAD = Attempt(at=NOW, seconds=0.1, status_code=500, error="The URL answered 500.")
+ALL = tuple(EventType)
+
+
+@pytest.fixture
+async def database(tmp_path: Path) -> AsyncGenerator[Database]:
+    database = SqliteDatabase(tmp_path / "hooks.db")
+    metadata.create_all(database.engine)
+    yield database
+    await database.close()
+
+
+def make_endpoint(number: int = 1, account: str = "acct_one", events: tuple[str, ...] = ALL, **more: Any) -> Endpoint:
+    fields = {"url": f"https://{number}.example/", "description": "", "base_url": "https://gate.example"}
+    return Endpoint(
+        **(fields | more),
+        id=f"hook_{account}_{number}",
+        account_id=account,
+        events=events,
+        secret=new_secret(),
+        created_at=NOW,
+    )
+
+
+async def accept(database: Database, **fields: Any) -> Job:
+    (job,) = await database.write(job_rows.insert_all, [make_job(**fields)], NOW)
+    return job
+
+
+async def advance(database: Database, job: Job) -> None:
+    """One more event of a job."""
+    await database.write(
+        job_rows.amend_own, job.account_id, job.id, lambda job: replace(job, progress=job.progress + 0.01), NOW
+    )
+
+
+def room(most: int = 64, of_account: int = 32, of_host: int = 8) -> Busy:
+    return Busy(most, of_account, of_host)
+
+
+async def claim(database: Database, now: float = NOW, busy: Busy | None = None) -> list[Parcel]:
+    return await database.write(delivery_rows.claim, now, busy or room())
+
+
+async def count(database: Database) -> int:
+    return await database.read(
+        lambda connection: connection.execute(select(func.count(deliveries.c.position))).scalar()
+    )
+
+
+# -- writing
+
+
+async def test_an_event_and_its_deliveries_are_one_transaction(database):
+    await database.write(webhook_rows.add, make_endpoint())
+
+    def fail(connection: Connection) -> None:
+        job_rows.insert_all(connection, [make_job()], NOW)
+        assert DELIVERIES in connection.info[RUNG]
+        raise InterruptedError
+
+    with pytest.raises(InterruptedError):
+        await database.write(fail)
+    assert await count(database) == 0
+    await accept(database)
+    assert await count(database) == 1
+
+
+async def test_the_bell_rings_for_those_who_deliver_only_where_there_is_something(database):
+    with database.bell.listen(DELIVERIES) as ear:
+        await accept(database)
+        assert not await ear.wait(0)
+        await database.write(webhook_rows.add, make_endpoint())
+        await accept(database)
+        assert await ear.wait(0)
+
+
+async def test_each_webhook_of_the_account_is_told_what_it_asked_for(database):
+    wanted = {
+        1: make_endpoint(1, events=(EventType.QUEUED,)),
+        2: make_endpoint(2, events=(EventType.FAILED, EventType.PROGRESS)),
+        3: make_endpoint(3, disabled_at=NOW),
+        4: make_endpoint(4, events=(BUDGET_EVENT,)),
+        5: make_endpoint(5, "acct_two"),
+    }
+    for endpoint in wanted.values():
+        await database.write(webhook_rows.add, endpoint)
+    job = await accept(database)
+    await advance(database, job)
+    await database.write(event_rows.append_notice, "acct_one", {"share": 50}, NOW)
+    told = {(parcel.endpoint.id, parcel.delivery.type) for parcel in await claim(database)}
+    assert told == {
+        (wanted[1].id, "job.queued"),
+        (wanted[2].id, "job.progress"),
+        (wanted[4].id, "budget.threshold"),
+    }
+
+
+async def test_a_jobs_own_webhook_is_signed_with_one_secret_of_its_account(database):
+    own = {"url": "https://own.example/", "events": ["job.queued"], "base_url": ""}
+    for _ in range(2):
+        await accept(database, webhook=own)
+    parcels = [*await claim(database, busy=room(1)), *await claim(database)]
+    assert {parcel.endpoint.id for parcel in parcels} == {own_id("acct_one")}
+    known = await database.write(webhook_rows.get_own, "acct_one", NOW)
+    assert {parcel.endpoint.secret for parcel in parcels} == {known.secret}
+    other = await database.write(webhook_rows.get_own, "acct_two", NOW)
+    assert other.secret != known.secret
+    assert await database.read(webhook_rows.page, "acct_one", None, 10) == []
+
+
+async def test_events_of_accounts_without_webhooks_cost_next_to_nothing(database):
+    """A look into an index, that is all: far less than the event itself."""
+
+    def measure(connection: Connection) -> float:
+        begun = time.perf_counter()
+        for _ in range(500):
+            webhook_rows.enqueue(connection, "acct_none", "job_1", 1, "job.queued", NOW)
+        return (time.perf_counter() - begun) / 500
+
+    for number in range(200):
+        await database.write(webhook_rows.add, make_endpoint(1, f"acct_{number}"))
+    assert min([await database.write(measure) for _ in range(3)]) < 0.001
+
+
+# -- taking on
+
+
+async def test_what_is_taken_on_is_nobody_elses_until_the_lease_is_over(database):
+    await database.write(webhook_rows.add, make_endpoint())
+    await accept(database)
+    (first,) = await claim(database)
+    assert await claim(database, NOW + LEASE_SECONDS - 1) == []
+    (second,) = await claim(database, NOW + LEASE_SECONDS)
+    assert second.delivery.event_id == first.delivery.event_id
+    assert await database.write(delivery_rows.record, first, GOOD, None, NOW) is None, "the first has lost it"
+    assert await database.write(delivery_rows.record, second, GOOD, None, NOW) is Status.DELIVERED
+    assert await claim(database, NOW + 1000) == []
+
+
+async def test_what_is_given_back_is_taken_on_at_once(database):
+    await database.write(webhook_rows.add, make_endpoint())
+    await accept(database)
+    (parcel,) = await claim(database)
+    await database.write(delivery_rows.release, [(parcel.delivery.position, "another")], NOW)
+    assert await claim(database) == []
+    await database.write(delivery_rows.release, [(parcel.delivery.position, parcel.delivery.lease)], NOW)
+    assert len(await claim(database)) == 1
+    await database.write(delivery_rows.release_all, NOW)
+    assert len(await claim(database)) == 1
+
+
+async def test_a_jobs_events_are_first_told_one_after_the_other(database):
+    await database.write(webhook_rows.add, make_endpoint())
+    job = await accept(database)
+    await advance(database, job)
+    await advance(database, job)
+    (first,) = await claim(database)
+    assert (first.delivery.sequence, await claim(database)) == (1, [])
+    await database.write(delivery_rows.record, first, BAD, None, NOW)
+    (second,) = await claim(database)
+    assert second.delivery.sequence == 2, "one that failed holds up nothing"
+    await database.write(delivery_rows.record, second, GOOD, None, NOW)
+    assert [parcel.delivery.sequence for parcel in await claim(database)] == [3]
+    assert [parcel.delivery.sequence for parcel in await claim(database, NOW + 7)] == [1]
+
+
+async def test_no_host_and_no_account_takes_all_the_room(database):
+    for number in (1, 2, 3):
+        await database.write(webhook_rows.add, make_endpoint(number))
+    await database.write(webhook_rows.add, make_endpoint(9, "acct_two"))
+    for _ in range(60):
+        await accept(database)
+    await accept(database, account_id="acct_two")
+    taken = await claim(database, busy=room(64, of_account=20, of_host=8))
+    assert Counter(parcel.delivery.account_id for parcel in taken) == {"acct_one": 20, "acct_two": 1}
+    taken = await claim(database, busy=room(64, of_account=32, of_host=8))
+    assert set(Counter(parcel.delivery.url for parcel in taken).values()) == {8}
+    busy = room(64, of_account=32, of_host=8)
+    assert [busy.take("acct_one", "1.example") for _ in range(8)] == [True] * 8
+    taken = await claim(database, busy=busy)
+    assert Counter(parcel.delivery.url for parcel in taken) == {"https://2.example/": 8, "https://3.example/": 8}
+    assert len(await claim(database, busy=room(5))) == 5
+
+
+async def test_busy_counts_up_and_down():
+    busy = room(3, of_account=2, of_host=1)
+    assert busy.take("a", "x")
+    assert not busy.take("b", "x")
+    assert busy.take("a", "y")
+    assert not busy.take("a", "z")
+    assert busy.full == (["a"], ["x", "y"])
+    copy = busy.copy()
+    for host in ("x", "y"):
+        busy.take("a", host, -1)
+    assert (busy, copy.room) == (room(3, of_account=2, of_host=1), 1)
+
+
+# -- forgetting
+
+
+async def test_what_ended_long_ago_is_forgotten_and_what_waits_is_not(database):
+    await database.write(webhook_rows.add, make_endpoint())
+    await accept(database)
+    await accept(database)
+    first, second = await claim(database)
+    await database.write(delivery_rows.record, first, GOOD, None, NOW)
+    await database.write(delivery_rows.record, second, BAD, None, NOW)
+    assert await database.write(delivery_rows.remove_old, NOW) == 0
+    assert await database.write(delivery_rows.remove_old, NOW + 1) == 1
+    assert await count(database) == 1
+
+
+async def test_what_is_told_of_a_job_goes_with_it(database):
+    await database.write(webhook_rows.add, make_endpoint())
+    job = await accept(database)
+    other = await accept(database)
+    await database.write(job_rows.amend_own, "acct_one", job.id, lambda job: jobs.request_cancel(job, NOW), NOW)
+    await database.write(job_rows.amend_own, "acct_one", job.id, lambda job: jobs.stop(job, NOW), NOW)
+    await database.write(job_rows.remove, "acct_one", job.id, "deleted")
+    assert [parcel.delivery.subject for parcel in await claim(database)] == [other.id]
+
+
+async def test_a_webhook_disabled_meanwhile_is_told_nothing(database):
+    endpoint = make_endpoint()
+    await database.write(webhook_rows.add, endpoint)
+    await accept(database)
+
+    def slip_in(connection: Connection) -> None:
+        """As if it had been disabled by someone who did not see the delivery yet."""
+        waiting = connection.execute(select(deliveries)).mappings().one()
+        webhook_rows.change(connection, replace(endpoint, disabled_at=NOW), NOW)
+        connection.execute(deliveries.update().values(status=waiting["status"], due_at=NOW, finished_at=None))
+
+    await database.write(slip_in)
+    assert await claim(database) == []
+    (found,) = await database.read(delivery_rows.page, "acct_one", {}, None, 10)
+    assert found.status is Status.FAILED
+
+
+# -- whatever happens
+
+STEPS = some.lists(
+    some.tuples(some.sampled_from(("event", "claim", "good", "bad", "late", "stop", "again")), some.integers(0, 2)),
+    max_size=40,
+)
+
+
+@settings(max_examples=40)
+@given(STEPS)
+def test_whatever_happens_nothing_is_lost_or_held_twice(steps):
+    """Two who deliver, three jobs, one webhook: each event is told, at first in order, by one holder at a time."""
+    engine = create_engine("sqlite://", poolclass=StaticPool)
+    metadata.create_all(engine)
+    with engine.connect() as connection:
+        Story(connection).play(steps)
+    engine.dispose()
+
+
+class Story:
+    """What two processes do with one outbox."""
+
+    def __init__(self, connection: Connection) -> None:
+        connection.info[RUNG] = set()
+        self.connection = connection
+        self.now = NOW
+        webhook_rows.add(connection, make_endpoint())
+        self.jobs = job_rows.insert_all(connection, [make_job() for _ in range(3)], NOW)
+        self.events = 3
+        self.held: dict[int, tuple[Parcel, float]] = {}
+        self.first: dict[str, list[int]] = {}
+        self.told: set[tuple[str, int]] = set()
+
+    def play(self, steps: list[tuple[str, int]]) -> None:
+        act: dict[str, Callable[[int], None]] = {
+            "event": self.happen,
+            "claim": self.take,
+            "good": lambda which: self.end(which, GOOD),
+            "bad": lambda which: self.end(which, BAD),
+            "late": lambda which: self.wait(10.0**which),
+            "stop": self.give_back,
+            "again": self.send_again,
+        }
+        for name, which in steps:
+            act[name](which)
+        told = {(job.id, number) for job in self.jobs for number in range(1, job.sequence + 1)}
+        for _ in range(self.events + 40):
+            if self.told == told:
+                break
+            self.wait(40_000)
+            self.take(63)
+            for place in range(len(self.held)):
+                self.end(place, GOOD)
+        assert self.told == told
+        for sequences in self.first.values():
+            assert sequences == sorted(sequences)
+
+    def happen(self, which: int) -> None:
+        job = self.jobs[which]
+        more = job.progress + 0.01
+        self.jobs[which] = job_rows.amend_own(
+            self.connection, job.account_id, job.id, lambda job: replace(job, progress=more), self.now
+        )
+        self.events += 1
+
+    def take(self, which: int) -> None:
+        for parcel in delivery_rows.claim(self.connection, self.now, room(which + 1)):
+            position, sequence = parcel.delivery.position, parcel.delivery.sequence
+            if position in self.held:
+                assert self.held[position][1] <= self.now, "someone has it"
+            seen = self.first.setdefault(parcel.delivery.subject, [])
+            if sequence not in seen:
+                seen.append(sequence)
+            self.held[position] = (parcel, self.now + LEASE_SECONDS)
+
+    def end(self, which: int, attempt: Attempt) -> None:
+        if not self.held:
+            return
+        position = sorted(self.held)[which % len(self.held)]
+        parcel, _ = self.held.pop(position)
+        status = delivery_rows.record(self.connection, parcel, attempt, None, self.now)
+        if status is Status.DELIVERED:
+            self.told.add((parcel.delivery.subject, parcel.delivery.sequence))
+
+    def wait(self, seconds: float) -> None:
+        self.now += seconds
+
+    def give_back(self, which: int) -> None:
+        if self.held:
+            position = sorted(self.held)[which % len(self.held)]
+            parcel, _ = self.held.pop(position)
+            delivery_rows.release(self.connection, [(position, parcel.delivery.lease)], self.now)
+
+    def send_again(self, which: int) -> None:
+        found = delivery_rows.page(self.connection, "acct_one", {"subject": self.jobs[which].id}, None, 1)
+        if not self.held:
+            delivery_rows.redeliver(self.connection, "acct_one", found[0].position, self.now)
