@@ -20,17 +20,7 @@ from penstock.jobs import Job, Outcome, Phase, State
 from penstock.store import event_rows, job_rows, open_rows
 from penstock.store.database import Database
 from penstock.store.job_rows import MAX_CLOCK_SECONDS, Claim, FenceLost
-from penstock.store.sqlite import SqliteDatabase
-from penstock.store.tables import metadata
 from penstock.vendors.sim import Sim
-
-
-@pytest.fixture
-async def database(tmp_path: Path) -> AsyncGenerator[Database]:
-    database = SqliteDatabase(tmp_path / "jobs.db")
-    metadata.create_all(database.engine)
-    yield database
-    await database.close()
 
 
 def take_up(job: Job, upstream_id: str) -> Job:

@@ -1,45 +1,19 @@
 """Buckets never give more than they hold and what fills them, waits that follow are true; slots never leak."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from functools import cache
-from typing import Any
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
-from sqlalchemy import Connection, StaticPool, create_engine
+from sqlalchemy import Connection
+from store.trials import undone
 
 from penstock.store import limit_rows
 from penstock.store.limit_rows import SLOT_SECONDS, Level, Owed
-from penstock.store.tables import buckets, metadata, slots
 
 EPSILON = 1e-6
 NOW = 1_700_000_000.0
 limits = some.integers(1, 100_000)
 pauses = some.floats(0, 120)
-calmly = settings(deadline=None)
-
-
-@cache
-def open_store() -> Connection:
-    engine = create_engine("sqlite://", poolclass=StaticPool, isolation_level="AUTOCOMMIT")
-    connection = engine.connect()
-    driver: Any = connection.connection.driver_connection
-    driver.isolation_level = None
-    metadata.create_all(connection, [buckets, slots])
-    return connection
-
-
-@contextmanager
-def store() -> Iterator[Connection]:
-    """An empty store, until the block ends."""
-    connection = open_store()
-    connection.exec_driver_sql("BEGIN")
-    try:
-        yield connection
-    finally:
-        connection.exec_driver_sql("ROLLBACK")
+calmly = settings(max_examples=50)
 
 
 # -- buckets
@@ -79,8 +53,8 @@ def check_windows(taken: list[tuple[float, float]], limit: int, apart: float = 0
 
 @calmly
 @given(limits, some.lists(some.tuples(pauses, some.floats(0, 1), some.floats(0, 2)), min_size=1, max_size=30))
-def test_in_no_window_is_more_taken_than_the_limit_and_what_flows_in(limit, asks):
-    with store() as connection:
+def test_in_no_window_is_more_taken_than_the_limit_and_what_flows_in(trial, limit, asks):
+    with undone(trial) as connection:
         bucket, now, taken = Bucket(connection, limit), NOW, list[tuple[float, float]]()
         for pause, least, want in asks:
             now += pause
@@ -93,9 +67,9 @@ def test_in_no_window_is_more_taken_than_the_limit_and_what_flows_in(limit, asks
 
 @calmly
 @given(some.integers(60, 6000), some.lists(some.tuples(some.floats(0, 0.5), some.floats(0, 0.4)), max_size=30))
-def test_clocks_that_differ_a_little_do_not_fill_a_bucket_twice(limit, asks):
+def test_clocks_that_differ_a_little_do_not_fill_a_bucket_twice(trial, limit, asks):
     """Several processes look at the clock, then wait for their turn: they come in another order than they looked."""
-    with store() as connection:
+    with undone(trial) as connection:
         bucket, now, taken = Bucket(connection, limit), NOW, list[tuple[float, float]]()
         for pause, late in asks:
             now += pause
@@ -103,8 +77,8 @@ def test_clocks_that_differ_a_little_do_not_fill_a_bucket_twice(limit, asks):
         check_windows(taken, limit, apart=0.4)
 
 
-def test_a_clock_that_goes_back_gives_nothing():
-    with store() as connection:
+def test_a_clock_that_goes_back_gives_nothing(trial):
+    with undone(trial) as connection:
         bucket = Bucket(connection, 60)
         assert bucket.take(NOW, 60).taken == 60
         assert bucket.level(NOW - 50) == 0
@@ -112,8 +86,8 @@ def test_a_clock_that_goes_back_gives_nothing():
         assert bucket.level(NOW + 1) == pytest.approx(1)
 
 
-def test_a_clock_that_was_set_back_by_hours_stops_nobody_for_hours():
-    with store() as connection:
+def test_a_clock_that_was_set_back_by_hours_stops_nobody_for_hours(trial):
+    with undone(trial) as connection:
         bucket = Bucket(connection, 60)
         bucket.take(NOW, 60)
         assert bucket.take(NOW - 7200, 1).taken == 0
@@ -122,8 +96,8 @@ def test_a_clock_that_was_set_back_by_hours_stops_nobody_for_hours():
 
 @calmly
 @given(limits, some.lists(some.tuples(pauses, some.floats(-2, 3)), max_size=20), some.floats(0.001, 2))
-def test_a_wait_is_true_and_not_too_long(limit, moves, share):
-    with store() as connection:
+def test_a_wait_is_true_and_not_too_long(trial, limit, moves, share):
+    with undone(trial) as connection:
         bucket, now = Bucket(connection, limit), NOW
         for pause, part in moves:
             now += pause
@@ -136,8 +110,8 @@ def test_a_wait_is_true_and_not_too_long(limit, moves, share):
         assert bucket.take(now + wait + 0.001, amount).taken >= amount
 
 
-def test_what_is_larger_than_the_bucket_needs_a_full_one_and_is_owed():
-    with store() as connection:
+def test_what_is_larger_than_the_bucket_needs_a_full_one_and_is_owed(trial):
+    with undone(trial) as connection:
         bucket = Bucket(connection, 600)
         bucket.take(NOW, 1)
         assert bucket.take(NOW, 9000).taken == 0
@@ -148,16 +122,16 @@ def test_what_is_larger_than_the_bucket_needs_a_full_one_and_is_owed():
 
 @calmly
 @given(some.integers(0, 300), some.integers(0, 300))
-def test_what_was_used_beyond_or_not_at_all_is_settled_either_way(guess, used):
-    with store() as connection:
+def test_what_was_used_beyond_or_not_at_all_is_settled_either_way(trial, guess, used):
+    with undone(trial) as connection:
         bucket = Bucket(connection, 200)
         taken = bucket.take(NOW, guess).taken
         bucket.owe(NOW, used - taken)
         assert bucket.level(NOW) == pytest.approx(200 - used)
 
 
-def test_a_changed_limit_counts_at_once():
-    with store() as connection:
+def test_a_changed_limit_counts_at_once(trial):
+    with undone(trial) as connection:
         assert Bucket(connection, 100).take(NOW, 60).taken == 60
         assert Bucket(connection, 10).take(NOW, 10).taken == 10
         assert Bucket(connection, 10).take(NOW, 1).taken == 0
@@ -175,8 +149,8 @@ deeds = some.tuples(
 
 @calmly
 @given(some.integers(1, 12), some.lists(deeds, max_size=40))
-def test_slots_are_never_more_than_the_limit_and_none_is_lost(limit, asks):
-    with store() as connection:
+def test_slots_are_never_more_than_the_limit_and_none_is_lost(trial, limit, asks):
+    with undone(trial) as connection:
         now, given = NOW, dict[str, tuple[int, float]]()  # by process: how many, and until when
         for deed, process, number in asks:
             amount, until = given.get(process, (0, 0.0))

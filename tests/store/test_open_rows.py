@@ -1,7 +1,6 @@
 """Open jobs are taken up fairly between accounts, at a cost that no backlog raises, and counted as they are."""
 
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import replace
 from itertools import cycle
 from typing import Any
@@ -11,35 +10,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
 from sqlalchemy import Connection, update
 from store.sample_jobs import NOW, make_job
+from store.trials import undone
 
 from penstock import jobs
 from penstock.errors import ConcurrencyLimited
 from penstock.jobs import Job, State
 from penstock.keys import NO_LIMITS, ApiKey, Limits
 from penstock.store import job_rows, open_rows
-from penstock.store.database import RUNG
 from penstock.store.open_rows import FEW, Headroom
-from penstock.store.sqlite import open_file
 from penstock.store.tables import jobs as job_table
-from penstock.store.tables import metadata
-
-
-@pytest.fixture(scope="module")
-def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Connection]:
-    engine = open_file(tmp_path_factory.mktemp("open") / "jobs.db")
-    metadata.create_all(engine)
-    with engine.connect() as connection:
-        connection.info[RUNG] = set()
-        yield connection
-    engine.dispose()
-
-
-@pytest.fixture
-def connection(store: Connection) -> Iterator[Connection]:
-    """A transaction that is undone."""
-    store.exec_driver_sql("BEGIN IMMEDIATE")
-    yield store
-    store.exec_driver_sql("ROLLBACK")
 
 
 def accept(connection: Connection, account: str, number: int = 1, **fields: Any) -> list[Job]:
@@ -150,15 +129,12 @@ NUMBERS = some.lists(some.tuples(some.integers(1, 9), some.integers(0, 14)), min
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=60)
 @given(some.integers(1, 25), some.integers(-3, 30), NUMBERS)
-def test_places_are_shared_out_one_by_one(store: Connection, limit: int, spare: int, numbers: list[tuple[int, int]]):
+def test_places_are_shared_out_one_by_one(trial: Connection, limit: int, spare: int, numbers: list[tuple[int, int]]):
     free = {f"acct_{name}": number for name, (number, _) in enumerate(numbers)}
     held = {f"acct_{name}": number for name, (_, number) in enumerate(numbers)}
-    store.exec_driver_sql("BEGIN IMMEDIATE")
-    try:
-        accepted = {name: accept(store, name, number) for name, number in free.items()}
-        claimed = claim(store, limit, held=held, spare=spare)
-    finally:
-        store.exec_driver_sql("ROLLBACK")
+    with undone(trial):
+        accepted = {name: accept(trial, name, number) for name, number in free.items()}
+        claimed = claim(trial, limit, held=held, spare=spare)
     assert Counter(accounts(claimed)) == spread(limit, spare, free, held)
     for name, theirs in accepted.items():
         mine = [job for job in claimed if job.account_id == name]
@@ -180,6 +156,7 @@ def count_steps(connection: Connection, function: Any, *arguments: Any, **option
     return steps["ten"]
 
 
+@pytest.mark.parametrize("trial", ["sqlite"], indirect=True)
 def test_a_claim_costs_the_same_whatever_waits(connection):
     accept(connection, "other", 3)
     accept(connection, "big", 20)
@@ -229,6 +206,7 @@ def refusal(connection: Connection, key: ApiKey, more: int = 1) -> ConcurrencyLi
     return refused.value
 
 
+@pytest.mark.parametrize("trial", ["sqlite"], indirect=True)
 def test_a_key_without_limits_is_not_counted(connection):
     accept(connection, "acct_one", 5)
     assert open_rows.admit(connection, key_with(), 16, NOW) is None

@@ -1,37 +1,27 @@
 """Sums of usage: what is added together is what the records say, whatever the order and however they are split."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import UTC, date, datetime
-from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sqlalchemy import Connection, create_engine, insert, select
-from sqlalchemy.pool import StaticPool
+from sqlalchemy import Connection, insert, select
 from store.sample_completions import DAY, NOON, make_completion
 from store.sample_jobs import make_job
+from store.trials import undone
 
 from penstock.chat import Usage
 from penstock.jobs import Job, State
-from penstock.store import job_rows, ledger_check, ledger_rows, schema, usage_rows
-from penstock.store.sqlite import open_file
-from penstock.store.tables import accounts, completions, keys, metadata, usage_days
+from penstock.store import job_rows, ledger_check, ledger_rows, schema, usage_rows, words
+from penstock.store.opening import make_engine, transact
+from penstock.store.tables import accounts, completions, keys, usage_days
 from penstock.store.usage_rows import Group, Line, Slice, Sums, Totals
 from penstock.usage_records import Completion, Outcome
 
 LIMIT = 10_000
-
-
-@pytest.fixture
-def connection(tmp_path: Path) -> Iterator[Connection]:
-    engine = open_file(tmp_path / "usage.db")
-    metadata.create_all(engine)
-    with engine.connect() as connection:
-        yield connection
-    engine.dispose()
 
 
 def stored(connection: Connection) -> dict[Slice, Sums]:
@@ -181,19 +171,11 @@ def brute_force(records: Sequence[Completion | Job], by: Sequence[Group]) -> lis
     return sorted(lines, key=lambda line: [line.about[shown.get(group, group.value)] for group in by])
 
 
-@pytest.fixture(scope="module")
-def memory() -> Iterator[Connection]:
-    """One store for all examples; each undoes what it wrote."""
-    engine = create_engine("sqlite://", poolclass=StaticPool)
-    metadata.create_all(engine)
-    with engine.connect() as connection:
-        connection.execute(insert(accounts), {"id": "acct_one", "name": "One", "created_at": 0.0})
-        blank = {"account_id": "acct_one", "secret_hash": b"", "models": "", "scopes": "", "created_at": 0.0}
-        connection.execute(insert(keys), {"public_id": "key_a", "name": "a", "lineage": "key_a"} | blank)
-        connection.execute(insert(keys), {"public_id": "key_b", "name": "", "lineage": "key_b"} | blank)
-        connection.commit()
-        yield connection
-    engine.dispose()
+def name_them(connection: Connection) -> None:
+    connection.execute(insert(accounts), {"id": "acct_one", "name": "One", "created_at": 0.0})
+    blank = {"account_id": "acct_one", "secret_hash": b"", "models": "", "scopes": "", "created_at": 0.0}
+    connection.execute(insert(keys), {"public_id": "key_a", "name": "a", "lineage": "key_a"} | blank)
+    connection.execute(insert(keys), {"public_id": "key_b", "name": "", "lineage": "key_b"} | blank)
 
 
 @given(
@@ -204,15 +186,14 @@ def memory() -> Iterator[Connection]:
     by=GROUPS,
     filters=FILTERS,
 )
-def test_a_report_says_what_the_records_say(memory, batches, jobs, account_id, days, by, filters):
-    for batch in batches:
-        usage_rows.add(memory, usage_rows.of_completions(batch))
-    for job in jobs:
-        usage_rows.add(memory, usage_rows.of_job(job))
-    try:
-        lines = usage_rows.report(memory, account_id, *days, by, filters, LIMIT)
-    finally:
-        memory.rollback()
+def test_a_report_says_what_the_records_say(trial, batches, jobs, account_id, days, by, filters):
+    with undone(trial) as connection:
+        name_them(connection)
+        for batch in batches:
+            usage_rows.add(connection, usage_rows.of_completions(batch))
+        for job in jobs:
+            usage_rows.add(connection, usage_rows.of_job(job))
+        lines = usage_rows.report(connection, account_id, *days, by, filters, LIMIT)
     first, last = (day.isoformat() for day in days)
     wanted = [
         record
@@ -242,12 +223,12 @@ def _row(record: Completion) -> dict[str, Any]:
     fields = msgspec.structs.asdict(record)
     usage = fields.pop("usage")
     counts = {f"{name}_tokens": getattr(usage, name) for name in ("prompt", "completion", "cached", "reasoning")}
-    wanted = fields | counts | {"estimated": usage.estimated, "outcome": record.outcome.value}
+    wanted = fields | counts | {"estimated": int(usage.estimated), "streamed": 0, "outcome": record.outcome.value}
     return {name: wanted[name] for name in completions.columns.keys()}  # noqa: SIM118  no dictionary
 
 
-def test_what_was_used_before_there_were_sums_is_in_them(tmp_path: Path):
-    engine = open_file(tmp_path / "penstock.db")
+def test_what_was_used_before_there_were_sums_is_in_them(empty_url: str):
+    engine = make_engine(empty_url)
     schema.upgrade(engine, "0002")
     records = [make_completion(), make_completion(outcome=Outcome.CUT, cost=None), make_completion(key_id="other")]
     jobs = [
@@ -260,7 +241,7 @@ def test_what_was_used_before_there_were_sums_is_in_them(tmp_path: Path):
         *("id", "account_id", "model", "vendor", "state", "done", "created_at", "start_by", "finished_at", "epoch"),
         "document",
     )
-    with engine.connect() as connection:
+    with transact(engine) as connection:
         connection.execute(insert(completions), [_row(record) for record in records])
         for job in jobs:
             values = (
@@ -275,8 +256,9 @@ def test_what_was_used_before_there_were_sums_is_in_them(tmp_path: Path):
                 NOON,
                 0,
             )
-            words = f"INSERT INTO jobs ({', '.join(old)}) VALUES ({', '.join('?' * len(old))})"  # noqa: S608
-            connection.exec_driver_sql(words, (*values, job_rows.encode(job)))
+            marks = ", ".join([words.mark(connection)] * len(old))
+            insertion = f"INSERT INTO jobs ({', '.join(old)}) VALUES ({marks})"  # noqa: S608
+            connection.exec_driver_sql(insertion, (*values, job_rows.encode(job)))
     schema.upgrade(engine)
     with engine.connect() as connection:
         day = date(2023, 11, 14)
