@@ -1,15 +1,16 @@
 """Whatever administrators do in whatever order: the rules of accounts, lineages, budgets and the audit log hold."""
 
-from contextlib import contextmanager
+from collections.abc import Generator
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, replace
-from functools import cache
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, multiple, rule
-from sqlalchemy import Connection, create_engine, text
+from sqlalchemy import Connection, text
+from store.trials import connected, undone
 
 from penstock import administration
 from penstock.accounts import MAX_CAP, Actor, Allowance, KeyWish, read_cap, read_time_zone
@@ -18,29 +19,11 @@ from penstock.errors import AccountClosed, AccountExists, BudgetNotFound, KeyNot
 from penstock.keys import ApiKey, Limits
 from penstock.money import format_usd
 from penstock.store import account_rows, audit_rows, budget_rows, key_rows
-from penstock.store.tables import metadata
 
 NAMES = st.sampled_from(["mill", "weir", "sluice"])
 PERIODS = st.sampled_from(Period)
 LIMITS = st.builds(Limits, concurrent_jobs=st.none() | st.integers(1, 9), tokens_per_minute=st.none() | st.just(5))
 SECONDS = st.sampled_from([0.0, 1.0, 60.0, 86400.0])
-
-
-@cache
-def empty_store() -> bytes:
-    """Made once: making the tables costs more than a whole run of the machine."""
-    engine = create_engine("sqlite://", isolation_level="AUTOCOMMIT")
-    metadata.create_all(engine)
-    with engine.connect() as connection:
-        image = connection.connection.driver_connection.serialize()
-    engine.dispose()
-    return image
-
-
-def open_store() -> Connection:
-    store = create_engine("sqlite://", isolation_level="AUTOCOMMIT").connect()
-    store.connection.driver_connection.deserialize(empty_store())
-    return store
 
 
 class Office(RuleBasedStateMachine):
@@ -49,9 +32,13 @@ class Office(RuleBasedStateMachine):
     accounts = Bundle("accounts")
     keys = Bundle("keys")
 
+    store: ClassVar[Connection]
+    """One for all runs, each of which is undone at its end."""
+
     def __init__(self) -> None:
         super().__init__()
-        self.store = open_store()
+        self.run = ExitStack()
+        self.run.enter_context(undone(self.store))
         self.now = 1_800_000_000.0
         self.names: dict[str, str] = {}
         self.closed: set[str] = set()
@@ -61,8 +48,7 @@ class Office(RuleBasedStateMachine):
         self.secrets: list[str] = []
 
     def teardown(self) -> None:
-        self.store.close()
-        self.store.engine.dispose()
+        self.run.close()
 
     @contextmanager
     def refused(self, kind: type[PenstockError], expected: bool):
@@ -220,10 +206,31 @@ class Office(RuleBasedStateMachine):
         return key.public_id
 
 
-TestOffice = Office.TestCase
-TestOffice.settings = settings(
-    max_examples=20, stateful_step_count=25, deadline=None, suppress_health_check=[HealthCheck.too_slow]
-)
+class OnSqlite(Office):
+    """In memory."""
+
+
+class OnPostgres(Office):
+    """On a real server: slower, so with fewer runs."""
+
+
+@pytest.fixture(scope="module")
+def sqlite_office() -> Generator[None]:
+    with connected() as connection:
+        OnSqlite.store = connection
+        yield
+
+
+@pytest.fixture(scope="module")
+def postgres_office(postgres_trial: Connection) -> None:
+    OnPostgres.store = postgres_trial
+
+
+calm = settings(stateful_step_count=25, suppress_health_check=[HealthCheck.too_slow])
+OnSqlite.TestCase.settings = settings(calm, max_examples=20)
+OnPostgres.TestCase.settings = settings(calm, max_examples=6)
+TestOffice = pytest.mark.usefixtures("sqlite_office")(OnSqlite.TestCase)
+TestOfficeOnPostgres = pytest.mark.usefixtures("postgres_office")(OnPostgres.TestCase)
 
 
 # -- words
@@ -254,8 +261,8 @@ def test_a_time_zone_is_known_or_refused_with_another(name):
         assert read_time_zone(suggested) == suggested
 
 
-def test_a_new_time_zone_counts_what_was_spent_anew():
-    store = open_store()
+def test_a_new_time_zone_counts_what_was_spent_anew(connection: Connection):
+    store = connection
     made = administration.create_account(store, Actor.CLI, "mill", 1_800_000_000.0)
     store.execute(
         text("INSERT INTO ledger VALUES ('job_1', 'settle', :account, 'k', 'k', 7, 0, 1800000000.0, 1800000000.0, '')"),
@@ -267,5 +274,3 @@ def test_a_new_time_zone_counts_what_was_spent_anew():
         [standing] = budget_rows.standings(store, [made.id], 1_800_000_500.0)[made.id]
         assert (standing.spent, standing.budget.time_zone) == (7, zone)
     assert store.execute(text("SELECT count(*) FROM purses")).scalar() == 1
-    store.close()
-    store.engine.dispose()

@@ -1,18 +1,20 @@
 """Any order of jobs, chats, budgets, processes and clocks: no purse passes its cap, and every cent is told once."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Generator, Iterable
+from contextlib import ExitStack
 from dataclasses import replace
 from datetime import UTC, datetime
-from functools import cache
-from typing import Any
+from typing import Any, ClassVar
 
+import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as some
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
-from sqlalchemy import Connection, StaticPool, create_engine
+from sqlalchemy import Connection
 from store.money_model import Books
 from store.sample_completions import make_completion
 from store.sample_jobs import make_job
+from store.trials import connected, tried, undone
 
 from penstock import bookkeeping, jobs
 from penstock.accounts import Actor
@@ -20,11 +22,9 @@ from penstock.budgets import ENDLESS, Budget, Payer, Period
 from penstock.errors import InsufficientBudget
 from penstock.jobs import IllegalMove, Job, Outcome, State
 from penstock.store import budget_rows, completion_rows, escrow_rows, job_rows, ledger_rows, purse_rows, usage_rows
-from penstock.store.database import RUNG
 from penstock.store.ledger_check import check
 from penstock.store.ledger_rows import TIMER, LedgerRefused
 from penstock.store.purse_rows import Place
-from penstock.store.tables import metadata
 from penstock.usage_records import Completion
 
 PAYERS = (
@@ -74,17 +74,6 @@ budgets = some.builds(
 )
 
 
-@cache
-def open_store() -> Connection:
-    """One store in memory for all runs, each of which is undone at its end."""
-    engine = create_engine("sqlite://", poolclass=StaticPool, isolation_level="AUTOCOMMIT")
-    connection = engine.connect()
-    driver: Any = connection.connection.driver_connection
-    driver.isolation_level = None
-    metadata.create_all(connection)
-    return connection
-
-
 def end_job(state: State, cost: int | None, now: float) -> Callable[[Job], Job]:
     """A change that ends a job, wherever it stands."""
     outcome = Outcome.UNKNOWN if cost is None else Outcome.SUCCEEDED if state is State.SUCCEEDED else Outcome.FAILED
@@ -100,11 +89,13 @@ def end_job(state: State, cost: int | None, now: float) -> Callable[[Job], Job]:
 class MoneyMachine(RuleBasedStateMachine):
     """Does to a real store what jobs, chats, administrators and time do, and to `self.books` what must come of it."""
 
+    connection: ClassVar[Connection]
+    """One store for all runs, each of which is undone at its end."""
+
     def __init__(self) -> None:
         super().__init__()
-        self.connection = open_store()
-        self.connection.info[RUNG] = set()
-        self.connection.exec_driver_sql("BEGIN")
+        self.run = ExitStack()
+        self.run.enter_context(undone(self.connection))
         self.books = Books()
         self.now = 0.0
         self.jobs: dict[str, Job] = {}
@@ -113,21 +104,16 @@ class MoneyMachine(RuleBasedStateMachine):
         self.before: dict[Place, int] = {}
 
     def teardown(self) -> None:
-        try:
+        with self.run:
             assert check(self.connection) == []
-        finally:
-            self.connection.exec_driver_sql("ROLLBACK")
 
     def do(self, function: Callable[..., Any], *args: Any, **options: Any) -> Any:
         """One transaction; its result or its error."""
-        self.connection.exec_driver_sql("SAVEPOINT step")
         try:
-            return function(self.connection, *args, **options)
+            with tried(self.connection):
+                return function(self.connection, *args, **options)
         except (InsufficientBudget, IllegalMove, LedgerRefused) as error:
-            self.connection.exec_driver_sql("ROLLBACK TO step")
             return error
-        finally:
-            self.connection.exec_driver_sql("RELEASE step")
 
     @initialize(now=some.sampled_from(BEGINNINGS), some_budgets=some.lists(budgets, min_size=1, max_size=3))
     def begin(self, now: float, some_budgets: list[Budget]) -> None:
@@ -413,7 +399,28 @@ class MoneyMachine(RuleBasedStateMachine):
             assert {account: used.get(account, 0) for account in expected} == expected
 
 
-MoneyMachine.TestCase.settings = settings(
-    max_examples=40, stateful_step_count=40, deadline=None, suppress_health_check=[HealthCheck.too_slow]
-)
-TestMoney = MoneyMachine.TestCase
+class OnSqlite(MoneyMachine):
+    """In memory."""
+
+
+class OnPostgres(MoneyMachine):
+    """On a real server: slower, so with fewer runs."""
+
+
+@pytest.fixture(scope="module")
+def sqlite_books() -> Generator[None]:
+    with connected() as connection:
+        OnSqlite.connection = connection
+        yield
+
+
+@pytest.fixture(scope="module")
+def postgres_books(postgres_trial: Connection) -> None:
+    OnPostgres.connection = postgres_trial
+
+
+calm = settings(stateful_step_count=40, suppress_health_check=[HealthCheck.too_slow])
+OnSqlite.TestCase.settings = settings(calm, max_examples=40)
+OnPostgres.TestCase.settings = settings(calm, max_examples=12)
+TestMoney = pytest.mark.usefixtures("sqlite_books")(OnSqlite.TestCase)
+TestMoneyOnPostgres = pytest.mark.usefixtures("postgres_books")(OnPostgres.TestCase)
