@@ -52,6 +52,8 @@ class Shift(Ordering):
                 await self.step()
             except JobError as error:
                 await self.fail(error)
+            except StorageUnavailable:  # our own place of bytes: the job waits for it
+                await self.pause()
         self.count()
 
     async def step(self) -> None:
@@ -131,8 +133,6 @@ class Shift(Ordering):
         except TROUBLE as error:
             self.give_up_result(now)
             await self.pause(getattr(error, "retry_after", None))
-        except StorageUnavailable:  # what was paid for waits for our own store of bytes
-            await self.pause()
         except TimeoutError:
             await self.look_again()
 

@@ -2,17 +2,16 @@
 
 import time
 from collections import Counter
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
-from sqlalchemy import Connection, create_engine, func, select
-from sqlalchemy.pool import StaticPool
+from sqlalchemy import Connection, func, select
 from store.sample_jobs import NOW, make_job
+from store.trials import undone
 
 from penstock import jobs
 from penstock.endpoints import Attempt, Endpoint, Parcel, Status, new_secret, own_id
@@ -22,21 +21,11 @@ from penstock.store import delivery_rows, event_rows, job_rows, webhook_rows
 from penstock.store.bell import DELIVERIES
 from penstock.store.database import RUNG, Database
 from penstock.store.delivery_rows import LEASE_SECONDS, Busy
-from penstock.store.sqlite import SqliteDatabase
-from penstock.store.tables import metadata
 from penstock.store.webhook_tables import deliveries
 
 GOOD = Attempt(at=NOW, seconds=0.1, status_code=200)
 BAD = Attempt(at=NOW, seconds=0.1, status_code=500, error="The URL answered 500.")
 ALL = tuple(EventType)
-
-
-@pytest.fixture
-async def database(tmp_path: Path) -> AsyncGenerator[Database]:
-    database = SqliteDatabase(tmp_path / "hooks.db")
-    metadata.create_all(database.engine)
-    yield database
-    await database.close()
 
 
 def make_endpoint(number: int = 1, account: str = "acct_one", events: tuple[str, ...] = ALL, **more: Any) -> Endpoint:
@@ -276,14 +265,11 @@ STEPS = some.lists(
 
 
 @settings(max_examples=40)
-@given(STEPS)
-def test_whatever_happens_nothing_is_lost_or_held_twice(steps):
+@given(steps=STEPS)
+def test_whatever_happens_nothing_is_lost_or_held_twice(trial, steps):
     """Two who deliver, three jobs, one webhook: each event is told, at first in order, by one holder at a time."""
-    engine = create_engine("sqlite://", poolclass=StaticPool)
-    metadata.create_all(engine)
-    with engine.connect() as connection:
+    with undone(trial) as connection:
         Story(connection).play(steps)
-    engine.dispose()
 
 
 class Story:
