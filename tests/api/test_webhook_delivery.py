@@ -363,6 +363,18 @@ async def test_what_is_being_sent_when_a_server_stops_is_sent_by_the_next(start,
     assert delivery["status"] == "delivered"
 
 
+async def test_what_one_server_accepts_another_tells(start, receiver):
+    await start(LOOPBACK)
+    beside = await start(LOOPBACK)
+    hook = await create(beside.client, receiver.url(), events=["job.queued"])
+    job = await order(beside.client, {})
+    (message,) = await receiver.wait(1)
+    assert (message.told[0], message.body["data"]["id"]) == ("job.queued", job["id"])
+    assert is_signed(message, hook["secret"])
+    assert (await beside.client.post(f"/api/v1/webhooks/{hook['id']}/ping")).json()["status"] == "delivered"
+    assert len(receiver.messages) == 2
+
+
 # -- where webhooks may lead
 
 

@@ -1,5 +1,6 @@
 """The outbox: written with the event or not at all, taken on by one at a time, in order, and fairly."""
 
+import asyncio
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -199,6 +200,18 @@ async def test_no_host_and_no_account_takes_all_the_room(database):
     taken = await claim(database, busy=busy)
     assert Counter(parcel.delivery.url for parcel in taken) == {"https://2.example/": 8, "https://3.example/": 8}
     assert len(await claim(database, busy=room(5))) == 5
+
+
+async def test_many_who_take_on_at_once_share_what_is_there(database):
+    await database.write(webhook_rows.add, make_endpoint())
+    for _ in range(40):
+        await accept(database)
+    shares = await asyncio.gather(*(claim(database, busy=room(4)) for _ in range(10)))
+    taken = [parcel.delivery.position for share in shares for parcel in share]
+    assert len(taken) == len(set(taken))
+    while more := await claim(database):
+        taken += [parcel.delivery.position for parcel in more]
+    assert (len(taken), len(set(taken))) == (40, 40)
 
 
 async def test_busy_counts_up_and_down():
