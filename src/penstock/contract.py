@@ -303,6 +303,7 @@ class GenerationVendor(Protocol):
     reads_objects: bool  # whether `file.object` means something to it
     declares: bool  # whether the configuration may declare models of it
     batch: int  # how many orders `poll_many` takes; below 2 it is not asked
+    repeats: bool  # whether an order that is gone, as with its machine, costs nothing and may be placed anew
 
     def __init__(self, options: Any, home: Home) -> None: ...
 
@@ -343,6 +344,7 @@ class UsualGeneration:
     reads_objects: bool = False
     declares: bool = False
     batch: int = 0
+    repeats: bool = False
 
     def find(self, order: Order) -> Flow[Accepted | Similar | Absent | Untold]:
         """There is no way to look an order up."""

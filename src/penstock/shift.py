@@ -26,6 +26,8 @@ from penstock.store import asset_rows
 
 MAX_BAD_OUTPUTS = 2
 """How often an output that cannot be opened is fetched: it was paid for, and bytes break on their way too."""
+MAX_ANEW = 10
+"""How often an order that costs nothing is begun again after the machine that made it was gone."""
 RESULT_SECONDS = 1800.0
 """How long a finished order's result is tried for."""
 PROGRESS_SECONDS = 0.5
@@ -157,6 +159,8 @@ class Shift(Ordering):
             lag = now - before if finished_at is None else min(now - before, max(0.0, now - finished_at))
             metrics.DETECTION_LAG.labels(self.job.vendor).observe(lag)
         if isinstance(answer, Failed):
+            if answer.gone and self.vendor.repeats and await self.place_anew():
+                return
             if answer.gone and self.job.attempts[-1].credential != credential_id(self.vendor):
                 log.error(
                     "the credential that placed an order is needed", extra={"fields": {"vendor": self.job.vendor}}
@@ -171,6 +175,13 @@ class Shift(Ordering):
             if self.bad_outputs >= MAX_BAD_OUTPUTS:
                 raise
             await self.pause()
+
+    async def place_anew(self) -> bool:
+        """The machine that made it is gone, and it cost nothing: begin again, but not for ever."""
+        if sum(past.outcome is Outcome.ABANDONED for past in self.job.attempts) >= MAX_ANEW:
+            return False
+        await self.amend(lambda job: jobs.end_attempt(job, Outcome.ABANDONED, phase=Phase.DISPATCHING))
+        return True
 
     async def running(self, answer: Running) -> None:
         """Write progress when there is any, and not too often; then decide when to ask again."""

@@ -2,30 +2,26 @@
 
 import asyncio
 import logging
-import os
-import socket
 import time
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Final
 
-from penstock import metrics
 from penstock.dispatch import Run
+from penstock.dispatch.lease import Lease
 from penstock.errors import StoreUnavailable
-from penstock.identifiers import new_id
-from penstock.store import claim_rows, lease_rows
+from penstock.store import claim_rows
 from penstock.store.bell import QUEUE
 from penstock.store.claim_rows import Claimed
 from penstock.store.postgres import PostgresDatabase
 
 BATCH: Final = 50
 LEASE_SECONDS: Final = 4.0
-RENEW_SECONDS: Final = 1.0
-SURE: Final = 0.75
-"""What part of a lease is counted on: the rest is for clocks, and for what is on its way."""
 SAFETY_NET_SECONDS: Final = 1.0
 PAUSE_SECONDS: Final = 0.01
 """At least so long lies between two claims that found nothing."""
+HURRY_SECONDS: Final = 0.5
+"""How long a worker that stops waits for what holds on, before it gives back all else."""
 
 log = logging.getLogger(__name__)
 
@@ -45,22 +41,20 @@ class PostgresDispatch:
         self._seats = seats
         self._max_held = max_held
         self._clock = clock
-        self._lease_seconds = lease_seconds
-        self._owner = ""
-        self._renewed = 0.0
-        self._steady_since = 0.0
+        self._lease = Lease(database, lease_seconds, self._drop_all)
         self._held: dict[str, asyncio.Task[None]] = {}
-        self._loops: list[asyncio.Task[None]] = []
+        self._keeping: asyncio.Task[None] | None = None
+        self._claiming: asyncio.Task[None] | None = None
+        self._doubts = False
+        """A claim failed, and may have been committed all the same."""
 
     # -- the port
 
     async def start(self, run: Run) -> None:
         """Take a lease, then claim for as long as this process lives."""
-        await self._begin()
-        self._loops = [
-            asyncio.create_task(self._keep_lease(), name="lease"),
-            asyncio.create_task(self._claim_forever(run), name="dispatch"),
-        ]
+        await self._lease.begin()
+        self._keeping = asyncio.create_task(self._lease.keep(), name="lease")
+        self._claiming = asyncio.create_task(self._claim_forever(run), name="dispatch")
 
     def position(self, job_id: str) -> int | None:
         """Nobody here knows the whole queue."""
@@ -68,7 +62,7 @@ class PostgresDispatch:
 
     def is_sure(self) -> bool:
         """Whether what is claimed here is ours beyond doubt: asked right before anything is paid for."""
-        return time.monotonic() - self._renewed < self._lease_seconds * SURE
+        return self._lease.is_sure()
 
     def reseat(self) -> None:
         """The settings may allow more seats now."""
@@ -76,61 +70,36 @@ class PostgresDispatch:
 
     async def stop(self) -> None:
         """Claim no more, let go of everything at once: the rows know where each job stands, and others go on."""
-        tasks = [*self._loops, *self._held.values()]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        if self._owner:
-            try:
-                await self._database.write(lease_rows.leave, self._owner)
-            except StoreUnavailable:
-                log.warning("the store does not answer: what was claimed here is free when the lease has ended")
-
-    # -- the lease
-
-    async def _begin(self) -> None:
-        asked, owner = time.monotonic(), new_id("worker")
-        await self._database.urgent(lease_rows.register, owner, f"{socket.gethostname()}:{os.getpid()}")
-        self._owner, self._renewed, self._steady_since = owner, asked, asked
-
-    async def _keep_lease(self) -> None:
-        while True:
-            await asyncio.sleep(RENEW_SECONDS * self._lease_seconds / LEASE_SECONDS)
-            try:
-                await self._renew()
-                if time.monotonic() - self._steady_since >= self._lease_seconds:
-                    await self._sweep()
-            except StoreUnavailable:
-                self._steady_since = float("inf")  # after an outage the others may live, and are given time to say so
-            except Exception:
-                log.exception("keeping the lease failed; it goes on")
-
-    async def _renew(self) -> None:
-        asked = time.monotonic()
-        if not await self._database.urgent(lease_rows.renew, self._owner):
-            await self._lose()
+        if self._keeping is None or self._claiming is None:
             return
-        if asked - self._renewed > self._lease_seconds / 2:
-            self._steady_since = asked
-        self._steady_since = min(self._steady_since, asked)
-        self._renewed = asked
+        await _end(self._claiming)
+        await self._let_go_all()
+        await _end(self._keeping)
+        await self._lease.leave()
 
-    async def _sweep(self) -> None:
-        freed = await self._database.urgent(lease_rows.sweep, self._lease_seconds)
-        if freed:
-            metrics.JOBS_TAKEN_OVER.inc(freed)
-            log.warning("jobs of workers that are gone are taken over", extra={"fields": {"jobs": freed}})
+    async def _let_go_all(self) -> None:
+        """An order whose answer is awaited holds on for a while, under the lease; all else is given back before."""
+        held = dict(self._held)
+        if not held:
+            return
+        for task in held.values():
+            task.cancel()
+        _, late = await asyncio.wait(held.values(), timeout=HURRY_SECONDS)
+        if late:
+            await self._give_back_all_but({job_id for job_id, task in held.items() if task in late})
+            await asyncio.wait(late)
 
-    async def _lose(self) -> None:
-        """Others have our jobs: stop working on them, and begin anew under another name."""
-        log.error(
-            "this worker's lease has ended; its jobs are others' now", extra={"fields": {"jobs": len(self._held)}}
-        )
-        metrics.LEASES_LOST.inc()
+    async def _give_back_all_but(self, kept: set[str]) -> None:
+        try:
+            await self._database.write(claim_rows.give_back_all_but, self._lease.owner, kept)
+        except StoreUnavailable:
+            log.warning("the store does not answer: what was claimed here is given back later")
+
+    def _drop_all(self) -> None:
+        """The lease has ended."""
         for task in list(self._held.values()):
             task.cancel()
         self._held.clear()
-        await self._begin()
 
     # -- the claims
 
@@ -145,10 +114,13 @@ class PostgresDispatch:
     async def _claim(self, run: Run) -> bool:
         """Claim what there is room for; whether there may be more. A store that fails is asked again later."""
         most = min(BATCH, self._max_held - len(self._held))
-        if most <= 0 or not self.is_sure():
+        if most <= 0 or not self._lease.is_sure():
             return False
-        owner = self._owner
+        owner, doubted = self._lease.owner, self._doubts
+        self._doubts = True
         try:
+            if doubted:
+                await self._database.write(claim_rows.give_back_all_but, owner, set(self._held))
             claimed = await self._database.write(claim_rows.claim, owner, self._seats(), most, self._clock())
         except StoreUnavailable:
             log.warning("the store does not answer; no jobs are claimed")
@@ -156,7 +128,8 @@ class PostgresDispatch:
         except Exception:
             log.exception("could not claim jobs")
             return False
-        if owner == self._owner:
+        self._doubts = False
+        if owner == self._lease.owner:
             for each in claimed:
                 self._hold(run, each)
         return len(claimed) >= most
@@ -174,3 +147,8 @@ class PostgresDispatch:
         if self._held.get(job_id) is task:
             del self._held[job_id]
         self._database.bell.ring([QUEUE])
+
+
+async def _end(loop: asyncio.Task[None]) -> None:
+    loop.cancel()
+    await asyncio.gather(loop, return_exceptions=True)

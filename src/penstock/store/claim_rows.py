@@ -51,6 +51,11 @@ _FAIR: Final = text(f"""
     ORDER BY coalesce(held.number, 0) + line.place, line.id
     LIMIT :seats
 """)  # noqa: S608  words of our own
+_PLACES: Final = text(f"""
+    SELECT id, row_number() OVER (PARTITION BY vendor ORDER BY place, id) - 1
+    FROM (SELECT id, vendor, row_number() OVER (PARTITION BY vendor, account_id ORDER BY id) AS place
+          FROM (SELECT id, vendor, account_id FROM jobs WHERE {WAITING} ORDER BY id LIMIT :most) AS oldest) AS lines
+""")  # noqa: S608  words of our own
 _UNSEATED: Final = text(f"SELECT id, document FROM jobs WHERE {WAITING} AND state = '{State.RUNNING}' LIMIT :most")  # noqa: S608
 MOST_ACCOUNTS: Final = 1_000
 """So many accounts are looked at for one claim."""
@@ -97,3 +102,8 @@ def _claim_late(connection: Connection, owner: str, most: int, now: float) -> li
     rows = connection.execute(_UNSEATED, {"most": most}).all()
     late = [row.id for row in rows if now >= event_rows.decode_job(row.document).deadline]
     return open_rows.take(connection, owner, late)
+
+
+def places(connection: Connection, most: int) -> dict[str, int]:
+    """How many jobs wait for the same vendor before each: as many rounds as its account has own jobs before it."""
+    return {row[0]: row[1] for row in connection.execute(_PLACES, {"most": most})}

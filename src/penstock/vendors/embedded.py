@@ -98,6 +98,7 @@ class Embedded(UsualGeneration):
 
     options_type: ClassVar[type[Options]] = EmbeddedOptions
     models: Sequence[Served] = SERVED
+    repeats = True
 
     def __init__(self, options: EmbeddedOptions, home: Home) -> None:
         self.options = options
@@ -131,7 +132,8 @@ class Embedded(UsualGeneration):
         """Ask how the order stands."""
         reply = yield Call("GET", f"/orders/{operation['id']}")
         if reply.status == 404:
-            return Failed(UpstreamError("The built-in engine no longer knows the job: it ran on another machine."))
+            error = UpstreamError("The built-in engine no longer knows the job: it ran on another machine.")
+            return Failed(error, gone=True)
         if reply.status != 200:
             raise Unclear(f"HTTP {reply.status}")
         order = _read(reply)

@@ -115,12 +115,10 @@ class Sim(UsualGeneration):
 
     def submit(self, order: Order) -> Flow[Accepted | Refused | Failed]:
         """Place the order with its script."""
-        script = order.params.get("script") or self._script(order.model)
-        body = {"reference": order.reference, "script": script, "result": _result(order.params)}
-        reply = yield self._call("POST", "/orders", body)
+        reply = yield self._call("POST", "/orders", self._describe(order))
         match reply.status:
             case 201:
-                return _accepted(reply.read(_OrderId))
+                return self._accepted(reply.read(_OrderId), order)
             case 429:
                 return Refused(reply.retry_after)
             case 401:
@@ -138,11 +136,15 @@ class Sim(UsualGeneration):
         if reply.status != 200:
             raise Unclear(f"HTTP {reply.status}")
         found = reply.read(_Found).orders
-        return _accepted(found[0]) if found else Absent()
+        return self._accepted(found[0], order) if found else Absent()
 
     def poll(self, operation: Mapping[str, Any]) -> Flow[Running | Done | Failed]:
         """Ask how the order stands."""
-        reply = yield self._call("GET", f"/orders/{operation['id']}")
+        call = self._call("GET", f"/orders/{operation['id']}")
+        reply = yield call
+        if reply.status == 404 and "order" in operation:  # the simulator of another machine took it
+            yield self._call("PUT", call.url, operation["order"])
+            reply = yield call
         if reply.status != 200:
             raise Unclear(f"HTTP {reply.status}")
         order = reply.read(_Standing)
@@ -172,6 +174,16 @@ class Sim(UsualGeneration):
             return Failed(ContentFiltered("The vendor finished without an output and gave no reason.", upstream=said))
         return Done(outputs, ("Made by the simulator: a test card, not a generation.",), order.seed)
 
+    def _describe(self, order: Order) -> dict[str, Any]:
+        script = order.params.get("script") or self._script(order.model)
+        return {"reference": order.reference, "script": script, "result": _result(order.params)}
+
+    def _accepted(self, found: _OrderId, order: Order) -> Accepted:
+        """A simulator of this process may be gone with its machine: then another's needs to know the whole order."""
+        if self.upstream is None:
+            return Accepted(found.id, {"id": found.id})
+        return Accepted(found.id, {"id": found.id, "order": self._describe(order) | {"at": order.placed_at}})
+
     def _script(self, model: str) -> dict[str, Any]:
         options = self.options
         return options.scripts.get(model, options.script).resolved()
@@ -179,10 +191,6 @@ class Sim(UsualGeneration):
     def _call(self, method: str, path: str, json: Any = None) -> Call:
         headers = {"authorization": f"Bearer {self.options.api_key}"} if self.options.api_key else {}
         return Call(method, path, headers, json, seconds=30)
-
-
-def _accepted(order: _OrderId) -> Accepted:
-    return Accepted(order.id, {"id": order.id})
 
 
 def _result(params: Mapping[str, Any]) -> dict[str, Any]:

@@ -50,6 +50,8 @@ class Simulator:
                 return self._find(parse_qs(parts.query)["reference"][0])
             case ("GET", ["orders", order_id]):
                 return self._poll(order_id)
+            case ("PUT", ["orders", order_id]):
+                return self._adopt(order_id, json.loads(body))
             case ("POST", ["orders", order_id, "cancel"]):
                 return self._cancel(order_id)
             case ("GET", ["orders", order_id, "outputs", name]):
@@ -109,6 +111,15 @@ class Simulator:
         if trouble == "reply_lost":
             raise ConnectionResetError
         return _reply(201, {"id": order_id})
+
+    def _adopt(self, order_id: str, order: dict[str, Any]) -> Answer:
+        """Go on with an order that the simulator of another machine has taken."""
+        row = (order_id, order["reference"], json.dumps(order["script"]), json.dumps(order["result"]), order["at"])
+        with self._lock:
+            self._database.execute(
+                "INSERT OR IGNORE INTO orders (id, reference, script, result, accepted_at) VALUES (?, ?, ?, ?, ?)", row
+            )
+        return _reply(200, {"id": order_id})
 
     def _accept(self, reference: str, script: dict[str, Any], result: dict[str, Any]) -> str:
         order_id = f"sim-{uuid4()}"
