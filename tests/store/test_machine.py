@@ -1,14 +1,16 @@
 """Any interleaving of callers, runners and crashes leaves a store that tells one consistent story of each job."""
 
 import asyncio
+import shutil
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
+import psycopg
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as some
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, multiple, precondition, rule
@@ -20,8 +22,10 @@ from penstock.errors import Gone, JobNotFinished
 from penstock.events import ENDINGS, Event, EventType
 from penstock.jobs import TRANSITIONS, IllegalMove, Job, Outcome, Phase, State
 from penstock.store import event_rows, job_rows, open_rows
+from penstock.store.database import Database
 from penstock.store.job_rows import Claim, FenceLost
-from penstock.store.sqlite import SqliteDatabase, open_file
+from penstock.store.postgres import PostgresDatabase
+from penstock.store.sqlite import SqliteDatabase
 from penstock.store.tables import jobs as job_table
 from penstock.store.tables import metadata
 
@@ -50,17 +54,6 @@ RUNNERS_DEEDS: dict[str, Change] = {
     "expire": lambda job: jobs.fail(job, NOW, ERROR, Outcome.ABANDONED, State.EXPIRED),
     "stop": lambda job: jobs.stop(job, NOW),
 }
-
-
-@cache
-def empty_store() -> bytes:
-    """A store's file, made once: making the tables costs more than a whole run of the machine."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "empty.db"
-        engine = open_file(path)
-        metadata.create_all(engine)
-        engine.dispose()
-        return path.read_bytes()
 
 
 def cancel(job: Job) -> Job:
@@ -92,20 +85,20 @@ class StoreMachine(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.folder = tempfile.TemporaryDirectory()
         self.loop = asyncio.Runner()
-        path = Path(self.folder.name) / "jobs.db"
-        path.write_bytes(empty_store())
-        self.database = SqliteDatabase(path)
+        self.database = self.open()
         self.expected: dict[str, Job] = {}
         self.holders: dict[str, Claim | None] = {}
         self.epochs: dict[str, int] = {}
         self.removed: set[str] = set()
 
+    def open(self) -> Database:
+        """An empty store."""
+        raise NotImplementedError
+
     def teardown(self) -> None:
         self.loop.run(self.database.close())
         self.loop.close()
-        self.folder.cleanup()
 
     def write(self, *call: Any) -> Any:
         """One write; its result or its error."""
@@ -260,5 +253,47 @@ def check_story(told: Sequence[Event], job: Job) -> None:
         assert not before.job.done
 
 
-StoreMachine.TestCase.settings = settings(max_examples=40, stateful_step_count=30, deadline=None)
-TestStore = StoreMachine.TestCase
+class OnSqlite(StoreMachine):
+    """A file of its own for every run."""
+
+    empty: ClassVar[Path]
+
+    def open(self) -> Database:
+        self.folder = tempfile.TemporaryDirectory()
+        return SqliteDatabase(Path(shutil.copy(self.empty, self.folder.name)))
+
+    def teardown(self) -> None:
+        super().teardown()
+        self.folder.cleanup()
+
+
+class OnPostgres(StoreMachine):
+    """One database for all runs, emptied before each."""
+
+    url: ClassVar[str]
+
+    def open(self) -> Database:
+        tables = ", ".join(table.name for table in metadata.sorted_tables)
+        with psycopg.connect(self.url, autocommit=True) as connection:
+            connection.execute(f"TRUNCATE {tables} RESTART IDENTITY".encode())
+        return PostgresDatabase(self.url)
+
+    def write_together(self, *calls: tuple[Any, ...]) -> list[Any]:
+        """One after the other: those that run at the same time have no order."""
+        return [outcome for call in calls for outcome in super(OnPostgres, self).write_together(call)]
+
+
+@pytest.fixture
+def file_of_runs(empty_store: Path) -> None:
+    OnSqlite.empty = empty_store
+
+
+@pytest.fixture
+def server_of_runs(postgres_store_url: str) -> None:
+    OnPostgres.url = postgres_store_url
+
+
+OnSqlite.TestCase.settings = settings(max_examples=40, stateful_step_count=30)
+OnPostgres.TestCase.settings = settings(max_examples=6, stateful_step_count=25)
+TestStore = pytest.mark.usefixtures("file_of_runs")(OnSqlite.TestCase)
+TestStoreOnPostgres = pytest.mark.usefixtures("server_of_runs")(OnPostgres.TestCase)

@@ -71,14 +71,15 @@ OLDEST = (
 
 
 def _in_state(state: State) -> Select[Any]:
-    found = select(jobs.c.state, jobs.c.id).where(FREE, jobs.c.state == state.value).limit(bindparam("most"))
-    return select(found.subquery())
+    found = select(jobs.c.state, jobs.c.id).where(FREE, jobs.c.state == state.value)
+    return select(found.order_by(jobs.c.account_id, jobs.c.id).limit(bindparam("most")).subquery())
 
 
 BEGUN = union_all(_in_state(State.RUNNING), _in_state(State.CANCELING))
 PAST_START = (
     select(jobs.c.id)
     .where(FREE, jobs.c.start_by <= bindparam("now"), jobs.c.state != State.RUNNING.value)
+    .order_by(jobs.c.start_by)
     .limit(bindparam("most"))
 )
 TAKE = (
