@@ -4,6 +4,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any, Final
@@ -87,11 +88,13 @@ class Delivery:
         if self._under_way:
             await asyncio.wait(self._under_way, timeout=GRACE_SECONDS)
         left = dict(self._under_way)
+        if not left:
+            return
         for task in left:
             task.cancel()
         await asyncio.gather(*left, return_exceptions=True)
-        if left:
-            leases = [(parcel.delivery.position, parcel.delivery.lease) for parcel in left.values()]
+        leases = [(parcel.delivery.position, parcel.delivery.lease) for parcel in left.values()]
+        with suppress(StoreUnavailable):  # then others wait until the leases are over
             await self._database.write(delivery_rows.release, leases, self._clock())
 
     async def _work(self) -> None:

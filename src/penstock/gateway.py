@@ -244,7 +244,7 @@ class Gateway:
 
     async def _lead(self, run: Run) -> None:
         await self.dispatch.start(run)
-        await self.delivery.start(alone=True)
+        await self.delivery.start(alone=opening.is_file(self.settings.database_url))
         self.upkeep.sweeps = True
 
     async def _stand_by(self, run: Run) -> None:
