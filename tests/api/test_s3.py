@@ -22,7 +22,9 @@ from test_retention import on_disk, picture, upload
 from typer.testing import CliRunner
 
 from penstock.cli.main import app
+from penstock.jobs import Asset
 from penstock.stale_uploads import ask, find_account
+from penstock.store.asset_rows import StoredAsset
 
 URL = f"s3://{BUCKET}/some/prefix"
 IN_BUCKET = {"assets_url": URL}
@@ -155,6 +157,34 @@ async def test_other_bytes_that_are_stored_late_change_nothing(start, s3):
     assert hashlib.sha256(got.content).hexdigest() == job["outputs"][0]["sha256"]
     await server.client.delete(f"/api/v1/jobs/{job['id']}")
     assert s3.list_keys() == []
+
+
+async def test_a_large_output_is_stored_in_parts(start, s3):
+    server = await start(SIMULATOR, IN_BUCKET)
+
+    async def chunks() -> AsyncGenerator[bytes]:
+        for number in range(17):
+            yield bytes([number]) * 2**20
+
+    asset = Asset(
+        id="asset_a",
+        kind="video",
+        role="primary",
+        filename="video.mp4",
+        content_type="video/mp4",
+        bytes=17 << 20,
+        sha256="",
+    )
+    async with server.gateway.assets.land(chunks()) as landed:
+        await server.gateway.assets.keep("job_a", asset, landed)
+    [key] = s3.list_keys()
+    found = await obstore.head_async(s3.bucket, key)
+    assert (found["size"], str(found["e_tag"]).strip('"').rpartition("-")[2]) == (17 << 20, "3")
+    stored = StoredAsset("asset_a", "account_a", "job_a", "video.mp4", "video/mp4", 17 << 20, landed.sha256)
+    digest = hashlib.sha256()
+    async for chunk in await server.gateway.assets.open(stored, 0, 17 << 20):
+        digest.update(chunk)
+    assert digest.hexdigest() == landed.sha256
 
 
 async def test_uploads_that_were_never_finished_are_ended_and_no_others(start, s3):
