@@ -249,7 +249,29 @@ Start = Callable[..., Awaitable[Server]]
 
 
 @pytest.fixture
-async def start(tmp_path: Path, empty_store: Path, weights: Path) -> AsyncGenerator[Start]:
+def stores(request: pytest.FixtureRequest) -> Callable[[Path], dict[str, Any]]:
+    """The store of a data folder as an override: none is the folder's own file.
+
+    With PENSTOCK_TEST_STORE=postgresql in the environment it is a database on PostgreSQL, the same for the same folder.
+    """
+    if os.environ.get("PENSTOCK_TEST_STORE") != "postgresql":
+        return lambda _folder: {}
+    server: PostgresServer = request.getfixturevalue("postgres_server")
+    template: str = request.getfixturevalue("migrated_template")
+    known: dict[Path, str] = {}
+
+    def find(folder: Path) -> dict[str, Any]:
+        if folder not in known:
+            known[folder] = server.url(server.create(template))
+        return {"database_url": known[folder]}
+
+    return find
+
+
+@pytest.fixture
+async def start(
+    tmp_path: Path, empty_store: Path, weights: Path, stores: Callable[[Path], dict[str, Any]]
+) -> AsyncGenerator[Start]:
     """Start gateways with the given settings: TOML text, and overrides such as `{"jobs.max_waiting": 3}`."""
     async with AsyncExitStack() as stack:
 
@@ -264,7 +286,8 @@ async def start(tmp_path: Path, empty_store: Path, weights: Path) -> AsyncGenera
             if toml:
                 config = tmp_path / "penstock.toml"
                 config.write_text(toml)
-            settings = load(config, {}, {"data": folder, "weights": weights, **(overrides or {})})
+            wanted = {"data": folder, "weights": weights, **stores(folder), **(overrides or {})}
+            settings = load(config, {}, wanted)
             return await stack.enter_async_context(running(settings))
 
         yield begin

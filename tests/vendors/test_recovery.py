@@ -13,10 +13,11 @@ from store.sample_jobs import make_job
 from vendors.double import double_of
 
 from penstock import jobs
-from penstock.gateway import Gateway, build_offers, open_database
+from penstock.gateway import Gateway, build_offers
 from penstock.jobs import Job
 from penstock.settings import Settings, load
 from penstock.store import event_rows, job_rows, open_rows
+from penstock.store.opening import open_database, prepare
 
 ACCOUNT = "acct_one"
 PARAMS = {"prompt": "", "durationSeconds": 1, "aspectRatio": "16:9", "resolution": "720p"}
@@ -153,7 +154,8 @@ async def test_the_vendors_limit_holds_for_jobs_that_were_begun_but_not_ordered(
     config = tmp_path / "penstock.toml"
     config.write_text('[vendors.sim]\ntype = "sim"\nmax_concurrent = 1\n')
     settings = load(config, {}, {"data": data})
-    database = open_database(settings)
+    database = open_database(settings.database_url)
+    prepare(database.engine)
     now = time.time()
     begun = [make_job(params=PARAMS | {"script": {"latency": 0.3}}, start_by=now + 60) for _ in range(3)]
     await database.write(job_rows.insert_all, begun, now)
