@@ -3,14 +3,17 @@
 A seat is counted by what the row says, not by who works on it: the vendor's order of a dead worker still runs.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Final, NamedTuple
 
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection, text, update
 
 from penstock.jobs import Job, State
 from penstock.store import event_rows, locks, open_rows
+from penstock.store.bell import QUEUE
+from penstock.store.database import RUNG
 from penstock.store.job_rows import Claim
+from penstock.store.tables import jobs
 
 WAITING: Final = "done = 0 AND owner IS NULL AND seated = 0"
 _VENDORS: Final = text(f"""
@@ -56,7 +59,9 @@ _PLACES: Final = text(f"""
     FROM (SELECT id, vendor, row_number() OVER (PARTITION BY vendor, account_id ORDER BY id) AS place
           FROM (SELECT id, vendor, account_id FROM jobs WHERE {WAITING} ORDER BY id LIMIT :most) AS oldest) AS lines
 """)  # noqa: S608  words of our own
-_UNSEATED: Final = text(f"SELECT id, document FROM jobs WHERE {WAITING} AND state = '{State.RUNNING}' LIMIT :most")  # noqa: S608
+_UNSEATED: Final = text(f"""
+    SELECT id, document FROM jobs WHERE {WAITING} AND state = '{State.RUNNING}' ORDER BY id LIMIT :most
+""")  # noqa: S608  words of our own
 MOST_ACCOUNTS: Final = 1_000
 """So many accounts are looked at for one claim."""
 
@@ -107,3 +112,10 @@ def _claim_late(connection: Connection, owner: str, most: int, now: float) -> li
 def places(connection: Connection, most: int) -> dict[str, int]:
     """How many jobs wait for the same vendor before each: as many rounds as its account has own jobs before it."""
     return {row[0]: row[1] for row in connection.execute(_PLACES, {"most": most})}
+
+
+def give_back_all_but(connection: Connection, owner: str, kept: Collection[str]) -> None:
+    """What this owner has, but for these, is anyone's; seats stay taken, as vendors may be at work."""
+    theirs = update(jobs).where(jobs.c.done == 0, jobs.c.owner == owner, jobs.c.id.not_in(kept))
+    if connection.execute(theirs.values(owner=None)).rowcount:
+        connection.info[RUNG].add(QUEUE)

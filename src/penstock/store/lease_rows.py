@@ -4,6 +4,7 @@ from typing import Final, NamedTuple
 
 from sqlalchemy import Connection, Float, Integer, delete, insert, literal_column, select, text, update
 
+from penstock.store import locks
 from penstock.store.bell import QUEUE
 from penstock.store.database import RUNG
 from penstock.store.tables import chores, jobs, workers
@@ -38,6 +39,7 @@ def renew(connection: Connection, worker: str) -> bool:
 
 def sweep(connection: Connection, seconds: float) -> int:
     """End the leases of whoever was silent for so long, and free what has no living owner; how many jobs it were."""
+    locks.hold(connection, "leases")  # else one could free what another has freed and a new worker has claimed
     connection.execute(delete(workers).where(workers.c.renewed_at < NOW - seconds))
     freed = connection.execute(_ORPHANED).rowcount
     if freed:
