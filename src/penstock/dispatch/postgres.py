@@ -13,7 +13,7 @@ from penstock.errors import StoreUnavailable
 from penstock.store import claim_rows
 from penstock.store.bell import QUEUE
 from penstock.store.claim_rows import Claimed
-from penstock.store.postgres import PostgresDatabase
+from penstock.store.postgresql import PostgresDatabase
 
 BATCH: Final = 50
 LEASE_SECONDS: Final = 4.0

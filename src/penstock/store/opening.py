@@ -37,7 +37,7 @@ def make_engine(url: str) -> Engine:
         from penstock.store.sqlite import open_file  # noqa: PLC0415  see above
 
         return open_file(path_of(url))
-    from penstock.store.postgres import make_pool  # noqa: PLC0415
+    from penstock.store.postgresql import make_pool  # noqa: PLC0415
 
     return make_pool(url)
 
@@ -79,6 +79,6 @@ def open_database(url: str) -> Database:
 
         path_of(url).parent.mkdir(parents=True, exist_ok=True)
         return SqliteDatabase(path_of(url))
-    from penstock.store.postgres import PostgresDatabase  # noqa: PLC0415
+    from penstock.store.postgresql import PostgresDatabase  # noqa: PLC0415
 
     return PostgresDatabase(url)
