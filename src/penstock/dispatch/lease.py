@@ -12,7 +12,7 @@ from penstock import metrics
 from penstock.errors import StoreUnavailable
 from penstock.identifiers import new_id
 from penstock.store import lease_rows
-from penstock.store.postgres import PostgresDatabase
+from penstock.store.postgresql import PostgresDatabase
 
 RENEWALS: Final = 4
 """How often a lease is renewed in its time."""

@@ -9,6 +9,7 @@ from typing import Final
 
 from penstock.dispatch import Run
 from penstock.dispatch.lease import Lease
+from penstock.dispatch.places import Places
 from penstock.errors import StoreUnavailable
 from penstock.store import claim_rows
 from penstock.store.bell import QUEUE
@@ -42,6 +43,7 @@ class PostgresDispatch:
         self._max_held = max_held
         self._clock = clock
         self._lease = Lease(database, lease_seconds, self._drop_all)
+        self._places = Places(database)
         self._held: dict[str, asyncio.Task[None]] = {}
         self._keeping: asyncio.Task[None] | None = None
         self._claiming: asyncio.Task[None] | None = None
@@ -57,8 +59,8 @@ class PostgresDispatch:
         self._claiming = asyncio.create_task(self._claim_forever(run), name="dispatch")
 
     def position(self, job_id: str) -> int | None:
-        """Nobody here knows the whole queue."""
-        del job_id
+        """Place in the vendor's queue, as it was a moment ago."""
+        return self._places.find(job_id)
 
     def is_sure(self) -> bool:
         """Whether what is claimed here is ours beyond doubt: asked right before anything is paid for."""
@@ -70,6 +72,7 @@ class PostgresDispatch:
 
     async def stop(self) -> None:
         """Claim no more, let go of everything at once: the rows know where each job stands, and others go on."""
+        await self._places.stop()
         if self._keeping is None or self._claiming is None:
             return
         await _end(self._claiming)
