@@ -19,7 +19,7 @@ from openai_double import KEY, OpenAIDouble
 from openai_replies import GREETING, PROMPT_TOKENS, pieces_of
 
 from penstock.chat import MOST_TOKENS, Usage
-from penstock.gateway import open_database
+from penstock.store.opening import open_database
 from penstock.money import format_usd
 from penstock.settings import load
 from penstock.store import completion_rows, key_rows
@@ -290,7 +290,7 @@ async def test_nothing_is_lost_when_the_gateway_is_closed_right_after(tmp_path):
         config = tmp_path / "penstock.toml"
         config.write_text(settings_of(double))
         settings = load(config, {}, {"data": tmp_path / "data"})
-        await open_database(settings).close()
+        await open_database(settings.database_url).close()
         async with running(settings) as server:
             responses = await asyncio.gather(*(ask(server, stream=bool(number % 2)) for number in range(40)))
             streaming = asyncio.create_task(ask(server, "think:30", stream=True))

@@ -64,6 +64,8 @@ def list_all(connection: Connection) -> list[WorkerRow]:
 
 def take_turn(connection: Connection, chore: str, seconds: float) -> bool:
     """Whether it is this process that does a chore now: then nobody else does for so long."""
+    if connection.dialect.name == "sqlite":
+        return True  # there only one process does them
     mine = update(chores).where(chores.c.name == chore, chores.c.until < NOW).values(until=NOW + seconds)
     if connection.execute(mine).rowcount:
         return True
