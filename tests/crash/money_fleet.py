@@ -18,9 +18,9 @@ from sqlalchemy import Connection
 from penstock.accounts import Actor, Allowance, KeyWish
 from penstock.administration import ensure_account, issue_key, set_budget
 from penstock.budgets import Period
-from penstock.gateway import open_database
 from penstock.money import parse_usd
 from penstock.settings import load
+from penstock.store.opening import open_database, prepare
 
 PENSTOCK = Path(sys.executable).with_name("penstock")
 READY_SECONDS = 60.0
@@ -58,7 +58,8 @@ class Fleet:
 
     async def make_keys(self, form: str, cap: str) -> tuple[list[str], dict[str, set[str]]]:
         """Keys whose spending one budget bounds, and for each owner of a budget the keys that it is for."""
-        database = open_database(load(None, {}, {"data": self.data}))
+        database = open_database(load(None, {}, {"data": self.data}).database_url)
+        await asyncio.to_thread(prepare, database.engine)
         try:
             return await database.write(_make_keys, form, cap)
         finally:
