@@ -24,7 +24,7 @@ from penstock.jobs import TRANSITIONS, IllegalMove, Job, Outcome, Phase, State
 from penstock.store import event_rows, job_rows, open_rows
 from penstock.store.database import Database
 from penstock.store.job_rows import Claim, FenceLost
-from penstock.store.postgres import PostgresDatabase
+from penstock.store.postgresql import PostgresDatabase
 from penstock.store.sqlite import SqliteDatabase
 from penstock.store.tables import jobs as job_table
 from penstock.store.tables import metadata

@@ -2,11 +2,9 @@
 
 import asyncio
 import random
-import shutil
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 from itertools import count
-from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Connection, text
@@ -17,6 +15,9 @@ from penstock.errors import StoreUnavailable
 from penstock.keys import ApiKey, Limits
 from penstock.shares import Clocks
 from penstock.store import budget_rows, completion_rows, purse_rows
+from penstock.store.database import Database
+from penstock.store.opening import is_file, path_of
+from penstock.store.postgresql import PostgresDatabase
 from penstock.store.sqlite import SqliteDatabase
 from penstock.usage_records import Completion, Outcome
 
@@ -44,7 +45,7 @@ class Time:
         self.steady += seconds
 
 
-class Store(SqliteDatabase):
+class Store(Database):
     """Counts what is asked of it, and fails when it is told to."""
 
     writes = 0
@@ -59,11 +60,17 @@ class Store(SqliteDatabase):
         return await super().write(function, *args, **options)
 
 
+class FileStore(Store, SqliteDatabase):
+    """The same of a file."""
+
+
+class ServerStore(Store, PostgresDatabase):
+    """The same of PostgreSQL."""
+
+
 @asynccontextmanager
-async def opened(folder: Path, empty_store: Path) -> AsyncGenerator[Store]:
-    path = folder / "penstock.db"
-    shutil.copy(empty_store, path)
-    store = Store(path)
+async def opened(url: str) -> AsyncGenerator[Store]:
+    store = FileStore(path_of(url)) if is_file(url) else ServerStore(url)
     try:
         yield store
     finally:

@@ -29,8 +29,8 @@ MILLION = 1_000_000
 
 
 @pytest.fixture
-async def store(tmp_path, empty_store) -> AsyncGenerator[Store]:
-    async with opened(tmp_path, empty_store) as store:
+async def store(store_url) -> AsyncGenerator[Store]:
+    async with opened(store_url) as store:
         yield store
 
 

@@ -1,6 +1,7 @@
 """A share is at any moment what the store has written down for it: free and in use, whoever comes, leaves or fails."""
 
 import asyncio
+import shutil
 import tempfile
 from collections.abc import AsyncGenerator, Coroutine
 from contextlib import suppress
@@ -8,7 +9,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from escrow_steps import KEY, NOON, PAYER, Store, Time, chances, charge, opened, rows, set_budget, standing, wait_for
+from escrow_steps import (
+    KEY,
+    NOON,
+    PAYER,
+    FileStore,
+    Store,
+    Time,
+    chances,
+    charge,
+    opened,
+    rows,
+    set_budget,
+    standing,
+    wait_for,
+)
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
@@ -22,8 +37,8 @@ EPSILON = 1e-3
 
 
 @pytest.fixture
-async def store(tmp_path, empty_store) -> AsyncGenerator[Store]:
-    async with opened(tmp_path, empty_store) as store:
+async def store(store_url) -> AsyncGenerator[Store]:
+    async with opened(store_url) as store:
         yield store
 
 
@@ -79,7 +94,7 @@ async def test_who_wants_more_than_there_is_holds_nobody_up(store, time):
     assert await leased(store) == 100
 
 
-class Slow(Store):
+class Slow(FileStore):
     """Has written, but does not answer yet."""
 
     answers: asyncio.Event
@@ -93,9 +108,10 @@ class Slow(Store):
 @pytest.mark.parametrize("ticks", range(6))
 async def test_who_leaves_in_the_very_moment_leaves_it_to_others(tmp_path, empty_store, time, ticks):
     """Cancelled at each step between the store's answer and the grant."""
-    async with opened(tmp_path, empty_store) as first:
-        budget = await set_budget(first, 64)
-    store = Slow(tmp_path / "penstock.db")
+    store = Slow(Path(shutil.copy(empty_store, tmp_path)))
+    store.answers = asyncio.Event()
+    store.answers.set()
+    budget = await set_budget(store, 64)
     store.answers = asyncio.Event()
     share = share_of(store, time, budget)
     asking = [asyncio.create_task(take(share, 20)) for _ in range(3)]
@@ -149,7 +165,7 @@ def run_with_a_store(work: Any) -> None:
 
     async def go() -> None:
         with tempfile.TemporaryDirectory() as folder:
-            async with opened(Path(folder), EMPTY[0]) as store:
+            async with opened(f"sqlite:///{shutil.copy(EMPTY[0], folder)}") as store:
                 await work(store)
 
     with asyncio.Runner() as runner:

@@ -8,10 +8,10 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Concatenate, Final
 
 from sqlalchemy import Connection, Engine, create_engine, make_url
-from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+from sqlalchemy.exc import DataError, DBAPIError, SQLAlchemyError
 
 from penstock import metrics
-from penstock.errors import StoreUnavailable
+from penstock.errors import InvalidRequest, StoreUnavailable
 from penstock.store.bell import Bell
 from penstock.store.database import RUNG, Database, P, T
 from penstock.store.herald import Herald
@@ -42,6 +42,7 @@ RACES: Final = frozenset(("40001", "40P01", "55P03", "23505"))
 """Someone else was faster: serialization, deadlock, lock, and a row of the same key. Looked at anew, it may go well."""
 AWAY: Final = ("08", "57P", "53", "25006")
 """The server is not there, stops, has no room, or only lets read while another takes over."""
+UNSTORABLE: Final = "A text has a NUL character in it, or a number is too large: it cannot be stored."
 
 
 def make_pool(url: str) -> Engine:
@@ -185,6 +186,8 @@ def _persist(attempt: Callable[[], T], give_up_at: float) -> T:
             if time.monotonic() > give_up_at:
                 break
             return attempt()
+        except DataError as error:
+            raise InvalidRequest(UNSTORABLE) from error
         except SQLAlchemyError as error:
             wait = _hopeful_wait(error, number)
             if wait is None or time.monotonic() + wait > give_up_at:
