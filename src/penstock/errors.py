@@ -7,7 +7,8 @@ PenstockError
 │   └── InvalidApiKey ── ExpiredApiKey, RevokedApiKey
 ├── InsufficientBudget 402
 ├── ModelNotAllowed 403, ScopeNotAllowed 403
-├── NotFound 404 ── ModelNotFound, JobNotFound, FileNotFound, AssetNotFound; for administrators AccountNotFound,
+├── NotFound 404 ── ModelNotFound, JobNotFound, FileNotFound, AssetNotFound; of webhooks, in endpoints.py,
+│                   WebhookNotFound, DeliveryNotFound (and TooManyWebhooks 409); for administrators AccountNotFound,
 │                   KeyNotFound, BudgetNotFound, EntryNotFound
 ├── MethodNotAllowed 405, RequestTimeout 408
 ├── IdempotencyInProgress 409, JobNotFinished 409

@@ -1,0 +1,61 @@
+"""The receiver on the page of webhooks believes what a real server sends it, and nothing else."""
+
+import asyncio
+import os
+import re
+import socket
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import httpx
+from hook_receiver import LOOPBACK, create
+
+PAGE = Path(__file__).parents[2] / "docs" / "webhooks.md"
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+@asynccontextmanager
+async def receiver(port: int, secret: str) -> AsyncIterator[asyncio.StreamReader]:
+    """The page's program, and what it prints."""
+    (program,) = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(), re.MULTILINE | re.DOTALL)
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-c", program.replace("9000", str(port))),
+        env={"PATH": os.environ["PATH"], "WEBHOOK_SECRET": secret},
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.DEVNULL,
+    )
+    try:
+        async with asyncio.timeout(20), httpx.AsyncClient(trust_env=False) as client:
+            while True:
+                try:
+                    await client.get(f"http://127.0.0.1:{port}/")
+                    break
+                except httpx.TransportError:
+                    await asyncio.sleep(0.02)
+        assert process.stdout is not None
+        yield process.stdout
+    finally:
+        process.kill()
+        await process.wait()
+
+
+async def test_the_receiver_on_the_page(start):
+    server, port = await start(LOOPBACK), free_port()
+    hook = await create(server.client, f"http://127.0.0.1:{port}/")
+    ping = f"/api/v1/webhooks/{hook['id']}/ping"
+    async with receiver(port, hook["secret"]) as printed:
+        assert (await server.client.post(ping)).json()["status"] == "delivered"
+        assert (await printed.readline()).startswith(b"webhook.ping ping_")
+        job = await server.generate("sim_text_to_video", script={})
+        assert (await printed.readline()).startswith(b"job.succeeded evt_")
+        assert job["status"] == "succeeded"
+    async with receiver(port, "whsec_c29tZWJvZHkgZWxzZQ=="):
+        told = (await server.client.post(ping)).json()
+        assert (told["status"], told["attempts"][0]["status_code"]) == ("failed", 401)
