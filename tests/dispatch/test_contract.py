@@ -1,0 +1,127 @@
+"""What every dispatcher keeps to, through its port: each job run once, seats kept, accounts in turn, nothing stranded."""
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator
+
+import pytest
+from crew import LEASE_SECONDS, Crew, Worker, gathered, rerouted, until
+
+from penstock.store import job_rows
+
+KINDS = ["local", "postgres"]
+
+
+@pytest.fixture(params=KINDS)
+async def crew(request: pytest.FixtureRequest, tmp_path, empty_store) -> AsyncGenerator[Crew]:
+    """Workers of each dispatcher on a store of its kind."""
+    if request.param == "local":
+        (tmp_path / "store.db").write_bytes(empty_store.read_bytes())
+        url = f"sqlite:///{tmp_path / 'store.db'}"
+    else:
+        url = request.getfixturevalue("postgres_store_url")
+    async with gathered(request.param, url) as crew:
+        yield crew
+
+
+async def test_every_accepted_job_is_run_once(crew: Crew):
+    before = await crew.accept("acct_one", 30)
+    await crew.vendor.finish_all()
+    await crew.hire(number=3)
+    after = [job for account in ("acct_one", "acct_two") for job in await crew.accept(account, 20)]
+    await crew.all_done()
+    assert dict(crew.vendor.orders) == {job.id: 1 for job in (*before, *after)}
+
+
+async def test_a_new_job_is_taken_up_at_once(crew: Crew):
+    await crew.hire(number=2)
+    for _ in range(3):
+        (job,) = await crew.accept()
+        begun = time.monotonic()
+        await until(lambda job=job: job.id in crew.vendor.orders)
+        assert time.monotonic() - begun < 0.8  # the safety net would need a second
+
+
+async def test_unfinished_jobs_are_resumed_after_a_restart(crew: Crew):
+    (first,) = await crew.hire(seats=5)
+    accepted = await crew.accept(number=8)
+    await until(lambda: crew.vendor.running == 5)
+    await first.stop()
+    await crew.hire(seats=5)
+    await crew.vendor.finish_all()
+    await crew.all_done()
+    assert dict(crew.vendor.orders) == {job.id: 1 for job in accepted}
+
+
+async def test_a_worker_that_stops_gives_all_back_within_a_second(crew: Crew):
+    (first,) = await crew.hire(seats=50)
+    await crew.accept(number=50)
+    await until(lambda: crew.vendor.running == 50)
+    begun = time.monotonic()
+    await first.stop()
+    (second,) = await crew.hire(seats=50)
+    await until(lambda: len(second.held) == 50)
+    assert time.monotonic() - begun < 1.5
+    assert not first.held
+    assert max(crew.vendor.orders.values()) == 1
+
+
+async def test_a_vendor_never_has_more_orders_than_seats(crew: Crew):
+    """Nor when one of those who work on them dies: its orders keep their seats, and others go on with them."""
+    workers = await crew.hire(seats=10, number=3)
+    accepted = await crew.accept("acct_one", 20) + await crew.accept("acct_two", 20)
+    await until(lambda: crew.vendor.running == 10)
+    if len(workers) > 1:
+        dead = max(workers, key=lambda worker: len(worker.held))
+        await dead.kill()
+    for number in range(1, 31):
+        await crew.vendor.finish(next(iter(crew.vendor.orders.keys() - crew.vendor.finished)))
+        await until(lambda number=number: len(crew.vendor.orders) == min(40, 10 + number))
+        assert await crew.seated() <= 10 or crew.kind == "local"
+    await crew.vendor.finish_all()
+    await crew.all_done()
+    assert crew.vendor.peak == 10
+    assert dict(crew.vendor.orders) == {job.id: 1 for job in accepted}
+
+
+async def test_no_account_waits_for_anothers_backlog(crew: Crew):
+    await crew.hire(seats=5, number=2)
+    await crew.accept("acct_big", 1000)
+    await until(lambda: crew.vendor.running == 5)
+    before = len(crew.vendor.log)
+    await crew.accept("acct_small", 1)
+    await asyncio.sleep(0.1)
+    await crew.vendor.finish(*crew.vendor.orders)
+    await until(lambda: "acct_small" in crew.vendor.log)
+    assert crew.vendor.log.index("acct_small") - before < 5
+
+
+async def test_a_job_handed_to_another_vendor_frees_its_seat_and_waits_for_one_there(crew: Crew):
+    hired = await crew.hire(seats=1, number=2)
+    (there,) = await crew.accept(vendor="other")
+    await until(lambda: there.id in crew.vendors["other"].orders)
+    (handed,) = await crew.accept()
+    await until(lambda: handed.id in crew.vendor.orders)
+    (waiting,) = await crew.accept()
+    holder = next(worker for worker in hired if handed.id in worker.held)
+    await hand_on(holder, handed.id)
+    await until(lambda: waiting.id in crew.vendor.orders)
+    assert handed.id not in crew.vendors["other"].orders
+    await crew.vendors["other"].finish(there.id)
+    await until(lambda: handed.id in crew.vendors["other"].orders)
+    assert crew.vendors["other"].peak == 1
+
+
+async def hand_on(worker: Worker, job_id: str) -> None:
+    claim = worker.claims[job_id]
+    await worker.database.write(job_rows.hand_on, claim, lambda job: rerouted(job, "other"), time.time())
+    worker.running[job_id].cancel()
+
+
+async def test_sure_is_only_who_works(crew: Crew):
+    hired = await crew.hire(number=2)
+    assert all(worker.dispatch.is_sure() for worker in hired)
+    if crew.kind != "local":
+        await hired[0].kill()
+        await until(lambda: not hired[0].dispatch.is_sure(), LEASE_SECONDS)
+        assert hired[1].dispatch.is_sure()
