@@ -70,10 +70,12 @@ class Machine:
             self.starts.append(time.monotonic() - begun)
 
     async def await_ready(self) -> None:
-        assert self.process is not None
+        """Until it is, or it was killed meanwhile."""
+        process = self.process
+        assert process is not None
         async with asyncio.timeout(READY_SECONDS), aiohttp.ClientSession() as session:
-            while True:
-                assert self.process.returncode is None, self.log.read_text()[-3000:]
+            while self.process is process:
+                assert process.returncode is None, self.log.read_text()[-3000:]
                 with suppress(aiohttp.ClientError, ConnectionError, TimeoutError):
                     async with session.get(f"{self.url}/readyz", timeout=aiohttp.ClientTimeout(5)) as response:
                         if response.status == 200:
@@ -87,26 +89,25 @@ class Machine:
 
     async def kill(self) -> None:
         """End it by kill -9."""
-        if self.process is not None and self.process.returncode is None:
-            self.process.kill()
-            await self.process.wait()
-        self.process, self.frozen = None, False
+        process, self.process, self.frozen = self.process, None, False
+        if process is not None and process.returncode is None:
+            process.kill()
+            await process.wait()
 
     async def stop(self) -> tuple[int, float]:
         """SIGTERM; its exit code, and how long it took."""
         assert self.process is not None
-        begun, process = time.monotonic(), self.process
+        begun, process, self.process = time.monotonic(), self.process, None
         process.terminate()
         code = await process.wait()
-        self.process = None
         return code, time.monotonic() - begun
 
     def errors(self) -> Counter[str]:
         """What its log tells that should not be there, and how often."""
         found: Counter[str] = Counter()
         for line in self.log.read_text().splitlines():
-            if '"level":"error"' in line:
-                said = json.loads(line)
+            said = json.loads(line) if line.startswith("{") else {}
+            if said.get("level") in ("error", "critical"):
                 told = " | ".join(str(said[name]) for name in ("message", "error", "exception") if said.get(name))
                 if not told.startswith(EXPECTED):
                     found[f"{self.name.split('-')[0]}: {_shorten(told)}"] += 1

@@ -6,6 +6,7 @@ python tests/crash/fleet_ordeal.py --gateways 3 --workers 3 --jobs 5000 --strike
 import argparse
 import asyncio
 import json
+import logging
 import os
 import random
 import sys
@@ -47,6 +48,7 @@ from penstock.money import format_usd, parse_usd
 from penstock.store.opening import make_engine, transact
 
 SHOWN: Final = 10
+SHOW_SECONDS: Final = 10.0
 QUIET_SECONDS: Final = 240.0
 SETTINGS: Final = """
 [server]
@@ -82,6 +84,8 @@ CUSTOMERS: Final = {
     "poor": ("account", "5", frozenset[str]()),
 }
 """By name: whose budget there is, how much, and what webhooks tell them."""
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -197,12 +201,15 @@ class FleetOrdeal:
 
     async def _await_quiet(self) -> None:
         """Every order is answered, all jobs are done, and webhooks are told."""
-        begun, left = time.monotonic(), ""
+        begun, left, shown_at = time.monotonic(), "", time.monotonic()
         while time.monotonic() - begun < QUIET_SECONDS + self.plan.seconds:
             left = await asyncio.to_thread(self._look)
             if not left:
                 self.report.figures["quiet after, s"] = round(time.monotonic() - begun, 1)
                 return
+            if time.monotonic() - shown_at > SHOW_SECONDS:
+                shown_at = time.monotonic()
+                log.info("after %.0f s there are still %s", shown_at - begun, left)
             await asyncio.sleep(0.5)
         self.report.wrong.append(f"not quiet after {time.monotonic() - begun:.0f} s: {left}")
 
@@ -319,6 +326,7 @@ def main() -> None:
     options = vars(parser.parse_args())
     keep = options.pop("keep")
     plan = Plan(**options)
+    logging.basicConfig(format="%(asctime)s %(message)s", level=logging.INFO)
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(keep or temporary)
         folder.mkdir(parents=True, exist_ok=True)

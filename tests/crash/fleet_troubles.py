@@ -1,6 +1,7 @@
 """What befalls the machines meanwhile, and how long the jobs of a dead or frozen worker wait for the next."""
 
 import asyncio
+import logging
 import random
 import signal
 import time
@@ -19,6 +20,8 @@ HELD: Final = (
     "SELECT jobs.id, jobs.epoch FROM jobs JOIN workers ON workers.id = jobs.owner "
     "WHERE jobs.done = 0 AND workers.name = %s"
 )
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
@@ -59,6 +62,7 @@ class Troubles:
         gap = seconds / max(1, len(blows))
         for blow in blows:
             begun = time.monotonic()
+            log.info("%s", blow.__name__.strip("_"))
             await blow()
             await asyncio.sleep(max(0.0, gap * self._chance.uniform(0.6, 1.4) - (time.monotonic() - begun)))
         await self.settle()

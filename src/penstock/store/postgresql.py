@@ -5,7 +5,7 @@ import random
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Concatenate, Final
+from typing import Any, Concatenate, Final, Generic, NamedTuple, TypeVar
 
 from sqlalchemy import Connection, Engine, create_engine, make_url
 from sqlalchemy.exc import DataError, DBAPIError, SQLAlchemyError
@@ -17,6 +17,9 @@ from penstock.store.database import RUNG, Database, P, T
 from penstock.store.herald import Herald
 from penstock.store.horizon import Horizon
 from penstock.store.listener import Listener
+from penstock.store.overdue import Overdue
+
+R = TypeVar("R")
 
 WRITERS: Final = 4
 READERS: Final = 4
@@ -25,7 +28,7 @@ MAX_READING: Final = 20_000
 PATIENCE_SECONDS: Final = 5.0
 """How long a write waits for a server that is away: a short restart of it is not noticed."""
 URGENT_SECONDS: Final = 1.0
-STUCK_SECONDS: Final = 15.0
+STUCK_SECONDS: Final = 12.0
 """How long an answer is waited for; the server ends a statement before that."""
 MAX_TRIES: Final = 20
 SESSION: Final = (
@@ -45,7 +48,7 @@ AWAY: Final = ("08", "57P", "53", "25006")
 UNSTORABLE: Final = "A text has a NUL character in it, or a number is too large: it cannot be stored."
 
 
-def make_pool(url: str) -> Engine:
+def make_pool(url: str, session: str = SESSION) -> Engine:
     """Connections that are made when they are needed; none is trusted to last."""
     return create_engine(
         make_url(url).set(drivername="postgresql+psycopg"),
@@ -53,8 +56,15 @@ def make_pool(url: str) -> Engine:
         max_overflow=0,
         pool_timeout=PATIENCE_SECONDS,
         pool_use_lifo=True,
-        connect_args={**CONNECT, "application_name": "penstock", "options": SESSION},
+        connect_args={**CONNECT, "application_name": "penstock", "options": session},
     )
+
+
+class Written(NamedTuple, Generic[T]):
+    """What a write has come to, and which topics are to be rung."""
+
+    result: T
+    topics: set[str]
 
 
 class PostgresDatabase(Database):
@@ -73,6 +83,7 @@ class PostgresDatabase(Database):
         self._waiting = 0
         self._reading = 0
         self._closed = False
+        self._overdue = Overdue()
         self._herald = Herald(self._readers, self.engine)
         self._listener = Listener(self.engine.url, self.bell, self._herald.sender)
         self._horizon = Horizon(self._readers, self.engine)
@@ -81,35 +92,29 @@ class PostgresDatabase(Database):
         """Run the function in a transaction; when this returns, it is committed and on the server's disk."""
         if self._waiting >= MAX_WAITING:
             raise StoreUnavailable("The store has too many writes waiting.", retry_after=1)
-        give_up_at = time.monotonic() + self.patience
+        work: Callable[[Connection], T] = lambda connection: function(connection, *args, **kwargs)  # noqa: E731
+        writing = self._begin(self._writers, self._write, work, self.patience)
         self._waiting += 1
         metrics.STORE_QUEUE.set(self._waiting)
-        try:
-            work: Callable[[Connection], T] = lambda connection: function(connection, *args, **kwargs)  # noqa: E731
-            result, topics = await self._run(self._writers, self._write, work, give_up_at)
-        finally:
-            self._waiting -= 1
-        self._announce(topics)
-        return result
+        writing.add_done_callback(self._end_write)
+        return (await self._wait(writing)).result
 
     async def read(self, function: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run the function on a consistent view of the store."""
         if self._reading >= MAX_READING:
             raise StoreUnavailable("The store has too many reads waiting.", retry_after=1)
-        give_up_at = time.monotonic() + self.patience
+        look: Callable[[Connection], T] = lambda connection: function(connection, *args, **kwargs)  # noqa: E731
+        reading = self._begin(self._readers, self._read, look, self.patience)
         self._reading += 1
-        try:
-            look: Callable[[Connection], T] = lambda connection: function(connection, *args, **kwargs)  # noqa: E731
-            return await self._run(self._readers, self._read, look, give_up_at)
-        finally:
-            self._reading -= 1
+        reading.add_done_callback(self._end_read)
+        return await self._wait(reading)
 
     async def urgent(self, function: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """A write that waits for no other, and not long for the server: for what must not be late."""
         work: Callable[[Connection], T] = lambda connection: function(connection, *args, **kwargs)  # noqa: E731
-        result, topics = await self._run(self._hurried, self._write, work, time.monotonic() + URGENT_SECONDS)
-        self._announce(topics)
-        return result
+        writing = self._begin(self._hurried, self._write, work, URGENT_SECONDS)
+        writing.add_done_callback(self._announce)
+        return (await self._wait(writing)).result
 
     async def settled(self) -> int | None:
         """Up to which position the event log is complete: those who write at the same time may be overtaken."""
@@ -128,29 +133,49 @@ class PostgresDatabase(Database):
             await asyncio.to_thread(threads.shutdown)
         self.engine.dispose()
 
-    def _announce(self, topics: set[str]) -> None:
-        self.bell.ring(topics)
-        self._herald.tell(topics)
-
-    async def _run(self, threads: ThreadPoolExecutor, work: Callable[..., T], *args: Any) -> T:
-        """In a thread; who waits is not kept for longer than the server may take for an answer."""
+    def _begin(
+        self,
+        threads: ThreadPoolExecutor,
+        work: Callable[[Callable[[Connection], T], float], R],
+        function: Callable[[Connection], T],
+        patience: float,
+    ) -> "asyncio.Future[R]":
         if self._closed:
             raise StoreUnavailable("The store is closed.", retry_after=1)
-        working = asyncio.get_running_loop().run_in_executor(threads, work, *args)
+        return asyncio.get_running_loop().run_in_executor(threads, work, function, time.monotonic() + patience)
+
+    async def _wait(self, working: "asyncio.Future[T]") -> T:
+        """Who waits is not kept for longer than the server may take for an answer; what is under way goes on."""
         done, _ = await asyncio.wait((working,), timeout=self.patience + STUCK_SECONDS)
         if not done:
-            working.add_done_callback(_read_outcome)
+            self._overdue.cut(STUCK_SECONDS)
             raise StoreUnavailable(retry_after=1)
         return working.result()
 
+    def _end_write(self, writing: "asyncio.Future[Written[Any]]") -> None:
+        self._waiting -= 1
+        self._announce(writing)
+
+    def _end_read(self, reading: "asyncio.Future[Any]") -> None:
+        self._reading -= 1
+        if not reading.cancelled():
+            reading.exception()  # it was told to whoever waited, if anyone still did
+
+    def _announce(self, writing: "asyncio.Future[Written[Any]]") -> None:
+        """What is committed is told, also if its caller has gone."""
+        if not writing.cancelled() and writing.exception() is None:
+            topics = writing.result().topics
+            self.bell.ring(topics)
+            self._herald.tell(topics)
+
     # -- in the threads
 
-    def _write(self, function: Callable[[Connection], T], give_up_at: float) -> tuple[T, set[str]]:
+    def _write(self, function: Callable[[Connection], T], give_up_at: float) -> "Written[T]":
         begun = time.perf_counter()
         topics: set[str] = set()
 
         def transact() -> T:
-            with self.engine.connect() as connection:
+            with self.engine.connect() as connection, self._overdue.watch(connection):
                 topics.clear()
                 connection.info[RUNG] = topics
                 result = function(connection)
@@ -161,22 +186,16 @@ class PostgresDatabase(Database):
                 return result
 
         try:
-            return _persist(transact, give_up_at), topics
+            return Written(_persist(transact, give_up_at), topics)
         finally:
             metrics.STORE_SECONDS.observe(time.perf_counter() - begun)
 
     def _read(self, function: Callable[[Connection], T], give_up_at: float) -> T:
         def look() -> T:
-            with self._looking_engine.connect() as connection:
+            with self._looking_engine.connect() as connection, self._overdue.watch(connection):
                 return function(connection)
 
         return _persist(look, give_up_at)
-
-
-def _read_outcome(working: "asyncio.Future[Any]") -> None:
-    """Of what nobody waits for any more: that it failed is no news."""
-    if not working.cancelled():
-        working.exception()
 
 
 def _persist(attempt: Callable[[], T], give_up_at: float) -> T:
