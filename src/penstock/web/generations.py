@@ -133,7 +133,7 @@ async def _answer(caller: Caller, receipt: Receipt, seconds: float | None, limit
         headers["Duplicate-Suppressed"] = "true"
     if seconds is not None:
         headers["Preference-Applied"] = f"wait={seconds:g}"
-        jobs = await wait_until_done(caller.gateway, caller.account_id, [job.id for job in jobs], seconds)
+        jobs = await wait_until_done(caller.gateway, jobs, seconds)
     done = all(job.done for job in jobs)
     if not done:
         headers["retry-after"] = "1"

@@ -87,10 +87,9 @@ async def get_job(
 ) -> Response:
     """One job. With `wait`, the answer is held until the job is done."""
     caller = await admit(request, Scope.READ)
-    if wait is None:
-        job = await caller.gateway.database.read(job_rows.get, caller.account_id, job_id)
-    else:
-        job = (await wait_until_done(caller.gateway, caller.account_id, [job_id], wait))[0]
+    job = await caller.gateway.database.read(job_rows.get, caller.account_id, job_id)
+    if wait is not None:
+        job = (await wait_until_done(caller.gateway, [job], wait))[0]
     return _answer(job, caller.scribe, request.headers.get("if-none-match"))
 
 

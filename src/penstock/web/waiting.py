@@ -4,22 +4,38 @@ import asyncio
 from collections.abc import Sequence
 from contextlib import ExitStack
 
+from penstock.errors import StoreUnavailable
 from penstock.gateway import Gateway
 from penstock.jobs import Job
 from penstock.store import job_rows
+from penstock.store.bell import Ear
+
+AWAY_SECONDS = 1.0
 
 
-async def wait_until_done(gateway: Gateway, account_id: str, job_ids: Sequence[str], seconds: float) -> list[Job]:
-    """The jobs, as they are once all are done, the time is over or the gateway shuts down."""
+async def wait_until_done(gateway: Gateway, jobs: Sequence[Job], seconds: float) -> list[Job]:
+    """The jobs, as they are once all are done, the time is over or the gateway shuts down.
+
+    A store that is away is waited for, too: the jobs are accepted, and what is known of them stays true.
+    """
     deadline = asyncio.get_running_loop().time() + seconds
     with ExitStack() as stack:
-        ears = [stack.enter_context(gateway.database.bell.listen(job_id)) for job_id in job_ids]
-        jobs: list[Job] = []
-        for job_id, ear in zip(job_ids, ears, strict=True):
-            job = await gateway.database.read(job_rows.get, account_id, job_id)
-            while not job.done and not gateway.draining:
-                if not await ear.wait(max(0.0, deadline - asyncio.get_running_loop().time())):
-                    break
-                job = await gateway.database.read(job_rows.get, account_id, job_id)
-            jobs.append(job)
-        return jobs
+        ears = [stack.enter_context(gateway.database.bell.listen(job.id)) for job in jobs]
+        return [await _wait(gateway, job, ear, deadline) for job, ear in zip(jobs, ears, strict=True)]
+
+
+async def _wait(gateway: Gateway, job: Job, ear: Ear, deadline: float) -> Job:
+    """One is listening before it looks, so nothing falls between the two."""
+    while not job.done:
+        wait: float | None = None
+        try:
+            job = await gateway.database.read(job_rows.get, job.account_id, job.id)
+        except StoreUnavailable:
+            wait = AWAY_SECONDS
+        left = deadline - asyncio.get_running_loop().time()
+        if job.done or gateway.draining or left <= 0:
+            break
+        rung = await ear.wait(left if wait is None else min(wait, left))
+        if not rung and wait is None:
+            break
+    return job
