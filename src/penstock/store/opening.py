@@ -39,7 +39,7 @@ def make_engine(url: str) -> Engine:
         return open_file(path_of(url))
     from penstock.store.postgresql import make_pool  # noqa: PLC0415
 
-    return make_pool(url)
+    return make_pool(url, session="-c timezone=UTC")  # whoever waits at a terminal may wait
 
 
 @contextmanager

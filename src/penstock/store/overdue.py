@@ -1,0 +1,33 @@
+"""Connections that wait for an answer, and since when: a server that hangs would keep them for ever."""
+
+import os
+import socket
+import time
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+
+from sqlalchemy import Connection
+
+
+class Overdue:
+    """Every connection that a thread uses now; one that takes too long is cut, which frees its thread."""
+
+    def __init__(self) -> None:
+        self._used: dict[int, tuple[float, int]] = {}
+
+    @contextmanager
+    def watch(self, connection: Connection) -> Generator[None]:
+        """As long as the block runs, the connection is in use."""
+        self._used[id(connection)] = time.monotonic(), connection.connection.driver_connection.fileno()  # type: ignore[union-attr]
+        try:
+            yield
+        finally:
+            del self._used[id(connection)]
+
+    def cut(self, seconds: float) -> None:
+        """Hang up on a server that has not answered for so long, from whichever thread."""
+        now = time.monotonic()
+        for since, file in list(self._used.values()):
+            if now - since >= seconds:
+                with suppress(OSError), socket.socket(fileno=os.dup(file)) as line:
+                    line.shutdown(socket.SHUT_RDWR)
