@@ -37,6 +37,8 @@ class Machine:
     environ: dict[str, str]
     process: asyncio.subprocess.Process | None = None
     frozen: bool = False
+    steady_since: float | None = None
+    """Since when it is up and not frozen."""
     starts: list[float] = field(default_factory=list[float])
 
     @property
@@ -68,6 +70,7 @@ class Machine:
         if wait:
             await self.await_ready()
             self.starts.append(time.monotonic() - begun)
+            self.steady_since = time.monotonic() if self.process is not None else None
 
     async def await_ready(self) -> None:
         """Until it is, or it was killed meanwhile."""
@@ -86,10 +89,11 @@ class Machine:
         assert self.process is not None
         self.process.send_signal(what)
         self.frozen = what is signal.SIGSTOP
+        self.steady_since = None if self.frozen else time.monotonic()
 
     async def kill(self) -> None:
         """End it by kill -9."""
-        process, self.process, self.frozen = self.process, None, False
+        process, self.process, self.frozen, self.steady_since = self.process, None, False, None
         if process is not None and process.returncode is None:
             process.kill()
             await process.wait()
@@ -97,7 +101,7 @@ class Machine:
     async def stop(self) -> tuple[int, float]:
         """SIGTERM; its exit code, and how long it took."""
         assert self.process is not None
-        begun, process, self.process = time.monotonic(), self.process, None
+        begun, process, self.process, self.steady_since = time.monotonic(), self.process, None, None
         process.terminate()
         code = await process.wait()
         return code, time.monotonic() - begun

@@ -257,7 +257,7 @@ class FleetOrdeal:
         figures["store away for, s"] = _tell_seconds(self.troubles.outages)
         figures["takeover after kill -9, s"] = _tell_seconds(takeovers.killed)
         figures["takeover after SIGSTOP, s"] = _tell_seconds(takeovers.frozen)
-        figures["takeover while the store was away, s"] = _tell_seconds(takeovers.disturbed)
+        figures["takeover without store or workers, s"] = _tell_seconds(takeovers.disturbed)
         figures["drained in, s"] = _tell_seconds(self.troubles.drains)
         starts = [each for machine in self.machines.all for each in machine.starts]
         figures["starts, s"] = _tell_seconds(starts)

@@ -207,15 +207,20 @@ class Troubles:
 
     async def _await_takeover(self, held: dict[str, int], at: float, found: list[float]) -> None:
         """Until each has another owner, or was ended by one."""
-        waiting = dict(held)
+        waiting, disturbed = dict(held), False
         while waiting and time.monotonic() - at < TAKEOVER_SECONDS:
+            disturbed = disturbed or self._struck_at > at - LEASE_SECONDS * 2 or not self._has_steady_worker()
             for job_id in await self._taken(waiting):
                 seconds = time.monotonic() - at
-                disturbed = self._struck_at > at - LEASE_SECONDS * 2
                 (self.takeovers.disturbed if disturbed else found).append(seconds)
                 del waiting[job_id]
             await asyncio.sleep(LOOK_SECONDS)
         self.takeovers.left += list(waiting)
+
+    def _has_steady_worker(self) -> bool:
+        """One that may sweep: it has renewed its lease for as long as a lease is."""
+        since = (worker.steady_since for worker in self._machines.workers)
+        return any(each is not None and time.monotonic() - each > LEASE_SECONDS + 1 for each in since)
 
     async def _taken(self, waiting: dict[str, int]) -> list[str]:
         try:
