@@ -1,5 +1,6 @@
 """A claimed job and the few ways to touch it: every write is fenced by the claim, every wait ends with a ring."""
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
@@ -43,6 +44,7 @@ class Tools:
     clock: Callable[[], float]
     is_sure: Callable[[], bool]  # whether the jobs claimed here are ours beyond doubt
     webhook: Callable[[str, GenerationVendor, str], str | None]  # where a vendor calls back about an order, if it may
+    steady: Callable[[], float] = time.monotonic  # what is waited for here is counted by a clock that never jumps
 
 
 @dataclass(slots=True)
@@ -54,12 +56,24 @@ class ClaimedJob:
     job: Job
     ear: Ear
     troubles: int = 0
+    due_at: float = 0.0
+    due: tuple[float | None, float] | None = None
 
     @property
     def vendor(self) -> GenerationVendor:
         """The vendor that was written on the job; never another."""
         offers, attempt = self.tools.offers(), self.job.attempt
         return offers.vendors[self.job.vendor] if attempt is None else offers.vendor_of(attempt)
+
+    def left(self) -> float:
+        """Seconds until the deadline: from the first look on they pass steadily, whatever the time of day does."""
+        job, now = self.job, self.tools.steady()
+        if self.due is None or self.due[0] != job.started_at:
+            self.due_at = now + job.deadline - self.tools.clock()
+        else:
+            self.due_at += job.deadline - self.due[1]
+        self.due = job.started_at, job.deadline
+        return self.due_at - now
 
     def order(self, attempt: Attempt) -> Order:
         """What to ask of the vendor."""
@@ -91,5 +105,5 @@ class ClaimedJob:
         self.troubles += 1
         least = self.vendor.options.poll_seconds
         wait = min(MAX_PAUSE, least * 2 ** min(self.troubles, 10)) if seconds is None else max(least, seconds)
-        await self.ear.wait(max(0.05, min(wait, self.job.deadline - self.tools.clock())))
+        await self.ear.wait(max(0.05, min(wait, self.left())))
         await self.look_again()

@@ -206,8 +206,8 @@ def move(job: Job, to: State, **changes: Any) -> Job:
 
 
 def start(job: Job, now: float) -> Job:
-    """A runner takes the job up."""
-    return move(job, State.RUNNING, started_at=now)
+    """A runner takes the job up; by its clock, which may be behind that of whoever accepted it."""
+    return move(job, State.RUNNING, started_at=max(now, job.created_at))
 
 
 def order(job: Job, attempt: Attempt) -> Job:
@@ -258,7 +258,7 @@ def finish(job: Job, to: State, now: float, *, outcome: Outcome, **changes: Any)
         job,
         to,
         phase=Phase.DONE,
-        finished_at=now,
+        finished_at=max(now, job.started_at or job.created_at),
         expires_at=None if job.retention is None else now + job.retention,
         eta_at=None,
         upstream_position=None,

@@ -84,7 +84,7 @@ class Ordering(ClaimedJob):
         except NotSent:
             await self.not_sent(attempt)
         except (ReplyLost, Unclear):
-            self.lost_at = self.tools.clock()
+            self.lost_at = self.tools.steady()
             await self.amend(lambda job: replace(job, phase=Phase.RECONCILING))
         else:
             await self.answered(attempt, answer)
@@ -149,7 +149,7 @@ class Ordering(ClaimedJob):
     def begin_polling(self) -> None:
         """The order is under way: ask after a while."""
         self.troubles = 0
-        self.polled_at = self.tools.clock()
+        self.polled_at = self.tools.steady()
         self.poll_at = self.polled_at + self.vendor.options.poll_seconds
 
     async def not_sent(self, attempt: Attempt) -> None:
@@ -228,7 +228,7 @@ class Ordering(ClaimedJob):
 
     async def may_still_arrive(self) -> bool:
         """Believe that a vendor does not know an order only when it can no longer be on its way; else wait a little."""
-        waits = self.tools.clock() < self.lost_at + self.vendor.lookup_seconds
+        waits = self.tools.steady() < self.lost_at + self.vendor.lookup_seconds
         if waits:
             await self.ear.wait(min(LOOK_SECONDS, self.vendor.lookup_seconds))
             await self.look_again()

@@ -37,7 +37,7 @@ class Runner:
             while True:
                 try:
                     current = known or await self.tools.database.read(job_rows.get_claimed, claim)
-                    shift = Shift(self.tools, claim, current, ear, lost_at=self.tools.clock(), seat=seat)
+                    shift = Shift(self.tools, claim, current, ear, lost_at=self.tools.steady(), seat=seat)
                     hopeless = crashes >= MAX_CRASHES or claim.epoch > MAX_EPOCHS
                     await (shift.give_up() if hopeless else shift.work())
                 except (FenceLost, GivenBack):

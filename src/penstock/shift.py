@@ -60,14 +60,14 @@ class Shift(Ordering):
 
     async def step(self) -> None:
         """The next thing, as the row tells it."""
-        job, now = self.job, self.tools.clock()
+        job, now = self.job, self.tools.steady()
         canceled_early = job.state is State.CANCELING and job.attempt is None
-        if canceled_early or now >= job.deadline:
-            await self.close(now)
+        if canceled_early or self.left() <= 0:
+            await self.close(self.tools.clock())
         elif job.vendor not in self.tools.offers().vendors:
             await self.wait_for_vendor()
         elif job.attempt is None and not self.seat.is_set():
-            await self.wait_for_seat(now)
+            await self.wait_for_seat()
         elif job.file is None and "url" in given_file(job.params):
             await self.fetch()
         elif job.attempt is None:
@@ -81,14 +81,14 @@ class Shift(Ordering):
 
     # -- before the vendor
 
-    async def wait_for_seat(self, now: float) -> None:
+    async def wait_for_seat(self) -> None:
         """Wait for the vendor to have room, for a cancel, or for the deadline."""
         if self.job.state is State.RUNNING and self.job.phase is not Phase.THROTTLED:  # it comes from another vendor
             await self.amend(lambda job: replace(job, phase=Phase.THROTTLED) if job.state is State.RUNNING else job)
             return
         granted = asyncio.ensure_future(self.seat.wait())
         spread = random.uniform(1, 2)  # noqa: S311  thousands may wait, and should not all look at once
-        patience = min(MAX_PAUSE * spread, self.job.deadline - now)  # a cancel may have rung before anyone listened
+        patience = min(MAX_PAUSE * spread, self.left())  # a cancel may have rung before anyone listened
         rung = asyncio.ensure_future(self.ear.wait(max(0.0, patience)))
         try:
             await asyncio.wait((granted, rung), return_when=asyncio.FIRST_COMPLETED)
@@ -118,10 +118,10 @@ class Shift(Ordering):
 
     async def poll(self, operation: Mapping[str, Any]) -> None:
         """Wait for the next poll, a ring or the deadline; then ask, and bring home what is done by then."""
-        now = self.tools.clock()
+        now = self.tools.steady()
         if now < self.poll_at:
             again = self.cancel_at if self.cancel_at > now else self.poll_at  # the vendor is to be asked to stop again
-            if await self.ear.wait(min(self.poll_at, again, self.job.deadline) - now):
+            if await self.ear.wait(min(self.poll_at - now, again - now, self.left())):
                 self.poll_at = 0.0  # the caller cancels, or the vendor calls back: no need to wait
                 await self.look_again()
             return
@@ -129,7 +129,7 @@ class Shift(Ordering):
             metrics.POLL_LATE.labels(self.job.vendor).observe(now - self.poll_at)
             self.poll_at = 0.0
         try:
-            async with asyncio.timeout(self.job.deadline - now):
+            async with asyncio.timeout(self.left()):
                 await self.heard(await self.tools.polling.poll(self.job.vendor, self.vendor, operation))
             self.troubles = 0
         except TROUBLE as error:
@@ -147,16 +147,16 @@ class Shift(Ordering):
 
     async def heard(self, answer: Running | Done | Failed) -> None:
         """What the vendor said of the order."""
-        before, now = self.polled_at, self.tools.clock()
+        before, now = self.polled_at, self.tools.steady()
         self.polled_at = now
         if isinstance(answer, Running):
             await self.running(answer)
             return
         if before and self.job.phase is not Phase.STORING:  # else it was noticed before
-            attempt = self.job.attempts[-1]
-            self.tools.cadence.learn(attempt.route, now - attempt.started_at)
+            self.tools.cadence.learn(self.job.attempts[-1].route, self.age())
             finished_at = getattr(answer, "finished_at", None)
-            lag = now - before if finished_at is None else min(now - before, max(0.0, now - finished_at))
+            told = now - before if finished_at is None else max(0.0, self.tools.clock() - finished_at)
+            lag = min(now - before, told)
             metrics.DETECTION_LAG.labels(self.job.vendor).observe(lag)
         if isinstance(answer, Failed):
             if answer.gone and self.vendor.repeats and await self.place_anew():
@@ -185,12 +185,11 @@ class Shift(Ordering):
 
     async def running(self, answer: Running) -> None:
         """Write progress when there is any, and not too often; then decide when to ask again."""
-        now = self.tools.clock()
+        now = self.tools.steady()
         least = self.vendor.options.poll_seconds
         usual = self.tools.history.usual_end(self.job.model, self.job.started_at)
-        eta_at = usual if answer.eta_seconds is None else now + answer.eta_seconds
-        attempt = self.job.attempts[-1]
-        wait = self.tools.cadence.wait(attempt.route, now - attempt.started_at, answer.eta_seconds, least)
+        eta_at = usual if answer.eta_seconds is None else self.tools.clock() + answer.eta_seconds
+        wait = self.tools.cadence.wait(self.job.attempts[-1].route, self.age(), answer.eta_seconds, least)
         self.poll_at = now + (wait if answer.poll_after is None else max(least, answer.poll_after))
         progress = max(self.job.progress, min(0.99, answer.progress or 0.0))
         moved = progress - self.job.progress >= 0.01 or answer.queue_position != self.job.upstream_position
@@ -198,6 +197,10 @@ class Shift(Ordering):
             self.told_at = now
             told = {"progress": progress, "eta_at": eta_at, "upstream_position": answer.queue_position}
             await self.amend(lambda job: replace(job, **told))
+
+    def age(self) -> float:
+        """How long the vendor has been at work."""
+        return max(0.0, self.tools.clock() - self.job.attempts[-1].started_at)
 
     async def collect(self, answer: Done) -> None:
         """Bring the outputs home. A download that fails is tried again from a fresh poll: its address may be old."""

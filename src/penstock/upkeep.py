@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
@@ -109,18 +110,18 @@ class Upkeep:
         return len(expired) + len(unswept) + len(files)
 
     async def _work(self) -> None:
-        next_sweep = next_tidying = self._clock()
+        next_sweep = next_tidying = time.monotonic()
         while True:
             try:
                 await self._count()
                 await self._recover()
-                if self.sweeps and self._clock() >= next_sweep:
-                    next_sweep = self._clock() + SWEEP_SECONDS
+                if self.sweeps and time.monotonic() >= next_sweep:
+                    next_sweep = time.monotonic() + SWEEP_SECONDS
                     is_ours = await self._database.write(lease_rows.take_turn, "sweep", SWEEP_SECONDS / 2)
                     while is_ours and await self.sweep() >= BATCH:
                         await self._count()
-                if self.sweeps and self._clock() >= next_tidying:
-                    next_tidying = self._clock() + TIDY_SECONDS
+                if self.sweeps and time.monotonic() >= next_tidying:
+                    next_tidying = time.monotonic() + TIDY_SECONDS
                     await self._assets.end_stale_uploads(self._clock() - STALE_SECONDS)
             except StoreUnavailable as error:
                 log.warning("upkeep waits", extra={"fields": {"reason": error.message}})

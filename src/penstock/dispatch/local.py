@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import time
 from collections import Counter
 from collections.abc import Callable, Iterable
 from functools import partial
@@ -106,12 +107,12 @@ class LocalDispatch:
 
     async def _claim_ending(self, run: Run) -> None:
         """Claim canceled and late jobs, room or not, but not all the time."""
-        now = self._clock()
-        if now < self._end_at:
+        steady = time.monotonic()
+        if steady < self._end_at:
             return
-        self._end_at = now + ENDING_SECONDS
+        self._end_at = steady + ENDING_SECONDS
         try:
-            self._hold_all(run, await self._database.write(open_rows.claim_ending, self._owner, BATCH, now))
+            self._hold_all(run, await self._database.write(open_rows.claim_ending, self._owner, BATCH, self._clock()))
         except Exception:
             log.exception("could not claim jobs to be ended")
 
