@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
-from typing import Any
+from typing import Any, Final
 
 from sqlalchemy import Connection
 
@@ -12,7 +12,10 @@ from penstock.errors import AccountClosed, AccountExists, AccountNotFound, Budge
 from penstock.identifiers import new_id, timestamp
 from penstock.keys import NO_LIMITS, PREFIX, ApiKey, Limits, hash_secret, make
 from penstock.money import format_usd
-from penstock.store import account_rows, audit_rows, budget_rows, key_rows
+from penstock.store import account_rows, audit_rows, budget_rows, key_rows, locks
+
+ALONE: Final = "administration"
+"""One change after the other: each reads what it changes, and tells in the audit log what it was before."""
 
 # -- accounts
 
@@ -55,6 +58,7 @@ def change_account(
     connection: Connection, actor: Actor, text: str, change: Callable[[Account], Account], now: float
 ) -> Account:
     """Rename, limit, close or reopen an account. Its keys follow within a second; its jobs and results stay."""
+    locks.hold(connection, ALONE)
     before = get_account(connection, text, now)
     after = change(before)
     if after.name != before.name:
@@ -99,6 +103,7 @@ def get_key(connection: Connection, public_id: str) -> ApiKey:
 
 def issue_key(connection: Connection, actor: Actor, account: str, wish: KeyWish, now: float) -> tuple[str, ApiKey]:
     """Make a key of an account, by its id or name: the text that is shown once, and what is kept of it."""
+    locks.hold(connection, ALONE)
     owner = get_account(connection, account, now)
     _refuse_closed(owner.closed_at, owner.name)
     public_id, secret = make(key_rows.signing_secret(connection))
@@ -127,6 +132,7 @@ def change_key(
     connection: Connection, actor: Actor, public_id: str, change: Callable[[ApiKey], ApiKey], now: float
 ) -> ApiKey:
     """Change a key's name, models, scopes, expiry or limits; its limits are also those of its predecessors."""
+    locks.hold(connection, ALONE)
     before = get_key(connection, public_id)
     after = change(before)
     detail = _compare(_tell_key(before), _tell_key(after))
@@ -138,6 +144,7 @@ def change_key(
 
 def revoke_key(connection: Connection, actor: Actor, public_id: str, now: float) -> ApiKey:
     """End a key. Revoking twice keeps the first time."""
+    locks.hold(connection, ALONE)
     key = get_key(connection, public_id)
     if key.revoked_at is not None:
         return key
@@ -154,6 +161,7 @@ def rotate_key(
 
     The old one works on for so many seconds, unless it would have ended before.
     """
+    locks.hold(connection, ALONE)
     old = get_key(connection, public_id)
     _refuse_rotation(old, now)
     new_public_id, secret = make(key_rows.signing_secret(connection))
@@ -192,6 +200,7 @@ def _refuse_closed(closed_at: float | None, account: str) -> None:
 
 def set_budget(connection: Connection, actor: Actor, of: Account | ApiKey, allowance: Allowance, now: float) -> None:
     """Set the one budget of an account or a lineage of keys for a period."""
+    locks.hold(connection, ALONE)
     owner, subject, account_id = _owner(of)
     former, budget = budget_rows.get(connection, owner, allowance.period), allowance.budget_of(owner)
     if former == budget:
@@ -205,6 +214,7 @@ def set_budget(connection: Connection, actor: Actor, of: Account | ApiKey, allow
 
 def remove_budget(connection: Connection, actor: Actor, of: Account | ApiKey, period: str, now: float) -> None:
     """Take a budget away: from now on this period bounds nothing."""
+    locks.hold(connection, ALONE)
     owner, subject, account_id = _owner(of)
     former = budget_rows.get(connection, owner, period)
     if former is None:

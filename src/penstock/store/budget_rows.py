@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from sqlalchemy import Connection, delete, insert, select, tuple_
 
 from penstock.budgets import Budget, Standing
-from penstock.store import key_rows, purse_rows
+from penstock.store import key_rows, locks, purse_rows
 from penstock.store.tables import budgets, purses
 
 
@@ -16,6 +16,7 @@ def get(connection: Connection, owner: str, period: str) -> Budget | None:
 
 def put(connection: Connection, budget: Budget, account_id: str, now: float) -> None:
     """Set a budget; what was spent and is held in its period counts from the first."""
+    locks.hold_ledger(connection)
     former = get(connection, budget.owner, budget.period.value)
     _drop(connection, budget.owner, budget.period.value)
     if former is not None and former.time_zone != budget.time_zone:
@@ -27,6 +28,7 @@ def put(connection: Connection, budget: Budget, account_id: str, now: float) -> 
 
 def remove(connection: Connection, owner: str, period: str) -> None:
     """Take a budget away, with all that was counted for it."""
+    locks.hold_ledger(connection)
     _drop(connection, owner, period)
     purse_rows.forget(connection, owner, period)
 

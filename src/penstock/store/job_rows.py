@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,6 +16,7 @@ from penstock.jobs import IllegalMove, Job, State
 from penstock.store import event_rows, ledger_rows, locks, usage_rows
 from penstock.store.bell import QUEUE, nudge
 from penstock.store.database import RUNG
+from penstock.store.ledger_rows import LedgerRefused
 from penstock.store.tables import jobs
 
 INSERT = insert(jobs)  # made once: SQLAlchemy knows it again at once
@@ -59,10 +61,10 @@ def insert_all(connection: Connection, accepted: Sequence[Job], now: float) -> l
         for job, document in zip(written, documents, strict=True)
     ]
     connection.execute(INSERT, rows)
-    if amounts := {job.id: job.estimated or 0 for job in written if _may_cost(job)}:
-        ledger_rows.hold(connection, written[0].payer, amounts, written[0].created_at)
     for job, document in zip(written, documents, strict=True):
         event_rows.append(connection, type_of(None, job), job, document, now)
+    if amounts := {job.id: job.estimated or 0 for job in written if _may_cost(job)}:  # last: it may lock a purse
+        ledger_rows.hold(connection, written[0].payer, amounts, written[0].created_at)
     return written
 
 
@@ -99,18 +101,18 @@ def _change(
     if before.done:
         raise IllegalMove(f"{before.id} is {before.state} and stays as it is")
     after = replace(after, sequence=before.sequence + 1)
-    if after.done:
-        _pay(connection, after, now)
     document = encode(after)
     connection.execute(update(jobs).where(row_filter).values(_columns(after, document)))
     event_rows.append(connection, type_of(before, after), after, document, now)
+    if after.done:
+        _pay(connection, after, now)  # last: others wait for the purse and the sums
     return after
 
 
 def _pay(connection: Connection, job: Job, now: float) -> None:
     """The end of a job ends its hold, too: settled, released, or kept where nobody knows what became of it."""
     charged = None
-    if ledger_rows.is_held(connection, job.id):
+    with suppress(LedgerRefused):  # nothing was ever held for it
         if job.charged:
             charged = ledger_rows.settle(connection, job.id, job.final or 0, now)
         elif job.charged is None:
@@ -168,7 +170,7 @@ def release(connection: Connection, claim: Claim) -> None:
 
 def amend_own(connection: Connection, account_id: str, job_id: str, change: Callable[[Job], Job], now: float) -> Job:
     """A caller's change of its own job."""
-    get(connection, account_id, job_id)
+    get(connection, account_id, job_id, lock=True)
     connection.info[RUNG].add(nudge(job_id))
     own = and_(jobs.c.id == job_id, jobs.c.account_id == account_id)
     job = _change(connection, own, change, now)
@@ -177,10 +179,10 @@ def amend_own(connection: Connection, account_id: str, job_id: str, change: Call
     return job
 
 
-def get(connection: Connection, account_id: str, job_id: str) -> Job:
-    """An account's job; another account's is not found."""
+def get(connection: Connection, account_id: str, job_id: str, *, lock: bool = False) -> Job:
+    """An account's job; another account's is not found. Locked, nobody else changes it."""
     query = select(jobs.c.document, jobs.c.removed).where(jobs.c.id == job_id, jobs.c.account_id == account_id)
-    row = connection.execute(query).one_or_none()
+    row = connection.execute(query.with_for_update() if lock else query).one_or_none()
     if row is None:
         raise JobNotFound(suggestion="List your jobs with GET /api/v1/jobs.")
     if row.removed is not None:
@@ -253,7 +255,7 @@ def expired(connection: Connection, now: float, limit: int) -> list[tuple[str, s
 
 def remove(connection: Connection, account_id: str, job_id: str, reason: str) -> Job:
     """Leave a tombstone: what was generated from what is gone, that it happened and what it cost stays."""
-    job = get(connection, account_id, job_id)
+    job = get(connection, account_id, job_id, lock=True)
     if not job.done:
         raise JobNotFinished
     bare = replace(job, params={}, outputs=(), metadata=None, client_ref=None, warnings=(), error=None, file=None)

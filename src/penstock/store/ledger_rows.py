@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 from sqlalchemy import Connection, bindparam, insert, select
 
 from penstock.budgets import ENDLESS, Budget, Payer
-from penstock.store import key_rows, purse_rows, words
+from penstock.store import key_rows, locks, purse_rows, words
 from penstock.store.purse_rows import Place, Purse
 from penstock.store.tables import holds, ledger
 
@@ -59,7 +59,7 @@ class LedgerRefused(Exception):
 
 _INSERT = insert(ledger)
 _OF_SUBJECT = select(ledger).where(ledger.c.subject == bindparam("its_subject"))
-_HELD = select(ledger.c.amount).where(ledger.c.subject == bindparam("its_subject"), ledger.c.kind == "hold")
+_LOCK = select(ledger.c.kind).where(ledger.c.subject == bindparam("its_subject")).with_for_update()
 
 
 def _row(entry: Entry) -> dict[str, Any]:
@@ -98,9 +98,11 @@ def of_subject(connection: Connection, subject: str) -> dict[Kind, Entry]:
     return {entry.kind: entry for entry in found}
 
 
-def is_held(connection: Connection, subject: str) -> bool:
-    """Whether money was ever held for a job."""
-    return connection.execute(_HELD, {"its_subject": subject}).first() is not None
+def _lock(connection: Connection, subject: str) -> dict[Kind, Entry]:
+    """The entries of a subject, to which nobody else adds any until the transaction ends."""
+    if connection.dialect.name == "postgresql":
+        connection.execute(_LOCK, {"its_subject": subject})  # those that it waited for are only seen by the next look
+    return of_subject(connection, subject)
 
 
 # -- jobs: each of these in the transaction that changes the job
@@ -108,6 +110,7 @@ def is_held(connection: Connection, subject: str) -> bool:
 
 def hold(connection: Connection, payer: Payer, amounts: Mapping[str, int], now: float) -> None:
     """Reserve the most that jobs can cost, by their ids, in every budget that bears them: all of them or none."""
+    locks.join_ledger(connection)
     bearing, total = purse_rows.covering(connection, payer, now), sum(amounts.values())
     for purse in bearing:
         if total > purse.room:
@@ -126,7 +129,7 @@ def settle(connection: Connection, subject: str, cost: int, now: float, note: st
 
     It may have been released before: a job that succeeds late is paid for after all.
     """
-    entries = of_subject(connection, subject)
+    entries = _lock(connection, subject)
     if Kind.SETTLE in entries:
         return entries[Kind.SETTLE].amount
     held = _held(entries, subject)
@@ -142,7 +145,7 @@ def settle(connection: Connection, subject: str, cost: int, now: float, note: st
 
 def release(connection: Connection, subject: str, now: float, note: str = "") -> None:
     """The job costs nothing: what was held for it is free again. Changes nothing if it has ended already."""
-    entries = of_subject(connection, subject)
+    entries = _lock(connection, subject)
     if Kind.SETTLE in entries or Kind.RELEASE in entries:
         return
     held = _held(entries, subject)
@@ -152,6 +155,7 @@ def release(connection: Connection, subject: str, now: float, note: str = "") ->
 
 def keep(connection: Connection, subject: str, payer: Payer, now: float) -> None:
     """Nobody knows what became of the job: its hold stays for a day, then it is let go if nobody has decided."""
+    _held(_lock(connection, subject), subject)
     kept = select(holds.c.subject).where(holds.c.subject == subject, holds.c.period == TIMER)
     if connection.execute(kept).first() is not None:
         return  # the first day counts
@@ -163,7 +167,7 @@ def let_go(connection: Connection, now: float) -> int:
     """Release what was kept for a job of unknown outcome and is past its time; how many it were."""
     query = select(holds.c.subject).where(holds.c.period == TIMER, holds.c.expires_at <= now)
     subjects = list(connection.execute(query).scalars())
-    for subject in subjects:
+    for subject in sorted(subjects):
         release(connection, subject, now, "its outcome stayed unknown")
         purse_rows.free(connection, subject)  # its timer, where it had been settled
     return len(subjects)
@@ -171,7 +175,7 @@ def let_go(connection: Connection, now: float) -> int:
 
 def refund(connection: Connection, subject: str, now: float, note: str) -> int:
     """Give back what was charged, once."""
-    entries = of_subject(connection, subject)
+    entries = _lock(connection, subject)
     if Kind.SETTLE not in entries:
         raise LedgerRefused(f"Nothing was charged for {subject}.")
     settled = entries[Kind.SETTLE]
@@ -247,6 +251,7 @@ class _Pots:
     """The purses of everyone who is charged in one go, each opened once."""
 
     def __init__(self, connection: Connection, process: str, owners: set[str]) -> None:
+        locks.join_ledger(connection)
         self._connection = connection
         self._process = process
         self._budgets: dict[str, list[Budget]] = {}

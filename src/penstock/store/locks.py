@@ -4,6 +4,9 @@ from sqlalchemy import Connection, text
 
 _HOLD = text("SELECT pg_advisory_xact_lock(hashtextextended(:name, 0))")
 _SHARE = text("SELECT pg_advisory_xact_lock_shared(hashtextextended(:name, 0))")
+_JOIN = text("LOCK TABLE ledger IN ROW EXCLUSIVE MODE")
+_BRIEFLY = text("SET LOCAL lock_timeout = '1s'")
+_ALONE = text("LOCK TABLE ledger IN EXCLUSIVE MODE")
 
 
 def hold(connection: Connection, what: str, *whose: str, shared: bool = False) -> None:
@@ -13,3 +16,19 @@ def hold(connection: Connection, what: str, *whose: str, shared: bool = False) -
     """
     if connection.dialect.name == "postgresql":
         connection.execute(_SHARE if shared else _HOLD, {"name": "\n".join(("penstock", what, *whose))})
+
+
+def join_ledger(connection: Connection) -> None:
+    """Until the transaction ends, no budget is set or taken away: before budgets are read, to move money by them.
+
+    Whoever has written to the ledger, or locked an entry, has joined already.
+    """
+    if connection.dialect.name == "postgresql":
+        connection.execute(_JOIN)
+
+
+def hold_ledger(connection: Connection) -> None:
+    """Until the transaction ends, nobody else moves money; who waits longer than a second lets others pass."""
+    if connection.dialect.name == "postgresql":
+        connection.execute(_BRIEFLY)
+        connection.execute(_ALONE)

@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 from sqlalchemy import ColumnElement, Connection, and_, bindparam, case, delete, func, insert, select, update
 
 from penstock.budgets import ACCOUNT_PREFIX, Budget, Payer, Standing
-from penstock.store import event_rows, key_rows
+from penstock.store import event_rows, key_rows, locks
 from penstock.store.tables import holds, ledger, purses
 
 LEASE_SECONDS: Final = 60.0
@@ -151,6 +151,7 @@ def announce(connection: Connection, purse: Purse, account_id: str, now: float, 
 
 def announce_refusal(connection: Connection, payer: Payer, now: float) -> None:
     """A job was refused: tell the account, once, that the budget which has the least left is used up."""
+    locks.join_ledger(connection)
     bearing = covering(connection, payer, now)
     if bearing:
         purse = min(bearing, key=lambda purse: purse.room)
@@ -221,6 +222,7 @@ def lease(
 
     It may know the budget as it was: what counts is how it is now, also in which period.
     """
+    locks.join_ledger(connection)
     found = key_rows.budgets_of(connection, (known.owner,))
     budget = next((each for each in found if each.period is known.period), None)
     if budget is None:  # taken away in this moment: nothing bounds it, and there is no purse to hold it in
@@ -287,10 +289,9 @@ def recall(connection: Connection, owners: Sequence[str], process: str) -> None:
 def renew(connection: Connection, process: str, now: float) -> dict[Place, bool]:
     """The process lives: what it holds stays with it. Where that is, and whether others need what it does not use."""
     mine = and_(holds.c.subject == process, holds.c.is_lease == 1)
-    query = select(holds.c.owner, holds.c.period, holds.c.start, holds.c.recalled).where(mine)
-    held = {Place(row.owner, row.period, row.start): bool(row.recalled) for row in connection.execute(query)}
-    connection.execute(update(holds).where(mine).values(expires_at=now + LEASE_SECONDS))
-    return held
+    renewed = update(holds).where(mine).values(expires_at=now + LEASE_SECONDS)
+    rows = connection.execute(renewed.returning(holds.c.owner, holds.c.period, holds.c.start, holds.c.recalled))
+    return {Place(row.owner, row.period, row.start): bool(row.recalled) for row in rows}
 
 
 def recalled(connection: Connection, process: str) -> set[Place]:
