@@ -10,11 +10,15 @@ from typing import Any
 
 import pytest
 from sqlalchemy import Connection
+from sqlalchemy import text as sql
 
 from penstock.errors import StoreUnavailable
 from penstock.metrics import REGISTRY
 from penstock.store.database import RUNG, Database
+from penstock.store.opening import open_database
 from penstock.store.sqlite import MAX_BATCH, MAX_WAITING, SqliteDatabase
+
+INSERT = sql("INSERT INTO notes VALUES (:words)")
 
 
 def create(connection: Connection) -> None:
@@ -22,7 +26,7 @@ def create(connection: Connection) -> None:
 
 
 def note(connection: Connection, text: str, topic: str | None = None) -> str:
-    connection.exec_driver_sql("INSERT INTO notes VALUES (?)", (text,))
+    connection.execute(INSERT, {"words": text})
     if topic is not None:
         connection.info[RUNG].add(topic)
     return text
@@ -34,7 +38,7 @@ def note_and_fail(connection: Connection, text: str, topic: str) -> None:
 
 
 def notes(connection: Connection) -> list[str]:
-    return list(connection.exec_driver_sql("SELECT text FROM notes ORDER BY rowid").scalars())
+    return list(connection.exec_driver_sql("SELECT text FROM notes ORDER BY text").scalars())
 
 
 def commits() -> float:
@@ -44,6 +48,15 @@ def commits() -> float:
 @pytest.fixture
 async def database(tmp_path: Path) -> AsyncGenerator[Database]:
     database = SqliteDatabase(tmp_path / "notes.db")
+    await database.write(create)
+    yield database
+    await database.close()
+
+
+@pytest.fixture
+async def either(empty_url: str) -> AsyncGenerator[Database]:
+    """A store of either kind."""
+    database = open_database(empty_url)
     await database.write(create)
     yield database
     await database.close()
@@ -117,11 +130,20 @@ async def test_a_failing_write_undoes_only_itself_and_tells_its_own_caller(datab
     assert await database.read(notes) == ["first", "third"]
 
 
-async def test_a_write_that_returns_is_on_disk_for_everyone(database):
-    await database.write(note, "kept")
-    other = sqlite3.connect(database.engine.url.database)
-    assert other.execute("SELECT text FROM notes").fetchall() == [("kept",)]
-    other.close()
+async def test_a_write_that_returns_is_there_for_everyone(either, empty_url):
+    await either.write(note, "kept")
+    other = open_database(empty_url)
+    assert await other.read(notes) == ["kept"]
+    await other.close()
+
+
+async def test_a_write_that_fails_undoes_only_itself(either):
+    writes = (either.write(note, "a"), either.write(note_and_fail, "b", "topic"), either.write(note, "c"))
+    outcomes = await asyncio.gather(*writes, return_exceptions=True)
+    assert [type(outcome) for outcome in outcomes] == [str, LookupError, str]
+    with pytest.raises(StoreUnavailable):
+        await either.write(note, "a")
+    assert await either.read(notes) == ["a", "c"]
 
 
 async def test_a_caller_that_goes_away_takes_nothing_with_it(database, gate):
@@ -153,11 +175,11 @@ async def test_the_bell_rings_after_the_commit(database, gate):
         await task
 
 
-async def test_the_bell_is_silent_for_what_was_undone(database):
-    with database.bell.listen("topic") as ear, database.bell.listen("other") as other:
+async def test_the_bell_is_silent_for_what_was_undone(either):
+    with either.bell.listen("topic") as ear, either.bell.listen("other") as other:
         with pytest.raises(LookupError):
-            await database.write(note_and_fail, "undone", "topic")
-        await database.write(note, "done", "other")
+            await either.write(note_and_fail, "undone", "topic")
+        await either.write(note, "done", "other")
         assert await other.wait(5)
         assert not await ear.wait(0)
 
@@ -218,21 +240,21 @@ async def test_a_full_disk_is_unavailable_until_there_is_room(database):
     assert await database.write(note, "again") == "again"
 
 
-async def test_reading_what_is_not_there_is_unavailable_and_passes(database):
+async def test_reading_what_is_not_there_is_unavailable_and_passes(either):
     def ask_for_nothing(connection: Connection) -> None:
         connection.exec_driver_sql("SELECT * FROM nothing")
 
     with pytest.raises(StoreUnavailable):
-        await database.read(ask_for_nothing)
-    assert await database.read(notes) == []
+        await either.read(ask_for_nothing)
+    assert await either.read(notes) == []
 
 
-async def test_an_error_of_the_question_itself_reaches_the_asker(database):
+async def test_an_error_of_the_question_itself_reaches_the_asker(either):
     def fail(_connection: Connection) -> None:
         raise LookupError("mine")
 
     with pytest.raises(LookupError, match="mine"):
-        await database.read(fail)
+        await either.read(fail)
 
 
 async def test_a_read_sees_one_moment_and_writes_nothing(database):
@@ -268,8 +290,8 @@ async def test_closing_finishes_what_waits(tmp_path):
     other.close()
 
 
-async def test_a_closed_store_says_so_instead_of_hanging(tmp_path):
-    database = SqliteDatabase(tmp_path / "notes.db")
+async def test_a_closed_store_says_so_instead_of_hanging(empty_url):
+    database = open_database(empty_url)
     await database.write(create)
     await database.close()
     async with asyncio.timeout(5):
@@ -280,8 +302,8 @@ async def test_a_closed_store_says_so_instead_of_hanging(tmp_path):
         await database.close()
 
 
-async def test_writes_that_arrive_while_closing_are_answered_one_way_or_the_other(tmp_path):
-    database = SqliteDatabase(tmp_path / "notes.db")
+async def test_writes_that_arrive_while_closing_are_answered_one_way_or_the_other(empty_url):
+    database = open_database(empty_url)
     await database.write(create)
     closing = asyncio.create_task(database.close())
     outcomes: list[str | BaseException] = []
@@ -291,9 +313,9 @@ async def test_writes_that_arrive_while_closing_are_answered_one_way_or_the_othe
         await closing
     assert {type(outcome) for outcome in outcomes} <= {str, StoreUnavailable}
     assert isinstance(outcomes[-1], StoreUnavailable)
-    other = sqlite3.connect(tmp_path / "notes.db")
-    stored = other.execute("SELECT count(*) FROM notes").fetchone()[0]
-    other.close()
+    other = open_database(empty_url)
+    stored = len(await other.read(notes))
+    await other.close()
     assert stored == sum(isinstance(outcome, str) for outcome in outcomes)
 
 
