@@ -113,6 +113,7 @@ class Upkeep:
         next_sweep = next_tidying = time.monotonic()
         while True:
             try:
+                await self._database.recheck()
                 await self._count()
                 await self._recover()
                 if self.sweeps and time.monotonic() >= next_sweep:

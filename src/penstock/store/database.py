@@ -20,6 +20,8 @@ class Database(ABC):
 
     bell: Bell
     engine: Engine
+    is_refused = False
+    """Whether a newer version has made the store into what this one cannot serve: then nothing is read or written."""
 
     @abstractmethod
     async def write(self, function: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
@@ -35,6 +37,9 @@ class Database(ABC):
     async def settled(self) -> int | None:
         """Up to which position the event log is complete; None where it always is, as commits come in order."""
         return None
+
+    async def recheck(self) -> None:  # noqa: B027  nothing to do is an answer
+        """Look whether the store is still one that this version can serve; where one server alone changes it, it is."""
 
     @abstractmethod
     async def watch(self) -> None:

@@ -1,17 +1,19 @@
 """PostgreSQL from a few threads: every write is a transaction of its own, tried again where that is safe."""
 
 import asyncio
+import logging
 import random
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Concatenate, Final, Generic, NamedTuple, TypeVar
 
-from sqlalchemy import Connection, Engine, create_engine, make_url
+from sqlalchemy import Connection, Engine, ExceptionContext, create_engine, event, make_url
 from sqlalchemy.exc import DataError, DBAPIError, SQLAlchemyError
 
 from penstock import metrics
 from penstock.errors import InvalidRequest, StoreUnavailable
+from penstock.store import schema
 from penstock.store.bell import Bell
 from penstock.store.database import RUNG, Database, P, T
 from penstock.store.herald import Herald
@@ -43,14 +45,19 @@ CONNECT: Final = {
 }
 RACES: Final = frozenset(("40001", "40P01", "55P03", "23505"))
 """Someone else was faster: serialization, deadlock, lock, and a row of the same key. Looked at anew, it may go well."""
-AWAY: Final = ("08", "57P", "53", "25006")
+READ_ONLY: Final = "25006"
+AWAY: Final = ("08", "57P", "53", READ_ONLY)
 """The server is not there, stops, has no room, or only lets read while another takes over."""
+REFUSED: Final = "The store is of a newer version than this process, which is to be replaced."
 UNSTORABLE: Final = "A text has a NUL character in it, or a number is too large: it cannot be stored."
+
+
+log = logging.getLogger(__name__)
 
 
 def make_pool(url: str, session: str = SESSION) -> Engine:
     """Connections that are made when they are needed; none is trusted to last."""
-    return create_engine(
+    engine = create_engine(
         make_url(url).set(drivername="postgresql+psycopg"),
         pool_size=WRITERS + READERS + 2,
         max_overflow=0,
@@ -58,6 +65,14 @@ def make_pool(url: str, session: str = SESSION) -> Engine:
         pool_use_lifo=True,
         connect_args={**CONNECT, "application_name": "penstock", "options": session},
     )
+    event.listen(engine, "handle_error", _leave_readers)
+    return engine
+
+
+def _leave_readers(context: ExceptionContext) -> None:
+    """Who only lets read is no longer the one to write to: whoever is, answers new connections."""
+    if getattr(context.original_exception, "sqlstate", None) == READ_ONLY:
+        context.is_disconnect = True
 
 
 class Written(NamedTuple, Generic[T]):
@@ -120,6 +135,17 @@ class PostgresDatabase(Database):
         """Up to which position the event log is complete: those who write at the same time may be overtaken."""
         return await self._horizon.find()
 
+    async def recheck(self) -> None:
+        """Look whether the schema is still one that this version can serve: a newer one may have changed it."""
+        try:
+            await self._wait(self._begin(self._readers, self._read, schema.check, self.patience))
+        except schema.SchemaTooNew as error:
+            if not self.is_refused:
+                log.error("the store is not used any more", extra={"fields": {"why": str(error)}})  # noqa: TRY400  all is said
+            self.is_refused = True
+        else:
+            self.is_refused = False
+
     async def watch(self) -> None:
         """Listen for what other processes write, from now on and through every loss of the connection."""
         await self._listener.start()
@@ -142,6 +168,8 @@ class PostgresDatabase(Database):
     ) -> "asyncio.Future[R]":
         if self._closed:
             raise StoreUnavailable("The store is closed.", retry_after=1)
+        if self.is_refused and function is not schema.check:
+            raise StoreUnavailable(REFUSED, retry_after=1)
         return asyncio.get_running_loop().run_in_executor(threads, work, function, time.monotonic() + patience)
 
     async def _wait(self, working: "asyncio.Future[T]") -> T:

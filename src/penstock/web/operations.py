@@ -28,7 +28,7 @@ async def readiness(request: Request) -> Response:
     try:
         await gateway.database.read(_ask)
     except StoreUnavailable:
-        checks["store"] = "does not answer"
+        checks["store"] = "is of a newer version" if gateway.database.is_refused else "does not answer"
     status = "draining" if gateway.draining else "ready" if checks["store"] == "ok" else "unavailable"
     body = {"status": status, "version": __version__, "settings": gateway.settings.fingerprint, "checks": checks}
     return Json(body, 200 if status == "ready" else 503)
