@@ -60,7 +60,7 @@ MISTAKES = [
     ("server.prot = 5\n", ":1 [server] prot", "is not a setting", "`port`"),
     ('[server]\nlog_level = "loud"\n', ":2 [server] log_level", "'debug', 'info'", "info"),
     ('[server]\npublic_url = "https://a/b"\n', ":2 [server] public_url", "allowed", "https://"),
-    ('database_url = "postgresql://h/d"\n', ":1 database_url", "allowed", "sqlite:///"),
+    ('database_url = "mysql://h/d"\n', ":1 database_url", "allowed", "postgresql"),
     ('database_url = "sqlite:///:memory:"\n', ":1 database_url", "allowed", "sqlite:///"),
     ('assets_url = "s3://Bucket"\n', ":1 assets_url", "allowed", "file://"),
     ('assets_url = "s3://bucket?region=x"\n', ":1 assets_url", "allowed", "s3://"),
@@ -145,7 +145,7 @@ def test_mistakes_of_the_page_are_told_as_shown(reading: Reading):
 
 
 def test_password_of_a_refused_database_does_not_show(reading: Reading):
-    (problem,) = reading.fail('database_url = "postgresql://me:hunter2@host/jobs"\n')
+    (problem,) = reading.fail('database_url = "mysql://me:hunter2@host/jobs"\n')
     assert "hunter2" not in str(problem)
 
 

@@ -16,7 +16,7 @@ from urllib.parse import unquote, urlsplit
 import typer
 
 from penstock.admin_records import status_of
-from penstock.cli.options import AsJson, ConfigFile, DataFolder, load_settings, print_json
+from penstock.cli.options import AsJson, ConfigFile, DataFolder, load_settings, print_json, tell_store
 from penstock.cli.serve import address_of
 
 if TYPE_CHECKING:  # takes long to load, and `penstock --help` does not need it
@@ -56,7 +56,6 @@ def doctor(*, as_json: AsJson = False, data: DataFolder = None, config: ConfigFi
 
 def _examine(data: Path | None, config: Path | None) -> Iterator[Finding]:
     from penstock.settings import SettingsError
-    from penstock.store.opening import path_of
 
     try:
         settings = load_settings(data, config)
@@ -67,7 +66,7 @@ def _examine(data: Path | None, config: Path | None) -> Iterator[Finding]:
     yield _check_folder("data folder", settings.data)
     yield _check_assets(settings.assets_url)
     yield _check_space(settings.data)
-    yield from _check_store(path_of(settings.database_url))
+    yield from _check_store(settings)
     yield from _check_vendors(settings)
     yield from _check_engines(settings.weights)
     yield _check_port(settings)
@@ -125,40 +124,45 @@ def _check_space(folder: Path) -> Finding:
 # -- the store and its keys
 
 
-def _check_store(path: Path) -> Iterator[Finding]:
+def _check_store(settings: "Settings") -> Iterator[Finding]:
     from sqlalchemy.exc import SQLAlchemyError
 
-    if not os.access(path, os.F_OK):
-        yield Finding("store", OK, f"{path} will be made at the first start, with a first key")
+    from penstock.store.opening import is_file, path_of
+
+    url, name = settings.database_url, tell_store(settings)
+    if is_file(url) and not os.access(path_of(url), os.F_OK):
+        yield Finding("store", OK, f"{name} will be made at the first start, with a first key")
         return
+    remedy = "Put a backup back, or move the file away." if is_file(url) else "Is the server there, and the URL right?"
     try:
-        yield from _open_store(path)
+        yield from _open_store(url, name)
     except SQLAlchemyError as error:
-        reason = getattr(error, "orig", None) or error
-        yield Finding("store", FAIL, f"{path} cannot be used: {reason}", "Put a backup back, or move the file away.")
+        reason = str(getattr(error, "orig", None) or error).splitlines()[0]
+        yield Finding("store", FAIL, f"{name} cannot be used: {reason}", remedy)
 
 
-def _open_store(path: Path) -> Iterator[Finding]:
+def _open_store(url: str, name: str) -> Iterator[Finding]:
     from penstock.store import key_rows, schema
-    from penstock.store.sqlite import open_file
+    from penstock.store.opening import make_engine
     from penstock.store.tables import SCHEMA_VERSION
 
-    engine = open_file(path)
+    engine = make_engine(url)
     try:
-        version = schema.current_version(engine)
-        if version is not None and version > SCHEMA_VERSION:
-            message = f"{path} has schema {version}, this version knows {SCHEMA_VERSION}"
-            yield Finding("store", FAIL, message, "Start the newer version, or point --data at another folder.")
-            return
         with engine.connect() as connection:
-            answer = str(connection.exec_driver_sql("PRAGMA quick_check").scalar())
+            version = schema.version_of(connection)
+            schema.check(connection)
+            is_file = connection.dialect.name == "sqlite"
+            answer = str(connection.exec_driver_sql("PRAGMA quick_check").scalar()) if is_file else "ok"
             keys = key_rows.list_all(connection) if version == SCHEMA_VERSION else None
+    except schema.SchemaTooNew as error:
+        yield Finding("store", FAIL, str(error), "Start the newer version, or point --data at another folder.")
+        return
     finally:
         engine.dispose()
     if answer != "ok":
-        yield Finding("store", FAIL, f"{path} is damaged: {answer}", "Put a backup back.")
+        yield Finding("store", FAIL, f"{name} is damaged: {answer}", "Put a backup back.")
         return
-    yield Finding("store", OK, f"{path} is sound, schema {version or 'not made yet'}")
+    yield Finding("store", OK, f"{name} is sound, schema {version or 'not made yet'}")
     if keys is not None:
         active = [key for key in keys if status_of(key, time.time()) == "active"]
         if active:
