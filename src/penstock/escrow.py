@@ -202,8 +202,11 @@ class Escrow:
             await asyncio.gather(self._tending, return_exceptions=True)
             for share in (*self._rates.values(), *self._slots.values(), *self._money.values()):
                 await share.stop()
-            await self._return_rates(math.inf)
-            await self._database.write(escrow_rows.end, self.process)
+            try:
+                await self._return_rates(math.inf)
+                await self._database.write(escrow_rows.end, self.process)
+            except StoreUnavailable:
+                log.warning("the store does not answer: what is held here ends by itself")
 
     def _tend(self) -> None:
         if self._tending is None:

@@ -71,6 +71,11 @@ class Journal:
             if path != self._path(self._number):
                 path.unlink(missing_ok=True)
 
+    def leave(self) -> None:
+        """Not everything is in the store: whoever comes next finds the file as that of a process that died."""
+        os.close(self._file)
+        os.close(self._lock)
+
     def close(self) -> None:
         """Everything is in the store: leave nothing behind."""
         os.close(self._file)

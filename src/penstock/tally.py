@@ -86,9 +86,14 @@ class Tally:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        while self._waiting:
-            await self.flush()
-        self._journal.close()
+        try:
+            while self._waiting:
+                await self.flush()
+        except StoreUnavailable:
+            log.warning("usage records stay in the journal", extra={"fields": {"records": len(self._waiting)}})
+            self._journal.leave()
+        else:
+            self._journal.close()
 
     async def flush(self) -> None:
         """Write what waits now; what comes meanwhile is written shortly."""

@@ -1,0 +1,168 @@
+"""The database goes away under a gateway: for a moment nobody notices, for longer all are told to come again."""
+
+import asyncio
+import os
+import signal
+import time
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from conftest import Start
+from fault_steps import Site, check_away, site_of, timed, until
+from openai_replies import GREETING, PROMPT_TOKENS, pieces_of
+from postgres import PostgresServer
+from test_events import listen, shown
+
+from penstock.store import completion_rows, purse_rows
+
+OUTAGE_SECONDS = float(os.environ.get("PENSTOCK_TEST_OUTAGE", "12"))
+"""Longer than three leases of workers; 60 to see an outage that is longer than those of money, too."""
+ANSWER = (PROMPT_TOKENS + len(pieces_of(GREETING))) * 1_000_000
+CAP = 4 * ANSWER
+
+
+@pytest.fixture
+async def site(postgres_store_url: str, start: Start, tmp_path: Path, postgres_server: PostgresServer):
+    async with site_of(start, tmp_path, postgres_server, postgres_store_url) as site:
+        yield site
+
+
+@asynccontextmanager
+async def outage(store: PostgresServer, how: signal.Signals = signal.SIGINT) -> AsyncGenerator[None]:
+    """Until the block ends there is no database."""
+    store.stop(how)
+    try:
+        yield
+    finally:
+        store.start()
+
+
+async def test_an_outage_of_a_second_is_not_noticed(site: Site):
+    client = await site.server.sign_in("spender", budgets={"total": "10"})
+    begun = (await site.order(0.5)).json()
+    await site.until_ordered(1)
+    over = asyncio.Event()
+    answers: list[tuple[httpx.Response, float]] = []
+
+    async def call(ask: Any) -> None:
+        while not over.is_set():
+            answers.append(await timed(ask()))
+            await asyncio.sleep(0.05)
+
+    calls = [
+        asyncio.create_task(call(ask))
+        for ask in (
+            lambda: site.client.get(f"/api/v1/jobs/{begun['id']}"),
+            lambda: site.order(0.05),
+            lambda: site.ask(client),
+        )
+    ]
+    for how in (signal.SIGINT, signal.SIGQUIT):  # in good order, and as by a crash
+        async with outage(site.store, how):
+            await asyncio.sleep(1 if how is signal.SIGINT else 0)
+        await site.back()
+    over.set()
+    await asyncio.gather(*calls)
+    assert {response.status_code for response, _ in answers} <= {200, 202}
+    accepted = [response.json()["id"] for response, _ in answers if response.status_code == 202]
+    for job_id in (begun["id"], *accepted):
+        assert (await site.server.finish(job_id))["status"] == "succeeded"
+    await site.check_books(1 + len(accepted))
+
+
+async def test_a_long_outage_is_told_and_nothing_is_lost_by_it(site: Site):
+    """Jobs, streams, waits and chat are under way when it begins; all of them end well when it is over."""
+    spender = await site.server.sign_in("spender", budgets={"total": f"{CAP / 1e9:.9f}"})
+    stranger = await site.server.sign_in("stranger")  # whose key this process has never looked up
+    assert (await site.ask(spender)).status_code == 200
+    jobs = [(await site.order(latency)).json()["id"] for latency in (2, 2, OUTAGE_SECONDS + 3)]
+    await site.until_ordered(3)
+    held = asyncio.create_task(site.client.get(f"/api/v1/jobs/{jobs[0]}", params={"wait": 60}))
+    posted = asyncio.create_task(site.order(2, prefer="wait=60"))
+    await site.until_ordered(4)
+    streamed = asyncio.create_task(hear_all(site, jobs[1]))
+    speech = asyncio.create_task(site.ask(spender, "slow:0.4", stream=True))
+    await until(lambda: len(site.upstream.requests) == 2)
+    async with outage(site.store):
+        gone = time.monotonic()
+        rush = asyncio.gather(*(site.ask(spender) for _ in range(20)))
+        await check_everyone_is_told(site, jobs[0], spender, stranger)
+        await check_rush(await rush)
+        assert (await speech).text.rstrip().endswith("data: [DONE]")
+        await asyncio.sleep(max(0.0, OUTAGE_SECONDS - (time.monotonic() - gone)))
+    assert await site.back() < 3
+    assert (await site.back(stranger)) < 1
+    assert (await held).json()["status"] == "succeeded"
+    assert (await posted).json()["status"] == "succeeded"
+    for job_id in jobs:
+        assert (await site.server.finish(job_id))["status"] == "succeeded"
+    events = await streamed
+    assert [sequence for _, sequence in shown(events)] == list(range(1, len(events) + 1))
+    assert events[-1]["type"] == "job.succeeded"
+    await check_spending(site, spender)
+    await site.check_books(4)
+
+
+async def hear_all(site: Site, job_id: str) -> list[dict[str, Any]]:
+    """Every event of a job; whoever loses the line goes on from the last one."""
+    heard: list[dict[str, Any]] = []
+    while not heard or not heard[-1]["data"]["done"]:
+        last = heard[-1]["id"] if heard else None
+        async with asyncio.timeout(90), listen(site.client, f"/api/v1/jobs/{job_id}/events", last) as listener:
+            while True:
+                try:
+                    event = await listener.next()
+                except TimeoutError:
+                    break
+                if event is None:
+                    break
+                heard.append(event)
+    return heard
+
+
+async def check_everyone_is_told(
+    site: Site, job_id: str, spender: httpx.AsyncClient, stranger: httpx.AsyncClient
+) -> None:
+    await asyncio.sleep(1)  # from now on what is known of a key no longer counts
+    answers = await asyncio.gather(
+        timed(site.client.get(f"/api/v1/jobs/{job_id}")),
+        timed(site.client.get("/api/v1/jobs/job_00000000000000000000000000")),
+        timed(stranger.get("/api/v1/jobs")),
+        timed(site.order(1)),
+        timed(site.order(1, stranger)),
+        timed(site.ask(spender)),
+        timed(site.ask(stranger)),
+        timed(site.client.get("/api/v1/events")),
+        timed(site.client.get("/api/v1/usage")),
+        timed(site.client.get("/api/v1/webhooks")),
+    )
+    for response, seconds in answers:
+        check_away(response, seconds)
+    assert (await site.client.get("/healthz")).status_code == 200
+    ready, seconds = await timed(site.client.get("/readyz"))
+    assert (ready.status_code, ready.json()["checks"]["store"]) == (503, "does not answer")
+    assert seconds < 8
+    for header in ("Bearer psk_made_up", "Basic abc"):  # what needs no store to be told is told
+        assert (await site.client.get("/api/v1/jobs", headers={"authorization": header})).status_code == 401
+
+
+async def check_rush(answers: list[httpx.Response]) -> None:
+    """In the moment when a key is still known: who is let in is let in by what the process has leased, no further."""
+    let_in = [response for response in answers if response.status_code == 200]
+    assert len(let_in) * ANSWER <= CAP
+    assert {response.status_code for response in answers} <= {200, 402, 503}
+
+
+async def check_spending(site: Site, spender: httpx.AsyncClient) -> None:
+    """Every answer is recorded once, and the cap holds."""
+    gateway = site.server.gateway
+    await gateway.tally.flush()
+    payer = (await gateway.keyring.check(spender.headers["authorization"])).payer
+    records = await gateway.database.read(completion_rows.of_account, payer.account_id)
+    assert len([record for record in records if record.usage.completion]) == len(site.upstream.requests)
+    (budget,) = await gateway.database.read(purse_rows.standings, payer, time.time())
+    assert budget.spent == len(site.upstream.requests) * ANSWER <= CAP
