@@ -32,7 +32,7 @@ from penstock.jobs import Job
 from penstock.keys import ApiKey
 from penstock.offers import Offer, Offers, refuse_unpriced
 from penstock.shares import RECALL_SECONDS, RECALLS
-from penstock.store import file_rows, job_rows, locks, open_rows, purse_rows, request_rows
+from penstock.store import file_rows, job_rows, open_rows, purse_rows, request_rows
 from penstock.store.database import Database
 from penstock.store.open_rows import Headroom
 from penstock.store.request_rows import AcceptedRequest
@@ -375,9 +375,7 @@ def _find_earlier(connection: Connection, submission: Submission, now: float) ->
 
 def _commit(connection: Connection, submission: Submission, accepted: Sequence[Job], now: float) -> Receipt:
     """The one transaction: retry check, files, jobs, events and the request itself."""
-    if submission.idempotency_key is None:  # a retry waits for the request that it repeats, at whichever gateway
-        key_id, body = submission.key.public_id, submission.decoded.mark.hex()
-        locks.hold(connection, "body", key_id, body, shared=not submission.is_retry)
+    request_rows.wait_for_same(connection, *submission.slot, is_retry=submission.is_retry)
     if earlier := _find_earlier(connection, submission, now):
         return earlier
     headroom = open_rows.admit(connection, submission.key, len(accepted), now)

@@ -166,8 +166,10 @@ def keep(connection: Connection, subject: str, payer: Payer, now: float) -> None
 def let_go(connection: Connection, now: float) -> int:
     """Release what was kept for a job of unknown outcome and is past its time; how many it were."""
     query = select(holds.c.subject).where(holds.c.period == TIMER, holds.c.expires_at <= now)
-    subjects = list(connection.execute(query).scalars())
-    for subject in sorted(subjects):
+    subjects = sorted(connection.execute(query).scalars())
+    for subject in subjects:
+        _lock(connection, subject)  # all of them, before any purse
+    for subject in subjects:
         release(connection, subject, now, "its outcome stayed unknown")
         purse_rows.free(connection, subject)  # its timer, where it had been settled
     return len(subjects)

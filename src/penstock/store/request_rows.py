@@ -6,6 +6,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Select, and_, delete, insert, select
 
+from penstock.store import locks
 from penstock.store.tables import requests
 
 RETRY_SHIELD_SECONDS = 600
@@ -32,6 +33,17 @@ def _first(connection: Connection, query: Select[Any]) -> AcceptedRequest | None
     fields: dict[str, Any] = row._asdict()
     fields["job_ids"] = tuple(fields["job_ids"].split())
     return AcceptedRequest(**fields)
+
+
+def wait_for_same(connection: Connection, whose: str, mark: str | bytes, *, is_retry: bool) -> None:
+    """A request waits for the one that it repeats, at whichever gateway that is being accepted.
+
+    What marks it is its Idempotency-Key, or its body: of equal bodies only a retry waits.
+    """
+    if isinstance(mark, str):
+        locks.hold(connection, "request", whose, mark)
+    else:
+        locks.hold(connection, "body", whose, mark.hex(), shared=not is_retry)
 
 
 def add(connection: Connection, request: AcceptedRequest) -> None:
