@@ -7,6 +7,7 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
+from uuid import uuid4
 
 from sqlalchemy import Connection, func, select
 from store.sample_jobs import make_asset, make_attempt, make_job
@@ -15,6 +16,7 @@ from penstock import jobs
 from penstock.dispatch import Dispatch
 from penstock.dispatch.local import LocalDispatch
 from penstock.dispatch.postgres import PostgresDispatch
+from penstock.dispatch.temporal import Place, TemporalDispatch
 from penstock.errors import StoreUnavailable
 from penstock.jobs import Job, State
 from penstock.store import job_rows
@@ -159,6 +161,7 @@ class Crew:
     url: str
     database: Database
     temporal: str = ""
+    queue: str = field(default_factory=lambda: uuid4().hex)
     vendors: dict[str, Vendor] = field(default_factory=lambda: {"sim": Vendor(), "other": Vendor()})
     workers: list[Worker] = field(default_factory=list)
 
@@ -181,6 +184,9 @@ class Crew:
     def _make(self, database: Any, seats: dict[str, int], max_held: int) -> Dispatch:
         if self.kind == "local":
             return LocalDispatch(database, seats.__getitem__, max_held, time.time)
+        if self.kind == "temporal":
+            place = Place(self.temporal, queue=self.queue)
+            return TemporalDispatch(database, lambda: seats, max_held, time.time, place, LEASE_SECONDS)
         return PostgresDispatch(database, lambda: seats, max_held, time.time, LEASE_SECONDS)
 
     async def accept(self, account: str = "acct_one", number: int = 1, **fields: Any) -> list[Job]:

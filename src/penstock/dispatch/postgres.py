@@ -116,15 +116,15 @@ class PostgresDispatch:
 
     async def _claim(self, run: Run) -> bool:
         """Claim what there is room for; whether there may be more. A store that fails is asked again later."""
-        most = min(BATCH, self._max_held - len(self._held))
+        most = min(BATCH, self._room)
         if most <= 0 or not self._lease.is_sure():
             return False
-        owner, doubted = self._lease.owner, self._doubts
+        owner, doubted = self._claimant, self._doubts
         self._doubts = True
         try:
             if doubted:
-                await self._database.write(claim_rows.give_back_all_but, owner, set(self._held))
-            claimed = await self._database.write(claim_rows.claim, owner, self._seats(), most, self._clock())
+                await self._database.write(claim_rows.give_back_all_but, owner, self._known)
+            claimed = await self._ask(owner, most)
         except StoreUnavailable:
             log.warning("the store does not answer; no jobs are claimed")
             return False
@@ -132,18 +132,39 @@ class PostgresDispatch:
             log.exception("could not claim jobs")
             return False
         self._doubts = False
-        if owner == self._lease.owner:
+        if owner == self._claimant:
             for each in claimed:
-                self._hold(run, each)
+                self._take_up(run, each)
         return len(claimed) >= most
 
-    def _hold(self, run: Run, claimed: Claimed) -> None:
+    @property
+    def _room(self) -> int:
+        return self._max_held - len(self._held)
+
+    @property
+    def _claimant(self) -> str:
+        """In whose name jobs are claimed."""
+        return self._lease.owner
+
+    @property
+    def _known(self) -> set[str]:
+        """Which of the claimant's jobs are taken care of."""
+        return set(self._held)
+
+    async def _ask(self, owner: str, most: int) -> list[Claimed]:
+        return await self._database.write(claim_rows.claim, owner, self._seats(), most, self._clock())
+
+    def _take_up(self, run: Run, claimed: Claimed) -> None:
+        self._hold(run, claimed)
+
+    def _hold(self, run: Run, claimed: Claimed) -> asyncio.Task[None]:
         seat, job_id = asyncio.Event(), claimed.job.id
         if claimed.is_seated:
             seat.set()
         task = asyncio.create_task(run(claimed.claim, claimed.job, seat), name=job_id)
         self._held[job_id] = task
         task.add_done_callback(partial(self._let_go, job_id))
+        return task
 
     def _let_go(self, job_id: str, task: asyncio.Task[None]) -> None:
         """A seat is free: whoever waits for it is claimed at once."""

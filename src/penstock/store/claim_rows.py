@@ -81,13 +81,18 @@ def claim(connection: Connection, owner: str, limits: Mapping[str, int], most: i
     """
     orphans = list(connection.execute(_ORPHANS, {"most": most}).scalars())
     found = [Claimed(*each, is_seated=True) for each in open_rows.take(connection, owner, orphans)]
-    ending = open_rows.claim_ending(connection, owner, most, now) + _claim_late(connection, owner, most, now)
-    found += [Claimed(*each, is_seated=False) for each in ending]
+    found += claim_ending(connection, owner, most, now)
     for vendor in connection.execute(_VENDORS).scalars().all():
         room = most - len(found)
         if room > 0 and vendor in limits:
             found += _claim_seats(connection, owner, vendor, limits[vendor], room)
     return found
+
+
+def claim_ending(connection: Connection, owner: str, most: int, now: float) -> list[Claimed]:
+    """Take up what can only end: canceled jobs, and those whose time is over. No vendor's seat is needed for that."""
+    ending = open_rows.claim_ending(connection, owner, most, now) + _claim_late(connection, owner, most, now)
+    return [Claimed(*each, is_seated=False) for each in ending]
 
 
 def _claim_seats(connection: Connection, owner: str, vendor: str, seats: int, most: int) -> list[Claimed]:

@@ -2,7 +2,7 @@
 
 from typing import Final, NamedTuple
 
-from sqlalchemy import Connection, Float, Integer, delete, insert, literal_column, select, text, update
+from sqlalchemy import Connection, Float, Integer, and_, delete, insert, literal_column, select, text, update
 
 from penstock.store import locks
 from penstock.store.bell import QUEUE
@@ -10,9 +10,12 @@ from penstock.store.database import RUNG
 from penstock.store.tables import chores, jobs, workers
 
 NOW: Final = literal_column("extract(epoch FROM clock_timestamp())::double precision", Float)
+HANDING_OVER: Final = "/handing over"
+"""After a worker's name: it has claimed the job for whichever worker takes it over."""
 _ORPHANED: Final = text("""
     UPDATE jobs SET owner = NULL
-    WHERE done = 0 AND owner IS NOT NULL AND NOT EXISTS (SELECT 1 FROM workers WHERE workers.id = jobs.owner)
+    WHERE done = 0 AND owner IS NOT NULL
+        AND NOT EXISTS (SELECT 1 FROM workers WHERE workers.id = split_part(jobs.owner, '/', 1))
 """)
 
 
@@ -50,7 +53,8 @@ def sweep(connection: Connection, seconds: float) -> int:
 def leave(connection: Connection, worker: str) -> None:
     """The worker stops: all that it has is free at once."""
     connection.execute(delete(workers).where(workers.c.id == worker))
-    freed = connection.execute(update(jobs).where(jobs.c.done == 0, jobs.c.owner == worker).values(owner=None))
+    theirs = and_(jobs.c.done == 0, jobs.c.owner.in_((worker, worker + HANDING_OVER)))
+    freed = connection.execute(update(jobs).where(theirs).values(owner=None))
     if freed.rowcount:
         connection.info[RUNG].add(QUEUE)
 

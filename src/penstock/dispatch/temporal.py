@@ -1,0 +1,299 @@
+"""Dispatch by Temporal, for those who run it: it chooses which worker runs a job, and tries again for ever.
+
+The row stays the truth. A worker claims jobs with their seats, fairly, and starts a workflow for each, by the job's id.
+The workflow's one activity takes the job over from the claimant, under the lease of the worker that it runs on.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import cache
+from typing import Any, Final, NoReturn
+
+from temporalio import activity, workflow
+from temporalio.client import Client, RPCError
+from temporalio.common import Priority, RetryPolicy, WorkflowIDConflictPolicy
+from temporalio.envconfig import ClientConfig
+from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
+from temporalio.runtime import LogForwardingConfig, LoggingConfig, Runtime, TelemetryConfig, TelemetryFilter
+from temporalio.service import RetryConfig
+from temporalio.worker import UnsandboxedWorkflowRunner, Worker
+
+from penstock.dispatch import Run
+from penstock.dispatch.postgres import LEASE_SECONDS, PostgresDispatch
+from penstock.errors import StoreUnavailable
+from penstock.store import claim_rows, handover_rows
+from penstock.store.claim_rows import Claimed
+from penstock.store.handover_rows import HeldElsewhere
+from penstock.store.job_rows import Claim
+from penstock.store.lease_rows import HANDING_OVER
+from penstock.store.postgresql import PostgresDatabase
+
+WORKFLOW: Final = "job"
+ACTIVITY: Final = "run_job"
+BEAT: Final = timedelta(seconds=1)
+SILENCE: Final = timedelta(seconds=4)
+"""After so long without a heartbeat Temporal has another worker try."""
+LONGEST: Final = timedelta(days=30)
+"""Temporal wants a limit; a job's own deadlines come long before."""
+AT_ONCE: Final = timedelta(milliseconds=1)
+SOON: Final = timedelta(milliseconds=500)
+NOT_TAKEN_SECONDS: Final = 3.0
+"""When a job that nobody has taken over is started again: its workflow may have been about to end."""
+AWAY_SECONDS: Final = 1.0
+CALL_SECONDS: Final = 3.0
+MOST_CALLS: Final = 20
+END_SECONDS: Final = 12.0
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where Temporal is, and what of it is ours."""
+
+    address: str
+    namespace: str = "default"
+    queue: str = "penstock"
+
+
+@workflow.defn(name=WORKFLOW, sandboxed=False)
+class JobWorkflow:
+    """As little as there can be: nothing in it ever needs a new version."""
+
+    @workflow.run
+    async def run(self, job_id: str, account_id: str) -> None:
+        """Have some worker run the job, and another one if that fails."""
+        await workflow.execute_activity(
+            ACTIVITY,
+            job_id,
+            start_to_close_timeout=LONGEST,
+            heartbeat_timeout=SILENCE,
+            retry_policy=RetryPolicy(initial_interval=SOON, maximum_interval=timedelta(seconds=2)),
+            priority=Priority(fairness_key=account_id),
+        )
+
+
+class TemporalDispatch(PostgresDispatch):
+    """One worker's side: it claims and starts, and it runs what Temporal hands it."""
+
+    def __init__(
+        self,
+        database: PostgresDatabase,
+        seats: Callable[[], Mapping[str, int]],
+        max_held: int,
+        clock: Callable[[], float],
+        place: Place,
+        lease_seconds: float = LEASE_SECONDS,
+    ) -> None:
+        super().__init__(database, seats, max_held, clock, lease_seconds)
+        self._place = place
+        self._client: Client | None = None
+        self._is_away = True
+        self._handed: dict[str, float] = {}
+        """Which jobs wait to be taken over, and when their workflows were started last."""
+        self._strays = False
+        """Taking a job over failed, and may have been committed all the same."""
+        self._calls: set[asyncio.Task[None]] = set()
+        self._turn = asyncio.Semaphore(MOST_CALLS)
+        self._loops: list[asyncio.Task[None]] = []
+
+    async def start(self, run: Run) -> None:
+        """Begin to claim, and to work for Temporal as soon as it is there."""
+        await super().start(run)
+        self._loops = [
+            asyncio.create_task(self._work(run), name="temporal"),
+            asyncio.create_task(self._start_again(), name="handover"),
+        ]
+
+    async def stop(self) -> None:
+        """Temporal's part ends first: each job that it runs here is given back, and another worker is asked."""
+        for task in (*self._loops, *self._calls):
+            task.cancel()
+        if self._loops:
+            await asyncio.wait(self._loops, timeout=END_SECONDS)
+        await super().stop()
+
+    # -- claiming for others
+
+    @property
+    def _claimant(self) -> str:
+        return self._lease.owner + HANDING_OVER
+
+    @property
+    def _room(self) -> int:
+        return self._max_held - len(self._held) - len(self._handed)
+
+    @property
+    def _known(self) -> set[str]:
+        return self._held.keys() | self._handed.keys()
+
+    async def _ask(self, owner: str, most: int) -> list[Claimed]:
+        """While Temporal is away, jobs wait; those that can only end need nobody but us."""
+        if await self._is_there():
+            return await super()._ask(owner, most)
+        return await self._database.write(claim_rows.claim_ending, owner, most, self._clock())
+
+    def _take_up(self, run: Run, claimed: Claimed) -> None:
+        if claimed.is_seated:
+            self._hand_over(claimed.claim, claimed.job.account_id)
+        else:
+            self._hold(run, claimed)
+
+    def _hand_over(self, claim: Claim, account_id: str) -> None:
+        self._handed[claim.job_id] = time.monotonic()
+        task = asyncio.create_task(self._start_workflow(claim, account_id))
+        self._calls.add(task)
+        task.add_done_callback(self._calls.discard)
+
+    async def _start_workflow(self, claim: Claim, account_id: str) -> None:
+        """A job's workflow that is there already goes on: its activity takes the job over."""
+        async with self._turn:
+            try:
+                await self._get_client().start_workflow(
+                    WORKFLOW,
+                    args=[claim.job_id, account_id],
+                    id=claim.job_id,
+                    task_queue=self._place.queue,
+                    id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
+                    request_eager_start=True,
+                    priority=Priority(fairness_key=account_id),
+                    rpc_timeout=timedelta(seconds=CALL_SECONDS),
+                )
+            except (RPCError, RuntimeError) as error:
+                self._is_away = True
+                log.warning("Temporal does not answer; jobs wait", extra={"fields": {"why": str(error)}})
+                await self._give_back(claim)
+                self._handed.pop(claim.job_id, None)
+
+    async def _start_again(self) -> None:
+        """Look after what was handed over: what nobody has taken for a while is started anew."""
+        while True:
+            await asyncio.sleep(NOT_TAKEN_SECONDS / 3)
+            try:
+                if self._strays:
+                    self._strays = False
+                    await self._database.write(claim_rows.give_back_all_but, self._lease.owner, set(self._held))
+                left = await self._database.read(handover_rows.list_handed_over, self._claimant)
+            except StoreUnavailable:
+                continue
+            early = time.monotonic() - NOT_TAKEN_SECONDS
+            ids = {claim.job_id for claim, _ in left}
+            for job_id in [each for each, at in self._handed.items() if each not in ids and at < early]:
+                del self._handed[job_id]
+            for claim, account_id in left:
+                if self._handed.get(claim.job_id, 0.0) < early and claim.job_id not in self._held:
+                    self._hand_over(claim, account_id)
+
+    async def _give_back(self, claim: Claim) -> None:
+        with suppress(StoreUnavailable):  # then it is found by whoever looks after it
+            await self._database.write(handover_rows.give_back, claim)
+
+    # -- working for Temporal
+
+    async def _work(self, run: Run) -> None:
+        """Connect and work for as long as this process lives, whatever happens to Temporal."""
+
+        @activity.defn(name=ACTIVITY)
+        async def run_job(job_id: str) -> None:
+            await self._run(run, job_id)
+
+        while True:
+            try:
+                client = await _connect(self._place)
+                worker = self._make_worker(client, run_job)
+                self._client, self._is_away = client, False
+                await worker.run()
+            except Exception as error:  # noqa: BLE001  whatever it is, it is tried again
+                log.warning("Temporal is away; it is waited for", extra={"fields": {"why": str(error)}})
+            self._is_away = True
+            await asyncio.sleep(AWAY_SECONDS)
+
+    def _make_worker(self, client: Client, run_job: Callable[..., Any]) -> Worker:
+        return Worker(
+            client,
+            task_queue=self._place.queue,
+            workflows=[JobWorkflow],
+            workflow_runner=UnsandboxedWorkflowRunner(),
+            activities=[run_job],
+            max_concurrent_activities=self._max_held,
+            max_cached_workflows=0,  # they are tiny, and nobody waits for a worker that is gone to go on with one
+            max_heartbeat_throttle_interval=BEAT,
+            default_heartbeat_throttle_interval=BEAT,
+        )
+
+    async def _run(self, run: Run, job_id: str) -> None:
+        """Take the job over, and work on it for as long as its claim counts."""
+        owner = self._lease.owner
+        if not self._lease.is_sure():
+            _try_again(SOON)
+        claimed = await self._take_over(owner, job_id)
+        self._handed.pop(job_id, None)
+        if claimed is None:
+            return
+        if owner != self._lease.owner:
+            _try_again(AT_ONCE)
+        task = self._hold(run, claimed)
+        try:
+            while not task.done():
+                activity.heartbeat()
+                await asyncio.wait((task,), timeout=BEAT.total_seconds())
+        except asyncio.CancelledError:
+            task.cancel()
+            await asyncio.wait((task,))
+            await self._give_back(claimed.claim)
+            _try_again(AT_ONCE)
+        if task.cancelled():
+            _try_again(AT_ONCE)
+
+    async def _take_over(self, owner: str, job_id: str) -> Claimed | None:
+        try:
+            return await self._database.write(handover_rows.take, owner, job_id)
+        except HeldElsewhere:
+            _try_again(SOON)
+        except StoreUnavailable:
+            self._strays = True
+            _try_again(SOON)
+
+    # -- Temporal itself
+
+    def _get_client(self) -> Client:
+        if self._client is None:
+            raise RuntimeError("not connected yet")
+        return self._client
+
+    async def _is_there(self) -> bool:
+        if self._client is not None and self._is_away:
+            with suppress(RPCError, RuntimeError):
+                self._is_away = not await self._client.service_client.check_health(
+                    timeout=timedelta(seconds=AWAY_SECONDS)
+                )
+        return not self._is_away
+
+
+@cache
+def _runtime() -> Runtime:
+    """One for the whole process, which logs where we do."""
+    logging_config = LoggingConfig(TelemetryFilter("WARN", "ERROR"), LogForwardingConfig(log))
+    return Runtime(telemetry=TelemetryConfig(logging=logging_config))
+
+
+async def _connect(place: Place) -> Client:
+    """Encryption and keys are told by the variables that Temporal's own programs read."""
+    told: dict[str, Any] = dict(ClientConfig.load_client_connect_config(disable_file=True))
+    told |= {"target_host": place.address, "namespace": place.namespace}
+    return await Client.connect(
+        **told,
+        runtime=_runtime(),
+        retry_config=RetryConfig(max_elapsed_time_millis=int(CALL_SECONDS * 1000)),
+        connect_timeout=timedelta(seconds=CALL_SECONDS),
+    )
+
+
+def _try_again(after: timedelta) -> NoReturn:
+    """Nothing is wrong: another worker, or this one a little later."""
+    raise ApplicationError("given back", next_retry_delay=after, category=ApplicationErrorCategory.BENIGN) from None

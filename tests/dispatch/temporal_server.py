@@ -1,0 +1,58 @@
+"""A real Temporal server of the tests' own, which they may stop and start again."""
+
+import ctypes
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Final
+
+PROGRAM: Final = Path(sys.executable).with_name("temporal")
+START_SECONDS: Final = 30.0
+PR_SET_PDEATHSIG: Final = 1
+
+
+def _die_with_tests() -> None:
+    """In the child: tests that are killed leave no server behind."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def _free_port() -> int:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        return taken.getsockname()[1]
+
+
+class TemporalServer:
+    """One server. Without a file it forgets everything when it is stopped."""
+
+    def __init__(self, file: Path | None = None) -> None:
+        self._port = _free_port()
+        self._words = ["--db-filename", str(file)] if file else []
+        self._process: subprocess.Popen[bytes] | None = None
+        self.address = f"127.0.0.1:{self._port}"
+
+    def start(self) -> None:
+        """Returns once it answers."""
+        words = ["server", "start-dev", "--headless", "--ip", "127.0.0.1", "--port", str(self._port)]
+        self._process = subprocess.Popen(  # noqa: S603
+            [PROGRAM, *words, "--http-port", str(_free_port()), "--log-level", "never", *self._words],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            preexec_fn=_die_with_tests,  # noqa: PLW1509  nothing else is done in the child
+        )
+        give_up_at = time.monotonic() + START_SECONDS
+        question = [PROGRAM, "operator", "namespace", "describe", "default", "--address", self.address]
+        while subprocess.run(question, check=False, capture_output=True).returncode:  # noqa: S603
+            assert time.monotonic() < give_up_at
+
+    def stop(self) -> None:
+        """End it at once."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait(10)
+            self._process = None
