@@ -6,12 +6,17 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
 from sqlalchemy import Engine, text
+from sqlalchemy.exc import SQLAlchemyError
+
+from penstock.errors import StoreUnavailable
 
 LOOK_SECONDS: Final = 0.003
 PATIENCE_SECONDS: Final = 2.0
 """Longer than this nobody waits for a transaction: what is known to be complete is enough for now."""
-# In this order: whoever has a position by now had begun before, and is under way or has ended.
+# In this order: whoever has a position by now has a transaction's number, which is less than the one that is taken
+# next; when that has ended, a snapshot tells which of the lesser ones are still under way.
 _TOP = text("SELECT CASE WHEN is_called THEN last_value ELSE 0 END FROM events_position_seq")
+_NUMBER = text("SELECT pg_current_xact_id()::text")
 _SNAPSHOT = text("SELECT pg_current_snapshot()::text")
 
 
@@ -50,13 +55,21 @@ class Horizon:
         return self._known
 
     def _look(self) -> tuple[int, set[int]]:
-        with self._engine.connect() as connection:
-            top = connection.execute(_TOP).scalar_one()
-            return top, _read(connection.execute(_SNAPSHOT).scalar_one())
+        try:
+            with self._engine.connect() as connection:
+                top = connection.execute(_TOP).scalar_one()
+                number = int(connection.execute(_NUMBER).scalar_one())
+                under_way = _read(connection.execute(_SNAPSHOT).scalar_one())
+        except SQLAlchemyError as error:
+            raise StoreUnavailable(retry_after=1) from error
+        return top, {each for each in under_way if each < number}
 
     def _under_way(self) -> set[int]:
-        with self._engine.connect() as connection:
-            return _read(connection.execute(_SNAPSHOT).scalar_one())
+        try:
+            with self._engine.connect() as connection:
+                return _read(connection.execute(_SNAPSHOT).scalar_one())
+        except SQLAlchemyError as error:
+            raise StoreUnavailable(retry_after=1) from error
 
 
 def _read(snapshot: str) -> set[int]:

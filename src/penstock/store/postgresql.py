@@ -34,8 +34,9 @@ STUCK_SECONDS: Final = 12.0
 """How long an answer is waited for; the server ends a statement before that."""
 MAX_TRIES: Final = 20
 SESSION: Final = (
-    "-c statement_timeout=10000 -c lock_timeout=8000 -c idle_in_transaction_session_timeout=10000 -c timezone=UTC"
+    "-c statement_timeout=10000 -c lock_timeout=8000 -c idle_in_transaction_session_timeout=3000 -c timezone=UTC"
 )
+"""A process that stands still lets go of what it has locked before its lease is over: others wait for that."""
 CONNECT: Final = {
     "connect_timeout": 3,
     "keepalives_idle": 5,
