@@ -53,6 +53,9 @@ FIXED = (
     "database_url",
     "assets_url",
     "weights",
+    "temporal",
+    "temporal_namespace",
+    "temporal_queue",
     "server.host",
     "server.port",
     "server.max_body_mb",
@@ -222,8 +225,13 @@ class Gateway:
         most = self.settings.jobs.max_held
         if opening.is_file(self.settings.database_url):
             return LocalDispatch(self.database, self._seats, most, self.clock)
-        module: Any = importlib.import_module("penstock.dispatch.postgres")
-        return module.PostgresDispatch(self.database, self._all_seats, most, self.clock)
+        name = "postgres" if self.settings.temporal is None else "temporal"
+        module: Any = importlib.import_module(f"penstock.dispatch.{name}")
+        if self.settings.temporal is None:
+            return module.PostgresDispatch(self.database, self._all_seats, most, self.clock)
+        settings = self.settings
+        place = module.Place(settings.temporal, settings.temporal_namespace, settings.temporal_queue)
+        return module.TemporalDispatch(self.database, self._all_seats, most, self.clock, place)
 
     async def _open_assets(self, secret: bytes) -> None:
         storage = open_storage(self.settings.assets_url)

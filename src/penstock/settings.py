@@ -5,6 +5,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any, Literal, cast
 
@@ -26,6 +27,7 @@ from penstock.setting_prices import AnyPrice, PriceEntry
 from penstock.setting_problems import SettingsError, Source, explain, nearest, reject
 from penstock.setting_sources import gather, map_texts
 from penstock.setting_values import (
+    ADDRESS,
     BUILT_IN,
     DAY,
     HOUR,
@@ -237,6 +239,15 @@ class Settings(Table):
         default_factory=lambda: Path(user_data_dir("penstock")) / "weights",
         description="the folder of the built-in models' weights, which several servers may share",
     )
+    temporal: str | None = Field(
+        default=None,
+        pattern=ADDRESS,
+        description="host:port of a Temporal server that chooses which worker runs a job (on PostgreSQL)",
+    )
+    temporal_namespace: str = Field(default="default", min_length=1, description="the namespace to use there")
+    temporal_queue: str = Field(
+        default="penstock", min_length=1, description="the task queue; one for each store in a namespace"
+    )
     server: Server = Server()
     fetch: Fetch = Fetch()
     assets: AssetDownloads = AssetDownloads()
@@ -246,6 +257,16 @@ class Settings(Table):
     models: tuple[ModelEntry, ...] = ()
     prices: tuple[PriceEntry, ...] = ()
     _source: Source = Source()
+
+    @field_validator("temporal")
+    @classmethod
+    def need_postgres(cls, value: str | None, info: ValidationInfo) -> str | None:
+        """One process alone has nobody to hand a job to; and what speaks with Temporal is an extra."""
+        if value is not None and info.data.get("database_url", "").startswith("sqlite:"):
+            raise reject("needs a store on PostgreSQL", "Set `database_url` to postgresql://…, or leave it out.")
+        if value is not None and find_spec("temporalio") is None:
+            raise reject("needs an extra that is not installed", "Run `pip install 'penstock[temporal]'`.")
+        return value
 
     @field_validator("assets")
     @classmethod
@@ -292,6 +313,7 @@ VARIABLES: Mapping[str, tuple[str, ...]] = SHORT | {
     f"PENSTOCK_{'_'.join(path).upper()}": path
     for path in (
         *(("data",), ("database_url",), ("assets_url",), ("weights",)),
+        *(("temporal",), ("temporal_namespace",), ("temporal_queue",)),
         *(("server", name) for name in Server.model_fields),
         *(("fetch", name) for name in Fetch.model_fields),
         *(("assets", name) for name in AssetDownloads.model_fields),

@@ -1,4 +1,4 @@
-"""What every dispatcher keeps to, through its port: each job run once, seats kept, accounts in turn, nothing stranded."""
+"""What every dispatcher keeps to, through its port: each job is run once, seats are kept, accounts have their turns."""
 
 import asyncio
 import time

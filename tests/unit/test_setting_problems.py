@@ -65,6 +65,8 @@ MISTAKES = [
     ('assets_url = "s3://Bucket"\n', ":1 assets_url", "allowed", "file://"),
     ('assets_url = "s3://bucket?region=x"\n', ":1 assets_url", "allowed", "s3://"),
     ('[assets]\ndownloads = "presigned"\n', ":1 assets", "needs a bucket", "s3://"),
+    ('temporal = "localhost:7233"\n', ":1 temporal", "needs a store on PostgreSQL", "database_url"),
+    ('database_url = "postgresql://h/d"\ntemporal = "localhost"\n', ":2 temporal", "allowed", "host:port"),
     ('[fetch]\nallow_networks = [\n"10.0.0.1/8"]\n', ":2 [fetch] allow_networks.0", "has host bits set", "CIDR"),
     ('[jobs]\nretention = "soon"\n', ":2 [jobs] retention", "30d", "forever"),
     ("[jobs]\nretention = 0\n", ":2 [jobs] retention", "greater than 0", "forever"),

@@ -24,7 +24,7 @@ from temporalio.service import RetryConfig
 from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
 from penstock.dispatch import Run
-from penstock.dispatch.postgres import LEASE_SECONDS, PostgresDispatch
+from penstock.dispatch.postgres import BATCH, LEASE_SECONDS, PostgresDispatch
 from penstock.errors import StoreUnavailable
 from penstock.store import claim_rows, handover_rows
 from penstock.store.claim_rows import Claimed
@@ -136,7 +136,7 @@ class TemporalDispatch(PostgresDispatch):
         """While Temporal is away, jobs wait; those that can only end need nobody but us."""
         if await self._is_there():
             return await super()._ask(owner, most)
-        return await self._database.write(claim_rows.claim_ending, owner, most, self._clock())
+        return await self._database.write(claim_rows.claim_ending, owner, BATCH, self._clock())
 
     def _take_up(self, run: Run, claimed: Claimed) -> None:
         if claimed.is_seated:
