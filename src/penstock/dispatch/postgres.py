@@ -116,9 +116,9 @@ class PostgresDispatch:
 
     async def _claim(self, run: Run) -> bool:
         """Claim what there is room for; whether there may be more. A store that fails is asked again later."""
-        most = min(BATCH, self._room)
-        if most <= 0 or not self._lease.is_sure():
+        if not self._lease.is_sure():
             return False
+        most = min(BATCH, self._room)
         owner, doubted = self._claimant, self._doubts
         self._doubts = True
         try:
@@ -135,7 +135,7 @@ class PostgresDispatch:
         if owner == self._claimant:
             for each in claimed:
                 self._take_up(run, each)
-        return len(claimed) >= most
+        return 0 < most <= len(claimed)
 
     @property
     def _room(self) -> int:
@@ -152,6 +152,8 @@ class PostgresDispatch:
         return set(self._held)
 
     async def _ask(self, owner: str, most: int) -> list[Claimed]:
+        if most <= 0:  # what has only to be ended is taken up all the same
+            return await self._database.write(claim_rows.claim_ending, owner, BATCH, self._clock())
         return await self._database.write(claim_rows.claim, owner, self._seats(), most, self._clock())
 
     def _take_up(self, run: Run, claimed: Claimed) -> None:

@@ -42,7 +42,7 @@ _FAIR: Final = text(f"""
         SELECT account_id, count(*) AS number FROM jobs
         WHERE done = 0 AND seated = 1 AND vendor = :vendor GROUP BY account_id
     )
-    SELECT line.id
+    SELECT line.id, turns.account_id
     FROM turns
     LEFT JOIN held ON held.account_id = turns.account_id
     CROSS JOIN LATERAL (
@@ -51,9 +51,14 @@ _FAIR: Final = text(f"""
               ORDER BY id LIMIT :seats) AS first
     ) AS line
     WHERE turns.account_id IS NOT NULL
-    ORDER BY coalesce(held.number, 0) + line.place, line.id
+    ORDER BY coalesce(held.number, 0) + line.place, turns.account_id <= :served, turns.account_id
     LIMIT :seats
 """)  # noqa: S608  words of our own
+_SERVED: Final = text("SELECT account_id FROM turns WHERE vendor = :vendor")
+_SERVE: Final = text("""
+    INSERT INTO turns (vendor, account_id) VALUES (:vendor, :account_id)
+    ON CONFLICT (vendor) DO UPDATE SET account_id = excluded.account_id
+""")
 _PLACES: Final = text(f"""
     SELECT id, row_number() OVER (PARTITION BY vendor ORDER BY place, id) - 1
     FROM (SELECT id, vendor, row_number() OVER (PARTITION BY vendor, account_id ORDER BY id) AS place
@@ -96,14 +101,18 @@ def claim_ending(connection: Connection, owner: str, most: int, now: float) -> l
 
 
 def _claim_seats(connection: Connection, owner: str, vendor: str, seats: int, most: int) -> list[Claimed]:
-    """Of each account the oldest, one by one to whoever has the fewest by then."""
+    """Of each account the oldest, one by one to whoever has the fewest by then; among equals they take turns."""
     locks.hold(connection, "seats", vendor)
     free = min(most, seats - connection.execute(_TAKEN, {"vendor": vendor}).scalar_one())
     if free <= 0:
         return []
-    wanted = {"vendor": vendor, "seats": free, "accounts": MOST_ACCOUNTS}
-    chosen = list(connection.execute(_FAIR, wanted).scalars())
-    claimed = open_rows.take(connection, owner, chosen, seated=True)
+    served = connection.execute(_SERVED, {"vendor": vendor}).scalar() or ""
+    wanted = {"vendor": vendor, "seats": free, "accounts": MOST_ACCOUNTS, "served": served}
+    chosen = connection.execute(_FAIR, wanted).all()
+    if not chosen:
+        return []
+    connection.execute(_SERVE, {"vendor": vendor, "account_id": chosen[-1].account_id})
+    claimed = open_rows.take(connection, owner, [row.id for row in chosen], seated=True)
     return [Claimed(*each, is_seated=True) for each in claimed]
 
 

@@ -91,6 +91,7 @@ jobs = Table(
     Column("owner", Word),
     Column("epoch", Integer, nullable=False, default=0),
     Column("seated", Integer, nullable=False, server_default="0"),  # 1: it has one of its vendor's seats (PostgreSQL)
+    Column("deaths", Integer, nullable=False, server_default="0"),  # of processes at work on it, in its present phase
     Column("document", LargeBinary, nullable=False),
     Index("jobs_by_account", "account_id", "id"),
     Index("jobs_by_state", "account_id", "state", "id"),
@@ -120,6 +121,13 @@ workers = Table(  # processes that run jobs: each has a lease of its own (Postgr
     Column("name", Word, nullable=False),  # the machine and the process, for people
     Column("started_at", Float, nullable=False),  # by the database's clock, as the next
     Column("renewed_at", Float, nullable=False),
+)
+
+turns = Table(  # which account was last given a seat of a vendor: among equals it is the next one's turn (PostgreSQL)
+    "turns",
+    metadata,
+    Column("vendor", Word, primary_key=True),
+    Column("account_id", Word, nullable=False),
 )
 
 chores = Table(  # what one process does for all: whose turn it is, and until when

@@ -13,6 +13,7 @@ def upgrade() -> None:
     """Jobs get a seat, workers a table; the indexes by which workers claim are PostgreSQL's alone."""
     with change("jobs") as jobs:
         jobs.add_column(Column("seated", Integer, nullable=False, server_default="0"), **after("epoch"))
+        jobs.add_column(Column("deaths", Integer, nullable=False, server_default="0"), **after("seated"))
     op.create_table(
         "workers",
         Column("id", Word, primary_key=True),
@@ -20,6 +21,7 @@ def upgrade() -> None:
         Column("started_at", Float, nullable=False),
         Column("renewed_at", Float, nullable=False),
     )
+    op.create_table("turns", Column("vendor", Word, primary_key=True), Column("account_id", Word, nullable=False))
     op.create_table("chores", Column("name", Word, primary_key=True), Column("until", Float, nullable=False))
     op.create_table("schema_support", Column("version", Word, primary_key=True), Column("oldest", Word, nullable=False))
     op.execute("INSERT INTO schema_support VALUES ('0004', '0004')")
