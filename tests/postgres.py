@@ -1,12 +1,10 @@
 """A real PostgreSQL server of the tests' own, which they may stop, kill and freeze, and databases in it."""
 
-import ctypes
 import os
 import shutil
 import signal
 import socket
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Generator
@@ -32,13 +30,15 @@ OPTIONS: Final = {
     "listen_addresses": "127.0.0.1",
     "log_min_messages": "warning",
 }
-PR_SET_PDEATHSIG: Final = 1
-
-
-def _die_with_tests() -> None:
-    """In the child: tests that are killed leave no server behind."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGQUIT)
+SWEEP: Final = """
+read -r _
+if server=$(head -1 data/postmaster.pid 2>/dev/null); then
+    kill -QUIT "$server"
+    for _ in 1 2 3 4 5 6 7 8 9; do [ -f data/postmaster.pid ] && sleep 0.1; done
+fi
+rm -rf "$PWD"
+"""
+"""Waits for the end of the tests, however they end, and leaves nothing of the server."""
 
 
 def _free_port() -> int:
@@ -60,6 +60,7 @@ class PostgresServer:
             shutil.chown(self._data, self._user)
         self._numbers = count(1)
         self._process: subprocess.Popen[bytes] | None = None
+        self._sweeper = subprocess.Popen(("/bin/sh", "-c", SWEEP), stdin=subprocess.PIPE, cwd=self._folder)  # noqa: S603
         self.port = _free_port()
         words = ("-A", "trust", "-U", "postgres", "-E", "UTF8", "--locale=C", "--no-sync")
         self._run("initdb", *words)
@@ -108,7 +109,6 @@ class PostgresServer:
                 stdout=log,
                 stderr=log,
                 cwd=self._folder,
-                preexec_fn=_die_with_tests,  # noqa: PLW1509  nothing else is done in the child
             )
         give_up_at = time.monotonic() + START_SECONDS
         while True:
@@ -162,4 +162,4 @@ class PostgresServer:
     def remove(self) -> None:
         """Stop it and delete all that it has."""
         self.stop(signal.SIGQUIT)
-        shutil.rmtree(self._folder)
+        self._sweeper.communicate(timeout=30)

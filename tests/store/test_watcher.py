@@ -3,7 +3,6 @@
 import asyncio
 import fcntl
 import os
-import shutil
 import threading
 from collections.abc import AsyncGenerator
 from pathlib import Path
@@ -15,18 +14,17 @@ from sqlalchemy import Connection
 from penstock.store import job_rows, nudge_rows
 from penstock.store.bell import QUEUE, Ear, nudge
 from penstock.store.database import Database
-from penstock.store.sqlite import SqliteDatabase
+from penstock.store.opening import open_database
 from penstock.store.watcher import BATCH
 
 Pair = tuple[Database, Database]
+on_sqlite = pytest.mark.parametrize("store_url", ["sqlite"], indirect=True)
 
 
 @pytest.fixture
-async def pair(tmp_path: Path, empty_store: Path) -> AsyncGenerator[Pair]:
+async def pair(store_url: str) -> AsyncGenerator[Pair]:
     """This process and another one."""
-    path = tmp_path / "penstock.db"
-    shutil.copy(empty_store, path)
-    ours, theirs = SqliteDatabase(path), SqliteDatabase(path)
+    ours, theirs = open_database(store_url), open_database(store_url)
     await ours.watch()
     await theirs.watch()
     yield ours, theirs
@@ -70,6 +68,7 @@ async def test_a_call_back_is_heard_by_who_works_on_the_job_and_nobody_else(pair
         assert not await of_job.wait(0)
 
 
+@on_sqlite
 async def test_what_we_write_ourselves_is_rung_once(pair):
     ours, theirs = pair
     job = make_job()
@@ -102,6 +101,7 @@ async def test_more_than_is_read_at_once_is_heard_to_the_end(pair):
         assert await heard(last)
 
 
+@on_sqlite
 async def test_a_place_in_the_log_that_we_gave_up_and_another_took_is_heard(pair):
     """SQLite counts on from what was committed: what we undo, others use."""
     ours, theirs = pair
@@ -121,6 +121,7 @@ async def test_a_place_in_the_log_that_we_gave_up_and_another_took_is_heard(pair
 # -- in turn
 
 
+@on_sqlite
 async def test_who_has_just_written_does_not_overtake_one_who_waits(pair, tmp_path):
     ours, theirs = pair
     entered, opened = threading.Event(), threading.Event()
@@ -137,7 +138,7 @@ async def test_who_has_just_written_does_not_overtake_one_who_waits(pair, tmp_pa
     holding = asyncio.create_task(ours.write(hold))
     await asyncio.to_thread(entered.wait, 20)
     waiting = asyncio.create_task(theirs.write(note, "theirs"))
-    await asyncio.to_thread(stands_in_line, tmp_path / "penstock.db-turn")
+    await asyncio.to_thread(stands_in_line, tmp_path / "store.db-turn")
     again = asyncio.create_task(ours.write(note, "ours again"))
     await asyncio.sleep(0)
     opened.set()
@@ -159,9 +160,10 @@ def stands_in_line(path: Path) -> None:
         os.close(file)
 
 
+@on_sqlite
 async def test_a_frozen_process_in_line_stops_nobody(pair, tmp_path):
     ours, _ = pair
-    file = os.open(tmp_path / "penstock.db-turn", os.O_RDWR)
+    file = os.open(tmp_path / "store.db-turn", os.O_RDWR)
     fcntl.flock(file, fcntl.LOCK_EX)
     try:
         ours.patience = 0.05

@@ -229,6 +229,7 @@ class PostgresDatabase(Database):
 
 def _persist(attempt: Callable[[], T], give_up_at: float) -> T:
     """Try until it goes well, while there is hope and time."""
+    last: SQLAlchemyError | None = None
     for number in range(MAX_TRIES):
         try:
             if time.monotonic() > give_up_at:
@@ -240,8 +241,9 @@ def _persist(attempt: Callable[[], T], give_up_at: float) -> T:
             wait = _hopeful_wait(error, number)
             if wait is None or time.monotonic() + wait > give_up_at:
                 raise StoreUnavailable(retry_after=1) from error
+            last = error
         time.sleep(wait)
-    raise StoreUnavailable(retry_after=1)
+    raise StoreUnavailable(retry_after=1) from last
 
 
 def _hopeful_wait(error: SQLAlchemyError, number: int) -> float | None:

@@ -1,0 +1,190 @@
+"""PostgreSQL is cut off, restarted, killed and frozen: callers wait a little or are told, and nothing is lost."""
+
+import asyncio
+import signal
+import time
+from collections.abc import AsyncGenerator
+from typing import Any
+
+import pytest
+from postgres import PostgresServer
+from sqlalchemy import Connection, text
+from store.fleet import at_once, count, processes, rows, until
+from store.sample_jobs import NOW, make_job
+
+from penstock.errors import InvalidRequest, StoreUnavailable
+from penstock.store import job_rows, key_rows, postgresql
+from penstock.store.postgresql import PostgresDatabase
+
+
+@pytest.fixture
+async def database(postgres_store_url: str) -> AsyncGenerator[PostgresDatabase]:
+    async with processes(postgres_store_url, 1) as (database,):
+        yield database
+
+
+async def accept(database: PostgresDatabase) -> Any:
+    return await database.write(job_rows.insert_all, [make_job()], NOW)
+
+
+class Load:
+    """Jobs that are accepted and read without a pause, until it is stopped."""
+
+    def __init__(self, database: PostgresDatabase) -> None:
+        self._database = database
+        self._stopping = asyncio.Event()
+        self._workers = [asyncio.create_task(self._work()) for _ in range(4)]
+        self.accepted: set[str] = set()
+        self.errors: list[BaseException] = []
+
+    async def _work(self) -> None:
+        while not self._stopping.is_set():
+            try:
+                ((job),) = await accept(self._database)
+                await self._database.read(job_rows.get, job.account_id, job.id)
+            except StoreUnavailable as error:
+                self.errors.append(error)
+            else:
+                self.accepted.add(job.id)
+
+    async def more(self, number: int = 5) -> None:
+        """Until so many more are accepted."""
+        wanted = len(self.accepted) + number
+
+        async def enough() -> bool:
+            return len(self.accepted) >= wanted
+
+        await until(enough, 30)
+
+    async def stop(self) -> None:
+        self._stopping.set()
+        await asyncio.gather(*self._workers)
+
+
+async def test_a_write_whose_connection_is_cut_before_the_commit_is_done_once(database, postgres_server):
+    tries: list[int] = []
+
+    def write(connection: Connection) -> None:
+        job_rows.insert_all(connection, [make_job()], NOW)
+        tries.append(connection.execute(text("SELECT pg_backend_pid()")).scalar_one())
+        if len(tries) < 3:
+            postgres_server.execute(f"SELECT pg_terminate_backend({tries[-1]}, 5000)")
+        connection.execute(text("SELECT 1"))
+
+    await database.write(write)
+    assert len(set(tries)) == 3
+    assert await count(database, "jobs") == await count(database, "events") == 1
+
+
+async def test_a_commit_of_which_nobody_knows_is_told_as_such(database, postgres_server):
+    """It may be done or not: trying again by ourselves could do it twice."""
+
+    def write(connection: Connection) -> None:
+        job_rows.insert_all(connection, [make_job()], NOW)
+        pid = connection.execute(text("SELECT pg_backend_pid()")).scalar_one()
+        postgres_server.execute(f"SELECT pg_terminate_backend({pid}, 5000)")
+
+    with pytest.raises(StoreUnavailable):
+        await database.write(write)
+    assert await count(database, "jobs") == 0
+    await accept(database)
+
+
+async def test_connections_that_were_cut_while_idle_are_not_noticed(database, postgres_server):
+    await at_once(*(accept(database) for _ in range(8)), *(count(database, "jobs") for _ in range(8)))
+    assert postgres_server.cut() >= 2
+    told = await at_once(*(accept(database) for _ in range(8)), *(count(database, "jobs") for _ in range(8)))
+    assert not [each for each in told if isinstance(each, Exception)]
+    assert await count(database, "jobs") == 16
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGQUIT])
+async def test_a_restart_under_load_is_not_noticed(database, postgres_server, how):
+    """But by those whose commit was under way."""
+    load = Load(database)
+    await load.more()
+    await asyncio.to_thread(postgres_server.stop, how)
+    await asyncio.sleep(1)
+    await asyncio.to_thread(postgres_server.start)
+    await load.more()
+    await load.stop()
+    assert len(load.errors) <= 4
+    assert all(error.__cause__ is not None for error in load.errors)
+    stored = {job_id for (job_id,) in await database.read(rows, "SELECT id FROM jobs")}
+    assert stored >= load.accepted
+
+
+async def test_a_server_that_stays_away_is_told_soon_and_found_again(database, postgres_server):
+    await accept(database)
+    postgres_server.stop()
+    try:
+        begun = time.monotonic()
+        told = await at_once(accept(database), count(database, "jobs"), database.settled())
+        assert [type(each) for each in told] == [StoreUnavailable] * 3
+        assert time.monotonic() - begun < postgresql.PATIENCE_SECONDS + 2
+    finally:
+        postgres_server.start()
+    await accept(database)
+    assert await count(database, "jobs") == 2
+
+
+async def test_a_server_that_hangs_keeps_nobody_and_no_thread(database, postgres_server: PostgresServer, monkeypatch):
+    monkeypatch.setattr(postgresql, "STUCK_SECONDS", 1.0)
+    database.patience = 1.0
+    await at_once(*(accept(database) for _ in range(8)))
+    with postgres_server.frozen():
+        begun = time.monotonic()
+        told = await at_once(*(accept(database) for _ in range(12)), *(count(database, "jobs") for _ in range(12)))
+        assert {type(each) for each in told} == {StoreUnavailable}
+        assert time.monotonic() - begun < 6
+    database.patience = 10.0
+    await accept(database)
+    assert await count(database, "jobs") >= 9
+
+
+async def test_a_statement_that_takes_too_long_is_ended(postgres_store_url):
+    session = postgresql.SESSION.replace("statement_timeout=10000", "statement_timeout=200")
+    engine = postgresql.make_pool(postgres_store_url, session)
+    with engine.connect() as connection, pytest.raises(Exception, match="statement timeout"):
+        connection.execute(text("SELECT pg_sleep(5)"))
+    engine.dispose()
+
+
+async def test_a_key_that_is_there_already_is_an_error_in_the_end(database):
+    job = make_job()
+    await database.write(job_rows.insert_all, [job], NOW)
+    with pytest.raises(StoreUnavailable) as refusal:
+        await database.write(job_rows.insert_all, [job], NOW)
+    assert "duplicate key" in str(refusal.value.__cause__)
+
+
+@pytest.mark.parametrize(
+    ("function", "arguments"),
+    [
+        (key_rows.account_id, ("a\0b", NOW)),
+        (job_rows.insert_all, ([make_job(client_ref="a\0b")], NOW)),
+        (job_rows.get, ("acct_one", "job_\0")),
+        (job_rows.page, ("acct_one", {"client_ref": "\0"}, None, 10)),
+        (job_rows.insert_all, ([make_job(estimated=1 << 70)], NOW)),
+    ],
+)
+async def test_what_cannot_be_stored_is_the_askers_fault(database, function, arguments):
+    with pytest.raises(InvalidRequest, match="NUL"):
+        await database.write(function, *arguments)
+    assert await count(database, "jobs") == 0
+
+
+async def test_what_is_in_a_document_may_be_any_text(database):
+    job = make_job(metadata={"a": "\0"}, params={"prompt": "\0\u2028"})
+    await database.write(job_rows.insert_all, [job], NOW)
+    assert (await database.read(job_rows.get, job.account_id, job.id)).params == job.params
+
+
+async def test_words_stand_in_the_order_of_their_bytes(database):
+    """As in SQLite, whatever the server's language is."""
+    found = await database.read(
+        rows,
+        "SELECT table_name, column_name FROM information_schema.columns WHERE data_type = 'character varying' "
+        "AND table_schema = 'public' AND collation_name IS DISTINCT FROM 'C' AND table_name != 'alembic_version'",
+    )
+    assert found == []
