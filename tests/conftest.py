@@ -16,6 +16,7 @@ import pytest
 from postgres import PostgresServer
 from sqlalchemy import Connection
 from store.trials import connected, undone
+from temporal_server import TemporalServer
 
 from penstock import keys
 from penstock.budgets import Budget, Period
@@ -151,6 +152,17 @@ def postgres_url(postgres_server: PostgresServer) -> Generator[str]:
     """A fresh empty database on a real PostgreSQL, as `PENSTOCK_DATABASE_URL` names it; gone after the test."""
     with postgres_server.database() as url:
         yield url
+
+
+@pytest.fixture(scope="session")
+def temporal_server() -> Generator[TemporalServer]:
+    """A Temporal server that is this test process's alone."""
+    server = TemporalServer()
+    try:
+        server.start()
+        yield server
+    finally:
+        server.stop()
 
 
 @pytest.fixture(scope="session")
