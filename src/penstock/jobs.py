@@ -66,6 +66,10 @@ class Phase(StrEnum):
     DONE = "done"
 
 
+AT_WORK = (Phase.FETCHING, Phase.DISPATCHING, Phase.RECONCILING, Phase.STORING)
+"""When whoever works on a job does more than to wait for its vendor."""
+
+
 class Outcome(StrEnum):
     """How an attempt at a vendor ended."""
 

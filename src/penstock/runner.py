@@ -14,7 +14,8 @@ from penstock.store.bell import nudge
 from penstock.store.job_rows import Claim, FenceLost
 
 MAX_CRASHES = 5
-MAX_EPOCHS = 200  # a job that was taken up so often takes its process down
+MAX_DEATHS = 10
+"""How many processes may die at work on a job that does not get on: it takes them down."""
 
 log = logging.getLogger(__name__)
 
@@ -38,7 +39,7 @@ class Runner:
                 try:
                     current = known or await self.tools.database.read(job_rows.get_claimed, claim)
                     shift = Shift(self.tools, claim, current, ear, lost_at=self.tools.steady(), seat=seat)
-                    hopeless = crashes >= MAX_CRASHES or claim.epoch > MAX_EPOCHS
+                    hopeless = crashes >= MAX_CRASHES or claim.deaths >= MAX_DEATHS
                     await (shift.give_up() if hopeless else shift.work())
                 except (FenceLost, GivenBack):
                     return

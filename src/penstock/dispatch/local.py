@@ -45,7 +45,7 @@ class LocalDispatch:
 
     async def start(self, run: Run) -> None:
         """Free what a former process held, then claim for as long as this one lives."""
-        await self._database.write(open_rows.release_all)
+        await self._database.write(open_rows.release_all, died=True)
         self._loop = asyncio.create_task(self._claim_forever(run), name="dispatch")
 
     def position(self, job_id: str) -> int | None:

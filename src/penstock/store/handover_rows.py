@@ -24,7 +24,7 @@ def take(connection: Connection, owner: str, job_id: str) -> Claimed | None:
         return None
     if row.owner is not None and not row.owner.endswith(HANDING_OVER):
         raise HeldElsewhere
-    claim = Claim(job_id, owner, row.epoch + 1)
+    claim = Claim(job_id, owner, row.epoch + 1, row.deaths)
     connection.execute(update(jobs).where(jobs.c.id == job_id).values(owner=owner, epoch=claim.epoch))
     return Claimed(claim, event_rows.decode_job(row.document), is_seated=True)
 

@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import msgspec
@@ -38,6 +38,8 @@ class Claim:
     job_id: str
     owner: str
     epoch: int
+    deaths: int = field(default=0, compare=False)
+    """How many processes have died at work on it since it last got on."""
 
 
 def insert_all(connection: Connection, accepted: Sequence[Job], now: float) -> list[Job]:
@@ -102,7 +104,8 @@ def _change(
         raise IllegalMove(f"{before.id} is {before.state} and stays as it is")
     after = replace(after, sequence=before.sequence + 1)
     document = encode(after)
-    connection.execute(update(jobs).where(row_filter).values(_columns(after, document)))
+    values = _columns(after, document) | ({} if after.phase is before.phase else {"deaths": 0})
+    connection.execute(update(jobs).where(row_filter).values(values))
     event_rows.append(connection, type_of(before, after), after, document, now)
     if after.done:
         _pay(connection, after, now)  # last: others wait for the purse and the sums

@@ -2,8 +2,9 @@
 
 from typing import Final, NamedTuple
 
-from sqlalchemy import Connection, Float, Integer, and_, delete, insert, literal_column, select, text, update
+from sqlalchemy import Connection, Float, Integer, and_, bindparam, delete, insert, literal_column, select, text, update
 
+from penstock.jobs import AT_WORK
 from penstock.store import locks
 from penstock.store.bell import QUEUE
 from penstock.store.database import RUNG
@@ -13,10 +14,11 @@ NOW: Final = literal_column("extract(epoch FROM clock_timestamp())::double preci
 HANDING_OVER: Final = "/handing over"
 """After a worker's name: it has claimed the job for whichever worker takes it over."""
 _ORPHANED: Final = text("""
-    UPDATE jobs SET owner = NULL
+    UPDATE jobs SET owner = NULL, deaths = deaths + CASE
+        WHEN convert_from(document, 'UTF8')::jsonb ->> 'phase' IN :at_work THEN 1 ELSE 0 END
     WHERE done = 0 AND owner IS NOT NULL
         AND NOT EXISTS (SELECT 1 FROM workers WHERE workers.id = split_part(jobs.owner, '/', 1))
-""")
+""").bindparams(bindparam("at_work", expanding=True))
 
 
 class WorkerRow(NamedTuple):
@@ -44,7 +46,7 @@ def sweep(connection: Connection, seconds: float) -> int:
     """End the leases of whoever was silent for so long, and free what has no living owner; how many jobs it were."""
     locks.hold(connection, "leases")  # else one could free what another has freed and a new worker has claimed
     connection.execute(delete(workers).where(workers.c.renewed_at < NOW - seconds))
-    freed = connection.execute(_ORPHANED).rowcount
+    freed = connection.execute(_ORPHANED, {"at_work": AT_WORK}).rowcount
     if freed:
         connection.info[RUNG].add(QUEUE)
     return freed

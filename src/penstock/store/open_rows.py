@@ -13,8 +13,11 @@ from sqlalchemy import (
     Integer,
     ScalarSelect,
     Select,
+    Text,
     and_,
     bindparam,
+    case,
+    cast,
     func,
     literal_column,
     select,
@@ -23,7 +26,7 @@ from sqlalchemy import (
 )
 
 from penstock.errors import ConcurrencyLimited
-from penstock.jobs import Job, State
+from penstock.jobs import AT_WORK, Job, State
 from penstock.keys import ApiKey
 from penstock.store import event_rows, locks
 from penstock.store.job_rows import Claim
@@ -86,9 +89,12 @@ TAKE = (
     update(jobs)
     .where(jobs.c.id.in_(bindparam("ids", expanding=True)), FREE)
     .values(owner=bindparam("new_owner"), epoch=jobs.c.epoch + 1)
-    .returning(jobs.c.id, jobs.c.epoch, jobs.c.document)
+    .returning(jobs.c.id, jobs.c.epoch, jobs.c.deaths, jobs.c.document)
 )
 SEAT = TAKE.values(seated=1)
+RELEASE = update(jobs).where(OPEN, jobs.c.owner.is_not(None)).values(owner=None)
+PHASE = func.json_extract(cast(jobs.c.document, Text), "$.phase")
+BURY = RELEASE.values(deaths=jobs.c.deaths + case((PHASE.in_(AT_WORK), 1), else_=0))
 OLDEST_WAITING = (
     select(jobs.c.vendor, func.min(jobs.c.created_at))
     .where(FREE, jobs.c.state == State.QUEUED.value)
@@ -129,9 +135,9 @@ def claim_ending(connection: Connection, owner: str, limit: int, now: float) -> 
     return take(connection, owner, list(dict.fromkeys([*canceled, *late]))[:limit])
 
 
-def release_all(connection: Connection) -> None:
-    """Every open job is free to be claimed again."""
-    connection.execute(update(jobs).where(OPEN, jobs.c.owner.is_not(None)).values(owner=None))
+def release_all(connection: Connection, *, died: bool = False) -> None:
+    """Every open job is free to be claimed again; `died`: whoever held them did, and at work on some of them."""
+    connection.execute(BURY if died else RELEASE)
 
 
 def _begun(connection: Connection, limit: int) -> tuple[list[str], list[str]]:
@@ -197,7 +203,7 @@ def take(
         if (row := rows.get(job_id)) is None:  # another process was faster
             continue
         try:
-            claimed.append((Claim(row.id, owner, row.epoch), event_rows.decode_job(row.document)))
+            claimed.append((Claim(row.id, owner, row.epoch, row.deaths), event_rows.decode_job(row.document)))
         except msgspec.DecodeError:  # one damaged row must not keep all others from being worked on
             log.exception("a job's row cannot be read", extra={"fields": {"job_id": row.id}})
     return claimed
