@@ -1,10 +1,10 @@
 """What stands at the door: until the gateway is open, everyone is told to come again."""
 
-import json
 from typing import Any
 
 from penstock.errors import StoreUnavailable
-from penstock.web.limits import Application
+from penstock.identifiers import new_id
+from penstock.web.limits import Application, render_error
 
 ALIVE = "/healthz"
 
@@ -34,9 +34,10 @@ async def _live(receive: Any, send: Any) -> None:
 
 
 async def _refuse(is_alive: bool, send: Any) -> None:  # noqa: FBT001
-    error = StoreUnavailable("The gateway has just started, and its store does not answer yet.", retry_after=1)
-    body = {"status": "starting"} if is_alive else {"error": error.body(None)}
-    headers = [(b"content-type", b"application/json"), (b"retry-after", b"1")]
-    status = 200 if is_alive else error.status
-    await send({"type": "http.response.start", "status": status, "headers": headers})
-    await send({"type": "http.response.body", "body": json.dumps(body).encode()})
+    told = "The gateway has just started, and its store does not answer yet."
+    error = StoreUnavailable(told, headers={"retry-after": "1"})
+    headers, body = render_error(error, new_id("req"))
+    if is_alive:
+        headers, body = [(b"content-type", b"application/json")], b'{"status":"starting"}'
+    await send({"type": "http.response.start", "status": 200 if is_alive else error.status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
