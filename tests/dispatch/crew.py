@@ -204,6 +204,9 @@ class Crew:
             assert time.monotonic() < give_up_at, "jobs are left open"
             await asyncio.sleep(0.02)
 
+    async def open_of(self, accepted: list[Job]) -> int:
+        return await self.database.read(count, job_table.c.done == 0, job_table.c.id.in_(job.id for job in accepted))
+
     async def epochs(self) -> dict[str, int]:
         return await self.database.read(read_epochs)
 
