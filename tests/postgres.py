@@ -133,6 +133,16 @@ class PostgresServer:
         self.stop(how)
         self.start()
 
+    def demote(self) -> None:
+        """Start it anew as a standby, which only lets read, until `promote`."""
+        self.stop()
+        (self._data / "standby.signal").touch()
+        self.start()
+
+    def promote(self) -> None:
+        """Let it be written to again, under the connections that there are."""
+        self.execute("SELECT pg_promote()")
+
     def cut(self, application: str = "penstock", database: str = "%") -> int:
         """End the connections of an application; how many there were."""
         words = (

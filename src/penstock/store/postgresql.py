@@ -47,6 +47,7 @@ CONNECT: Final = {
 RACES: Final = frozenset(("40001", "40P01", "55P03", "23505"))
 """Someone else was faster: serialization, deadlock, lock, and a row of the same key. Looked at anew, it may go well."""
 READ_ONLY: Final = "25006"
+NOT_SUPPORTED: Final = "0A000"
 AWAY: Final = ("08", "57P", "53", READ_ONLY)
 """The server is not there, stops, has no room, or only lets read while another takes over."""
 REFUSED: Final = "The store is of a newer version than this process, which is to be replaced."
@@ -72,8 +73,9 @@ def make_pool(url: str, session: str = SESSION) -> Engine:
 
 def _leave_readers(context: ExceptionContext) -> None:
     """Who only lets read is no longer the one to write to: whoever is, answers new connections."""
-    if getattr(context.original_exception, "sqlstate", None) == READ_ONLY:
-        context.is_disconnect = True
+    state = getattr(context.original_exception, "sqlstate", None)
+    if state == READ_ONLY or (state == NOT_SUPPORTED and "recovery" in str(context.original_exception)):
+        context.is_disconnect, context.invalidate_pool_on_disconnect = True, False
 
 
 class Written(NamedTuple, Generic[T]):
