@@ -1,7 +1,7 @@
 """The founding schema, frozen: `tables.py` may move on, later migrations say how a store follows."""
 
 from alembic import op
-from sqlalchemy import BigInteger, Column, Float, Integer, LargeBinary, Text, UniqueConstraint, text
+from sqlalchemy import BigInteger, Column, Float, Integer, LargeBinary, Text, UniqueConstraint
 
 from penstock.store.migrations.portable import Position, Word, where
 
@@ -148,5 +148,4 @@ def _create_assets() -> None:
         Column("swept", Integer, nullable=False, server_default="0"),
     )
     op.create_index("assets_by_job", "assets", ["job_id"])
-    unswept = text("removed IS NOT NULL AND swept = 0")
-    op.create_index("assets_unswept", "assets", ["job_id"], sqlite_where=unswept)
+    op.create_index("assets_unswept", "assets", ["job_id"], **where("removed IS NOT NULL AND swept = 0"))
