@@ -10,6 +10,7 @@ from contextlib import AsyncExitStack, suppress
 from functools import partial
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote, urlsplit
 
 from penstock import logs, metrics, traces
 from penstock.assets import Assets
@@ -388,5 +389,6 @@ def _make_manner(settings: Settings) -> Manner:
 
 
 def _hide_secrets(settings: Settings) -> None:
-    for secret in settings.secrets:
+    password = urlsplit(settings.database_url).password
+    for secret in (*settings.secrets, *([unquote(password)] if password else ())):
         logs.hide(secret)

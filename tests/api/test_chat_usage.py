@@ -19,10 +19,10 @@ from openai_double import KEY, OpenAIDouble
 from openai_replies import GREETING, PROMPT_TOKENS, pieces_of
 
 from penstock.chat import MOST_TOKENS, Usage
-from penstock.store.opening import open_database
 from penstock.money import format_usd
 from penstock.settings import load
 from penstock.store import completion_rows, key_rows
+from penstock.store.opening import open_database
 from penstock.usage_records import Completion, Outcome
 
 WORDS = len(pieces_of(GREETING))
