@@ -1,8 +1,22 @@
 """Workers and their leases on PostgreSQL: by its clock, as those of machines differ."""
 
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
-from sqlalchemy import Connection, Float, Integer, and_, bindparam, delete, insert, literal_column, select, text, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Float,
+    Integer,
+    and_,
+    bindparam,
+    delete,
+    func,
+    insert,
+    literal_column,
+    select,
+    text,
+    update,
+)
 
 from penstock.jobs import AT_WORK
 from penstock.store import locks
@@ -66,6 +80,11 @@ def list_all(connection: Connection) -> list[WorkerRow]:
     held = literal_column("(SELECT count(*) FROM jobs WHERE done = 0 AND owner = workers.id)", Integer)
     query = select(workers.c.id, workers.c.name, workers.c.started_at, NOW - workers.c.renewed_at, held)
     return [WorkerRow(*row) for row in connection.execute(query.order_by(workers.c.started_at, workers.c.id))]
+
+
+def has_passed(connection: Connection, moment: ColumnElement[Any], now: float) -> ColumnElement[bool]:
+    """By this machine's clock and by the database's: a machine that is ahead of time ends nobody's lease."""
+    return moment <= (now if connection.dialect.name == "sqlite" else func.least(now, NOW))
 
 
 def take_turn(connection: Connection, chore: str, seconds: float) -> bool:
