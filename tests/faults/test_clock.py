@@ -1,0 +1,89 @@
+"""The time of day jumps by an hour under a gateway and its worker: nothing is lost, ended or paid twice by it."""
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator
+from datetime import datetime
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from conftest import Start
+from fault_steps import Site, site_of
+from postgres import PostgresServer
+
+from penstock.engines.simulator import upstream
+from penstock.store import lease_rows, purse_rows
+
+HOUR = 3600.0
+
+
+class WrongClock:
+    """The time of day, and how wrong it is."""
+
+    def __init__(self) -> None:
+        self.true = time.time
+        self.ahead = 0.0
+
+    def __call__(self) -> float:
+        return self.true() + self.ahead
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> WrongClock:
+    clock = WrongClock()
+    monkeypatch.setattr(upstream, "time", SimpleNamespace(time=clock.true))  # the vendor has a clock of its own
+    monkeypatch.setattr(time, "time", clock)
+    monkeypatch.setattr(time, "time_ns", lambda: int(clock() * 1e9))
+    return clock
+
+
+@pytest.fixture
+async def site(
+    postgres_store_url: str, clock: WrongClock, start: Start, tmp_path: Path, postgres_server: PostgresServer
+) -> AsyncGenerator[Site]:
+    async with site_of(start, tmp_path, postgres_server, postgres_store_url) as site:
+        yield site
+
+
+def moment(job: dict[str, Any], name: str) -> float:
+    return datetime.fromisoformat(job[name]).timestamp()
+
+
+@pytest.mark.parametrize("jump", [HOUR, -HOUR])
+async def test_a_jump_of_an_hour_ends_nothing(site: Site, clock: WrongClock, jump: float):
+    spender = await site.server.sign_in("spender", budgets={"day": "1"}, expires_at=clock() + 2 * HOUR)
+    assert (await site.ask(spender)).status_code == 200
+    (owner,) = await site.server.gateway.database.read(lease_rows.list_all)
+    running = (await site.order(2)).json()
+    await site.until_ordered(1)
+    clock.ahead = jump
+    later = (await site.order(0.05)).json()
+    assert (await site.ask(spender)).status_code == 200
+    begun = time.monotonic()
+    done = [await site.server.finish(job["id"]) for job in (running, later)]
+    assert time.monotonic() - begun < 8, "who waits for a vendor does not wait for the clock"
+    for job in done:
+        assert (job["status"], len(job["attempts"])) == ("succeeded", 1), job
+        assert moment(job, "created_at") <= moment(job, "started_at") <= moment(job, "finished_at")
+    assert done[0]["id"] < done[1]["id"], "within a process ids sort as they are made"
+    await asyncio.sleep(max(0.0, 5 - (time.monotonic() - begun)))  # a worker's lease would have ended by now
+    workers = await site.server.gateway.database.read(lease_rows.list_all)
+    assert [worker.id for worker in workers] == [owner.id]
+    await site.check_books(2)
+
+
+async def test_who_is_ahead_of_time_does_not_free_what_others_hold(site: Site, clock: WrongClock):
+    """Nor lets it in a key that its clock says has expired; when the clock is right again, so is the key."""
+    spender = await site.server.sign_in("spender", budgets={"day": "1"}, expires_at=clock() + HOUR / 2)
+    assert (await site.ask(spender)).status_code == 200
+    database = site.server.gateway.database
+    payer = (await site.server.gateway.keyring.check(spender.headers["authorization"])).payer
+    await database.write(purse_rows.give_back, site.server.gateway.escrow.process, {})
+    clock.ahead = HOUR
+    assert await database.write(purse_rows.expire_leases, clock()) == 0
+    assert await database.read(purse_rows.leased_of, payer.owners)
+    assert (await site.ask(spender)).json()["error"]["code"] == "expired_api_key"
+    clock.ahead = 0.0
+    assert (await site.ask(spender)).status_code == 200
