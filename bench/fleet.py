@@ -38,6 +38,7 @@ run_timeout = 86400
 type = "sim"
 base_url = "http://127.0.0.1:{port}"
 max_concurrent = {seats}
+poll_seconds = {poll}
 [[models]]
 id = "sim_image_to_model"
 vendor = "sim"
@@ -132,7 +133,7 @@ def pid_of(machine: Machine) -> int:
 
 
 @asynccontextmanager
-async def fleet(gateways: int = 1, workers: int = 0, seats: int = 100_000) -> AsyncGenerator[Fleet]:
+async def fleet(gateways: int = 1, workers: int = 0, seats: int = 100_000, poll: float = 0.1) -> AsyncGenerator[Fleet]:
     """All of it, ready; `workers` are made, and started only by `start`."""
     postgres.OPTIONS.update(fsync="on", shared_buffers="512MB")
     script = Path(__file__).with_name("fleet_sim.py")
@@ -140,7 +141,7 @@ async def fleet(gateways: int = 1, workers: int = 0, seats: int = 100_000) -> As
         try:
             said: Any = vendor.stdout
             port = int(said.readline())
-            machines = Machines(Path(folder), gateways, workers, SETTINGS.format(port=port, seats=seats))
+            machines = Machines(Path(folder), gateways, workers, SETTINGS.format(port=port, seats=seats, poll=poll))
             try:
                 await asyncio.to_thread(machines.postgres.start)
                 await machines.gateways[0].start()

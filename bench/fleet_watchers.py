@@ -41,10 +41,10 @@ class Watching:
 
 
 async def watchers(
-    watchers: int = 2000, gateways: int = 3, workers: int = 2, jobs: int = 500, latency: float = 60.0
+    watchers: int = 2000, gateways: int = 3, workers: int = 2, jobs: int = 500, latency: float = 90.0, poll: float = 5.0
 ) -> None:
     """Event streams over several gateways: how late events are, and the memory of each stream."""
-    async with fleet(gateways=gateways, workers=workers) as running:
+    async with fleet(gateways=gateways, workers=workers, poll=poll) as running:
         await start(running.workers)
         machines = running.machines.gateways
         idle = [memory_mb(pid_of(machine)) for machine in machines]

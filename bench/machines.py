@@ -21,6 +21,12 @@ WHERE started.type = 'job.started' AND queued.type = 'job.queued' AND queued.cre
 """
 
 
+RUN = """
+SELECT min(started.created_at), max(jobs.finished_at), count(*) FROM jobs
+JOIN events AS started ON started.job_id = jobs.id AND started.type = 'job.started' WHERE jobs.state = 'succeeded'
+"""
+
+
 # -- accepting
 
 
@@ -68,9 +74,7 @@ async def throughput(jobs: int = 2000, latency: float = 0.2) -> None:
             await start(running.workers)
             async with measured(running) as used:
                 await running.until(lambda running=running: running.open_jobs() == 0)
-            first, last, count = running.ask(
-                "SELECT min(finished_at), max(finished_at), count(*) FROM jobs WHERE state = 'succeeded'"
-            )[0]
+            first, last, count = running.ask(RUN)[0]
             books = await running.books()
             rows = {"jobs": count, "jobs_per_second": count / (last - first), "doubled": books["doubled"]} | used
             show(f"throughput, {workers} workers", rows)
@@ -125,13 +129,20 @@ WHERE type = 'job.started' AND events.created_at > {since} AND events.created_at
 """
 
 
+BUSIEST = """
+SELECT workers.name FROM workers JOIN jobs ON jobs.owner = workers.id AND jobs.done = 0
+GROUP BY workers.name ORDER BY count(*) DESC LIMIT 1
+"""
+
+
 async def seats(jobs: int = 600, latency: float = 0.3, limit: int = 10, workers: int = 3) -> None:
     """A vendor's limit over several workers, of which one is killed: the most orders that it ever had at once."""
     async with fleet(gateways=1, workers=workers, seats=limit) as running:
         await running.load(16, 600, latency=latency, count=jobs)
         await start(running.workers)
         await running.until(lambda: running.ask("SELECT count(*) FROM jobs WHERE done = 1")[0][0] > jobs / 5)
-        await running.workers[0].kill()
+        busiest = running.ask(BUSIEST)[0][0]
+        await next(worker for worker in running.workers if worker.worker_name == busiest).kill()
         await running.until(lambda: running.open_jobs() == 0)
         books = await running.books()
         taken_over = running.ask("SELECT count(*) FROM jobs WHERE epoch > 1")[0][0]

@@ -148,7 +148,7 @@ class Troubles:
         await self._drain(self._choose(self._machines.gateways))
 
     async def _drain(self, machine: Machine | None) -> None:
-        if machine is not None:
+        if machine is not None and machine.steady_since is not None:  # one that just starts is not yet listening
             self.counts[f"{'worker' if machine.is_worker else 'gateway'} restarted"] += 1
             self._later(self._restart_one(machine))
 
@@ -215,7 +215,7 @@ class Troubles:
                 (self.takeovers.disturbed if disturbed else found).append(seconds)
                 del waiting[job_id]
             await asyncio.sleep(LOOK_SECONDS)
-        self.takeovers.left += list(waiting)
+        self.takeovers.left += () if disturbed else waiting
 
     def _has_steady_worker(self) -> bool:
         """One that may sweep: it has renewed its lease for as long as a lease is."""

@@ -33,6 +33,8 @@ router = APIRouter(tags=["Events"])
 
 HEARTBEAT_SECONDS = 15.0
 AWAY_SECONDS = 1.0
+MOST = 200
+"""Events that are read at once for a stream."""
 STREAM_HEADERS = {"cache-control": "no-store", "x-accel-buffering": "no"}
 STREAM: dict[str, Any] = {
     "description": "Server-sent events; each has an `id` for `Last-Event-ID`, comments keep the line alive.",
@@ -63,11 +65,11 @@ async def stream_job(job_id: JobId, request: Request, last_event_id: LastEventId
         after = 0  # not from here: better all again than nothing for ever
 
     async def read(position: int) -> Sequence[Event]:
-        return await database.read(event_rows.of_job, job_id, position)
+        return await database.read(event_rows.of_job, job_id, position, MOST)
 
     if job.done and after and not await read(after):
         return Response(status_code=204)
-    return EventStream(caller, _lines(caller, job_id, read, after, ends=True))
+    return EventStream(caller, _lines(caller, job_id, read, after, MOST, ends=True))
 
 
 @router.get(
@@ -102,7 +104,7 @@ async def feed(
     if "text/event-stream" in request.headers.get("accept", ""):
         if position is None:
             position = await database.read(event_rows.last_position, account_id)
-        return EventStream(caller, _lines(caller, account_id, read, position, ends=False))
+        return EventStream(caller, _lines(caller, account_id, read, position, limit + 1, ends=False))
     events = await read(position or 0)
     page, scribe = events[:limit], caller.scribe
     return Json(
@@ -149,8 +151,11 @@ def _counted(gateway: Gateway) -> Generator[None]:
         metrics.EVENT_STREAMS.set(gateway.streams)
 
 
-async def _lines(caller: Caller, topic: str, read: Read, after: int, *, ends: bool) -> AsyncIterator[bytes]:
-    """Events as they are committed. One is listening before it looks, so nothing falls between the two."""
+async def _lines(caller: Caller, topic: str, read: Read, after: int, page: int, *, ends: bool) -> AsyncIterator[bytes]:
+    """Events as they are committed. One is listening before it looks, so nothing falls between the two.
+
+    Only after a full `page` there may be more that nobody rings for.
+    """
     gateway = caller.gateway
     with gateway.database.bell.listen(topic) as ear:
         yield b"retry: 2000\n: " + event_id(after).encode() + b"\n\n"
@@ -166,7 +171,7 @@ async def _lines(caller: Caller, topic: str, read: Read, after: int, *, ends: bo
                 after = event.position
             if ends and events and events[-1].type in ENDINGS.values():
                 return
-            if not events and not await ear.wait(HEARTBEAT_SECONDS):
+            if len(events) < page and not await ear.wait(HEARTBEAT_SECONDS):
                 yield b": heartbeat\n\n"
 
 
