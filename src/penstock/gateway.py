@@ -43,7 +43,7 @@ from penstock.supply import build_offers, schemas_wanted
 from penstock.tally import Tally
 from penstock.upkeep import Upkeep
 from penstock.urls import check_url
-from penstock.vendor_schemas import find_schema, learn_schemas
+from penstock.vendor_schemas import Learning, find_schema, learn_schemas
 from penstock.workshop import Workshop
 
 if TYPE_CHECKING:
@@ -72,9 +72,6 @@ TAKE_OVER_SECONDS = 0.5
 """How often a server that does not run the jobs looks whether it should."""
 REMEMBER_SECONDS = 60.0
 """How often it looks how long the jobs took that another one ran."""
-RETRY_SECONDS = 30.0
-REFRESH_SECONDS = 86_400.0
-"""How often vendors are asked again for the params of models that are declared with theirs."""
 
 log = logging.getLogger(__name__)
 
@@ -115,7 +112,7 @@ class Gateway:
         self.streams = 0
         self._resources = AsyncExitStack()
         self._opening = asyncio.Lock()
-        self._learning: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._learning = Learning(self._knows_schemas, self._ask_for_schemas)
         self._succession: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._fetcher: SafeFetcher | None = None
 
@@ -142,7 +139,7 @@ class Gateway:
         await asyncio.to_thread(opening.prepare, self.database.engine)
         await self.database.watch()
         await self._assemble()
-        self._resources.push_async_callback(self._stop_learning)
+        self._resources.push_async_callback(self._learning.stop)
         await self._learn()
         await self._remember(await self.database.read(job_rows.models_with_history))
 
@@ -299,30 +296,10 @@ class Gateway:
                 await asyncio.to_thread(vendor.server.close)
 
     async def _learn(self) -> None:
-        """Have vendors tell the params of models that are declared with theirs: what is not known yet, at once."""
-        self._learning.cancel()
-        wait = 0.0  # what was known before is looked at again, but nobody waits for it
-        if not self._knows_schemas():
-            await self._ask_for_schemas()
-            wait = self._next_look()
-        if schemas_wanted(self.settings):
-            self._learning = asyncio.create_task(self._keep_learning(wait), name="schemas")
-
-    async def _stop_learning(self) -> None:
-        self._learning.cancel()
-        await asyncio.gather(self._learning, return_exceptions=True)
+        await self._learning.begin(is_wanted=bool(schemas_wanted(self.settings)))
 
     def _knows_schemas(self) -> bool:
         return all(find_schema(self.settings.data, *each) for each in schemas_wanted(self.settings))
-
-    def _next_look(self) -> float:
-        return REFRESH_SECONDS if self._knows_schemas() else RETRY_SECONDS
-
-    async def _keep_learning(self, wait: float) -> None:
-        while True:
-            await asyncio.sleep(wait)
-            await self._ask_for_schemas()
-            wait = self._next_look()
 
     async def _ask_for_schemas(self) -> None:
         wanted = schemas_wanted(self.settings)

@@ -4,7 +4,7 @@ import asyncio
 import hashlib
 import logging
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,7 +17,45 @@ from penstock.exchange import TROUBLE, Exchange
 SECONDS: Final = 10.0
 """How long one description may take to come."""
 
+RETRY_SECONDS: Final = 30.0
+REFRESH_SECONDS: Final = 86_400.0
+"""How often vendors are asked again."""
+
 log = logging.getLogger(__name__)
+
+
+class Learning:
+    """Has vendors tell what is not known yet, at once, and looks again at what is, now and then."""
+
+    def __init__(self, knows_all: Callable[[], bool], ask: Callable[[], Awaitable[None]]) -> None:
+        self._knows_all = knows_all
+        self._ask = ask
+        self._task: asyncio.Task[None] | None = None
+
+    async def begin(self, *, is_wanted: bool) -> None:
+        """Begin, or begin anew with other settings; not where no model is declared with its vendor's params."""
+        await self.stop()
+        wait = 0.0  # what was known before is looked at again, but nobody waits for it
+        if not self._knows_all():
+            await self._ask()
+            wait = self._next_look()
+        if is_wanted:
+            self._task = asyncio.create_task(self._go_on(wait), name="schemas")
+
+    async def stop(self) -> None:
+        """End it."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    def _next_look(self) -> float:
+        return REFRESH_SECONDS if self._knows_all() else RETRY_SECONDS
+
+    async def _go_on(self, wait: float) -> None:
+        while True:
+            await asyncio.sleep(wait)
+            await self._ask()
+            wait = self._next_look()
 
 
 def find_schema(data: Path, vendor: str, model: str) -> Mapping[str, Any] | None:

@@ -17,7 +17,6 @@ from typer.testing import CliRunner
 from vendors.double import HttpDouble, drop, hang, raw, reply
 from vendors.test_far import follow
 
-from penstock import gateway as gateway_module
 from penstock import vendor_schemas
 from penstock.cli.main import app
 from penstock.setting_problems import Problem, SettingsError
@@ -146,7 +145,7 @@ AWAY = {
 
 @pytest.mark.parametrize("how", AWAY)
 async def test_what_was_never_known_is_not_offered_until_it_is(gateway, fal, tmp_path, how, monkeypatch, caplog):
-    monkeypatch.setattr(gateway_module, "RETRY_SECONDS", 0.05)
+    monkeypatch.setattr(vendor_schemas, "RETRY_SECONDS", 0.05)
     monkeypatch.setattr(vendor_schemas, "SECONDS", 0.5)
     if AWAY[how] is None:
         await fal.hide()
@@ -167,7 +166,7 @@ async def test_what_was_never_known_is_not_offered_until_it_is(gateway, fal, tmp
 
 
 async def test_a_new_description_takes_the_place_of_the_old(gateway, fal, monkeypatch):
-    monkeypatch.setattr(gateway_module, "REFRESH_SECONDS", 0.05)
+    monkeypatch.setattr(vendor_schemas, "REFRESH_SECONDS", 0.05)
     newer = open_api("fal-ai/ltx")
     newer["components"]["schemas"]["LtxInput"]["properties"]["image"] = {"type": "string"}
     async with gateway(fal.settings() + LTX) as server:
@@ -181,7 +180,7 @@ async def test_a_new_description_takes_the_place_of_the_old(gateway, fal, monkey
 
 @pytest.mark.parametrize("how", ["no input", "no JSON Schema", "hostile", "unknown there", "out of order"])
 async def test_one_of_no_use_does_not(gateway, fal, tmp_path, monkeypatch, how):
-    monkeypatch.setattr(gateway_module, "REFRESH_SECONDS", 0.02)
+    monkeypatch.setattr(vendor_schemas, "REFRESH_SECONDS", 0.02)
     asked = asyncio.Semaphore(0)
 
     async def spoil(double: HttpDouble, request: Any) -> Any:
