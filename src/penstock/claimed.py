@@ -95,6 +95,7 @@ class ClaimedJob:
     async def amend(self, change: Callable[[Job], Job]) -> None:
         """Write a change under the fence; what comes back is the truth, a caller's cancel included."""
         self.job = await self.tools.database.write(job_rows.amend, self.claim, change, self.tools.clock())
+        self.left()  # if this began the work, its time runs from now
 
     async def look_again(self) -> None:
         """Read the row: a caller may have canceled."""
