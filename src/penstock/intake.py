@@ -384,15 +384,14 @@ def _commit(connection: Connection, submission: Submission, accepted: Sequence[J
         if token is not None and job.file is not None:  # the job's own row keeps the bytes when the upload expires
             file_rows.get(connection, job.account_id, token, now)
             file_rows.add(connection, job.file)
-    written = job_rows.insert_all(connection, accepted, now)
     request = AcceptedRequest(
-        id=written[0].batch_id or written[0].id,
+        id=accepted[0].batch_id or accepted[0].id,
         account_id=submission.key.account_id,
         key_id=submission.key.public_id,
         idempotency_key=submission.idempotency_key,
         fingerprint=submission.decoded.mark,
-        job_ids=tuple(job.id for job in written),
+        job_ids=tuple(job.id for job in accepted),
         created_at=now,
     )
-    request_rows.add(connection, request)
+    written = job_rows.insert_all(connection, accepted, now, request_rows.add(connection, request))
     return Receipt(request.id, written, headroom=headroom)

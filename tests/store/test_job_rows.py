@@ -12,7 +12,7 @@ from penstock import jobs
 from penstock.errors import Gone, JobDeleted, JobNotFinished, JobNotFound
 from penstock.events import EventType
 from penstock.jobs import IllegalMove, Job, Outcome, State
-from penstock.store import event_rows, job_rows, open_rows, request_rows
+from penstock.store import event_rows, job_rows, open_rows, request_rows, words
 from penstock.store.bell import QUEUE, nudge
 from penstock.store.database import Database
 from penstock.store.job_rows import Claim, FenceLost
@@ -291,7 +291,10 @@ async def test_an_idempotency_key_is_free_again_once_its_jobs_are_gone(database)
             created_at=NOW,
         )
 
-    await database.write(request_rows.add, request("batch_1"))
-    await database.write(request_rows.add, request("batch_2"))
+    def add(connection: Connection, name: str) -> None:
+        words.do_all(connection, request_rows.add(connection, request(name)))
+
+    await database.write(add, "batch_1")
+    await database.write(add, "batch_2")
     found = await database.read(request_rows.by_idempotency_key, "acct_one", "mine")
     assert found == request("batch_2")

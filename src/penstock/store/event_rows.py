@@ -1,36 +1,29 @@
-"""The event log: appended in the transaction that changes the job, read in order, announced after the commit."""
+"""The event log: written with the change of the job, read in order, announced after the commit."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
-from sqlalchemy import Connection, delete, func, insert, select
+from sqlalchemy import Connection, delete, func, select
 
 from penstock.events import BUDGET_EVENT, Event, EventType
 from penstock.identifiers import new_id
 from penstock.jobs import Job
-from penstock.store import webhook_rows
+from penstock.store import webhook_rows, words
 from penstock.store.bell import QUEUE
 from penstock.store.database import RUNG
 from penstock.store.tables import events
 
-INSERT = insert(events)  # made once: SQLAlchemy knows it again at once
 decode_job = msgspec.json.Decoder(Job).decode
 
 
-def append(connection: Connection, kind: EventType, job: Job, document: bytes, now: float) -> None:
-    """Add an event; whoever listens to the job, the account or the queue hears of it after the commit."""
-    connection.execute(
-        INSERT,
-        {
-            "account_id": job.account_id,
-            "job_id": job.id,
-            "sequence": job.sequence,
-            "type": kind.value,
-            "created_at": now,
-            "document": document,
-        },
-    )
+def describe(kind: EventType, job: Job, document: bytes, now: float) -> dict[str, Any]:
+    """The row of an event, to be written with the change that it tells of."""
+    return _row(job.account_id, job.id, job.sequence, kind.value, now, document)
+
+
+def announce(connection: Connection, kind: EventType, job: Job, now: float) -> None:
+    """Whoever listens to the job, the account or the queue hears of an event after the commit; so do webhooks."""
     connection.info[RUNG].update((job.id, job.account_id))
     if kind is EventType.QUEUED:
         connection.info[RUNG].add(QUEUE)
@@ -40,10 +33,21 @@ def append(connection: Connection, kind: EventType, job: Job, document: bytes, n
 def append_notice(connection: Connection, account_id: str, standing: Mapping[str, Any], now: float) -> None:
     """Add an event of an account that is about one of its budgets."""
     notice = new_id("notice")
-    values = {"account_id": account_id, "job_id": notice, "sequence": 1, "type": BUDGET_EVENT}
-    connection.execute(INSERT, values | {"created_at": now, "document": msgspec.json.encode(standing)})
+    row = _row(account_id, notice, 1, BUDGET_EVENT, now, msgspec.json.encode(standing))
+    words.do_all(connection, words.insertion(events, [row]))
     connection.info[RUNG].add(account_id)
     webhook_rows.enqueue(connection, account_id, notice, 1, BUDGET_EVENT, now)
+
+
+def _row(account_id: str, subject: str, sequence: int, kind: str, now: float, document: bytes) -> dict[str, Any]:
+    return {
+        "account_id": account_id,
+        "job_id": subject,
+        "sequence": sequence,
+        "type": kind,
+        "created_at": now,
+        "document": document,
+    }
 
 
 def _event(row: Any) -> Event:

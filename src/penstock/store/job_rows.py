@@ -7,19 +7,24 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import msgspec
-from sqlalchemy import ColumnElement, Connection, and_, insert, or_, select, update
+from sqlalchemy import Connection, or_, select, update
 
 from penstock.errors import Gone, JobDeleted, JobNotFinished, JobNotFound
 from penstock.events import type_of
 from penstock.identifiers import first_id
 from penstock.jobs import IllegalMove, Job, State
-from penstock.store import event_rows, ledger_rows, locks, usage_rows
+from penstock.store import event_rows, ledger_rows, locks, usage_rows, words
 from penstock.store.bell import QUEUE, nudge
 from penstock.store.database import RUNG
 from penstock.store.ledger_rows import LedgerRefused
-from penstock.store.tables import jobs
+from penstock.store.tables import events, jobs
+from penstock.store.words import Deed
 
-INSERT = insert(jobs)  # made once: SQLAlchemy knows it again at once
+# The columns of `_columns`, in this order.
+UPDATE = "UPDATE jobs SET vendor = ?, state = ?, done = ?, finished_at = ?, expires_at = ?, document = ? WHERE id = ?"
+UPDATE_PHASE = UPDATE.replace(" WHERE", ", deaths = 0 WHERE")
+GET = "SELECT document, removed FROM jobs WHERE id = ? AND account_id = ?"
+LOCK = "SELECT document FROM jobs WHERE id = ? AND owner = ? AND epoch = ? FOR UPDATE"
 encode = msgspec.json.encode
 DISPATCHING = b'"phase":"dispatching"'
 MAX_CLOCK_SECONDS = 600.0
@@ -42,8 +47,8 @@ class Claim:
     """How many processes have died at work on it since it last got on."""
 
 
-def insert_all(connection: Connection, accepted: Sequence[Job], now: float) -> list[Job]:
-    """Write newly accepted jobs, each with its first event and a hold of the most that it can cost."""
+def insert_all(connection: Connection, accepted: Sequence[Job], now: float, *more: Deed) -> list[Job]:
+    """Write newly accepted jobs, each with its first event and a hold of the most that it can cost; and do more."""
     written = [replace(job, sequence=1) for job in accepted]
     documents = [encode(job) for job in written]
     rows = [
@@ -62,11 +67,15 @@ def insert_all(connection: Connection, accepted: Sequence[Job], now: float) -> l
         }
         for job, document in zip(written, documents, strict=True)
     ]
-    connection.execute(INSERT, rows)
-    for job, document in zip(written, documents, strict=True):
-        event_rows.append(connection, type_of(None, job), job, document, now)
+    told = [
+        event_rows.describe(type_of(None, job), job, document, now)
+        for job, document in zip(written, documents, strict=True)
+    ]
+    for job in written:
+        event_rows.announce(connection, type_of(None, job), job, now)
     if amounts := {job.id: job.estimated or 0 for job in written if _may_cost(job)}:  # last: it may lock a purse
-        ledger_rows.hold(connection, written[0].payer, amounts, written[0].created_at)
+        more = (*more, ledger_rows.hold(connection, written[0].payer, amounts, written[0].created_at))
+    words.do_all(connection, words.insertion(jobs, rows), words.insertion(events, told), *more)
     return written
 
 
@@ -89,14 +98,8 @@ def _columns(job: Job, document: bytes) -> dict[str, Any]:
     }
 
 
-def _change(
-    connection: Connection, row_filter: ColumnElement[bool], change: Callable[[Job], Job], now: float
-) -> Job | None:
-    """Apply a pure change to the row that matches; None if none does."""
-    document = connection.execute(select(jobs.c.document).where(row_filter).with_for_update()).scalar()
-    if document is None:
-        return None
-    before = event_rows.decode_job(document)
+def _change(connection: Connection, before: Job, change: Callable[[Job], Job], now: float) -> Job:
+    """Apply a pure change to a job whose row is locked."""
     after = change(before)
     if after is before or after == before:
         return before
@@ -104,9 +107,13 @@ def _change(
         raise IllegalMove(f"{before.id} is {before.state} and stays as it is")
     after = replace(after, sequence=before.sequence + 1)
     document = encode(after)
-    values = _columns(after, document) | ({} if after.phase is before.phase else {"deaths": 0})
-    connection.execute(update(jobs).where(row_filter).values(values))
-    event_rows.append(connection, type_of(before, after), after, document, now)
+    kind, values = type_of(before, after), (*_columns(after, document).values(), after.id)
+    words.do_all(
+        connection,
+        Deed(UPDATE if after.phase is before.phase else UPDATE_PHASE, values),
+        words.insertion(events, [event_rows.describe(kind, after, document, now)]),
+    )
+    event_rows.announce(connection, kind, after, now)
     if after.done:
         _pay(connection, after, now)  # last: others wait for the purse and the sums
     return after
@@ -127,11 +134,10 @@ def _pay(connection: Connection, job: Job, now: float) -> None:
 
 def amend(connection: Connection, claim: Claim, change: Callable[[Job], Job], now: float) -> Job:
     """A runner's change: it counts only while the claim does."""
-    fence = and_(jobs.c.id == claim.job_id, jobs.c.owner == claim.owner, jobs.c.epoch == claim.epoch)
-    job = _change(connection, fence, change, now)
-    if job is None:
+    document = words.run(connection, LOCK, claim.job_id, claim.owner, claim.epoch).scalar()
+    if document is None:
         raise FenceLost(claim.job_id)
-    return job
+    return _change(connection, event_rows.decode_job(document), change, now)
 
 
 def adopt(
@@ -173,19 +179,14 @@ def release(connection: Connection, claim: Claim) -> None:
 
 def amend_own(connection: Connection, account_id: str, job_id: str, change: Callable[[Job], Job], now: float) -> Job:
     """A caller's change of its own job."""
-    get(connection, account_id, job_id, lock=True)
+    before = get(connection, account_id, job_id, lock=True)
     connection.info[RUNG].add(nudge(job_id))
-    own = and_(jobs.c.id == job_id, jobs.c.account_id == account_id)
-    job = _change(connection, own, change, now)
-    if job is None:
-        raise JobNotFound
-    return job
+    return _change(connection, before, change, now)
 
 
 def get(connection: Connection, account_id: str, job_id: str, *, lock: bool = False) -> Job:
     """An account's job; another account's is not found. Locked, nobody else changes it."""
-    query = select(jobs.c.document, jobs.c.removed).where(jobs.c.id == job_id, jobs.c.account_id == account_id)
-    row = connection.execute(query.with_for_update() if lock else query).one_or_none()
+    row = words.run(connection, GET + words.LOCKING if lock else GET, job_id, account_id).one_or_none()
     if row is None:
         raise JobNotFound(suggestion="List your jobs with GET /api/v1/jobs.")
     if row.removed is not None:

@@ -6,17 +6,16 @@ from itertools import groupby
 from operator import attrgetter
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, insert, select, tuple_, update
+from sqlalchemy import Connection, insert, select, tuple_, update
 
 from penstock.budgets import Budget, Period
 from penstock.identifiers import new_id
 from penstock.keys import ApiKey, Limits, Scope
+from penstock.store import words
 from penstock.store.tables import accounts, budgets, keys, secrets
 
 LIMITS = tuple(Limits.__dataclass_fields__)
-BUDGETS = select(budgets.c.owner, budgets.c.period, budgets.c.cap, budgets.c.time_zone).where(
-    budgets.c.owner.in_(bindparam("owners", expanding=True))
-)
+BUDGETS = "SELECT owner, period, cap, time_zone FROM budgets WHERE owner"
 
 
 def signing_secret(connection: Connection) -> bytes:
@@ -138,7 +137,8 @@ def _group(rows: Sequence[Any]) -> list[ApiKey]:
 
 def budgets_of(connection: Connection, owners: Sequence[str]) -> list[Budget]:
     """The budgets of accounts or lineages of keys."""
-    return [_budget(*row) for row in connection.execute(BUDGETS, {"owners": owners})]
+    marks = ", ".join("?" * len(owners)) or "NULL"
+    return [_budget(*row) for row in words.run(connection, f"{BUDGETS} IN ({marks})", *owners)]
 
 
 def _budget(owner: str, period: str, cap: int, time_zone: str) -> Budget:

@@ -6,12 +6,13 @@ from enum import StrEnum
 from operator import attrgetter
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import Connection, bindparam, insert, select
+from sqlalchemy import Connection, insert, select
 
 from penstock.budgets import ENDLESS, Budget, Payer
 from penstock.store import key_rows, locks, purse_rows, words
 from penstock.store.purse_rows import Place, Purse
 from penstock.store.tables import holds, ledger
+from penstock.store.words import Deed
 
 UNKNOWN_SECONDS: Final = 86_400.0
 """How long money is held for a job of which nobody knows whether its vendor made it."""
@@ -57,9 +58,8 @@ class LedgerRefused(Exception):
     """The ledger has no such entry to follow."""
 
 
-_INSERT = insert(ledger)
-_OF_SUBJECT = select(ledger).where(ledger.c.subject == bindparam("its_subject"))
-_LOCK = select(ledger.c.kind).where(ledger.c.subject == bindparam("its_subject")).with_for_update()
+_OF_SUBJECT = f"SELECT {', '.join(ledger.columns.keys())} FROM ledger WHERE subject = ?"  # noqa: S608  names of our own
+_LOCK = "SELECT kind FROM ledger WHERE subject = ? FOR UPDATE"
 
 
 def _row(entry: Entry) -> dict[str, Any]:
@@ -94,22 +94,25 @@ def read(row: Any) -> Entry:
 
 def of_subject(connection: Connection, subject: str) -> dict[Kind, Entry]:
     """The entries of a job or a completion."""
-    found = [read(row) for row in connection.execute(_OF_SUBJECT, {"its_subject": subject})]
+    found = [read(row) for row in words.run(connection, _OF_SUBJECT, subject)]
     return {entry.kind: entry for entry in found}
 
 
 def _lock(connection: Connection, subject: str) -> dict[Kind, Entry]:
     """The entries of a subject, to which nobody else adds any until the transaction ends."""
     if connection.dialect.name == "postgresql":
-        connection.execute(_LOCK, {"its_subject": subject})  # those that it waited for are only seen by the next look
+        words.run(connection, _LOCK, subject)  # those that it waited for are only seen by the next look
     return of_subject(connection, subject)
 
 
 # -- jobs: each of these in the transaction that changes the job
 
 
-def hold(connection: Connection, payer: Payer, amounts: Mapping[str, int], now: float) -> None:
-    """Reserve the most that jobs can cost, by their ids, in every budget that bears them: all of them or none."""
+def hold(connection: Connection, payer: Payer, amounts: Mapping[str, int], now: float) -> Deed:
+    """Reserve the most that jobs can cost, by their ids, in every budget that bears them: all of them or none.
+
+    Their entries are still to be written.
+    """
     locks.join_ledger(connection)
     bearing, total = purse_rows.covering(connection, payer, now), sum(amounts.values())
     for purse in bearing:
@@ -119,9 +122,11 @@ def hold(connection: Connection, payer: Payer, amounts: Mapping[str, int], now: 
         for subject, amount in amounts.items():
             purse_rows.reserve(connection, purse, subject, amount)
         purse_rows.write(connection, purse)
-    for subject, amount in amounts.items():
-        entry = Entry(subject=subject, kind=Kind.HOLD, payer=payer, amount=amount, at=now, created_at=now)
-        connection.execute(_INSERT, _row(entry))
+    entries = [
+        Entry(subject=subject, kind=Kind.HOLD, payer=payer, amount=amount, at=now, created_at=now)
+        for subject, amount in amounts.items()
+    ]
+    return words.insertion(ledger, [_row(entry) for entry in entries])
 
 
 def settle(connection: Connection, subject: str, cost: int, now: float, note: str = "") -> int:
@@ -207,7 +212,7 @@ def _follow(
         created_at=now,
         note=note,
     )
-    connection.execute(_INSERT, _row(entry))
+    words.do_all(connection, words.insertion(ledger, [_row(entry)]))
 
 
 def _spend(connection: Connection, bearing: Sequence[Purse], payer: Payer, amount: int, now: float) -> None:

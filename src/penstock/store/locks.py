@@ -1,12 +1,11 @@
 """Locks for what no row stands for. SQLite has one writer at a time: there is nothing to lock."""
 
-from sqlalchemy import Connection, text
+from typing import Final
 
-_HOLD = text("SELECT pg_advisory_xact_lock(hashtextextended(:name, 0))")
-_SHARE = text("SELECT pg_advisory_xact_lock_shared(hashtextextended(:name, 0))")
-_JOIN = text("LOCK TABLE ledger IN ROW EXCLUSIVE MODE")
-_BRIEFLY = text("SET LOCAL lock_timeout = '1s'")
-_ALONE = text("LOCK TABLE ledger IN EXCLUSIVE MODE")
+from sqlalchemy import Connection
+
+_HOLD: Final = "SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))"
+_SHARE: Final = "SELECT pg_advisory_xact_lock_shared(hashtextextended(%s, 0))"
 
 
 def hold(connection: Connection, what: str, *whose: str, shared: bool = False) -> None:
@@ -15,7 +14,7 @@ def hold(connection: Connection, what: str, *whose: str, shared: bool = False) -
     Who holds several takes them in the order of their names.
     """
     if connection.dialect.name == "postgresql":
-        connection.execute(_SHARE if shared else _HOLD, {"name": "\n".join(("penstock", what, *whose))})
+        connection.exec_driver_sql(_SHARE if shared else _HOLD, ("\n".join(("penstock", what, *whose)),))
 
 
 def join_ledger(connection: Connection) -> None:
@@ -24,11 +23,11 @@ def join_ledger(connection: Connection) -> None:
     Whoever has written to the ledger, or locked an entry, has joined already.
     """
     if connection.dialect.name == "postgresql":
-        connection.execute(_JOIN)
+        connection.exec_driver_sql("LOCK TABLE ledger IN ROW EXCLUSIVE MODE")
 
 
 def hold_ledger(connection: Connection) -> None:
     """Until the transaction ends, nobody else moves money; who waits longer than a second lets others pass."""
     if connection.dialect.name == "postgresql":
-        connection.execute(_BRIEFLY)
-        connection.execute(_ALONE)
+        connection.exec_driver_sql("SET LOCAL lock_timeout = '1s'")
+        connection.exec_driver_sql("LOCK TABLE ledger IN EXCLUSIVE MODE")

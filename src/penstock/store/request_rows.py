@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Select, and_, delete, insert, select
+from sqlalchemy import Connection, Select, and_, delete, select
 
-from penstock.store import locks
+from penstock.store import locks, words
 from penstock.store.tables import requests
+from penstock.store.words import Deed
 
 RETRY_SHIELD_SECONDS = 600
-INSERT = insert(requests)  # made once: SQLAlchemy knows it again at once
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,13 +46,13 @@ def wait_for_same(connection: Connection, whose: str, mark: str | bytes, *, is_r
         locks.hold(connection, "body", whose, mark.hex(), shared=not is_retry)
 
 
-def add(connection: Connection, request: AcceptedRequest) -> None:
-    """Remember an accepted request, in the transaction that writes its jobs; a key whose jobs are gone is used anew."""
+def add(connection: Connection, request: AcceptedRequest) -> Deed:
+    """What remembers an accepted request, to be done with what writes its jobs; a key whose jobs are gone is free."""
     if request.idempotency_key is not None:
         same = and_(requests.c.account_id == request.account_id, requests.c.idempotency_key == request.idempotency_key)
         connection.execute(delete(requests).where(same))
     values = {name: getattr(request, name) for name in AcceptedRequest.__slots__}
-    connection.execute(INSERT, values | {"job_ids": " ".join(request.job_ids)})
+    return words.insertion(requests, [values | {"job_ids": " ".join(request.job_ids)}])
 
 
 def by_idempotency_key(connection: Connection, account_id: str, key: str) -> AcceptedRequest | None:

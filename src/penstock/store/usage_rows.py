@@ -26,6 +26,7 @@ from sqlalchemy import (
 from penstock.jobs import Job, State
 from penstock.store import words
 from penstock.store.tables import accounts, keys, usage_days, usage_key_days, usage_model_days
+from penstock.store.words import Deed
 from penstock.usage_records import Completion, Outcome
 
 DAY_SECONDS: Final = 86_400
@@ -122,11 +123,11 @@ def _place(subject: Completion | Job) -> Slice:
 
 
 @cache
-def _words(table: Table, mark: str) -> str:
-    """Adds a row to what is there, in SQLite and PostgreSQL; plain words, as SQLAlchemy's take longer than the rest."""
+def _words(table: Table) -> str:
+    """Adds a row to what is there, in SQLite and PostgreSQL."""
     names = [column.name for column in table.columns]
     return (
-        f"INSERT INTO {table.name} ({', '.join(names)}) VALUES ({', '.join([mark] * len(names))}) "  # noqa: S608
+        f"INSERT INTO {table.name} ({', '.join(names)}) VALUES ({', '.join('?' * len(names))}) "  # noqa: S608
         f"ON CONFLICT ({', '.join(table.primary_key.columns.keys())}) DO UPDATE SET "
         + ", ".join(f"{name} = {table.name}.{name} + excluded.{name}" for name in Sums._fields)
     )
@@ -137,7 +138,7 @@ _KEYS = {table: attrgetter(*table.primary_key.columns.keys()) for table in TABLE
 
 def add(connection: Connection, additions: Additions) -> None:
     """Add to the sums; the caller sees to it that each record is added once."""
-    mark = words.mark(connection)
+    single: list[Deed] = []
     for table in TABLES if additions else ():
         key_of = _KEYS[table]
         coarse: dict[tuple[str | int, ...], tuple[int, ...]] = {}
@@ -147,7 +148,12 @@ def add(connection: Connection, additions: Additions) -> None:
             coarse[key] = sums if before is None else tuple(map(add_up, before, sums))
         # Always in the same order: so two writers never wait for each other in a ring.
         rows = [(*key, *sums) for key, sums in sorted(coarse.items())]
-        connection.exec_driver_sql(_words(table, mark), rows)
+        if len(additions) == 1:
+            single.append(Deed(_words(table), rows[0]))
+        else:
+            words.run_many(connection, _words(table), rows)
+    if single:
+        words.do_all(connection, *single)
 
 
 # -- reporting

@@ -1,10 +1,12 @@
-"""Rows in the driver's own words: SQLAlchemy would take longer to prepare a row than the database takes to write it."""
+"""Hot statements in the driver's own words: SQLAlchemy would take longer over them than the database itself."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, Table
+from sqlalchemy import Connection, CursorResult, Table
+
+LOCKING = " FOR UPDATE"
 
 
 def mark(connection: Connection) -> str:
@@ -13,12 +15,57 @@ def mark(connection: Connection) -> str:
 
 
 @cache
-def _insert(table: Table, sign: str) -> str:
-    names = [column.name for column in table.columns]
-    return f"INSERT INTO {table.name} ({', '.join(names)}) VALUES ({', '.join([sign] * len(names))})"  # noqa: S608
+def _speak(said: str, sign: str) -> str:
+    return said.removesuffix(LOCKING) if sign == "?" else said.replace("?", sign)
+
+
+def run(connection: Connection, said: str, *values: Any) -> CursorResult[Any]:
+    """A statement with a `?` for each value; FOR UPDATE, at its end, is for PostgreSQL alone."""
+    return connection.exec_driver_sql(_speak(said, mark(connection)), values)
+
+
+def run_many(connection: Connection, said: str, rows: Sequence[tuple[Any, ...]]) -> None:
+    """The same statement with the values of each row."""
+    connection.exec_driver_sql(_speak(said, mark(connection)), list(rows))
+
+
+class Deed(NamedTuple):
+    """A statement that changes something, with its values."""
+
+    said: str
+    values: tuple[Any, ...]
+
+
+@cache
+def _join(said: tuple[str, ...]) -> str:
+    """One statement for all; PostgreSQL does them in this order."""
+    others = ", ".join(f"deed_{number} AS ({each})" for number, each in enumerate(said[1:]))
+    return f"WITH {others} {said[0]}" if others else said[0]
+
+
+def do_all(connection: Connection, *deeds: Deed) -> None:
+    """Changes of different tables: one way to the server and back for all of them."""
+    if connection.dialect.name == "postgresql":
+        values = [value for deed in (*deeds[1:], deeds[0]) for value in deed.values]
+        run(connection, _join(tuple(deed.said for deed in deeds)), *values)
+        return
+    for deed in deeds:
+        run(connection, deed.said, *deed.values)
+
+
+@cache
+def _insert(table: Table, names: tuple[str, ...], rows: int) -> str:
+    marks = f"({', '.join('?' * len(names))})"
+    return f"INSERT INTO {table.name} ({', '.join(names)}) VALUES {', '.join([marks] * rows)}"  # noqa: S608
+
+
+def insertion(table: Table, rows: Sequence[Mapping[str, Any]]) -> Deed:
+    """A few rows that all have the same columns."""
+    values = tuple(value for row in rows for value in row.values())
+    return Deed(_insert(table, tuple(rows[0]), len(rows)), values)
 
 
 def insert_all(connection: Connection, table: Table, rows: Sequence[tuple[Any, ...]]) -> None:
-    """Write these rows, each in the order of the table's columns."""
+    """Write any number of rows, each in the order of the table's columns."""
     if rows:
-        connection.exec_driver_sql(_insert(table, mark(connection)), list(rows))
+        run_many(connection, _insert(table, tuple(table.columns.keys()), 1), rows)
