@@ -5,7 +5,7 @@ import base64
 import os
 import random
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -26,6 +26,7 @@ JOBS = (
     *("id", "account_id", "lineage", "model", "vendor", "state", "done", "client_ref", "batch_id", "created_at"),
     *("start_by", "finished_at", "expires_at", "epoch", "seated", "document"),
 )
+TYPES = "text text text text text text int4 text text float8 float8 float8 float8 int4 int4 bytea"
 
 
 # -- filling
@@ -118,24 +119,42 @@ def fill(url: str, count: int) -> float:
 
 
 def write(connection: psycopg.Connection[Any], batch: list[Copy]) -> None:
+    """All rows of these jobs, in the binary form: documents are most of it."""
     with connection.transaction(), connection.cursor() as cursor:
-        with cursor.copy(f"COPY jobs ({', '.join(JOBS)}) FROM STDIN".encode()) as copy:
-            for each in batch:
-                copy.write_row(each.row())
-        columns = "account_id, job_id, sequence, type, created_at, document"
-        with cursor.copy(f"COPY events ({columns}) FROM STDIN".encode()) as copy:
-            for each in batch:
-                for sequence, kind, document in each.seed.events:
-                    copy.write_row((each.account_id, each.id, sequence, kind, each.at, each.document(document)))
-        columns = "subject, kind, key_id, lineage, amount, overrun, note, account_id, at, created_at"
-        with cursor.copy(f"COPY ledger ({columns}) FROM STDIN".encode()) as copy:
-            for each in batch:
-                for kind, *entry in each.seed.ledger:
-                    copy.write_row((each.id, kind, *entry, each.account_id, each.at, each.at))
-        columns = "id, account_id, key_id, fingerprint, job_ids, created_at"
-        with cursor.copy(f"COPY requests ({columns}) FROM STDIN".encode()) as copy:
-            for each in batch:
-                copy.write_row((each.id, each.account_id, "bench", os.urandom(32), f'["{each.id}"]', each.at))
+        copy_rows(cursor, "jobs", dict(zip(JOBS, TYPES.split(), strict=True)), (each.row() for each in batch))
+        columns = {
+            "account_id": "text", "job_id": "text", "sequence": "int4", "type": "text", "created_at": "float8",
+            "document": "bytea",
+        }  # fmt: skip
+        events = (
+            (each.account_id, each.id, sequence, kind, each.at, each.document(document))
+            for each in batch
+            for sequence, kind, document in each.seed.events
+        )
+        copy_rows(cursor, "events", columns, events)
+        columns = {
+            "subject": "text", "kind": "text", "key_id": "text", "lineage": "text", "amount": "int8",
+            "overrun": "int8", "note": "text", "account_id": "text", "at": "float8", "created_at": "float8",
+        }  # fmt: skip
+        entries = (
+            (each.id, kind, *entry, each.account_id, each.at, each.at)
+            for each in batch
+            for kind, *entry in each.seed.ledger
+        )
+        copy_rows(cursor, "ledger", columns, entries)
+        columns = {
+            "id": "text", "account_id": "text", "key_id": "text", "fingerprint": "bytea", "job_ids": "text",
+            "created_at": "float8",
+        }  # fmt: skip
+        requests = ((each.id, each.account_id, "bench", os.urandom(32), each.id, each.at) for each in batch)
+        copy_rows(cursor, "requests", columns, requests)
+
+
+def copy_rows(cursor: psycopg.Cursor[Any], table: str, columns: dict[str, str], rows: Iterable[Sequence[Any]]) -> None:
+    with cursor.copy(f"COPY {table} ({', '.join(columns)}) FROM STDIN (FORMAT BINARY)".encode()) as copy:
+        copy.set_types(list(columns.values()))
+        for row in rows:
+            copy.write_row(row)
 
 
 def spread(connection: psycopg.Connection[Any], table: str) -> str:
@@ -244,7 +263,8 @@ async def seed(running: Fleet) -> None:
             async with session.post("/model/v1/generation", json=body) as response:
                 batch = await response.json()
             for job in batch["jobs"] if number % 2 else ():
-                await session.post(f"/api/v1/jobs/{job['id']}/cancel")
+                async with session.post(f"/api/v1/jobs/{job['id']}/cancel"):
+                    pass
     await running.until(lambda: running.open_jobs() == 0)
     # A quarter of them failed: what the vendor says is no matter here.
     running.ask("UPDATE jobs SET state = 'failed' WHERE state = 'succeeded' AND right(id, 1) < '8' RETURNING 1")
