@@ -1,17 +1,19 @@
 """Many machines on PostgreSQL, one question for each command.
 
-python bench/machines.py accept | throughput | held | fair | seats | watchers | million [--help]
+python bench/machines.py accept | throughput | held | fair | seats | takeover | watchers | million [--help]
 """
 
 import argparse
 import asyncio
 import inspect
+import random
 import time
 from collections.abc import Callable, Coroutine
 from typing import Any
 
 from fleet import Fleet, fleet, measured, pid_of, quantiles, show, start
 from fleet_million import million
+from fleet_troubles import Troubles
 from fleet_watchers import watchers
 from processes import memory_mb
 
@@ -150,12 +152,31 @@ async def seats(jobs: int = 600, latency: float = 0.3, limit: int = 10, workers:
         show(f"a limit of {limit} over {workers} workers, one killed", rows | {"taken_over": taken_over})
 
 
+async def takeover(rounds: int = 5, jobs: int = 200, workers: int = 3) -> None:
+    """How long held jobs wait for another worker after kill -9 and after SIGSTOP of theirs."""
+    async with fleet(gateways=1, workers=workers) as running:
+        await start(running.workers)
+        await running.load(8, 600, latency=86_000, count=jobs)
+        await running.until(lambda: _is_idle(running))
+        troubles = Troubles(running.machines, random.Random())  # noqa: S311  no secrets
+        for _ in range(rounds):
+            for strike in (troubles.kill_worker, troubles.freeze_worker):
+                await asyncio.sleep(6)
+                await strike()
+                await troubles.settle()
+        found = troubles.takeovers
+        rows = {"after kill -9, ms": quantiles(found.killed), "after SIGSTOP, ms": quantiles(found.frozen)}
+        others = {"disturbed, ms": quantiles(found.disturbed), "never": len(found.left)}
+        show(f"takeover of {jobs} jobs, {workers} workers", rows | others)
+
+
 COMMANDS: tuple[Callable[..., Coroutine[Any, Any, None]], ...] = (
     accept,
     throughput,
     held,
     fair,
     seats,
+    takeover,
     watchers,
     million,
 )

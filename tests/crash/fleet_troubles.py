@@ -70,7 +70,7 @@ class Troubles:
     def _kinds(self) -> Sequence[Callable[[], Awaitable[None]]]:
         return (
             self.kill_worker,
-            self._freeze_worker_long,
+            self.freeze_worker,
             self._kill_gateway,
             self.kill_worker,
             self._freeze_worker_short,
@@ -116,7 +116,7 @@ class Troubles:
             await machine.kill()
             self._later(self._revive(machine, self._chance.uniform(0.2, 3.0)))
 
-    async def _freeze_worker_long(self) -> None:
+    async def freeze_worker(self) -> None:
         """Longer than the lease: its jobs are others' when it wakes up."""
         machine = self._choose(self._machines.workers)
         if machine is None:
