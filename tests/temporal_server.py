@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 PROGRAM: Final = Path(sys.executable).with_name("temporal")
-START_SECONDS: Final = 30.0
+START_SECONDS: Final = 60.0
 PR_SET_PDEATHSIG: Final = 1
 
 
@@ -27,28 +27,34 @@ def _free_port() -> int:
 
 
 class TemporalServer:
-    """One server. Without a file it forgets everything when it is stopped."""
+    """One server. It forgets everything when it is stopped."""
 
-    def __init__(self, file: Path | None = None) -> None:
+    def __init__(self) -> None:
         self._port = _free_port()
-        self._words = ["--db-filename", str(file)] if file else []
         self._process: subprocess.Popen[bytes] | None = None
         self.address = f"127.0.0.1:{self._port}"
 
     def start(self) -> None:
-        """Returns once it answers."""
+        """Returns once it answers; one that finds its ports taken is started again."""
+        give_up_at = time.monotonic() + START_SECONDS
+        question = [PROGRAM, "operator", "namespace", "describe", "default", "--address", self.address]
+        while True:
+            if self._process is None or self._process.poll() is not None:
+                self._process = self._spawn()
+            if not subprocess.run(question, check=False, capture_output=True).returncode:  # noqa: S603
+                return
+            assert time.monotonic() < give_up_at
+            time.sleep(0.05)
+
+    def _spawn(self) -> "subprocess.Popen[bytes]":
         words = ["server", "start-dev", "--headless", "--ip", "127.0.0.1", "--port", str(self._port)]
-        self._process = subprocess.Popen(  # noqa: S603
-            [PROGRAM, *words, "--http-port", str(_free_port()), "--log-level", "never", *self._words],
+        return subprocess.Popen(  # noqa: S603
+            [PROGRAM, *words, "--http-port", str(_free_port()), "--log-level", "never"],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             preexec_fn=_die_with_tests,  # noqa: PLW1509  nothing else is done in the child
         )
-        give_up_at = time.monotonic() + START_SECONDS
-        question = [PROGRAM, "operator", "namespace", "describe", "default", "--address", self.address]
-        while subprocess.run(question, check=False, capture_output=True).returncode:  # noqa: S603
-            assert time.monotonic() < give_up_at
 
     def stop(self) -> None:
         """End it at once."""

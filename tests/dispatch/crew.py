@@ -26,7 +26,7 @@ from penstock.store.opening import open_database
 from penstock.store.tables import jobs as job_table
 
 LEASE_SECONDS = 2.0
-PATIENCE_SECONDS = 20.0
+PATIENCE_SECONDS = 60.0
 
 
 async def until(condition: Callable[[], Any], seconds: float = PATIENCE_SECONDS) -> None:

@@ -42,7 +42,7 @@ class Fleet:
     async def busiest(self) -> tuple[Machine, Machine]:
         """Who has the most jobs, and the other one; as soon as anyone has any."""
         first, second = self.workers
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while not any(counts := [await self.held(worker) for worker in self.workers]):  # noqa: ASYNC110  rows
                 await asyncio.sleep(0.005)
         return (first, second) if counts[0] >= counts[1] else (second, first)
