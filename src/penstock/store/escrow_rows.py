@@ -2,7 +2,7 @@
 
 from sqlalchemy import Connection
 
-from penstock.store import ledger_rows, limit_rows, purse_rows
+from penstock.store import ledger_rows, limit_rows, locks, purse_rows
 from penstock.store.purse_rows import Place
 
 
@@ -20,4 +20,5 @@ def end(connection: Connection, process: str) -> None:
 
 def expire(connection: Connection, now: float) -> int:
     """Free what was held by whoever has been silent for too long; how much it was."""
+    locks.join_ledger(connection)
     return purse_rows.expire_leases(connection, now) + ledger_rows.let_go(connection, now)

@@ -59,7 +59,7 @@ class LedgerRefused(Exception):
 
 
 _OF_SUBJECT = f"SELECT {', '.join(ledger.columns.keys())} FROM ledger WHERE subject = ?"  # noqa: S608  names of our own
-_LOCK = "SELECT kind FROM ledger WHERE subject = ? FOR UPDATE"
+_LOCK = f"SELECT {locks.JOIN} FROM ledger WHERE subject = ? FOR UPDATE"  # noqa: S608  words of our own
 
 
 def _row(entry: Entry) -> dict[str, Any]:

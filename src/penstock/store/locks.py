@@ -4,30 +4,37 @@ from typing import Final
 
 from sqlalchemy import Connection
 
+JOIN: Final = "pg_advisory_xact_lock_shared(hashtextextended('penstock ledger', 0))"
+"""Whoever moves money shares this; whoever sets or removes budgets has it alone."""
 _HOLD: Final = "SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))"
 _SHARE: Final = "SELECT pg_advisory_xact_lock_shared(hashtextextended(%s, 0))"
+_JOINED: Final = "joined"
+"""Which transaction has joined, in `connection.info`."""
 
 
-def hold(connection: Connection, what: str, *whose: str, shared: bool = False) -> None:
+def hold(connection: Connection, what: str, *whose: str, shared: bool = False, join: bool = False) -> None:
     """Until the transaction ends, nobody else holds the same; those who share it hold it together.
 
-    Who holds several takes them in the order of their names.
+    Who holds several takes them in the order of their names. `join` is `join_ledger` on the same way to the server.
     """
     if connection.dialect.name == "postgresql":
-        connection.exec_driver_sql(_SHARE if shared else _HOLD, ("\n".join(("penstock", what, *whose)),))
+        said = _SHARE if shared else _HOLD
+        connection.exec_driver_sql(f"{said}, {JOIN}" if join else said, ("\n".join(("penstock", what, *whose)),))
+        if join:
+            connection.info[_JOINED] = connection.get_transaction()
 
 
 def join_ledger(connection: Connection) -> None:
-    """Until the transaction ends, no budget is set or taken away: before budgets are read, to move money by them.
-
-    Whoever has written to the ledger, or locked an entry, has joined already.
-    """
+    """Until the transaction ends, no budget is set or taken away: before budgets are read, to move money by them."""
     if connection.dialect.name == "postgresql":
-        connection.exec_driver_sql("LOCK TABLE ledger IN ROW EXCLUSIVE MODE")
+        joined = connection.info.get(_JOINED)
+        if joined is None or joined is not connection.get_transaction():
+            connection.exec_driver_sql(f"SELECT {JOIN}")
+            connection.info[_JOINED] = connection.get_transaction()
 
 
 def hold_ledger(connection: Connection) -> None:
     """Until the transaction ends, nobody else moves money; who waits longer than a second lets others pass."""
     if connection.dialect.name == "postgresql":
         connection.exec_driver_sql("SET LOCAL lock_timeout = '1s'")
-        connection.exec_driver_sql("LOCK TABLE ledger IN EXCLUSIVE MODE")
+        connection.exec_driver_sql("SELECT pg_advisory_xact_lock(hashtextextended('penstock ledger', 0))")

@@ -240,13 +240,14 @@ def admit(connection: Connection, key: ApiKey, more: int, now: float) -> Headroo
 
     It counts the rows themselves, in the transaction that adds the new ones: nothing can be forgotten to be given back.
     """
+    if key.limits.concurrent_jobs is None and key.account_limits.concurrent_jobs is None:
+        return None
     limits = (
         ("This API key", jobs.c.lineage == key.lineage, key.limits.concurrent_jobs),
         ("Your account", jobs.c.account_id == key.account_id, key.account_limits.concurrent_jobs),
     )
     left: list[Headroom] = []
-    if any(limit is not None for _, _, limit in limits):
-        locks.hold(connection, "open jobs", key.account_id)
+    locks.hold(connection, "open jobs", key.account_id)
     for whose, theirs, limit in limits:
         if limit is None:
             continue

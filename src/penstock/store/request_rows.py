@@ -41,9 +41,9 @@ def wait_for_same(connection: Connection, whose: str, mark: str | bytes, *, is_r
     What marks it is its Idempotency-Key, or its body: of equal bodies only a retry waits.
     """
     if isinstance(mark, str):
-        locks.hold(connection, "request", whose, mark)
+        locks.hold(connection, "request", whose, mark, join=True)
     else:
-        locks.hold(connection, "body", whose, mark.hex(), shared=not is_retry)
+        locks.hold(connection, "body", whose, mark.hex(), shared=not is_retry, join=True)
 
 
 def add(connection: Connection, request: AcceptedRequest) -> Deed:
