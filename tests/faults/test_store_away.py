@@ -5,7 +5,7 @@ import os
 import signal
 import time
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from conftest import Start
 from fault_steps import Site, check_away, site_of, timed, until
 from openai_replies import GREETING, PROMPT_TOKENS, pieces_of
 from postgres import PostgresServer
-from test_events import listen, opens, shown
+from test_events import Listener, shown
 
 from penstock.store import completion_rows, purse_rows
 
@@ -85,7 +85,9 @@ async def test_a_long_outage_is_told_and_nothing_is_lost_by_it(site: Site):
     held = asyncio.create_task(site.client.get(f"/api/v1/jobs/{jobs[0]}", params={"wait": WAIT_SECONDS}))
     posted = asyncio.create_task(site.order(2, prefer=f"wait={WAIT_SECONDS}"))
     await site.until_ordered(4)
-    streamed = asyncio.create_task(hear_all(site, jobs[1]))
+    opened = asyncio.Event()
+    streamed = asyncio.create_task(hear_all(site, jobs[1], opened))
+    await opened.wait()
     speech = asyncio.create_task(site.ask(spender, "slow:0.4", stream=True))
     await until(lambda: len(site.upstream.requests) == 2)
     async with outage(site.store):
@@ -108,22 +110,18 @@ async def test_a_long_outage_is_told_and_nothing_is_lost_by_it(site: Site):
     await site.check_books(4)
 
 
-async def hear_all(site: Site, job_id: str) -> list[dict[str, Any]]:
+async def hear_all(site: Site, job_id: str, opened: asyncio.Event) -> list[dict[str, Any]]:
     """Every event of a job; whoever loses the line goes on from the last one."""
     heard: list[dict[str, Any]] = []
-    path = f"/api/v1/jobs/{job_id}/events"
     while not heard or not heard[-1]["data"]["done"]:
-        if await opens(site.client, path) == 503:
-            continue
-        async with listen(site.client, path, heard[-1]["id"] if heard else None) as listener:
-            while True:
-                try:
-                    event = await listener.next()
-                except TimeoutError:
-                    break
-                if event is None:
-                    break
-                heard.append(event)
+        headers = {"last-event-id": heard[-1]["id"]} if heard else {}
+        async with site.client.stream("GET", f"/api/v1/jobs/{job_id}/events", headers=headers) as response:
+            assert response.status_code in {200, 503}
+            listener = Listener(response)
+            with suppress(TimeoutError):
+                while response.status_code == 200 and (event := await listener.next()) is not None:
+                    heard.append(event)
+                    opened.set()
     return heard
 
 
