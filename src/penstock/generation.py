@@ -10,7 +10,7 @@ from pydantic import BeforeValidator, Field, StrictBool, StringConstraints
 from pydantic_core import PydanticCustomError
 
 from penstock.catalog.model import GenerationModel
-from penstock.catalog.params import Number, Params, Text, read, shorten
+from penstock.catalog.params import Line, Number, Params, Text, read, shorten
 from penstock.errors import Detail, InvalidRequest
 from penstock.events import EventType
 
@@ -61,7 +61,7 @@ class GenerationBody(Params):
         description="one element makes a job, several a batch, accepted all or none",
     )
     webhook: Webhook | None = Field(default=None)
-    client_ref: Text | None = Field(default=None, max_length=128, description="yours; echoed, and a filter of the list")
+    client_ref: Line | None = Field(default=None, max_length=128, description="yours; echoed, and a filter of the list")
     metadata: (
         dict[Annotated[str, StringConstraints(max_length=64)], Annotated[Text, StringConstraints(max_length=512)]]
         | None

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Annotated, Any, ClassVar, TypeVar, cast
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -63,6 +64,16 @@ UNPLACED = {*BRANCHES, "[key]"}
 JSON = json.JSONEncoder(ensure_ascii=False, default=str)
 Boolean = StrictBool
 Text = StrictStr
+
+
+def _storable(value: str) -> str:
+    if "\0" in value:
+        raise PydanticCustomError("nul", "Input should have no NUL character")
+    return value
+
+
+Line = Annotated[StrictStr, AfterValidator(_storable)]
+"""A text that has a column of its own: no database takes a NUL in one."""
 
 
 class Params(BaseModel):
@@ -143,7 +154,7 @@ def join_place(place: str, path: list[str]) -> str:
 
 
 def _detail(kind: type[Params], error: ErrorDetails, place: str) -> Detail:
-    path = [str(part)[:80] for part in error["loc"] if part not in UNPLACED]
+    path = [str(part)[:80] for part in error["loc"] if part not in UNPLACED and not _is_branch(part)]
     loc = join_place(place, path)
     if error["type"] == "extra_forbidden":
         return Detail(loc, unknown_name("param", path[-1], _owner(kind, path).model_fields), "unknown_param")
@@ -151,6 +162,11 @@ def _detail(kind: type[Params], error: ErrorDetails, place: str) -> Detail:
         return Detail(loc, f"`{path[-1]}` is required.", "missing_required_parameter")
     message = WORDS.get(error["type"], error["msg"])
     return Detail(loc, f"{message}, got {shorten(error['input'])}.", "invalid_params")
+
+
+def _is_branch(part: int | str) -> bool:
+    """Which of several types a value was read as: no part of its place."""
+    return isinstance(part, str) and part.startswith(("str-enum[", "literal["))
 
 
 def _owner(kind: type[Params], path: list[str]) -> type[Params]:

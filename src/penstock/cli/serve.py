@@ -72,8 +72,9 @@ async def _welcome(gateway: "Gateway", port: int) -> None:
 def _issue_first(connection: "Connection") -> str | None:
     from penstock.accounts import Actor, KeyWish
     from penstock.administration import ensure_account, issue_key
-    from penstock.store import key_rows
+    from penstock.store import key_rows, locks
 
+    locks.hold(connection, "first key")  # of servers that start together one makes it
     if not key_rows.is_empty(connection):
         return None
     account = ensure_account(connection, Actor.SERVER, "default", time.time())

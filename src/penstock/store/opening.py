@@ -13,7 +13,7 @@ from penstock.store import schema
 from penstock.store.database import Database
 
 FILE: Final = "sqlite:///"
-FATAL: Final = ("does not exist", "authentication failed", "no pg_hba.conf entry")
+FATAL: Final = ("does not exist", "authentication failed", "no pg_hba.conf entry", "invalid")
 """What PostgreSQL says to those that it will never let in; else it is away, and may come back."""
 
 
@@ -67,7 +67,7 @@ def prepare(engine: Engine) -> None:
         raise StoreRefused(str(error)) from error
     except OperationalError as error:
         if any(word in str(error.orig) for word in FATAL):
-            where = engine.url.render_as_string(hide_password=True)
+            where = engine.url.set(drivername="postgresql").render_as_string(hide_password=True)
             raise StoreRefused(f"The store {where} cannot be used: {error.orig}") from error
         raise StoreUnavailable(retry_after=1) from error
 

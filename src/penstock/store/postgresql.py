@@ -4,9 +4,9 @@ import asyncio
 import logging
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Concatenate, Final, Generic, NamedTuple, TypeVar
+from typing import Any, Concatenate, Final, Generic, NamedTuple, TypeVar, cast
 
 from sqlalchemy import Connection, Engine, ExceptionContext, create_engine, event, make_url
 from sqlalchemy.exc import DataError, DBAPIError, SQLAlchemyError
@@ -68,7 +68,27 @@ def make_pool(url: str, session: str = SESSION) -> Engine:
         connect_args={**CONNECT, "application_name": "penstock", "options": session},
     )
     event.listen(engine, "handle_error", _leave_readers)
+    event.listen(engine, "before_cursor_execute", _replace_nul, retval=True)
     return engine
+
+
+def _replace_nul(
+    _connection: Connection,
+    _cursor: Any,
+    statement: str,
+    values: Any,
+    _context: Any,
+    is_many: bool,  # noqa: FBT001
+) -> tuple[str, Any]:
+    """PostgreSQL knows no NUL in texts, so nothing is found by one; what is to be stored is checked before."""
+    if is_many or not values:
+        return statement, values
+    named = cast("dict[str, Any]", values) if isinstance(values, dict) else None
+    given = list(cast("Sequence[Any]", values) if named is None else named.values())
+    if not any(type(value) is str and "\0" in value for value in given):
+        return statement, values
+    found = [value.replace("\0", "\ufffd") if isinstance(value, str) else value for value in given]
+    return statement, found if named is None else dict(zip(named, found, strict=True))
 
 
 def _leave_readers(context: ExceptionContext) -> None:

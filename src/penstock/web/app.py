@@ -66,7 +66,7 @@ def create_app(gateway: Gateway) -> Application:
 
 def create_worker_app(gateway: Gateway) -> Application:
     """What a worker shows of itself: whether it lives, is ready, and its metrics."""
-    return Limits(_assemble(gateway, (operations,)), 0)
+    return Tracing(Limits(_assemble(gateway, (operations,)), 0))
 
 
 def _assemble(gateway: Gateway, pages: Sequence[ModuleType]) -> Any:

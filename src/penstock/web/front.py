@@ -34,7 +34,7 @@ async def _live(receive: Any, send: Any) -> None:
 
 
 async def _refuse(is_alive: bool, send: Any) -> None:  # noqa: FBT001
-    told = "The gateway has just started, and its store does not answer yet."
+    told = "This process has just started, and its store does not answer yet."
     error = StoreUnavailable(told, headers={"retry-after": "1"})
     headers, body = render_error(error, new_id("req"))
     if is_alive:

@@ -88,6 +88,8 @@ async def get_job(
     """One job. With `wait`, the answer is held until the job is done."""
     caller = await admit(request, Scope.READ)
     job = await caller.gateway.database.read(job_rows.get, caller.account_id, job_id)
+    if job.expires_at is not None and job.expires_at <= caller.gateway.clock():
+        raise Gone  # what is left of it is removed soon
     if wait is not None:
         job = (await wait_until_done(caller.gateway, [job], wait))[0]
     return _answer(job, caller.scribe, request.headers.get("if-none-match"))

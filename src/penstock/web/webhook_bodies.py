@@ -4,11 +4,11 @@ from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field
 
-from penstock.catalog.params import Boolean, Params, Text
+from penstock.catalog.params import Boolean, Line, Params, Text
 from penstock.events import EventType
 
 Url = Annotated[Text, Field(min_length=1, max_length=2048)]
-Description = Annotated[Text, Field(max_length=500)]
+Description = Annotated[Line, Field(max_length=500)]
 Tellable = EventType | Literal["budget.threshold"]
 Events = Annotated[list[Tellable], Field(min_length=1, max_length=20)]
 
