@@ -57,6 +57,7 @@ class ClaimedJob:
     ear: Ear
     troubles: int = 0
     due_at: float = 0.0
+    grace: float = 0.0  # how much longer than its caller said it may take, for what is our own fault
     due: tuple[float | None, float] | None = None
 
     @property
@@ -73,7 +74,7 @@ class ClaimedJob:
         else:
             self.due_at += job.deadline - self.due[1]
         self.due = job.started_at, job.deadline
-        return self.due_at - now
+        return self.due_at + self.grace - now
 
     def order(self, attempt: Attempt) -> Order:
         """What to ask of the vendor."""

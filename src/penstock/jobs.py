@@ -83,10 +83,6 @@ class Outcome(StrEnum):
     ABANDONED = "abandoned"
 
 
-STORING_SECONDS = 1800.0
-"""How much longer than its `run_timeout` a job may take whose result is there, and only has to be stored."""
-
-
 class IllegalMove(Exception):
     """A move that the table does not have."""
 
@@ -196,10 +192,8 @@ class Job:
 
     @property
     def deadline(self) -> float:
-        """When `start_timeout` passes or, once started, `run_timeout`; what is made is stored even later."""
-        if self.started_at is None:
-            return self.start_by
-        return self.started_at + self.run_seconds + (STORING_SECONDS if self.phase is Phase.STORING else 0.0)
+        """When `start_timeout` passes or, once started, `run_timeout`."""
+        return self.start_by if self.started_at is None else self.started_at + self.run_seconds
 
 
 def move(job: Job, to: State, **changes: Any) -> Job:

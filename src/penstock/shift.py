@@ -55,6 +55,7 @@ class Shift(Ordering):
             except JobError as error:
                 await self.fail(error)
             except StorageUnavailable:  # our own place of bytes: the job waits for it
+                self.grace = RESULT_SECONDS if self.job.phase is Phase.STORING else 0.0  # what is made is paid for
                 await self.pause()
         self.count()
 

@@ -4,9 +4,9 @@ import asyncio
 import logging
 import random
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Concatenate, Final, Generic, NamedTuple, TypeVar, cast
+from typing import Any, Concatenate, Final, Generic, NamedTuple, TypeVar
 
 from sqlalchemy import Connection, Engine, ExceptionContext, create_engine, event, make_url
 from sqlalchemy.exc import DataError, DBAPIError, SQLAlchemyError
@@ -83,8 +83,8 @@ def _replace_nul(
     """PostgreSQL knows no NUL in texts, so nothing is found by one; what is to be stored is checked before."""
     if is_many or not values:
         return statement, values
-    named = cast("dict[str, Any]", values) if isinstance(values, dict) else None
-    given = list(cast("Sequence[Any]", values) if named is None else named.values())
+    named: dict[str, Any] | None = values if hasattr(values, "keys") else None
+    given: list[Any] = list(values) if named is None else list(named.values())
     if not any(type(value) is str and "\0" in value for value in given):
         return statement, values
     found = [value.replace("\0", "\ufffd") if isinstance(value, str) else value for value in given]
