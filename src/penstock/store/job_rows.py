@@ -134,10 +134,10 @@ def _pay(connection: Connection, job: Job, now: float) -> None:
 
 def amend(connection: Connection, claim: Claim, change: Callable[[Job], Job], now: float) -> Job:
     """A runner's change: it counts only while the claim does."""
-    document = words.run(connection, LOCK, claim.job_id, claim.owner, claim.epoch).scalar()
-    if document is None:
+    found = words.run(connection, LOCK, claim.job_id, claim.owner, claim.epoch)
+    if not found:
         raise FenceLost(claim.job_id)
-    return _change(connection, event_rows.decode_job(document), change, now)
+    return _change(connection, event_rows.decode_job(found[0][0]), change, now)
 
 
 def adopt(
@@ -186,12 +186,13 @@ def amend_own(connection: Connection, account_id: str, job_id: str, change: Call
 
 def get(connection: Connection, account_id: str, job_id: str, *, lock: bool = False) -> Job:
     """An account's job; another account's is not found. Locked, nobody else changes it."""
-    row = words.run(connection, GET + words.LOCKING if lock else GET, job_id, account_id).one_or_none()
-    if row is None:
+    found = words.run(connection, GET + words.LOCKING if lock else GET, job_id, account_id)
+    if not found:
         raise JobNotFound(suggestion="List your jobs with GET /api/v1/jobs.")
-    if row.removed is not None:
-        raise JobDeleted if row.removed == "deleted" else Gone
-    return event_rows.decode_job(row.document)
+    document, removed = found[0]
+    if removed is not None:
+        raise JobDeleted if removed == "deleted" else Gone
+    return event_rows.decode_job(document)
 
 
 def find(connection: Connection, job_id: str) -> Job | None:

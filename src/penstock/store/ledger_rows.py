@@ -80,21 +80,37 @@ def _row(entry: Entry) -> dict[str, Any]:
 
 def read(row: Any) -> Entry:
     """A row as an entry."""
+    return _read(*row)
+
+
+def _read(
+    subject: str,
+    kind: str,
+    account_id: str,
+    key_id: str,
+    lineage: str,
+    amount: int,
+    overrun: int,
+    at: float,
+    created_at: float,
+    note: str,
+) -> Entry:
+    """In the order of the columns."""
     return Entry(
-        subject=row.subject,
-        kind=Kind(row.kind),
-        payer=Payer(row.account_id, row.key_id, row.lineage),
-        amount=row.amount,
-        overrun=row.overrun,
-        at=row.at,
-        created_at=row.created_at,
-        note=row.note,
+        subject=subject,
+        kind=Kind(kind),
+        payer=Payer(account_id, key_id, lineage),
+        amount=amount,
+        overrun=overrun,
+        at=at,
+        created_at=created_at,
+        note=note,
     )
 
 
 def of_subject(connection: Connection, subject: str) -> dict[Kind, Entry]:
     """The entries of a job or a completion."""
-    found = [read(row) for row in words.run(connection, _OF_SUBJECT, subject)]
+    found = [_read(*row) for row in words.run(connection, _OF_SUBJECT, subject)]
     return {entry.kind: entry for entry in found}
 
 

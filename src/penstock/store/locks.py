@@ -4,10 +4,12 @@ from typing import Final
 
 from sqlalchemy import Connection
 
+from penstock.store import words
+
 JOIN: Final = "pg_advisory_xact_lock_shared(hashtextextended('penstock ledger', 0))"
 """Whoever moves money shares this; whoever sets or removes budgets has it alone."""
-_HOLD: Final = "SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))"
-_SHARE: Final = "SELECT pg_advisory_xact_lock_shared(hashtextextended(%s, 0))"
+_HOLD: Final = "SELECT pg_advisory_xact_lock(hashtextextended(?, 0))"
+_SHARE: Final = "SELECT pg_advisory_xact_lock_shared(hashtextextended(?, 0))"
 _JOINED: Final = "joined"
 """Which transaction has joined, in `connection.info`."""
 
@@ -19,7 +21,7 @@ def hold(connection: Connection, what: str, *whose: str, shared: bool = False, j
     """
     if connection.dialect.name == "postgresql":
         said = _SHARE if shared else _HOLD
-        connection.exec_driver_sql(f"{said}, {JOIN}" if join else said, ("\n".join(("penstock", what, *whose)),))
+        words.run(connection, f"{said}, {JOIN}" if join else said, "\n".join(("penstock", what, *whose)))
         if join:
             connection.info[_JOINED] = connection.get_transaction()
 
@@ -29,7 +31,7 @@ def join_ledger(connection: Connection) -> None:
     if connection.dialect.name == "postgresql":
         joined = connection.info.get(_JOINED)
         if joined is None or joined is not connection.get_transaction():
-            connection.exec_driver_sql(f"SELECT {JOIN}")
+            words.run(connection, f"SELECT {JOIN}")
             connection.info[_JOINED] = connection.get_transaction()
 
 

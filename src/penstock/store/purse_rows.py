@@ -76,7 +76,7 @@ _SHRINK = _SET_AMOUNT.values(recalled=0)
 _END = delete(holds).where(_HOLD_HERE)
 _FORGET = delete(holds).where(holds.c.subject == bindparam("its_subject"))
 _GIVE_BACK = update(purses).where(_HERE).values(held=purses.c.held - bindparam("less"))
-_OF_SUBJECT = f"SELECT {', '.join(holds.columns.keys())} FROM holds WHERE subject = ?"  # noqa: S608  names of our own
+_OF_SUBJECT = "SELECT owner, period, start, amount FROM holds WHERE subject = ?"
 
 
 def _at(place: Place, **more: Any) -> dict[str, Any]:
@@ -191,8 +191,8 @@ def reserve(connection: Connection, purse: Purse, subject: str, amount: int) -> 
 
 def free(connection: Connection, subject: str) -> dict[Place, int]:
     """Let go of what a job holds, in every purse; how much it was in each."""
-    found = words.run(connection, _OF_SUBJECT, subject).all()
-    freed = dict(sorted((Place(row.owner, row.period, row.start), row.amount) for row in found))
+    found = words.run(connection, _OF_SUBJECT, subject)
+    freed = dict(sorted((Place(*place), amount) for *place, amount in found))
     for place, amount in freed.items():
         connection.execute(_GIVE_BACK, _at(place, less=amount))
     if freed:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, delete, func, insert, select, update
+from sqlalchemy import Connection, delete, func, insert, select, update
 
 from penstock.accounts import Action, Actor, AuditEntry
 from penstock.endpoints import (
@@ -21,7 +21,7 @@ from penstock.endpoints import (
     new_secret,
     own_id,
 )
-from penstock.store import audit_rows
+from penstock.store import audit_rows, words
 from penstock.store.bell import DELIVERIES
 from penstock.store.database import RUNG
 from penstock.store.locks import hold
@@ -29,10 +29,8 @@ from penstock.store.webhook_tables import deliveries, webhooks
 
 NOTHING = b"[]"
 """No attempts yet."""
-INSERT = insert(deliveries)  # made once, as the next: SQLAlchemy knows it again at once
-ENABLED = select(webhooks.c.id, webhooks.c.host, webhooks.c.events).where(
-    webhooks.c.account_id == bindparam("account_id"), webhooks.c.disabled_at.is_(None)
-)
+INSERT = insert(deliveries)  # made once: SQLAlchemy knows it again at once
+ENABLED = "SELECT id, host, events FROM webhooks WHERE account_id = ? AND disabled_at IS NULL"
 
 # -- the outbox
 
@@ -50,8 +48,8 @@ def enqueue(
 
     `own` is the webhook that a job itself brought along.
     """
-    enabled = connection.execute(ENABLED, {"account_id": account_id})
-    told = [(row.id, row.host, None) for row in enabled if f" {kind} " in row.events]
+    enabled = words.run(connection, ENABLED, account_id)
+    told = [(webhook_id, host, None) for webhook_id, host, events in enabled if f" {kind} " in events]
     if own is not None and kind in (own["events"] or USUAL):
         told.append((own_id(account_id), host_of(own["url"]), own["url"]))
     if told:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, CursorResult, Table
+from sqlalchemy import Connection, Table
 
 LOCKING = " FOR UPDATE"
 
@@ -19,9 +19,27 @@ def _speak(said: str, sign: str) -> str:
     return said.removesuffix(LOCKING) if sign == "?" else said.replace("?", sign)
 
 
-def run(connection: Connection, said: str, *values: Any) -> CursorResult[Any]:
-    """A statement with a `?` for each value; FOR UPDATE, at its end, is for PostgreSQL alone."""
-    return connection.exec_driver_sql(_speak(said, mark(connection)), values)
+def run(connection: Connection, said: str, *values: Any) -> Sequence[tuple[Any, ...]]:
+    """A statement with a `?` for each value, and the rows that it finds; FOR UPDATE, at its end, is for PostgreSQL."""
+    said = _speak(said, mark(connection))
+    if not connection.in_transaction():
+        connection.begin()  # SQLAlchemy does not see what is done here
+    cursor = connection.connection.cursor()
+    try:
+        cursor.execute(said, _without_nul(values) if connection.dialect.name == "postgresql" else values)
+        return cursor.fetchall() if cursor.description else []
+    except connection.dialect.loaded_dbapi.Error as error:
+        # The one door to what SQLAlchemy does with errors: it tells lost connections, and lets go of them.
+        connection._handle_dbapi_exception(error, said, values, cursor, None)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+    finally:
+        cursor.close()
+
+
+def _without_nul(values: tuple[Any, ...]) -> tuple[Any, ...]:
+    """PostgreSQL knows no NUL in texts, so nothing is found by one; what is to be stored is checked before."""
+    if any(type(value) is str and "\0" in value for value in values):
+        return tuple(value.replace("\0", "\ufffd") if type(value) is str else value for value in values)
+    return values
 
 
 def run_many(connection: Connection, said: str, rows: Sequence[tuple[Any, ...]]) -> None:
