@@ -27,6 +27,10 @@ class Unclear(Exception):
     retry_after: float | None = None  # what the vendor asked for, if it did; the exchange fills it in
 
 
+class InDoubt(Exception):
+    """Another worker may have taken the job over: nothing was sent."""
+
+
 class NotSent(Exception):
     """The call provably never reached the vendor: it may be made again, there or elsewhere."""
 

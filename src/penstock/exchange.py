@@ -76,13 +76,15 @@ class Exchange:
         verb: str,
         flow: Flow[T],
         before_paying: Callable[[], Awaitable[None]] | None = None,
+        be_sure: Callable[[], None] | None = None,
     ) -> T:
         """Make a flow's calls one after the other until it returns what they mean.
 
-        `before_paying` is awaited once, before the first call that does more than prepare.
+        `before_paying` is awaited once, before the first call that does more than prepare; `be_sure` may still refuse
+        one of these at the moment that it is sent.
         """
         with traces.call(name, verb) as span:
-            return await self._drive(name, vendor, verb, flow, before_paying, span)
+            return await self._drive(name, vendor, verb, flow, before_paying, be_sure, span)
 
     async def _drive(
         self,
@@ -91,6 +93,7 @@ class Exchange:
         verb: str,
         flow: Flow[T],
         before_paying: Callable[[], Awaitable[None]] | None,
+        be_sure: Callable[[], None] | None,
         span: traces.Span,
     ) -> T:
         outcome, prepares = "ok", True
@@ -102,7 +105,7 @@ class Exchange:
                 if before_paying is not None and not prepares:
                     await before_paying()
                     before_paying = None
-                reply = await self._ask(name, vendor, call)
+                reply = await self._ask(name, vendor, call, None if prepares else be_sure)
                 span.tell({"http.response.status_code": reply.status})
                 call = _advance(flow, reply)
         except TROUBLE as error:
@@ -172,7 +175,7 @@ class Exchange:
         except OSError as error:
             raise NotStarted(f"The server of this model cannot be started: {error.strerror}.") from error
 
-    async def _ask(self, name: str, vendor: GenerationVendor, call: Call) -> Reply:
+    async def _ask(self, name: str, vendor: GenerationVendor, call: Call, be_sure: Callable[[], None] | None) -> Reply:
         shown = call.headers.get("authorization", "").rpartition(" ")[2]
         if shown and shown not in self._shown:
             self._shown.append(shown)
@@ -180,7 +183,7 @@ class Exchange:
             status, headers, data = await self._ask_inside(vendor.upstream, call)
             return Reply(status, headers, data if isinstance(data, bytes) else await asyncio.to_thread(data.read_bytes))
         wire = await self._open_wire()
-        async with wire.request(name, vendor, call) as response, asyncio.timeout(call.seconds):
+        async with wire.request(name, vendor, call, be_sure) as response, asyncio.timeout(call.seconds):
             body = bytearray()
             async for chunk in response.content.iter_chunked(CHUNK):
                 body += chunk

@@ -11,6 +11,7 @@ from penstock.contract import (
     Accepted,
     Failed,
     GenerationVendor,
+    InDoubt,
     NotSent,
     Refused,
     ReplyLost,
@@ -37,10 +38,6 @@ NOT_TAKEN = (UpstreamAuth, UpstreamRejected, UpstreamUnavailable)
 
 class CanceledFirst(Exception):
     """The caller canceled before anything was paid."""
-
-
-class InDoubt(Exception):
-    """Another worker may have taken the job over, and nothing was paid yet."""
 
 
 @dataclass(slots=True)
@@ -93,7 +90,7 @@ class Ordering(ClaimedJob):
         """Make the vendor's calls, and write down at once that it took the order."""
         flow = vendor.submit(self.order(attempt))
         answer = await self.tools.exchange.drive(
-            self.job.vendor, vendor, "submit", flow, before_paying=lambda: self.intend(attempt)
+            self.job.vendor, vendor, "submit", flow, before_paying=lambda: self.intend(attempt), be_sure=self.be_sure
         )
         if isinstance(answer, Accepted):
             await self.accepted(answer)
@@ -105,9 +102,13 @@ class Ordering(ClaimedJob):
         await self.amend(lambda job: jobs.order(job, attempt))
         if self.job.attempt is None:
             raise CanceledFirst
+        self.be_sure()
+        metrics.UPSTREAM_SUBMITS.labels(self.job.vendor).inc()
+
+    def be_sure(self) -> None:
+        """Looked at anew when the call goes out: a process may be frozen at any moment, and wake up much later."""
         if not self.tools.is_sure():
             raise InDoubt
-        metrics.UPSTREAM_SUBMITS.labels(self.job.vendor).inc()
 
     async def answered(self, attempt: Attempt, answer: Accepted | Refused | Failed) -> None:
         """Write down what the vendor said to the order."""

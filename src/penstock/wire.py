@@ -4,7 +4,7 @@ import asyncio
 import io
 import re
 import socket
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from ipaddress import ip_address
 from typing import Any, Final
@@ -43,10 +43,13 @@ class Wire:
         self._sessions.clear()
 
     @asynccontextmanager
-    async def request(self, name: str, vendor: GenerationVendor, call: Call) -> AsyncGenerator[aiohttp.ClientResponse]:
+    async def request(
+        self, name: str, vendor: GenerationVendor, call: Call, be_sure: Callable[[], None] | None = None
+    ) -> AsyncGenerator[aiohttp.ClientResponse]:
         """One HTTP call; what its failure means for a paid order is decided here, by class.
 
-        A vendor out in the world cannot send us to an address inside our own network.
+        A vendor out in the world cannot send us to an address inside our own network. `be_sure` is called when there
+        is a connection, right before anything is written to it; what it raises is raised, and nothing is sent.
         """
         headers = {"accept-encoding": "identity", "user-agent": "penstock", **call.headers}
         body = _body(call)
@@ -56,7 +59,9 @@ class Wire:
         session = self._session(name, vendor, guarded=_is_guarded(str(target), vendor.options.base_url))
         try:
             async with asyncio.timeout(call.seconds):
-                response = await session.request(call.method, target, data=body, headers=headers, allow_redirects=False)
+                response = await session.request(
+                    call.method, target, data=body, headers=headers, allow_redirects=False, trace_request_ctx=be_sure
+                )
             async with response:
                 yield response
         except UrlNotAllowed as error:
@@ -92,6 +97,7 @@ class Wire:
                     ttl_dns_cache=30,
                     socket_factory=_open_public_socket if guarded else None,
                 ),
+                trace_configs=[_watch_connections()],
                 auto_decompress=False,
                 cookie_jar=aiohttp.DummyCookieJar(),
                 trust_env=False,
@@ -100,6 +106,19 @@ class Wire:
             session._retry_connection = False  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] aiohttp resends GETs
             self._sessions[name, guarded] = session
         return session
+
+
+def _watch_connections() -> aiohttp.TraceConfig:
+    """Asks for a call, once it has its connection, whether it may still be sent."""
+    trace = aiohttp.TraceConfig()
+
+    async def ask(_session: aiohttp.ClientSession, context: Any, _params: Any) -> None:
+        if context.trace_request_ctx is not None:
+            context.trace_request_ctx()
+
+    trace.on_connection_create_end.append(ask)
+    trace.on_connection_reuseconn.append(ask)
+    return trace
 
 
 def _target(vendor: GenerationVendor, call: Call) -> URL:

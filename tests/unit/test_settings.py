@@ -17,6 +17,7 @@ from penstock.setting_problems import Problem
 from penstock.setting_values import LONGEST, parse_duration, parse_retention
 from penstock.settings import (
     VARIABLES,
+    AssetDownloads,
     Chat,
     Fetch,
     Jobs,
@@ -29,7 +30,7 @@ from penstock.settings import (
 )
 
 PAGE = Path(__file__).parents[2] / "docs" / "settings.md"
-SECTIONS = {"server": Server, "fetch": Fetch, "jobs": Jobs, "chat": Chat}
+SECTIONS = {"server": Server, "fetch": Fetch, "assets": AssetDownloads, "jobs": Jobs, "chat": Chat}
 
 
 class Reading:
