@@ -33,7 +33,7 @@ run: setup  ## serve on http://127.0.0.1:8787; the first start prints a key
 
 test: check  ## what CI runs: every check, then every test
 	@$(BIN)/penstock models pull --quiet
-	@$(BIN)/pytest --numprocesses 4 --dist worksteal
+	@$(BIN)/pytest --numprocesses 6 --dist worksteal
 
 check: setup-dev  ## lint, formatting, types, layers and sizes
 	@$(BIN)/ruff check .

@@ -47,7 +47,7 @@ async def count_operations(server: Server, begin: str) -> int:
 async def test_a_fuzzer_that_reads_the_document_finds_nothing(server, tmp_path):
     # Streams never end, of which test_events.py follows some; what administrators do is attacked below.
     left_out = ("--exclude-path-regex", "events$|^/admin/")
-    tested = await fuzz(server, await server.new_key(), tmp_path, 40, *left_out)
+    tested = await fuzz(server, await server.new_key(), tmp_path, 30, *left_out)
     streams = 2
     assert tested == await count_operations(server, "/") - await count_operations(server, "/admin/") - streams
 

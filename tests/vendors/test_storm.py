@@ -5,7 +5,7 @@ from contextlib import AsyncExitStack
 from doubles.media import listening
 from vendors.storm import Odds, find_doubles, judge, rage, settings_of
 
-JOBS = 3
+JOBS = 2
 """How many each vendor gets; bench/media_vendors.py sends hundreds."""
 
 
