@@ -1,0 +1,50 @@
+"""A process that was frozen before its order went out does not send it when it wakes up."""
+
+from pathlib import Path
+
+import pytest
+from aiohttp import web
+from loopback import Server, serve
+
+from penstock.contract import Call, Flow, Home, InDoubt, Reply
+from penstock.exchange import Exchange
+from penstock.files import StoredFile
+from penstock.vendors.sim import Sim, SimOptions
+
+
+async def no_file(file: StoredFile) -> bytes:
+    raise AssertionError(f"{file} is not asked for here")
+
+
+def order(*paths: str) -> Flow[Reply]:
+    """A flow that posts to these paths."""
+    replies = []
+    for path in paths:
+        replies.append((yield Call("POST", path, json={})))  # noqa: PERF401  a comprehension cannot yield
+    return replies[-1]
+
+
+async def test_what_is_in_doubt_when_it_is_sent_is_not_sent():
+    async def answer(_request: web.BaseRequest) -> web.Response:
+        return web.json_response({})
+
+    looks = iter([True, False, False])
+
+    def be_sure() -> None:
+        if not next(looks):
+            raise InDoubt
+
+    server = Server()
+    server.reply = answer
+    async with serve(server):
+        sim = Sim(SimOptions(type="sim", base_url=f"http://127.0.0.1:{server.port}"), Home(Path(), Path()))
+        exchange = Exchange(no_file)
+        try:
+            with pytest.raises(InDoubt):  # the second call has the connection of the first
+                await exchange.drive("far", sim, "submit", order("/one", "/two"), be_sure=be_sure)
+            await exchange.close()
+            with pytest.raises(InDoubt):  # this one has a connection of its own
+                await exchange.drive("far", sim, "submit", order("/three"), be_sure=be_sure)
+        finally:
+            await exchange.close()
+    assert [request.path for request in server.requests] == ["/one"]
