@@ -29,7 +29,7 @@ from penstock.store.opening import make_engine, open_database
 from penstock.web.app import create_app
 from penstock.web.server import serve
 
-hypothesis.settings.register_profile("calm", deadline=None)  # a busy machine is no fault of the code
+hypothesis.settings.register_profile("calm", deadline=None, max_examples=40)  # a busy machine is no fault of the code
 hypothesis.settings.load_profile("calm")
 
 SIMULATOR = '[vendors.sim]\ntype = "sim"\n'

@@ -8,7 +8,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from itertools import count
 from pathlib import Path
@@ -162,7 +162,8 @@ class PostgresServer:
             yield
         finally:
             for pid in pids:
-                os.kill(pid, signal.SIGCONT)
+                with suppress(ProcessLookupError):  # one may have been told to end meanwhile
+                    os.kill(pid, signal.SIGCONT)
 
     def _children(self) -> list[int]:
         assert self._process is not None

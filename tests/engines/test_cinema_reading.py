@@ -192,7 +192,7 @@ def test_the_seed_is_of_the_prompt():
     assert reading.seed < 2**31
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(st.text(st.characters(), max_size=200) | st.lists(st.sampled_from(sorted(roles.SUBJECT_OF))).map(" ".join))
 def test_any_text_at_all_makes_a_script_the_stage_can_play(prompt: str):
     script = by_words(prompt)

@@ -13,7 +13,7 @@ EPSILON = 1e-6
 NOW = 1_700_000_000.0
 limits = some.integers(1, 100_000)
 pauses = some.floats(0, 120)
-calmly = settings(max_examples=50)
+calmly = settings(max_examples=25)
 
 
 # -- buckets

@@ -293,7 +293,7 @@ def server_of_runs(postgres_store_url: str) -> None:
     OnPostgres.url = postgres_store_url
 
 
-OnSqlite.TestCase.settings = settings(max_examples=20, stateful_step_count=30)
+OnSqlite.TestCase.settings = settings(max_examples=12, stateful_step_count=30)
 OnPostgres.TestCase.settings = settings(max_examples=6, stateful_step_count=25)
 TestStore = pytest.mark.usefixtures("file_of_runs")(OnSqlite.TestCase)
 TestStoreOnPostgres = pytest.mark.usefixtures("server_of_runs")(OnPostgres.TestCase)

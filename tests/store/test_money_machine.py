@@ -420,7 +420,7 @@ def postgres_books(postgres_trial: Connection) -> None:
 
 
 calm = settings(stateful_step_count=40, suppress_health_check=[HealthCheck.too_slow])
-OnSqlite.TestCase.settings = settings(calm, max_examples=25)
-OnPostgres.TestCase.settings = settings(calm, max_examples=8)
+OnSqlite.TestCase.settings = settings(calm, max_examples=12)
+OnPostgres.TestCase.settings = settings(calm, max_examples=5)
 TestMoney = pytest.mark.usefixtures("sqlite_books")(OnSqlite.TestCase)
 TestMoneyOnPostgres = pytest.mark.usefixtures("postgres_books")(OnPostgres.TestCase)

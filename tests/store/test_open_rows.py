@@ -127,7 +127,7 @@ def spread(limit: int, spare: int, free: dict[str, int], held: dict[str, int]) -
 NUMBERS = some.lists(some.tuples(some.integers(1, 9), some.integers(0, 14)), min_size=1, max_size=5)
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=60)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=25)
 @given(some.integers(1, 25), some.integers(-3, 30), NUMBERS)
 def test_places_are_shared_out_one_by_one(trial: Connection, limit: int, spare: int, numbers: list[tuple[int, int]]):
     free = {f"acct_{name}": number for name, (number, _) in enumerate(numbers)}

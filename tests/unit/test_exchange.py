@@ -454,7 +454,7 @@ places = some.recursive(
 
 
 @given(places)
-@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 async def test_a_picture_is_written_into_an_order_wherever_it_stands(double, filed, body):
     def written(value: Any) -> Any:
         match value:

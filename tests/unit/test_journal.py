@@ -136,7 +136,7 @@ def test_wherever_the_last_line_is_cut_the_others_count(tmp_path):
         assert [begun.id for begun, _ in found.under_way] == ([] if whole else [ended[1].id]) + ["chat_a"]
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(some.lists(some.tuples(some.integers(0, 8), some.sampled_from(["", "B", "P", "E"]), some.binary()), max_size=8))
 def test_garbage_between_the_lines_hides_none_of_them(tmp_path, garbage):
     ended, under_way = [make_record(5), make_record(7)], [(make_begun("chat_a"), 9), (make_begun("chat_b"), 4)]

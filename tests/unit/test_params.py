@@ -44,7 +44,7 @@ def problems(kind: Any, given: dict[str, Any], place: str = "") -> dict[str, str
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=40)
 @given(body=BODIES)
 def test_anything_is_read_or_refused_with_its_place(kind, body):
     params, details = read(kind, body, "here")
@@ -55,7 +55,7 @@ def test_anything_is_read_or_refused_with_its_place(kind, body):
         msgspec.json.encode(params.resolved())
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=50)
 @given(st.binary() | st.text().map(str.encode) | BODIES.map(lambda body: repr(body).encode()))
 def test_any_bytes_are_an_object_or_an_error_of_the_request(raw):
     with suppress(InvalidRequest):

@@ -252,7 +252,7 @@ async def test_if_all_leave_nobody_is_asked(desk, monkeypatch):
     some.lists(some.sampled_from([OK, "503", "short", "long", "missing", "nothing", "bug"]), max_size=8),
     some.lists(some.tuples(some.integers(1, 4), some.integers(0, 3), some.booleans()), min_size=1, max_size=12),
 )
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 async def test_whatever_happens_everyone_who_stays_is_told_of_their_own(batch, plan, waves):
     """Waves of polls: how many, how many of them leave, and whether the next comes at once."""
     clock, vendor = Clock(), Fake(batch=batch)

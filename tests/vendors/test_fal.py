@@ -377,7 +377,7 @@ RESULTS = [
 
 
 @given(data=some.data(), error=some.none() | some.text(max_size=8) | some.integers())
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=80, deadline=None)
 async def test_no_result_breaks_it(data, error):
     """Any answer to the call for a result, after a status that may tell of an error too."""
     status, body = data.draw(some.sampled_from(RESULTS) | some.tuples(statuses, anything))

@@ -109,6 +109,7 @@ class _Process:
         *,
         is_worker: bool,
     ) -> None:
+        from penstock.store.opening import is_file
         from penstock.web.front import Front
 
         self._settings = settings
@@ -117,6 +118,7 @@ class _Process:
         self._welcome = welcome
         self._is_worker = is_worker
         self._front = Front()
+        self._patience = None if is_file(settings.database_url) else AWAY_SECONDS * 3
         self._gateway: Gateway | None = None
         self._turn = asyncio.Lock()
         self._stop = asyncio.Event()
@@ -129,7 +131,7 @@ class _Process:
         opening = asyncio.create_task(self._open())
         opening.add_done_callback(lambda done: self._stop.set() if not done.cancelled() and done.exception() else None)
         try:
-            await asyncio.wait((opening,), timeout=AWAY_SECONDS * 3)  # as a rule it is open by then
+            await asyncio.wait((opening,), timeout=self._patience)  # as a rule it is open by then
             if opening.done():
                 await opening
             await server.serve(

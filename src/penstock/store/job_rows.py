@@ -27,6 +27,8 @@ GET = "SELECT document, removed FROM jobs WHERE id = ? AND account_id = ?"
 LOCK = "SELECT document FROM jobs WHERE id = ? AND owner = ? AND epoch = ? FOR UPDATE"
 encode = msgspec.json.encode
 DISPATCHING = b'"phase":"dispatching"'
+SKEW_SECONDS = 3_900.0
+"""How far the time in an id may be from when the job was created: clocks jump, ids only go forward."""
 MAX_CLOCK_SECONDS = 600.0
 """More than a vendor's clock may be off: how far back jobs are asked whether they hold an order."""
 log = logging.getLogger(__name__)
@@ -228,9 +230,9 @@ def page(
         if filters.get(name) is not None:
             query = query.where(jobs.c[name] == filters[name])
     if (after := filters.get("created_after")) is not None:  # ids sort by time: the index finds the place
-        query = query.where(jobs.c.created_at > after, jobs.c.id > first_id("job", after - 1))
+        query = query.where(jobs.c.created_at > after, jobs.c.id > first_id("job", after - SKEW_SECONDS))
     if (until := filters.get("created_before")) is not None:
-        query = query.where(jobs.c.created_at < until, jobs.c.id < first_id("job", until + 1))
+        query = query.where(jobs.c.created_at < until, jobs.c.id < first_id("job", until + SKEW_SECONDS))
     if before is not None:
         query = query.where(jobs.c.id < before)
     rows = connection.execute(query.order_by(jobs.c.id.desc()).limit(limit))
