@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 JAVASCRIPT := tests/javascript
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev run test check format new-vendor bench lock clean
+.PHONY: help setup setup-dev run test test-long check format new-vendor bench lock clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
@@ -33,7 +33,11 @@ run: setup  ## serve on http://127.0.0.1:8787; the first start prints a key
 
 test: check  ## what CI runs: every check, then every test
 	@$(BIN)/penstock models pull --quiet
-	@$(BIN)/pytest --numprocesses 6 --dist worksteal
+	@$(BIN)/pytest --numprocesses 4 --dist worksteal
+
+test-long: setup-dev  ## the tests that take long: ordeals, fuzzers, storms
+	@$(BIN)/penstock models pull --quiet
+	@$(BIN)/pytest --numprocesses 2 --dist worksteal -m long
 
 check: setup-dev  ## lint, formatting, types, layers and sizes
 	@$(BIN)/ruff check .

@@ -252,6 +252,7 @@ async def test_a_client_that_asks_before_it_sends_its_body(wire):
     assert (await wire.reply())[0] == 200
 
 
+@pytest.mark.long
 async def test_the_upstream_is_held_back_for_a_client_that_reads_slowly(chat):
     async with connect(chat) as wire:
         wire.writer.transport.pause_reading()

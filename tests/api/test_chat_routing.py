@@ -320,6 +320,7 @@ async def test_upstreams_see_their_own_key_and_nothing_of_the_caller(start):
 
 
 @pytest.mark.parametrize(("scenario", "status"), [("hang", 504), ("retry-after:1", 429)])
+@pytest.mark.long
 async def test_a_storm_of_retrying_clients_is_not_multiplied(start, scenario, status):
     async with routed(start, f'{{vendor = "one", model = "{scenario}"}}', more="total_seconds = 0.4") as chat:
         key = await chat.server.new_key()

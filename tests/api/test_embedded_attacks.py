@@ -142,6 +142,7 @@ async def test_a_bomb_in_a_text_is_refused_in_words_of_our_own(start: Start):
     assert_clear(response.json()["error"])
 
 
+@pytest.mark.long
 async def test_odd_pictures_become_models_within_reasonable_memory(start: Start):
     server = await start("[vendors.embedded]\nmemory_mb = 1536\nseconds = 60\n")
     drawn = {name: draw() for name, draw in (TAKEN | TRANSPARENT).items()}
@@ -161,6 +162,7 @@ async def test_odd_pictures_become_models_within_reasonable_memory(start: Start)
 # -- params
 
 
+@pytest.mark.long
 async def test_every_version_and_every_extreme_of_the_params_works(start: Start):
     server = await start("")
     file = await upload(server, draw_figure(96))
@@ -194,6 +196,7 @@ PROMPTS = {
 }
 
 
+@pytest.mark.long
 async def test_any_text_at_all_is_drawn(start: Start):
     server = await start("[vendors.embedded]\nmax_concurrent = 3\npoll_seconds = 0.05\n")
     ids = {name: (await server.submit(VIDEO, prompt=text, durationSeconds=4))["id"] for name, text in PROMPTS.items()}

@@ -114,6 +114,7 @@ async def test_a_change_of_settings_lets_streams_finish(start: Start):
     assert (await refuse(server, messages=too_long))["code"] == "context_length_exceeded"
 
 
+@pytest.mark.long
 async def test_many_come_and_half_of_them_leave_without_a_trace(start: Start):
     server = await start(SMALL + "unload_seconds = 0.3\n")
 

@@ -44,6 +44,7 @@ async def count_operations(server: Server, begin: str) -> int:
 
 
 @pytest.mark.timeout(180)
+@pytest.mark.long
 async def test_a_fuzzer_that_reads_the_document_finds_nothing(server, tmp_path):
     # Streams never end, of which test_events.py follows some; what administrators do is attacked below.
     left_out = ("--exclude-path-regex", "events$|^/admin/")
@@ -53,6 +54,7 @@ async def test_a_fuzzer_that_reads_the_document_finds_nothing(server, tmp_path):
 
 
 @pytest.mark.timeout(180)
+@pytest.mark.long
 async def test_a_fuzzer_with_the_administrators_key_finds_nothing(start, tmp_path):
     server = await start(WITH_ADMIN)
     tested = await fuzz(server, ADMIN_KEY, tmp_path, 20, "--include-path-regex", "^/admin/")

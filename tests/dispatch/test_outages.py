@@ -37,6 +37,7 @@ async def check_held(crew: Crew, before: dict[str, int]) -> None:
 
 
 @pytest.mark.parametrize("seconds", [0.0, LEASE_SECONDS * 2])
+@pytest.mark.long
 async def test_a_store_that_restarts_is_no_reason_to_take_jobs_over(
     crew: Crew, postgres_server: PostgresServer, seconds: float
 ):
@@ -47,6 +48,7 @@ async def test_a_store_that_restarts_is_no_reason_to_take_jobs_over(
     await check_held(crew, before)
 
 
+@pytest.mark.long
 async def test_nor_is_one_that_hangs(crew: Crew, postgres_server: PostgresServer):
     before = await hold_twenty(crew)
     with postgres_server.frozen():

@@ -81,6 +81,7 @@ async def test_a_new_vendor_passes_the_suite_as_it_is(tree):
     assert re.search(r"^13 passed", out, re.MULTILINE), out
 
 
+@pytest.mark.long
 async def test_its_file_alone_is_enough(tree):
     """Without a double it is served all the same, and held to the contract."""
     (tree / DOUBLE).unlink()

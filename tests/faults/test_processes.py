@@ -149,6 +149,7 @@ FAR_FUTURE = """
 """
 
 
+@pytest.mark.long
 async def test_old_and_new_serve_side_by_side_until_the_schema_says_otherwise(
     postgres_store_url: str, start: Start, machines: Machines
 ):

@@ -33,6 +33,7 @@ async def settle(site: Site, jobs: int) -> None:
     await site.check_books(jobs + 1)
 
 
+@pytest.mark.long
 async def test_a_database_that_hangs_is_told_in_bounded_time(site: Site):
     job = (await site.order(1)).json()
     await site.until_ordered(1)
@@ -77,6 +78,7 @@ async def test_without_a_free_connection_all_are_told_and_it_passes(site: Site, 
     await settle(site, 1)
 
 
+@pytest.mark.long
 async def test_behind_a_lock_nobody_waits_for_ever(site: Site, postgres_store_url: str):
     job = (await site.order(1)).json()
     await site.until_ordered(1)

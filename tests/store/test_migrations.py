@@ -260,6 +260,7 @@ def stores(request: pytest.FixtureRequest, tmp_path) -> Iterator[list[str]]:
 
 
 @pytest.mark.parametrize("stores", ["sqlite", "postgresql"], indirect=True)
+@pytest.mark.long
 def test_processes_that_start_at_once_migrate_one_after_the_other(stores):
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     racers = [subprocess.Popen([sys.executable, "-c", MIGRATE], **pipes) for _ in range(3)]  # noqa: S603  ourselves

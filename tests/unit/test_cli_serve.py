@@ -83,6 +83,7 @@ def paste(line: str) -> httpx.Response:
     return httpx.request("POST" if body else "GET", words[1], headers=headers, content=body, timeout=40)
 
 
+@pytest.mark.long
 def test_a_first_start_prints_a_key_and_lines_that_work(shell: Shell):
     with serving(shell) as server:
         assert "shown once" in server.welcome

@@ -35,6 +35,7 @@ def test_importing_it_loads_neither_pillow_nor_pyav():
     assert answer.stdout == "set()\n"
 
 
+@pytest.mark.long
 async def test_it_works_within_the_limits_of_the_workshop(place):
     workshop = Workshop(workers=1)
     for kind in ("PNG", "JPEG", "WEBP"):

@@ -446,6 +446,7 @@ NOT_MADE = {"upstream_outcome_unknown", "upstream_rejected", "upstream_auth", "u
 
 
 @pytest.mark.parametrize("seed", range(3))
+@pytest.mark.long
 async def test_a_storm_over_both_orders_each_job_once_in_all_books(gateway, doubles, seed):
     chance = random.Random(seed)  # noqa: S311
     for double in doubles.values():

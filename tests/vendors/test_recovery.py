@@ -106,6 +106,7 @@ def data(tmp_path: Path, empty_store: Path) -> Path:
 
 
 @pytest.mark.parametrize("seed", range(2))
+@pytest.mark.long
 async def test_a_gateway_stopped_again_and_again_finishes_every_job_as_scripted(data, tmp_path, seed):
     settings = load(None, {}, {"data": data})
     chance = random.Random(seed)  # noqa: S311  where to stop

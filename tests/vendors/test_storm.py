@@ -2,6 +2,7 @@
 
 from contextlib import AsyncExitStack
 
+import pytest
 from doubles.media import listening
 from vendors.storm import Odds, find_doubles, judge, rage, settings_of
 
@@ -9,6 +10,7 @@ JOBS = 2
 """How many each vendor gets; bench/media_vendors.py sends hundreds."""
 
 
+@pytest.mark.long
 async def test_every_job_ends_as_its_order_did(start):
     async with AsyncExitStack() as stack:
         doubles = [await stack.enter_async_context(listening(kind())) for kind in find_doubles()]
