@@ -7,7 +7,6 @@ from ordeal import SCRIPTS, Ordeal
 
 
 @pytest.mark.timeout(300)
-@pytest.mark.long
 async def test_killed_again_and_again_every_job_ends_as_scripted(tmp_path: Path):
     ordeal = Ordeal(tmp_path, jobs=2 * len(SCRIPTS), kills=5, seed=2024)
     report = await ordeal.run()
