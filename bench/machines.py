@@ -82,9 +82,9 @@ async def throughput(jobs: int = 2000, latency: float = 0.2) -> None:
             show(f"throughput, {workers} workers", rows)
 
 
-async def held(jobs: int = 5000, seconds: float = 30.0) -> None:
+async def held(jobs: int = 5000, seconds: float = 30.0, poll: float = 2.0) -> None:
     """Long jobs, all held by one worker."""
-    async with fleet(gateways=1, workers=1) as running:
+    async with fleet(gateways=1, workers=1, poll=poll) as running:
         await start(running.workers)
         idle = memory_mb(pid_of(running.workers[0]))
         await running.load(16, 600, latency=86_000, count=jobs)

@@ -141,7 +141,7 @@ class Gateway:
         await self._assemble()
         self._resources.push_async_callback(self._learning.stop)
         await self._learn()
-        await self._remember(await self.database.read(job_rows.models_with_history))
+        await self._remember()
 
     async def close(self) -> None:
         """Stop in the reverse order of `open`; unfinished jobs stay in the store as they are."""
@@ -264,7 +264,7 @@ class Gateway:
                     log.info("the server that ran the jobs has ended: this one runs them now")
                     return
                 if self.clock() >= remember_at:
-                    await self._remember(self.offers.by_model)
+                    await self._remember()
                     remember_at = self.clock() + REMEMBER_SECONDS
             except Exception:
                 log.exception("standing by failed; it goes on")
@@ -306,9 +306,10 @@ class Gateway:
         if await learn_schemas(self.exchange, self.offers.vendors, wanted, self.settings.data):
             self.offers = build_offers(self.settings, self.offers)
 
-    async def _remember(self, models: Iterable[str]) -> None:
-        for model in list(models):
-            self.history.replace(model, await self.database.read(job_rows.recent_durations, model, REMEMBERED))
+    async def _remember(self) -> None:
+        found = await self.database.read(job_rows.recent_durations, list(self.offers.by_model), REMEMBERED)
+        for model, durations in found.items():
+            self.history.replace(model, durations)
 
     async def _open_fetcher(self) -> "SafeFetcher":
         """The fetcher of the current settings; opened at its first use, as it would slow every start."""

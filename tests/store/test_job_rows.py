@@ -261,8 +261,9 @@ async def test_counts_and_durations_come_from_what_is_there(database):
         end = NOW + 10 - number  # the second finished earlier
         await database.write(job_rows.amend, claim, lambda job, end=end: jobs.succeed(job, end, (), ()), end)
     assert await database.read(open_rows.count) == {("acct_one", "queued"): 1}
-    assert await database.read(job_rows.recent_durations, "sim_text_to_video", 5) == [9, 10]
-    assert await database.read(job_rows.models_with_history) == ["sim_text_to_video"]
+    models = ["sim_text_to_video", "never_run"]
+    found = await database.read(job_rows.recent_durations, models, 5)
+    assert found == {"sim_text_to_video": [9, 10], "never_run": []}
     soon = await database.read(job_rows.expired, NOW + 9 + 86400, 10)
     assert soon == [("acct_one", claims[1].job_id)]
 

@@ -1,13 +1,13 @@
 """Jobs in the store: every change is one row, one event and one commit, and a runner's change is fenced."""
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import msgspec
-from sqlalchemy import Connection, or_, select, update
+from sqlalchemy import Connection, bindparam, or_, select, update
 
 from penstock.errors import Gone, JobDeleted, JobNotFinished, JobNotFound
 from penstock.events import type_of
@@ -239,19 +239,19 @@ def page(
     return [event_rows.decode_job(row.document) for row in rows]
 
 
-def recent_durations(connection: Connection, model: str, limit: int) -> list[float]:
-    """How long the model's latest successful jobs ran, oldest first."""
+def recent_durations(connection: Connection, models: Iterable[str], limit: int) -> dict[str, list[float]]:
+    """How long each model's latest successful jobs ran, oldest first."""
     query = select(jobs.c.document).where(
-        jobs.c.model == model, jobs.c.state == State.SUCCEEDED.value, jobs.c.removed.is_(None)
+        jobs.c.model == bindparam("wanted"), jobs.c.state == State.SUCCEEDED.value, jobs.c.removed.is_(None)
     )
-    rows = connection.execute(query.order_by(jobs.c.finished_at.desc()).limit(limit))
-    found = [event_rows.decode_job(row.document) for row in rows]
-    return [(job.finished_at or 0.0) - (job.started_at or 0.0) for job in reversed(found)]
+    latest = query.order_by(jobs.c.finished_at.desc()).limit(limit)
+    found = {model: connection.execute(latest, {"wanted": model}).scalars().all() for model in models}
+    return {model: [_duration(document) for document in reversed(rows)] for model, rows in found.items()}
 
 
-def models_with_history(connection: Connection) -> list[str]:
-    """The models that have ever been asked for."""
-    return list(connection.execute(select(jobs.c.model).distinct()).scalars())
+def _duration(document: bytes) -> float:
+    job = event_rows.decode_job(document)
+    return (job.finished_at or 0.0) - (job.started_at or 0.0)
 
 
 def expired(connection: Connection, now: float, limit: int) -> list[tuple[str, str]]:
