@@ -1,6 +1,6 @@
 """Many machines on PostgreSQL, one question for each command.
 
-python bench/machines.py accept | throughput | held | fair | seats | takeover | watchers | million [--help]
+python bench/machines.py accept | pickup | throughput | held | fair | seats | takeover | watchers | million [--help]
 """
 
 import argparse
@@ -32,8 +32,8 @@ JOIN events AS started ON started.job_id = jobs.id AND started.type = 'job.start
 # -- accepting
 
 
-async def accept(seconds: float = 10.0, connections: int = 32, rate: float = 20.0) -> None:
-    """Jobs accepted by one gateway: without workers, with one that takes them up, and how soon it does."""
+async def accept(seconds: float = 10.0, connections: int = 32) -> None:
+    """Jobs accepted by one gateway: without workers, and with one that takes them up."""
     async with fleet(gateways=1, workers=1) as running:
         await running.load(connections, 2)
         show(f"accepted by one gateway, {connections} connections", await _accept(running, connections, seconds))
@@ -41,12 +41,20 @@ async def accept(seconds: float = 10.0, connections: int = 32, rate: float = 20.
         await running.until(lambda: _is_idle(running))
         rows = await _accept(running, connections, seconds)
         show(f"accepted by one gateway, {connections} connections, a worker takes them up", rows)
-        await running.until(lambda: _is_idle(running))
+
+
+async def pickup(seconds: float = 20.0, rate: float = 20.0, latency: float = 1.0) -> None:
+    """How soon a worker takes up jobs that come at a steady rate."""
+    async with fleet(gateways=1, workers=1) as running:
+        await start(running.workers)
+        await running.load(8, 2, rate=rate, latency=latency)
         since = time.time()
-        light = await running.load(8, seconds * 2, rate=rate, latency=1.0)
+        async with measured(running) as used:
+            jobs = await running.load(8, seconds, rate=rate, latency=latency)
         await running.until(lambda: _is_idle(running))
         waits = [float(row[0]) for row in running.ask(PICKED_UP.format(since=since))]
-        show(f"picked up at {rate:g} jobs/s", {"jobs": light, "from created to started, ms": quantiles(waits)})
+        rows = {"jobs": jobs, "from created to started, ms": quantiles(waits)}
+        show(f"picked up at {rate:g} jobs/s", rows | used)
 
 
 async def _accept(running: Fleet, connections: int, seconds: float) -> dict[str, Any]:
@@ -172,6 +180,7 @@ async def takeover(rounds: int = 5, jobs: int = 200, workers: int = 3) -> None:
 
 COMMANDS: tuple[Callable[..., Coroutine[Any, Any, None]], ...] = (
     accept,
+    pickup,
     throughput,
     held,
     fair,

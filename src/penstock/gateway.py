@@ -39,6 +39,7 @@ from penstock.settings import Settings
 from penstock.storage import StorageUnavailable, open_storage
 from penstock.store import job_rows, key_rows, opening
 from penstock.store.database import Database
+from penstock.store.news import NewsRoom
 from penstock.supply import build_offers, schemas_wanted
 from penstock.tally import Tally
 from penstock.upkeep import Upkeep
@@ -138,6 +139,7 @@ class Gateway:
         self._resources.push_async_callback(self.database.close)
         await asyncio.to_thread(opening.prepare, self.database.engine)
         await self.database.watch()
+        self.news = NewsRoom(self.database)
         await self._assemble()
         self._resources.push_async_callback(self._learning.stop)
         await self._learn()

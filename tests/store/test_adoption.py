@@ -17,9 +17,10 @@ from vendors.test_far import follow
 from penstock import jobs
 from penstock.contract import Accepted, Call, Flow, Order, Similar
 from penstock.jobs import Job, Outcome, Phase, State
-from penstock.store import event_rows, job_rows, open_rows
+from penstock.store import job_rows, open_rows
 from penstock.store.database import Database
 from penstock.store.job_rows import MAX_CLOCK_SECONDS, Claim, FenceLost
+from penstock.store.news import NewsRoom
 from penstock.vendors.sim import Sim
 
 
@@ -65,7 +66,7 @@ async def test_the_first_that_nobody_holds(database):
     await lose(database, "b")
     claim = await lose(database)
     assert await adopt(database, claim, "b", "a", "d", "c") == "d"
-    told = await database.read(event_rows.of_job, claim.job_id, 0)
+    told = (await NewsRoom(database).of_job(claim.job_id, 0)).events
     assert told[-1].job.phase is Phase.GENERATING
 
 

@@ -16,6 +16,7 @@ from penstock.store import event_rows, job_rows, open_rows, request_rows, words
 from penstock.store.bell import QUEUE, nudge
 from penstock.store.database import Database
 from penstock.store.job_rows import Claim, FenceLost
+from penstock.store.news import NewsRoom
 from penstock.store.request_rows import AcceptedRequest
 from penstock.store.tables import jobs as job_table
 
@@ -38,7 +39,7 @@ def row(connection: Connection, job_id: str) -> tuple:
 
 
 async def story(database: Database, job_id: str) -> list[tuple[int, EventType]]:
-    return [(told.sequence, told.type) for told in await database.read(event_rows.of_job, job_id, 0)]
+    return [(told.sequence, told.type) for told in (await NewsRoom(database).of_job(job_id, 0)).events]
 
 
 def start(job: Job) -> Job:

@@ -118,7 +118,7 @@ def test_a_store_of_an_earlier_version_keeps_all_that_it_has(engine, version):
         job_rows.insert_all(connection, [make_job(id="job_new")], NOW)
         claimed = {job.id for _, job in open_rows.claim(connection, "me", 10)}
         assert claimed == {"job_1", "job_2", "job_3", "job_new"}
-        assert [told.sequence for told in event_rows.of_job(connection, "job_new", 0)] == [1]
+        assert [told.sequence for told in event_rows.of_jobs(connection, [("job_new", 0)], 10)["job_new", 0]] == [1]
 
 
 def test_a_store_of_the_first_version_keeps_its_keys(engine):

@@ -86,7 +86,7 @@ async def run_with_stops(settings: Settings, scripts: list[dict[str, Any]], chan
     assert done
     finished = await gateway.database.read(job_rows.get_several, job_ids)
     for job in finished:
-        told = await gateway.database.read(event_rows.of_job, job.id, 0)
+        told = (await gateway.news.of_job(job.id, 0)).events
         assert [event.sequence for event in told] == list(range(1, job.sequence + 1))
         assert sum(event.job.done for event in told) == 1
     await gateway.close()

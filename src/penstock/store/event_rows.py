@@ -1,6 +1,7 @@
 """The event log: written with the change of the job, read in order, announced after the commit."""
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any
 
 import msgspec
@@ -66,10 +67,32 @@ def get(connection: Connection, job_id: str, sequence: int) -> Event | None:
     return None if row is None else _event(row)
 
 
-def of_job(connection: Connection, job_id: str, after: int, limit: int = 200) -> Sequence[Event]:
-    """A job's events after a position, oldest first."""
-    query = select(*_columns).where(events.c.job_id == job_id, events.c.position > after)
-    return [_event(row) for row in connection.execute(query.order_by(events.c.sequence).limit(limit))]
+def of_jobs(connection: Connection, asked: Sequence[tuple[str, int]], limit: int) -> dict[tuple[str, int], list[Event]]:
+    """The events of each of these jobs after a position, oldest first; of all together no more than `limit`."""
+    values = [value for question in (*asked, *[("", 0)] * (_room(len(asked)) - len(asked))) for value in question]
+    found: dict[tuple[str, int], list[Event]] = {}
+    for job_id, after, *row in words.run(connection, _of_jobs(_room(len(asked))), *values, limit):
+        found.setdefault((job_id, after), []).append(_event(row))
+    return found
+
+
+def _room(count: int) -> int:
+    """A power of four: so there are few statements, which the server knows again."""
+    room = 1
+    while room < count:
+        room *= 4
+    return room
+
+
+@cache
+def _of_jobs(count: int) -> str:
+    asked = ", ".join(["(CAST(? AS TEXT), CAST(? AS BIGINT))"] * count)
+    columns = ", ".join(f"events.{column.name}" for column in _columns)
+    return (
+        f"WITH asked (job_id, after) AS (VALUES {asked}) SELECT asked.job_id, asked.after, {columns} "  # noqa: S608  no values
+        "FROM asked JOIN events ON events.job_id = asked.job_id AND events.position > asked.after "
+        "ORDER BY events.position LIMIT ?"
+    )
 
 
 def of_account(

@@ -1,7 +1,7 @@
 """Events: a replayable stream per job, and the account's feed as pages or as a stream."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator
 from contextlib import contextmanager
 from typing import Annotated, Any
 
@@ -25,6 +25,7 @@ from penstock.gateway import Gateway
 from penstock.keys import Scope
 from penstock.records import Scribe
 from penstock.store import event_rows, job_rows
+from penstock.store.news import News
 from penstock.web.access import Caller, admit, signed_in
 from penstock.web.answers import REQUEST_ID, Json, success
 from penstock.web.job_records import JobId
@@ -33,8 +34,6 @@ router = APIRouter(tags=["Events"])
 
 HEARTBEAT_SECONDS = 15.0
 AWAY_SECONDS = 1.0
-MOST = 200
-"""Events that are read at once for a stream."""
 STREAM_HEADERS = {"cache-control": "no-store", "x-accel-buffering": "no"}
 STREAM: dict[str, Any] = {
     "description": "Server-sent events; each has an `id` for `Last-Event-ID`, comments keep the line alive.",
@@ -43,7 +42,7 @@ STREAM: dict[str, Any] = {
 }
 PAGE = success("A page, or a stream for `Accept: text/event-stream`.", "Feed")
 LastEventId = Annotated[str | None, Header(description="resume after this event")]
-Read = Callable[[int], Awaitable[Sequence[Event]]]
+Read = Callable[[int], Awaitable[News]]
 
 
 @router.get(
@@ -64,12 +63,12 @@ async def stream_job(job_id: JobId, request: Request, last_event_id: LastEventId
     if after and after > await database.read(event_rows.last_position, caller.account_id):
         after = 0  # not from here: better all again than nothing for ever
 
-    async def read(position: int) -> Sequence[Event]:
-        return await database.read(event_rows.of_job, job_id, position, MOST)
+    async def read(position: int) -> News:
+        return await caller.gateway.news.of_job(job_id, position)
 
-    if job.done and after and not await read(after):
+    if job.done and after and not (await read(after)).events:
         return Response(status_code=204)
-    return EventStream(caller, _lines(caller, job_id, read, after, MOST, ends=True))
+    return EventStream(caller, _lines(caller, job_id, read, after, ends=True))
 
 
 @router.get(
@@ -97,21 +96,22 @@ async def feed(
             raise InvalidRequest("`after` is the id of an event, `evt_…`.", param="after")
     database, account_id = caller.gateway.database, caller.account_id
 
-    async def read(position: int) -> Sequence[Event]:
+    async def read(position: int) -> News:
         until = await database.settled()
-        return await database.read(event_rows.of_account, account_id, position, limit + 1, until)
+        events = await database.read(event_rows.of_account, account_id, position, limit + 1, until)
+        return News(events, is_all=len(events) <= limit)
 
     if "text/event-stream" in request.headers.get("accept", ""):
         if position is None:
             position = await database.read(event_rows.last_position, account_id)
-        return EventStream(caller, _lines(caller, account_id, read, position, limit + 1, ends=False))
-    events = await read(position or 0)
+        return EventStream(caller, _lines(caller, account_id, read, position, ends=False))
+    events, is_all = await read(position or 0)
     page, scribe = events[:limit], caller.scribe
     return Json(
         {
             "object": "list",
             "data": [scribe.event(event) for event in page],
-            "has_more": len(events) > limit,
+            "has_more": not is_all,
             "next_after": page[-1].id if page else after,
         }
     )
@@ -151,17 +151,14 @@ def _counted(gateway: Gateway) -> Generator[None]:
         metrics.EVENT_STREAMS.set(gateway.streams)
 
 
-async def _lines(caller: Caller, topic: str, read: Read, after: int, page: int, *, ends: bool) -> AsyncIterator[bytes]:
-    """Events as they are committed. One is listening before it looks, so nothing falls between the two.
-
-    Only after a full `page` there may be more that nobody rings for.
-    """
+async def _lines(caller: Caller, topic: str, read: Read, after: int, *, ends: bool) -> AsyncIterator[bytes]:
+    """Events as they are committed. One is listening before it looks, so nothing falls between the two."""
     gateway = caller.gateway
     with gateway.database.bell.listen(topic) as ear:
         yield b"retry: 2000\n: " + event_id(after).encode() + b"\n\n"
         while not gateway.draining and await _still_admitted(caller):
             try:
-                events = await read(after)
+                events, is_all = await read(after)
             except StoreUnavailable:  # what is missed meanwhile is in the log
                 yield b": the store is away\n\n"
                 await asyncio.sleep(AWAY_SECONDS)
@@ -171,7 +168,7 @@ async def _lines(caller: Caller, topic: str, read: Read, after: int, page: int, 
                 after = event.position
             if ends and events and events[-1].type in ENDINGS.values():
                 return
-            if len(events) < page and not await ear.wait(HEARTBEAT_SECONDS):
+            if is_all and not await ear.wait(HEARTBEAT_SECONDS):
                 yield b": heartbeat\n\n"
 
 

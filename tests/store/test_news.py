@@ -1,0 +1,105 @@
+"""Who watches jobs hears everything, and a thousand who ask at once cost a few looks at the store."""
+
+import asyncio
+from dataclasses import replace
+
+import pytest
+from store.sample_jobs import NOW, make_job
+
+from penstock import jobs
+from penstock.errors import StoreUnavailable
+from penstock.jobs import Job
+from penstock.store import job_rows, news, open_rows
+from penstock.store.database import Database
+from penstock.store.news import NewsRoom
+
+
+@pytest.fixture
+def looks(database: Database, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many questions each look at the store answered."""
+    counts: list[int] = []
+    read = database.read
+
+    async def counted(function, asked, most):
+        counts.append(len(asked))
+        return await read(function, asked, most)
+
+    monkeypatch.setattr(database, "read", counted)
+    return counts
+
+
+async def accept(database: Database, count: int) -> list[Job]:
+    return await database.write(job_rows.insert_all, [make_job() for _ in range(count)], NOW)
+
+
+async def move(database: Database, times: int) -> Job:
+    """A job that has got on so often."""
+    await accept(database, 1)
+    ((claim, _),) = await database.write(open_rows.claim, "one", 1)
+    job = await database.write(job_rows.amend, claim, lambda job: jobs.start(job, NOW), NOW)
+    for number in range(times):
+        part = (number + 1) / (times + 1)
+        job = await database.write(job_rows.amend, claim, lambda job, part=part: replace(job, progress=part), NOW)
+    return job
+
+
+async def test_everyone_hears_of_their_own_job_only(database, looks):
+    accepted = await accept(database, 300)
+    room = NewsRoom(database)
+    found = await asyncio.gather(*(room.of_job(job.id, 0) for job in accepted for _ in range(2)))
+    assert [[event.job.id for event in each.events] for each in found] == [[job.id] for job in accepted for _ in "12"]
+    assert all(each.is_all for each in found)
+    assert sum(looks) == 300, "two who ask the same are one question"
+    assert len(looks) == 2
+
+
+async def test_only_what_comes_after_is_told(database):
+    job = await move(database, 3)
+    room = NewsRoom(database)
+    everything = (await room.of_job(job.id, 0)).events
+    assert [event.sequence for event in everything] == [1, 2, 3, 4, 5]
+    middle, last = everything[2].position, everything[-1].position
+    first, second, nothing = await asyncio.gather(
+        room.of_job(job.id, 0), room.of_job(job.id, middle), room.of_job(job.id, last)
+    )
+    assert first.events == everything
+    assert second.events == everything[3:]
+    assert list(nothing.events) == []
+
+
+async def test_a_long_story_comes_in_parts(database, monkeypatch):
+    monkeypatch.setattr(news, "MOST", 4)
+    job = await move(database, 7)
+    room, after, told = NewsRoom(database), 0, list[int]()
+    while True:
+        events, is_all = await room.of_job(job.id, after)
+        told += [event.sequence for event in events]
+        if is_all:
+            break
+        after = events[-1].position
+    assert told == list(range(1, 10))
+
+
+async def test_a_store_that_is_away_is_told_to_all_and_asked_again(database, monkeypatch):
+    (job,) = await accept(database, 1)
+    room, read = NewsRoom(database), database.read
+
+    async def fail(*_: object):
+        raise StoreUnavailable
+
+    monkeypatch.setattr(database, "read", fail)
+    found = await asyncio.gather(room.of_job(job.id, 0), room.of_job(job.id, 1), return_exceptions=True)
+    assert [type(each) for each in found] == [StoreUnavailable] * 2
+    monkeypatch.setattr(database, "read", read)
+    assert len((await room.of_job(job.id, 0)).events) == 1
+
+
+async def test_who_leaves_leaves_alone(database):
+    (job,) = await accept(database, 1)
+    room = NewsRoom(database)
+    leaving, staying = (asyncio.create_task(room.of_job(job.id, 0)) for _ in range(2))
+    await asyncio.sleep(0)
+    leaving.cancel()
+    assert len((await staying).events) == 1
+    with pytest.raises(asyncio.CancelledError):
+        await leaving
