@@ -2,17 +2,18 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
 from penstock import metrics, traces
 from penstock.chat import CHARACTERS_PER_TOKEN, Ask, Usage, estimate
-from penstock.chat_cache import CachedAnswer
+from penstock.chat_cache import CachedAnswer, Keeper
 from penstock.chat_contract import ChatVendor
 from penstock.chat_passing import Malformed, PassedStream
 from penstock.chat_rendering import RenderedStream
-from penstock.chat_stream import Stream
+from penstock.chat_stream import Outlet, Stream
 from penstock.contract import ReplyLost
 from penstock.errors import PenstockError, VendorFailed, VendorTimeout
 from penstock.escrow import Ticket
@@ -32,8 +33,6 @@ Leave: TypeAlias = Callable[[Outcome, PenstockError | None], None]
 
 LONG_BYTES = 1 << 16
 """A longer request may hold pictures, which are not as many tokens as they have characters."""
-MAX_KEPT_BYTES = 1 << 20
-"""A longer stream is not kept for the cache."""
 LINGER_SECONDS = 0.5
 """How long the end of a finished reply is waited for, so that its connection can be used again."""
 
@@ -57,7 +56,7 @@ class Interrupted(Exception):
 
 
 class Answer:
-    """Opened by the relay; `body` holds a whole answer, else `pieces` gives it as it comes. Ends with `close`."""
+    """Opened by the relay; `body` holds a whole answer, else `pour` sends it as it comes. Ends with `close`."""
 
     vendor: ChatVendor
 
@@ -99,12 +98,8 @@ class Answer:
         self._settled = False
         self._cost: int | None = None
         self._first = b""
-        self._silence: Silence | None = None
         self.ticket: Ticket | None = None
-        self.keep: Callable[[bytes], None] | None = None
-        """Given the whole answer at its end: for the cache."""
-        self._kept: list[bytes] = []
-        self._kept_bytes = 0
+        self.keeper: Keeper | None = None
         self._cached_vendor = ""
         self._heartbeat = 0.0
         self._span: traces.Span | None = None
@@ -202,7 +197,7 @@ class Answer:
         )
         while not self._first and not stream.comments:
             data = await self.incoming.read_some()
-            self._first = self._feed(data)
+            self._first = _feed(stream, data)
             if stream.broken is not None and not self._first:
                 raise stream.broken
             if not data and not stream.complete:
@@ -217,30 +212,43 @@ class Answer:
 
     # -- the stream
 
-    async def pieces(self, heartbeat: Callable[[], None]) -> AsyncIterator[bytes]:
-        """What to send, as it comes; `heartbeat` is called in silences. Ends with `Interrupted` if cut."""
-        assert self.incoming is not None  # noqa: S101
-        assert self.stream is not None  # noqa: S101
+    async def pour(self, outlet: Outlet) -> None:
+        """Send the answer as it comes, with comments in silences. Ends with `Interrupted` if cut."""
         stream, incoming = self.stream, self.incoming
-        self._remember(self._first)
-        self._settle_if_over(stream, is_over=stream.ended)  # a short answer may have come all at once
-        yield self._first or COMMENT
-        silence = self._silence = self._watch(incoming, heartbeat)
-        while not (stream.ended or stream.broken):
-            silence.begin()
-            try:
-                data = await incoming.read_some()
-                silence.since = None
-                out = self._feed(data)
-            except (ReplyLost, EventTooLarge) as error:
-                raise self._interrupt(_name_silence(silence)) from error
-            self._settle_if_over(stream, is_over=stream.ended or not data)
-            if out:
-                self._remember(out)
-                yield out
-                silence.speak()
-            if not data:
-                break
+        assert stream is not None  # noqa: S101  both were heard of before
+        assert incoming is not None  # noqa: S101
+        silence = self._watch(incoming, outlet)
+        try:
+            if self._first:
+                self._pass(self._first, stream, outlet)
+            else:
+                outlet.write(COMMENT)
+            while not (stream.ended or stream.broken or incoming.is_over):
+                if outlet.is_full:
+                    silence.since = None
+                    await outlet.drain()
+                silence.begin()
+                await incoming.pour(partial(self._take, stream, outlet, silence))
+            if not (stream.ended or stream.broken):
+                self._pass(_feed(stream, b""), stream, outlet, is_over=True)
+        except (ReplyLost, EventTooLarge) as error:
+            raise self._interrupt(_name_silence(silence)) from error
+        finally:
+            silence.stop()
+        self._conclude(stream)
+
+    def _take(self, stream: Stream, outlet: Outlet, silence: Silence, data: bytes) -> bool:
+        """Some of the vendor's reply, as it comes; whether more is wanted."""
+        out = stream.feed(data)
+        if stream.ended or stream.broken is not None or self.keeper is not None:
+            self._pass(out + stream.end() if stream.ended else out, stream, outlet)
+        elif out:  # as nearly always
+            outlet.write(out)
+        (silence.speak if out else silence.begin)()
+        return not (stream.ended or outlet.is_full or stream.broken)
+
+    def _conclude(self, stream: Stream) -> None:
+        """Nothing more comes; see whether that was all."""
         if stream.broken is not None:
             error = tell_fault(stream.broken.fault(self.vendor.fault), self._secrets)
             raise self._interrupt(error, was_told=True)
@@ -248,32 +256,22 @@ class Answer:
             raise self._interrupt(VendorFailed("The vendor's reply broke off."))
         self._outcome = Outcome.OK
         self.settle()
+        if self.keeper is not None:
+            self.keeper.finish()
 
-    def _settle_if_over(self, stream: Stream, *, is_over: bool) -> None:
-        """Before the last piece of an answer is sent: what was delivered is charged, whatever happens then."""
-        if is_over and stream.complete and stream.broken is None:
+    def _pass(self, piece: bytes, stream: Stream, outlet: Outlet, *, is_over: bool = False) -> None:
+        """Send a piece; before the last one, what was delivered is charged, whatever happens then."""
+        if (is_over or stream.ended) and stream.complete and stream.broken is None:
             self._outcome = Outcome.OK
             self.settle()
+        if self.keeper is not None:
+            self.keeper.add(piece)
+        outlet.write(piece)
 
-    def _watch(self, incoming: "Incoming", heartbeat: Callable[[], None]) -> Silence:
-        options = self.vendor.options
-        left = options.total_seconds - (time.perf_counter() - self._began)
-        return Silence(incoming.close, heartbeat, idle=options.idle_seconds, total=left, beat=self._heartbeat)
-
-    def _feed(self, data: bytes) -> bytes:
-        assert self.stream is not None  # noqa: S101
-        if not data:
-            return self.stream.end()
-        out = self.stream.feed(data)
-        return out + self.stream.end() if self.stream.ended else out
-
-    def _remember(self, piece: bytes) -> None:
-        if self.keep is not None:
-            self._kept.append(piece)
-            self._kept_bytes += len(piece)
-            if self._kept_bytes > MAX_KEPT_BYTES:
-                self.keep = None
-                self._kept.clear()
+    def _watch(self, incoming: "Incoming", outlet: Outlet) -> Silence:
+        options, left = self.vendor.options, self.vendor.options.total_seconds - (time.perf_counter() - self._began)
+        beat = partial(_beat, outlet)
+        return Silence(incoming.close, beat, idle=options.idle_seconds, total=left, beat=self._heartbeat)
 
     def _interrupt(self, error: PenstockError, *, was_told: bool = False) -> Interrupted:
         self._outcome, self._code, self._error = Outcome.CUT, error.code, error
@@ -293,8 +291,6 @@ class Answer:
 
     def hang_up(self, failure: str | None = None) -> None:
         """Let go of the vendor, which may have failed before it answered."""
-        if self._silence is not None:
-            self._silence.stop()
         if self.incoming is not None:
             self.incoming.close()
             self.incoming = None
@@ -314,8 +310,9 @@ class Answer:
         self.hang_up()
         if self.stream is not None and self.stream.malformed and self.route is not None:
             metrics.CHAT_MALFORMED.labels(self.route.vendor).inc(self.stream.malformed)
-        if self.keep is not None and self._outcome is Outcome.OK:
-            self.keep(self.body or b"".join(self._kept))
+        if self.keeper is not None and self.body is not None and self._outcome is Outcome.OK:
+            self.keeper.add(self.body)
+            self.keeper.finish()
         self.settle()
         if self._span is not None:
             self._end_span(self._span)
@@ -387,3 +384,17 @@ def _name_silence(silence: Silence) -> PenstockError:
     if silence.expired:
         return VendorTimeout(f"The vendor's reply broke off: {silence.expired}.")
     return VendorFailed("The vendor's reply broke off.")
+
+
+def _beat(outlet: Outlet) -> None:
+    """Keep the caller's connection warm; one that reads nothing needs no more to read."""
+    if not outlet.is_full:
+        outlet.write(COMMENT)
+
+
+def _feed(stream: Stream, data: bytes) -> bytes:
+    """What the caller gets of these bytes; nothing is the end."""
+    if not data:
+        return stream.end()
+    out = stream.feed(data)
+    return out + stream.end() if stream.ended else out

@@ -2,11 +2,14 @@
 
 import hashlib
 from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
 from penstock.chat import Ask
 
+MAX_KEPT_BYTES: Final = 1 << 20
+"""A longer answer is not kept."""
 MAX_SHARE: Final = 16
 """No answer may take more than this part of the room."""
 
@@ -18,6 +21,29 @@ class CachedAnswer:
     body: bytes
     vendor: str
     until: float
+
+
+class Keeper:
+    """Collects an answer while it is sent, for the cache; one that is too long is let go."""
+
+    __slots__ = ("_keep", "_pieces", "_size")
+
+    def __init__(self, keep: Callable[[bytes], None]) -> None:
+        self._keep = keep
+        self._pieces: list[bytes] = []
+        self._size = 0
+
+    def add(self, piece: bytes) -> None:
+        """Some of it."""
+        self._size += len(piece)
+        self._pieces.append(piece)
+        if self._size > MAX_KEPT_BYTES:
+            self._pieces.clear()
+
+    def finish(self) -> None:
+        """That was all of it."""
+        if self._pieces:
+            self._keep(b"".join(self._pieces))
 
 
 class ChatCache:

@@ -191,8 +191,13 @@ class PassedStream:
 
     def feed(self, data: bytes) -> bytes:
         """Vendor's bytes in, caller's bytes out: whole events only."""
-        passed = self._pass_texts(data)
-        return b"".join(self._take_all(self._splitter.feed(data))) if passed is None else passed
+        if self._template is not None and self._splitter.is_between_events:
+            # What nearly every read is: whole events, each with some text and nothing else.
+            filled = self._template.fill(data)
+            if filled is not None:
+                self.characters += filled[1]
+                return filled[0]
+        return b"".join(self._take_all(self._splitter.feed(data)))
 
     def end(self) -> bytes:
         """The vendor's stream is over: what closes ours."""
@@ -207,16 +212,6 @@ class PassedStream:
         out.append(DONE)
         self.ended = True
         return b"".join(out)
-
-    def _pass_texts(self, data: bytes) -> bytes | None:
-        """What nearly every read is: whole events, each with some text and nothing else. None for any other."""
-        if self._template is None or not self._splitter.is_between_events:
-            return None
-        filled = self._template.fill(data)
-        if filled is None:
-            return None
-        self.characters += filled[1]
-        return filled[0]
 
     def _take_all(self, events: list[tuple[bytes, bytes]]) -> list[bytes]:
         out: list[bytes] = []

@@ -1,4 +1,4 @@
-"""What a vendor's stream is to an answer, whichever dialect it is in."""
+"""What a vendor's stream is to an answer, whichever dialect it is in, and where it goes."""
 
 from collections.abc import Mapping
 from typing import Protocol
@@ -49,4 +49,21 @@ class Stream(Protocol):
 
     def end(self) -> bytes:
         """The vendor's stream is over: what closes ours."""
+        ...
+
+
+class Outlet(Protocol):
+    """Where a stream goes: to a caller."""
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the caller is slower than the vendor."""
+        ...
+
+    def write(self, piece: bytes) -> None:
+        """Send some of it, at once."""
+        ...
+
+    async def drain(self) -> None:
+        """Wait until the caller has read some."""
         ...

@@ -3,7 +3,7 @@
 import asyncio
 import os
 import ssl
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import lru_cache
 from typing import Final, TypeAlias, cast
@@ -22,6 +22,8 @@ HEADERS: Final = {"accept-encoding": "identity", "content-type": "application/js
 LENGTHS: Final = frozenset({"content-length", "transfer-encoding"})
 PORTS: Final = {"http": 80, "https": 443}
 
+Sink: TypeAlias = Callable[[bytes], bool]
+"""Takes what comes, at once; False if it wants no more for now."""
 _Address: TypeAlias = tuple[str, int, bool]
 """Where a connection leads: host, port, whether by TLS."""
 
@@ -39,6 +41,8 @@ class Incoming:
         self._failure: ReplyLost | None = None
         self._is_interim = False
         self._is_paused = False
+        self.sink: Sink | None = None
+        self._sunk: Exception | None = None
         self.parser = httptools.HttpResponseParser(self)
         self.fruitless = 0  # bytes since the last of a body: of the head, or of trailers
         self.status = 0
@@ -55,14 +59,61 @@ class Incoming:
     async def read_some(self) -> bytes:
         """What has come, at least a byte; nothing at the end. A body that is not whole ends in `ReplyLost`."""
         while not self._pieces and not self.is_whole:
+            self._resume()
             await self._wait()
+        return self._take_pieces()
+
+    async def pour(self, sink: Sink) -> None:
+        """Have the sink take what comes, as it comes: with no task to be woken in between.
+
+        Returns when it wants no more for now, and at the end. A body that is not whole ends in `ReplyLost`.
+        """
+        if self._pieces and not sink(self._take_pieces()):
+            return
+        self.sink = sink
+        try:
+            self._resume()
+            while self.sink is not None and not self.is_whole:
+                await self._wait()
+        finally:
+            self.sink = None
+        if self._sunk is not None:
+            raise self._sunk
+
+    def deliver(self, sink: Sink) -> None:
+        """Give what came in one read to the sink."""
+        pieces = self._pieces
+        if not pieces:
+            return
+        try:
+            wants_more = sink(pieces.pop() if len(pieces) == 1 else self._take_pieces())
+        except Exception as error:  # noqa: BLE001  it is the reader's, who hears of it
+            self._sunk, wants_more = error, False
+        if not wants_more:
+            self.sink = None
+            self._pause()
+            self._wake()
+
+    def _take_pieces(self) -> bytes:
         data = self._pieces[0] if len(self._pieces) == 1 else b"".join(self._pieces)
         self._pieces.clear()
         self._size = 0
+        return data
+
+    def _pause(self) -> None:
+        if not self._is_paused and self._connection is not None:
+            self._is_paused = True
+            self._transport.pause_reading()
+
+    def _resume(self) -> None:
         if self._is_paused and self._connection is not None:
             self._is_paused = False
             self._transport.resume_reading()
-        return data
+
+    @property
+    def is_over(self) -> bool:
+        """Whether everything has come and was taken."""
+        return self.is_whole and not self._pieces
 
     async def read_all(self, limit: int) -> bytes:
         """The whole body."""
@@ -122,12 +173,12 @@ class Incoming:
     def on_body(self, body: bytes) -> None:
         """A part of the body."""
         self._pieces.append(body)
-        self._size += len(body)
         self.fruitless = 0
-        self._wake()
-        if self._size >= ENOUGH:
-            self._is_paused = True
-            self._transport.pause_reading()
+        if self.sink is None:
+            self._size += len(body)
+            self._wake()
+            if self._size >= ENOUGH:
+                self._pause()
 
     def on_message_complete(self) -> None:
         """The reply is whole, unless it was only an interim one."""
@@ -210,6 +261,8 @@ class _Connection(asyncio.Protocol):
                 incoming.parser.feed_data(data)
             except (httptools.HttpParserError, httptools.HttpParserUpgrade):
                 self.cut("not HTTP")
+            if incoming.sink is not None:
+                incoming.deliver(incoming.sink)
 
     def eof_received(self) -> None:
         incoming = self._incoming

@@ -35,6 +35,19 @@ def new_id(prefix: str) -> str:
     return f"{prefix}_{encode(number, 26)}"
 
 
+class Serial:
+    """Ids of one process that need not be hard to guess: they are made for every request."""
+
+    def __init__(self, prefix: str) -> None:
+        self._first = new_id(prefix)[: len(prefix) + 17]
+        self._count = 0
+
+    def next(self) -> str:
+        """`req_…`: as long as other ids, and in order."""
+        self._count += 1
+        return f"{self._first}{self._count:010d}"
+
+
 os.register_at_fork(after_in_child=_random.clear)  # else parent and child would go on with the same
 
 

@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from functools import lru_cache
 from itertools import islice
-from typing import Any, TextIO, cast
+from typing import Any, TextIO, TypeAlias, cast
 from urllib.parse import quote
 
 from penstock.identifiers import timestamp
@@ -59,6 +59,11 @@ def bind(**fields: object) -> Generator[None]:
         yield
     finally:
         _bound.reset(token)
+
+
+def belong(**fields: object) -> None:
+    """The same until the end of the task, which is a request's own."""
+    _bound.set({**_bound.get(), **fields})
 
 
 # -- secrets
@@ -109,7 +114,7 @@ def _cut(text: str) -> str:
 
 
 def tell_request(method: str, path: str, status: int, seconds: float, account: str | None) -> None:
-    """The line that every request writes: made by hand, as nothing else would cost a request more."""
+    """The line that every request writes: made by hand, many at once, as nothing else would cost a request more."""
     if not _access.isEnabledFor(logging.INFO):
         return
     milliseconds = round(seconds * 1000, 2)
@@ -117,11 +122,19 @@ def tell_request(method: str, path: str, status: int, seconds: float, account: s
         fields = {"method": method, "path": path[:200], "status": status, "ms": milliseconds, "account": account}
         _access.info("request", extra={"fields": fields})
         return
-    now = time.time()
-    _lines.write(
+    _lines.write((time.time(), _bound.get().get("request_id"), method, path[:200], account, status, milliseconds))
+
+
+_Request: TypeAlias = tuple[float, object, str, str, str | None, int, float]
+"""When it was over, its id, method, path, account, status, and how many milliseconds it took."""
+
+
+def _write_line(request: _Request) -> str:
+    now, request_id, method, path, account, status, milliseconds = request
+    return (
         f'{{"time": "{_second(int(now))}.{int(now * 1000) % 1000:03d}Z", "level": "info", '
-        f'"logger": "penstock.access", "message": "request", "request_id": "{_bound.get().get("request_id")}", '
-        f'{_place(method, path[:200], account)}, "status": {status}, "ms": {milliseconds}}}\n'
+        f'"logger": "penstock.access", "message": "request", "request_id": "{request_id}", '
+        f'{_place(method, path, account)}, "status": {status}, "ms": {milliseconds}}}\n'
     )
 
 
@@ -135,26 +148,26 @@ class _Lines(logging.StreamHandler[TextIO]):
 
     def __init__(self, stream: TextIO) -> None:
         super().__init__(stream)
-        self._waiting: list[str] = []
+        self._waiting: list[_Request] = []
         atexit.register(self.flush_lines)
 
-    def write(self, line: str) -> None:
+    def write(self, request: _Request) -> None:
         """Write a request's line soon."""
         if not self._waiting:
             try:
                 asyncio.get_running_loop().call_later(LINES_SECONDS, self.flush_lines)
             except RuntimeError:  # no loop that would write them later
-                self._waiting.append(line)
+                self._waiting.append(request)
                 self.flush_lines()
                 return
-        self._waiting.append(line)
+        self._waiting.append(request)
 
     def flush_lines(self) -> None:
         """Write what waits."""
-        lines, self._waiting = self._waiting, []
-        if lines:
+        requests, self._waiting = self._waiting, []
+        if requests:
             with suppress(OSError, ValueError):  # a full disk, a closed stream: not worth a request
-                self.stream.write("".join(lines))
+                self.stream.write("".join(map(_write_line, requests)))
                 self.stream.flush()
 
     def emit(self, record: logging.LogRecord) -> None:

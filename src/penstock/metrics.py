@@ -1,8 +1,7 @@
 """What the gateway counts, for Prometheus; no label ever holds an id."""
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Mapping
-from functools import lru_cache
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import accumulate
 
 import prometheus_client
@@ -31,9 +30,30 @@ METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
 _FAST = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300)
 _SLOW = (1, 2.5, 5, 10, 20, 30, 45, 60, 90, 120, 180, 300, 600, 1200, 1800, 3600)
 
+
+class PlainCounter(Collector):
+    """A counter in a plain dict, for what every chat request counts; only on the event loop."""
+
+    def __init__(self, name: str, told: str, labels: Sequence[str]) -> None:
+        self._name, self._told, self._labels = name, told, labels
+        self._counts: dict[tuple[str, ...], int] = {}
+        REGISTRY.register(self)
+
+    def count(self, *values: str) -> None:
+        """One more with these labels."""
+        self._counts[values] = self._counts.get(values, 0) + 1
+
+    def collect(self) -> Iterable[CounterMetricFamily]:
+        """For Prometheus."""
+        family = CounterMetricFamily(self._name, self._told, labels=self._labels)
+        for values, number in list(self._counts.items()):
+            family.add_metric(values, number)
+        yield family
+
+
 # -- requests
 
-KEY_CHECKS = Counter("penstock_key_checks", "API keys checked, by outcome.", ["outcome"], registry=REGISTRY)
+KEY_CHECKS = PlainCounter("penstock_key_checks", "API keys checked, by outcome.", ["outcome"])
 EVENT_STREAMS = Gauge("penstock_event_streams_open", "Event streams open now.", registry=REGISTRY)
 
 # -- jobs
@@ -126,8 +146,8 @@ CHAT_TOKENS = Counter(
     ["model", "vendor", "kind"],
     registry=REGISTRY,
 )
-CHAT_ATTEMPTS = Counter(
-    "penstock_chat_attempts", "Calls to chat vendors, by what came of them.", ["vendor", "outcome"], registry=REGISTRY
+CHAT_ATTEMPTS = PlainCounter(
+    "penstock_chat_attempts", "Calls to chat vendors, by what came of them.", ["vendor", "outcome"]
 )
 CHAT_MALFORMED = Counter(
     "penstock_chat_malformed_events", "Events of chat vendors that were skipped.", ["vendor"], registry=REGISTRY
@@ -232,16 +252,6 @@ def count_completions(records: Iterable[Completion]) -> None:
         CHAT_COMPLETIONS.labels(model, vendor, outcome).inc(requests)
         for kind, number in zip(("prompt", "completion", "cached", "reasoning"), tokens, strict=True):
             CHAT_TOKENS.labels(model, vendor, kind).inc(number)
-
-
-def count_attempt(vendor: str, outcome: str) -> None:
-    """Count one call to a chat vendor."""
-    _attempt_series(vendor, outcome).inc()
-
-
-@lru_cache(maxsize=1024)
-def _attempt_series(vendor: str, outcome: str) -> Counter:
-    return CHAT_ATTEMPTS.labels(vendor, outcome)
 
 
 def render() -> tuple[bytes, str]:

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING
 from penstock import metrics
 from penstock.chat import Ask, Blame, Fault, Usage, estimate
 from penstock.chat_answer import Answer, Asker, Leave
-from penstock.chat_cache import CachedAnswer, ChatCache, place_of
+from penstock.chat_cache import CachedAnswer, ChatCache, Keeper, place_of
 from penstock.chat_contract import ChatVendor
 from penstock.chat_passing import Broken, Malformed, pass_whole
 from penstock.chat_rendering import render_whole
 from penstock.contract import Call, NotSent, NotStarted, Reply, ReplyLost
+from penstock.deadline import Deadline
 from penstock.errors import (
     ChatRateLimited,
     InsufficientBudget,
@@ -142,7 +143,7 @@ class Relay:
             kept = CachedAnswer(body, answer.vendor_name, time.monotonic() + manner.cache_seconds)
             self._cache.put(place, kept, manner.cache_bytes)
 
-        answer.keep = keep
+        answer.keeper = Keeper(keep)
         return False
 
     async def _try_routes(self, answer: Answer, offer: ChatOffer) -> None:
@@ -189,7 +190,7 @@ class Relay:
             health.fail(self.routes.now(), failure, probed=probed)
             raise failure from error
         finally:
-            metrics.count_attempt(route.vendor, outcome)
+            metrics.CHAT_ATTEMPTS.count(route.vendor, outcome)
             if outcome == "canceled":
                 health.abstain(probed=probed)
             if outcome != "ok":
@@ -207,7 +208,7 @@ class Relay:
         options = vendor.options
         limit = min(options.first_byte_seconds, options.total_seconds) if answer.ask.stream else options.total_seconds
         try:
-            async with asyncio.timeout(limit):
+            with Deadline(limit):
                 answer.begin_waiting()
                 incoming = await self._exchange.open(vendor, call)
                 answer.incoming = incoming

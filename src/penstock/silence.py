@@ -50,8 +50,8 @@ class Silence:
         self.since = self._loop.time()
 
     def speak(self) -> None:
-        """Something was sent to the caller."""
-        self._spoke = self._loop.time()
+        """Something came, and is sent to the caller."""
+        self.since = self._spoke = self._loop.time()
 
     def stop(self) -> None:
         """Watch no more."""

@@ -4,6 +4,7 @@ import asyncio
 import re
 import time
 import zlib
+from collections.abc import Awaitable
 from typing import Final, NamedTuple
 
 import msgspec
@@ -24,10 +25,9 @@ from penstock.errors import (
 from penstock.gateway import Gateway
 from penstock.keys import ApiKey, Scope
 from penstock.money import format_usd
-from penstock.sse import COMMENT
 from penstock.web.answers import error_headers
-from penstock.web.guard import Guarded
-from penstock.web.limits import CONNECTION, Application, Headers, Message, Receive, Send
+from penstock.web.cycle import Cycle
+from penstock.web.limits import CYCLE, Application, Headers, Message, Receive, Send
 
 PATH: Final = "/llm/chat/completions"
 PATHS: Final = frozenset({PATH, "/v1/chat/completions", "/llm/v1/chat/completions"})
@@ -37,7 +37,8 @@ STREAM_HEADERS: Final[Headers] = [
     (b"cache-control", b"no-cache"),
     (b"x-accel-buffering", b"no"),
 ]
-WHOLE_HEADERS: Final[Headers] = [(b"content-type", b"application/json")]
+JSON: Final = b"application/json"
+WHOLE_HEADERS: Final[Headers] = [(b"content-type", JSON)]
 CUT_SECONDS: Final = 0.5
 """How long the caller has to read the error event: some clients drop what is unread when the connection breaks."""
 _SLASHES = re.compile("//+")
@@ -61,41 +62,41 @@ class Completions:
         self._gateway = gateway
         self._max_body_bytes = max_body_bytes
 
-    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
+    def __call__(self, scope: Message, receive: Receive, send: Send) -> Awaitable[None]:
         """Serve one request."""
         path = scope.get("path", "")
         if "//" in path:  # base addresses are often written with a slash too many
             path = _SLASHES.sub("/", path)
-        if path not in PATHS:
-            if _MODELS.match(path):
-                scope["path"] = _MODELS.sub("/llm/models", path)
-            await self._app(scope, receive, send)
-            return
+        if path in PATHS:
+            return self._answer(scope, receive, send)
+        if _MODELS.match(path):
+            scope["path"] = _MODELS.sub("/llm/models", path)
+        return self._app(scope, receive, send)
+
+    async def _answer(self, scope: Message, receive: Receive, send: Send) -> None:
         scope["route"] = _PLACE
-        connection: Guarded = scope["extensions"][CONNECTION]
+        cycle: Cycle = scope["extensions"][CYCLE]
         task = asyncio.current_task()
         assert task is not None  # noqa: S101  a request is always served by one
-        connection.on_gone = task.cancel
+        cycle.on_gone = task.cancel
         try:
-            await self._serve(scope, receive, send, connection)
+            await self._serve(scope, receive, send, cycle)
         except PenstockError as error:
             await _answer_error(error, scope, send)
         except asyncio.CancelledError:
-            if not connection.gone:
+            if not cycle.gone:
                 raise  # the drain's time is over
         finally:
-            if connection.on_gone == task.cancel:  # not the next request's, which may have begun while we linger
-                connection.on_gone = None
+            cycle.on_gone = None
 
-    async def _serve(self, scope: Message, receive: Receive, send: Send, connection: Guarded) -> None:
+    async def _serve(self, scope: Message, receive: Receive, send: Send, cycle: Cycle) -> None:
         begun = time.perf_counter()
         if scope["method"] != "POST":
             raise MethodNotAllowed(f"{PATH} takes POST, not {scope['method']}.", headers={"allow": "POST"})
         if self._gateway.draining:
             raise Overloaded("The gateway is shutting down.", retry_after=2)
-        headers: dict[bytes, bytes] = dict(scope["headers"])
-        key = await self._admit(headers.get(b"authorization"), scope)
-        ask = await self._read(headers, receive)
+        key = await self._admit(cycle.fields.get(b"authorization"), scope)
+        ask = await self._read(cycle, receive)
         offer = self._gateway.offers.get_chat(ask.model)
         if not key.allows_model(ask.model):
             raise ModelNotAllowed(f"This API key may not use `{ask.model}`.", param="model")
@@ -104,7 +105,7 @@ class Completions:
             if answer.body is not None:
                 await _send_whole(answer, answer.body, send, begun)
             else:
-                await _send_stream(answer, send, begun, scope["state"]["request_id"], connection)
+                await _send_stream(answer, send, begun, scope["state"]["request_id"], cycle)
         finally:
             answer.close()
 
@@ -116,18 +117,20 @@ class Completions:
             raise ScopeNotAllowed(f"This needs the endpoint scope `chat`, the API key has: {allowed}.")
         return key
 
-    async def _read(self, headers: dict[bytes, bytes], receive: Receive) -> Ask:
-        content_type = headers.get(b"content-type", b"application/json").partition(b";")[0].strip().lower()
-        if content_type != b"application/json":
-            told = content_type[:80].decode("latin-1")
+    async def _read(self, cycle: Cycle, receive: Receive) -> Ask:
+        headers = cycle.fields
+        content_type = headers.get(b"content-type", JSON)
+        if content_type != JSON and content_type.partition(b";")[0].strip().lower() != JSON:
+            told = content_type.partition(b";")[0][:80].decode("latin-1")
             raise UnsupportedMediaType(f"Send `content-type: application/json`, not `{told}`.")
-        body = await _receive_all(receive)
-        encoding = headers.get(b"content-encoding", b"identity").strip().lower()
-        if encoding not in (b"identity", b""):
-            body = await self._unpack(body, encoding)
+        body = cycle.take_whole_body() or await _receive_all(receive)
+        if b"content-encoding" in headers:
+            body = await self._unpack(body, headers[b"content-encoding"].strip().lower())
         return await asyncio.to_thread(chat_fields.read, body) if len(body) > BIG_BODY else chat_fields.read(body)
 
     async def _unpack(self, body: bytes, encoding: bytes) -> bytes:
+        if encoding in (b"identity", b""):
+            return body
         if encoding not in (b"gzip", b"x-gzip"):
             told = encoding[:40].decode("latin-1")
             raise UnsupportedMediaType(f"`content-encoding` may be gzip or identity, not `{told}`.")
@@ -168,7 +171,7 @@ def _told_headers(answer: Answer, begun: float) -> Headers:
         (b"x-penstock-vendor", answer.vendor_name.encode()),
         (b"x-penstock-overhead-ms", b"%.3f" % max(0.0, overhead)),
     ]
-    if answer.is_cached or answer.keep is not None:
+    if answer.is_cached or answer.keeper is not None:
         headers.append((b"x-penstock-cache", b"hit" if answer.is_cached else b"miss"))
     if answer.ticket is not None:
         headers += [(name.encode(), value.encode()) for name, value in answer.ticket.describe()]
@@ -185,34 +188,13 @@ async def _send_whole(answer: Answer, body: bytes, send: Send, begun: float) -> 
     await send({"type": "http.response.body", "body": body})
 
 
-class _Heart:
-    """Sends comments while the vendor is silent."""
-
-    __slots__ = ("_beat", "_send")
-
-    def __init__(self, send: Send) -> None:
-        self._send = send
-        self._beat: asyncio.Future[None] | None = None
-
-    def beat(self) -> None:
-        if self._beat is None or self._beat.done():  # a caller that reads nothing needs no second one
-            message = {"type": "http.response.body", "body": COMMENT, "more_body": True}
-            self._beat = asyncio.ensure_future(self._send(message))
-
-    def stop(self) -> None:
-        if self._beat is not None:
-            self._beat.cancel()
-
-
-async def _send_stream(answer: Answer, send: Send, begun: float, request_id: str, connection: Guarded) -> None:
-    heart = _Heart(send)
+async def _send_stream(answer: Answer, send: Send, begun: float, request_id: str, cycle: Cycle) -> None:
     headers = [*STREAM_HEADERS, *_told_headers(answer, begun)]
     await send({"type": "http.response.start", "status": 200, "headers": headers})
     try:
-        async for piece in answer.pieces(heart.beat):
-            await send({"type": "http.response.body", "body": piece, "more_body": True})
+        await answer.pour(cycle)
     except asyncio.CancelledError:
-        if not connection.gone:  # the drain's time is over
+        if not cycle.gone:  # the drain's time is over
             await send(_error_event(Overloaded("The gateway is shutting down."), request_id, more_body=True))
         raise
     except Interrupted as interrupted:
@@ -220,10 +202,8 @@ async def _send_stream(answer: Answer, send: Send, begun: float, request_id: str
         if not interrupted.was_told:
             answer.close()
             await asyncio.sleep(CUT_SECONDS)
-            connection.cut()  # no terminator: nobody may take this for a whole answer
+            cycle.cut()  # no terminator: nobody may take this for a whole answer
         return
-    finally:
-        heart.stop()
     await send({"type": "http.response.body", "body": b"", "more_body": False})
     await answer.linger()
 

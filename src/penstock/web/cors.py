@@ -1,5 +1,7 @@
 """Browsers may call from any page: a key is needed all the same, and no cookie is ever read."""
 
+from collections.abc import Awaitable
+
 from penstock.web.limits import Application, Headers, Message, Receive, Send
 
 EXPOSED = (
@@ -25,17 +27,13 @@ class Cors:
     def __init__(self, app: Application) -> None:
         self._app = app
 
-    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
+    def __call__(self, scope: Message, receive: Receive, send: Send) -> Awaitable[None]:
         """Serve one request."""
-        asked = None
-        if scope["type"] == "http":
-            asked = next((value for name, value in scope["headers"] if name == b"origin"), None)
-        if asked is None:
-            await self._app(scope, receive, send)
-        elif scope["method"] == "OPTIONS" and (wanted := _preflight(scope)) is not None:
-            await _answer(wanted, send)
-        else:
-            await self._app(scope, receive, _send_readable(send))
+        if scope["type"] != "http" or all(name != b"origin" for name, _ in scope["headers"]):
+            return self._app(scope, receive, send)
+        if scope["method"] == "OPTIONS" and (wanted := _preflight(scope)) is not None:
+            return _answer(wanted, send)
+        return self._app(scope, receive, _send_readable(send))
 
 
 def _preflight(scope: Message) -> bytes | None:

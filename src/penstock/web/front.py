@@ -1,5 +1,6 @@
 """What stands at the door: until the gateway is open, everyone is told to come again."""
 
+from collections.abc import Awaitable
 from typing import Any
 
 from penstock.errors import StoreUnavailable
@@ -15,14 +16,13 @@ class Front:
     def __init__(self) -> None:
         self.app: Application | None = None
 
-    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+    def __call__(self, scope: Any, receive: Any, send: Any) -> Awaitable[None]:
         """Hand on, or say that the store is away."""
         if self.app is not None:
-            await self.app(scope, receive, send)
-        elif scope["type"] == "lifespan":
-            await _live(receive, send)
-        else:
-            await _refuse(scope["path"] == ALIVE, send)
+            return self.app(scope, receive, send)
+        if scope["type"] == "lifespan":
+            return _live(receive, send)
+        return _refuse(scope["path"] == ALIVE, send)
 
 
 async def _live(receive: Any, send: Any) -> None:

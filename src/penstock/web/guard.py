@@ -2,19 +2,17 @@
 
 import asyncio
 import sys
-from collections.abc import Callable
-from functools import partial
+import urllib.parse
 from itertools import chain
 from typing import Any, ClassVar, cast
 
 import httptools
-from uvicorn._types import ASGI3Application, ASGIReceiveCallable, ASGISendCallable, ASGISendEvent, Scope
-from uvicorn.protocols.http.flow_control import service_unavailable
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
-from penstock.errors import HeadersTooLarge, InternalError, InvalidRequest, Overloaded, PenstockError
+from penstock.errors import HeadersTooLarge, InvalidRequest, Overloaded, PenstockError
 from penstock.identifiers import new_id
-from penstock.web.limits import CONNECTION, LINGER_SECONDS, render_error
+from penstock.web.cycle import Cycle
+from penstock.web.limits import CYCLE, LINGER_SECONDS, render_error
 
 
 class Guarded(HttpToolsProtocol):
@@ -26,13 +24,14 @@ class Guarded(HttpToolsProtocol):
     head_seconds: ClassVar[float] = 10.0
     head_bytes: ClassVar[int] = 65_536
 
+    app: Any
+    parser: Any
+    cycle: Any  # a `Cycle`, the latest: of pipelined requests not the one that is answered
+    _running: Cycle | None = None
     _deadline: asyncio.TimerHandle | None = None
+    _idle_since: float | None = None
     _pending_bytes = 0  # since the parser last told of a whole head or a part of a body
     _refused = False
-
-    on_gone: Callable[[], object] | None = None
-    """Called when the caller leaves: a request that costs money must not wait for `receive` to tell."""
-    gone = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:
         """Give the first request its time."""
@@ -42,20 +41,12 @@ class Guarded(HttpToolsProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """Leave no timer behind."""
         self._stop_deadline()
+        if self.timeout_keep_alive_task is not None:
+            self.timeout_keep_alive_task.cancel()
         super().connection_lost(exc)
-        self.gone = True
-        if self.on_gone is not None:
-            self.on_gone()
-
-    @property
-    def has_whole_body(self) -> bool:
-        """Whether nothing of the request is on its way any more."""
-        return not self.cycle.more_body
-
-    def cut(self) -> None:
-        """End the connection in the middle of a response, after what was sent: the caller sees that more is missing."""
-        self.cycle.disconnected = True
-        self.transport.close()
+        if self._running is not None:
+            self._running.leave()
+            self._running = None
 
     def data_received(self, data: bytes) -> None:
         """Parse, and see that the bytes lead somewhere."""
@@ -68,6 +59,17 @@ class Guarded(HttpToolsProtocol):
         if not self._refused:
             self._watch_head()
 
+    # -- what the parser tells
+
+    def on_message_begin(self) -> None:
+        """A request begins."""
+        self.url = b""
+        self.headers = []
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """A line of its head."""
+        self.headers.append((name.lower(), value))
+
     def on_headers_complete(self) -> None:
         """Begin the request, unless its head is too large."""
         # Exact, as a body may have come along. Pipelined heads may come to one read more.
@@ -75,7 +77,13 @@ class Guarded(HttpToolsProtocol):
             self._refuse(HeadersTooLarge())
             raise HeadersTooLarge  # stops the parser
         self._pending_bytes = 0
-        super().on_headers_complete()
+        before, cycle = self.cycle, self._make_cycle()
+        self.cycle = cycle
+        if before is None or before.response_complete:
+            self._run(cycle)
+        else:
+            self.flow.pause_reading()
+            self.pipeline.appendleft((cycle, self.app))
 
     def on_body(self, body: bytes) -> None:
         """Pass a part of the body on."""
@@ -88,13 +96,85 @@ class Guarded(HttpToolsProtocol):
         told = "its target is not a path" if isinstance(reason, httptools.HttpParserCallbackError) else reason
         self._refuse(InvalidRequest(f"This is not a valid HTTP/1.1 request: {told}.", code="invalid_http"))
 
-    def _start_asgi_task(self, cycle: RequestResponseCycle, app: ASGI3Application) -> None:
-        cast("dict[str, Any]", cycle.scope)["extensions"] = {CONNECTION: self}
-        shaped = _answer_overloaded if app is service_unavailable else partial(_answer_failures, cycle, app)
-        super()._start_asgi_task(cycle, shaped)
-
     def _unsupported_upgrade_warning(self) -> None:
         """An `Upgrade` is a wish; the request is answered as HTTP/1.1."""
+
+    # -- one request after the other
+
+    def _make_cycle(self) -> Cycle:
+        version, url = self.parser.get_http_version(), httptools.parse_url(self.url)
+        path = url.path.decode("ascii")
+        scope: Any = {
+            "type": "http",
+            "asgi": {"version": self.asgi_version, "spec_version": "2.3"},
+            "http_version": version,
+            "server": self.server,
+            "client": self.client,
+            "scheme": self.scheme or "http",
+            "root_path": "",
+            "headers": self.headers,
+            "state": self.app_state.copy(),
+            "method": self.parser.get_method().decode("ascii"),
+            "path": urllib.parse.unquote(path) if "%" in path else path,
+            "raw_path": url.path,
+            "query_string": url.query or b"",
+        }
+        cycle = Cycle(
+            scope=scope,
+            transport=self.transport,
+            flow=self.flow,
+            logger=self.logger,
+            access_logger=self.access_logger,
+            access_log=False,
+            default_headers=self.server_state.default_headers,
+            message_event=asyncio.Event(),
+            expect_100_continue=(b"expect", b"100-continue") in self.headers,
+            keep_alive=version != "1.0" and self.parser.should_keep_alive(),
+            on_response=self.on_response_complete,
+        )
+        scope["extensions"] = {CYCLE: cycle}
+        return cycle
+
+    def _run(self, cycle: Cycle) -> None:
+        """Have the request answered."""
+        most = self.limit_concurrency
+        if most is not None and (len(self.connections) >= most or len(self.tasks) >= most):
+            cycle.refuse(Overloaded())
+            return
+        self._running = cycle
+        task = self.loop.create_task(cycle.run_asgi(self.app))
+        task.add_done_callback(self.tasks.discard)
+        self.tasks.add(task)
+
+    def on_response_complete(self) -> None:
+        """Go on to the next request, or wait for it, though not for ever."""
+        self._running = None
+        self.server_state.total_requests += 1
+        if self.transport.is_closing():
+            return
+        self.flow.resume_reading()
+        if self.pipeline:
+            self._run(cast("Cycle", self.pipeline.pop()[0]))
+            return
+        self._idle_since = self.loop.time()
+        if self.timeout_keep_alive_task is None:
+            self._await_next(self.timeout_keep_alive)
+
+    def _await_next(self, seconds: float) -> None:
+        self.timeout_keep_alive_task = self.loop.call_later(seconds, self._end_idle)
+
+    def _end_idle(self) -> None:
+        """One timer for many requests: it looks whether the connection has really been idle for so long."""
+        self.timeout_keep_alive_task = None
+        if self._idle_since is not None:
+            left = self._idle_since + self.timeout_keep_alive - self.loop.time()
+            if left > 0.001:
+                self._await_next(left)
+            else:
+                self.transport.close()
+
+    def _unset_keepalive_if_required(self) -> None:
+        self._idle_since = None
 
     def _head_size(self) -> int:
         return len(self.url) + sum(map(len, chain.from_iterable(self.headers)))
@@ -133,60 +213,3 @@ class Guarded(HttpToolsProtocol):
         self.transport.write(b"".join([STATUS_LINE[error.status], *lines, b"\r\n", body]))
         self.transport.write_eof()
         self._start_deadline(LINGER_SECONDS)
-
-
-async def _answer_failures(
-    cycle: RequestResponseCycle,
-    app: ASGI3Application,
-    scope: Scope,
-    receive: ASGIReceiveCallable,
-    send: ASGISendCallable,
-) -> None:
-    if cycle.scope["http_version"] == "1.0":
-        send = _without_chunks(cycle, send)
-    try:
-        await app(
-            scope, receive, partial(_send_unchunked, cycle, send) if cycle.scope["http_version"] == "1.0" else send
-        )
-    except BaseException as error:
-        if not cycle.response_started:
-            # A cancel comes at the end of a drain; anything else is a mistake of ours.
-            await _answer(Overloaded() if isinstance(error, asyncio.CancelledError) else InternalError(), scope, send)
-        raise  # uvicorn logs it and closes the connection
-
-
-def _without_chunks(cycle: RequestResponseCycle, send: ASGISendCallable) -> ASGISendCallable:
-    """HTTP/1.0 knows no chunks, which uvicorn forgets: a body of unknown length ends with the connection."""
-    unknown = False
-
-    async def send_plain(message: ASGISendEvent) -> None:
-        nonlocal unknown
-        if message["type"] == "http.response.start":
-            unknown = all(name != b"content-length" for name, _ in message.get("headers", ()))
-            cycle.chunked_encoding = False if unknown else None
-        elif message["type"] == "http.response.body" and unknown:
-            cycle.expected_content_length = len(message.get("body", b""))  # uvicorn counts it down
-        await send(message)
-
-    return send_plain
-
-
-async def _send_unchunked(cycle: RequestResponseCycle, send: ASGISendCallable, message: Any) -> None:
-    """To an HTTP/1.0 client: uvicorn would send chunks, which it does not know. Its answer ends with the connection."""
-    if message["type"] == "http.response.start":
-        names = {name.lower() for name, _ in message.get("headers", ())}
-        if b"content-length" not in names:
-            cycle.chunked_encoding = False
-    elif cycle.chunked_encoding is False and not cycle.expected_content_length:
-        cycle.expected_content_length = len(message.get("body", b""))  # as much as there is, each time
-    await send(message)
-
-
-async def _answer_overloaded(scope: Scope, _receive: object, send: ASGISendCallable) -> None:
-    await _answer(Overloaded(), scope, send)
-
-
-async def _answer(error: PenstockError, scope: Scope, send: ASGISendCallable) -> None:
-    headers, body = render_error(error, scope.get("state", {}).get("request_id") or new_id("req"))
-    await send({"type": "http.response.start", "status": error.status, "headers": headers})
-    await send({"type": "http.response.body", "body": body, "more_body": False})

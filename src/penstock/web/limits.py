@@ -15,8 +15,8 @@ Send: TypeAlias = Callable[[Message], Awaitable[None]]
 Application: TypeAlias = Callable[[Message, Receive, Send], Awaitable[None]]
 Headers: TypeAlias = list[tuple[bytes, bytes]]
 
-CONNECTION = "penstock.connection"
-"""The ASGI extension by which a request reaches its connection, a `guard.Guarded`."""
+CYCLE = "penstock.cycle"
+"""The ASGI extension by which a request reaches its own `cycle.Cycle`."""
 PATIENCE = 10
 """How many stalls' time a whole body may take: one that only drips is cut in the end."""
 LINGER_SECONDS = 1.0
@@ -46,15 +46,14 @@ class Limits:
         self._max_body_bytes = max_body_bytes
         self._body_seconds = body_seconds
 
-    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
+    def __call__(self, scope: Message, receive: Receive, send: Send) -> Awaitable[None]:
         """Serve one request."""
         declared = _declared_bytes(scope) if scope["type"] == "http" else 0
         if declared is not None and declared > self._max_body_bytes:
-            await _answer(_too_large(self._max_body_bytes), scope, receive, send)
-        elif declared == 0 or (declared is not None and _is_here(scope)):
-            await self._app(scope, receive, send)
-        else:
-            await self._serve_counted(scope, receive, send)
+            return _answer(_too_large(self._max_body_bytes), scope, receive, send)
+        if declared == 0 or (declared is not None and _is_here(scope)):
+            return self._app(scope, receive, send)
+        return self._serve_counted(scope, receive, send)
 
     async def _serve_counted(self, scope: Message, receive: Receive, send: Send) -> None:
         exchange = _Exchange(receive, send, self._max_body_bytes, self._body_seconds)
@@ -128,8 +127,8 @@ async def _drop() -> None:
 
 def _is_here(scope: Message) -> bool:
     """Whether the whole body came along with the head, as small ones do: then there is nothing to wait for."""
-    connection = scope.get("extensions", {}).get(CONNECTION)
-    return connection is not None and connection.has_whole_body
+    cycle = scope.get("extensions", {}).get(CYCLE)
+    return cycle is not None and cycle.has_whole_body
 
 
 def _declared_bytes(scope: Message) -> int | None:

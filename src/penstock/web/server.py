@@ -74,6 +74,7 @@ async def serve(
         http=protocol,
         ws="none",
         loop="none",
+        interface="asgi3",
         lifespan="on",
         log_config=None,
         access_log=False,

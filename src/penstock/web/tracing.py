@@ -8,7 +8,7 @@ from collections.abc import Awaitable
 
 from penstock import logs, metrics, traces
 from penstock.errors import InternalError
-from penstock.identifiers import new_id
+from penstock.identifiers import Serial
 from penstock.web.limits import Application, Message, Receive, Send, render_error
 
 LEFT = 499
@@ -16,6 +16,7 @@ UNTRACED = frozenset({"/healthz", "/readyz", "/metrics"})
 GIVEN_ID = re.compile(rb"[A-Za-z0-9._:-]{8,100}")
 
 log = logging.getLogger("penstock.access")
+_ids = Serial("req")
 
 
 class Tracing:
@@ -30,34 +31,34 @@ class Tracing:
             await self._app(scope, receive, send)
             return
         request_id = _request_id(scope)
-        state = scope["state"] = {**scope.get("state", {}), "request_id": request_id}
+        scope["state"]["request_id"] = request_id
+        logs.belong(request_id=request_id)
         status, begun = 0, time.perf_counter()
         span = None if traces.tracer is None else _begin_span(traces.tracer, scope, request_id)
 
         # Not a coroutine itself, so that a stream of many chunks pays one call for each, no frame.
         def send_traced(message: Message) -> Awaitable[None]:
             nonlocal status
-            if message["type"] == "http.response.start":
+            if not status:
                 status = message["status"]
                 others = [pair for pair in message.get("headers", ()) if pair[0] != b"x-request-id"]
                 message["headers"] = [*others, (b"x-request-id", request_id.encode())]
             return send(message)
 
-        with logs.bind(request_id=request_id):
-            try:
-                await self._app(scope, receive, send_traced)
-            except asyncio.CancelledError:
-                status = status or LEFT  # the client left, or the drain's time is over
+        try:
+            await self._app(scope, receive, send_traced)
+        except asyncio.CancelledError:
+            status = status or LEFT  # the client left, or the drain's time is over
+            raise
+        except Exception:
+            log.exception("a request failed")
+            if status:
                 raise
-            except Exception:
-                log.exception("a request failed")
-                if status:
-                    raise
-                await _answer_failure(request_id, send_traced)
-            finally:
-                _tell(scope, status, time.perf_counter() - begun, state.get("account"))
-                if span is not None:
-                    _end_span(span, scope, status)
+            await _answer_failure(request_id, send_traced)
+        finally:
+            _tell(scope, status, time.perf_counter() - begun)
+            if span is not None:
+                _end_span(span, scope, status)
 
 
 def _request_id(scope: Message) -> str:
@@ -65,7 +66,7 @@ def _request_id(scope: Message) -> str:
     for name, value in scope["headers"]:
         if name == b"x-request-id" and GIVEN_ID.fullmatch(value):
             return value.decode()
-    return new_id("req")
+    return _ids.next()
 
 
 async def _answer_failure(request_id: str, send: Send) -> None:
@@ -93,7 +94,7 @@ def _end_span(span: traces.Span, scope: Message, status: int) -> None:
     span.__exit__(None, None, None)
 
 
-def _tell(scope: Message, status: int, seconds: float, account: str | None) -> None:
+def _tell(scope: Message, status: int, seconds: float) -> None:
     route = getattr(scope.get("route"), "path", None)
     metrics.count_request(scope["method"], route, status, seconds)
-    logs.tell_request(scope["method"], scope["path"], status, seconds, account)
+    logs.tell_request(scope["method"], scope["path"], status, seconds, scope["state"].get("account"))

@@ -1,0 +1,200 @@
+"""One request and its response: as uvicorn's, with less work for each, and an answer of ours where all else fails."""
+
+from collections.abc import Awaitable, Callable, Generator
+from typing import Any, Final, cast
+
+from uvicorn._types import ASGI3Application, HTTPScope
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, RequestResponseCycle
+
+from penstock.errors import InternalError, Overloaded, PenstockError
+from penstock.identifiers import new_id
+from penstock.web.limits import Message, render_error
+
+LARGE: Final = 1 << 14
+"""A body that is not copied to leave in one write with its head."""
+
+
+class _Done:
+    """Awaited at once: nearly nothing that is sent has to wait, and a coroutine for each would be dear."""
+
+    __slots__ = ()
+
+    def __await__(self) -> Generator[None]:
+        return cast("Generator[None]", iter(()))
+
+
+_DONE: Final = _Done()
+
+
+class Cycle(RequestResponseCycle):
+    """The head leaves together with the first of the body; a response to HTTP/1.0 ends with its connection."""
+
+    scope: HTTPScope
+    gone = False
+    on_gone: Callable[[], object] | None = None
+    """Called when the caller leaves: a request that costs money must not wait for `receive` to tell."""
+    _head: bytes | None = None
+    _ends_with_connection = False
+    _fields: dict[bytes, bytes] | None = None
+
+    @property
+    def fields(self) -> dict[bytes, bytes]:
+        """The request's headers, by name."""
+        if self._fields is None:
+            self._fields = dict(self.scope["headers"])
+        return self._fields
+
+    @property
+    def has_whole_body(self) -> bool:
+        """Whether nothing of the request is on its way any more."""
+        return not self.more_body
+
+    def take_whole_body(self) -> bytes:
+        """The body, if all of it is here and its length was told beforehand; else nothing, and `receive` tells."""
+        if self.more_body or b"content-length" not in self.fields or not self.body:
+            return b""
+        body, self.body = bytes(self.body), bytearray()
+        self.message_event.clear()
+        return body
+
+    def leave(self) -> None:
+        """The caller has left."""
+        self.gone = True
+        if not self.response_complete:
+            self.disconnected = True
+        self.message_event.set()
+        if self.on_gone is not None:
+            self.on_gone()
+
+    def cut(self) -> None:
+        """End the connection in the middle of a response, after what was sent: the caller sees that more is missing."""
+        self.disconnected = True
+        self.transport.close()
+
+    async def run_asgi(self, app: ASGI3Application) -> None:
+        """Let the application answer, or answer that it failed."""
+        try:
+            await app(self.scope, self.receive, cast("Any", self.send))
+            self._check_complete()
+        except BaseException as error:
+            self.logger.error("Exception in ASGI application", exc_info=error)  # noqa: TRY400  not of an Exception only
+            if not self.response_started:
+                # A cancel comes at the end of a drain; anything else is a mistake of ours.
+                self.refuse(InternalError() if isinstance(error, Exception) else Overloaded())
+            self.transport.close()
+        finally:
+            self.on_response = _ignore
+
+    def refuse(self, error: PenstockError) -> None:
+        """Answer with an error, without asking the application."""
+        headers, body = render_error(error, self.scope.get("state", {}).get("request_id") or new_id("req"))
+        self._send({"type": "http.response.start", "status": error.status, "headers": headers})
+        self._send({"type": "http.response.body", "body": body})
+
+    def _check_complete(self) -> None:
+        if not (self.response_complete or self.disconnected):
+            raise RuntimeError("The application returned without completing its response.")
+
+    # -- what is sent: by messages, or piece by piece once the response has begun
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the caller reads more slowly than it is written to."""
+        return self.flow.write_paused and not self.disconnected
+
+    def write(self, piece: bytes) -> None:
+        """Send some of the body, whether the caller reads or not."""
+        if self.disconnected or not piece:
+            return
+        if self.chunked_encoding and self._head is None:  # as nearly always
+            self.transport.write(b"%x\r\n%b\r\n" % (len(piece), piece))
+        else:
+            self._send_body(piece, more=True)
+
+    async def drain(self) -> None:
+        """Wait until the caller has read some."""
+        await self.flow.drain()
+
+    def send(self, message: Message) -> Awaitable[None]:  # type: ignore[override]  # as good as a coroutine
+        """Write a part of the response; to be awaited, which takes as long as the caller does not read."""
+        if self.is_full:
+            return self._send_later(message)
+        self._send(message)
+        return _DONE
+
+    async def _send_later(self, message: Message) -> None:
+        await self.flow.drain()
+        self._send(message)
+
+    def _send(self, message: Message) -> None:
+        if self.disconnected:
+            return
+        if self.response_complete:
+            raise RuntimeError(f"Unexpected message {message['type']!r} after the response.")
+        if (message["type"] == "http.response.start") is self.response_started:
+            raise RuntimeError(f"Unexpected message {message['type']!r}.")
+        if self.response_started:
+            self._send_body(message.get("body", b""), more=message.get("more_body", False))
+        else:
+            self._begin(message["status"], [*self.default_headers, *message.get("headers", ())])
+
+    def _begin(self, status: int, headers: list[tuple[bytes, bytes]]) -> None:
+        lines = [STATUS_LINE[status]]
+        for name, value in headers:
+            if name == b"content-length":
+                self.expected_content_length = int(value)
+                self.chunked_encoding = False
+            elif name == b"connection":
+                self.keep_alive = self.keep_alive and b"close" not in value.lower()
+                continue
+            lines.append(b"%b: %b\r\n" % (name, value))
+        if self.chunked_encoding is None and self.scope["method"] != "HEAD" and status not in (204, 304):
+            self._ends_with_connection = self.scope["http_version"] == "1.0"
+            self.chunked_encoding = not self._ends_with_connection
+            if self.chunked_encoding:
+                lines.append(b"transfer-encoding: chunked\r\n")
+        if not self.keep_alive:
+            lines.append(b"connection: close\r\n")
+        lines.append(b"\r\n")
+        head = b"".join(lines)
+        if head.count(b"\n") != len(lines) or head.count(b"\r") != len(lines) or b"\0" in head:
+            raise RuntimeError("A header holds what no header may hold.")
+        self._head = head
+        self.response_started = True
+        self.waiting_for_100_continue = False
+
+    def _send_body(self, body: bytes, *, more: bool) -> None:
+        if self.scope["method"] == "HEAD":
+            self.expected_content_length, body = 0, b""
+        elif self.chunked_encoding:
+            if body:
+                body = b"%x\r\n%b\r\n" % (len(body), body)
+            if not more:
+                body += b"0\r\n\r\n"
+        elif not self._ends_with_connection:
+            self._count(len(body), more=more)
+        self._write(body)
+        if not more:
+            self.response_complete = True
+            self.message_event.set()
+            if not self.keep_alive:
+                self.transport.close()
+            self.on_response()
+
+    def _count(self, size: int, *, more: bool) -> None:
+        self.expected_content_length -= size
+        if self.expected_content_length < 0 or (self.expected_content_length and not more):
+            raise RuntimeError("The response's body is not as long as its Content-Length.")
+
+    def _write(self, body: bytes) -> None:
+        head, self._head = self._head, None
+        if head is not None and len(body) < LARGE:
+            body, head = head + body, None
+        if head is not None:
+            self.transport.write(head)
+        if body:
+            self.transport.write(body)
+
+
+def _ignore() -> None:
+    """Nobody is to be told any more: the connection may have gone on to the next request."""
