@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 JAVASCRIPT := tests/javascript
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev run test test-long check format new-vendor bench lock clean
+.PHONY: help setup setup-dev setup-bench run test test-long check format new-vendor bench bench-guard lock clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
@@ -54,17 +54,21 @@ new-vendor:  ## begin a vendor: make new-vendor NAME=acme
 	@test -n "$(NAME)" || { echo "Name it: make new-vendor NAME=acme"; exit 1; }
 	@$(PYTHON) tools/new_vendor.py "$(NAME)"
 
-bench: setup-dev  ## measure start-up, memory, jobs per second, chat beside nginx, the built-in engines, media vendors in a storm
-	@$(BIN)/python bench/jobs.py
-	@$(BIN)/python bench/chat.py
-	@$(BIN)/python bench/streams.py
-	@$(BIN)/python bench/engines.py
-	@$(BIN)/python bench/media_vendors.py
+BENCHES := chat streams jobs assets growth engines
+bench: setup-bench  ## measure chat beside its peers, streams, jobs, assets, growth, engines; tables and plots in bench/results
+	@for question in $(BENCHES); do $(BIN)/python bench/$$question.py || exit 1; done
+
+bench-guard: setup-bench  ## fail if a chat request costs 1.3 times what was recorded, beside a bare proxy
+	@$(BIN)/python bench/guard.py
+
+setup-bench: setup-dev
+	@$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes -r bench/requirements.lock
 
 lock: setup-dev  ## resolve the dependencies anew
 	@$(BIN)/uv pip compile pyproject.toml --extra local --extra otel --group build --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --quiet --upgrade -o requirements.lock
 	@$(BIN)/uv pip compile pyproject.toml --extra local --extra otel --group dev --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --quiet -c requirements.lock -o requirements-dev.lock
+	@echo "matplotlib>=3.10" | $(BIN)/uv pip compile - --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --quiet -c requirements-dev.lock -o bench/requirements.lock
 
 clean:  ## remove what the other targets made
-	@rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis .import_linter_cache build dist bench/results $(JAVASCRIPT)/node_modules
+	@rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis .import_linter_cache build dist bench/results bench/.cache $(JAVASCRIPT)/node_modules
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
