@@ -208,10 +208,11 @@ async def test_silence_in_mid_stream_is_a_timeout(start):
 # -- clients that leave, and clients that do not read
 
 
+@pytest.mark.parametrize("size", [10, 200_000])
 @pytest.mark.parametrize(("model", "stream"), [("hang", False), ("hang", True), ("silent:30", True)])
-async def test_a_client_that_leaves_before_the_answer_is_told_to_the_upstream(chat, model, stream):
+async def test_a_client_that_leaves_before_the_answer_is_told_to_the_upstream(chat, model, stream, size):
     async with connect(chat) as wire:
-        await wire.ask(model, stream=stream)
+        await wire.ask(model, stream=stream, messages=[{"role": "user", "content": "x" * size}])
         await chat.double.until(lambda double: double.open)
     await chat.double.until(lambda double: double.gone and not double.open, 1)
     assert len(chat.double.gone) == 1

@@ -90,6 +90,12 @@ class Guarded(HttpToolsProtocol):
         self._pending_bytes = 0
         super().on_body(body)
 
+    def on_message_complete(self) -> None:
+        """Go on reading, though nothing is expected: only who reads hears of a caller that leaves."""
+        super().on_message_complete()
+        if not self.pipeline:
+            self.flow.resume_reading()
+
     def send_400_response(self, msg: str) -> None:  # noqa: ARG002  uvicorn's words are the same for every cause
         """Refuse what the parser could not read, saying why."""
         reason = sys.exception()
