@@ -42,7 +42,7 @@ class Tools:
     history: History
     cadence: Cadence
     clock: Callable[[], float]
-    is_sure: Callable[[], bool]  # whether the jobs claimed here are ours beyond doubt
+    is_sure: Callable[[Claim], bool]  # whether a job claimed here is ours beyond doubt
     webhook: Callable[[str, GenerationVendor, str], str | None]  # where a vendor calls back about an order, if it may
     steady: Callable[[], float] = time.monotonic  # what is waited for here is counted by a clock that never jumps
 

@@ -39,6 +39,7 @@ from penstock.settings import Settings
 from penstock.storage import StorageUnavailable, open_storage
 from penstock.store import job_rows, key_rows, opening
 from penstock.store.database import Database
+from penstock.store.job_rows import Claim
 from penstock.store.news import NewsRoom
 from penstock.supply import build_offers, schemas_wanted
 from penstock.tally import Tally
@@ -337,8 +338,8 @@ class Gateway:
         found = self.offers.vendors.get(vendor)
         return 1 if found is None else found.options.max_concurrent
 
-    def _is_sure(self) -> bool:
-        return self.dispatch.is_sure()
+    def _is_sure(self, claim: Claim) -> bool:
+        return self.dispatch.is_sure(claim)
 
     def _all_seats(self) -> dict[str, int]:
         return {name: vendor.options.max_concurrent for name, vendor in self.offers.vendors.items()}

@@ -107,7 +107,7 @@ class Ordering(ClaimedJob):
 
     def be_sure(self) -> None:
         """Looked at anew when the call goes out: a process may be frozen at any moment, and wake up much later."""
-        if not self.tools.is_sure():
+        if not self.tools.is_sure(self.claim):
             raise InDoubt
 
     async def answered(self, attempt: Attempt, answer: Accepted | Refused | Failed) -> None:

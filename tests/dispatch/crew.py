@@ -113,7 +113,7 @@ class Worker:
             if job.attempt is None:
                 job = await self.amend(claim, begin)
             if job.id not in vendor.orders:
-                if not self.dispatch.is_sure():
+                if not self.dispatch.is_sure(claim):
                     return False
                 await vendor.place(job)
             await vendor.wait_for(job.id)

@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator
 import pytest
 from crew import LEASE_SECONDS, Crew, Worker, gathered, rerouted, until
 
-from penstock.store import job_rows
+from penstock.store import job_rows, lease_rows
 
 
 @pytest.fixture(params=["local", "postgres", "temporal"])
@@ -124,3 +124,18 @@ async def test_sure_is_only_who_works(crew: Crew):
         await hired[0].kill()
         await until(lambda: not hired[0].dispatch.is_sure(), LEASE_SECONDS)
         assert hired[1].dispatch.is_sure()
+
+
+async def test_what_was_claimed_under_a_lost_lease_is_never_sure_again(crew: Crew):
+    """A frozen worker wakes up, loses its lease and has a new one at once: an order begun before must not go out."""
+    (worker,) = await crew.hire(number=1)
+    (job,) = await crew.accept()
+    await until(lambda: job.id in worker.claims)
+    claim = worker.claims[job.id]
+    assert worker.dispatch.is_sure(claim)
+    if crew.kind != "local":
+        await worker.database.write(lease_rows.leave, claim.owner)  # as whoever takes over its jobs does
+        await until(lambda: job.id in worker.claims and worker.claims[job.id].owner != claim.owner)
+        assert worker.dispatch.is_sure()
+        assert worker.dispatch.is_sure(worker.claims[job.id])
+        assert not worker.dispatch.is_sure(claim)

@@ -12,6 +12,7 @@ from sqlalchemy import Connection, update
 
 from penstock.dispatch import Dispatch, Run
 from penstock.runner import MAX_DEATHS
+from penstock.store.job_rows import Claim
 from penstock.store.tables import jobs
 
 ONE_SEAT = '[vendors.sim]\ntype = "sim"\nmax_concurrent = 1\n'
@@ -79,7 +80,8 @@ class Doubtful:
     sure: bool = False
     asked: int = 0
 
-    def is_sure(self) -> bool:
+    def is_sure(self, claim: Claim | None = None) -> bool:
+        del claim
         self.asked += 1
         return self.sure
 

@@ -22,8 +22,8 @@ class Dispatch(Protocol):
         """How many jobs wait for the same vendor before this one; None if it does not wait."""
         ...
 
-    def is_sure(self) -> bool:
-        """Whether what is claimed here is ours beyond doubt: asked right before anything is paid for."""
+    def is_sure(self, claim: Claim | None = None) -> bool:
+        """Whether this claim, or any made now, is ours beyond doubt: asked right before anything is paid for."""
         ...
 
     def reseat(self) -> None:

@@ -14,6 +14,7 @@ from penstock.errors import StoreUnavailable
 from penstock.store import claim_rows
 from penstock.store.bell import QUEUE
 from penstock.store.claim_rows import Claimed
+from penstock.store.job_rows import Claim
 from penstock.store.postgresql import PostgresDatabase
 
 BATCH: Final = 50
@@ -62,9 +63,12 @@ class PostgresDispatch:
         """Place in the vendor's queue, as it was a moment ago."""
         return self._places.find(job_id)
 
-    def is_sure(self) -> bool:
-        """Whether what is claimed here is ours beyond doubt: asked right before anything is paid for."""
-        return self._lease.is_sure()
+    def is_sure(self, claim: Claim | None = None) -> bool:
+        """Whether the lease under which this was claimed, or would be now, is good beyond doubt.
+
+        A lease that was lost has a successor at once: what was claimed under the lost one is others' all the same.
+        """
+        return self._lease.is_sure() and (claim is None or claim.owner == self._lease.owner)
 
     def reseat(self) -> None:
         """The settings may allow more seats now."""
