@@ -20,13 +20,14 @@ import sys
 import tempfile
 import time
 from collections.abc import AsyncGenerator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import aiohttp
 import cv2
 import numpy as np
+import tables
 from chat import free_port
 from jobs import wait_ready
 
@@ -92,7 +93,7 @@ def employ(errand: dict[str, Any]) -> Cost:
         return Cost(seconds, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024, made / 1e6)
 
 
-def bench_model() -> None:
+def bench_model() -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         picture = Path(folder) / "picture.png"
         draw_picture(picture)
@@ -104,9 +105,11 @@ def bench_model() -> None:
         f"CPU {statistics.median(run.cpu_seconds for run in runs):.2f} s, "
         f"peak {max(run.peak_mb for run in runs):.0f} MB, {runs[0].megabytes:.2f} MB (aim 2.0 s, 400 MB)"
     )
+    return {"runs": [asdict(run) for run in runs], "median_seconds": statistics.median(seconds)}
 
 
-def bench_video() -> None:
+def bench_video() -> dict[str, Any]:
+    found: dict[str, Any] = {}
     for name, width, height, aim in (("720p", 1280, 720, 24), ("1080p", 1920, 1080, 12)):
         for prompt in PROMPTS:
             wish = {"prompt": prompt, "width": width, "height": height, "seconds": 8, "lossless": False, "people": True}
@@ -116,6 +119,9 @@ def bench_video() -> None:
                 f"CPU {cost.cpu_seconds / 192 * 1000:.0f} ms per frame, "
                 f"peak {cost.peak_mb:.0f} MB, {cost.megabytes:.2f} MB   {prompt}"
             )
+            runs = found.setdefault(name, {"aim": aim, "runs": []})["runs"]
+            runs.append({"prompt": prompt, "frames_per_second": 192 / cost.seconds, **asdict(cost)})
+    return found
 
 
 # -- a gateway
@@ -160,7 +166,7 @@ async def tell(session: aiohttp.ClientSession, url: str, key: str, number: int) 
     return times[0] - begun, (len(times) - 1) / (times[-1] - times[0]), len(times)
 
 
-async def bench_chat(rounds: int = 8) -> None:
+async def bench_chat(rounds: int = 8) -> dict[str, Any]:
     llama = LlamaServer(LlamaOptions(gguf=WEIGHTS / "smollm2-135m.gguf"))
     address = await asyncio.to_thread(llama.start)
     toml = (
@@ -184,9 +190,10 @@ async def bench_chat(rounds: int = 8) -> None:
         f"({speed['gateway'] / speed['direct']:.1%}, aim 97 %); first token {first['direct']:.1f} ms direct, "
         f"{first['gateway']:.1f} ms ({first['gateway'] - first['direct']:+.1f} ms, aim +2)"
     )
+    return {"tokens_per_second": speed, "first_token_ms": first}
 
 
-async def bench_mixed(jobs: int = 20) -> None:
+async def bench_mixed(jobs: int = 20) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         draw_picture(picture := Path(folder) / "picture.png")
         data = picture.read_bytes()
@@ -218,6 +225,8 @@ async def bench_mixed(jobs: int = 20) -> None:
         f"meanwhile: p50 {statistics.median(latencies) * 1000:.1f} ms, p99 {last:.1f} ms (aim 50), "
         f"max {latencies[-1] * 1000:.1f} ms"
     )
+    asked = {"requests": len(latencies), "p50_ms": statistics.median(latencies) * 1000, "p99_ms": last}
+    return {"jobs": jobs, "seconds": seconds, "succeeded": states.count("succeeded"), **asked}
 
 
 async def _ask_on(session: aiohttp.ClientSession, url: str, latencies: list[float]) -> None:
@@ -238,18 +247,39 @@ async def _finish(session: aiohttp.ClientSession, url: str, name: str) -> str:
             return record["status"]
 
 
+def draw(found: dict[str, Any]) -> None:
+    """What can be told in bars."""
+    panels: dict[str, dict[str, float]] = {}
+    if "model" in found:
+        panels["3D model: ms, each of five"] = {
+            f"model {number}": run["seconds"] * 1e3 for number, run in enumerate(found["model"]["runs"], 1)
+        }
+    if "video" in found:
+        panels["video: frames per second"] = {
+            name: statistics.median(run["frames_per_second"] for run in said["runs"])
+            for name, said in found["video"].items()
+        }
+    if "chat" in found:
+        panels["chat: tokens per second"] = found["chat"]["tokens_per_second"]
+    if panels:
+        tables.draw("bars", "engines", panels, title="The built-in engines", highlight="gateway", log=False)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("what", nargs="*", default=["model", "video", "chat", "mixed"])
     wanted = parser.parse_args().what
+    found: dict[str, Any] = {}
     if "model" in wanted:
-        bench_model()
+        found["model"] = bench_model()
     if "video" in wanted:
-        bench_video()
+        found["video"] = bench_video()
     if "chat" in wanted:
-        asyncio.run(bench_chat())
+        found["chat"] = asyncio.run(bench_chat())
     if "mixed" in wanted:
-        asyncio.run(bench_mixed())
+        found["mixed"] = asyncio.run(bench_mixed())
+    tables.save("engines", found)
+    draw(found)
 
 
 if __name__ == "__main__":
