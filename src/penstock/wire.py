@@ -12,9 +12,11 @@ from urllib.parse import quote, urljoin, urlsplit
 
 import aiohttp
 import msgspec
+from aiohttp.abc import AbstractStreamWriter
+from aiohttp.payload import BytesIOPayload
 from yarl import URL
 
-from penstock.contract import Call, GenerationVendor, NotSent, ReplyLost, Unclear
+from penstock.contract import Call, GenerationVendor, InDoubt, NotSent, ReplyLost, Unclear
 from penstock.job_errors import UrlNotAllowed
 from penstock.urls import check_address, is_allowed
 
@@ -22,7 +24,7 @@ CONNECT_SECONDS = 5.0
 IDLE_SECONDS = 60.0
 MAX_CONNECTIONS: Final = 256
 MAX_REDIRECTS: Final = 5
-LARGE: Final = 1 << 20
+PIECE: Final = 1 << 18
 WRITTEN: Final = "%!#$&'()*+,/:;=?@[]~"
 """What stands in URLs as it is: a signed one is sent byte for byte."""
 REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
@@ -49,18 +51,20 @@ class Wire:
         """One HTTP call; what its failure means for a paid order is decided here, by class.
 
         A vendor out in the world cannot send us to an address inside our own network. `be_sure` is called when there
-        is a connection, right before anything is written to it; what it raises is raised, and nothing is sent.
+        is a connection, and again in the very step that writes to it; if it raises `InDoubt`, nothing is sent.
         """
         headers = {"accept-encoding": "identity", "user-agent": "penstock", **call.headers}
-        body = _body(call)
+        body, doubt = _body(call), _Doubt(be_sure)
         if body is not None and call.form is None:
             headers.setdefault("content-type", "application/json")
+        if isinstance(body, bytes):
+            body = _Pieces(body, doubt.look)
         target = _target(vendor, call)
         session = self._session(name, vendor, guarded=_is_guarded(str(target), vendor.options.base_url))
         try:
             async with asyncio.timeout(call.seconds):
                 response = await session.request(
-                    call.method, target, data=body, headers=headers, allow_redirects=False, trace_request_ctx=be_sure
+                    call.method, target, data=body, headers=headers, allow_redirects=False, trace_request_ctx=doubt.look
                 )
             async with response:
                 yield response
@@ -69,6 +73,8 @@ class Wire:
         except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.InvalidURL) as error:
             raise NotSent(type(error).__name__) from error
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            if doubt.refused:
+                raise InDoubt from error
             raise ReplyLost(type(error).__name__) from error
 
     @asynccontextmanager
@@ -106,6 +112,39 @@ class Wire:
             session._retry_connection = False  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] aiohttp resends GETs
             self._sessions[name, guarded] = session
         return session
+
+
+class _Doubt:
+    """Whether a call may still be sent: asked with every piece that is written, and it is remembered if it may not."""
+
+    def __init__(self, be_sure: Callable[[], None] | None) -> None:
+        self._be_sure = be_sure
+        self.refused = False
+
+    def look(self) -> None:
+        """Refuse by `InDoubt`."""
+        if self._be_sure is not None:
+            try:
+                self._be_sure()
+            except InDoubt:
+                self.refused = True
+                raise
+
+
+class _Pieces(BytesIOPayload):
+    """A body that is looked at piece by piece: aiohttp writes it in a task of its own, which may be much later."""
+
+    def __init__(self, body: bytes, look: Callable[[], None]) -> None:
+        super().__init__(io.BytesIO(body))
+        self._look = look
+
+    async def write_with_length(self, writer: AbstractStreamWriter, content_length: int | None) -> None:
+        """Write all of it; no step lies between a look and its piece."""
+        del content_length  # the body's own
+        self._value.seek(0)
+        while piece := self._value.read(PIECE):
+            self._look()
+            await writer.write(piece)
 
 
 def _watch_connections() -> aiohttp.TraceConfig:
@@ -171,10 +210,9 @@ def _open_public_socket(target: tuple[int, int, int, str, tuple[Any, ...]]) -> s
     return socket.socket(family, kind, protocol)
 
 
-def _body(call: Call) -> bytes | io.BytesIO | aiohttp.FormData | None:
+def _body(call: Call) -> bytes | aiohttp.FormData | None:
     if call.form is None:
-        body = call.body if call.json is None else msgspec.json.encode(call.json)
-        return body if body is None or len(body) < LARGE else io.BytesIO(body)  # so that it is sent in pieces
+        return call.body if call.json is None else msgspec.json.encode(call.json)
     file = call.form.file
     form = aiohttp.FormData()
     for name, value in call.form.fields.items():

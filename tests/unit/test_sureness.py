@@ -28,7 +28,7 @@ async def test_what_is_in_doubt_when_it_is_sent_is_not_sent():
     async def answer(_request: web.BaseRequest) -> web.Response:
         return web.json_response({})
 
-    looks = iter([True, False, False])
+    looks = iter([True, True, True, False, False])  # with the connection, and with what is written
 
     def be_sure() -> None:
         if not next(looks):
@@ -40,7 +40,7 @@ async def test_what_is_in_doubt_when_it_is_sent_is_not_sent():
         sim = Sim(SimOptions(type="sim", base_url=f"http://127.0.0.1:{server.port}"), Home(Path(), Path()))
         exchange = Exchange(no_file)
         try:
-            with pytest.raises(InDoubt):  # the second call has the connection of the first
+            with pytest.raises(InDoubt):  # the second call has its connection, and is frozen before it writes
                 await exchange.drive("far", sim, "submit", order("/one", "/two"), be_sure=be_sure)
             await exchange.close()
             with pytest.raises(InDoubt):  # this one has a connection of its own
