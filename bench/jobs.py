@@ -398,17 +398,22 @@ STANDS = ((100, ("start", "accept")), (MANY, ("pickup", "streams", "feed")), (MA
 """Which questions are asked of the same servers, and how many jobs the vendor takes at once."""
 
 
-async def measure(store: str, options: argparse.Namespace) -> Figures:
-    found: Figures = {}
+async def measure(store: str, options: argparse.Namespace) -> None:
+    """Every question is kept as it is answered: a run that is cut short has not been in vain."""
     for seats, names in STANDS:
         wanted = [name for name in names if name in options.questions]
         if wanted:
             async with STORES[store](seats=seats, poll=2.0) as running:  # a vendor's usual pace
                 for name in wanted:
                     begun = time.perf_counter()
-                    found |= await QUESTIONS[name](running, options)
+                    keep(store, await QUESTIONS[name](running, options))
                     print(f"{store}: {name}, {time.perf_counter() - begun:.0f} s", file=sys.stderr, flush=True)
-    return found
+
+
+def keep(store: str, figures: Figures) -> None:
+    known = tables.load("jobs").get("stores", {})
+    told = {"measured": time.strftime("%Y-%m-%d %H:%M"), **figures}
+    tables.save("jobs", {"stores": known | {store: known.get(store, {}) | told}})
 
 
 def main() -> None:
@@ -425,9 +430,7 @@ def main() -> None:
         uvloop.run(Watchers(*json.loads(sys.stdin.readline())).run())
         return
     for store in options.stores:
-        found = tables.load("jobs").get("stores", {})
-        figures = {"measured": time.strftime("%Y-%m-%d %H:%M"), **asyncio.run(measure(store, options))}
-        tables.save("jobs", {"stores": found | {store: found.get(store, {}) | figures}})
+        asyncio.run(measure(store, options))
     tell(tables.load("jobs")["stores"])
 
 
@@ -436,6 +439,7 @@ def tell(found: Mapping[str, Mapping[str, Any]]) -> None:
     names = dict.fromkeys(name for figures in found.values() for name in figures)
     rows = [{"": name, **{store: figures.get(name) for store, figures in found.items()}} for name in names]
     tables.show("jobs", rows)
+
     draw(found)
 
 
