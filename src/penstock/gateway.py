@@ -21,6 +21,7 @@ from penstock.contract import GenerationVendor
 from penstock.delivery import Delivery
 from penstock.dispatch import Dispatch, Run
 from penstock.dispatch.local import LocalDispatch
+from penstock.errors import StoreUnavailable
 from penstock.escrow import Escrow
 from penstock.estimates import REMEMBERED, History
 from penstock.exchange import Exchange
@@ -269,6 +270,8 @@ class Gateway:
                 if self.clock() >= remember_at:
                     await self._remember()
                     remember_at = self.clock() + REMEMBER_SECONDS
+            except StoreUnavailable:
+                log.warning("the store does not answer; standing by goes on")
             except Exception:
                 log.exception("standing by failed; it goes on")
 
