@@ -240,5 +240,7 @@ async def test_snapshots_of_jobs_that_never_came_to_be_are_removed(server):
     old, young = snapshot("job_a", age=7200), snapshot("job_b", age=60)
     for file in (old, young):
         await server.gateway.inputs.store(file, b"abc")
-    assert await server.gateway.upkeep.sweep() == 1
+    async with asyncio.timeout(10):
+        while len(on_disk(server)) == 2:  # the server's own first sweep may be at it, too
+            await server.gateway.upkeep.sweep()
     assert on_disk(server) == [f"files/account_x/{young.sha256}"]

@@ -73,7 +73,7 @@ def tell_all(connection: Connection) -> dict[str, Told]:
     told: dict[str, Told] = {}
     for row in connection.execute(select(job_table)):
         columns = (row.state, row.done, row.finished_at, row.removed)
-        events = event_rows.of_jobs(connection, [(row.id, 0)], 10_000)[row.id, 0]
+        events = event_rows.of_jobs(connection, [(row.id, 0)], 10_000).get((row.id, 0), [])
         told[row.id] = Told(event_rows.decode_job(row.document), columns, events)
     return told
 
