@@ -95,7 +95,7 @@ class Completions:
             raise MethodNotAllowed(f"{PATH} takes POST, not {scope['method']}.", headers={"allow": "POST"})
         if self._gateway.draining:
             raise Overloaded("The gateway is shutting down.", retry_after=2)
-        key = await self._admit(cycle.fields.get(b"authorization"), scope)
+        key = await self._admit(cycle.head.fields.get(b"authorization"), scope)
         ask = await self._read(cycle, receive)
         offer = self._gateway.offers.get_chat(ask.model)
         if not key.allows_model(ask.model):
@@ -118,7 +118,7 @@ class Completions:
         return key
 
     async def _read(self, cycle: Cycle, receive: Receive) -> Ask:
-        headers = cycle.fields
+        headers = cycle.head.fields
         content_type = headers.get(b"content-type", JSON)
         if content_type != JSON and content_type.partition(b";")[0].strip().lower() != JSON:
             told = content_type.partition(b";")[0][:80].decode("latin-1")

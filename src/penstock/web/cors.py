@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable
 
-from penstock.web.limits import Application, Headers, Message, Receive, Send
+from penstock.web.limits import CYCLE, Application, Headers, Message, Receive, Send
 
 EXPOSED = (
     "x-request-id, retry-after, retry-after-ms, x-should-retry, x-ratelimit-limit-requests, "
@@ -29,7 +29,7 @@ class Cors:
 
     def __call__(self, scope: Message, receive: Receive, send: Send) -> Awaitable[None]:
         """Serve one request."""
-        if scope["type"] != "http" or all(name != b"origin" for name, _ in scope["headers"]):
+        if scope["type"] != "http" or not scope["extensions"][CYCLE].head.has_origin:
             return self._app(scope, receive, send)
         if scope["method"] == "OPTIONS" and (wanted := _preflight(scope)) is not None:
             return _answer(wanted, send)

@@ -1,13 +1,18 @@
 """One request and its response: as uvicorn's, with less work for each, and an answer of ours where all else fails."""
 
+import asyncio
+import logging
 from collections.abc import Awaitable, Callable, Generator
 from typing import Any, Final, cast
 
-from uvicorn._types import ASGI3Application, HTTPScope
+from uvicorn._types import ASGI3Application
+from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, RequestResponseCycle
+from uvicorn.server import ServerState
 
 from penstock.errors import InternalError, Overloaded, PenstockError
 from penstock.identifiers import new_id
+from penstock.web.heads import Head, Headers
 from penstock.web.limits import Message, render_error
 
 LARGE: Final = 1 << 14
@@ -29,20 +34,44 @@ _DONE: Final = _Done()
 class Cycle(RequestResponseCycle):
     """The head leaves together with the first of the body; a response to HTTP/1.0 ends with its connection."""
 
-    scope: HTTPScope
+    scope: Any
+    body: bytes | bytearray
+    more_body = True
+    disconnected = False
+    response_started = False
+    response_complete = False
+    chunked_encoding: bool | None = None
+    expected_content_length = 0
+    status = 0
+    request_id = ""
+    """Told in the response, once it is set."""
     gone = False
     on_gone: Callable[[], object] | None = None
     """Called when the caller leaves: a request that costs money must not wait for `receive` to tell."""
     _head: bytes | None = None
     _ends_with_connection = False
-    _fields: dict[bytes, bytes] | None = None
 
-    @property
-    def fields(self) -> dict[bytes, bytes]:
-        """The request's headers, by name."""
-        if self._fields is None:
-            self._fields = dict(self.scope["headers"])
-        return self._fields
+    def __init__(
+        self,
+        head: Head,
+        transport: Any,
+        flow: FlowControl,
+        logger: logging.Logger,
+        server: ServerState,
+        on_response: Callable[[], None],
+    ) -> None:
+        """As uvicorn's, without what is the same for all."""
+        self.head = head
+        self.length = head.length
+        self.transport = transport
+        self.flow = flow
+        self.logger = logger
+        self.default_headers = server.default_headers
+        self.on_response = on_response
+        self.message_event = asyncio.Event()
+        self.keep_alive = head.keep_alive
+        self.waiting_for_100_continue = head.fields.get(b"expect", b"").lower() == b"100-continue"
+        self.body = bytearray()
 
     @property
     def has_whole_body(self) -> bool:
@@ -51,11 +80,11 @@ class Cycle(RequestResponseCycle):
 
     def take_whole_body(self) -> bytes:
         """The body, if all of it is here and its length was told beforehand; else nothing, and `receive` tells."""
-        if self.more_body or b"content-length" not in self.fields or not self.body:
+        if self.more_body or self.length is None or not self.body:
             return b""
-        body, self.body = bytes(self.body), bytearray()
+        body, self.body = self.body, bytearray()
         self.message_event.clear()
-        return body
+        return bytes(body)
 
     def leave(self) -> None:
         """The caller has left."""
@@ -87,7 +116,7 @@ class Cycle(RequestResponseCycle):
 
     def refuse(self, error: PenstockError) -> None:
         """Answer with an error, without asking the application."""
-        headers, body = render_error(error, self.scope.get("state", {}).get("request_id") or new_id("req"))
+        headers, body = render_error(error, self.request_id or new_id("req"))
         self._send({"type": "http.response.start", "status": error.status, "headers": headers})
         self._send({"type": "http.response.body", "body": body})
 
@@ -138,16 +167,9 @@ class Cycle(RequestResponseCycle):
         else:
             self._begin(message["status"], [*self.default_headers, *message.get("headers", ())])
 
-    def _begin(self, status: int, headers: list[tuple[bytes, bytes]]) -> None:
-        lines = [STATUS_LINE[status]]
-        for name, value in headers:
-            if name == b"content-length":
-                self.expected_content_length = int(value)
-                self.chunked_encoding = False
-            elif name == b"connection":
-                self.keep_alive = self.keep_alive and b"close" not in value.lower()
-                continue
-            lines.append(b"%b: %b\r\n" % (name, value))
+    def _begin(self, status: int, headers: Headers) -> None:
+        self.status = status
+        lines = [STATUS_LINE[status], *self._write_lines(headers)]
         if self.chunked_encoding is None and self.scope["method"] != "HEAD" and status not in (204, 304):
             self._ends_with_connection = self.scope["http_version"] == "1.0"
             self.chunked_encoding = not self._ends_with_connection
@@ -162,6 +184,19 @@ class Cycle(RequestResponseCycle):
         self._head = head
         self.response_started = True
         self.waiting_for_100_continue = False
+
+    def _write_lines(self, headers: Headers) -> list[bytes]:
+        """The lines of the head, but for what is said of the connection."""
+        lines = [b"x-request-id: %b\r\n" % self.request_id.encode()] if self.request_id else []
+        for name, value in headers:
+            if name == b"connection":
+                self.keep_alive = self.keep_alive and b"close" not in value.lower()
+            elif name != b"x-request-id" or not self.request_id:
+                lines.append(b"%b: %b\r\n" % (name, value))
+            if name == b"content-length":
+                self.expected_content_length = int(value)
+                self.chunked_encoding = False
+        return lines
 
     def _send_body(self, body: bytes, *, more: bool) -> None:
         if self.scope["method"] == "HEAD":

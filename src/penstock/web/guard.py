@@ -2,7 +2,6 @@
 
 import asyncio
 import sys
-import urllib.parse
 from itertools import chain
 from typing import Any, ClassVar, cast
 
@@ -12,6 +11,7 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 from penstock.errors import HeadersTooLarge, InvalidRequest, Overloaded, PenstockError
 from penstock.identifiers import new_id
 from penstock.web.cycle import Cycle
+from penstock.web.heads import Head, Headers, Heads
 from penstock.web.limits import CYCLE, LINGER_SECONDS, render_error
 
 
@@ -23,6 +23,7 @@ class Guarded(HttpToolsProtocol):
 
     head_seconds: ClassVar[float] = 10.0
     head_bytes: ClassVar[int] = 65_536
+    heads: ClassVar[Heads] = Heads()
 
     app: Any
     parser: Any
@@ -31,6 +32,8 @@ class Guarded(HttpToolsProtocol):
     _deadline: asyncio.TimerHandle | None = None
     _idle_since: float | None = None
     _pending_bytes = 0  # since the parser last told of a whole head or a part of a body
+    _in_message = False  # the parser is in the middle of a request
+    _begun: int = 0  # requests that began in the latest read
     _refused = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:
@@ -52,17 +55,39 @@ class Guarded(HttpToolsProtocol):
         """Parse, and see that the bytes lead somewhere."""
         if self._refused:
             return
+        before = self.cycle
+        is_free = not self._in_message and (before is None or (before.response_complete and before.keep_alive))
+        if is_free and (found := self.heads.find(data)) is not None:
+            self._serve(*found)
+            return
         self._pending_bytes += len(data)
+        self._begun = 0
         super().data_received(data)
         if self._pending_bytes > self.head_bytes:
             self._refuse(HeadersTooLarge())
         if not self._refused:
             self._watch_head()
+            self._remember(data, is_alone=is_free)
+
+    def _serve(self, head: Head, headers: Headers, body: bytes) -> None:
+        """Begin a request that is wholly here, and of which nothing has to be parsed."""
+        self._idle_since = None
+        if self._deadline is not None:
+            self._stop_deadline()
+        cycle = self.cycle = self._make_cycle(head, headers)
+        cycle.body, cycle.length, cycle.more_body = body, len(body), False
+        cycle.message_event.set()
+        self._run(cycle)
+
+    def _remember(self, data: bytes, *, is_alone: bool) -> None:
+        if is_alone and self._begun == 1:
+            self.heads.keep(data, self.cycle.head)
 
     # -- what the parser tells
 
     def on_message_begin(self) -> None:
         """A request begins."""
+        self._in_message = True
         self.url = b""
         self.headers = []
 
@@ -77,7 +102,16 @@ class Guarded(HttpToolsProtocol):
             self._refuse(HeadersTooLarge())
             raise HeadersTooLarge  # stops the parser
         self._pending_bytes = 0
-        before, cycle = self.cycle, self._make_cycle()
+        self._begun += 1
+        version = self.parser.get_http_version()
+        head = Head(
+            self.parser.get_method().decode("ascii"),
+            self.url,
+            version,
+            self.headers,
+            keep_alive=version != "1.0" and self.parser.should_keep_alive(),
+        )
+        before, cycle = self.cycle, self._make_cycle(head, head.headers)
         self.cycle = cycle
         if before is None or before.response_complete:
             self._run(cycle)
@@ -92,6 +126,7 @@ class Guarded(HttpToolsProtocol):
 
     def on_message_complete(self) -> None:
         """Go on reading, though nothing is expected: only who reads hears of a caller that leaves."""
+        self._in_message = False
         super().on_message_complete()
         if not self.pipeline:
             self.flow.resume_reading()
@@ -107,38 +142,18 @@ class Guarded(HttpToolsProtocol):
 
     # -- one request after the other
 
-    def _make_cycle(self) -> Cycle:
-        version, url = self.parser.get_http_version(), httptools.parse_url(self.url)
-        path = url.path.decode("ascii")
-        scope: Any = {
-            "type": "http",
+    def _make_cycle(self, head: Head, headers: Headers) -> Cycle:
+        cycle = Cycle(head, self.transport, self.flow, self.logger, self.server_state, self.on_response_complete)
+        cycle.scope = {
+            **head.scope,
             "asgi": {"version": self.asgi_version, "spec_version": "2.3"},
-            "http_version": version,
             "server": self.server,
             "client": self.client,
             "scheme": self.scheme or "http",
-            "root_path": "",
-            "headers": self.headers,
+            "headers": headers,
             "state": self.app_state.copy(),
-            "method": self.parser.get_method().decode("ascii"),
-            "path": urllib.parse.unquote(path) if "%" in path else path,
-            "raw_path": url.path,
-            "query_string": url.query or b"",
+            "extensions": {CYCLE: cycle},
         }
-        cycle = Cycle(
-            scope=scope,
-            transport=self.transport,
-            flow=self.flow,
-            logger=self.logger,
-            access_logger=self.access_logger,
-            access_log=False,
-            default_headers=self.server_state.default_headers,
-            message_event=asyncio.Event(),
-            expect_100_continue=(b"expect", b"100-continue") in self.headers,
-            keep_alive=version != "1.0" and self.parser.should_keep_alive(),
-            on_response=self.on_response_complete,
-        )
-        scope["extensions"] = {CYCLE: cycle}
         return cycle
 
     def _run(self, cycle: Cycle) -> None:

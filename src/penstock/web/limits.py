@@ -48,10 +48,14 @@ class Limits:
 
     def __call__(self, scope: Message, receive: Receive, send: Send) -> Awaitable[None]:
         """Serve one request."""
-        declared = _declared_bytes(scope) if scope["type"] == "http" else 0
+        if scope["type"] != "http":
+            return self._app(scope, receive, send)
+        cycle = scope["extensions"][CYCLE]
+        declared = cycle.length
         if declared is not None and declared > self._max_body_bytes:
             return _answer(_too_large(self._max_body_bytes), scope, receive, send)
-        if declared == 0 or (declared is not None and _is_here(scope)):
+        # Where the whole body came along with the head, as small ones do, there is nothing to wait for.
+        if declared == 0 or (declared is not None and cycle.has_whole_body):
             return self._app(scope, receive, send)
         return self._serve_counted(scope, receive, send)
 
@@ -123,22 +127,6 @@ class _Exchange:
 
 async def _drop() -> None:
     """Send nothing."""
-
-
-def _is_here(scope: Message) -> bool:
-    """Whether the whole body came along with the head, as small ones do: then there is nothing to wait for."""
-    cycle = scope.get("extensions", {}).get(CYCLE)
-    return cycle is not None and cycle.has_whole_body
-
-
-def _declared_bytes(scope: Message) -> int | None:
-    """The length of the body; None where only reading tells."""
-    for name, value in scope["headers"]:
-        if name == b"content-length":
-            return int(value)
-        if name == b"transfer-encoding":
-            return None
-    return 0
 
 
 def _too_large(max_body_bytes: int) -> BodyTooLarge:

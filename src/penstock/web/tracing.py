@@ -2,18 +2,16 @@
 
 import asyncio
 import logging
-import re
 import time
-from collections.abc import Awaitable
 
 from penstock import logs, metrics, traces
 from penstock.errors import InternalError
 from penstock.identifiers import Serial
-from penstock.web.limits import Application, Message, Receive, Send, render_error
+from penstock.web.cycle import Cycle
+from penstock.web.limits import CYCLE, Application, Message, Receive, Send, render_error
 
 LEFT = 499
 UNTRACED = frozenset({"/healthz", "/readyz", "/metrics"})
-GIVEN_ID = re.compile(rb"[A-Za-z0-9._:-]{8,100}")
 
 log = logging.getLogger("penstock.access")
 _ids = Serial("req")
@@ -30,43 +28,26 @@ class Tracing:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        request_id = _request_id(scope)
-        scope["state"]["request_id"] = request_id
+        cycle: Cycle = scope["extensions"][CYCLE]
+        request_id = cycle.head.given_id or _ids.next()
+        cycle.request_id = scope["state"]["request_id"] = request_id
         logs.belong(request_id=request_id)
-        status, begun = 0, time.perf_counter()
+        begun = time.perf_counter()
         span = None if traces.tracer is None else _begin_span(traces.tracer, scope, request_id)
-
-        # Not a coroutine itself, so that a stream of many chunks pays one call for each, no frame.
-        def send_traced(message: Message) -> Awaitable[None]:
-            nonlocal status
-            if not status:
-                status = message["status"]
-                others = [pair for pair in message.get("headers", ()) if pair[0] != b"x-request-id"]
-                message["headers"] = [*others, (b"x-request-id", request_id.encode())]
-            return send(message)
-
         try:
-            await self._app(scope, receive, send_traced)
+            await self._app(scope, receive, send)
         except asyncio.CancelledError:
-            status = status or LEFT  # the client left, or the drain's time is over
+            cycle.status = cycle.status or LEFT  # the client left, or the drain's time is over
             raise
         except Exception:
             log.exception("a request failed")
-            if status:
+            if cycle.status:
                 raise
-            await _answer_failure(request_id, send_traced)
+            await _answer_failure(request_id, send)
         finally:
-            _tell(scope, status, time.perf_counter() - begun)
+            _tell(scope, cycle.status, time.perf_counter() - begun)
             if span is not None:
-                _end_span(span, scope, status)
-
-
-def _request_id(scope: Message) -> str:
-    """A sane id given by the caller's proxy, else our own."""
-    for name, value in scope["headers"]:
-        if name == b"x-request-id" and GIVEN_ID.fullmatch(value):
-            return value.decode()
-    return _ids.next()
+                _end_span(span, scope, cycle.status)
 
 
 async def _answer_failure(request_id: str, send: Send) -> None:
