@@ -8,12 +8,21 @@ from collections import OrderedDict
 from collections.abc import Callable
 
 from penstock import metrics
-from penstock.errors import ExpiredApiKey, InvalidApiKey, MissingApiKey, PenstockError, RevokedApiKey
+from penstock.errors import (
+    ExpiredApiKey,
+    InvalidApiKey,
+    MissingApiKey,
+    PenstockError,
+    RevokedApiKey,
+    StoreUnavailable,
+)
 from penstock.keys import ApiKey, hash_secret, parse
 from penstock.store import key_rows
 from penstock.store.database import Database
 
 KNOWN_SECONDS = 0.8
+FRESH_SECONDS = 0.4
+"""From then on what is known of a key in use is asked anew, while it still counts: nobody waits for the store."""
 UNKNOWN_SECONDS = 30.0
 MAX_REMEMBERED = 10_000
 CHALLENGE = {"WWW-Authenticate": "Bearer"}
@@ -21,6 +30,29 @@ CHALLENGE = {"WWW-Authenticate": "Bearer"}
 
 def _is_expired(key: ApiKey, now: float) -> bool:
     return key.expires_at is not None and key.expires_at <= now
+
+
+def _is_good(key: ApiKey) -> bool:
+    return key.revoked_at is None and key.account_closed_at is None
+
+
+class Proof:
+    """What an `Authorization` header is good for: the key, and how long that counts without asking again."""
+
+    __slots__ = ("fresh_until", "key", "until")
+
+    def __init__(self, key: ApiKey, until: float) -> None:
+        self.renew(key, until)
+
+    def renew(self, key: ApiKey, until: float) -> None:
+        """It counts until then."""
+        self.key = key
+        self.until = until
+        self.fresh_until = until - KNOWN_SECONDS + FRESH_SECONDS
+
+    def end(self) -> None:
+        """It counts no more."""
+        self.until = self.fresh_until = 0.0
 
 
 class Keyring:
@@ -39,35 +71,68 @@ class Keyring:
         self._monotonic = monotonic
         self._remembered: OrderedDict[str, tuple[float, ApiKey | None]] = OrderedDict()
         self._looking: dict[str, asyncio.Task[ApiKey | None]] = {}
-        self._proven: OrderedDict[bytes, tuple[float, ApiKey]] = OrderedDict()
+        self._proven: OrderedDict[bytes, Proof] = OrderedDict()
+        self._renewing: set[asyncio.Task[None]] = set()
 
     def forget(self) -> None:
         """Something was changed here: what is known of keys is asked anew."""
         self._remembered.clear()
+        for proof in self._proven.values():
+            proof.end()
         self._proven.clear()
 
     async def check(self, authorization: str | None) -> ApiKey:
         """The key behind an `Authorization` header."""
+        return (await self.prove(authorization)).key
+
+    async def prove(self, authorization: str | None) -> Proof:
+        """The same, with what spares the next request that says it the question."""
         digest = hashlib.sha256((authorization or "").encode()).digest()
-        proven = self._proven.get(digest)
-        if proven is not None and self._monotonic() < proven[0] and not _is_expired(proven[1], self._clock()):
-            metrics.KEY_CHECKS.count("ok")
-            return proven[1]
+        proof = self._proven.get(digest)
+        if proof is not None and self.holds(proof):
+            return proof
         try:
             key = await self._check(authorization)
         except PenstockError as error:
             metrics.KEY_CHECKS.count(error.code)
             raise
         metrics.KEY_CHECKS.count("ok")
-        self._remember(digest, key)
-        return key
+        return self._remember(digest, key)
 
-    def _remember(self, digest: bytes, key: ApiKey) -> None:
+    def holds(self, proof: Proof) -> bool:
+        """Whether it still counts; where that ends soon, it is looked at anew meanwhile."""
+        now, key = self._monotonic(), proof.key
+        if now >= proof.until or (key.expires_at is not None and key.expires_at <= self._clock()):
+            return False
+        if now >= proof.fresh_until:
+            proof.fresh_until = proof.until  # once is enough
+            renewing = asyncio.create_task(self._renew(proof))
+            self._renewing.add(renewing)
+            renewing.add_done_callback(self._renewing.discard)
+        metrics.KEY_CHECKS.count("ok")
+        return True
+
+    async def _renew(self, proof: Proof) -> None:
+        try:
+            key = await self._ask_store(proof.key.public_id)
+        except StoreUnavailable:
+            return  # it is told to whoever asks when the proof has ended
+        if key is None or not _is_good(key) or key.secret_hash != proof.key.secret_hash:
+            proof.end()
+        elif proof.until:  # not ended meanwhile
+            proof.renew(proof.key if key == proof.key else key, self._remembered[key.public_id][0])
+
+    def _remember(self, digest: bytes, key: ApiKey) -> Proof:
         """The same header means the same key, for as long as what is known of the key counts."""
-        self._proven[digest] = (self._remembered[key.public_id][0], key)
+        until, proof = self._remembered[key.public_id][0], self._proven.get(digest)
+        if proof is None:
+            proof = self._proven[digest] = Proof(key, until)
+        else:
+            proof.renew(key, until)
         self._proven.move_to_end(digest)
         while len(self._proven) > MAX_REMEMBERED:
-            self._proven.popitem(last=False)
+            self._proven.popitem(last=False)[1].end()
+        return proof
 
     async def _check(self, authorization: str | None) -> ApiKey:
         if not authorization:
@@ -81,7 +146,7 @@ class Keyring:
             raise InvalidApiKey(
                 headers=CHALLENGE, suggestion="Check the key, or make a new one with `penstock key create`."
             )
-        if key.revoked_at is not None or key.account_closed_at is not None:
+        if not _is_good(key):
             raise RevokedApiKey(headers=CHALLENGE)
         if _is_expired(key, self._clock()):
             raise ExpiredApiKey(headers=CHALLENGE)
@@ -93,18 +158,21 @@ class Keyring:
             return remembered[1]
         looking = self._looking.get(public_id)
         if looking is None:  # many requests at once cost one look-up
-            looking = asyncio.create_task(self._ask_store(public_id))
+            looking = asyncio.create_task(self._look_up_once(public_id))
             self._looking[public_id] = looking
         return await asyncio.shield(looking)
 
-    async def _ask_store(self, public_id: str) -> ApiKey | None:
+    async def _look_up_once(self, public_id: str) -> ApiKey | None:
         try:
-            asked = self._monotonic()
-            key = await self._database.read(key_rows.get, public_id)
-            self._remembered[public_id] = (asked + (KNOWN_SECONDS if key else UNKNOWN_SECONDS), key)
-            self._remembered.move_to_end(public_id)
-            while len(self._remembered) > MAX_REMEMBERED:
-                self._remembered.popitem(last=False)
-            return key
+            return await self._ask_store(public_id)
         finally:
             del self._looking[public_id]
+
+    async def _ask_store(self, public_id: str) -> ApiKey | None:
+        asked = self._monotonic()
+        key = await self._database.read(key_rows.get, public_id)
+        self._remembered[public_id] = (asked + (KNOWN_SECONDS if key else UNKNOWN_SECONDS), key)
+        self._remembered.move_to_end(public_id)
+        while len(self._remembered) > MAX_REMEMBERED:
+            self._remembered.popitem(last=False)
+        return key

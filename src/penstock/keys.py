@@ -3,7 +3,7 @@
 import hashlib
 import hmac
 import secrets
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from penstock.budgets import Budget, Payer
@@ -56,11 +56,13 @@ class ApiKey:
     account_closed_at: float | None = None
     budgets: tuple[Budget, ...] = ()
     """Its own and its account's."""
+    is_limited: bool = field(init=False, compare=False)
+    """Whether anything of what it does is counted before it is done."""
 
-    @property
-    def is_limited(self) -> bool:
-        """Whether anything of what it does is counted before it is done."""
-        return bool(self.budgets) or self.limits != NO_LIMITS or self.account_limits != NO_LIMITS
+    def __post_init__(self) -> None:
+        """Asked with every request: so it is known beforehand."""
+        is_limited = bool(self.budgets) or self.limits != NO_LIMITS or self.account_limits != NO_LIMITS
+        object.__setattr__(self, "is_limited", is_limited)
 
     @property
     def payer(self) -> Payer:
