@@ -3,13 +3,14 @@
 import asyncio
 import logging
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import Enum, auto
-from typing import Final
+from typing import Final, TypeAlias, cast
 
 from penstock.budgets import Budget
 from penstock.errors import StoreUnavailable
 from penstock.keys import ApiKey
+from penstock.rates import describe_bucket, write_bucket
 from penstock.shares import CLOCKS, Clocks, MoneyShare, RateShare, Share, SlotShare
 from penstock.store import escrow_rows, limit_rows, purse_rows
 from penstock.store.database import Database
@@ -36,23 +37,53 @@ class Use(Enum):
 REQUEST, TOKENS, STREAM, MONEY = Use  # looked up with every request
 
 
+Wanted: TypeAlias = tuple[Share, float, Use]
+"""A share, how much is taken of it, and what for."""
+
+
 class Ticket:
     """What one request has taken; settled once, when it is over."""
 
     __slots__ = ("_rates", "_taken")
 
     def __init__(self) -> None:
-        self._taken: list[tuple[Share, float, Use]] = []
+        self._taken: list[Wanted] = []
         self._rates: list[RateShare] = []
 
-    def add(self, share: Share, amount: float, use: Use) -> None:
-        """So much was taken of a share."""
-        self._taken.append((share, amount, use))
+    def try_take(self, wanted: Sequence[Wanted]) -> bool:
+        """Take all of it if it is there, which it mostly is; else nothing."""
+        before = len(self._taken)
+        for share, amount, use in wanted:
+            if not share.try_take(amount):
+                self.give_up(before)
+                return False
+            self._taken.append((share, amount, use))
+        self._note_rates(wanted)
+        return True
 
-    def add_rate(self, share: RateShare, amount: float, use: Use) -> None:
-        """The same, of one that clients are told about."""
-        self._taken.append((share, amount, use))
-        self._rates.append(share)
+    async def take(self, wanted: Sequence[Wanted]) -> None:
+        """Take all of it, waiting for the store where need be; or nothing, and raise why it cannot be had."""
+        before = len(self._taken)
+        try:
+            for share, amount, use in wanted:
+                if not share.try_take(amount):
+                    await share.take(amount)
+                self._taken.append((share, amount, use))
+        except BaseException:
+            self.give_up(before)
+            raise
+        self._note_rates(wanted)
+
+    def _note_rates(self, wanted: Sequence[Wanted]) -> None:
+        for share, _, use in wanted:
+            if use is REQUEST or use is TOKENS:
+                self._rates.append(cast("RateShare", share))
+
+    def give_up(self, but: int = 0) -> None:
+        """What was taken after the first so many was not used after all."""
+        for share, amount, _ in self._taken[but:]:
+            share.put_back(amount)
+        del self._taken[but:]
 
     def settle(self, cost: int, tokens: int) -> None:
         """The request is over: what it cost, and how many tokens it used."""
@@ -65,21 +96,22 @@ class Ticket:
                 share.settle(amount, 0 if use is STREAM else amount)
         self._taken = []
 
-    def give_up(self) -> None:
-        """The request was not let in after all: it used nothing."""
-        for share, amount, _ in self._taken:
-            share.put_back(amount)
-        self._taken = []
-
     def describe(self) -> list[tuple[str, str]]:
         """The headers that clients read: of each kind the limit of which least is left."""
-        least: dict[str, RateShare] = {}
+        return [header for share, level in self._least() for header in describe_bucket(share.kind, share.limit, level)]
+
+    def write(self) -> bytes:
+        """The same as lines of a head."""
+        return b"".join([write_bucket(share.kind, share.limit, level) for share, level in self._least()])
+
+    def _least(self) -> Iterable[tuple[RateShare, float]]:
+        least: dict[str, tuple[RateShare, float]] = {}
         now = self._rates[0].clocks.now() if self._rates else 0.0
         for share in self._rates:
-            known = least.get(share.kind)
-            if known is None or share.level(now) < known.level(now):
-                least[share.kind] = share
-        return [header for share in least.values() for header in share.describe(now)]
+            level, known = share.level(now), least.get(share.kind)
+            if known is None or level < known[1]:
+                least[share.kind] = share, level
+        return least.values()
 
 
 class Escrow:
@@ -92,10 +124,17 @@ class Escrow:
         self._rates: dict[tuple[str, str], RateShare] = {}
         self._slots: dict[str, SlotShare] = {}
         self._money: dict[Place, MoneyShare] = {}
+        self._latest: dict[int, MoneyShare] = {}
+        """By the budget's identity: found without asking which day it is."""
         self._tending: asyncio.Task[None] | None = None
         self._renewed = 0.0
 
     # -- letting in
+
+    def try_admit(self, key: ApiKey, prompt: int, answer: int, *, stream: bool) -> Ticket | None:
+        """Let a request in if this process has what it takes, which it mostly has; else `admit` asks the store."""
+        ticket = Ticket()
+        return ticket if ticket.try_take(self._list(key, prompt, answer, stream=stream)) else None
 
     async def admit(self, key: ApiKey, prompt: int = 0, answer: int = 0, *, stream: bool = False) -> Ticket:
         """Let a request of about so many tokens in, or say when it may come again.
@@ -103,54 +142,37 @@ class Escrow:
         A prompt that alone is more than a minute's tokens never fits; of a long answer a minute's are taken beforehand.
         """
         ticket = Ticket()
-        try:
-            if stream:
-                await self._take_slots(ticket, key)
-            for owner, of, limits in (
-                (key.lineage, "key", key.limits),
-                (key.account_id, "account", key.account_limits),
-            ):
-                if limits.requests_per_minute is not None:
-                    share = self._rate(owner, of, "requests", limits.requests_per_minute)
-                    if not share.try_take(1):
-                        await share.take(1)
-                    ticket.add_rate(share, 1, REQUEST)
-                if limits.tokens_per_minute is not None and prompt:
-                    share = self._rate(owner, of, "tokens", limits.tokens_per_minute)
-                    tokens = share.count(prompt, answer)
-                    if not share.try_take(tokens):
-                        await share.take(tokens)
-                    ticket.add_rate(share, tokens, TOKENS)
-        except BaseException:
-            ticket.give_up()
-            raise
+        await ticket.take(self._list(key, prompt, answer, stream=stream))
         return ticket
 
     async def open_stream(self, key: ApiKey) -> Ticket:
         """A place among the streams that may be open at once."""
         ticket = Ticket()
-        try:
-            await self._take_slots(ticket, key)
-        except BaseException:
-            ticket.give_up()
-            raise
+        await ticket.take(list(self._list_slots(key)))
         return ticket
 
     async def hold(self, ticket: Ticket, key: ApiKey, cost: int, at: float) -> None:
         """Hold the most that a request accepted at this moment can cost, in every budget that bears it."""
-        for budget in key.budgets:
-            share = self._purse(key, budget, at)
-            if not share.try_take(cost):
-                await share.take(cost)
-            ticket.add(share, cost, MONEY)
+        wanted: list[Wanted] = [(self._purse(key, budget, at), cost, MONEY) for budget in key.budgets]
+        if not ticket.try_take(wanted):
+            await ticket.take(wanted)
 
-    async def _take_slots(self, ticket: Ticket, key: ApiKey) -> None:
+    def _list(self, key: ApiKey, prompt: int, answer: int, *, stream: bool) -> list[Wanted]:
+        """What a request takes."""
+        wanted = list(self._list_slots(key)) if stream else []
+        for owner, of, limits in ((key.lineage, "key", key.limits), (key.account_id, "account", key.account_limits)):
+            if limits.requests_per_minute is not None:
+                share = self._rate(owner, of, "requests", limits.requests_per_minute)
+                wanted.append((share, 1, REQUEST))
+            if limits.tokens_per_minute is not None and prompt:
+                share = self._rate(owner, of, "tokens", limits.tokens_per_minute)
+                wanted.append((share, share.count(prompt, answer), TOKENS))
+        return wanted
+
+    def _list_slots(self, key: ApiKey) -> Iterator[Wanted]:
         for owner, of, limits in ((key.lineage, "key", key.limits), (key.account_id, "account", key.account_limits)):
             if limits.concurrent_streams is not None:
-                share = self._slot(owner, of, limits.concurrent_streams)
-                if not share.try_take(1):
-                    await share.take(1)
-                ticket.add(share, 1, STREAM)
+                yield self._slot(owner, of, limits.concurrent_streams), 1, STREAM
 
     def _rate(self, owner: str, of: str, kind: str, limit: int) -> RateShare:
         share = self._rates.get((owner, kind))
@@ -169,6 +191,9 @@ class Escrow:
 
     def _purse(self, key: ApiKey, budget: Budget, at: float) -> MoneyShare:
         """Of the period in which the request was accepted: there it is charged, even if that is over by now."""
+        share = self._latest.get(id(budget))
+        if share is not None and share.budget is budget and share.start <= at < share.ends:
+            return share  # as nearly always
         place = Place(budget.owner, budget.period.value, budget.window(at)[0])
         share = self._money.get(place)
         if share is None:
@@ -176,6 +201,7 @@ class Escrow:
             self._money[place] = share
             self._tend()
         share.budget = budget
+        self._latest[id(budget)] = share
         return share
 
     # -- giving back
@@ -230,6 +256,7 @@ class Escrow:
             recalled = await self._renew(now, money)
             await self._return_money([share for share in money if share.place in recalled or _is_idle(share, now)])
         self._money = {place: share for place, share in self._money.items() if not _is_empty(share, now)}
+        self._latest.clear()
 
     async def _renew(self, now: float, money: Sequence[MoneyShare]) -> set[Place]:
         """Keep what is held, and hear what others need of it."""

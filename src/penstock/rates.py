@@ -15,6 +15,15 @@ def describe_bucket(kind: str, limit: int, level: float) -> list[tuple[str, str]
     ]
 
 
+def write_bucket(kind: str, limit: int, level: float) -> bytes:
+    """The same as lines of a head."""
+    left, reset = max(0, int(level + 1e-6)), write_duration((limit - level) * MINUTE / limit)
+    return (
+        f"x-ratelimit-limit-{kind}: {limit}\r\nx-ratelimit-remaining-{kind}: {left}\r\n"
+        f"x-ratelimit-reset-{kind}: {reset}\r\n"
+    ).encode()
+
+
 def write_duration(seconds: float) -> str:
     """`12ms`, `1.5s` or `6m0s`."""
     milliseconds = math.ceil(seconds * 1000)

@@ -275,8 +275,11 @@ class RateShare(Share):
 
     def level(self, now: float) -> float:
         """What is left for this process as far as it knows: its own, and what fills up in the store."""
-        gained = max(0.0, now - self.known_at) * self.limit / limit_rows.MINUTE
-        return min(float(self.limit), self.free + min(float(self.limit), self.left + gained))
+        limit, filled = self.limit, self.left
+        if now > self.known_at:
+            filled += (now - self.known_at) * limit / limit_rows.MINUTE
+        level = self.free + (min(limit, filled))
+        return level if level < limit else float(limit)
 
     async def _ask(self) -> Refusal | None:
         least, want = self._wanted()
