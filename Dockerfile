@@ -3,6 +3,11 @@
 # docker build -t penstock --build-arg ENGINES=no .   without, which is more than half of the packages
 ARG PYTHON=3.13
 
+FROM node:22-slim AS console
+WORKDIR /build/console
+COPY console ./
+RUN npm ci --silent --no-audit --no-fund --ignore-scripts && npm run --silent build
+
 FROM python:${PYTHON}-slim AS build
 ARG ENGINES=yes
 WORKDIR /build
@@ -14,6 +19,7 @@ RUN case "$ENGINES" in yes) left_out='^$' ;; *) left_out='^(fast-simplification|
     && /opt/penstock/bin/pip install --no-cache-dir --disable-pip-version-check --require-hashes --only-binary :all: -r wanted.lock
 COPY pyproject.toml README.md LICENSE NOTICE ./
 COPY src ./src
+COPY --from=console /build/src/penstock/console ./src/penstock/console
 RUN /opt/penstock/bin/pip install --no-cache-dir --disable-pip-version-check --no-deps --no-build-isolation . \
     && /opt/penstock/bin/python -m compileall -q /opt/penstock/lib
 

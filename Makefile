@@ -3,8 +3,10 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 JAVASCRIPT := tests/javascript
+CONSOLE := src/penstock/console/index.html
+CONSOLE_SOURCES := $(shell find console -name node_modules -prune -o -type f -print)
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev setup-bench run test test-long check format new-vendor bench bench-guard lock clean
+.PHONY: help setup setup-dev setup-bench console run test test-long check format new-vendor bench bench-guard lock clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
@@ -19,7 +21,7 @@ $(VENV)/.installed: requirements.lock pyproject.toml
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
 
-$(VENV)/.installed-dev: $(VENV)/.installed requirements-dev.lock $(JAVASCRIPT)/node_modules
+$(VENV)/.installed-dev: $(VENV)/.installed requirements-dev.lock $(JAVASCRIPT)/node_modules console/node_modules
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock
 	@touch $@
 
@@ -27,11 +29,22 @@ $(JAVASCRIPT)/node_modules: $(JAVASCRIPT)/package-lock.json
 	@cd $(JAVASCRIPT) && npm ci --silent --no-audit --no-fund
 	@touch $@
 
+console: $(CONSOLE)  ## build the web console, if its sources have changed
+
+$(CONSOLE): $(CONSOLE_SOURCES) console/node_modules
+	@cd console && npm run --silent build
+
+console/node_modules: console/package-lock.json
+	@command -v npm > /dev/null || { echo "npm is not here."; exit 1; }
+	@cd console && npm ci --silent --no-audit --no-fund --ignore-scripts
+	@touch $@
+
 run: setup  ## serve on http://127.0.0.1:8787; the first start prints a key
 	@$(BIN)/penstock models pull --optional --quiet
+	@$(MAKE) --silent --no-print-directory console || echo "The console is not built; /console says how. All else works."
 	@$(BIN)/penstock serve
 
-test: check  ## what CI runs: every check, then every test
+test: check console  ## what CI runs: every check, then every test
 	@$(BIN)/penstock models pull --quiet
 	@$(BIN)/pytest --numprocesses 4 --dist worksteal
 
@@ -45,10 +58,12 @@ check: setup-dev  ## lint, formatting, types, layers and sizes
 	@$(BIN)/pyright
 	@$(BIN)/lint-imports
 	@$(BIN)/python tests/sizes.py
+	@cd console && npm run --silent check
 
 format: setup-dev  ## format and fix what can be fixed
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix .
+	@cd console && npm run --silent format
 
 new-vendor:  ## begin a vendor: make new-vendor NAME=acme
 	@test -n "$(NAME)" || { echo "Name it: make new-vendor NAME=acme"; exit 1; }
@@ -70,5 +85,5 @@ lock: setup-dev  ## resolve the dependencies anew
 	@echo "matplotlib>=3.10" | $(BIN)/uv pip compile - --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --quiet -c requirements-dev.lock -o bench/requirements.lock
 
 clean:  ## remove what the other targets made
-	@rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis .import_linter_cache build dist bench/results bench/.cache $(JAVASCRIPT)/node_modules
+	@rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis .import_linter_cache build dist bench/results bench/.cache $(JAVASCRIPT)/node_modules console/node_modules src/penstock/console
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

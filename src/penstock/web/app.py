@@ -16,6 +16,7 @@ from penstock.web import (
     admin_reports,
     asset_downloads,
     chat_models,
+    console,
     event_streams,
     file_uploads,
     generations,
@@ -53,6 +54,7 @@ PAGES = (
     admin_audit,
     operations,
     reference,
+    console,
     vendor_notices,
 )
 

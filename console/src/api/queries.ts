@@ -1,0 +1,72 @@
+/** What several pages ask for. Query keys: ["models"], ["job", id], ["jobs", filters], ["usage", …], ["admin", …]. */
+import { QueryCache, QueryClient, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { type Role, signOut } from "../session";
+import { call } from "./call";
+import { ApiError } from "./errors";
+import { rememberJob, useIsLive } from "./live";
+import type { Job, Model, Page } from "./shapes";
+
+const GONE = new Set(["invalid_api_key", "expired_api_key", "revoked_api_key"]);
+
+export function createQueryClient(): QueryClient {
+  return new QueryClient({
+    queryCache: new QueryCache({
+      onError: (error, query) => giveUpKey(error, query.queryKey[0] === "admin" ? "admin" : "account"),
+    }),
+    defaultOptions: {
+      queries: {
+        staleTime: 10_000,
+        refetchOnWindowFocus: true,
+        retry: (failures, error) => failures < 2 && !(error instanceof ApiError && !error.retryable),
+      },
+    },
+  });
+}
+
+/** A key that the server does not want any more leads back to signing in, with the server's own words. */
+function giveUpKey(error: Error, role: Role): void {
+  if (!(error instanceof ApiError) || error.status !== 401 || !GONE.has(error.code)) return;
+  signOut(role, error.message);
+}
+
+/** Every model that the key may use, chat included. */
+export function useModels() {
+  return useQuery({
+    queryKey: ["models"],
+    queryFn: ({ signal }) => call<{ data: Model[] }>("/api/v1/models", { signal }).then((list) => list.data),
+    staleTime: 60_000,
+  });
+}
+
+/** A job, kept true by the feed; without it, asked for again as its record says. */
+export function useJob(id: string | null, initial?: Job) {
+  const live = useIsLive();
+  return useQuery({
+    queryKey: ["job", id],
+    queryFn: ({ signal }) => call<Job>(`/api/v1/jobs/${id}`, { signal }),
+    enabled: id !== null,
+    ...(initial ? { initialData: initial } : {}),
+    staleTime: 5_000,
+    refetchInterval: ({ state }) => {
+      if (!state.data || state.data.done) return false;
+      return live ? 10_000 : Math.max(state.data.poll_after_ms ?? 2000, 1000);
+    },
+  });
+}
+
+export function useCancelJob() {
+  const client = useQueryClient();
+  return useMutation({
+    mutationFn: (id: string) => call<Job>(`/api/v1/jobs/${id}/cancel`, { method: "POST" }),
+    onSuccess: (job) => rememberJob(client, job),
+  });
+}
+
+/** A page of any list of the API, such as "/admin/v1/keys". */
+export function fetchPage<T>(
+  path: string,
+  query: Record<string, string | number | null | undefined>,
+  signal: AbortSignal,
+) {
+  return call<Page<T>>(path, { query, signal });
+}

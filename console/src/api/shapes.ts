@@ -1,0 +1,36 @@
+/** Names for what the server answers; the types themselves are made from its OpenAPI document. */
+import type { components } from "./schema";
+
+type Schemas = components["schemas"];
+
+export type Job = Schemas["JobRecord"];
+export type JobState = Job["status"];
+export type JobPage = Schemas["JobPage"];
+export type JobEvent = Schemas["EventRecord"];
+export type Output = Schemas["OutputShape"];
+export type Model = Schemas["ModelRecord"];
+export type DryRun = Schemas["DryRun"];
+export type Cost = Schemas["Cost"];
+export type FileRecord = Schemas["FileRecord"];
+export type ErrorBody = Schemas["ErrorBody"];
+export type ErrorDetail = Schemas["DetailShape"];
+export type UsageStatement = Schemas["UsageStatement"];
+export type UsageLine = Schemas["UsageLine"];
+export type Budget = Schemas["BudgetShape"];
+export type Webhook = Schemas["WebhookRecord"];
+export type WebhookWithSecret = Schemas["WebhookWithSecret"];
+export type Delivery = Schemas["DeliveryRecord"];
+export type Account = Schemas["AccountRecord"];
+export type Key = Schemas["KeyRecord"];
+export type IssuedKey = Schemas["IssuedKey"];
+export type AuditEntry = Schemas["AuditRecord"];
+export type LedgerEntry = Schemas["LedgerEntry"];
+export type Vendor = Schemas["VendorRecord"];
+
+/** A page of a list. */
+export interface Page<T> {
+  object: "list";
+  data: T[];
+  has_more: boolean;
+  next_cursor: string | null;
+}

@@ -1,0 +1,87 @@
+/** Server-sent events by fetch, as an EventSource cannot send a key. */
+import { ask } from "./call";
+
+export interface ServerEvent {
+  id: string;
+  type: string;
+  data: string;
+}
+
+/** The events of one response, in order. */
+export async function* eventsOf(response: Response): AsyncGenerator<ServerEvent> {
+  if (!response.body) return;
+  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+  let rest = "";
+  try {
+    while (true) {
+      const { value, done } = await reader.read();
+      if (done) return;
+      const parts = (rest + value).split(/\r?\n\r?\n/);
+      rest = parts.pop() ?? "";
+      for (const part of parts) {
+        const event = parse(part);
+        if (event) yield event;
+      }
+    }
+  } finally {
+    reader.cancel().catch(() => undefined);
+  }
+}
+
+function parse(block: string): ServerEvent | null {
+  const event: ServerEvent = { id: "", type: "message", data: "" };
+  const lines: string[] = [];
+  for (const line of block.split(/\r?\n/)) {
+    const [, field, value] = /^(\w+): ?(.*)$/.exec(line) ?? [];
+    if (field === "data") lines.push(value ?? "");
+    else if (field === "id") event.id = value ?? "";
+    else if (field === "event") event.type = value ?? "";
+  }
+  event.data = lines.join("\n");
+  return lines.length ? event : null;
+}
+
+export interface Following {
+  signal: AbortSignal;
+  onEvent: (event: ServerEvent) => void;
+  /** The stream stands, again or for the first time. */
+  onOpen?: () => void;
+  /** It was cut; it is tried again after some time. */
+  onCut?: (error: unknown) => void;
+}
+
+/** Follow a stream until the signal, resuming where it was cut. Ends by itself when the server has no more to tell. */
+export async function follow(path: string, { signal, onEvent, onOpen, onCut }: Following): Promise<void> {
+  let last = "";
+  let pause = 500;
+  while (!signal.aborted) {
+    try {
+      const headers: Record<string, string> = { accept: "text/event-stream" };
+      if (last) headers["last-event-id"] = last;
+      const response = await ask(path, { headers, signal });
+      if (response.status === 204) return;
+      onOpen?.();
+      for await (const event of eventsOf(response)) {
+        if (event.id) last = event.id;
+        pause = 500;
+        onEvent(event);
+      }
+    } catch (error) {
+      if (signal.aborted) return;
+      onCut?.(error);
+    }
+    await rest(pause + Math.random() * 250, signal);
+    pause = Math.min(pause * 2, 15_000);
+  }
+}
+
+function rest(milliseconds: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, milliseconds);
+    const end = () => {
+      clearTimeout(timer);
+      resolve();
+    };
+    signal.addEventListener("abort", end, { once: true });
+  });
+}

@@ -1,0 +1,58 @@
+/** Who is signed in sees the shell around a page; who is not is asked for a key. */
+import { useQueryClient } from "@tanstack/react-query";
+import { Suspense, useEffect, useRef } from "react";
+import { Redirect, Route, Switch, useLocation } from "wouter";
+import { PAGES } from "./pages";
+import { EmptyState } from "./parts/empty_state";
+import { PageLoading } from "./parts/page";
+import { useSession } from "./session";
+import { ErrorBoundary } from "./shell/error_boundary";
+import { Shell } from "./shell/shell";
+import { SignIn } from "./shell/sign_in";
+
+export function App() {
+  const session = useSession();
+  useFreshCacheFor(session.account, session.admin);
+  if (!session.account && !session.admin) return <SignIn />;
+  const home = session.account ? "/playground" : "/admin/keys";
+  return (
+    <Shell>
+      <Boundary>
+        <Suspense fallback={<PageLoading />}>
+          <Switch>
+            {PAGES.map(({ path, role, Component }) => (
+              <Route key={path} path={`${path}/*?`}>
+                {session[role] ? <Component /> : <SignIn asked={role} />}
+              </Route>
+            ))}
+            <Route path="/">
+              <Redirect to={home} replace />
+            </Route>
+            <Route>
+              <EmptyState title="There is no such page" icon="help" action={{ label: "To the start", to: home }}>
+                The address may be mistyped, or belong to a newer version of this server.
+              </EmptyState>
+            </Route>
+          </Switch>
+        </Suspense>
+      </Boundary>
+    </Shell>
+  );
+}
+
+/** An error of one page ends with leaving it. */
+function Boundary({ children }: { children: React.ReactNode }) {
+  const [location] = useLocation();
+  return <ErrorBoundary key={location.split("/").slice(0, 3).join("/")}>{children}</ErrorBoundary>;
+}
+
+/** What one key was shown is not for the next. */
+function useFreshCacheFor(...keys: (string | null)[]): void {
+  const client = useQueryClient();
+  const whose = keys.join();
+  const before = useRef(whose);
+  useEffect(() => {
+    if (before.current !== whose) client.clear();
+    before.current = whose;
+  }, [client, whose]);
+}

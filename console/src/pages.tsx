@@ -1,0 +1,83 @@
+/** Every page of the console, in the order of the menu. A page is a folder below pages/ whose file exports a component. */
+import { type ComponentType, lazy } from "react";
+import type { Role } from "./session";
+import type { IconName } from "./shell/icons";
+
+export interface PageEntry {
+  /** Below /console; the page itself sees to what follows, such as /jobs/job_1. */
+  path: string;
+  title: string;
+  icon: IconName;
+  /** Whose key it needs. */
+  role: Role;
+  /** Pressed after `g`. */
+  shortcut: string;
+  Component: ComponentType;
+}
+
+export const PAGES: PageEntry[] = [
+  {
+    path: "/playground",
+    title: "Playground",
+    icon: "playground",
+    role: "account",
+    shortcut: "p",
+    Component: lazy(() => import("./pages/playground/playground")),
+  },
+  {
+    path: "/jobs",
+    title: "Jobs",
+    icon: "jobs",
+    role: "account",
+    shortcut: "j",
+    Component: lazy(() => import("./pages/jobs/jobs")),
+  },
+  {
+    path: "/models",
+    title: "Models",
+    icon: "models",
+    role: "account",
+    shortcut: "m",
+    Component: lazy(() => import("./pages/models/models")),
+  },
+  {
+    path: "/usage",
+    title: "Usage",
+    icon: "usage",
+    role: "account",
+    shortcut: "u",
+    Component: lazy(() => import("./pages/usage/usage")),
+  },
+  {
+    path: "/webhooks",
+    title: "Webhooks",
+    icon: "webhooks",
+    role: "account",
+    shortcut: "w",
+    Component: lazy(() => import("./pages/webhooks/webhooks")),
+  },
+  {
+    path: "/admin/keys",
+    title: "Keys",
+    icon: "keys",
+    role: "admin",
+    shortcut: "k",
+    Component: lazy(() => import("./pages/admin/keys")),
+  },
+  {
+    path: "/admin/accounts",
+    title: "Accounts",
+    icon: "accounts",
+    role: "admin",
+    shortcut: "a",
+    Component: lazy(() => import("./pages/admin/accounts")),
+  },
+  {
+    path: "/admin/budgets",
+    title: "Budgets",
+    icon: "budgets",
+    role: "admin",
+    shortcut: "b",
+    Component: lazy(() => import("./pages/admin/budgets")),
+  },
+];

@@ -1,0 +1,46 @@
+import { ActionIcon, CopyButton, Tooltip } from "@mantine/core";
+import { Icon } from "../shell/icons";
+
+/** Text to copy. */
+export function CodeBlock({ code, label = "Code", maxHeight }: { code: string; label?: string; maxHeight?: number }) {
+  return (
+    <div className="code">
+      <section
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard
+        tabIndex={0}
+        aria-label={label}
+        style={{ maxHeight, overflow: "auto" }}
+      >
+        <pre>{code}</pre>
+      </section>
+      <span className="copy">
+        <Copy text={code} />
+      </span>
+    </div>
+  );
+}
+
+/** A small button that copies. */
+export function Copy({ text, label = "Copy" }: { text: string; label?: string }) {
+  return (
+    <CopyButton value={text} timeout={1500}>
+      {({ copied, copy }) => (
+        <Tooltip label={copied ? "Copied" : label}>
+          <ActionIcon variant="default" size="sm" onClick={copy} aria-label={copied ? "Copied" : label}>
+            <Icon name={copied ? "check" : "copy"} size={14} />
+          </ActionIcon>
+        </Tooltip>
+      )}
+    </CopyButton>
+  );
+}
+
+/** An id that is read and copied. */
+export function Identifier({ id }: { id: string }) {
+  return (
+    <span style={{ display: "inline-flex", alignItems: "center", gap: 6 }}>
+      <span className="mono">{id}</span>
+      <Copy text={id} label="Copy the id" />
+    </span>
+  );
+}

@@ -1,0 +1,78 @@
+import { Alert, Button, Group, List, Text } from "@mantine/core";
+import { ApiError } from "../api/errors";
+import { Icon } from "../shell/icons";
+import { formatMoney } from "./money";
+import { Prose } from "./prose";
+
+interface Props {
+  error: unknown;
+  title?: string;
+  onRetry?: () => void;
+}
+
+/** What went wrong, in the server's own words, with what can be done. */
+export function ErrorNotice({ error, title, onRetry }: Props) {
+  const told = error instanceof ApiError ? error : null;
+  const message = error instanceof Error ? error.message : String(error);
+  const details = told?.details.filter((detail) => !message.includes(detail.message)) ?? [];
+  return (
+    <Alert className="notice" color="red" icon={<Icon name="warning" />} title={title ?? headline(told)} role="alert">
+      <Text size="sm">
+        <Prose text={message} />
+      </Text>
+      {details.length > 0 && (
+        <List size="sm" mt={6}>
+          {details.map((detail) => (
+            <List.Item key={detail.loc + detail.message}>
+              {detail.loc && <span className="mono">{detail.loc}</span>} <Prose text={detail.message} />
+            </List.Item>
+          ))}
+        </List>
+      )}
+      {told && <Budget body={told.body} />}
+      {told?.suggestion && (
+        <Text size="sm" mt={6}>
+          <Prose text={told.suggestion} />
+        </Text>
+      )}
+      {(onRetry || told?.requestId) && (
+        <Group mt="xs" gap="sm">
+          {onRetry && (
+            <Button size="compact-sm" variant="light" color="red" onClick={onRetry}>
+              Try again
+            </Button>
+          )}
+          {told?.requestId && (
+            <Text size="xs" c="dimmed" className="mono">
+              {told.code} · {told.requestId}
+            </Text>
+          )}
+        </Group>
+      )}
+    </Alert>
+  );
+}
+
+/** What a refused budget tells besides its sentence. */
+function Budget({ body }: { body: Record<string, unknown> }) {
+  if (body.code !== "insufficient_budget" || body.cap === undefined) return null;
+  const parts = (["cap", "spent", "held"] as const).filter((name) => body[name] !== undefined && body[name] !== null);
+  return (
+    <Text size="sm" mt={6}>
+      {parts.map((name) => `${name} ${formatMoney(body[name] as string)}`).join(" · ")}
+      {typeof body.resets_at === "string" && ` · resets ${new Date(body.resets_at).toLocaleString()}`}
+    </Text>
+  );
+}
+
+function headline(error: ApiError | null): string {
+  if (!error) return "That did not work";
+  if (error.status === 401) return "The key was not accepted";
+  if (error.status === 402) return "The budget does not allow it";
+  if (error.status === 403) return "This key may not do that";
+  if (error.status === 404 || error.status === 410) return "Not there";
+  if (error.status === 429)
+    return error.retryAfter ? `Too much at once; try in ${error.retryAfter} s` : "Too much at once";
+  if (error.status >= 500) return "The server could not do it";
+  return "The request was not accepted";
+}

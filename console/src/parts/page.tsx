@@ -1,0 +1,40 @@
+import { Group, Loader, Title } from "@mantine/core";
+import { useDocumentTitle } from "@mantine/hooks";
+import type { ReactNode } from "react";
+
+/** A page's frame: its name (also the tab's), a sentence, what can be done, and the rest. */
+export function Page({
+  title,
+  about,
+  actions,
+  children,
+}: {
+  title: string;
+  about?: ReactNode;
+  actions?: ReactNode;
+  children: ReactNode;
+}) {
+  useDocumentTitle(`${title} - Penstock`);
+  return (
+    <div className="page">
+      <header className="page-head">
+        <Title order={1}>{title}</Title>
+        {about && <p>{about}</p>}
+        {actions && (
+          <Group className="actions" gap="xs">
+            {actions}
+          </Group>
+        )}
+      </header>
+      {children}
+    </div>
+  );
+}
+
+export function PageLoading() {
+  return (
+    <Group justify="center" mt="20vh" role="status" aria-label="Loading">
+      <Loader size="sm" type="dots" />
+    </Group>
+  );
+}

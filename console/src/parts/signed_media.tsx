@@ -1,0 +1,66 @@
+/** An output of a job: its picture, its film, or a link to its bytes. The link in the record is signed and needs no key. */
+import { Button, Group, Text } from "@mantine/core";
+import type { Output } from "../api/shapes";
+import { Icon } from "../shell/icons";
+import { formatBytes, formatCount } from "./numbers";
+import { formatSeconds } from "./time";
+
+/** The address of an output on this server, whatever name the server calls itself by. */
+export function localUrl(url: string): string {
+  const { pathname, search } = new URL(url, location.href);
+  return pathname + search;
+}
+
+export function SignedMedia({ output, maxHeight = 420 }: { output: Output; maxHeight?: number }) {
+  const style = { display: "block", maxWidth: "100%", maxHeight, borderRadius: 6, background: "#000" };
+  if (output.kind === "video") {
+    return (
+      // biome-ignore lint/a11y/useMediaCaption: what a model filmed has no captions
+      <video src={localUrl(output.url)} controls loop playsInline preload="metadata" style={style} aria-label="Film" />
+    );
+  }
+  if (output.kind === "image") return <img src={localUrl(output.url)} alt={output.role} style={style} />;
+  return null;
+}
+
+/** What opening the output told, in a line. */
+export function OutputFacts({ output }: { output: Output }) {
+  const facts = [
+    output.width && output.height && `${output.width} × ${output.height}`,
+    output.duration_seconds && formatSeconds(output.duration_seconds),
+    output.fps && `${output.fps} fps`,
+    output.faces && `${formatCount(output.faces)} faces`,
+    output.vertices && `${formatCount(output.vertices)} vertices`,
+    formatBytes(output.bytes),
+  ];
+  return (
+    <Text size="sm" c="dimmed" component="span">
+      {facts.filter(Boolean).join(" · ")}
+    </Text>
+  );
+}
+
+export function DownloadButton({ output }: { output: Output }) {
+  const name = new URL(output.url, location.href).pathname.split("/").pop() ?? output.id;
+  return (
+    <Button
+      component="a"
+      href={localUrl(output.url)}
+      download={name}
+      variant="default"
+      size="compact-sm"
+      leftSection={<Icon name="download" size={15} />}
+    >
+      Download
+    </Button>
+  );
+}
+
+export function OutputLine({ output }: { output: Output }) {
+  return (
+    <Group gap="sm">
+      <DownloadButton output={output} />
+      <OutputFacts output={output} />
+    </Group>
+  );
+}

@@ -1,0 +1,156 @@
+/** What surrounds every page: the rail with the menu, on a phone behind a button. */
+import { Drawer, useMantineColorScheme } from "@mantine/core";
+import { useDisclosure } from "@mantine/hooks";
+import { type ReactNode, useEffect, useRef } from "react";
+import { Link, useLocation } from "wouter";
+import { useAccountFeed } from "../api/live";
+import { PAGES, type PageEntry } from "../pages";
+import { publicPart, signOut, useSession } from "../session";
+import { Help } from "./help";
+import { Icon, type IconName } from "./icons";
+import { Mark } from "./mark";
+import { useShortcuts } from "./shortcuts";
+
+export function Shell({ children }: { children: ReactNode }) {
+  const [menu, setMenu] = useDisclosure(false);
+  const [help, setHelp] = useDisclosure(false);
+  const [location] = useLocation();
+  const main = useRef<HTMLElement>(null);
+  const current = PAGES.find((page) => isAt(page, location));
+  useAccountFeed();
+  useShortcuts(setHelp.open);
+  useMoveTo(current?.path, main, setMenu.close);
+  return (
+    <>
+      <a className="skip" href="#content">
+        Skip to the content
+      </a>
+      <div className="frame">
+        <header className="topbar">
+          <button type="button" className="rail-button" aria-label="Menu" aria-expanded={menu} onClick={setMenu.open}>
+            <Icon name="menu" size={20} />
+          </button>
+          <Mark size={22} />
+          <span>{current?.title ?? "Penstock"}</span>
+        </header>
+        <aside className="rail" aria-label="Console">
+          <Rail location={location} onHelp={setHelp.open} />
+        </aside>
+        <main className="content" id="content" tabIndex={-1} ref={main}>
+          {children}
+        </main>
+      </div>
+      <Drawer.Root opened={menu} onClose={setMenu.close} size={250} padding={0}>
+        <Drawer.Overlay />
+        <Drawer.Content aria-label="Menu">
+          <div className="rail in-drawer">
+            <Rail location={location} onHelp={setHelp.open} />
+          </div>
+        </Drawer.Content>
+      </Drawer.Root>
+      <Help opened={help} onClose={setHelp.close} />
+    </>
+  );
+}
+
+function isAt(page: PageEntry, location: string): boolean {
+  return location === page.path || location.startsWith(`${page.path}/`);
+}
+
+/** After going elsewhere the reader begins at the content, and the drawer is out of the way. */
+function useMoveTo(path: string | undefined, main: React.RefObject<HTMLElement | null>, closeMenu: () => void): void {
+  const before = useRef(path);
+  useEffect(() => {
+    if (before.current === path) return;
+    before.current = path;
+    closeMenu();
+    window.scrollTo(0, 0);
+    main.current?.focus({ preventScroll: true });
+  }, [path, main, closeMenu]);
+}
+
+function Rail({ location, onHelp }: { location: string; onHelp: () => void }) {
+  const session = useSession();
+  const ours = PAGES.filter((page) => page.role === "account" && session.account);
+  const administration = PAGES.filter((page) => page.role === "admin" && session.admin);
+  return (
+    <>
+      <Link className="brand" href="/">
+        <Mark />
+        Penstock
+      </Link>
+      <nav aria-label="Pages">
+        {ours.length > 0 && <Links pages={ours} location={location} />}
+        {administration.length > 0 && (
+          <>
+            <div className="rail-heading" id="administration">
+              Administration
+            </div>
+            <Links pages={administration} location={location} labelledBy="administration" />
+          </>
+        )}
+      </nav>
+      <div className="rail-foot">
+        <Scheme />
+        <div style={{ display: "flex", flexWrap: "wrap" }}>
+          <a className="rail-button" href="/docs" style={{ textDecoration: "none" }}>
+            <Icon name="external" size={16} />
+            Reference
+          </a>
+          <button type="button" className="rail-button" onClick={onHelp} aria-label="Keyboard shortcuts">
+            <Icon name="help" size={16} />
+          </button>
+        </div>
+        {session.account && <div className="whose">{publicPart(session.account)}</div>}
+        {session.admin && <div className="whose">administrator</div>}
+        <button type="button" className="rail-button" onClick={() => signOut()}>
+          <Icon name="leave" size={16} />
+          Sign out
+        </button>
+      </div>
+    </>
+  );
+}
+
+function Links({ pages, location, labelledBy }: { pages: PageEntry[]; location: string; labelledBy?: string }) {
+  return (
+    <ul aria-labelledby={labelledBy}>
+      {pages.map((page) => (
+        <li key={page.path}>
+          <Link className="rail-link" href={page.path} aria-current={isAt(page, location) ? "page" : undefined}>
+            <Icon name={page.icon} />
+            {page.title}
+          </Link>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+const SCHEMES: { scheme: "light" | "dark" | "auto"; icon: IconName; label: string }[] = [
+  { scheme: "light", icon: "sun", label: "Light" },
+  { scheme: "dark", icon: "moon", label: "Dark" },
+  { scheme: "auto", icon: "auto", label: "As the system" },
+];
+
+function Scheme() {
+  const { colorScheme, setColorScheme } = useMantineColorScheme();
+  return (
+    // biome-ignore lint/a11y/useSemanticElements: a fieldset cannot be laid out as freely
+    <div role="group" aria-label="Colours" style={{ display: "flex", gap: 2 }}>
+      {SCHEMES.map(({ scheme, icon, label }) => (
+        <button
+          key={scheme}
+          type="button"
+          className="rail-button"
+          aria-label={label}
+          title={label}
+          aria-pressed={colorScheme === scheme}
+          onClick={() => setColorScheme(scheme)}
+        >
+          <Icon name={icon} size={16} />
+        </button>
+      ))}
+    </div>
+  );
+}

@@ -1,0 +1,125 @@
+/** Asking for a key: an account's, or the administrator's. */
+import { Alert, Anchor, Button, PasswordInput, Stack, Text, Title } from "@mantine/core";
+import { useDocumentTitle } from "@mantine/hooks";
+import { type FormEvent, useState } from "react";
+import { call } from "../api/call";
+import { ApiError } from "../api/errors";
+import { ErrorNotice } from "../parts/error_notice";
+import { keep, type Role, signOut, useSession } from "../session";
+import { Mark } from "./mark";
+
+/** `asked`: a page needs this key too, and the rest is signed in already. */
+export function SignIn({ asked }: { asked?: Role }) {
+  useDocumentTitle("Sign in - Penstock");
+  const form = <KeyForm asked={asked} />;
+  if (asked) return <div style={{ maxWidth: 420, margin: "10vh auto" }}>{form}</div>;
+  return (
+    <div className="sign-in">
+      <aside>
+        <div className="brand" style={{ padding: 0 }}>
+          <Mark size={32} />
+          Penstock
+        </div>
+        <div style={{ position: "relative", zIndex: 1 }}>
+          <h2>One gate to your generators.</h2>
+          <p>3D from pictures, video from words, and chat: one key, one body shape, one bill.</p>
+        </div>
+        <Water />
+      </aside>
+      <main>{form}</main>
+    </div>
+  );
+}
+
+function KeyForm({ asked }: { asked: Role | undefined }) {
+  const { notice } = useSession();
+  const [key, setKey] = useState("");
+  const [busy, setBusy] = useState(false);
+  const [error, setError] = useState<unknown>(null);
+  const submit = async (event: FormEvent) => {
+    event.preventDefault();
+    setBusy(true);
+    setError(null);
+    try {
+      keep(await roleOf(key.trim()), key.trim());
+    } catch (caught) {
+      setError(caught);
+      setBusy(false);
+    }
+  };
+  return (
+    <form onSubmit={submit} aria-label="Sign in">
+      <Stack>
+        <Title order={1}>{asked ? `This page needs ${NAMES[asked]}` : "Sign in"}</Title>
+        {notice && !error && (
+          <Alert className="notice" color="gate" title="You were signed out" role="status">
+            {notice}
+          </Alert>
+        )}
+        <PasswordInput
+          label="Key"
+          description="An account's key (psk_…) or the administrator's. It stays in this tab until you close it."
+          placeholder="psk_…"
+          autoComplete="off"
+          spellCheck={false}
+          size="md"
+          required
+          withAsterisk={false}
+          autoFocus
+          value={key}
+          onChange={(event) => setKey(event.currentTarget.value)}
+          visibilityToggleButtonProps={{ "aria-label": "Show the key" }}
+        />
+        {error !== null && <ErrorNotice error={error} />}
+        <Button type="submit" size="md" loading={busy} disabled={!key.trim()}>
+          Sign in
+        </Button>
+        <Text size="sm" c="dimmed">
+          The server's first start prints a key; <code className="mono">penstock key create</code> makes more. The{" "}
+          <Anchor href="/docs" underline="always">
+            reference
+          </Anchor>{" "}
+          needs none.
+        </Text>
+        {asked && (
+          <Button variant="subtle" onClick={() => signOut()}>
+            Sign out instead
+          </Button>
+        )}
+      </Stack>
+    </form>
+  );
+}
+
+const NAMES: Record<Role, string> = { account: "an account's key", admin: "the administrator's key" };
+
+/** Whose key it is, by asking for something that only such a key opens. */
+async function roleOf(key: string): Promise<Role> {
+  if (!key.startsWith("psk_")) {
+    await call("/admin/v1/accounts", { key, query: { limit: 1 } });
+    return "admin";
+  }
+  try {
+    await call("/api/v1/models", { key });
+  } catch (error) {
+    if (!(error instanceof ApiError) || error.code !== "scope_not_allowed") throw error;
+    await call("/llm/models", { key });
+  }
+  return "account";
+}
+
+function Water() {
+  return (
+    <svg className="water" viewBox="0 0 400 200" preserveAspectRatio="none" aria-hidden="true" fill="none">
+      {[0, 1, 2, 3, 4, 5].map((line) => (
+        <path
+          key={line}
+          d={`M-20 ${60 + line * 26}q35 ${-16 + line} 70 0t70 0 70 0 70 0 70 0 70 0 70 0`}
+          stroke={line === 2 ? "#f2b441" : "#1f6f70"}
+          strokeWidth={line === 2 ? 1.4 : 1.1}
+          opacity={1 - line * 0.12}
+        />
+      ))}
+    </svg>
+  );
+}

@@ -1,0 +1,106 @@
+/** Colours and measures: a deep petrol for the structure, amber for the gate, grey paper for the rest. */
+import { type CSSVariablesResolver, createTheme, type MantineColorsTuple } from "@mantine/core";
+
+const flume: MantineColorsTuple = [
+  "#e6f5f4",
+  "#cfe8e6",
+  "#a3d3d0",
+  "#72bbb7",
+  "#48a29e",
+  "#268783",
+  "#12706d",
+  "#0a5b59",
+  "#074745",
+  "#053231",
+];
+const gate: MantineColorsTuple = [
+  "#fff6e0",
+  "#ffeac2",
+  "#ffd88a",
+  "#fcc553",
+  "#f2b441",
+  "#dc9a1e",
+  "#b47a10",
+  "#8a5c08",
+  "#684504",
+  "#483002",
+];
+const dark: MantineColorsTuple = [
+  "#d5dedd",
+  "#b4c1c0",
+  "#93a3a2",
+  "#6f8180",
+  "#42514f",
+  "#2b3937",
+  "#1b2625",
+  "#121b1a",
+  "#0c1413",
+  "#070d0c",
+];
+
+export const theme = createTheme({
+  primaryColor: "flume",
+  primaryShade: { light: 6, dark: 6 },
+  autoContrast: true,
+  colors: { flume, gate, dark },
+  fontFamily: "'Inter', ui-sans-serif, system-ui, 'Segoe UI', 'Noto Sans', sans-serif",
+  fontFamilyMonospace: "ui-monospace, 'SF Mono', 'Cascadia Mono', 'JetBrains Mono', Menlo, Consolas, monospace",
+  headings: {
+    fontWeight: "640",
+    sizes: {
+      h1: { fontSize: "1.375rem", lineHeight: "1.3" },
+      h2: { fontSize: "1.05rem", lineHeight: "1.35" },
+      h3: { fontSize: "0.95rem", lineHeight: "1.4" },
+    },
+  },
+  fontSizes: { xs: "0.75rem", sm: "0.8125rem", md: "0.875rem", lg: "1rem", xl: "1.125rem" },
+  lineHeights: { xs: "1.4", sm: "1.45", md: "1.5", lg: "1.5", xl: "1.5" },
+  defaultRadius: "sm",
+  radius: { xs: "2px", sm: "5px", md: "8px", lg: "12px", xl: "20px" },
+  spacing: { xs: "0.5rem", sm: "0.75rem", md: "1rem", lg: "1.375rem", xl: "2rem" },
+  cursorType: "pointer",
+  focusRing: "auto",
+  respectReducedMotion: true,
+  components: {
+    Button: { defaultProps: { size: "sm" } },
+    TextInput: { defaultProps: { size: "sm" } },
+    PasswordInput: { defaultProps: { size: "sm" } },
+    NumberInput: { defaultProps: { size: "sm" } },
+    Select: { defaultProps: { size: "sm", allowDeselect: false } },
+    Textarea: { defaultProps: { size: "sm" } },
+    Switch: { defaultProps: { size: "sm" } },
+    Table: { defaultProps: { verticalSpacing: 7, horizontalSpacing: "sm", fz: "sm" } },
+    Tooltip: { defaultProps: { openDelay: 300, withArrow: true } },
+    Modal: { defaultProps: { overlayProps: { backgroundOpacity: 0.45, blur: 2 } } },
+  },
+});
+
+export const resolver: CSSVariablesResolver = () => ({
+  variables: {},
+  light: {
+    "--mantine-color-body": "#f5f7f6",
+    "--mantine-color-text": "#14201f",
+    "--mantine-color-dimmed": "#566463",
+    "--mantine-color-placeholder": "#6a7776",
+    "--mantine-color-default-border": "#d5dcdb",
+    "--surface": "#ffffff",
+    "--surface-sunk": "#eef2f1",
+    "--line": "#dfe5e4",
+    "--rail": "#0a2f33",
+    "--mark-post": "#8fd3cf",
+    "--mark-gate": "#f2b441",
+  },
+  dark: {
+    "--mantine-color-body": "#0c1413",
+    "--mantine-color-text": "#dbe4e3",
+    "--mantine-color-dimmed": "#93a3a2",
+    "--mantine-color-placeholder": "#7f908f",
+    "--mantine-color-default-border": "#2b3937",
+    "--surface": "#121b1a",
+    "--surface-sunk": "#0f1716",
+    "--line": "#223030",
+    "--rail": "#08191b",
+    "--mark-post": "#8fd3cf",
+    "--mark-gate": "#f2b441",
+  },
+});
