@@ -22,6 +22,8 @@ class Ask(msgspec.Struct, frozen=True):  # as all of these: made for every reque
     max_tokens: int | None = None
     size: int = 0
     """Bytes of the body."""
+    prompt: int = 0
+    """About how many tokens are asked."""
 
     def field(self, name: str) -> Any:
         """A field's value, parsed; None where it is absent."""
@@ -68,10 +70,18 @@ def read_count(told: Any) -> int:
     return int(min(max(0, told or 0), MOST_TOKENS))
 
 
+def guess_tokens(messages: msgspec.Raw) -> int:
+    """About how many tokens they have, by their length; a picture has fewer than characters."""
+    text = bytes(messages)
+    pictures = 0
+    if b"data:" in text:
+        text, pictures = _EMBEDDED.subn(b"", text)
+    return len(text) // CHARACTERS_PER_TOKEN + pictures * TOKENS_PER_PICTURE + 1
+
+
 def estimate(ask: Ask, answered_characters: int, told: Usage | None = None) -> Usage:
     """What was used, when the vendor did not say or not all: a guess by length, marked as such."""
-    texts, pictures = _EMBEDDED.subn(b"", memoryview(ask.fields["messages"]))
-    told = told or Usage(len(texts) // CHARACTERS_PER_TOKEN + pictures * TOKENS_PER_PICTURE + 1)
+    told = told or Usage(ask.prompt)
     completion = max(told.completion, -(-answered_characters // CHARACTERS_PER_TOKEN))
     return structs.replace(told, completion=completion, estimated=True)
 

@@ -3,12 +3,11 @@
 import asyncio
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
 from penstock import metrics, traces
-from penstock.chat import CHARACTERS_PER_TOKEN, Ask, Usage, estimate
+from penstock.chat import Ask, Usage, estimate
 from penstock.chat_cache import CachedAnswer, Keeper
 from penstock.chat_contract import ChatVendor
 from penstock.chat_passing import Malformed, PassedStream
@@ -27,22 +26,12 @@ from penstock.tally import Tally
 from penstock.usage_records import Begun, Completion, Outcome
 
 if TYPE_CHECKING:
-    from penstock.chat_wire import Incoming
+    from penstock.chat_incoming import Incoming
 
 Leave: TypeAlias = Callable[[Outcome, PenstockError | None], None]
 
-LONG_BYTES = 1 << 16
-"""A longer request may hold pictures, which are not as many tokens as they have characters."""
 LINGER_SECONDS = 0.5
 """How long the end of a finished reply is waited for, so that its connection can be used again."""
-
-
-@dataclass(frozen=True, slots=True)
-class Asker:
-    """Who asks."""
-
-    key: ApiKey
-    request_id: str
 
 
 class Interrupted(Exception):
@@ -59,12 +48,36 @@ class Answer:
     """Opened by the relay; `body` holds a whole answer, else `pour` sends it as it comes. Ends with `close`."""
 
     vendor: ChatVendor
+    route: Route | None = None
+    incoming: "Incoming | None" = None
+    stream: Stream | None = None
+    body: bytes | None = None
+    waited = 0.0
+    """How long the vendor took to begin, or for a whole answer to end: the rest is ours."""
+    ticket: Ticket | None = None
+    keeper: Keeper | None = None
+    _first_byte: float | None = None
+    _waiting_since = 0.0
+    _worked = False
+    _usage: Usage | None = None
+    _outcome = Outcome.CANCELED
+    _code = ""
+    _leave: Leave | None = None
+    _error: PenstockError | None = None
+    _closed = False
+    _settled = False
+    _cost: int | None = None
+    _first = b""
+    _cached_vendor = ""
+    _heartbeat = 0.0
+    _span: traces.Span | None = None
 
     def __init__(
         self,
         ask: Ask,
         offer: ChatOffer,
-        asker: Asker,
+        key: ApiKey,
+        request_id: str,
         created_at: float,
         tally: Tally,
         lengths: Lengths,
@@ -72,37 +85,19 @@ class Answer:
     ) -> None:
         self.ask = ask
         self._id = tally.new_id()
-        self.route: Route | None = None
-        self.incoming: Incoming | None = None
-        self.stream: Stream | None = None
-        self.body: bytes | None = None
-        self.reply_id = f"chatcmpl-{asker.request_id}"
         self.created_at = created_at
         self._offer = offer
-        self._asker = asker
+        self._key = key
+        self._request_id = request_id
         self._tally = tally
         self._lengths = lengths
         self._secrets = secrets
         self._began = time.perf_counter()
-        self._first_byte: float | None = None
-        self._waiting_since = 0.0
-        self.waited = 0.0
-        """How long the vendor took to begin, or for a whole answer to end: the rest is ours."""
-        self._worked = False
-        self._usage: Usage | None = None
-        self._outcome = Outcome.CANCELED
-        self._code = ""
-        self._leave: Leave | None = None
-        self._error: PenstockError | None = None
-        self._closed = False
-        self._settled = False
-        self._cost: int | None = None
-        self._first = b""
-        self.ticket: Ticket | None = None
-        self.keeper: Keeper | None = None
-        self._cached_vendor = ""
-        self._heartbeat = 0.0
-        self._span: traces.Span | None = None
+
+    @property
+    def reply_id(self) -> str:
+        """For a reply without an id of its own."""
+        return f"chatcmpl-{self._request_id}"
 
     @property
     def has_alternatives(self) -> bool:
@@ -127,12 +122,11 @@ class Answer:
     def _write_down(self) -> Begun:
         """What to charge if this process dies before the answer is over."""
         assert self.route is not None  # noqa: S101  taken before anyone is called
-        key, ask, route = self._asker.key, self.ask, self.route
-        prompt = ask.size // CHARACTERS_PER_TOKEN + 1 if ask.size < LONG_BYTES else estimate(ask, 0).prompt
+        key, ask, route = self._key, self.ask, self.route
         price = self._offer.price_of(route.vendor, self.created_at)
         return Begun(
             id=self._id,
-            request_id=self._asker.request_id,
+            request_id=self._request_id,
             account_id=key.account_id,
             key_id=key.public_id,
             lineage=key.lineage,
@@ -141,7 +135,7 @@ class Answer:
             upstream_model=route.model,
             streamed=ask.stream,
             created_at=self.created_at,
-            prompt=prompt,
+            prompt=ask.prompt,
             input_per_million=None if price is None else price.input_per_million,
             output_per_million=0 if price is None else price.output_per_million,
             per_request=0 if price is None else price.per_request,
@@ -338,14 +332,14 @@ class Answer:
         if self.ticket is not None:
             self.ticket.settle(cost or 0, usage.prompt + usage.completion)
         if self._outcome is Outcome.OK:
-            self._lengths.add(self._asker.key.account_id, self.ask.model, usage.completion)
+            self._lengths.add(self._key.account_id, self.ask.model, usage.completion)
         self._tally.add(
             Completion(
                 id=self._id,
-                request_id=self._asker.request_id,
-                account_id=self._asker.key.account_id,
-                key_id=self._asker.key.public_id,
-                lineage=self._asker.key.lineage,
+                request_id=self._request_id,
+                account_id=self._key.account_id,
+                key_id=self._key.public_id,
+                lineage=self._key.lineage,
                 model=self.ask.model,
                 vendor=self.vendor_name,
                 upstream_model="" if self.route is None else self.route.model,

@@ -7,7 +7,7 @@ from typing import Any, Final, TypeAlias, cast
 
 import msgspec
 
-from penstock.chat import Ask
+from penstock.chat import Ask, guess_tokens
 from penstock.errors import InvalidRequest
 
 ROLES: Final = ("system", "developer", "user", "assistant", "tool", "function")
@@ -39,15 +39,17 @@ def read(body: bytes) -> Ask:
     _check_messages(fields)
     for name in fields.keys() & CHECKS.keys():
         fields[name] = CHECKS[name](name, fields[name])
-    _check_logprobs(fields)
+    if "top_logprobs" in fields:
+        _check_logprobs(fields)
     stream = "stream" in fields and _peek(fields["stream"]) == b"true"
     return Ask(
         model=model,
         fields=fields,
         stream=stream,
-        include_usage=_include_usage(fields, stream=stream),
+        include_usage="stream_options" in fields and _include_usage(fields, stream=stream),
         max_tokens=_max_tokens(fields),
         size=len(body),
+        prompt=guess_tokens(fields["messages"]),
     )
 
 
@@ -60,6 +62,8 @@ def _split(body: bytes) -> dict[str, msgspec.Raw]:
         raise InvalidRequest(
             f"We could not parse the JSON body of your request: {reason}.", code="", suggestion="Send a JSON object."
         ) from None
+    if b"null" not in body:
+        return found
     # For typed clients an absent field is null.
     return {name: raw for name, raw in found.items() if _peek(raw) != b"null"}
 

@@ -3,7 +3,6 @@
 import asyncio
 import os
 import ssl
-from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import lru_cache
 from typing import Final, TypeAlias, cast
@@ -11,185 +10,18 @@ from urllib.parse import urlsplit
 
 import httptools
 
+from penstock.chat_incoming import ENOUGH, Incoming
 from penstock.contract import Call, NotSent, ReplyLost
 
 IDLE_SECONDS: Final = 15.0
 """How long a connection is kept for the next call: less than vendors keep it, so that calls do not run into its end."""
 MAX_IDLE: Final = 1_000
-ENOUGH: Final = 256 << 10
-"""A head is not larger; so much of a reply waits for its reader, of a call for the vendor."""
 HEADERS: Final = {"accept-encoding": "identity", "content-type": "application/json", "user-agent": "penstock"}
 LENGTHS: Final = frozenset({"content-length", "transfer-encoding"})
 PORTS: Final = {"http": 80, "https": 443}
 
-Sink: TypeAlias = Callable[[bytes], bool]
-"""Takes what comes, at once; False if it wants no more for now."""
 _Address: TypeAlias = tuple[str, int, bool]
 """Where a connection leads: host, port, whether by TLS."""
-
-
-class Incoming:
-    """A reply on its way. Its parser is its own: nothing of it is left behind for the next."""
-
-    def __init__(self, connection: "_Connection", transport: asyncio.Transport) -> None:
-        self._connection: _Connection | None = connection
-        self._transport = transport
-        self._loop = asyncio.get_running_loop()
-        self._pieces: list[bytes] = []
-        self._size = 0
-        self._waiter: asyncio.Future[None] | None = None
-        self._failure: ReplyLost | None = None
-        self._is_interim = False
-        self._is_paused = False
-        self.sink: Sink | None = None
-        self._sunk: Exception | None = None
-        self.parser = httptools.HttpResponseParser(self)
-        self.fruitless = 0  # bytes since the last of a body: of the head, or of trailers
-        self.status = 0
-        self.headers: dict[str, str] = {}
-        self.is_whole = False
-
-    # -- for the reader
-
-    async def wait_head(self) -> None:
-        """Until `status` and `headers` are known."""
-        while not self.status:
-            await self._wait()
-
-    async def read_some(self) -> bytes:
-        """What has come, at least a byte; nothing at the end. A body that is not whole ends in `ReplyLost`."""
-        while not self._pieces and not self.is_whole:
-            self._resume()
-            await self._wait()
-        return self._take_pieces()
-
-    async def pour(self, sink: Sink) -> None:
-        """Have the sink take what comes, as it comes: with no task to be woken in between.
-
-        Returns when it wants no more for now, and at the end. A body that is not whole ends in `ReplyLost`.
-        """
-        if self._pieces and not sink(self._take_pieces()):
-            return
-        self.sink = sink
-        try:
-            self._resume()
-            while self.sink is not None and not self.is_whole:
-                await self._wait()
-        finally:
-            self.sink = None
-        if self._sunk is not None:
-            raise self._sunk
-
-    def deliver(self, sink: Sink) -> None:
-        """Give what came in one read to the sink."""
-        pieces = self._pieces
-        if not pieces:
-            return
-        try:
-            wants_more = sink(pieces.pop() if len(pieces) == 1 else self._take_pieces())
-        except Exception as error:  # noqa: BLE001  it is the reader's, who hears of it
-            self._sunk, wants_more = error, False
-        if not wants_more:
-            self.sink = None
-            self._pause()
-            self._wake()
-
-    def _take_pieces(self) -> bytes:
-        data = self._pieces[0] if len(self._pieces) == 1 else b"".join(self._pieces)
-        self._pieces.clear()
-        self._size = 0
-        return data
-
-    def _pause(self) -> None:
-        if not self._is_paused and self._connection is not None:
-            self._is_paused = True
-            self._transport.pause_reading()
-
-    def _resume(self) -> None:
-        if self._is_paused and self._connection is not None:
-            self._is_paused = False
-            self._transport.resume_reading()
-
-    @property
-    def is_over(self) -> bool:
-        """Whether everything has come and was taken."""
-        return self.is_whole and not self._pieces
-
-    async def read_all(self, limit: int) -> bytes:
-        """The whole body."""
-        body = bytearray()
-        while data := await self.read_some():
-            body += data
-            if len(body) > limit:
-                raise ReplyLost("the reply is too large")
-        return bytes(body)
-
-    def close(self) -> None:
-        """Hang up, unless the reply has ended: a vendor stops generating when its caller leaves."""
-        if self._connection is not None:
-            self._connection.cut("closed by us")
-
-    async def _wait(self) -> None:
-        if self._failure is not None:
-            raise self._failure
-        self._waiter = self._loop.create_future()
-        await self._waiter
-
-    def _wake(self) -> None:
-        if self._waiter is not None and not self._waiter.done():
-            self._waiter.set_result(None)
-
-    # -- for the connection
-
-    def end(self, failure: ReplyLost | None = None) -> None:
-        """The reply is whole, or will never be; what is said first holds."""
-        if self._connection is not None:
-            self._connection = None
-            del self.parser  # which holds this: neither is to wait for the garbage collector
-            self._failure = failure
-            self.is_whole = failure is None
-            self._wake()
-
-    # -- what the parser tells; an error raised here is an error of the parser
-
-    def on_message_begin(self) -> None:
-        """One reply is enough."""
-        if self.is_whole:
-            raise ValueError("more than was asked for")
-
-    def on_header(self, name: bytes, value: bytes) -> None:
-        """A line of the head; or a trailer, after it."""
-        if not self.status:
-            self.headers[name.lower().decode("latin-1")] = value.decode("latin-1")
-
-    def on_headers_complete(self) -> None:
-        """The status is known, maybe only that of an interim reply."""
-        status = self.parser.get_status_code()
-        self._is_interim = status < 200
-        if not self._is_interim:
-            self.status = status
-            self._wake()
-
-    def on_body(self, body: bytes) -> None:
-        """A part of the body."""
-        self._pieces.append(body)
-        self.fruitless = 0
-        if self.sink is None:
-            self._size += len(body)
-            self._wake()
-            if self._size >= ENOUGH:
-                self._pause()
-
-    def on_message_complete(self) -> None:
-        """The reply is whole, unless it was only an interim one."""
-        connection = self._connection
-        if self._is_interim:
-            self.headers.clear()
-            self._pieces.clear()
-        elif connection is not None:
-            is_reusable = self.parser.should_keep_alive()
-            self.end()
-            connection.finish(is_reusable=is_reusable)
 
 
 class _Connection(asyncio.Protocol):
@@ -205,28 +37,29 @@ class _Connection(asyncio.Protocol):
         self._is_sent = False
         self.idle_since = 0.0
 
-    async def ask(self, head: bytes, body: bytes) -> Incoming:
-        """Send a call; the reply's head is here when this returns."""
+    def begin(self, head: bytes, body: bytes) -> Incoming:
+        """Send a call, or the first of a long one."""
         if self.transport.is_closing():
             raise NotSent("closed before anything was sent")
         incoming = self._incoming = Incoming(self, self.transport)
-        self._is_sent = False
-        try:
-            await self._send(head, body)
-            await incoming.wait_head()
-        except BaseException:
-            incoming.close()  # not the connection: where the reply has ended, that may serve another call
-            raise
+        self._is_sent = len(body) <= ENOUGH
+        self.transport.write(head + body if self._is_sent else head + body[:ENOUGH])
         return incoming
 
-    async def _send(self, head: bytes, body: bytes) -> None:
-        self.transport.write(head + body[:ENOUGH])
-        for start in range(ENOUGH, len(body), ENOUGH):
-            await (self._writable or asyncio.sleep(0))  # in any case the vendor is listened to
-            if self._incoming is None or self._incoming.status >= 300:
-                return  # the vendor is gone, or has made up its mind
-            self.transport.write(body[start : start + ENOUGH])
-        self._is_sent = True
+    async def go_on(self, body: bytes) -> None:
+        """Send the rest of a long call."""
+        incoming = self._incoming
+        try:
+            for start in range(ENOUGH, len(body), ENOUGH):
+                await (self._writable or asyncio.sleep(0))  # in any case the vendor is listened to
+                if self._incoming is None or self._incoming.status >= 300:
+                    return  # the vendor is gone, or has made up its mind
+                self.transport.write(body[start : start + ENOUGH])
+            self._is_sent = True
+        except BaseException:
+            if incoming is not None:
+                incoming.close()  # not the connection: where the reply has ended, that may serve another call
+            raise
 
     def finish(self, *, is_reusable: bool) -> None:
         """The reply has ended."""
@@ -253,12 +86,14 @@ class _Connection(asyncio.Protocol):
         incoming = self._incoming
         if incoming is None:  # nobody asked anything
             self.cut()
+        elif incoming.parser is None and incoming.take_whole(data):
+            incoming.end()
+            self.finish(is_reusable=True)
         elif incoming.fruitless > ENOUGH:
             self.cut("the head is too large")
         else:
-            incoming.fruitless += len(data)
             try:
-                incoming.parser.feed_data(data)
+                incoming.parse(data)
             except (httptools.HttpParserError, httptools.HttpParserUpgrade):
                 self.cut("not HTTP")
             if incoming.sink is not None:
@@ -306,12 +141,15 @@ class ChatWire:
             connection.cut()
 
     async def open(self, base_url: str, call: Call, connect_seconds: float) -> Incoming:
-        """The head of the reply to a call, which is made at most once."""
+        """The reply to a call, which is made at most once; its head comes later."""
         address, host, path = _read_url(call.url if "://" in call.url else base_url.rstrip("/") + call.url)
         body = call.body or b""
-        head = _write_head(f"{call.method} {path} HTTP/1.1", host, call.headers, len(body))
+        head = _write_head(f"{call.method} {path} HTTP/1.1", host, tuple(call.headers.items()))
         connection = self._take(address) or await self._connect(address, connect_seconds)
-        return await connection.ask(head, body)
+        incoming = connection.begin(b"%bcontent-length: %d\r\n\r\n" % (head, len(body)), body)
+        if len(body) > ENOUGH:
+            await connection.go_on(body)
+        return incoming
 
     def keep(self, address: _Address, connection: _Connection) -> None:
         """A connection is free for the next call."""
@@ -374,10 +212,12 @@ def _read_url(url: str) -> tuple[_Address, str, str]:
     return (name, port, parts.scheme == "https"), host, path
 
 
-def _write_head(first: str, host: str, headers: Mapping[str, str], length: int) -> bytes:
-    lines = [first, f"host: {host}", f"content-length: {length}"]
-    lines += [f"{name}: {value}" for name, value in {**HEADERS, **headers}.items()]
-    head = "\r\n".join([*lines, "", ""])
-    if head.count("\n") != len(lines) + 1 or head.count("\r") != len(lines) + 1 or "\0" in head:
+@lru_cache(1_000)
+def _write_head(first: str, host: str, headers: tuple[tuple[str, str], ...]) -> bytes:
+    """What every call to this place begins with."""
+    lines = [first, f"host: {host}"]
+    lines += [f"{name}: {value}" for name, value in {**HEADERS, **dict(headers)}.items()]
+    head = "\r\n".join([*lines, ""])
+    if head.count("\n") != len(lines) or head.count("\r") != len(lines) or "\0" in head:
         raise NotSent("a header that cannot be sent")
     return head.encode("utf-8", "replace")

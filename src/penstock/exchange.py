@@ -16,7 +16,8 @@ import msgspec
 
 from penstock import metrics, traces
 from penstock.chat_contract import ChatServer, ChatVendor
-from penstock.chat_wire import ChatWire, Incoming
+from penstock.chat_incoming import Incoming
+from penstock.chat_wire import ChatWire
 from penstock.contract import (
     Call,
     DataUri,
@@ -149,11 +150,14 @@ class Exchange:
                     raise Unclear(f"HTTP {response.status} on download")
                 yield response.content.iter_chunked(CHUNK)
 
-    async def open(self, vendor: ChatVendor, call: Call) -> Incoming:
-        """The head of the reply to a chat request; how long it may take is the caller's business."""
-        server, seconds = vendor.server, vendor.options.connect_seconds
-        if server is None:
-            return await self._chat_wire.open(vendor.options.base_url, call, seconds)
+    def open(self, vendor: ChatVendor, call: Call) -> Awaitable[Incoming]:
+        """The reply to a chat request, once it is sent; how long that may take is the caller's business."""
+        if vendor.server is None:
+            return self._chat_wire.open(vendor.options.base_url, call, vendor.options.connect_seconds)
+        return self._open_own(vendor.server, call, vendor.options.connect_seconds)
+
+    async def _open_own(self, server: ChatServer, call: Call, seconds: float) -> Incoming:
+        """The same of a server that we start ourselves."""
         address = server.address() or await self._start(server)
         try:
             return await self._chat_wire.open(address, call, seconds)

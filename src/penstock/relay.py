@@ -3,14 +3,13 @@
 import asyncio
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING
 
 from penstock import metrics
-from penstock.chat import Ask, Blame, Fault, Usage, estimate
-from penstock.chat_answer import Answer, Asker, Leave
+from penstock.chat import Ask, Blame, Fault, Usage
+from penstock.chat_answer import Answer, Leave
 from penstock.chat_cache import CachedAnswer, ChatCache, Keeper, place_of
 from penstock.chat_contract import ChatVendor
 from penstock.chat_passing import Broken, Malformed, pass_whole
@@ -28,7 +27,7 @@ from penstock.errors import (
     VendorFailed,
     VendorTimeout,
 )
-from penstock.escrow import Escrow
+from penstock.escrow import Escrow, Ticket
 from penstock.estimates import Lengths
 from penstock.exchange import Exchange, redact
 from penstock.faults import tell_fault
@@ -40,12 +39,11 @@ from penstock.tally import Tally
 from penstock.usage_records import Outcome
 
 if TYPE_CHECKING:
-    from penstock.chat_wire import Incoming
+    from penstock.chat_incoming import Incoming
 
 BIG = 1 << 18
 """Bodies beyond this are worked on in a thread: everyone else on the event loop would feel it."""
 MAX_REPLY_BYTES = 128 << 20
-MAX_ERROR_BYTES = 1 << 20
 
 log = logging.getLogger(__name__)
 
@@ -90,40 +88,43 @@ class Relay:
         self._cache = ChatCache()
         self.routes = Routes()
 
-    async def open(self, ask: Ask, offer: ChatOffer, asker: Asker) -> Answer:
+    async def open(self, ask: Ask, offer: ChatOffer, key: ApiKey, request_id: str) -> Answer:
         """An answer that has begun; whatever becomes of it, `Answer.close` must be called once it is over."""
         self._tally.check()
-        answer = Answer(ask, offer, asker, self._clock(), self._tally, self._lengths, self._offers().secrets)
+        offers = self._offers()
+        now = self._clock()
+        answer = Answer(ask, offer, key, request_id, now, self._tally, self._lengths, offers.secrets)
         try:
-            prompt = await self._admit(answer, asker.key) if asker.key.is_limited else 0
-            if not (self._manner().cache_bytes and self._find_cached(answer, asker)):
-                if asker.key.budgets:
-                    await self._hold(answer, offer, asker.key, prompt)
-                await self._try_routes(answer, offer)
+            if key.is_limited:
+                answer.ticket = await self._admit(ask, key)
+            if not (self._manner().cache_bytes and self._find_cached(answer, key)):
+                if key.budgets:
+                    await self._hold(answer, offer, key)
+                await self._try_routes(answer, offer, offers.chat_vendors)
         except BaseException as error:
             answer.fail(error)
             raise
         return answer
 
-    async def _admit(self, answer: Answer, key: ApiKey) -> int:
-        """Let the request in as far as its limits go; about how many tokens it asks."""
-        ask = answer.ask
-        prompt, says = estimate(ask, 0).prompt, self._lengths.longest(key.account_id, ask.model)
-        if ask.max_tokens is not None:
-            says = ask.max_tokens if says is None else min(says, ask.max_tokens)
+    async def _admit(self, ask: Ask, key: ApiKey) -> Ticket:
+        """Let the request in as far as its limits go."""
+        says = self._lengths.longest(key.account_id, ask.model)
+        if ask.max_tokens is not None and (says is None or says > ask.max_tokens):
+            says = ask.max_tokens
+        escrow, prompt, stream = self._escrow, ask.prompt, ask.stream
         try:
-            answer.ticket = await self._escrow.admit(key, prompt, says or 0, stream=ask.stream)
+            ticket = escrow.try_admit(key, prompt, says or 0, stream=stream)
+            return ticket or await escrow.admit(key, prompt, says or 0, stream=stream)
         except RateLimited as error:
             raise _in_words_of_chat(error) from None
-        return prompt
 
-    async def _hold(self, answer: Answer, offer: ChatOffer, key: ApiKey, prompt: int) -> None:
+    async def _hold(self, answer: Answer, offer: ChatOffer, key: ApiKey) -> None:
         """Hold what the answer may cost: all that it may say, or what such answers usually do."""
         ask, price = answer.ask, offer.ceiling_price(answer.created_at)
         if price is None:
             raise refuse_unpriced(ask.model)
         says = self._lengths.likely(key.account_id, ask.model) if ask.max_tokens is None else ask.max_tokens
-        most = Usage(prompt * 4 // 3 + 16, says * (ask.field("n") or 1))
+        most = Usage(ask.prompt * 4 // 3 + 16, says * (ask.field("n") or 1))
         assert answer.ticket is not None  # noqa: S101  whoever has a budget is admitted first
         try:
             await self._escrow.hold(answer.ticket, key, price.of(most), answer.created_at)
@@ -131,9 +132,9 @@ class Relay:
             metrics.BUDGET_REFUSALS.labels(error.facts["of"]).inc()
             raise
 
-    def _find_cached(self, answer: Answer, asker: Asker) -> bool:
+    def _find_cached(self, answer: Answer, key: ApiKey) -> bool:
         """Answer from the cache; else have the answer kept in it."""
-        manner, place = self._manner(), place_of(asker.key.account_id, answer.ask)
+        manner, place = self._manner(), place_of(key.account_id, answer.ask)
         found = self._cache.get(place, time.monotonic())
         if found is not None:
             answer.take_cached(found)
@@ -146,9 +147,8 @@ class Relay:
         answer.keeper = Keeper(keep)
         return False
 
-    async def _try_routes(self, answer: Answer, offer: ChatOffer) -> None:
+    async def _try_routes(self, answer: Answer, offer: ChatOffer, vendors: Mapping[str, ChatVendor]) -> None:
         last: PenstockError | None = None
-        vendors = self._offers().chat_vendors  # of now: a reload may take one off while another is tried
         for route in self.routes.choose(offer.routes):
             try:
                 await self._try(answer, route, vendors[route.vendor])
@@ -160,7 +160,8 @@ class Relay:
 
     async def _try(self, answer: Answer, route: Route, vendor: ChatVendor) -> None:
         """Have one vendor answer, up to its first byte: until then a failure has its own status."""
-        call = await self._prepare(answer.ask, vendor, route)
+        ask = answer.ask
+        call = await self._prepare_long(ask, vendor, route) if ask.size > BIG else _prepare(ask, vendor, route)
         self._enter(route, vendor)
         health = self.routes.health(route)
         probed = health.begin()
@@ -170,7 +171,7 @@ class Relay:
         try:
             await self._hear(answer, vendor, call)
             outcome = "ok"
-            if probed or not answer.ask.stream or not answer.has_alternatives:
+            if probed or not ask.stream or not answer.has_alternatives:
                 health.succeed()  # of any other stream the end will tell
         except _Refused as refused:
             outcome = refused.fault.blame
@@ -196,36 +197,30 @@ class Relay:
             if outcome != "ok":
                 answer.hang_up(outcome)
 
-    async def _prepare(self, ask: Ask, vendor: ChatVendor, route: Route) -> Call:
-        try:
-            if ask.size > BIG:
-                return await asyncio.to_thread(vendor.complete, ask, route.model)
-            return vendor.complete(ask, route.model)
-        except InvalidRequest as error:  # another vendor may be able to do it
-            raise Elsewhere(error) from None
+    async def _prepare_long(self, ask: Ask, vendor: ChatVendor, route: Route) -> Call:
+        return await asyncio.to_thread(_prepare, ask, vendor, route)
 
     async def _hear(self, answer: Answer, vendor: ChatVendor, call: Call) -> None:
-        options = vendor.options
-        limit = min(options.first_byte_seconds, options.total_seconds) if answer.ask.stream else options.total_seconds
+        options, is_streamed = vendor.options, answer.ask.stream
+        limit = min(options.first_byte_seconds, options.total_seconds) if is_streamed else options.total_seconds
         try:
             with Deadline(limit):
                 answer.begin_waiting()
-                incoming = await self._exchange.open(vendor, call)
-                answer.incoming = incoming
-                if not 200 <= incoming.status < 300:
-                    said = await _read_refusal(incoming)
-                    raise _Refused(vendor.fault(Reply(incoming.status, incoming.headers, said)))
-                if answer.ask.stream:
+                incoming = answer.incoming = await self._exchange.open(vendor, call)
+                if is_streamed:
+                    await incoming.wait_head()
+                body = b"" if is_streamed and _is_good(incoming) else await _read_all(incoming)
+                if not _is_good(incoming):
+                    raise _Refused(vendor.fault(Reply(incoming.status, incoming.headers, body)))
+                if is_streamed:
                     await answer.hear_first(self._manner().heartbeat_seconds)
                 else:
-                    await self._hear_whole(answer, vendor, await incoming.read_all(MAX_REPLY_BYTES))
+                    answer.end_waiting()
+                    whole = (body, vendor, answer.ask, answer.reply_id, int(answer.created_at))
+                    read = await asyncio.to_thread(_read_whole, *whole) if len(body) > BIG else _read_whole(*whole)
+                    answer.take_whole(*read)
         except Broken as broken:
             raise _Refused(broken.fault(vendor.fault)) from None
-
-    async def _hear_whole(self, answer: Answer, vendor: ChatVendor, body: bytes) -> None:
-        answer.end_waiting()
-        work = partial(_read_whole, body, vendor, answer.ask, answer.reply_id, int(answer.created_at))
-        answer.take_whole(*(await asyncio.to_thread(work) if len(body) > BIG else work()))
 
     def _judge(self, fault: Fault, route: Route, *, probed: bool) -> PenstockError | Elsewhere:
         """What a vendor's refusal means, for the caller and for the route; the operator reads of it in the log."""
@@ -284,11 +279,24 @@ def _read_whole(
     return render_whole(translator.whole(body), ask, reply_id, created)
 
 
-async def _read_refusal(incoming: "Incoming") -> bytes:
-    """Why the vendor refused; that it did is certain by its status, also where the rest is lost."""
+def _prepare(ask: Ask, vendor: ChatVendor, route: Route) -> Call:
     try:
-        return await incoming.read_all(MAX_ERROR_BYTES)
+        return vendor.complete(ask, route.model)
+    except InvalidRequest as error:  # another vendor may be able to do it
+        raise Elsewhere(error) from None
+
+
+def _is_good(incoming: "Incoming") -> bool:
+    return 200 <= incoming.status < 300
+
+
+async def _read_all(incoming: "Incoming") -> bytes:
+    """The whole reply. That a vendor refused is certain by its status, also where the rest is lost."""
+    try:
+        return await incoming.read_all(MAX_REPLY_BYTES)
     except ReplyLost:
+        if not incoming.status or _is_good(incoming):
+            raise
         return b""
 
 

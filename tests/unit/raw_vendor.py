@@ -222,7 +222,18 @@ async def wire_of() -> AsyncIterator[ChatWire]:
 
 
 async def post(wire: ChatWire, url: str, body: bytes = b"{}", path: str = "/chat", seconds: float = 5) -> Incoming:
-    return await wire.open(url, Call("POST", path, {"authorization": "Bearer secret"}, body=body), seconds)
+    return await hear(wire, url, Call("POST", path, {"authorization": "Bearer secret"}, body=body), seconds)
+
+
+async def hear(wire: ChatWire, url: str, call: Call, seconds: float = 5) -> Incoming:
+    """A call, and its reply from the head on."""
+    incoming = await wire.open(url, call, seconds)
+    try:
+        await incoming.wait_head()
+    except BaseException:
+        incoming.close()
+        raise
+    return incoming
 
 
 async def ping(wire: ChatWire, url: str) -> bytes:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from raw_vendor import OK, Line, Recorder, answer, each_loop, ping, post, run_on, vendor_of, wire_of
+from raw_vendor import OK, Line, Recorder, answer, each_loop, hear, ping, post, run_on, vendor_of, wire_of
 
 from penstock.contract import Call, NotSent, ReplyLost
 
@@ -50,7 +50,7 @@ def test_where_a_call_goes(base_url, url, asked, host, path):
             loop = asyncio.get_running_loop()
             assert isinstance(loop, Recorder)
             loop.port = vendor.port
-            await wire.open(base_url, Call("POST", url, body=b"{}"), 5)
+            await hear(wire, base_url, Call("POST", url, body=b"{}"), 5)
             assert loop.asked == asked
             first, *lines = vendor.heads[0].decode().split("\r\n")
             assert first == f"POST {path} HTTP/1.1"
@@ -63,17 +63,17 @@ def test_where_a_call_goes(base_url, url, asked, host, path):
 async def test_what_is_sent_is_what_the_call_says_and_no_more(monkeypatch):
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:1")
     async with vendor_of(answer) as vendor, wire_of() as wire:
-        await wire.open(vendor.url, Call("POST", "/x", {"x-key": "schlüssel-ключ", "user-agent": "me"}, body=b"ab"), 5)
-        await wire.open(vendor.url, Call("GET", "/x"), 5)
+        await hear(wire, vendor.url, Call("POST", "/x", {"x-key": "schlüssel-ключ", "user-agent": "me"}, body=b"ab"), 5)
+        await hear(wire, vendor.url, Call("GET", "/x"), 5)
     first = vendor.heads[0].decode().split("\r\n")
     assert first == [
         "POST /v1/x HTTP/1.1",
         f"host: 127.0.0.1:{vendor.port}",
-        "content-length: 2",
         "accept-encoding: identity",
         "content-type: application/json",
         "user-agent: me",
         "x-key: schlüssel-ключ",
+        "content-length: 2",
         "",
         "",
     ]
@@ -106,7 +106,7 @@ async def test_what_is_sent_is_what_the_call_says_and_no_more(monkeypatch):
 async def test_what_cannot_be_said_was_not_sent(call):
     async with vendor_of(answer) as vendor, wire_of() as wire:
         with pytest.raises(NotSent):
-            await wire.open(vendor.url, call, 5)
+            await hear(wire, vendor.url, call, 5)
         assert vendor.lines == []
 
 

@@ -11,7 +11,7 @@ import msgspec
 
 from penstock import chat_fields
 from penstock.chat import Ask
-from penstock.chat_answer import Answer, Asker, Interrupted
+from penstock.chat_answer import Answer, Interrupted
 from penstock.errors import (
     BodyTooLarge,
     InvalidRequest,
@@ -23,22 +23,21 @@ from penstock.errors import (
     UnsupportedMediaType,
 )
 from penstock.gateway import Gateway
+from penstock.keyring import Proof
 from penstock.keys import ApiKey, Scope
 from penstock.money import format_usd
 from penstock.web.answers import error_headers
 from penstock.web.cycle import Cycle
-from penstock.web.limits import CYCLE, Application, Headers, Message, Receive, Send
+from penstock.web.limits import CYCLE, Application, Message, Receive, Send
 
 PATH: Final = "/llm/chat/completions"
 PATHS: Final = frozenset({PATH, "/v1/chat/completions", "/llm/v1/chat/completions"})
 BIG_BODY: Final = 1 << 18  # beyond this, reading it is felt by everyone else on the event loop
-STREAM_HEADERS: Final[Headers] = [
-    (b"content-type", b"text/event-stream; charset=utf-8"),
-    (b"cache-control", b"no-cache"),
-    (b"x-accel-buffering", b"no"),
-]
+STREAM_LINES: Final = (
+    b"content-type: text/event-stream; charset=utf-8\r\ncache-control: no-cache\r\nx-accel-buffering: no\r\n"
+)
 JSON: Final = b"application/json"
-WHOLE_HEADERS: Final[Headers] = [(b"content-type", JSON)]
+WHOLE_LINES: Final = b"content-type: application/json\r\n"
 CUT_SECONDS: Final = 0.5
 """How long the caller has to read the error event: some clients drop what is unread when the connection breaks."""
 _SLASHES = re.compile("//+")
@@ -79,8 +78,17 @@ class Completions:
         task = asyncio.current_task()
         assert task is not None  # noqa: S101  a request is always served by one
         cycle.on_gone = task.cancel
+        begun = time.perf_counter()
         try:
-            await self._serve(scope, receive, send, cycle)
+            key = await self._admit(cycle, scope)
+            answer = await self._open(await self._read(cycle, receive), key, cycle.request_id)
+            try:
+                if answer.body is not None:
+                    await _send_whole(answer, answer.body, cycle, begun)
+                else:
+                    await _send_stream(answer, send, begun, cycle)
+            finally:
+                answer.close()
         except PenstockError as error:
             await _answer_error(error, scope, send)
         except asyncio.CancelledError:
@@ -89,33 +97,28 @@ class Completions:
         finally:
             cycle.on_gone = None
 
-    async def _serve(self, scope: Message, receive: Receive, send: Send, cycle: Cycle) -> None:
-        begun = time.perf_counter()
+    async def _admit(self, cycle: Cycle, scope: Message) -> ApiKey:
         if scope["method"] != "POST":
             raise MethodNotAllowed(f"{PATH} takes POST, not {scope['method']}.", headers={"allow": "POST"})
         if self._gateway.draining:
             raise Overloaded("The gateway is shutting down.", retry_after=2)
-        key = await self._admit(cycle.head.fields.get(b"authorization"), scope)
-        ask = await self._read(cycle, receive)
-        offer = self._gateway.offers.get_chat(ask.model)
-        if not key.allows_model(ask.model):
-            raise ModelNotAllowed(f"This API key may not use `{ask.model}`.", param="model")
-        answer = await self._gateway.relay.open(ask, offer, Asker(key, scope["state"]["request_id"]))
-        try:
-            if answer.body is not None:
-                await _send_whole(answer, answer.body, send, begun)
-            else:
-                await _send_stream(answer, send, begun, scope["state"]["request_id"], cycle)
-        finally:
-            answer.close()
-
-    async def _admit(self, authorization: bytes | None, scope: Message) -> ApiKey:
-        key = await self._gateway.keyring.check(None if authorization is None else authorization.decode("latin-1"))
+        proof: Proof | None = cycle.head.proof
+        if proof is None or not self._gateway.keyring.holds(proof):
+            told = cycle.head.fields.get(b"authorization")
+            proof = await self._gateway.keyring.prove(None if told is None else told.decode("latin-1"))
+            cycle.head.proof = proof
+        key = proof.key
         scope["state"]["account"] = key.account_id
         if not key.allows(Scope.CHAT):
             allowed = ", ".join(sorted(key.scopes))
             raise ScopeNotAllowed(f"This needs the endpoint scope `chat`, the API key has: {allowed}.")
         return key
+
+    def _open(self, ask: Ask, key: ApiKey, request_id: str) -> Awaitable[Answer]:
+        offer = self._gateway.offers.get_chat(ask.model)
+        if not key.allows_model(ask.model):
+            raise ModelNotAllowed(f"This API key may not use `{ask.model}`.", param="model")
+        return self._gateway.relay.open(ask, offer, key, request_id)
 
     async def _read(self, cycle: Cycle, receive: Receive) -> Ask:
         headers = cycle.head.fields
@@ -165,40 +168,37 @@ def _gunzip(body: bytes, limit: int) -> bytes:
 # -- answers
 
 
-def _told_headers(answer: Answer, begun: float) -> Headers:
-    overhead = (time.perf_counter() - begun - answer.waited) * 1000
-    headers = [
-        (b"x-penstock-vendor", answer.vendor_name.encode()),
-        (b"x-penstock-overhead-ms", b"%.3f" % max(0.0, overhead)),
-    ]
+def _write_told(answer: Answer, begun: float) -> bytes:
+    """What is told of an answer, as lines of its head."""
+    overhead = max(0.0, time.perf_counter() - begun - answer.waited) * 1000
+    told = b"x-penstock-vendor: %b\r\nx-penstock-overhead-ms: %.3f\r\n" % (answer.vendor_name.encode(), overhead)
     if answer.is_cached or answer.keeper is not None:
-        headers.append((b"x-penstock-cache", b"hit" if answer.is_cached else b"miss"))
-    if answer.ticket is not None:
-        headers += [(name.encode(), value.encode()) for name, value in answer.ticket.describe()]
-    return headers
+        told += b"x-penstock-cache: hit\r\n" if answer.is_cached else b"x-penstock-cache: miss\r\n"
+    return told if answer.ticket is None else told + answer.ticket.write()
 
 
-async def _send_whole(answer: Answer, body: bytes, send: Send, begun: float) -> None:
-    kind = STREAM_HEADERS if answer.ask.stream else WHOLE_HEADERS  # a stream may come whole, from the cache
-    cost = answer.settle()  # before the headers: they tell what is left of the limits after it
-    headers = [*kind, (b"content-length", b"%d" % len(body)), *_told_headers(answer, begun)]
+async def _send_whole(answer: Answer, body: bytes, cycle: Cycle, begun: float) -> None:
+    cost = answer.settle()  # before the head: it tells what is left of the limits after it
+    told = _write_told(answer, begun)
     if cost is not None:
-        headers.append((b"x-penstock-cost", format_usd(cost).encode()))
-    await send({"type": "http.response.start", "status": 200, "headers": headers})
-    await send({"type": "http.response.body", "body": body})
+        told += b"x-penstock-cost: %b\r\n" % format_usd(cost).encode()
+    if cycle.is_full:
+        await cycle.drain()
+    # A stream may come whole, from the cache.
+    cycle.respond((STREAM_LINES if answer.ask.stream else WHOLE_LINES) + told, body)
 
 
-async def _send_stream(answer: Answer, send: Send, begun: float, request_id: str, cycle: Cycle) -> None:
-    headers = [*STREAM_HEADERS, *_told_headers(answer, begun)]
-    await send({"type": "http.response.start", "status": 200, "headers": headers})
+async def _send_stream(answer: Answer, send: Send, begun: float, cycle: Cycle) -> None:
+    if not cycle.disconnected:
+        cycle.begin(200, STREAM_LINES + _write_told(answer, begun))
     try:
         await answer.pour(cycle)
     except asyncio.CancelledError:
         if not cycle.gone:  # the drain's time is over
-            await send(_error_event(Overloaded("The gateway is shutting down."), request_id, more_body=True))
+            await send(_error_event(Overloaded("The gateway is shutting down."), cycle.request_id, more_body=True))
         raise
     except Interrupted as interrupted:
-        await send(_error_event(interrupted.error, request_id, more_body=not interrupted.was_told))
+        await send(_error_event(interrupted.error, cycle.request_id, more_body=not interrupted.was_told))
         if not interrupted.was_told:
             answer.close()
             await asyncio.sleep(CUT_SECONDS)

@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable
 
-from penstock.web.limits import CYCLE, Application, Headers, Message, Receive, Send
+from penstock.web.limits import CYCLE, Application, Message, Receive, Send
 
 EXPOSED = (
     "x-request-id, retry-after, retry-after-ms, x-should-retry, x-ratelimit-limit-requests, "
@@ -18,7 +18,7 @@ ALLOWED = (
     "x-stainless-os, x-stainless-package-version, x-stainless-poll-helper, x-stainless-read-timeout, "
     "x-stainless-retry-count, x-stainless-runtime, x-stainless-runtime-version, x-stainless-timeout"
 )
-ORIGIN: Headers = [(b"access-control-allow-origin", b"*"), (b"access-control-expose-headers", EXPOSED.encode())]
+ORIGIN = f"access-control-allow-origin: *\r\naccess-control-expose-headers: {EXPOSED}\r\n".encode()
 
 
 class Cors:
@@ -29,11 +29,11 @@ class Cors:
 
     def __call__(self, scope: Message, receive: Receive, send: Send) -> Awaitable[None]:
         """Serve one request."""
-        if scope["type"] != "http" or not scope["extensions"][CYCLE].head.has_origin:
-            return self._app(scope, receive, send)
-        if scope["method"] == "OPTIONS" and (wanted := _preflight(scope)) is not None:
-            return _answer(wanted, send)
-        return self._app(scope, receive, _send_readable(send))
+        if scope["type"] == "http" and (cycle := scope["extensions"][CYCLE]).head.has_origin:
+            cycle.extra += ORIGIN
+            if scope["method"] == "OPTIONS" and (wanted := _preflight(scope)) is not None:
+                return _answer(wanted, send)
+        return self._app(scope, receive, send)
 
 
 def _preflight(scope: Message) -> bytes | None:
@@ -49,7 +49,6 @@ async def _answer(wanted: bytes, send: Send) -> None:
     more = {name.strip().lower() for name in wanted.decode("latin-1").split(",")}
     allowed = known | {name for name in more if name.startswith(("x-stainless-", "openai-", "x-"))}
     headers = [
-        *ORIGIN,
         (b"access-control-allow-methods", b"GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"),
         (b"access-control-allow-headers", ", ".join(sorted(allowed)).encode("latin-1")),
         (b"access-control-max-age", b"86400"),
@@ -58,12 +57,3 @@ async def _answer(wanted: bytes, send: Send) -> None:
     ]
     await send({"type": "http.response.start", "status": 204, "headers": headers})
     await send({"type": "http.response.body", "body": b""})
-
-
-def _send_readable(send: Send) -> Send:
-    async def send_readable(message: Message) -> None:
-        if message["type"] == "http.response.start":
-            message["headers"] = [*message.get("headers", ()), *ORIGIN]
-        await send(message)
-
-    return send_readable

@@ -44,7 +44,8 @@ class Cycle(RequestResponseCycle):
     expected_content_length = 0
     status = 0
     request_id = ""
-    """Told in the response, once it is set."""
+    extra = b""
+    """Lines for the head of whatever is answered: the id, and what lets pages of others read it."""
     gone = False
     on_gone: Callable[[], object] | None = None
     """Called when the caller leaves: a request that costs money must not wait for `receive` to tell."""
@@ -131,6 +132,27 @@ class Cycle(RequestResponseCycle):
         """Whether the caller reads more slowly than it is written to."""
         return self.flow.write_paused and not self.disconnected
 
+    def respond(self, lines: bytes, body: bytes) -> None:
+        """Send a whole answer; the lines of its head are known to be in order."""
+        if not self.disconnected:
+            self.begin(200, lines, len(body))
+            self._send_body(body, more=False)
+
+    def begin(self, status: int, lines: bytes, length: int | None = None) -> None:
+        """Begin an answer, which comes piece by piece if its length is not known; the lines are in order, likewise."""
+        self.status, self.response_started, self.waiting_for_100_continue = status, True, False
+        framing = b""
+        if length is not None:
+            self.expected_content_length, self.chunked_encoding = length, False
+            framing = b"content-length: %d\r\n" % length
+        elif self.scope["method"] != "HEAD" and status not in (204, 304):
+            self.chunked_encoding = self.scope["http_version"] != "1.0"
+            self._ends_with_connection = not self.chunked_encoding
+            framing = b"transfer-encoding: chunked\r\n" if self.chunked_encoding else b""
+        last = b"\r\n" if self.keep_alive else b"connection: close\r\n\r\n"
+        first = STATUS_LINE[status], _write_defaults(self.default_headers), self.extra
+        self._head = b"".join([*first, lines, framing, last])
+
     def write(self, piece: bytes) -> None:
         """Send some of the body, whether the caller reads or not."""
         if self.disconnected or not piece:
@@ -165,38 +187,22 @@ class Cycle(RequestResponseCycle):
         if self.response_started:
             self._send_body(message.get("body", b""), more=message.get("more_body", False))
         else:
-            self._begin(message["status"], [*self.default_headers, *message.get("headers", ())])
+            self._begin(message["status"], message.get("headers", []))
 
     def _begin(self, status: int, headers: Headers) -> None:
-        self.status = status
-        lines = [STATUS_LINE[status], *self._write_lines(headers)]
-        if self.chunked_encoding is None and self.scope["method"] != "HEAD" and status not in (204, 304):
-            self._ends_with_connection = self.scope["http_version"] == "1.0"
-            self.chunked_encoding = not self._ends_with_connection
-            if self.chunked_encoding:
-                lines.append(b"transfer-encoding: chunked\r\n")
-        if not self.keep_alive:
-            lines.append(b"connection: close\r\n")
-        lines.append(b"\r\n")
-        head = b"".join(lines)
-        if head.count(b"\n") != len(lines) or head.count(b"\r") != len(lines) or b"\0" in head:
-            raise RuntimeError("A header holds what no header may hold.")
-        self._head = head
-        self.response_started = True
-        self.waiting_for_100_continue = False
-
-    def _write_lines(self, headers: Headers) -> list[bytes]:
-        """The lines of the head, but for what is said of the connection."""
-        lines = [b"x-request-id: %b\r\n" % self.request_id.encode()] if self.request_id else []
+        lines: list[bytes] = []
+        length = None
         for name, value in headers:
-            if name == b"connection":
+            if name == b"content-length":
+                length = int(value)
+            elif name == b"connection":
                 self.keep_alive = self.keep_alive and b"close" not in value.lower()
             elif name != b"x-request-id" or not self.request_id:
                 lines.append(b"%b: %b\r\n" % (name, value))
-            if name == b"content-length":
-                self.expected_content_length = int(value)
-                self.chunked_encoding = False
-        return lines
+        text = b"".join(lines)
+        if text.count(b"\n") != len(lines) or text.count(b"\r") != len(lines) or b"\0" in text:
+            raise RuntimeError("A header holds what no header may hold.")
+        self.begin(status, text, length)
 
     def _send_body(self, body: bytes, *, more: bool) -> None:
         if self.scope["method"] == "HEAD":
@@ -229,6 +235,17 @@ class Cycle(RequestResponseCycle):
             self.transport.write(head)
         if body:
             self.transport.write(body)
+
+
+_defaults: tuple[Headers, bytes] = ([], b"")
+
+
+def _write_defaults(headers: Headers) -> bytes:
+    """The lines that all answers have: they are the same for a second."""
+    global _defaults  # noqa: PLW0603  one for all connections
+    if _defaults[0] is not headers:
+        _defaults = headers, b"".join([b"%b: %b\r\n" % header for header in headers])
+    return _defaults[1]
 
 
 def _ignore() -> None:

@@ -31,6 +31,7 @@ class Tracing:
         cycle: Cycle = scope["extensions"][CYCLE]
         request_id = cycle.head.given_id or _ids.next()
         cycle.request_id = scope["state"]["request_id"] = request_id
+        cycle.extra = b"x-request-id: %b\r\n" % request_id.encode()
         logs.belong(request_id=request_id)
         begun = time.perf_counter()
         span = None if traces.tracer is None else _begin_span(traces.tracer, scope, request_id)

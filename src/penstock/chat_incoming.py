@@ -1,0 +1,229 @@
+"""A reply of a chat vendor on its way: waited for, read in pieces or whole, or poured as it comes."""
+
+import asyncio
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, Final, Protocol, TypeAlias
+
+import httptools
+
+from penstock.contract import ReplyLost
+
+ENOUGH: Final = 256 << 10
+"""So much of a reply waits for its reader; a head is not larger."""
+_GOOD: Final = re.compile(rb"HTTP/1\.1 200 [^\r\n\0]*\r\n(?:[!#$%&'*+.^_`|~0-9A-Za-z-]+:[^\r\n\0]*\r\n)+\r\n")
+_LENGTH: Final = re.compile(rb"\r\ncontent-length: *(\d{1,9})(?=\r\n)")
+_UNUSUAL: Final = re.compile(
+    rb"\r\n(?:transfer-encoding|upgrade|connection:(?! *keep-alive\r\n)|content-length(?!: *\d{1,9}\r\n))"
+)
+"""What only a parser understands, in lower case."""
+
+Sink: TypeAlias = Callable[[bytes], bool]
+"""Takes what comes, at once; False if it wants no more for now."""
+
+
+class Line(Protocol):
+    """The connection that a reply comes by."""
+
+    def cut(self, reason: str) -> None:
+        """Hang up at once."""
+        ...
+
+    def finish(self, *, is_reusable: bool) -> None:
+        """The reply has ended."""
+        ...
+
+
+class Incoming:
+    """A reply on its way. Its parser is its own: nothing of it is left behind for the next."""
+
+    parser: Any = None
+    status = 0
+    is_whole = False
+    sink: Sink | None = None
+    fruitless = 0  # bytes since the last of a body: of the head, or of trailers
+    _head = b""  # of a reply that was not parsed
+    _size = 0
+    _waiter: asyncio.Future[None] | None = None
+    _failure: ReplyLost | None = None
+    _is_interim = False
+    _is_paused = False
+    _sunk: Exception | None = None
+
+    def __init__(self, connection: Line, transport: asyncio.Transport) -> None:
+        self._connection: Line | None = connection
+        self._transport = transport
+        self._pieces: list[bytes] = []
+        self._headers: dict[str, str] = {}
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """By name, in lower case."""
+        for line in self._head.split(b"\r\n")[1:-2]:
+            name, _, value = line.partition(b":")
+            self._headers[name.lower().decode("latin-1")] = value.strip().decode("latin-1")
+        self._head = b""
+        return self._headers
+
+    # -- for the reader
+
+    async def wait_head(self) -> None:
+        """Until `status` and `headers` are known."""
+        while not self.status:
+            await self._wait()
+
+    async def read_some(self) -> bytes:
+        """What has come, at least a byte; nothing at the end. A body that is not whole ends in `ReplyLost`."""
+        while not self._pieces and not self.is_whole:
+            self._resume()
+            await self._wait()
+        return self._take_pieces()
+
+    async def pour(self, sink: Sink) -> None:
+        """Have the sink take what comes, as it comes: with no task to be woken in between.
+
+        Returns when it wants no more for now, and at the end. A body that is not whole ends in `ReplyLost`.
+        """
+        if self._pieces and not sink(self._take_pieces()):
+            return
+        self.sink = sink
+        try:
+            self._resume()
+            while self.sink is not None and not self.is_whole:
+                await self._wait()
+        finally:
+            self.sink = None
+        if self._sunk is not None:
+            raise self._sunk
+
+    def deliver(self, sink: Sink) -> None:
+        """Give what came in one read to the sink."""
+        pieces = self._pieces
+        if not pieces:
+            return
+        try:
+            wants_more = sink(pieces.pop() if len(pieces) == 1 else self._take_pieces())
+        except Exception as error:  # noqa: BLE001  it is the reader's, who hears of it
+            self._sunk, wants_more = error, False
+        if not wants_more:
+            self.sink = None
+            self._pause()
+            self._wake()
+
+    def _take_pieces(self) -> bytes:
+        pieces, self._pieces = self._pieces, []
+        self._size = 0
+        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+    def _pause(self) -> None:
+        if not self._is_paused and self._connection is not None:
+            self._is_paused = True
+            self._transport.pause_reading()
+
+    def _resume(self) -> None:
+        if self._is_paused and self._connection is not None:
+            self._is_paused = False
+            self._transport.resume_reading()
+
+    @property
+    def is_over(self) -> bool:
+        """Whether everything has come and was taken."""
+        return self.is_whole and not self._pieces
+
+    async def read_all(self, limit: int) -> bytes:
+        """The whole body; `status` and `headers` are known then, if not before."""
+        while not self.is_whole and self._size <= limit:
+            self._resume()
+            await self._wait()
+        if self._size > limit:
+            raise ReplyLost("the reply is too large")
+        return self._take_pieces()
+
+    def close(self) -> None:
+        """Hang up, unless the reply has ended: a vendor stops generating when its caller leaves."""
+        if self._connection is not None:
+            self._connection.cut("closed by us")
+
+    async def _wait(self) -> None:
+        if self._failure is not None:
+            raise self._failure
+        self._waiter = asyncio.get_running_loop().create_future()
+        await self._waiter
+
+    def _wake(self) -> None:
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
+
+    # -- for the connection
+
+    def end(self, failure: ReplyLost | None = None) -> None:
+        """The reply is whole, or will never be; what is said first holds."""
+        if self._connection is not None:
+            self._connection = None
+            self.parser = None  # which holds this: neither is to wait for the garbage collector
+            self._failure = failure
+            self.is_whole = failure is None
+            self._wake()
+
+    def take_whole(self, data: bytes) -> bool:
+        """Take a good reply that came whole in one read, as short ones do; any other is for the parser."""
+        found = _GOOD.match(data)
+        if found is None:
+            return False
+        end = found.end()
+        head = data[:end].lower()
+        lengths = _LENGTH.findall(head)
+        if len(lengths) != 1 or len(data) - end != int(lengths[0]) or _UNUSUAL.search(head):
+            return False
+        self.status, self._head = 200, data[:end]
+        self._pieces.append(data[end:])
+        self._size = len(data) - end
+        return True
+
+    def parse(self, data: bytes) -> None:
+        """Have some of it read."""
+        self.fruitless += len(data)
+        if self.parser is None:
+            self.parser = httptools.HttpResponseParser(self)
+        self.parser.feed_data(data)
+
+    # -- what the parser tells; an error raised here is an error of the parser
+
+    def on_message_begin(self) -> None:
+        """One reply is enough."""
+        if self.is_whole:
+            raise ValueError("more than was asked for")
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """A line of the head; or a trailer, after it."""
+        if not self.status:
+            self._headers[name.lower().decode("latin-1")] = value.decode("latin-1")
+
+    def on_headers_complete(self) -> None:
+        """The status is known, maybe only that of an interim reply."""
+        status = self.parser.get_status_code()
+        self._is_interim = status < 200
+        if not self._is_interim:
+            self.status = status
+            self._wake()
+
+    def on_body(self, body: bytes) -> None:
+        """A part of the body."""
+        self._pieces.append(body)
+        self.fruitless = 0
+        if self.sink is None:
+            self._size += len(body)
+            self._wake()
+            if self._size >= ENOUGH:
+                self._pause()
+
+    def on_message_complete(self) -> None:
+        """The reply is whole, unless it was only an interim one."""
+        connection = self._connection
+        if self._is_interim:
+            self._headers.clear()
+            self._pieces.clear()
+        elif connection is not None:
+            is_reusable = self.parser.should_keep_alive()
+            self.end()
+            connection.finish(is_reusable=is_reusable)
