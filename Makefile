@@ -6,7 +6,7 @@ JAVASCRIPT := tests/javascript
 CONSOLE := src/penstock/console/index.html
 CONSOLE_SOURCES := $(shell find console -name node_modules -prune -o -type f -print)
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev setup-bench console run test test-long check format new-vendor bench bench-guard lock clean
+.PHONY: help setup setup-dev setup-bench console run test test-long check format new-vendor bench bench-guard docs lock clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
@@ -79,11 +79,19 @@ bench-guard: setup-bench  ## fail if a chat request costs 1.3 times what was rec
 setup-bench: setup-dev
 	@$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes -r bench/requirements.lock
 
+docs: $(VENV)/.installed-docs  ## build the docs as a site, checked, in site/
+	@$(BIN)/python tools/docs_site.py
+
+$(VENV)/.installed-docs: $(VENV)/.installed docs/requirements.lock
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r docs/requirements.lock
+	@touch $@
+
 lock: setup-dev  ## resolve the dependencies anew
 	@$(BIN)/uv pip compile pyproject.toml --extra local --extra otel --group build --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --quiet --upgrade -o requirements.lock
 	@$(BIN)/uv pip compile pyproject.toml --extra local --extra otel --group dev --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --quiet -c requirements.lock -o requirements-dev.lock
 	@echo "matplotlib>=3.10" | $(BIN)/uv pip compile - --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --quiet -c requirements-dev.lock -o bench/requirements.lock
+	@echo "zensical>=0.0.73" | $(BIN)/uv pip compile - --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --quiet -c requirements-dev.lock -o docs/requirements.lock
 
 clean:  ## remove what the other targets made
-	@rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis .import_linter_cache build dist bench/results bench/.cache $(JAVASCRIPT)/node_modules console/node_modules src/penstock/console
+	@rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis .import_linter_cache build dist site .cache bench/results bench/.cache $(JAVASCRIPT)/node_modules console/node_modules src/penstock/console
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,6 +1,6 @@
 """Makes the contact sheets in docs/pictures: pictures and the models made of them, prompts and frames of their films.
 
-python tools/contact_sheets.py [models] [films] [overview]
+python tools/contact_sheets.py [models] [films] [overview] [cat]
 """
 
 import argparse
@@ -181,17 +181,30 @@ def make_overview(side: int = 288) -> None:
     sheet.save(FOLDER / "overview.webp", quality=86, method=6)
 
 
+def make_cat() -> None:
+    """The picture that the quickstart turns into a model, and that model from two sides."""
+    side = 320
+    cat = paint("cat").resize((512, 512), Image.Resampling.LANCZOS)
+    cat.quantize(128, method=Image.Quantize.FASTOCTREE).save(FOLDER / "cat.png", optimize=True)
+    sculpture = sculpt_picture(cat)
+    sheet = Image.new("RGB", (side * 3, side), PAPER)
+    thumb = cat.resize((side, side), Image.Resampling.LANCZOS)
+    sheet.paste(thumb, (0, 0), thumb)
+    for column, angle in enumerate((32, 300), 1):
+        view = Image.fromarray(render(sculpture.shape, sculpture.skin, angle, side * 2)[..., :3])
+        sheet.paste(view.resize((side, side), Image.Resampling.LANCZOS), (column * side, 0))
+    sheet.save(FOLDER / "cat-model.webp", quality=86, method=6)
+
+
+MAKERS = {"models": make_models, "films": make_films, "overview": make_overview, "cat": make_cat}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("what", nargs="*", default=["models", "films", "overview"])
-    wanted = parser.parse_args().what
+    parser.add_argument("what", nargs="*", choices=[*MAKERS, []], default=[])
     FOLDER.mkdir(exist_ok=True)
-    if "models" in wanted:
-        make_models()
-    if "films" in wanted:
-        make_films()
-    if "overview" in wanted:
-        make_overview()
+    for name in parser.parse_args().what or MAKERS:
+        MAKERS[name]()
 
 
 if __name__ == "__main__":

@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 import typer
-from draw_states import draw
+from draw_states import PICTURE, draw, draw_picture
+from prometheus_client import Counter, Gauge, Histogram
 from pydantic_core import PydanticUndefined
 
 import penstock
@@ -77,7 +78,8 @@ def sources() -> str:
 
 
 def test_the_page_of_states_is_drawn_from_the_table():
-    assert page("states.md") == draw(), "python tests/docs/draw_states.py draws it anew"
+    assert PICTURE.read_text() == draw_picture(), "python tools/draw_states.py draws it anew"
+    assert page("states.md") == draw(), "python tools/draw_states.py draws it anew"
 
 
 def test_every_error_code_is_explained(sources):
@@ -268,12 +270,16 @@ def test_every_script_field_and_value_is_explained():
             assert set(model.params.model_fields) <= quoted(text)
 
 
-def test_every_metric_is_explained():
+def test_every_metric_is_explained_with_its_labels():
     kinds = {"counter": "_total", "gauge": "", "histogram": ""}
     ours = [family for family in metrics.REGISTRY.collect() if family.name.startswith("penstock_")]
     assert len(ours) > 10
-    rows = dict(re.findall(r"^\| `(penstock_\w+)` \| (.*?) \|", page("operations.md"), re.MULTILINE))
+    rows = dict(re.findall(r"^\| `(penstock_\w+)` \| (.*?) \|", page("metrics.md"), re.MULTILINE))
     assert set(rows) == {family.name + kinds[family.type] for family in ours}
+    for kept in vars(metrics).values():
+        if isinstance(kept, Counter | Gauge | Histogram):
+            (family,) = kept.collect()
+            assert re.findall(r"`(\w+)`", rows[family.name + kinds[family.type]]) == list(kept._labelnames), family.name
 
 
 # -- links

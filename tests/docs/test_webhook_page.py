@@ -1,4 +1,4 @@
-"""The receiver on the page of webhooks believes what a real server sends it, and nothing else."""
+"""The receivers on the pages of webhooks believe what a real server sends it, and nothing else."""
 
 import asyncio
 import os
@@ -10,9 +10,14 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import httpx
+import pytest
 from hook_receiver import LOOPBACK, create
 
-PAGE = Path(__file__).parents[2] / "docs" / "webhooks.md"
+DOCS = Path(__file__).parents[2] / "docs"
+PROGRAMS = {
+    "python": (DOCS / "webhooks.md", (sys.executable, "-c")),
+    "js": (DOCS / "howto" / "receive-webhooks.md", ("node", "--input-type=module", "--eval")),
+}
 
 
 def free_port() -> int:
@@ -22,11 +27,12 @@ def free_port() -> int:
 
 
 @asynccontextmanager
-async def receiver(port: int, secret: str) -> AsyncIterator[asyncio.StreamReader]:
+async def receiver(language: str, port: int, secret: str) -> AsyncIterator[asyncio.StreamReader]:
     """The page's program, and what it prints."""
-    (program,) = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(), re.MULTILINE | re.DOTALL)
+    page, command = PROGRAMS[language]
+    (program,) = re.findall(rf"^```{language}\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL)
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-c", program.replace("9000", str(port))),
+        *(*command, program.replace("9000", str(port))),
         env={"PATH": os.environ["PATH"], "WEBHOOK_SECRET": secret},
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.DEVNULL,
@@ -46,16 +52,17 @@ async def receiver(port: int, secret: str) -> AsyncIterator[asyncio.StreamReader
         await process.wait()
 
 
-async def test_the_receiver_on_the_page(start):
+@pytest.mark.parametrize("language", PROGRAMS)
+async def test_the_receiver_on_the_page(start, language):
     server, port = await start(LOOPBACK), free_port()
     hook = await create(server.client, f"http://127.0.0.1:{port}/")
     ping = f"/api/v1/webhooks/{hook['id']}/ping"
-    async with receiver(port, hook["secret"]) as printed:
+    async with receiver(language, port, hook["secret"]) as printed:
         assert (await server.client.post(ping)).json()["status"] == "delivered"
         assert (await printed.readline()).startswith(b"webhook.ping ping_")
         job = await server.generate("sim_text_to_video", script={})
         assert (await printed.readline()).startswith(b"job.succeeded evt_")
         assert job["status"] == "succeeded"
-    async with receiver(port, "whsec_c29tZWJvZHkgZWxzZQ=="):
+    async with receiver(language, port, "whsec_c29tZWJvZHkgZWxzZQ=="):
         told = (await server.client.post(ping)).json()
         assert (told["status"], told["attempts"][0]["status_code"]) == ("failed", 401)

@@ -68,7 +68,7 @@ def show(
         typer.echo()
     if generation is None:
         typer.echo("POST /llm/chat/completions takes OpenAI's own request: see docs/chat.md.")
-    elif rows := list(_params(generation.schema, generation.schema)):
+    elif rows := list(list_params(generation.schema, generation.schema)):
         print_table(("param", "type", "default", "allowed", "meaning"), rows)
     else:
         typer.echo("Its params are not known here: the vendor judges what it is given.")
@@ -137,7 +137,7 @@ MAX_DEPTH = 4
 """How deep objects inside of objects are shown: a schema may go round in circles."""
 
 
-def _params(whole: _Schema, table: _Schema, prefix: str = "") -> Iterator[tuple[str, ...]]:
+def list_params(whole: _Schema, table: _Schema, prefix: str = "") -> Iterator[tuple[str, ...]]:
     """A row for each param; those of an object follow it as `file.url`."""
     required = table.get("required", ())
     for name, told in table.get("properties", {}).items():
@@ -149,7 +149,7 @@ def _params(whole: _Schema, table: _Schema, prefix: str = "") -> Iterator[tuple[
         yield f"{prefix}{name}", kinds or "any", default, allowed, field.get("description", "")
         for branch in branches:
             if "properties" in branch and prefix.count(".") < MAX_DEPTH:
-                yield from _params(whole, branch, f"{prefix}{name}.")
+                yield from list_params(whole, branch, f"{prefix}{name}.")
 
 
 def _branches(whole: _Schema, field: _Schema, depth: int = MAX_DEPTH) -> list[_Schema]:

@@ -1,12 +1,19 @@
-"""Draws docs/states.md from the one table of moves: `python tests/docs/draw_states.py` writes it anew."""
+"""Draws docs/states.md and its picture from the one table of moves.
+
+python tools/draw_states.py
+"""
 
 from enum import StrEnum
 from pathlib import Path
 
+from drawings import PICTURES, Arrow, Box
+from drawings import draw as draw_boxes
+
 from penstock.events import ENDINGS, EventType
 from penstock.jobs import TRANSITIONS, Outcome, Phase, State
 
-PAGE = Path(__file__).parents[2] / "docs" / "states.md"
+PAGE = Path(__file__).parents[1] / "docs" / "states.md"
+PICTURE = PICTURES / "states.svg"
 
 MEANINGS = {
     State.QUEUED: "accepted and stored; no vendor has been asked yet",
@@ -46,15 +53,44 @@ EVENTS = {
 }
 
 
+BOXES = {
+    State.QUEUED: Box(100, 190, "queued"),
+    State.RUNNING: Box(500, 190, "running"),
+    State.EXPIRED: Box(300, 50, "expired", kind="bad"),
+    State.CANCELING: Box(300, 360, "canceling"),
+    State.SUCCEEDED: Box(900, 110, "succeeded", kind="good"),
+    State.FAILED: Box(900, 240, "failed", kind="bad"),
+    State.CANCELED: Box(900, 360, "canceled", kind="bad"),
+}
+PATHS: dict[tuple[State, State], tuple[tuple[tuple[int, int], ...], tuple[int, int] | None]] = {
+    (State.QUEUED, State.RUNNING): (((175, 190), (425, 190)), None),
+    (State.QUEUED, State.CANCELING): (((115, 214), (232, 334)), (150, 280)),
+    (State.QUEUED, State.EXPIRED): (((115, 166), (232, 76)), (176, 126)),
+    (State.RUNNING, State.SUCCEEDED): (((575, 180), (825, 120)), (700, 140)),
+    (State.RUNNING, State.FAILED): (((575, 196), (825, 232)), (650, 196)),
+    (State.RUNNING, State.CANCELING): (((480, 214), (368, 334)), (440, 280)),
+    (State.RUNNING, State.EXPIRED): (((480, 166), (368, 76)), (428, 126)),
+    (State.CANCELING, State.CANCELED): (((375, 366), (825, 366)), (600, 382)),
+    (State.CANCELING, State.SUCCEEDED): (((375, 346), (845, 136)), (610, 256)),
+    (State.CANCELING, State.FAILED): (((375, 356), (825, 256)), (640, 310)),
+}
+
+
+def draw_picture() -> str:
+    """Every state and every move; a move without a place here is a mistake."""
+    arrows = [Arrow(((50, 112), (50, 166)), "accepted", (50, 104))]
+    for start, ends in TRANSITIONS.items():
+        for end, why in ends.items():
+            path, at = PATHS[start, end]
+            arrows.append(Arrow(path, why, at))
+    return draw_boxes("The states of a job and the moves between them", 1000, 410, list(BOXES.values()), arrows)
+
+
 TEMPLATE = """# States of a job
 
 This page is drawn from the table `TRANSITIONS` in `src/penstock/jobs.py`; a test holds the two equal.
 
-```mermaid
-stateDiagram-v2
-    [*] --> queued: accepted
-{arrows}
-```
+![The states of a job and the moves between them](pictures/states.svg)
 
 The set of states is closed. A state in which `done` is true never changes. Clients loop on `done`.
 
@@ -101,10 +137,7 @@ gap.
 def draw() -> str:
     """The whole page."""
     moves = [(start, end, why) for start, ends in TRANSITIONS.items() for end, why in ends.items()]
-    arrows = [f"    {start} --> {end}: {why}" for start, end, why in moves]
-    ends = [f"    {state} --> [*]" for state in State if state.done]
     return TEMPLATE.format(
-        arrows="\n".join([*arrows, *ends]),
         states="\n".join(f"| `{state}` | {str(state.done).lower()} | {MEANINGS[state]} |" for state in State),
         moves="\n".join(f"| `{start}` | `{end}` | {why} |" for start, end, why in moves),
         phases=_rows(PHASES, Phase),
@@ -119,3 +152,4 @@ def _rows(meanings: dict, words: type[StrEnum]) -> str:
 
 if __name__ == "__main__":
     PAGE.write_text(draw())
+    PICTURE.write_text(draw_picture())
