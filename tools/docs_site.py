@@ -15,6 +15,8 @@ ROOT = Path(__file__).parents[1]
 DOCS, PAGES, SITE = ROOT / "docs", ROOT / "build" / "pages", ROOT / "site"
 BESIDE = {"CHANGELOG.md": "changelog.md", "CONTRIBUTING.md": "contributing.md"}
 """Pages of the site that lie beside docs/."""
+LIST = "decisions/list.md"
+"""What stands in the site for a link to the folder of decisions."""
 SHIM = "https://unpkg.com/iframe-worker/shim"
 """What Zensical has every page load from elsewhere, for search in pages that are opened as files."""
 OWN_SHIM = Path(__file__).parent / "file_worker.js"
@@ -29,13 +31,13 @@ def gather() -> None:
     """Every page of the site into one folder, with links that hold there."""
     shutil.rmtree(PAGES, ignore_errors=True)
     for path in sorted(DOCS.rglob("*")):
-        if path.suffix in (".md", ".png", ".svg", ".webp"):
+        if path.suffix in (".css", ".md", ".png", ".svg", ".webp"):
             target = PAGES / path.relative_to(DOCS)
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(move_links(path).encode() if path.suffix == ".md" else path.read_bytes())
     for name, moved in BESIDE.items():
         (PAGES / moved).write_text(move_links(ROOT / name))
-    (PAGES / "decisions" / "index.md").write_text(list_decisions())
+    (PAGES / LIST).write_text(list_decisions())
 
 
 def move_links(path: Path) -> str:
@@ -49,7 +51,7 @@ def move_links(path: Path) -> str:
             return link[0]
         linked = (path.parent / target).resolve()
         if linked.is_dir() and linked.is_relative_to(DOCS):
-            return f"{link[1]}{up}{linked.relative_to(DOCS)}/index.md{link[3]}"
+            return f"{link[1]}{up}{linked.relative_to(DOCS)}/{Path(LIST).name}{link[3]}"
         if linked.is_relative_to(DOCS):
             return f"{link[1]}{up}{linked.relative_to(DOCS)}{mark}{anchor}{link[3]}"
         if linked.name in BESIDE and linked.parent == ROOT:

@@ -54,25 +54,25 @@ EVENTS = {
 
 
 BOXES = {
-    State.QUEUED: Box(100, 190, "queued"),
-    State.RUNNING: Box(500, 190, "running"),
-    State.EXPIRED: Box(300, 50, "expired", kind="bad"),
-    State.CANCELING: Box(300, 360, "canceling"),
-    State.SUCCEEDED: Box(900, 110, "succeeded", kind="good"),
-    State.FAILED: Box(900, 240, "failed", kind="bad"),
-    State.CANCELED: Box(900, 360, "canceled", kind="bad"),
+    State.QUEUED: Box(85, 190, "queued", width=120),
+    State.RUNNING: Box(385, 190, "running", width=120),
+    State.EXPIRED: Box(235, 50, "expired", kind="bad", width=120),
+    State.CANCELING: Box(235, 360, "canceling", width=120),
+    State.SUCCEEDED: Box(735, 100, "succeeded", kind="good", width=120),
+    State.FAILED: Box(735, 235, "failed", kind="bad", width=120),
+    State.CANCELED: Box(735, 360, "canceled", kind="bad", width=120),
 }
 PATHS: dict[tuple[State, State], tuple[tuple[tuple[int, int], ...], tuple[int, int] | None]] = {
-    (State.QUEUED, State.RUNNING): (((175, 190), (425, 190)), None),
-    (State.QUEUED, State.CANCELING): (((115, 214), (232, 334)), (150, 280)),
-    (State.QUEUED, State.EXPIRED): (((115, 166), (232, 76)), (176, 126)),
-    (State.RUNNING, State.SUCCEEDED): (((575, 180), (825, 120)), (700, 140)),
-    (State.RUNNING, State.FAILED): (((575, 196), (825, 232)), (650, 196)),
-    (State.RUNNING, State.CANCELING): (((480, 214), (368, 334)), (440, 280)),
-    (State.RUNNING, State.EXPIRED): (((480, 166), (368, 76)), (428, 126)),
-    (State.CANCELING, State.CANCELED): (((375, 366), (825, 366)), (600, 382)),
-    (State.CANCELING, State.SUCCEEDED): (((375, 346), (845, 136)), (610, 256)),
-    (State.CANCELING, State.FAILED): (((375, 356), (825, 256)), (640, 310)),
+    (State.QUEUED, State.RUNNING): (((145, 190), (325, 190)), None),
+    (State.QUEUED, State.CANCELING): (((100, 214), (190, 334)), (120, 290)),
+    (State.QUEUED, State.EXPIRED): (((100, 166), (190, 76)), (134, 122)),
+    (State.RUNNING, State.SUCCEEDED): (((445, 178), (675, 108)), (560, 136)),
+    (State.RUNNING, State.FAILED): (((445, 196), (675, 228)), (540, 204)),
+    (State.RUNNING, State.CANCELING): (((370, 214), (280, 334)), (350, 290)),
+    (State.RUNNING, State.EXPIRED): (((370, 166), (280, 76)), (336, 122)),
+    (State.CANCELING, State.CANCELED): (((295, 366), (675, 366)), (490, 386)),
+    (State.CANCELING, State.SUCCEEDED): (((295, 346), (692, 126)), (470, 262)),
+    (State.CANCELING, State.FAILED): (((295, 356), (675, 250)), (520, 322)),
 }
 
 
@@ -83,7 +83,7 @@ def draw_picture() -> str:
         for end, why in ends.items():
             path, at = PATHS[start, end]
             arrows.append(Arrow(path, why, at))
-    return draw_boxes("The states of a job and the moves between them", 1000, 410, list(BOXES.values()), arrows)
+    return draw_boxes("The states of a job and the moves between them", 810, 410, list(BOXES.values()), arrows)
 
 
 TEMPLATE = """# States of a job

@@ -41,8 +41,8 @@ class Box:
         place = f'x="{left}" y="{top}" width="{self.width}" height="{self.height}"'
         parts = [
             f'<rect {place} rx="8" fill="{FILLS[self.kind]}" stroke="{SOFT}"/>',
-            _text(self.x, first, self.name, 15, INK, bold=True),
-            *(_text(self.x, first + 17 * number, line, 12, SOFT) for number, line in enumerate(lines, 1)),
+            _text(self.x, first, self.name, 16, INK, bold=True),
+            *(_text(self.x, first + 17 * number, line, 13, SOFT) for number, line in enumerate(lines, 1)),
         ]
         return "\n".join(parts)
 
@@ -68,7 +68,7 @@ class Arrow:
         (x1, y1), (x2, y2) = self.path[0], self.path[-1]
         x, y = self.at or ((x1 + x2) // 2, (y1 + y2) // 2 - 6)
         lines = self.words.split("\n") if self.words else []
-        return "\n".join([found, *(_text(x, y + 15 * number, words, 12, INK) for number, words in enumerate(lines))])
+        return "\n".join([found, *(_text(x, y + 15 * number, words, 13, INK) for number, words in enumerate(lines))])
 
 
 def _text(x: int, y: int, words: str, size: int, colour: str, *, bold: bool = False) -> str:
@@ -92,85 +92,88 @@ def draw(title: str, width: int, height: int, boxes: list[Box], arrows: list[Arr
 
 def draw_parts() -> str:
     boxes = [
-        Box(90, 90, "caller", "key, JSON", "theirs", 120),
-        Box(280, 90, "web", "HTTP, keys, shapes"),
-        Box(500, 40, "intake", "accepts jobs"),
-        Box(500, 140, "relay", "chat"),
-        Box(500, 240, "escrow", "limits, budgets", "ours"),
-        Box(740, 40, "store", "jobs, events, ledger\nSQLite or PostgreSQL", "kept", 190, 66),
-        Box(740, 240, "dispatch", "who runs which job", "ours", 190),
-        Box(740, 340, "runner", "one job, step by step", "ours", 190),
-        Box(500, 340, "assets", "files and results\nfolder or S3", "kept", 150, 66),
-        Box(980, 240, "exchange", "HTTP to vendors"),
-        Box(980, 90, "vendors", "one file each, no I/O"),
-        Box(1180, 240, "the vendor", "or a built-in engine", "theirs", 150),
+        Box(75, 100, "caller", "key, JSON", "theirs", 110),
+        Box(245, 100, "web", "HTTP, keys, shapes", "ours", 140),
+        Box(430, 45, "intake", "accepts jobs", "ours", 120),
+        Box(430, 155, "relay", "chat", "ours", 120),
+        Box(670, 45, "store", "jobs, events, ledger\nSQLite or PostgreSQL", "kept", 170, 70),
+        Box(670, 155, "escrow", "limits, budgets", "kept", 170),
+        Box(245, 265, "dispatch", "who runs which job", "ours", 140),
+        Box(430, 265, "runner", "one job, step by step", "ours", 150),
+        Box(670, 265, "exchange", "HTTP to vendors", "ours", 170),
+        Box(430, 375, "assets", "files and results\nfolder or S3", "kept", 150, 70),
+        Box(575, 375, "vendors", "one file each,\nno I/O", "ours", 110, 70),
+        Box(735, 375, "the vendor", "or a built-in\nengine", "theirs", 120, 70),
     ]
     arrows = [
-        Arrow(((150, 90), (205, 90)), both=True),
-        Arrow(((355, 78), (425, 46)), "POST … generate", (366, 44)),
-        Arrow(((355, 102), (425, 134)), "POST /llm/…", (372, 138)),
-        Arrow(((575, 40), (645, 40)), "one\ncommit", (610, 58)),
-        Arrow(((500, 164), (500, 216)), "holds, settles", (500, 194)),
-        Arrow(((575, 232), (680, 73)), dashed=True),
-        Arrow(((740, 73), (740, 216)), "claims rows", (740, 160)),
-        Arrow(((740, 264), (740, 316))),
-        Arrow(((835, 330), (925, 262)), "submit, poll,\ndownload", (900, 316)),
-        Arrow(((575, 140), (905, 232)), "call, stream", (640, 176)),
-        Arrow(((980, 216), (980, 114)), "what to say,\nwhat it means", (980, 162), both=True),
-        Arrow(((1055, 240), (1105, 240)), both=True),
-        Arrow(((645, 340), (575, 340))),
-        Arrow(((425, 340), (90, 340), (90, 114)), "the bytes, with Range", (240, 334)),
+        Arrow(((130, 100), (175, 100)), both=True),
+        Arrow(((300, 76), (370, 52)), "generate", (318, 52)),
+        Arrow(((300, 124), (370, 148)), "chat", (318, 150)),
+        Arrow(((490, 45), (585, 45)), "one commit", (536, 38)),
+        Arrow(((490, 150), (585, 150)), "hold, settle", (536, 143)),
+        Arrow(((490, 165), (600, 241)), "call, stream", (530, 190)),
+        Arrow(((755, 45), (786, 45), (786, 212), (245, 212), (245, 241)), "claims rows", (330, 206)),
+        Arrow(((315, 265), (355, 265))),
+        Arrow(((505, 265), (585, 265)), "submit, poll", (545, 285)),
+        Arrow(((430, 289), (430, 340))),
+        Arrow(((620, 289), (585, 340)), both=True),
+        Arrow(((710, 289), (730, 340)), both=True),
+        Arrow(((355, 375), (75, 375), (75, 124)), "the bytes, with Range", (200, 368)),
     ]
-    return draw("The parts of Penstock and who calls whom", 1270, 390, boxes, arrows)
+    return draw("The parts of Penstock and who calls whom", 810, 425, boxes, arrows)
 
 
 def draw_job() -> str:
     steps = [
-        ("accepted", "row, event, hold,\nidempotency key:\none commit", "kept"),
-        ("claimed", "owner and epoch:\nevery later write\nis fenced by them", "ours"),
-        ("fetched", "the picture's URL\nis read, checked\nand kept", "ours"),
-        ("ordered", "intent written, then\nthe paid call, then\nits id written", "ours"),
-        ("polled", "until the vendor\nsays done; or it\ncalls back", "ours"),
+        ("accepted", "row, event, hold and\nidempotency key:\none commit", "kept"),
+        ("claimed", "owner and epoch:\nevery later write is\nfenced by them", "ours"),
+        ("fetched", "the picture's URL is\nread, checked, kept", "ours"),
+        ("ordered", "intent written, then the\npaid call, then its id", "ours"),
+        ("polled", "until the vendor says\ndone, or calls back", "ours"),
         ("collected", "downloaded, opened,\nheld against what\nwas asked", "ours"),
-        ("done", "state, outputs,\nevent, charge:\none commit", "kept"),
+        ("done", "state, outputs, event,\ncharge: one commit", "kept"),
     ]
-    boxes = [Box(90 + 172 * n, 70, name, words, kind, 148, 96) for n, (name, words, kind) in enumerate(steps)]
-    boxes.append(Box(606, 200, "reconciling", "was it taken? ask the vendor", "ours", 210, 56))
-    arrows = [Arrow(((164 + 172 * n, 70), (188 + 172 * n, 70))) for n in range(len(steps) - 1)]
-    arrows += [
-        Arrow(((606, 118), (606, 172)), "the answer is lost", (654, 150)),
-        Arrow(((711, 200), (778, 200), (778, 118)), "found", (750, 192)),
-        Arrow(
-            ((501, 200), (450, 200), (450, 144), (560, 144), (560, 118)), "provably not there", (430, 220), dashed=True
-        ),
+    places = [(105, 65), (305, 65), (505, 65), (705, 65), (705, 320), (405, 320), (105, 320)]
+    boxes = [Box(x, y, name, words, kind, 170, 92) for (x, y), (name, words, kind) in zip(places, steps, strict=True)]
+    boxes.append(Box(405, 195, "reconciling", "was it taken? the vendor is asked", "ours", 240, 56))
+    arrows = [
+        Arrow(((190, 65), (220, 65))),
+        Arrow(((390, 65), (420, 65))),
+        Arrow(((590, 65), (620, 65))),
+        Arrow(((720, 111), (720, 274))),
+        Arrow(((620, 320), (490, 320))),
+        Arrow(((320, 320), (190, 320))),
+        Arrow(((640, 111), (525, 180)), "its answer is lost", (530, 142)),
+        Arrow(((525, 210), (640, 274)), "found", (590, 230)),
+        Arrow(((525, 194), (690, 111)), "provably not there", (650, 180), dashed=True),
     ]
-    return draw("The life of a job", 1216, 250, boxes, arrows)
+    return draw("The life of a job", 810, 380, boxes, arrows)
 
 
 def draw_chat() -> str:
-    steps = [
-        ("guard, cycle", "bytes become\na request", "ours"),
-        ("completions", "key, body,\nmodel", "ours"),
-        ("relay", "limits, hold,\nroute", "ours"),
-        ("exchange", "the call, on a\nkept connection", "ours"),
-        ("vendor", "its reply,\nbyte by byte", "theirs"),
+    boxes = [
+        Box(80, 60, "caller", "whole or streamed", "theirs", 130, 60),
+        Box(270, 60, "guard, cycle", "bytes become\na request", "ours", 140, 72),
+        Box(450, 60, "completions", "key, body, model", "ours", 140, 72),
+        Box(620, 60, "relay", "limits, hold,\nroute", "ours", 120, 72),
+        Box(735, 195, "exchange", "on a kept\nconnection", "ours", 120, 72),
+        Box(735, 330, "vendor", "its reply,\nbyte by byte", "theirs", 120, 72),
+        Box(500, 195, "passed or rendered", "OpenAI's dialect as it is,\nothers' rewritten", "ours", 200, 72),
+        Box(240, 195, "answer", "counts, watches silence, ends\nwith [DONE] or an error", "ours", 220, 72),
+        Box(240, 330, "tally, journal, escrow", "usage written in batches,\ncost settled once", "kept", 220, 72),
     ]
-    boxes = [Box(90 + 186 * n, 60, name, words, kind, 150, 80) for n, (name, words, kind) in enumerate(steps)]
-    boxes += [
-        Box(648, 210, "passed or rendered", "OpenAI's dialect as it is,\nothers' rewritten", "ours", 200, 80),
-        Box(330, 210, "answer", "counts, watches silence,\nends with [DONE] or an error", "ours", 220, 80),
-        Box(90, 210, "caller", "whole or streamed", "theirs", 130, 60),
-        Box(330, 330, "tally, journal, escrow", "usage written in batches, cost settled once", "kept", 290, 56),
+    arrows = [
+        Arrow(((145, 60), (200, 60))),
+        Arrow(((340, 60), (380, 60))),
+        Arrow(((520, 60), (560, 60))),
+        Arrow(((660, 96), (710, 159))),
+        Arrow(((735, 231), (735, 294)), both=True),
+        Arrow(((675, 310), (560, 231)), "nothing is sent before\nits first byte", (560, 286)),
+        Arrow(((400, 195), (350, 195))),
+        Arrow(((160, 159), (95, 90))),
+        Arrow(((240, 231), (240, 294)), "once it is over", (300, 266)),
     ]
-    arrows = [Arrow(((165 + 186 * n, 60), (201 + 186 * n, 60))) for n in range(len(steps) - 1)]
-    arrows += [
-        Arrow(((834, 100), (834, 210), (748, 210)), "nothing is sent before\nits first byte", (834, 240)),
-        Arrow(((548, 210), (440, 210))),
-        Arrow(((220, 210), (155, 210))),
-        Arrow(((330, 250), (330, 302)), "once it is over", (390, 280)),
-        Arrow(((90, 180), (90, 100))),
-    ]
-    return draw("The path of a chat request", 940, 380, boxes, arrows)
+    return draw("The path of a chat request", 810, 380, boxes, arrows)
 
 
 DRAWINGS = {"parts.svg": draw_parts, "job.svg": draw_job, "chat.svg": draw_chat}

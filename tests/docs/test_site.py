@@ -31,7 +31,7 @@ def test_every_page_has_one_place_in_the_navigation():
     pages = {str(path.relative_to(ROOT / "docs")) for path in (ROOT / "docs").rglob("*.md")}
     pages = {name for name in pages if not name.startswith("decisions/")} | set(docs_site.BESIDE.values())
     found = list(listed(SITE["nav"]))
-    assert sorted(found) == sorted(pages | {"decisions/index.md"}), "give it a place in `nav` of zensical.toml"
+    assert sorted(found) == sorted(pages | {docs_site.LIST}), "give it a place in `nav` of zensical.toml"
 
 
 def test_pages_are_gathered_with_links_that_hold(tmp_path, monkeypatch):
@@ -41,7 +41,7 @@ def test_pages_are_gathered_with_links_that_hold(tmp_path, monkeypatch):
         text = re.sub(r"^```.*?^```", "", path.read_text(), flags=re.MULTILINE | re.DOTALL)
         for target in re.findall(r"\]\(([^)\s#]+)", text):
             assert "://" in target or (path.parent / target).is_file(), f"{path.name}: {target}"
-    assert "0001-job-row-is-the-truth.md" in (tmp_path / "decisions" / "index.md").read_text()
+    assert "0001-job-row-is-the-truth.md" in (tmp_path / docs_site.LIST).read_text()
 
 
 def test_nothing_is_asked_of_another_host():
