@@ -19,6 +19,7 @@ from penstock.gateway import Gateway
 from penstock.settings import load
 from penstock.vendors import load_vendor, vendor_names
 from penstock.web.app import create_app
+from penstock.web.server import serve
 
 DOCS = Path(__file__).parents[1] / "docs"
 
@@ -118,17 +119,18 @@ def _draw_endpoint(name: str, operation: Mapping[str, Any]) -> str:
 
 async def read_document() -> dict[str, Any]:
     """What a server out of the box says of itself."""
+    ready: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+    stop = asyncio.Event()
     with tempfile.TemporaryDirectory() as folder:
         gateway = await Gateway.open(load(None, {}, {"data": Path(folder)}))
-        inside = create_app(gateway)
-
-        async def app(scope: Any, receive: Any, send: Any) -> None:
-            await inside({**scope, "state": {}}, receive, send)  # as the web server would
-
+        told = {"on_ready": ready.set_result, "on_drain": gateway.drain, "stop": stop}
+        serving = asyncio.create_task(serve(create_app(gateway), host="127.0.0.1", port=0, drain_seconds=1, **told))
         try:
-            async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://penstock") as client:
+            async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{await ready}", trust_env=False) as client:
                 return (await client.get("/openapi.json")).json()
         finally:
+            stop.set()
+            await serving
             await gateway.close()
 
 
