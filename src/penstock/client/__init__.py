@@ -1,0 +1,100 @@
+"""Penstock's Python client: `Client` waits, `AsyncClient` is awaited; both speak to a server over HTTP.
+
+from penstock.client import Client
+
+Client().generate("vendora_image_to_model", file="cat.png").wait().save("cat.glb")
+"""
+
+from typing import TYPE_CHECKING, Any
+
+from penstock.client.failures import (
+    ApiError,
+    AuthenticationError,
+    BadInput,
+    BudgetError,
+    ConflictError,
+    ConnectionFailed,
+    DownloadFailed,
+    GoneError,
+    InvalidRequestError,
+    JobCanceled,
+    JobExpired,
+    JobFailed,
+    LimitError,
+    MissingExtra,
+    NotFoundError,
+    PenstockClientError,
+    PermissionDeniedError,
+    ServerError,
+    UnexpectedAnswer,
+    WaitTimeout,
+)
+from penstock.client.job_record import JobRecord, OutputRecord
+from penstock.client.told_records import Budget, Delivery, Event, FileRecord, Model, Quote, Usage, Webhook
+
+if TYPE_CHECKING:
+    from penstock.client.async_client import AsyncClient
+    from penstock.client.async_job import AsyncBatch, AsyncJob, AsyncOutput
+    from penstock.client.sync_client import Client
+    from penstock.client.sync_job import Batch, Job, Output
+
+__all__ = [
+    "ApiError",
+    "AsyncBatch",
+    "AsyncClient",
+    "AsyncJob",
+    "AsyncOutput",
+    "AuthenticationError",
+    "BadInput",
+    "Batch",
+    "Budget",
+    "BudgetError",
+    "Client",
+    "ConflictError",
+    "ConnectionFailed",
+    "Delivery",
+    "DownloadFailed",
+    "Event",
+    "FileRecord",
+    "GoneError",
+    "InvalidRequestError",
+    "Job",
+    "JobCanceled",
+    "JobExpired",
+    "JobFailed",
+    "JobRecord",
+    "LimitError",
+    "MissingExtra",
+    "Model",
+    "NotFoundError",
+    "Output",
+    "OutputRecord",
+    "PenstockClientError",
+    "PermissionDeniedError",
+    "Quote",
+    "ServerError",
+    "UnexpectedAnswer",
+    "Usage",
+    "WaitTimeout",
+    "Webhook",
+]
+
+WHERE = {
+    "Client": "sync_client",
+    "Job": "sync_job",
+    "Output": "sync_job",
+    "Batch": "sync_job",
+    "AsyncClient": "async_client",
+    "AsyncJob": "async_job",
+    "AsyncOutput": "async_job",
+    "AsyncBatch": "async_job",
+}
+"""What speaks HTTP is loaded at first use: most of the time that it takes is that of the HTTP library."""
+
+
+def __getattr__(name: str) -> Any:
+    if name not in WHERE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module  # noqa: PLC0415  only here
+
+    return getattr(import_module(f"penstock.client.{WHERE[name]}"), name)

@@ -1,0 +1,139 @@
+"""Does the steps of flows inside an event loop, of asyncio or trio."""
+
+from collections.abc import AsyncGenerator, AsyncIterator, Generator
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+import anyio
+import anyio.to_thread
+import httpx2
+
+from penstock.client.address import Address
+from penstock.client.exchange_shape import as_arguments, client_options, connection_trouble, head_of
+from penstock.client.steps import (
+    Close,
+    Emit,
+    Ended,
+    Flow,
+    Open,
+    Pause,
+    Read,
+    Reply,
+    Request,
+    Send,
+    Step,
+    Work,
+    advance,
+)
+
+T = TypeVar("T")
+
+
+class AsyncDriver:
+    """A pool of connections that flows are run on."""
+
+    def __init__(self, address: Address) -> None:
+        self._http = httpx2.AsyncClient(**client_options(address))
+        self._address = address
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._http.aclose()
+
+    async def run(self, flow: Flow[T]) -> T:
+        """What the flow comes to."""
+        ended = Ended(None)
+        async for value in self._drive(flow):
+            if isinstance(value, Ended):
+                ended = value
+        return ended.result
+
+    async def iterate(self, flow: Flow[Any]) -> AsyncGenerator[Any]:
+        """The values that the flow emits."""
+        driven = self._drive(flow)
+        try:
+            async for value in driven:
+                if not isinstance(value, Ended):
+                    yield value
+        finally:
+            await driven.aclose()
+
+    async def _drive(self, flow: Flow[Any]) -> AsyncGenerator[Any]:
+        """What it emits, and at last how it ended."""
+        line = _Line(self._http, self._address)
+        came: Any = None
+        error: Exception | None = None
+        try:
+            while not isinstance(step := advance(flow, came, error), Ended):
+                came, error = None, None
+                if isinstance(step, Emit):
+                    yield step.value
+                    continue
+                try:
+                    came = await line.do(step)
+                except Exception as problem:  # noqa: BLE001  the flow judges it
+                    error = problem
+            yield step
+        finally:
+            flow.close()
+            with anyio.CancelScope(shield=True):
+                await line.close()
+
+
+class _Line:
+    """The calls of one flow, and the stream that it has open."""
+
+    def __init__(self, http: httpx2.AsyncClient, address: Address) -> None:
+        self._http = http
+        self._address = address
+        self._open: httpx2.Response | None = None
+        self._chunks: AsyncIterator[bytes] | None = None
+
+    async def do(self, step: Step) -> Any:
+        match step:
+            case Send(request):
+                return await self._send(request)
+            case Open(request):
+                return await self._begin(request)
+            case Read():
+                with self._trouble():
+                    return b"" if self._chunks is None else await anext(self._chunks, b"")
+            case Close():
+                await self.close()
+            case Pause(seconds):
+                await anyio.sleep(seconds)
+            case Work(work):
+                return await anyio.to_thread.run_sync(work)
+            case Emit():
+                raise AssertionError("it is for whoever iterates")
+        return None
+
+    async def close(self) -> None:
+        if self._open is not None:
+            await self._open.aclose()
+            self._open = None
+
+    async def _send(self, request: Request) -> Reply:
+        with self._trouble():
+            response = await self._http.request(**as_arguments(request, self._address))
+        return head_of(response, response.content)
+
+    async def _begin(self, request: Request) -> Reply:
+        await self.close()
+        arguments = as_arguments(request, self._address)
+        follows = arguments.pop("follow_redirects")
+        with self._trouble():
+            response = await self._http.send(
+                self._http.build_request(**arguments), stream=True, follow_redirects=follows
+            )
+            if not response.is_success:
+                return head_of(response, await response.aread())
+        self._open, self._chunks = response, response.aiter_bytes()
+        return head_of(response)
+
+    @contextmanager
+    def _trouble(self) -> Generator[None]:
+        try:
+            yield
+        except (httpx2.RequestError, httpx2.StreamError) as error:
+            raise connection_trouble(error, self._address) from error

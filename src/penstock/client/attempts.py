@@ -1,0 +1,92 @@
+"""Sending a request until it is answered: when to try again, and after how long, as the server says."""
+
+import math
+import random
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import Final
+
+from penstock.client.failures import ApiError, ConnectionFailed, refusal
+from penstock.client.steps import Flow, Open, Pause, Reply, Request, Send
+
+FIRST_PAUSE: Final = 0.25
+LONGEST_GUESS: Final = 8.0
+WORTH_ANOTHER_TRY: Final = frozenset({408, 429, 500, 502, 503, 504})
+"""Where nothing better is said."""
+NOT_TAKEN: Final = frozenset({408, 409, 429, 503})
+"""These say that nothing was done, so that even what must not be done twice may be sent again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """How stubborn to be."""
+
+    retries: float = 4
+    patience: float = math.inf
+    """Seconds since the first failure in a row."""
+    longest_pause: float = 60.0
+    """Whoever is told to wait longer is told of the error instead."""
+
+
+def attempt(step: Send | Open, policy: Policy) -> Flow[Reply]:
+    """The answer, once it is a success; else what went wrong is raised."""
+    begun: float | None = None
+    number = 0
+    while True:
+        try:
+            reply: Reply = yield step
+        except ConnectionFailed as failure:
+            trouble, pause, may = failure, guess_pause(number), step.request.is_repeatable or not failure.sent
+        else:
+            if reply.is_success:
+                return reply
+            asked = told_pause(reply.headers)
+            pause = guess_pause(number) if asked is None else asked
+            trouble = refusal(reply, asked)
+            may = _may_repeat(step.request, reply, trouble) and pause <= policy.longest_pause
+        now = time.monotonic()
+        begun = now if begun is None else begun
+        if not may or number >= policy.retries or now + pause - begun > policy.patience:
+            raise trouble
+        number += 1
+        yield Pause(pause)
+
+
+def send(request: Request, policy: Policy) -> Flow[Reply]:
+    """The whole answer to a request."""
+    return (yield from attempt(Send(request), policy))
+
+
+def _may_repeat(request: Request, reply: Reply, trouble: ApiError) -> bool:
+    if not request.is_repeatable and reply.status not in NOT_TAKEN:
+        return False
+    said = reply.headers.get("x-should-retry")
+    if said in ("true", "false"):
+        return said == "true"
+    if trouble.retryable is not None:
+        return trouble.retryable
+    return reply.status in WORTH_ANOTHER_TRY
+
+
+def guess_pause(number: int) -> float:
+    """Seconds before the next try where nobody says: longer each time, and never the same for all."""
+    return min(LONGEST_GUESS, FIRST_PAUSE * 2.0 ** min(number, 10)) * random.uniform(0.5, 1.0)  # noqa: S311  no secret
+
+
+def told_pause(headers: Mapping[str, str]) -> float | None:
+    """Seconds that the server asks for: `retry-after-ms`, or `Retry-After` as seconds or a date."""
+    for name, unit in (("retry-after-ms", 1000.0), ("retry-after", 1.0)):
+        try:
+            seconds = float(headers[name]) / unit
+        except (KeyError, ValueError):
+            continue
+        if math.isfinite(seconds):
+            return max(0.0, seconds)
+    try:
+        moment = parsedate_to_datetime(headers["retry-after"])
+    except (KeyError, ValueError):
+        return None
+    return max(0.0, (moment - datetime.now(UTC)).total_seconds()) if moment.tzinfo else None

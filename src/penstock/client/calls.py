@@ -1,0 +1,250 @@
+"""Every call of the API as a flow, for both clients; what belongs to a job comes back bound to its client."""
+
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Generic, TypeVar
+
+from penstock.client import following, given_files
+from penstock.client.attempts import Policy, send
+from penstock.client.failures import UnexpectedAnswer, job_failure
+from penstock.client.job_record import JobRecord, given_params
+from penstock.client.reading import Record, decode, read
+from penstock.client.steps import READ_SECONDS, Emit, Flow, Reply, Request, Upload
+from penstock.client.told_records import Event, FileRecord, Model, Quote, Usage
+
+J = TypeVar("J", bound=JobRecord)
+R = TypeVar("R", bound=Record)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wishes:
+    """What a generation may ask for besides its params."""
+
+    client_ref: str | None = None
+    metadata: Mapping[str, str] | None = None
+    webhook: Mapping[str, Any] | str | None = None
+    start_timeout: float | None = None
+    run_timeout: float | None = None
+    retention: float | str | None = None
+    idempotency_key: str | None = None
+
+    def body(self) -> dict[str, Any]:
+        """The fields that were given."""
+        names = ("client_ref", "metadata", "start_timeout", "run_timeout", "retention")
+        fields: dict[str, Any] = {name: getattr(self, name) for name in names}
+        fields["webhook"] = {"url": self.webhook} if isinstance(self.webhook, str) else self.webhook
+        return {name: value for name, value in fields.items() if value is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class Calls(Generic[J]):
+    """The flows of one client."""
+
+    bind: Callable[[Any], J]
+    policy: Policy = field(default_factory=Policy)
+    patience: float = 120.0
+
+    @property
+    def _patient(self) -> Policy:
+        return Policy(self.policy.retries, self.patience, self.policy.longest_pause)
+
+    # -- generating
+
+    def generate(self, model: str, params: Mapping[str, Any], wishes: Wishes) -> Flow[J]:
+        """Start one generation."""
+        return self.bind((yield from self._submit(model, [params], wishes)))
+
+    def batch(self, model: str, inputs: Sequence[Mapping[str, Any]], wishes: Wishes) -> Flow[tuple[J, ...]]:
+        """Start several, accepted all or none."""
+        told = yield from self._submit(model, inputs, wishes)
+        jobs = told.get("jobs") if told.get("object") == "generation.batch" else [told]
+        return tuple(self.bind(job) for job in jobs)
+
+    def price(self, model: str, inputs: Sequence[Mapping[str, Any]]) -> Flow[Quote]:
+        """What it would cost; nothing is created, nor uploaded."""
+        filled = yield from self._fill(inputs, _hold_in_place)
+        reply = yield from self._post("/model/v1/generation", {"model": model, "input": filled, "dry_run": True})
+        return read(Quote, decode(reply))
+
+    def rerun(self, job: JobRecord, changes: Mapping[str, Any], wishes: Wishes) -> Flow[J]:
+        """The same generation again, with some params changed."""
+        return (yield from self.generate(job.model, given_params(job, changes), wishes))
+
+    def _submit(self, model: str, inputs: Sequence[Mapping[str, Any]], wishes: Wishes) -> Flow[Any]:
+        key = wishes.idempotency_key or f"penstock-{uuid.uuid4().hex}"
+        filled = yield from self._fill(inputs, self._place)
+        body = {"model": model, "input": filled, **wishes.body()}
+        told = decode((yield from self._post("/model/v1/generation", body, **{"idempotency-key": key})))
+        if not isinstance(told, Mapping):
+            raise UnexpectedAnswer("The answer to a generation is no job: is this Penstock's address?")
+        return told  # pyright: ignore[reportUnknownVariableType]
+
+    def _fill(self, inputs: Sequence[Mapping[str, Any]], place: given_files.Place) -> Flow[list[dict[str, Any]]]:
+        filled: list[dict[str, Any]] = []
+        for params in inputs:
+            sent: dict[str, Any] = {}
+            for name, value in params.items():
+                sent[name] = yield from given_files.fill_in(value, name, place)
+            filled.append({"params": sent})
+        return filled
+
+    def _place(self, upload: Upload) -> Flow[Mapping[str, Any]]:
+        return {"file_token": (yield from self._upload(upload)).file_token}
+
+    # -- jobs
+
+    def job(self, job_id: str) -> Flow[J]:
+        """One job."""
+        return self.bind(decode((yield from send(following.job_request(job_id), self.policy))))
+
+    def jobs(self, limit: int | None, filters: Mapping[str, Any]) -> Flow[None]:
+        """Emit jobs, newest first."""
+        yield from self._pages("/api/v1/jobs", limit, filters, self.bind)
+
+    def cancel(self, job_id: str) -> Flow[J]:
+        """Ask for a job to be stopped."""
+        return self.bind(decode((yield from self._post(f"/api/v1/jobs/{job_id}/cancel", None))))
+
+    def delete_job(self, job_id: str) -> Flow[None]:
+        """Remove a finished job."""
+        yield from self._call("DELETE", f"/api/v1/jobs/{job_id}")
+
+    def wait(self, job: J, timeout: float | None, hear: Callable[[J], object] | None, *, check: bool) -> Flow[J]:
+        """The job once it is done; unless `check` is false, one without a result is raised."""
+        done = yield from following.wait_until_done(job, self.bind, self._patient, timeout, hear)
+        if check and not done.succeeded:
+            raise job_failure(done)
+        return done
+
+    def wait_for_all(
+        self,
+        jobs: Sequence[J],
+        timeout: float | None,
+        hear: Callable[[Sequence[J]], object] | None,
+        *,
+        check: bool,
+    ) -> Flow[tuple[J, ...]]:
+        """All of them once they are done."""
+        done = yield from following.wait_for_all(jobs, self.bind, self._patient, timeout, hear)
+        for job in done if check else ():
+            if not job.succeeded:
+                raise job_failure(job)
+        return done
+
+    # -- events
+
+    def job_events(self, job_id: str, after: str | None) -> Flow[None]:
+        """Emit a job's events until it is done."""
+        yield from following.follow_job(job_id, self._patient, after)
+
+    def events(self, after: str | None, *, follow: bool) -> Flow[None]:
+        """Emit the account's events: those that are there, or without an end those to come."""
+        if follow:
+            yield from following.follow_account(self._patient, after)
+            return
+        while True:
+            query = {"limit": 100} if after is None else {"limit": 100, "after": after}
+            page = decode((yield from self._call("GET", "/api/v1/events", query)))
+            for told in page["data"]:
+                event = read(Event, told)
+                after = event.id
+                yield Emit(event)
+            if not page["has_more"]:
+                return
+
+    # -- files, models, usage
+
+    def upload(self, file: Any) -> Flow[FileRecord]:
+        """Upload a picture."""
+        kept: list[FileRecord] = []
+
+        def place(upload: Upload) -> Flow[Mapping[str, Any]]:
+            kept.append((yield from self._upload(upload)))
+            return {}
+
+        yield from given_files.fill_in(file, given_files.FILE_PARAM, place)
+        if not kept:
+            raise given_files.BadInput("Only a path, bytes, an open file or a PIL image can be uploaded.")
+        return kept[0]
+
+    def _upload(self, upload: Upload) -> Flow[FileRecord]:
+        request = Request(method="POST", path="/api/v1/files", upload=upload, repeatable=True)
+        return read(FileRecord, decode((yield from send(request, self.policy))))
+
+    def file(self, token: str) -> Flow[FileRecord]:
+        """What is known of an upload."""
+        return read(FileRecord, decode((yield from self._call("GET", f"/api/v1/files/{token}"))))
+
+    def delete_file(self, token: str) -> Flow[None]:
+        """Remove an upload."""
+        yield from self._call("DELETE", f"/api/v1/files/{token}")
+
+    def models(self) -> Flow[tuple[Model, ...]]:
+        """What is on offer."""
+        page = decode((yield from self._call("GET", "/api/v1/models")))
+        return tuple(read(Model, told) for told in page["data"])
+
+    def model(self, model_id: str) -> Flow[Model]:
+        """One model."""
+        return read(Model, decode((yield from self._call("GET", f"/api/v1/models/{model_id}"))))
+
+    def usage(self, question: Mapping[str, Any]) -> Flow[Usage]:
+        """What was used and what it cost."""
+        return read(Usage, decode((yield from self._call("GET", "/api/v1/usage", given(question)))))
+
+    # -- how calls are made
+
+    def one(
+        self, kind: type[R], method: str, path: str, body: Any = None, query: Mapping[str, Any] | None = None
+    ) -> Flow[R]:
+        """A call that comes to one record."""
+        request = Request(method=method, path=path, query=query or {}, json=body)
+        return read(kind, decode((yield from send(request, self.policy))))
+
+    def many(self, kind: type[R], path: str, limit: int | None, filters: Mapping[str, Any]) -> Flow[None]:
+        """Emit the records of a list, page by page."""
+        yield from self._pages(path, limit, filters, lambda told: read(kind, told))
+
+    def _pages(
+        self, path: str, limit: int | None, filters: Mapping[str, Any], make: Callable[[Any], Any]
+    ) -> Flow[None]:
+        cursor, left = None, limit
+        while left is None or left > 0:
+            query = given({**filters, "cursor": cursor, "limit": 100 if left is None else min(left, 100)})
+            page = decode((yield from self._call("GET", path, query)))
+            for told in page["data"]:
+                yield Emit(make(told))
+            cursor = page.get("next_cursor")
+            if not cursor:
+                return
+            left = None if left is None else left - len(page["data"])
+
+    def _call(self, method: str, path: str, query: Mapping[str, Any] | None = None) -> Flow[Reply]:
+        return (yield from send(Request(method=method, path=path, query=query or {}), self.policy))
+
+    def _post(self, path: str, body: Any, **headers: str) -> Flow[Reply]:
+        """A call that may be sent twice: it has a key, or does no more the second time."""
+        request = Request(
+            method="POST", path=path, json=body, headers=headers, repeatable=True, read_seconds=READ_SECONDS
+        )
+        return (yield from send(request, self.policy))
+
+
+def given(query: Mapping[str, Any]) -> dict[str, Any]:
+    """What was given of a query, as it is written."""
+    return dict(_written(query))
+
+
+def _written(query: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    for name, value in query.items():
+        if isinstance(value, datetime):
+            yield name, (value if value.tzinfo else value.astimezone()).isoformat()
+        elif value is not None:
+            yield name, value
+
+
+def _hold_in_place(upload: Upload) -> Flow[Mapping[str, Any]]:
+    return {"url": given_files.as_data_uri(upload)}
+    yield

@@ -1,0 +1,63 @@
+"""A chat answer piece by piece, for whoever does without the SDK."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any, cast
+
+from penstock.client.attempts import Policy, attempt
+from penstock.client.event_lines import EventLines
+from penstock.client.failures import UnexpectedAnswer, refusal
+from penstock.client.steps import Close, Emit, Flow, Open, Read, Reply, Request
+
+ANSWER_SECONDS = 600.0
+
+
+@dataclass(frozen=True, slots=True)
+class ChatChunk:
+    """A piece of an answer; `usage` comes with the last one, `cost` where the server tells it."""
+
+    text: str = ""
+    finish_reason: str | None = None
+    usage: Mapping[str, Any] | None = None
+    cost: Decimal | None = None
+    raw: Mapping[str, Any] = field(default_factory=dict[str, Any], repr=False)
+
+
+def stream_chat(
+    model: str, messages: Sequence[Mapping[str, Any]], fields: Mapping[str, Any], policy: Policy
+) -> Flow[None]:
+    """Emit the pieces of the first choice. What may have been paid for is not asked again."""
+    body = {
+        "model": model,
+        "messages": list(messages),
+        "stream": True,
+        "stream_options": {"include_usage": True},
+        **fields,
+    }
+    request = Request(method="POST", path="/llm/chat/completions", json=body, read_seconds=ANSWER_SECONDS)
+    reply = yield from attempt(Open(request), policy)
+    if "x-penstock-cost" in reply.headers:
+        yield Emit(ChatChunk(cost=Decimal(reply.headers["x-penstock-cost"])))
+    lines = EventLines()
+    while chunk := (yield Read()):
+        for message in lines.feed(chunk):
+            if message.data == "[DONE]":
+                yield Close()
+                return
+            yield Emit(_read(message.data))
+    raise UnexpectedAnswer("The answer was cut off.")
+
+
+def _read(data: str) -> ChatChunk:
+    try:
+        told = json.loads(data)
+    except ValueError:
+        raise UnexpectedAnswer("A piece of the answer is not JSON: is this Penstock's address?") from None
+    if "error" in told:
+        raise refusal(Reply(502, {}, data.encode()))
+    choices: list[Any] = told.get("choices") or [{}]
+    choice = cast("Mapping[str, Any]", choices[0])
+    delta = cast("Mapping[str, Any]", choice.get("delta") or {})
+    return ChatChunk(delta.get("content") or "", choice.get("finish_reason"), told.get("usage"), None, told)

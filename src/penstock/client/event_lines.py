@@ -1,0 +1,56 @@
+"""Server-sent events cut out of bytes, with the ids that a cut stream is resumed by."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from penstock.client.failures import UnexpectedAnswer
+
+LONGEST: Final = 64 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One event; `retry` is in seconds."""
+
+    data: str
+    id: str | None = None
+    retry: float | None = None
+
+
+class EventLines:
+    """Bytes in, whole events out. An event that was cut is never told."""
+
+    def __init__(self) -> None:
+        self._rest = b""
+        self._id: str | None = None
+        self._retry: float | None = None
+        self._data: list[str] = []
+
+    def feed(self, chunk: bytes) -> list[Message]:
+        """The events that end in these bytes."""
+        lines = (self._rest + chunk).replace(b"\r\n", b"\n").split(b"\n")
+        self._rest = lines.pop()
+        if len(self._rest) > LONGEST:
+            raise UnexpectedAnswer("An event of the stream does not end.")
+        found = [self._take(line) for line in lines]
+        return [message for message in found if message is not None]
+
+    def _take(self, line: bytes) -> Message | None:
+        if not line:
+            return self._dispatch()
+        name, _, value = line.decode("utf-8", "replace").partition(":")
+        value = value.removeprefix(" ")
+        if name == "data":
+            self._data.append(value)
+        elif name == "id":
+            self._id = value
+        elif name == "retry" and value.isdecimal():
+            self._retry = int(value) / 1000
+        return None
+
+    def _dispatch(self) -> Message | None:
+        if not self._data:
+            return None
+        message = Message("\n".join(self._data), self._id, self._retry)
+        self._data, self._id, self._retry = [], None, None
+        return message

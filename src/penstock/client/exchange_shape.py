@@ -1,0 +1,65 @@
+"""How steps look to httpx2, for both drivers."""
+
+from typing import Any
+
+import httpx2
+
+from penstock.client.address import Address
+from penstock.client.failures import ConnectionFailed
+from penstock.client.steps import Reply, Request
+
+NEVER_SENT = (
+    httpx2.ConnectError,
+    httpx2.ConnectTimeout,
+    httpx2.PoolTimeout,
+    httpx2.ProxyError,
+    httpx2.UnsupportedProtocol,
+)
+
+
+def client_options(address: Address) -> dict[str, Any]:
+    """What a client is made with: bounded in connections and time, and no proxy to this very machine."""
+    limits = httpx2.Limits(
+        max_connections=address.connections, max_keepalive_connections=address.connections, keepalive_expiry=30.0
+    )
+    return {
+        "headers": address.headers(),
+        "limits": limits,
+        "timeout": httpx2.Timeout(address.timeout),
+        "trust_env": not address.is_local,
+        "follow_redirects": False,
+    }
+
+
+def as_arguments(request: Request, address: Address) -> dict[str, Any]:
+    """A request as httpx2 takes it."""
+    arguments: dict[str, Any] = {
+        "method": request.method,
+        "url": address.base_url + request.path,
+        "headers": dict(request.headers),
+        "timeout": httpx2.Timeout(address.timeout, read=request.read_seconds, connect=min(address.timeout, 10.0)),
+        "follow_redirects": request.follows,
+    }
+    if request.query:
+        arguments["params"] = dict(request.query)
+    if request.upload is not None:
+        arguments["files"] = {"file": (request.upload.name, request.upload.content)}
+    elif request.json is not None:
+        arguments["json"] = request.json
+    return arguments
+
+
+def head_of(response: httpx2.Response, body: bytes = b"") -> Reply:
+    """An answer as flows know it."""
+    return Reply(response.status_code, {name.lower(): value for name, value in response.headers.items()}, body)
+
+
+def connection_trouble(error: Exception, address: Address) -> ConnectionFailed:
+    """What went wrong, in words that hold no key."""
+    if isinstance(error, httpx2.TimeoutException):
+        why = "it did not answer in time"
+    else:
+        why = str(error) or type(error).__name__
+    sent = not isinstance(error, NEVER_SENT)
+    what = "The connection to" if sent else "No connection to"
+    return ConnectionFailed(f"{what} {address.base_url}{' broke' if sent else ''}: {why}.", sent=sent)

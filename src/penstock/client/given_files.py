@@ -1,0 +1,105 @@
+"""Pictures as callers have them: paths, bytes, open files, PIL images, URLs and tokens."""
+
+import base64
+import io
+import os
+import sys
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any, Final, cast
+
+from penstock.client.failures import BadInput
+from penstock.client.steps import Flow, Upload, Work
+from penstock.client.told_records import FileRecord
+
+FILE_PARAM: Final = "file"
+"""The param of this name takes a picture in every model: only there is a text a path or an address."""
+PICTURES: Final = {b"\x89PNG": "png", b"\xff\xd8\xff": "jpeg", b"RIFF": "webp"}
+
+Place = Callable[[Upload], Flow[Mapping[str, Any]]]
+"""How a local picture gets to the server, as the value of the param."""
+
+
+def fill_in(value: Any, name: str, place: Place) -> Flow[Any]:
+    """The value as it is sent, with everything local in it placed."""
+    if isinstance(value, FileRecord):
+        return {"file_token": value.file_token}
+    if isinstance(value, str):
+        return (yield from _text(value, name, place)) if name == FILE_PARAM else value
+    if isinstance(value, Mapping):
+        given = cast("Mapping[str, Any]", value)
+        filled: dict[str, Any] = {}
+        for key, inner in given.items():
+            filled[key] = yield from fill_in(inner, f"{name}.{key}", place)
+        return filled
+    if isinstance(value, list | tuple):
+        given_list = {str(number): inner for number, inner in enumerate(cast("list[Any]", value))}
+        return list((yield from fill_in(given_list, name, place)).values())
+    read = _reader(value, name)
+    return value if read is None else (yield from place((yield Work(read))))
+
+
+def _text(text: str, name: str, place: Place) -> Flow[Any]:
+    if text.lower().startswith(("http://", "https://", "data:")):
+        return {"url": text}
+    if text.startswith("file_") and not Path(text).exists():
+        return {"file_token": text}
+    return (yield from place((yield Work(partial(_read_path, Path(text), name)))))
+
+
+def _reader(value: Any, name: str) -> Callable[[], Upload] | None:
+    """How to read something local; None: it is nothing of the kind."""
+    if isinstance(value, bytes | bytearray):
+        return partial(_name_bytes, bytes(value))
+    if isinstance(value, os.PathLike):
+        return partial(_read_path, Path(cast("os.PathLike[str]", value)), name)
+    if _is_pil_image(value):
+        return partial(_encode_image, value)
+    if callable(getattr(value, "read", None)):
+        return partial(_read_stream, value, name)
+    return None
+
+
+def _read_path(path: Path, name: str) -> Upload:
+    path = path.expanduser()
+    try:
+        return Upload(path.name, path.read_bytes())
+    except OSError as error:
+        raise BadInput(f"`{name}`: {path} cannot be read: {error.strerror or error}.") from None
+
+
+def _read_stream(stream: Any, name: str) -> Upload:
+    content = stream.read()
+    if not isinstance(content, bytes):
+        raise BadInput(f"`{name}`: open the file in binary mode, `open(path, 'rb')`.")
+    return _name_bytes(content)
+
+
+def _name_bytes(content: bytes) -> Upload:
+    return Upload(f"picture.{sniff(content) or 'bin'}", content)
+
+
+def sniff(content: bytes) -> str | None:
+    """`png`, `jpeg` or `webp`, by the first bytes."""
+    return next((kind for mark, kind in PICTURES.items() if content.startswith(mark)), None)
+
+
+def _is_pil_image(value: Any) -> bool:
+    """Pillow is not loaded for this: who has an image has it already."""
+    module = sys.modules.get("PIL.Image")
+    return module is not None and isinstance(value, module.Image)
+
+
+def _encode_image(image: Any) -> Upload:
+    """As PNG: nothing is lost."""
+    if image.mode not in ("1", "L", "LA", "P", "RGB", "RGBA"):
+        image = image.convert("RGBA" if image.mode in ("PA", "La", "RGBa") else "RGB")
+    buffer = io.BytesIO()
+    image.save(buffer, "PNG", compress_level=1)
+    return Upload("picture.png", buffer.getvalue())
+
+
+def as_data_uri(upload: Upload) -> str:
+    """The picture as an address that holds it: nothing has to be stored for it."""
+    return f"data:image/{sniff(upload.content) or 'png'};base64,{base64.b64encode(upload.content).decode()}"

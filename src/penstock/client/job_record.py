@@ -1,0 +1,129 @@
+"""What the server tells of a job: its state, its outputs, its error, its cost."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from decimal import Decimal
+from typing import Any, cast
+from urllib.parse import unquote, urlsplit
+
+from penstock.client.failures import BadInput
+from penstock.client.reading import Record, amount, count_of_bytes, many, moment, one, pairs, several
+
+SOURCES = ("url", "file_token", "object")
+READ_ONLY = ("sha256", "bytes", "content_type", "width", "height")
+"""What a record adds to the `file` that was given."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cost(Record):
+    """What a job costs; null where no price is known."""
+
+    estimated: Decimal | None = amount()
+    final: Decimal | None = amount()
+    currency: str = "USD"
+
+
+@dataclass(frozen=True, kw_only=True)
+class JobError(Record):
+    """Why a job failed."""
+
+    message: str = ""
+    code: str | None = None
+    type: str | None = None
+    param: str | None = None
+    retryable: bool | None = None
+    charged: bool | None = None
+    suggestion: str | None = None
+    stage: str | None = None
+    upstream: Mapping[str, Any] = pairs()
+    request_id: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Attempt(Record):
+    """One order at a vendor."""
+
+    number: int = 0
+    vendor: str = ""
+    upstream_id: str | None = None
+    started_at: datetime | None = moment()
+    outcome: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class OutputRecord(Record):
+    """One result of a job."""
+
+    id: str = ""
+    kind: str = ""
+    role: str = ""
+    content_type: str = ""
+    size: int = count_of_bytes()
+    sha256: str = ""
+    width: int | None = None
+    height: int | None = None
+    duration_seconds: float | None = None
+    fps: float | None = None
+    faces: int | None = None
+    vertices: int | None = None
+    url: str = field(default="", repr=False)  # a signed link opens to whoever reads it
+    url_expires_at: datetime | None = moment()
+
+    @property
+    def filename(self) -> str:
+        """What the server calls it, such as `model.glb`; never a path."""
+        name = unquote(urlsplit(self.url).path.rsplit("/", 1)[-1])
+        return name.replace("/", "_").replace("\\", "_").lstrip(".") or self.id
+
+
+@dataclass(frozen=True, kw_only=True)
+class JobRecord(Record):
+    """One generation, as it stood when the server was asked."""
+
+    id: str = ""
+    model: str = ""
+    status: str = ""
+    done: bool = False
+    phase: str = ""
+    progress: float = 0.0
+    queue_position: int | None = None
+    eta_seconds: float | None = None
+    poll_after_ms: int | None = None
+    created_at: datetime | None = moment()
+    started_at: datetime | None = moment()
+    finished_at: datetime | None = moment()
+    expires_at: datetime | None = moment()
+    input: Mapping[str, Any] = pairs()
+    seed: int | None = None
+    vendor: str = ""
+    outputs: tuple[OutputRecord, ...] = many(OutputRecord)
+    error: JobError | None = one(JobError)
+    warnings: tuple[str, ...] = several()
+    attempts: tuple[Attempt, ...] = many(Attempt)
+    cost: Cost | None = one(Cost)
+    charged: bool | None = None
+    client_ref: str | None = None
+    metadata: Mapping[str, str] = pairs()
+    batch_id: str | None = None
+    request_id: str = ""
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.id} {self.model} {self.status} {self.progress:.0%}>"
+
+    @property
+    def succeeded(self) -> bool:
+        """Whether it is done and has its outputs."""
+        return self.status == "succeeded"
+
+
+def given_params(job: JobRecord, changes: Mapping[str, Any]) -> dict[str, Any]:
+    """The params that make this job again, with some of them changed; None takes one away."""
+    params = {**job.input, **changes}
+    file: Any = params.get("file")
+    if isinstance(file, Mapping) and "file" not in changes:
+        told = cast("Mapping[str, Any]", file)
+        params["file"] = {name: value for name, value in told.items() if name not in READ_ONLY}
+        if not any(name in told for name in SOURCES):
+            raise BadInput(f"{job.id} does not tell the picture that it was made of: give `file` again.")
+    return {name: value for name, value in params.items() if value is not None}

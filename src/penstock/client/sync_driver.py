@@ -1,0 +1,129 @@
+"""Does the steps of flows one after the other, in the caller's thread."""
+
+import time
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+import httpx2
+
+from penstock.client.address import Address
+from penstock.client.exchange_shape import as_arguments, client_options, connection_trouble, head_of
+from penstock.client.steps import (
+    Close,
+    Emit,
+    Ended,
+    Flow,
+    Open,
+    Pause,
+    Read,
+    Reply,
+    Request,
+    Send,
+    Step,
+    Work,
+    advance,
+)
+
+T = TypeVar("T")
+
+
+class SyncDriver:
+    """A pool of connections that flows are run on; threads may share it."""
+
+    def __init__(self, address: Address) -> None:
+        self._http = httpx2.Client(**client_options(address))
+        self._address = address
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._http.close()
+
+    def run(self, flow: Flow[T]) -> T:
+        """What the flow comes to."""
+        values = self._drive(flow)
+        while True:
+            try:
+                next(values)
+            except StopIteration as end:
+                return end.value
+
+    def iterate(self, flow: Flow[Any]) -> Iterator[Any]:
+        """The values that the flow emits."""
+        yield from self._drive(flow)
+
+    def _drive(self, flow: Flow[T]) -> Generator[Any, None, T]:
+        line = _Line(self._http, self._address)
+        came: Any = None
+        error: Exception | None = None
+        try:
+            while not isinstance(step := advance(flow, came, error), Ended):
+                came, error = None, None
+                if isinstance(step, Emit):
+                    yield step.value
+                    continue
+                try:
+                    came = line.do(step)
+                except Exception as problem:  # noqa: BLE001  the flow judges it
+                    error = problem
+            return step.result
+        finally:
+            flow.close()
+            line.close()
+
+
+class _Line:
+    """The calls of one flow, and the stream that it has open."""
+
+    def __init__(self, http: httpx2.Client, address: Address) -> None:
+        self._http = http
+        self._address = address
+        self._open: httpx2.Response | None = None
+        self._chunks: Iterator[bytes] = iter(())
+
+    def do(self, step: Step) -> Any:
+        match step:
+            case Send(request):
+                return self._send(request)
+            case Open(request):
+                return self._begin(request)
+            case Read():
+                with self._trouble():
+                    return next(self._chunks, b"")
+            case Close():
+                self.close()
+            case Pause(seconds):
+                time.sleep(seconds)
+            case Work(work):
+                return work()
+            case Emit():
+                raise AssertionError("it is for whoever iterates")
+        return None
+
+    def close(self) -> None:
+        if self._open is not None:
+            self._open.close()
+            self._open = None
+
+    def _send(self, request: Request) -> Reply:
+        with self._trouble():
+            response = self._http.request(**as_arguments(request, self._address))
+        return head_of(response, response.content)
+
+    def _begin(self, request: Request) -> Reply:
+        self.close()
+        arguments = as_arguments(request, self._address)
+        follows = arguments.pop("follow_redirects")
+        with self._trouble():
+            response = self._http.send(self._http.build_request(**arguments), stream=True, follow_redirects=follows)
+            if not response.is_success:
+                return head_of(response, response.read())
+        self._open, self._chunks = response, response.iter_bytes()
+        return head_of(response)
+
+    @contextmanager
+    def _trouble(self) -> Generator[None]:
+        try:
+            yield
+        except (httpx2.RequestError, httpx2.StreamError) as error:
+            raise connection_trouble(error, self._address) from error

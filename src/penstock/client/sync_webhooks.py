@@ -1,0 +1,68 @@
+"""Webhooks and what they were told, for the client that waits."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from penstock.client.calls import Calls
+from penstock.client.sync_driver import SyncDriver
+from penstock.client.told_records import Delivery, Webhook
+from penstock.client.webhook_calls import WebhookCalls
+
+
+class Webhooks:
+    """The account's webhooks."""
+
+    def __init__(self, driver: SyncDriver, calls: Calls[Any]) -> None:
+        self._driver = driver
+        self._calls = WebhookCalls(calls)
+
+    def create(self, url: str, *, events: Sequence[str] | None = None, description: str | None = None) -> Webhook:
+        """Make one; its `secret` is shown this once."""
+        return self._driver.run(self._calls.create(url, events, description))
+
+    def list(self, limit: int | None = None) -> Iterator[Webhook]:
+        """All of them, newest first."""
+        return self._driver.iterate(self._calls.list(limit))
+
+    def get(self, webhook_id: str) -> Webhook:
+        """One of them."""
+        return self._driver.run(self._calls.get(webhook_id))
+
+    def change(self, webhook_id: str, **changes: Any) -> Webhook:
+        """Change `url`, `events`, `description` or `disabled`."""
+        return self._driver.run(self._calls.change(webhook_id, changes))
+
+    def delete(self, webhook_id: str) -> None:
+        """Remove one."""
+        self._driver.run(self._calls.delete(webhook_id))
+
+    def ping(self, webhook_id: str) -> Delivery:
+        """Try one: the delivery tells how it went."""
+        return self._driver.run(self._calls.ping(webhook_id))
+
+    def rotate(self, webhook_id: str | None = None) -> Webhook:
+        """A new secret for one, or for those that generations bring along."""
+        return self._driver.run(self._calls.rotate(webhook_id))
+
+    def secret(self) -> Webhook:
+        """What signs the webhooks that generations bring along, as its `secret`."""
+        return self._driver.run(self._calls.secret())
+
+    def deliveries(
+        self,
+        webhook_id: str | None = None,
+        *,
+        job_id: str | None = None,
+        status: str | None = None,
+        limit: int | None = None,
+    ) -> Iterator[Delivery]:
+        """What was told or will be, newest first."""
+        return self._driver.iterate(self._calls.deliveries(webhook_id, job_id, status, limit))
+
+    def delivery(self, delivery_id: str) -> Delivery:
+        """One delivery."""
+        return self._driver.run(self._calls.delivery(delivery_id))
+
+    def redeliver(self, delivery_id: str) -> Delivery:
+        """Send it again now."""
+        return self._driver.run(self._calls.redeliver(delivery_id))
