@@ -33,8 +33,12 @@ class AsyncOutput(OutputRecord):
         """Write it to a path, or under its own name into a folder; checked, all of it or nothing."""
         return await self.client.driver.run(saving.save(self, path, self.client.calls.policy))
 
+    async def view(self) -> notebook.View:
+        """It, to look at in a notebook."""
+        return notebook.View(notebook.embed(self, await self.bytes()))
+
     def _repr_html_(self) -> str:
-        return notebook.show_output(self)
+        return notebook.describe(self)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -89,8 +93,7 @@ class AsyncJob(JobRecord):
         return await self.output.bytes()
 
     def _repr_html_(self) -> str:
-        shown = [notebook.show_output(output) for output in self.outputs if output.role == "primary"]
-        return notebook.show_jobs([self]) + "".join(shown)
+        return notebook.show_jobs([self]) + "".join(map(notebook.describe, self.outputs))
 
 
 @dataclass(frozen=True)

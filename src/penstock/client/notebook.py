@@ -1,12 +1,99 @@
-"""How jobs and outputs show themselves in a notebook: all in one piece, with no key and no request to anyone."""
+"""How jobs and outputs show themselves in a notebook: in one piece, with no key and no request to anyone."""
 
+import base64
 from collections.abc import Callable, Sequence
-from typing import Any
+from dataclasses import dataclass, field
+from html import escape
+from importlib.resources import files
+from string import Template
+from typing import Final
+
+from penstock.client.job_record import JobRecord, OutputRecord
+
+LARGEST: Final = 32 << 20
+"""More bytes than this make a notebook unwieldy: they are saved, not shown."""
+COLORS: Final = {"succeeded": "#2e7d32", "failed": "#c62828", "expired": "#c62828", "canceled": "#757575"}
+COLUMNS: Final = ("job", "model", "status", "progress", "cost")
+PAGE: Final = Template(
+    "<!doctype html><meta charset='utf-8'><meta http-equiv='Content-Security-Policy' content=\"default-src 'none'; "
+    "script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src blob: data:\">"
+    "<style>html,body{margin:0;height:100%;background:#f4f4f2;font:14px sans-serif}canvas{width:100%;height:100%;"
+    'display:block;cursor:grab;touch-action:none}</style><canvas></canvas><script>const GLB="$data";\n$viewer</script>'
+)
 
 
-def show_output(output: Any, load: Callable[[], bytes] | None = None) -> str:
-    return ""
+@dataclass(frozen=True, slots=True)
+class View:
+    """Something to look at, as the last value of a cell."""
+
+    html: str = field(repr=False)
+
+    def _repr_html_(self) -> str:
+        return self.html
 
 
-def show_jobs(jobs: Sequence[Any]) -> str:
-    return ""
+def show_output(output: OutputRecord, load: Callable[[], bytes]) -> str:
+    """An output as what it is: a model to turn, a video to play, a picture."""
+    return describe(output) if output.size > LARGEST else embed(output, load())
+
+
+def describe(output: OutputRecord) -> str:
+    """An output in words."""
+    facts = [output.kind, output.content_type, f"{output.size / 1e6:.1f} MB"]
+    facts += [f"{output.width} x {output.height}"] if output.width else []
+    facts += [f"{output.duration_seconds:g} s"] if output.duration_seconds else []
+    facts += [f"{output.faces:,} faces"] if output.faces else []
+    return f"<div><code>{escape(output.filename)}</code>: {escape(', '.join(facts))}</div>"
+
+
+def embed(output: OutputRecord, content: bytes) -> str:
+    """The bytes themselves inside of the page; a model's viewer is shut in and may ask nobody for anything."""
+    data = base64.b64encode(content).decode()
+    source = f"data:{escape(output.content_type)};base64,{data}"
+    match output.kind:
+        case "video":
+            shown = f'<video controls loop style="max-width:100%;max-height:480px" src="{source}"></video>'
+        case "image":
+            shown = f'<img style="max-width:100%;max-height:480px" src="{source}">'
+        case "model":
+            page = PAGE.substitute(data=data, viewer=files("penstock.client").joinpath("viewer.js").read_text("utf-8"))
+            frame = '<iframe sandbox="allow-scripts" style="width:100%;height:420px;border:0"'
+            shown = f'{frame} srcdoc="{escape(page)}"></iframe>'
+        case _:
+            shown = ""
+    return shown + describe(output)
+
+
+def show_jobs(jobs: Sequence[JobRecord]) -> str:
+    """A table of jobs and how far they are."""
+    head = "".join(f"<th style='text-align:left'>{name}</th>" for name in COLUMNS)
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(map(_row, jobs))}</tbody></table>"
+
+
+def _row(job: JobRecord) -> str:
+    color = COLORS.get(job.status, "#1565c0")
+    share = round(job.progress * 100)
+    bar = (
+        f"<div style='width:12em;background:#ddd;border-radius:3px'><div style='width:{share}%;height:.8em;"
+        f"background:{color};border-radius:3px'></div></div>"
+    )
+    status = escape(job.status if job.done else f"{job.status}: {job.phase}")
+    eta = "" if job.done or job.eta_seconds is None else f" {job.eta_seconds:.0f} s left"
+    trouble = "" if job.error is None else f"<br>{escape(job.error.message)}"
+    cells = (
+        f"<code>{escape(job.id)}</code>",
+        escape(job.model),
+        f"<span style='color:{color}'>{status}</span>{trouble}",
+        f"{bar}{share}%{eta}",
+        escape(tell_cost(job)),
+    )
+    return "<tr>" + "".join(f"<td style='text-align:left'>{cell}</td>" for cell in cells) + "</tr>"
+
+
+def tell_cost(job: JobRecord) -> str:
+    """What it cost, or may cost at most; empty where nobody knows."""
+    if job.cost is None:
+        return ""
+    if job.cost.final is not None:
+        return f"{job.cost.final} {job.cost.currency}"
+    return "" if job.cost.estimated is None else f"≤ {job.cost.estimated} {job.cost.currency}"

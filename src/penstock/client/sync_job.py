@@ -33,6 +33,10 @@ class Output(OutputRecord):
         """Write it to a path, or under its own name into a folder; checked, all of it or nothing."""
         return self.client.driver.run(saving.save(self, path, self.client.calls.policy))
 
+    def view(self) -> notebook.View:
+        """It, to look at in a notebook, however large it is."""
+        return notebook.View(notebook.embed(self, self.bytes()))
+
     def _repr_html_(self) -> str:
         return notebook.show_output(self, self.bytes)
 
