@@ -1,0 +1,64 @@
+"""A gateway in a thread of its own, so that a client that waits can be tried beside it."""
+
+import asyncio
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from conftest import SIMULATOR, Server, running
+
+from penstock.settings import load
+
+SETTINGS = (
+    SIMULATOR
+    + '[fetch]\nallow_networks = ["127.0.0.0/8"]\n'
+    + '[[models]]\nid = "vendorb_video_31"\nvendor = "sim"\nprice = {per_job = "0.30"}\n'
+    + '[[models]]\nid = "sim_text_to_video"\nvendor = "sim"\n[[models]]\nid = "sim_image_to_model"\nvendor = "sim"\n'
+)
+
+
+@dataclass
+class Stage:
+    """A running gateway, and keys for it."""
+
+    server: Server
+    loop: asyncio.AbstractEventLoop
+
+    @property
+    def url(self) -> str:
+        return self.server.url
+
+    def key(self, **options: Any) -> str:
+        return asyncio.run_coroutine_threadsafe(self.server.new_key(**options), self.loop).result(10)
+
+
+@contextmanager
+def staged(folder: Path, weights: Path, toml: str = SETTINGS, port: int = 0) -> Iterator[Stage]:
+    """A gateway on this folder until the block ends."""
+    folder.mkdir(exist_ok=True)
+    config = folder / "penstock.toml"
+    config.write_text(toml)
+    settings = load(config, {}, {"data": folder, "weights": weights})
+    ready, stop, stages = threading.Event(), asyncio.Event(), []
+
+    async def serve() -> None:
+        try:
+            async with running(settings, port) as server:
+                stages.append(Stage(server, asyncio.get_running_loop()))
+                ready.set()
+                await stop.wait()
+        finally:
+            ready.set()
+
+    thread = threading.Thread(target=asyncio.run, args=(serve(),))
+    thread.start()
+    try:
+        assert ready.wait(30)
+        yield stages[0]
+    finally:
+        if stages:
+            stages[0].loop.call_soon_threadsafe(stop.set)
+        thread.join()

@@ -1,0 +1,257 @@
+"""What the client does when something goes wrong: retries as the server says, resumes, and errors that tell."""
+
+import shutil
+import socket
+import threading
+import traceback
+
+import pytest
+from flaky_front import Answer, Cut, Lose, Spoil
+from stage import staged
+
+from penstock.client import (
+    ApiError,
+    AuthenticationError,
+    BadInput,
+    BudgetError,
+    Client,
+    ConnectionFailed,
+    DownloadFailed,
+    InvalidRequestError,
+    LimitError,
+    NotFoundError,
+    PermissionDeniedError,
+    ServerError,
+    UnexpectedAnswer,
+)
+from penstock.client.attempts import Policy, send, told_pause
+from penstock.client.steps import Pause, Reply, Request, Send
+
+VIDEO = "sim_text_to_video"
+QUICK = {"latency": 0.05}
+BUSY = b'{"error": {"message": "Busy.", "code": "overloaded", "param": null, "retryable": true}}'
+
+
+# -- errors that tell
+
+
+def test_every_family_of_errors_is_a_class_of_its_own(stage, client):
+    with pytest.raises(InvalidRequestError) as caught:
+        client.generate(VIDEO, promt="x", durationSeconds=99)
+    error = caught.value
+    assert {detail.loc for detail in error.details} == {"input.0.params.promt", "input.0.params.durationSeconds"}
+    assert (error.status, error.retryable, error.param) == (400, False, error.details[0].loc)
+    assert error.request_id.startswith("req_")
+    assert error.request_id in str(error)
+    with pytest.raises(NotFoundError) as missing:
+        client.job("job_nothing")
+    assert missing.value.code == "job_not_found"
+    with Client(stage.url, stage.key(models=("vendorb_video_31",))) as other, pytest.raises(PermissionDeniedError):
+        other.generate(VIDEO)
+    with Client(stage.url, stage.key(concurrent_jobs=1), retries=0) as other:
+        job = other.generate(VIDEO, script={"latency": 30})
+        with pytest.raises(LimitError) as limited:
+            other.generate(VIDEO)
+        job.cancel()
+    assert limited.value.retry_after > 0
+
+
+def test_a_budget_that_does_not_suffice_is_told_with_where_it_stands(stage):
+    with Client(stage.url, stage.key(budgets={"total": "0.50"})) as client:
+        client.generate("vendorb_video_31", prompt="A boat", durationSeconds=4).wait()
+        with pytest.raises(BudgetError) as caught:
+            client.generate("vendorb_video_31", prompt="A boat", durationSeconds=4)
+    error = caught.value
+    assert (error.code, error.fields["spent"], error.fields["cap"]) == ("insufficient_budget", "0.30", "0.50")
+
+
+def test_a_key_is_never_shown(stage):
+    secret = "psk_5h989ejrceh2wnrsx8_thisisverysecret0000000000000000000000000000"
+    with Client(stage.url, secret) as client, pytest.raises(AuthenticationError) as caught:
+        client.models()
+    shown = "".join(traceback.format_exception(caught.value)) + repr(client) + repr(vars(caught.value))
+    assert "verysecret" not in shown
+    for wrong in (f"{secret}\nx: y", f"{secret} {secret}", f"{secret}é"):
+        with pytest.raises(BadInput) as refused:
+            Client(stage.url, wrong)
+        assert "verysecret" not in str(refused.value)
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1:8787", "ftp://x", "http://me:secret@host", "http://"])
+def test_an_address_that_is_none_is_refused_at_once(address):
+    with pytest.raises(BadInput, match="address"):
+        Client(address, "psk_x")
+
+
+def test_without_a_key_it_says_what_to_do(monkeypatch):
+    monkeypatch.delenv("PENSTOCK_API_KEY", raising=False)
+    with pytest.raises(BadInput, match="PENSTOCK_API_KEY"):
+        Client("http://127.0.0.1:1")
+
+
+def test_nobody_there_is_told_after_the_retries():
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        address = f"http://127.0.0.1:{closed.getsockname()[1]}"
+    with (
+        Client(address, "psk_x", retries=1) as client,
+        pytest.raises(ConnectionFailed, match="No connection") as caught,
+    ):
+        client.models()
+    assert not caught.value.sent
+
+
+def test_answers_of_other_servers_are_told_as_such(front, fronted):
+    front.upset("GET /api/v1/models", Answer(200), Answer(200, {}, b'{"data": [7]}'), Answer(404))
+    for _ in range(2):
+        with pytest.raises(UnexpectedAnswer, match="Penstock's address"):
+            fronted.models()
+    with pytest.raises(NotFoundError, match="status 404"):
+        fronted.models()
+
+
+# -- trying again
+
+
+def drive(flow, *came: object):
+    """The pauses and the number of calls of a flow that is answered so, and what it comes to."""
+    pauses, calls, answers = [], 0, list(came)
+    try:
+        step = next(flow)
+        while True:
+            if isinstance(step, Pause):
+                pauses.append(step.seconds)
+                step = flow.send(None)
+                continue
+            assert isinstance(step, Send)
+            calls += 1
+            answer = answers.pop(0)
+            step = flow.throw(answer) if isinstance(answer, Exception) else flow.send(answer)
+    except StopIteration as end:
+        return pauses, calls, end.value
+    except (ApiError, ConnectionFailed) as error:
+        return pauses, calls, error
+
+
+GET = Request(method="GET", path="/")
+POST = Request(method="POST", path="/")
+KEYED = Request(method="POST", path="/", repeatable=True)
+OK = Reply(200, {})
+CUT = ConnectionFailed("cut", sent=True)
+AWAY = ConnectionFailed("away", sent=False)
+
+
+@pytest.mark.parametrize(
+    ("request_", "came", "calls"),
+    [
+        (GET, [CUT, OK], 2),
+        (KEYED, [CUT, CUT, OK], 3),
+        (POST, [AWAY, OK], 2),
+        (POST, [CUT], 1),
+        (POST, [Reply(500, {"x-should-retry": "true"})], 1),
+        (POST, [Reply(429, {"x-should-retry": "true"}), OK], 2),
+        (KEYED, [Reply(500, {}), OK], 2),
+        (KEYED, [Reply(503, {"x-should-retry": "false"})], 1),
+        (GET, [Reply(503, {}, b'{"error": {"retryable": false}}')], 1),
+        (GET, [Reply(409, {}, b'{"error": {"retryable": true}}'), OK], 2),
+        (GET, [Reply(404, {})], 1),
+        (GET, [Reply(429, {"retry-after": "61"})], 1),
+        (GET, [Reply(503, {})] * 5, 5),
+    ],
+)
+def test_it_tries_again_only_where_that_can_help_and_does_no_harm(request_, came, calls):
+    _, made, result = drive(send(request_, Policy(retries=4)), *came)
+    assert made == calls
+    assert (result == OK) == (came[-1] == OK)
+
+
+def test_it_waits_as_long_as_the_server_asks():
+    asked = Reply(429, {"retry-after": "7", "retry-after-ms": "6500"}), Reply(503, {"retry-after": "2"}), OK
+    assert drive(send(GET, Policy()), *asked)[0] == [6.5, 2.0]
+    guessed, _, _ = drive(send(GET, Policy(retries=9)), *[CUT] * 9, OK)
+    assert guessed[0] < 0.3
+    assert max(guessed) <= 8
+    assert told_pause({"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT"}) == 0
+    assert told_pause({"retry-after": "soon"}) is None
+
+
+def test_a_server_that_is_busy_for_a_while_is_asked_again(front, fronted):
+    soon = {"retry-after-ms": "50"}
+    front.upset("GET /api/v1/models", Answer(503, soon, BUSY), Answer(429, soon, BUSY), Answer(502, soon), Lose())
+    assert fronted.models()
+    assert len(front.of("/api/v1/models")) == 5
+    front.upset("GET /api/v1/models", Answer(503, soon | {"x-should-retry": "false"}, BUSY))
+    with pytest.raises(ServerError, match="Busy"):
+        fronted.models()
+
+
+def test_a_lost_answer_does_not_make_a_second_job(front, fronted, png):
+    front.upset("POST /api/v1/files", Lose())
+    front.upset("POST /model/v1/generation", Lose(), Cut(40))
+    job = fronted.generate("sim_image_to_model", file=png, client_ref="once", script=QUICK)
+    assert [each.id for each in fronted.jobs(client_ref="once")] == [job.id]
+    asked = front.of("POST /model/v1/generation")
+    assert len(asked) == 3
+    assert len({each.headers["idempotency-key"] for each in asked}) == 1
+    fronted.generate(VIDEO, script=QUICK, idempotency_key="mine")
+    assert front.of("POST /model/v1/generation")[-1].headers["idempotency-key"] == "mine"
+    fronted.generate(VIDEO, script=QUICK)
+    assert front.of("POST /model/v1/generation")[-1].headers["idempotency-key"] not in (
+        "mine",
+        asked[0].headers["idempotency-key"],
+    )
+
+
+# -- resuming
+
+
+def test_cut_events_go_on_where_they_were_cut(front, fronted):
+    job = fronted.generate(VIDEO, script={"latency": 0.4})
+    front.upset("/events", Cut(1700), Answer(503, {"retry-after-ms": "10"}, BUSY), Cut(0), Cut(1900))
+    events = list(job.events())
+    assert [event.sequence for event in events] == list(range(1, len(events) + 1))
+    assert events[-1].type == "job.succeeded"
+    resumed = [seen.headers.get("last-event-id") for seen in front.of("/events")]
+    assert resumed[0] is None
+    assert set(resumed[1:]) <= {event.id for event in events}
+
+
+def test_a_cut_download_goes_on_by_range(front, fronted, tmp_path):
+    job = fronted.generate(VIDEO, script=QUICK).wait()
+    front.upset("/assets/", Cut(1000), Answer(503, {"retry-after-ms": "10"}, BUSY), Cut(500))
+    saved = job.save(tmp_path / "boat.mp4")
+    assert saved.stat().st_size == job.output.size
+    ranges = [seen.headers.get("range") for seen in front.of("/assets/")]
+    assert ranges == [None, "bytes=1000-", "bytes=1000-", "bytes=1500-"]
+    assert job.bytes() == saved.read_bytes()
+
+
+def test_a_download_that_is_not_what_was_stored_leaves_nothing(front, fronted, tmp_path):
+    job = fronted.generate(VIDEO, script=QUICK).wait()
+    (tmp_path / "boat.mp4").write_bytes(b"before")
+    front.upset("/assets/", Spoil())
+    with pytest.raises(DownloadFailed, match="sha256"):
+        job.save(tmp_path / "boat.mp4")
+    assert [path.name for path in tmp_path.iterdir()] == ["boat.mp4"]
+    assert (tmp_path / "boat.mp4").read_bytes() == b"before"
+
+
+def test_it_waits_through_a_restart_of_the_server(tmp_path, empty_store, weights):
+    folder = tmp_path / "data"
+    folder.mkdir()
+    shutil.copy(empty_store, folder)
+    results = []
+    with staged(folder, weights) as stage:
+        address, port, key = stage.url, int(stage.url.rpartition(":")[2]), stage.key()
+        client = Client(address, key)
+        job = client.generate(VIDEO, script={"latency": 1.0})
+        events = job.events()
+        assert next(events).type == "job.queued"
+        waiting = threading.Thread(target=lambda: results.append(job.wait(60)))
+        waiting.start()
+    with staged(folder, weights, port=port):
+        waiting.join(60)
+        assert [each.type for each in events][-1] == "job.succeeded"
+        client.close()
+    assert results[0].succeeded
+    assert results[0].id == job.id
