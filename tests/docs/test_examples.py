@@ -32,7 +32,13 @@ def blocks(page: str, language: str) -> list[str]:
 async def run(server, folder: Path, *command: str) -> str:
     """What the command prints; it sees the server and a key as a reader would."""
     key = await server.new_key()
-    environment = {"PATH": os.environ["PATH"], "PENSTOCK_API_KEY": key, "no_proxy": "*"}
+    environment = {
+        "PATH": os.environ["PATH"],
+        "PYTHONPATH": os.environ.get("PYTHONPATH", ""),
+        "PENSTOCK_BASE_URL": server.url,
+        "PENSTOCK_API_KEY": key,
+        "no_proxy": "*",
+    }
     process = await asyncio.create_subprocess_exec(
         *command,
         cwd=folder,
@@ -66,8 +72,10 @@ async def test_the_curl_lines_of_the_readme(start, tmp_path):
 
 
 async def test_the_python_of_the_readme(server, tmp_path):
-    (program,) = blocks("README.md", "python")
-    out = await run(server, tmp_path, sys.executable, "-c", program.replace(HOME, server.url))
+    by_client, plain = blocks("README.md", "python")
+    await run(server, tmp_path, sys.executable, "-c", by_client)
+    assert (tmp_path / "boat.mp4").read_bytes()[4:8] == b"ftyp"
+    out = await run(server, tmp_path, sys.executable, "-c", plain.replace(HOME, server.url))
     assert out.startswith("succeeded http://127.0.0.1:")
 
 

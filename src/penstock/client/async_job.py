@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from penstock.client import notebook, saving
 from penstock.client.calls import Wishes
 from penstock.client.job_record import JobRecord, OutputRecord
-from penstock.client.reading import read
+from penstock.client.record_reading import read
 from penstock.client.sync_job import places, primary
 from penstock.client.told_records import Event
 

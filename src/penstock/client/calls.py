@@ -10,7 +10,7 @@ from penstock.client import following, given_files
 from penstock.client.attempts import Policy, send
 from penstock.client.failures import UnexpectedAnswer, job_failure
 from penstock.client.job_record import JobRecord, given_params
-from penstock.client.reading import Record, decode, read
+from penstock.client.record_reading import Record, decode, read
 from penstock.client.steps import READ_SECONDS, Emit, Flow, Reply, Request, Upload
 from penstock.client.told_records import Event, FileRecord, Model, Quote, Usage
 

@@ -11,7 +11,7 @@ from penstock.client.attempts import Policy, attempt, guess_pause, send
 from penstock.client.event_lines import EventLines
 from penstock.client.failures import ConnectionFailed, UnexpectedAnswer, WaitTimeout
 from penstock.client.job_record import JobRecord
-from penstock.client.reading import decode, read
+from penstock.client.record_reading import decode, read
 from penstock.client.steps import READ_SECONDS, Close, Emit, Flow, Open, Pause, Read, Request
 from penstock.client.told_records import Event
 

@@ -8,7 +8,7 @@ from typing import Any, cast
 from urllib.parse import unquote, urlsplit
 
 from penstock.client.failures import BadInput
-from penstock.client.reading import Record, amount, count_of_bytes, many, moment, one, pairs, several
+from penstock.client.record_reading import Record, amount, count_of_bytes, many, moment, one, pairs, several
 
 SOURCES = ("url", "file_token", "object")
 READ_ONLY = ("sha256", "bytes", "content_type", "width", "height")

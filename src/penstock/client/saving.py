@@ -80,7 +80,7 @@ def save(output: OutputRecord, path: Any, policy: Policy) -> Flow[Path]:
     if target.is_dir():
         target /= output.filename
     part = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
-    stream: IO[bytes] = yield Work(partial(part.open, "x+b"))
+    stream = part.open("x+b")  # at once: a step that is canceled would leave it behind
     try:
         with stream:
             yield from load(output, stream, policy)

@@ -10,7 +10,7 @@ from penstock.client import notebook, saving
 from penstock.client.calls import Wishes
 from penstock.client.failures import BadInput, job_failure
 from penstock.client.job_record import JobRecord, OutputRecord
-from penstock.client.reading import read
+from penstock.client.record_reading import read
 from penstock.client.told_records import Event
 
 if TYPE_CHECKING:

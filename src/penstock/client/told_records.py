@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Any
 
 from penstock.client.job_record import Cost, JobRecord
-from penstock.client.reading import Record, amount, count_of_bytes, many, moment, one, pairs, read, several
+from penstock.client.record_reading import Record, amount, count_of_bytes, many, moment, one, pairs, read, several
 
 
 @dataclass(frozen=True, kw_only=True)

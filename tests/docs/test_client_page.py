@@ -1,0 +1,70 @@
+"""The page of the Python client: its programs run, one after the other, and it names all that there is."""
+
+import inspect
+import re
+import sys
+from pathlib import Path
+
+import pytest
+from conftest import SIMULATOR
+from openai_double import KEY, OpenAIDouble
+from openai_replies import GREETING
+from PIL import Image
+from test_examples import ROOT, blocks, run
+
+import penstock.client
+from penstock.client import Batch, Client, Job, Output
+from penstock.client.sync_webhooks import Webhooks
+
+PAGE = (ROOT / "docs" / "client.md").read_text("utf-8")
+
+
+async def test_the_programs_of_the_page(start, tmp_path: Path):
+    Image.radial_gradient("L").save(tmp_path / "cat.png")
+    async with OpenAIDouble() as double:
+        vendor = f'[vendors.v]\ntype = "openai_compatible"\napi_key = "{KEY}"\nbase_url = "{double.url}"\n'
+        chat = '[[models]]\nid = "fast-chat"\nkind = "chat"\nvendor = "v"\nmodel = "plain"\n'
+        media = ("vendora_image_to_model", "vendorb_video_31", "sim_text_to_video")
+        models = "".join(f'[[models]]\nid = "{model}"\nvendor = "sim"\n' for model in media)
+        server = await start(SIMULATOR + vendor + chat + models)
+        program = "\n".join(blocks("docs/client.md", "python"))
+        out = await run(server, tmp_path, sys.executable, "-c", program)
+    assert "failed content_filtered" in out
+    assert "unknown_param" in out or "missing_required_parameter" in out
+    assert out.count(GREETING) == 2
+    assert (tmp_path / "cat.glb").read_bytes()[:4] == b"glTF"
+    assert len(saved(tmp_path / "films")) == 2
+    assert len([name for name in saved(tmp_path) if name.startswith("job_")]) == 3
+
+
+def saved(folder: Path) -> list[str]:
+    return [path.name for path in folder.iterdir()]
+
+
+@pytest.mark.parametrize("kind", [Client, Job, Output, Batch, Webhooks], ids=lambda kind: kind.__name__)
+def test_every_method_and_option_is_named(kind):
+    inner = ("driver", "calls")
+    members = [name for name in vars(kind) if not name.startswith("_") and name not in (*inner, "client")]
+    for name in members:
+        assert re.search(rf"\b{name}\b", PAGE), name
+    for option in (*inspect.signature(Client).parameters, *inspect.signature(Client.generate).parameters):
+        assert option in ("self", "more", "model", "params") or f"`{option}`" in PAGE, option
+
+
+def test_everything_it_exports_is_named_or_described():
+    records = {
+        "Budget",
+        "Delivery",
+        "Event",
+        "FileRecord",
+        "JobRecord",
+        "Model",
+        "OutputRecord",
+        "Quote",
+        "Usage",
+        "Webhook",
+    }
+    for name in set(penstock.client.__all__) - records:
+        assert f"`{name}`" in PAGE, name
+    for name in penstock.client.__all__:
+        assert getattr(penstock.client, name).__doc__
