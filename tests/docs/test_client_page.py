@@ -26,11 +26,11 @@ async def test_the_programs_of_the_page(start, tmp_path: Path):
         chat = '[[models]]\nid = "fast-chat"\nkind = "chat"\nvendor = "v"\nmodel = "plain"\n'
         media = ("vendora_image_to_model", "vendorb_video_31", "sim_text_to_video")
         models = "".join(f'[[models]]\nid = "{model}"\nvendor = "sim"\n' for model in media)
-        server = await start(SIMULATOR + vendor + chat + models)
+        server = await start(SIMULATOR + "script = {latency = 0.05}\n" + vendor + chat + models)
         program = "\n".join(blocks("docs/client.md", "python"))
         out = await run(server, tmp_path, sys.executable, "-c", program)
     assert "failed content_filtered" in out
-    assert "unknown_param" in out or "missing_required_parameter" in out
+    assert "invalid_params [('input.0.params.prompt'" in out
     assert out.count(GREETING) == 2
     assert (tmp_path / "cat.glb").read_bytes()[:4] == b"glTF"
     assert len(saved(tmp_path / "films")) == 2
