@@ -20,7 +20,7 @@ if (location.protocol === "file:") {
     }
 
     hand(target, data) {
-      const message = new MessageEvent("message", { data });
+      const message = new MessageEvent("message", { data: structuredClone(data) });
       if (target === this) this.onmessage?.(message);
       target.dispatchEvent(message);
     }
