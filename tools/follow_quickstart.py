@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-FENCE = re.compile(r"^(?:`([\w.]+)`:\n\n)?```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+FENCE = re.compile(r"(?:`([\w.-]+\.\w+)`[^`\n]*:\n\n)?^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 KEY = re.compile(r"psk_\w+")
 PATIENCE = 900
 
@@ -77,7 +77,7 @@ def main() -> None:
         check_out(folder)
         text = (folder / "docs" / "quickstart.md").read_text().replace("8787", port)
         follow(folder, text, Path(temporary) / "server.log", port)
-        for name in ("cat.glb", "boat.mp4"):
+        for name in ("cat.glb", "boat.mp4", "small-cat.glb"):
             print(f"{(folder / name).stat().st_size:8} B  {name}")
 
 

@@ -27,7 +27,7 @@ from penstock.errors import PenstockError
 from penstock.gateway import build_offers
 from penstock.prices import Price, TokenPrice
 from penstock.setting_prices import PriceEntry
-from penstock.settings import VARIABLES, ModelEntry, Route, load
+from penstock.settings import VARIABLES, ModelEntry, Route, Settings, load
 from penstock.store.tables import completions
 from penstock.usage_records import Outcome
 from penstock.vendors import load_vendor, vendor_names
@@ -106,7 +106,12 @@ def test_every_error_row_tells_the_true_status_and_retry(sources):
 def test_every_setting_is_explained():
     text = page("settings.md")
     for variable, path in VARIABLES.items():
-        assert f"| `{'.'.join(path)}` | `{variable}` |" in text
+        table: Any = Settings
+        for name in path[:-1]:
+            table = table.model_fields[name].annotation
+        meaning = table.model_fields[path[-1]].description
+        row = re.escape(f"| `{'.'.join(path)}` | `{variable}` |") + r" .+? \| " + re.escape(f"{meaning} |")
+        assert re.search(row, text), f"{variable}: {meaning}"
     for table in (Options, ModelEntry, Route, PriceEntry, Price, TokenPrice):
         for name, field in table.model_fields.items():
             assert re.search(rf"^\| `{field.alias or name}` \|", text, re.MULTILINE), name
@@ -201,6 +206,9 @@ def test_every_command_and_option_is_explained():
         for option in command.params:
             if option.param_type_name == "option":
                 assert option.opts[0] in section, f"{name} {option.opts[0]}"
+        own = text.partition(f"## `{name}`")[2].partition("\n## ")[0]
+        known = {word for option in command.params for word in (*option.opts, *option.secondary_opts)}
+        assert set(re.findall(r"^\| `(--[\w-]+)", own, re.MULTILINE)) <= known, name
 
 
 # -- chat
