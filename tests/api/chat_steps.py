@@ -8,6 +8,7 @@ from typing import Any
 import openai
 from conftest import Server, Start
 from openai_double import KEY, OpenAIDouble
+from plain import NO_TLS
 
 HELLO: list[Any] = [{"role": "user", "content": "Hello"}]
 SCENARIOS = (
@@ -60,7 +61,7 @@ class Chat:
                     "api_key": self.key,
                     "max_retries": 0,
                     "_strict_response_validation": True,
-                    "http_client": openai.DefaultAsyncHttpxClient(trust_env=False),
+                    "http_client": openai.DefaultAsyncHttpxClient(trust_env=False, verify=NO_TLS),
                     **options,
                 }
             )
@@ -73,7 +74,7 @@ class Chat:
             api_key=self.key,
             max_retries=0,
             _strict_response_validation=True,
-            http_client=openai.DefaultHttpxClient(trust_env=False),
+            http_client=openai.DefaultHttpxClient(trust_env=False, verify=NO_TLS),
         )
 
 

@@ -11,6 +11,7 @@ from chat_steps import HELLO, chatting, settings_of
 from conftest import running
 from openai_double import KEY
 from openai_replies import GREETING, pieces_of
+from plain import NO_TLS
 
 from penstock.keys import Scope
 from penstock.settings import load
@@ -112,7 +113,7 @@ async def test_keys_that_do_not_open(chat):
         assert "Incorrect API key provided" in caught.value.message
         assert caught.value.response.headers["www-authenticate"] == "Bearer"
         check_shape(caught.value)
-    async with httpx.AsyncClient(trust_env=False) as nobody:
+    async with httpx.AsyncClient(trust_env=False, verify=NO_TLS) as nobody:
         for method, path in [("POST", "/llm/chat/completions"), ("GET", "/llm/models"), ("GET", "/llm/models/plain")]:
             response = await nobody.request(method, chat.server.url + path)
             assert response.status_code == 401

@@ -13,6 +13,7 @@ import pytest
 from chat_steps import HELLO, Chat, chatting
 from chat_wire import connect, events_of
 from openai_replies import GREETING, PROMPT_TOKENS, pieces_of
+from plain import NO_TLS
 
 from penstock.settings import load
 
@@ -300,7 +301,9 @@ def check_readable(response: httpx.Response) -> None:
 async def test_a_page_may_ask_whether_it_may_ask(chat, path):
     wanted = "authorization,content-type,openai-organization,x-stainless-os,x-stainless-new-thing"
     headers = {**PAGE, "access-control-request-method": "POST", "access-control-request-headers": wanted}
-    async with httpx.AsyncClient(base_url=chat.server.url, trust_env=False) as nobody:  # preflights have no key
+    async with httpx.AsyncClient(
+        base_url=chat.server.url, trust_env=False, verify=NO_TLS
+    ) as nobody:  # preflights have no key
         response = await nobody.options(path, headers=headers)
     assert (response.status_code, response.content) == (204, b"")
     assert response.headers["access-control-allow-origin"] == "*"
@@ -359,7 +362,7 @@ async def test_the_largest_body_does_not_hold_up_everybody_else(chat):
     body = json.dumps({"model": "image", "messages": [{"role": "user", "content": parts}]}).encode()
     assert (31 << 20) < len(body) <= (32 << 20)
     longest, asked = 0.0, 0
-    async with httpx.AsyncClient(base_url=chat.server.url, trust_env=False, timeout=30) as other:
+    async with httpx.AsyncClient(base_url=chat.server.url, trust_env=False, verify=NO_TLS, timeout=30) as other:
         sending = asyncio.create_task(
             chat.server.client.post(CHAT, content=body, headers={"content-type": "application/json"})
         )

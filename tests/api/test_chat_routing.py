@@ -19,6 +19,7 @@ from chat_steps import HELLO
 from conftest import Server, Start
 from openai_double import KEY, OpenAIDouble
 from openai_replies import GREETING
+from plain import NO_TLS
 
 from penstock.settings import load
 
@@ -330,7 +331,7 @@ async def test_a_storm_of_retrying_clients_is_not_multiplied(start, scenario, st
                 base_url=f"{chat.server.url}/llm",
                 api_key=key,
                 max_retries=2,
-                http_client=openai.DefaultAsyncHttpxClient(trust_env=False),
+                http_client=openai.DefaultAsyncHttpxClient(trust_env=False, verify=NO_TLS),
             ) as client:
                 with pytest.raises(openai.APIStatusError) as caught:
                     await client.chat.completions.create(model="model", messages=HELLO)

@@ -14,6 +14,7 @@ import pytest_asyncio
 from chat_wire import events_of
 from conftest import Server, running
 from local_steps import CHAT, HELLO, MODEL, SMALL, TOOLS, answer, ask, asking, refuse
+from plain import NO_TLS
 from pydantic import BaseModel
 
 from penstock.settings import load
@@ -40,7 +41,7 @@ async def sdk(server: Server) -> AsyncGenerator[openai.AsyncOpenAI]:
         api_key=await server.new_key(),
         max_retries=0,
         _strict_response_validation=True,
-        http_client=openai.DefaultAsyncHttpxClient(trust_env=False),
+        http_client=openai.DefaultAsyncHttpxClient(trust_env=False, verify=NO_TLS),
     ) as client:
         yield client
 

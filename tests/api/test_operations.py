@@ -1,6 +1,6 @@
 """Health, readiness, metrics, and the one error shape for everything that is nowhere."""
 
-import httpx
+from conftest import client_of
 
 
 async def test_health_and_readiness(server):
@@ -25,7 +25,7 @@ async def test_metrics_count_jobs_and_requests(server):
 
 
 async def test_unknown_paths_and_methods_answer_in_the_error_shape(server):
-    async with httpx.AsyncClient(base_url=server.url) as client:
+    async with client_of(server.url, None) as client:
         nowhere = await client.get("/nowhere")
         wrong = await client.put("/api/v1/jobs")
     assert nowhere.status_code == 404

@@ -13,6 +13,7 @@ import httpx
 from chat_steps import HELLO
 from conftest import MODEL, VIDEO, Server, Start
 from openai_double import KEY, OpenAIDouble
+from plain import NO_TLS
 from steps import FAILS, order, refused
 from store.sample_completions import make_completion
 
@@ -308,7 +309,7 @@ async def test_budgets_of_the_key_and_its_account_are_told(start: Start):
     server = await start(SETTINGS.partition('[[models]]\nid = "plain"')[0])
     key = await server.new_key()
     async with httpx.AsyncClient(
-        base_url=server.url, headers={"authorization": f"Bearer {key}"}, trust_env=False, timeout=60
+        base_url=server.url, headers={"authorization": f"Bearer {key}"}, trust_env=False, verify=NO_TLS, timeout=60
     ) as client:
         public_id, account_id = key.split("_")[1], await account_of(server)
         for owner, period, cap in (

@@ -11,6 +11,7 @@ import httpx
 import pytest
 from hook_receiver import LOOPBACK, Receiver, create, is_signed, receiving
 from ordeal import PENSTOCK, _free_port
+from plain import NO_TLS
 from steps import order
 
 JOBS = 12
@@ -25,7 +26,9 @@ class Victim:
         self.config.write_text(LOOPBACK)
         self.port = _free_port()
         self.process: asyncio.subprocess.Process | None = None
-        self.client = httpx.AsyncClient(base_url=f"http://127.0.0.1:{self.port}", timeout=30, trust_env=False)
+        self.client = httpx.AsyncClient(
+            base_url=f"http://127.0.0.1:{self.port}", timeout=30, trust_env=False, verify=NO_TLS
+        )
 
     async def sign_in(self) -> None:
         words = ("key", "create", "--json", "--data", self.data)

@@ -12,6 +12,7 @@ from pathlib import Path
 import httpx
 import pytest
 from hook_receiver import LOOPBACK, create
+from plain import NO_TLS
 
 DOCS = Path(__file__).parents[2] / "docs"
 PROGRAMS = {
@@ -38,7 +39,7 @@ async def receiver(language: str, port: int, secret: str) -> AsyncIterator[async
         stderr=asyncio.subprocess.DEVNULL,
     )
     try:
-        async with asyncio.timeout(20), httpx.AsyncClient(trust_env=False) as client:
+        async with asyncio.timeout(20), httpx.AsyncClient(trust_env=False, verify=NO_TLS) as client:
             while True:
                 try:
                     await client.get(f"http://127.0.0.1:{port}/")

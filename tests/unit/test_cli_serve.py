@@ -16,6 +16,7 @@ from typing import IO
 
 import httpx
 import pytest
+from plain import NO_TLS
 from shell import Shell, forget_settings
 
 from penstock.leadership import Leadership
@@ -43,7 +44,7 @@ class Serving:
         self.address = self.welcome.split("serves on ")[1].split()[0]
 
     def get(self, path: str, key: str) -> httpx.Response:
-        return httpx.get(f"{self.address}{path}", headers={"authorization": f"Bearer {key}"})
+        return httpx.get(f"{self.address}{path}", headers={"authorization": f"Bearer {key}"}, verify=NO_TLS)
 
     def await_log(self, text: str) -> str:
         return read_until(self.process.stderr, text).splitlines()[-1]
@@ -180,7 +181,7 @@ def test_sighup_takes_good_settings_and_refuses_bad_ones(shell: Shell):
         server.process.send_signal(signal.SIGHUP)
         server.await_log("settings reloaded")
         assert server.get("/api/v1/models/vendora_image_to_model", key).status_code == 404
-        counted = httpx.get(f"{server.address}/metrics").text
+        counted = httpx.get(f"{server.address}/metrics", verify=NO_TLS).text
         assert 'penstock_settings_reloads_total{outcome="refused"} 2.0' in counted
         assert 'penstock_settings_reloads_total{outcome="ok"} 1.0' in counted
         assert server.end() == 0

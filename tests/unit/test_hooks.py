@@ -10,6 +10,7 @@ import httpx
 import pytest
 from hypothesis import given
 from hypothesis import strategies as some
+from plain import NO_TLS
 from vendors.double import Double, double_of
 from vendors.test_far import follow
 
@@ -151,7 +152,7 @@ def address(server: Any, reference: str, name: str = "far") -> str:
 
 async def call(server: Any, path: str, body: bytes = GENUINE, **headers: str) -> httpx.Response:
     """A notice from someone who has no key."""
-    async with httpx.AsyncClient(base_url=server.url, trust_env=False) as stranger:
+    async with httpx.AsyncClient(base_url=server.url, trust_env=False, verify=NO_TLS) as stranger:
         return await stranger.post(path, content=body, headers=headers)
 
 

@@ -13,6 +13,7 @@ from anthropic_double import CONTENTS, ERRORS, GREETING, KEY, REFUSALS, SPOKEN, 
 from anthropic_objections import NEW, OLD
 from conftest import Server, Start
 from openai.types.chat import ChatCompletionMessageParam
+from plain import NO_TLS
 from pydantic import BaseModel
 
 HELLO: list[ChatCompletionMessageParam] = [{"role": "user", "content": "Hello"}]
@@ -67,7 +68,7 @@ async def begin(start: Start) -> AsyncGenerator[Any]:
                 api_key=await server.new_key(),
                 max_retries=0,
                 _strict_response_validation=True,
-                http_client=openai.DefaultAsyncHttpxClient(trust_env=False),
+                http_client=openai.DefaultAsyncHttpxClient(trust_env=False, verify=NO_TLS),
             )
             return Chat(server, double, await stack.enter_async_context(client))
 

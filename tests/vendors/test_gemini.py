@@ -9,6 +9,7 @@ import pytest
 from conftest import Server
 from gemini_double import CALLS, KEY, GeminiDouble
 from gemini_steps import HELLO, PIXEL, TIME, WEATHER, allowed, result, said
+from plain import NO_TLS
 from pydantic import BaseModel
 
 # -- through a gateway, with the official SDK
@@ -48,7 +49,7 @@ async def chatting(start, key: str = KEY):
             api_key=await server.new_key(),
             max_retries=0,
             _strict_response_validation=True,
-            http_client=openai.DefaultAsyncHttpxClient(trust_env=False),
+            http_client=openai.DefaultAsyncHttpxClient(trust_env=False, verify=NO_TLS),
         ) as client:
             yield Chat(server, double, client)
 
