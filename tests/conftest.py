@@ -33,7 +33,7 @@ from penstock.web.server import serve
 hypothesis.settings.register_profile("calm", deadline=None, max_examples=40)  # a busy machine is no fault of the code
 hypothesis.settings.load_profile("calm")
 
-pytest_plugins = ["client_fixtures"]
+pytest_plugins = ["client_fixtures", "pace"]
 SIMULATOR = '[vendors.sim]\ntype = "sim"\n'
 """Settings by which the simulator serves everything, the built-in engines' models too."""
 VIDEO = "sim_text_to_video"
