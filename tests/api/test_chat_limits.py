@@ -68,15 +68,17 @@ async def test_the_wait_that_is_told_is_enough_and_no_more(chat):
     client = await chat.server.sign_in(requests_per_minute=60)
     responses = await asyncio.gather(*(ask(client) for _ in range(70)))
     assert {response.status_code for response in responses} == {200, 429}
-    while (last := await ask(client)).status_code == 200:
-        pass
-    came = time.monotonic()
-    wait = int(last.headers["retry-after-ms"]) / 1000
-    assert 0 < wait <= 1
-    assert last.headers["retry-after"] == "1"
-    await asyncio.sleep(wait / 2)
-    early = await ask(client)
-    assert early.status_code == 429 or time.monotonic() - came > wait
+    early = None
+    while early is None or early.status_code == 200:
+        while (last := await ask(client)).status_code == 200:
+            pass
+        came = time.monotonic()
+        wait = int(last.headers["retry-after-ms"]) / 1000
+        assert 0 < wait <= 1
+        assert last.headers["retry-after"] == "1"
+        await asyncio.sleep(wait / 2)
+        early = await ask(client)
+        assert early.status_code == 429 or time.monotonic() - came > wait  # a busy machine: then all over again
     await asyncio.sleep(came + wait - time.monotonic())
     assert (await ask(client)).status_code == 200
 
@@ -210,10 +212,10 @@ async def test_no_cache_unless_it_is_wished_for(chat):
 
 
 async def test_an_answer_is_good_for_its_time_only(start):
-    async with caching(start, seconds=0.5) as chat:
+    async with caching(start, seconds=1.5) as chat:
         await ask(chat.server.client)
         assert (await ask(chat.server.client)).headers["x-penstock-cache"] == "hit"
-        await asyncio.sleep(0.6)
+        await asyncio.sleep(1.6)
         assert (await ask(chat.server.client)).headers["x-penstock-cache"] == "miss"
 
 

@@ -126,9 +126,9 @@ async def test_no_body_is_looked_at_before_the_key(server):
 async def test_an_expired_key_is_told_so(server):
     expired = await server.new_key(expires_at=time.time() - 1)
     refused(await look(server, f"Bearer {expired}"), 401, "expired_api_key")
-    soon = await server.new_key(expires_at=time.time() + 0.5)
+    soon = await server.new_key(expires_at=time.time() + 1.5)
     assert (await look(server, f"Bearer {soon}")).status_code == 200
-    await until_refused(server, soon, "expired_api_key", within=0.8)
+    await until_refused(server, soon, "expired_api_key", within=1.5)
     wrong = expired[:-4] + "0000"
     refused(await look(server, f"Bearer {wrong}"), 401, "invalid_api_key")
 
@@ -137,10 +137,11 @@ async def until_refused(server: Server, key: str, code: str, within: float) -> N
     begun = time.monotonic()
     async with client_of(server.url, key) as client:
         while True:
+            sent = time.monotonic()
             response = await client.get(JOBS)
             if response.status_code != 200:
                 break
-            assert time.monotonic() - begun < within, "the key still works"
+            assert sent - begun < within, "the key still works"
             await asyncio.sleep(0.01)
     refused(response, 401, code)
 

@@ -44,12 +44,14 @@ SCRIPTS: list[tuple[dict[str, Any], str, str | None]] = [
 
 @dataclass
 class Report:
-    """What the ordeal found; everything but the first five must be 0."""
+    """What the ordeal found; everything but the first six must be 0."""
 
     jobs: int = 0
     kills: int = 0
     restart_seconds: list[float] = field(default_factory=list)
     leaderless_seconds: list[float] = field(default_factory=list)
+    takeovers: int = 0
+    """How often a server that was there already took over."""
     orders: int = 0
     lost: int = 0
     duplicates: int = 0
@@ -131,6 +133,7 @@ class Ordeal:
             while self._read_lock() == leader:  # noqa: ASYNC110  a file has no event
                 await asyncio.sleep(0.005)
             self.report.leaderless_seconds.append(time.monotonic() - killed)
+            self.report.takeovers += self._read_lock() not in (leader, self.servers[port].pid)
             await starting
 
     def _read_lock(self) -> int:

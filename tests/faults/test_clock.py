@@ -63,7 +63,7 @@ async def test_a_jump_of_an_hour_ends_nothing(site: Site, clock: WrongClock, jum
     assert (await site.ask(spender)).status_code == 200
     begun = time.monotonic()
     done = [await site.server.finish(job["id"]) for job in (running, later)]
-    assert time.monotonic() - begun < 8, "who waits for a vendor does not wait for the clock"
+    assert time.monotonic() - begun < 30, "who waits for a vendor does not wait for the clock"
     for job in done:
         assert (job["status"], len(job["attempts"])) == ("succeeded", 1), job
         assert moment(job, "created_at") <= moment(job, "started_at") <= moment(job, "finished_at")

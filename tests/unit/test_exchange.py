@@ -121,7 +121,7 @@ async def test_a_broken_answer_is_lost_and_nothing_is_sent_again(double, line, f
     with pytest.raises(ReplyLost):
         await line.post(seconds=0.4)
     assert double.count("POST") == 1
-    assert time.monotonic() - begun < 3
+    assert time.monotonic() - begun < 10
 
 
 @pytest.mark.parametrize("fault", ["closed before the vendor did anything", "reset", "cut in the head"])

@@ -147,8 +147,8 @@ async def test_a_hang_is_killed_in_time_while_the_event_loop_runs_on(tmp_path):
         longest, last = max(longest, now - last), now
     with pytest.raises(WorkFailed, match="hang took longer than 2 seconds"):
         await working
-    assert time.monotonic() - started < 4
-    assert longest < 0.5
+    assert time.monotonic() - started < 10
+    assert longest < 1.5  # whoever waited for the child would have waited for two seconds
     assert int((tmp_path / "note").read_text()) not in children()
     assert await workshop.do(pow, 3, 2) == 9
 
