@@ -84,12 +84,18 @@ async def test_the_headers_of_a_whole_answer(wire):
     assert headers["x-penstock-vendor"] == "upstream"
 
 
-async def test_each_event_comes_when_the_upstream_sends_it(chat, wire):
-    await wire.ask("slow:0.2", stream=True)
-    await wire.head()
-    pieces = [await wire.chunk() for _ in range(3)]
-    assert all(events_of(piece) for piece in pieces)
-    assert chat.double.open, "it has not sent the rest yet"
+async def test_each_event_comes_when_the_upstream_sends_it(chat):
+    is_rest_unsent = False
+    for _ in range(5):  # on a busy machine one may be read late; what is held back is late every time
+        async with connect(chat) as wire:
+            await wire.ask("slow:0.05", stream=True)
+            await wire.head()
+            pieces = [await wire.chunk() for _ in range(3)]
+            assert all(events_of(piece) for piece in pieces)
+            is_rest_unsent = is_rest_unsent or bool(chat.double.open)
+        if is_rest_unsent:
+            break
+    assert is_rest_unsent
 
 
 async def test_an_http_1_0_client_gets_no_chunks(chat):
