@@ -67,7 +67,7 @@ _EMBEDDED = re.compile(rb"data:[a-z]+/[^\"\\]*")
 
 def read_count(told: Any) -> int:
     """A count of tokens as a vendor told it, within what can be true: the store could not hold just any number."""
-    return int(min(max(0, told or 0), MOST_TOKENS))
+    return told if type(told) is int and 0 <= told <= MOST_TOKENS else int(min(max(0, told or 0), MOST_TOKENS))
 
 
 def guess_tokens(messages: msgspec.Raw) -> int:

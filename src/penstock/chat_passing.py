@@ -135,8 +135,8 @@ def _read_usage(found: _Usage) -> Usage | None:
     return Usage(
         read_count(found.prompt_tokens),
         read_count(found.completion_tokens),
-        read_count(asked and asked.cached_tokens),
-        read_count(answered and answered.reasoning_tokens),
+        0 if asked is None else read_count(asked.cached_tokens),
+        0 if answered is None else read_count(answered.reasoning_tokens),
     )
 
 
@@ -363,19 +363,20 @@ def pass_whole(body: bytes, ask: Ask, reply_id: str, created: int) -> tuple[byte
         raise Malformed(str(error)) from None
     if completion is None or not _is_whole(completion):
         body, completion = _mend_whole(body, Mender(reply_id, created, ask.model))
-    messages = [choice.message for choice in completion.choices]
-    characters = sum(len(message.content or "") + len(message.reasoning_content or "") for message in messages)
+    characters = 0
+    for choice in completion.choices:
+        message = choice.message
+        characters += len(message.content or "") + len(message.reasoning_content or "")
     return body, None if completion.usage is None else _read_usage(completion.usage), characters
 
 
 def _is_whole(completion: _Completion) -> bool:
-    return bool(completion.choices) and all(map(_is_good, completion.choices))
-
-
-def _is_good(choice: _Choice) -> bool:
-    message = choice.message
-    has_reasoning = bool(message.reasoning_content or not message.reasoning)
-    return bool(choice.finish_reason) and message.tool_calls != [] and has_reasoning
+    for choice in completion.choices:
+        message = choice.message
+        has_reasoning = message.reasoning_content or not message.reasoning
+        if not choice.finish_reason or message.tool_calls == [] or not has_reasoning:
+            return False
+    return bool(completion.choices)
 
 
 def _mend_whole(body: bytes, mender: Mender) -> tuple[bytes, _Completion]:

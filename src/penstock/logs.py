@@ -113,7 +113,7 @@ def _cut(text: str) -> str:
 # -- lines
 
 
-def tell_request(method: str, path: str, status: int, seconds: float, account: str | None) -> None:
+def tell_request(request_id: str, method: str, path: str, status: int, seconds: float, account: str | None) -> None:
     """The line that every request writes: made by hand, many at once, as nothing else would cost a request more."""
     if not _access.isEnabledFor(logging.INFO):
         return
@@ -122,10 +122,10 @@ def tell_request(method: str, path: str, status: int, seconds: float, account: s
         fields = {"method": method, "path": path[:200], "status": status, "ms": milliseconds, "account": account}
         _access.info("request", extra={"fields": fields})
         return
-    _lines.write((time.time(), _bound.get().get("request_id"), method, path[:200], account, status, milliseconds))
+    _lines.write((time.time(), request_id, method, path[:200], account, status, milliseconds))
 
 
-_Request: TypeAlias = tuple[float, object, str, str, str | None, int, float]
+_Request: TypeAlias = tuple[float, str, str, str, str | None, int, float]
 """When it was over, its id, method, path, account, status, and how many milliseconds it took."""
 
 

@@ -42,7 +42,7 @@ class PriceSchedule(Generic[P]):
 
     def at(self, now: float) -> P | None:
         """The price in force; None: it is not known."""
-        return self.prices[bisect_right(self.starts, now) - 1]
+        return self.prices[bisect_right(self.starts, now) - 1 if len(self.starts) > 1 else 0]
 
     def stretches(self, now: float) -> Iterator[Stretch[P]]:
         """The one in force, and those to come."""

@@ -221,9 +221,11 @@ class TokenPrice(BaseModel):
 
     def of(self, usage: Usage) -> int:
         """What an answer with these tokens costs, rounded up to the next 10⁻⁹ USD."""
-        cached, reasoning = min(usage.cached, usage.prompt), min(usage.reasoning, usage.completion)
-        total = (usage.prompt - cached) * self.input_per_million + cached * self.cached
-        total += (usage.completion - reasoning) * self.output_per_million + reasoning * self.reasoning
+        total = usage.prompt * self.input_per_million + usage.completion * self.output_per_million
+        if usage.cached:
+            total += min(usage.cached, usage.prompt) * (self.cached - self.input_per_million)
+        if usage.reasoning:
+            total += min(usage.reasoning, usage.completion) * (self.reasoning - self.output_per_million)
         return min(self.per_request - (-total // 1_000_000), MOST)
 
 

@@ -2,7 +2,7 @@
 
 import random
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -42,7 +42,8 @@ class Health:
 
     def succeed(self) -> None:
         """The vendor answered."""
-        self.failures, self.rests_until, self.wished_until, self.probing = 0, 0.0, 0.0, False
+        if self.failures or self.wished_until or self.probing:
+            self.failures, self.rests_until, self.wished_until, self.probing = 0, 0.0, 0.0, False
 
     def abstain(self, *, probed: bool) -> None:
         """The request ended without telling anything of the vendor."""
@@ -90,8 +91,13 @@ class Routes:
         """The settings have changed: what failed may work now."""
         self._health.clear()
 
-    def choose(self, routes: Sequence[Route]) -> Iterator[Route]:
+    def choose(self, routes: Sequence[Route]) -> Iterable[Route]:
         """The routes to try, best first; where all are resting, one whose rest was not the vendor's own wish."""
+        if len(routes) == 1 and self.health(routes[0]).is_open(self.now()):
+            return routes
+        return self._choose(routes)
+
+    def _choose(self, routes: Sequence[Route]) -> Iterator[Route]:
         open_routes = [route for route in routes if self.health(route).is_open(self.now())]
         if open_routes:
             for route in _shuffle(open_routes):
@@ -120,6 +126,4 @@ class Routes:
 
 def _shuffle(routes: Sequence[Route]) -> list[Route]:
     """By order; within an order at random, the heavier the earlier."""
-    if len(routes) == 1:
-        return list(routes)
     return sorted(routes, key=lambda route: (route.order, random.random() ** (1 / route.weight) * -1))  # noqa: S311  no secret

@@ -35,8 +35,9 @@ class Cycle(RequestResponseCycle):
     """The head leaves together with the first of the body; a response to HTTP/1.0 ends with its connection."""
 
     scope: Any
-    body: bytes | bytearray
+    body: bytes | bytearray = b""
     more_body = True
+    waiting_for_100_continue = False
     disconnected = False
     response_started = False
     response_complete = False
@@ -51,6 +52,8 @@ class Cycle(RequestResponseCycle):
     """Called when the caller leaves: a request that costs money must not wait for `receive` to tell."""
     _head: bytes | None = None
     _ends_with_connection = False
+    _has_news = False
+    _waiter: asyncio.Future[None] | None = None
 
     def __init__(
         self,
@@ -69,10 +72,42 @@ class Cycle(RequestResponseCycle):
         self.logger = logger
         self.default_headers = server.default_headers
         self.on_response = on_response
-        self.message_event = asyncio.Event()
         self.keep_alive = head.keep_alive
-        self.waiting_for_100_continue = head.fields.get(b"expect", b"").lower() == b"100-continue"
-        self.body = bytearray()
+        if b"expect" in head.fields:
+            self.waiting_for_100_continue = head.fields[b"expect"].lower() == b"100-continue"
+
+    def hear(self, body: bytes, *, more: bool) -> None:
+        """Some of the body has come."""
+        if not self.body:
+            self.body = body
+        else:
+            self.body = bytearray(self.body) if isinstance(self.body, bytes) else self.body
+            self.body += body
+        self.more_body = more
+        self.notify()
+
+    def notify(self) -> None:
+        """There is something to receive."""
+        self._has_news = True
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
+
+    async def receive(self) -> Any:
+        """What has come of the body, or that the caller has left."""
+        if self.waiting_for_100_continue and not self.transport.is_closing():
+            self.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+            self.waiting_for_100_continue = False
+        if not self.disconnected and not self.response_complete:
+            self.flow.resume_reading()
+            while not (self._has_news or self.disconnected or self.response_complete):
+                if self._waiter is None or self._waiter.done():
+                    self._waiter = asyncio.get_running_loop().create_future()
+                await asyncio.shield(self._waiter)
+            self._has_news = False
+        if self.disconnected or self.response_complete:
+            return {"type": "http.disconnect"}
+        body, self.body = self.body, b""
+        return {"type": "http.request", "body": bytes(body), "more_body": self.more_body}
 
     @property
     def has_whole_body(self) -> bool:
@@ -83,8 +118,7 @@ class Cycle(RequestResponseCycle):
         """The body, if all of it is here and its length was told beforehand; else nothing, and `receive` tells."""
         if self.more_body or self.length is None or not self.body:
             return b""
-        body, self.body = self.body, bytearray()
-        self.message_event.clear()
+        body, self.body, self._has_news = self.body, b"", False
         return bytes(body)
 
     def leave(self) -> None:
@@ -92,7 +126,7 @@ class Cycle(RequestResponseCycle):
         self.gone = True
         if not self.response_complete:
             self.disconnected = True
-        self.message_event.set()
+        self.notify()
         if self.on_gone is not None:
             self.on_gone()
 
@@ -104,7 +138,8 @@ class Cycle(RequestResponseCycle):
     async def run_asgi(self, app: ASGI3Application) -> None:
         """Let the application answer, or answer that it failed."""
         try:
-            await app(self.scope, self.receive, cast("Any", self.send))
+            send: Any = self.send
+            await app(self.scope, self.receive, send)
             self._check_complete()
         except BaseException as error:
             self.logger.error("Exception in ASGI application", exc_info=error)  # noqa: TRY400  not of an Exception only
@@ -216,11 +251,15 @@ class Cycle(RequestResponseCycle):
             self._count(len(body), more=more)
         self._write(body)
         if not more:
-            self.response_complete = True
-            self.message_event.set()
-            if not self.keep_alive:
-                self.transport.close()
-            self.on_response()
+            self._complete()
+
+    def _complete(self) -> None:
+        self.response_complete = True
+        if self._waiter is not None:
+            self.notify()
+        if not self.keep_alive:
+            self.transport.close()
+        self.on_response()
 
     def _count(self, size: int, *, more: bool) -> None:
         self.expected_content_length -= size

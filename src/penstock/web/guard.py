@@ -6,6 +6,7 @@ from itertools import chain
 from typing import Any, ClassVar, cast
 
 import httptools
+from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from penstock.errors import HeadersTooLarge, InvalidRequest, Overloaded, PenstockError
@@ -42,14 +43,20 @@ class Guarded(HttpToolsProtocol):
         self._start_deadline(self.head_seconds)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Leave no timer behind."""
+        """Tell whoever works for the caller, and leave nothing behind."""
         self._stop_deadline()
         if self.timeout_keep_alive_task is not None:
             self.timeout_keep_alive_task.cancel()
-        super().connection_lost(exc)
-        if self._running is not None:
-            self._running.leave()
-            self._running = None
+        self.connections.discard(self)
+        self.parser = None
+        self.flow.resume_writing()
+        if exc is None:
+            self.transport.close()
+        running, self._running = self._running, None
+        if self.cycle is not None and self.cycle is not running:
+            self.cycle.leave()
+        if running is not None:
+            running.leave()
 
     def data_received(self, data: bytes) -> None:
         """Parse, and see that the bytes lead somewhere."""
@@ -75,8 +82,8 @@ class Guarded(HttpToolsProtocol):
         if self._deadline is not None:
             self._stop_deadline()
         cycle = self.cycle = self._make_cycle(head, headers)
-        cycle.body, cycle.length, cycle.more_body = body, len(body), False
-        cycle.message_event.set()
+        cycle.length = len(body)
+        cycle.hear(body, more=False)
         self._run(cycle)
 
     def _remember(self, data: bytes, *, is_alone: bool) -> None:
@@ -122,12 +129,17 @@ class Guarded(HttpToolsProtocol):
     def on_body(self, body: bytes) -> None:
         """Pass a part of the body on."""
         self._pending_bytes = 0
-        super().on_body(body)
+        cycle = self.cycle
+        if not cycle.response_complete:
+            cycle.hear(body, more=True)
+            if len(cycle.body) > HIGH_WATER_LIMIT:
+                self.flow.pause_reading()
 
     def on_message_complete(self) -> None:
         """Go on reading, though nothing is expected: only who reads hears of a caller that leaves."""
         self._in_message = False
-        super().on_message_complete()
+        if not self.cycle.response_complete:
+            self.cycle.hear(b"", more=False)
         if not self.pipeline:
             self.flow.resume_reading()
 
@@ -173,7 +185,8 @@ class Guarded(HttpToolsProtocol):
         self.server_state.total_requests += 1
         if self.transport.is_closing():
             return
-        self.flow.resume_reading()
+        if self.flow.read_paused:
+            self.flow.resume_reading()
         if self.pipeline:
             self._run(cast("Cycle", self.pipeline.pop()[0]))
             return
@@ -225,7 +238,7 @@ class Guarded(HttpToolsProtocol):
         cycle = self.cycle
         if cycle and not cycle.response_complete:
             cycle.disconnected = True
-            cycle.message_event.set()
+            cycle.notify()
             if cycle.response_started or self.pipeline:
                 self.transport.close()
                 return

@@ -46,7 +46,7 @@ class Tracing:
                 raise
             await _answer_failure(request_id, send)
         finally:
-            _tell(scope, cycle.status, time.perf_counter() - begun)
+            _tell(scope, request_id, cycle.status, time.perf_counter() - begun)
             if span is not None:
                 _end_span(span, scope, cycle.status)
 
@@ -76,7 +76,7 @@ def _end_span(span: traces.Span, scope: Message, status: int) -> None:
     span.__exit__(None, None, None)
 
 
-def _tell(scope: Message, status: int, seconds: float) -> None:
-    route = getattr(scope.get("route"), "path", None)
-    metrics.count_request(scope["method"], route, status, seconds)
-    logs.tell_request(scope["method"], scope["path"], status, seconds, scope["state"].get("account"))
+def _tell(scope: Message, request_id: str, status: int, seconds: float) -> None:
+    route, method = getattr(scope.get("route"), "path", None), scope["method"]
+    metrics.count_request(method, route, status, seconds)
+    logs.tell_request(request_id, method, scope["path"], status, seconds, scope["state"].get("account"))
