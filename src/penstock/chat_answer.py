@@ -20,6 +20,7 @@ from penstock.estimates import Lengths
 from penstock.faults import tell_fault
 from penstock.keys import ApiKey
 from penstock.offers import ChatOffer, Route
+from penstock.prices import TokenPrice
 from penstock.silence import Silence
 from penstock.sse import COMMENT, EventTooLarge
 from penstock.tally import Tally
@@ -66,6 +67,7 @@ class Answer:
     _error: PenstockError | None = None
     _closed = False
     _settled = False
+    _price: TokenPrice | None = None
     _cost: int | None = None
     _first = b""
     _cached_vendor = ""
@@ -109,6 +111,7 @@ class Answer:
     def take_route(self, route: Route, vendor: ChatVendor, leave: Leave) -> None:
         """This vendor is tried now; `leave` is called when it is let go."""
         self.route, self.vendor, self._leave = route, vendor, leave
+        self._price = self._offer.price_of(route.vendor, self.created_at)
         self.incoming = self.stream = None
         if traces.tracer is not None:
             self._span = traces.tracer.chat(route.vendor, route.model, self.ask.model, stream=self.ask.stream)
@@ -123,7 +126,7 @@ class Answer:
         """What to charge if this process dies before the answer is over."""
         assert self.route is not None  # noqa: S101  taken before anyone is called
         key, ask, route = self._key, self.ask, self.route
-        price = self._offer.price_of(route.vendor, self.created_at)
+        price = self._price
         return Begun(
             id=self._id,
             request_id=self._request_id,
@@ -328,7 +331,7 @@ class Answer:
             return self._cost
         self._settled = True
         usage = self._count()
-        cost = self._cost = self._price(usage)
+        cost = self._cost = self._cost_of(usage)
         if self.ticket is not None:
             self.ticket.settle(cost or 0, usage.prompt + usage.completion)
         if self._outcome is Outcome.OK:
@@ -366,12 +369,11 @@ class Answer:
             return self.stream.usage
         return estimate(self.ask, self.stream.characters, self.stream.usage)
 
-    def _price(self, usage: Usage) -> int | None:
+    def _cost_of(self, usage: Usage) -> int | None:
         """What so much costs at the vendor that gives it; None where that one's price is not known."""
         if not self._worked or self.route is None:
             return 0  # nobody has done anything, or it was kept from before
-        price = self._offer.price_of(self.route.vendor, self.created_at)
-        return None if price is None else price.of(usage)
+        return None if self._price is None else self._price.of(usage)
 
 
 def _name_silence(silence: Silence) -> PenstockError:

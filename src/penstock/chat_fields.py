@@ -3,9 +3,10 @@
 import codecs
 import re
 from collections.abc import Callable, Mapping
-from typing import Any, Final, TypeAlias, cast
+from typing import Annotated, Any, Final, Literal, TypeAlias, cast
 
 import msgspec
+from msgspec import Meta
 
 from penstock.chat import Ask, guess_tokens
 from penstock.errors import InvalidRequest
@@ -26,7 +27,26 @@ class _Turn(msgspec.Struct):
     role: str
 
 
+class _UsualTurn(msgspec.Struct):
+    """The same of a good one."""
+
+    role: Literal["system", "developer", "user", "assistant", "tool", "function"]
+
+
+class _Usual(msgspec.Struct):
+    """What nearly all requests are made of, read and checked in one go."""
+
+    model: Annotated[str, Meta(min_length=1, max_length=MODEL_LENGTH)]
+    messages: Annotated[list[_UsualTurn], Meta(min_length=1)]
+    stream: bool | None = None
+    temperature: Annotated[float, Meta(ge=0, le=2)] | None = None
+    top_p: Annotated[float, Meta(ge=0, le=1)] | None = None
+    frequency_penalty: Annotated[float, Meta(ge=-2, le=2)] | None = None
+    presence_penalty: Annotated[float, Meta(ge=-2, le=2)] | None = None
+
+
 _body = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_usual = msgspec.json.Decoder(_Usual)
 _turns = msgspec.json.Decoder(list[_Turn])
 _value = msgspec.json.Decoder()
 _Text = codecs.getincrementaldecoder("utf-8")
@@ -35,13 +55,11 @@ _Text = codecs.getincrementaldecoder("utf-8")
 def read(body: bytes) -> Ask:
     """The request in this body; an error names the field, what is wrong and what is allowed."""
     fields = _split(body)
-    model = _model(fields)
-    _check_messages(fields)
+    model, stream = _read_usual(body) or _read_carefully(fields)
     for name in fields.keys() & CHECKS.keys():
         fields[name] = CHECKS[name](name, fields[name])
     if "top_logprobs" in fields:
         _check_logprobs(fields)
-    stream = "stream" in fields and _peek(fields["stream"]) == b"true"
     return Ask(
         model=model,
         fields=fields,
@@ -51,6 +69,24 @@ def read(body: bytes) -> Ask:
         size=len(body),
         prompt=guess_tokens(fields["messages"]),
     )
+
+
+def _read_usual(body: bytes) -> tuple[str, bool] | None:
+    """The model, and whether it is to be streamed; None if something is not as usual."""
+    try:
+        usual = _usual.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+    return usual.model, usual.stream is True
+
+
+def _read_carefully(fields: dict[str, msgspec.Raw]) -> tuple[str, bool]:
+    """The same step by step, to say what is wrong."""
+    model = _model(fields)
+    _check_messages(fields)
+    for name in fields.keys() & USUAL.keys():
+        fields[name] = USUAL[name](name, fields[name])
+    return model, "stream" in fields and _peek(fields["stream"]) == b"true"
 
 
 def _split(body: bytes) -> dict[str, msgspec.Raw]:
@@ -328,8 +364,14 @@ def _object(name: str, raw: msgspec.Raw) -> Checked:
 
 
 _INT64 = 2**63
-CHECKS: Mapping[str, Check] = {
+USUAL: Mapping[str, Check] = {
     "frequency_penalty": _decimal(-2, 2),
+    "presence_penalty": _decimal(-2, 2),
+    "stream": _boolean,
+    "temperature": _decimal(0, 2),
+    "top_p": _decimal(0, 1),
+}
+CHECKS: Mapping[str, Check] = {
     "logit_bias": _object,
     "logprobs": _boolean,
     "max_completion_tokens": _integer(1, _INT64 - 1),
@@ -337,15 +379,11 @@ CHECKS: Mapping[str, Check] = {
     "metadata": _metadata,
     "n": _integer(1, 128),
     "parallel_tool_calls": _boolean,
-    "presence_penalty": _decimal(-2, 2),
     "response_format": _object,
     "safety_identifier": _text(128),
     "seed": _integer(-_INT64, _INT64 - 1),
     "stop": _stop,
-    "stream": _boolean,
-    "temperature": _decimal(0, 2),
     "tools": _array,
     "top_logprobs": _integer(0, 20),
-    "top_p": _decimal(0, 1),
 }
 """What is checked besides model and messages; everything else is the vendor's business."""

@@ -5,7 +5,7 @@ import logging
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import Enum, auto
-from typing import Final, TypeAlias, cast
+from typing import Final, TypeAlias
 
 from penstock.budgets import Budget
 from penstock.errors import StoreUnavailable
@@ -77,7 +77,7 @@ class Ticket:
     def _note_rates(self, wanted: Sequence[Wanted]) -> None:
         for share, _, use in wanted:
             if use is REQUEST or use is TOKENS:
-                self._rates.append(cast("RateShare", share))
+                self._rates.append(share)  # type: ignore[arg-type]  # these are taken of rates only
 
     def give_up(self, but: int = 0) -> None:
         """What was taken after the first so many was not used after all."""
@@ -124,8 +124,9 @@ class Escrow:
         self._rates: dict[tuple[str, str], RateShare] = {}
         self._slots: dict[str, SlotShare] = {}
         self._money: dict[Place, MoneyShare] = {}
+        self._found: dict[int, tuple[ApiKey, list[tuple[RateShare, Use]]]] = {}
         self._latest: dict[int, MoneyShare] = {}
-        """By the budget's identity: found without asking which day it is."""
+        """What was found for a key, and for a budget, by their identities; found anew after each tending."""
         self._tending: asyncio.Task[None] | None = None
         self._renewed = 0.0
 
@@ -159,15 +160,26 @@ class Escrow:
 
     def _list(self, key: ApiKey, prompt: int, answer: int, *, stream: bool) -> list[Wanted]:
         """What a request takes."""
-        wanted = list(self._list_slots(key)) if stream else []
-        for owner, of, limits in ((key.lineage, "key", key.limits), (key.account_id, "account", key.account_limits)):
-            if limits.requests_per_minute is not None:
-                share = self._rate(owner, of, "requests", limits.requests_per_minute)
+        wanted: list[Wanted] = list(self._list_slots(key)) if stream else []
+        for share, use in self._rates_of(key):
+            if use is REQUEST:
                 wanted.append((share, 1, REQUEST))
-            if limits.tokens_per_minute is not None and prompt:
-                share = self._rate(owner, of, "tokens", limits.tokens_per_minute)
+            elif prompt:
                 wanted.append((share, share.count(prompt, answer), TOKENS))
         return wanted
+
+    def _rates_of(self, key: ApiKey) -> list[tuple[RateShare, Use]]:
+        known = self._found.get(id(key))
+        if known is not None and known[0] is key:
+            return known[1]  # as nearly always
+        rates: list[tuple[RateShare, Use]] = []
+        for owner, of, limits in ((key.lineage, "key", key.limits), (key.account_id, "account", key.account_limits)):
+            if limits.requests_per_minute is not None:
+                rates.append((self._rate(owner, of, "requests", limits.requests_per_minute), REQUEST))
+            if limits.tokens_per_minute is not None:
+                rates.append((self._rate(owner, of, "tokens", limits.tokens_per_minute), TOKENS))
+        self._found[id(key)] = key, rates
+        return rates
 
     def _list_slots(self, key: ApiKey) -> Iterator[Wanted]:
         for owner, of, limits in ((key.lineage, "key", key.limits), (key.account_id, "account", key.account_limits)):
@@ -299,6 +311,7 @@ class Escrow:
                     share.free -= amount
                 raise
         self._rates = {name: share for name, share in self._rates.items() if not _is_empty(share, now)}
+        self._found.clear()
 
     async def _return_slots(self, now: float) -> None:
         idle = {owner: int(share.free) for owner, share in self._slots.items() if share.free and _is_idle(share, now)}

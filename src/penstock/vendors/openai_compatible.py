@@ -47,19 +47,23 @@ class OpenAICompatible(RemoteChat):
             "openai-project": options.project,
         }
         self._headers = {name: value for name, value in given.items() if value}
+        self._names: dict[str, Raw] = {}
+        """Of the models asked for, which are those of the routes: written as JSON once."""
         self._adapts = (
             options.limit_name != "as_sent" or options.default_max_tokens is not None or not options.developer_role
         )
 
     def complete(self, ask: Ask, model: str) -> Call:
         """The caller's own fields, with the vendor's name of the model."""
-        fields = dict(ask.fields)
-        fields["model"] = Raw(_encode(model))
+        fields = {**ask.fields, "model": self._names.get(model) or self._name(model)}
         if ask.stream:
             self._ask_usage(fields)
         if self._adapts:
             self._adapt(fields)
         return Call("POST", "/chat/completions", self._headers, body=_encode(fields))
+
+    def _name(self, model: str) -> Raw:
+        return self._names.setdefault(model, Raw(_encode(model)))
 
     def translator(self, ask: Ask) -> Translator | None:
         """Nothing to translate."""
