@@ -107,7 +107,8 @@ setup-bench: setup-dev
 docs: $(VENV)/.installed-docs  ## build the docs as a site, checked, in site/
 	@$(BIN)/python tools/docs_site.py
 
-$(VENV)/.installed-docs: $(VENV)/.installed docs/requirements.lock
+$(VENV)/.installed-docs: docs/requirements.lock
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r docs/requirements.lock
 	@touch $@
 
