@@ -42,12 +42,8 @@ def await_key(log: Path, server: subprocess.Popen[bytes]) -> str:
 
 def follow(folder: Path, text: str, log: Path, port: str) -> None:
     """The first block starts the server; the others are one session in a second terminal."""
-    environment = {
-        **os.environ,
-        "PENSTOCK_DATA": str(log.parent / "data"),
-        "PENSTOCK_SERVER_PORT": port,
-        "no_proxy": "*",
-    }
+    own = {"PENSTOCK_DATA": str(log.parent / "data"), "PENSTOCK_SERVER_PORT": port, "no_proxy": "*"}
+    environment = {**os.environ, **own, "PENSTOCK_BASE_URL": f"http://127.0.0.1:{port}"}
     (_, _, start), *rest = FENCE.findall(text)
     with log.open("wb") as out:
         server = subprocess.Popen(  # noqa: S602  the page is ours
