@@ -109,7 +109,7 @@ docs: $(VENV)/.installed-docs  ## build the docs as a site, checked, in site/
 
 $(VENV)/.installed-docs: docs/requirements.lock
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r docs/requirements.lock
+	@$(PIP) --require-hashes -r docs/requirements.lock
 	@touch $@
 
 lock: setup-dev  ## resolve the dependencies anew
