@@ -104,6 +104,12 @@ class Crowd:
             await self.over.wait()
             await asyncio.gather(*feeds)
 
+    def waiting(self) -> str:
+        """What is still waited for: streams of jobs with what they told last, else the feeds."""
+        left = [each for each in self.seen.orders if each.is_watched and each.id]
+        told = {each.id: each.seen[-1:] for each in left if not each.seen or each.seen[-1][1] not in ENDINGS}
+        return f"streams {told}, {sum(not each.id and not each.refused for each in self.seen.orders)} orders"
+
     def _plan(self, number: int, *, is_media: bool) -> Ordered:
         customer = self._chance.choice(self._customers)
         ordered = Ordered(number, customer, MEDIA if is_media else SIM, "", "")

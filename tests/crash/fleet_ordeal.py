@@ -192,7 +192,7 @@ class FleetOrdeal:
             async with asyncio.timeout(60):
                 await crowd
         except TimeoutError:
-            self.report.wrong.append("clients still wait, though all is quiet")
+            self.report.wrong.append(f"clients still wait, though all is quiet: {self.crowd.waiting()}")
         finally:
             crowd.cancel()
             await asyncio.gather(crowd, return_exceptions=True)
