@@ -44,49 +44,45 @@ Wanted: TypeAlias = tuple[Share, float, Use]
 class Ticket:
     """What one request has taken; settled once, when it is over."""
 
-    __slots__ = ("_rates", "_taken")
+    __slots__ = ("_is_settled", "_taken")
 
     def __init__(self) -> None:
         self._taken: list[Wanted] = []
-        self._rates: list[RateShare] = []
+        self._is_settled = False
 
     def try_take(self, wanted: Sequence[Wanted]) -> bool:
         """Take all of it if it is there, which it mostly is; else nothing."""
-        before = len(self._taken)
-        for share, amount, use in wanted:
+        for place, (share, amount, _) in enumerate(wanted):
             if not share.try_take(amount):
-                self.give_up(before)
+                _put_back(wanted[:place])
                 return False
-            self._taken.append((share, amount, use))
-        self._note_rates(wanted)
+        self._taken += wanted
         return True
 
     async def take(self, wanted: Sequence[Wanted]) -> None:
         """Take all of it, waiting for the store where need be; or nothing, and raise why it cannot be had."""
-        before = len(self._taken)
+        taken: list[Wanted] = []
         try:
             for share, amount, use in wanted:
                 if not share.try_take(amount):
                     await share.take(amount)
-                self._taken.append((share, amount, use))
+                taken.append((share, amount, use))
         except BaseException:
-            self.give_up(before)
+            _put_back(taken)
             raise
-        self._note_rates(wanted)
+        self._taken += taken
 
-    def _note_rates(self, wanted: Sequence[Wanted]) -> None:
-        for share, _, use in wanted:
-            if use is REQUEST or use is TOKENS:
-                self._rates.append(share)  # type: ignore[arg-type]  # these are taken of rates only
-
-    def give_up(self, but: int = 0) -> None:
-        """What was taken after the first so many was not used after all."""
-        for share, amount, _ in self._taken[but:]:
-            share.put_back(amount)
-        del self._taken[but:]
+    def give_up(self) -> None:
+        """The request was not let in after all: it used nothing."""
+        if not self._is_settled:
+            self._is_settled = True
+            _put_back(self._taken)
 
     def settle(self, cost: int, tokens: int) -> None:
         """The request is over: what it cost, and how many tokens it used."""
+        if self._is_settled:
+            return
+        self._is_settled = True
         for share, amount, use in self._taken:
             if use is MONEY:
                 share.settle(amount, cost)
@@ -94,7 +90,6 @@ class Ticket:
                 share.settle(amount, tokens)
             else:
                 share.settle(amount, 0 if use is STREAM else amount)
-        self._taken = []
 
     def describe(self) -> list[tuple[str, str]]:
         """The headers that clients read: of each kind the limit of which least is left."""
@@ -106,12 +101,20 @@ class Ticket:
 
     def _least(self) -> Iterable[tuple[RateShare, float]]:
         least: dict[str, tuple[RateShare, float]] = {}
-        now = self._rates[0].clocks.now() if self._rates else 0.0
-        for share in self._rates:
-            level, known = share.level(now), least.get(share.kind)
-            if known is None or level < known[1]:
-                least[share.kind] = share, level
+        now = 0.0
+        for share, _, use in self._taken:
+            if use is REQUEST or use is TOKENS:
+                rate: RateShare = share  # type: ignore[assignment]  # these are taken of rates only
+                now = now or rate.clocks.now()
+                level = rate.level(now)
+                if rate.kind not in least or level < least[rate.kind][1]:
+                    least[rate.kind] = rate, level
         return least.values()
+
+
+def _put_back(taken: Iterable[Wanted]) -> None:
+    for share, amount, _ in taken:
+        share.put_back(amount)
 
 
 class Escrow:

@@ -17,11 +17,9 @@ def describe_bucket(kind: str, limit: int, level: float) -> list[tuple[str, str]
 
 def write_bucket(kind: str, limit: int, level: float) -> bytes:
     """The same as lines of a head."""
-    left, reset = max(0, int(level + 1e-6)), write_duration((limit - level) * MINUTE / limit)
-    return (
-        f"x-ratelimit-limit-{kind}: {limit}\r\nx-ratelimit-remaining-{kind}: {left}\r\n"
-        f"x-ratelimit-reset-{kind}: {reset}\r\n"
-    ).encode()
+    left, reset = int(level + 1e-6) if level > 0 else 0, write_duration((limit - level) * MINUTE / limit)
+    lines = f"x-ratelimit-limit-{kind}: {limit}\r\nx-ratelimit-remaining-{kind}: {left}\r\n"
+    return f"{lines}x-ratelimit-reset-{kind}: {reset}\r\n".encode()
 
 
 def write_duration(seconds: float) -> str:

@@ -124,7 +124,7 @@ class Relay:
         if price is None:
             raise refuse_unpriced(ask.model)
         says = self._lengths.likely(key.account_id, ask.model) if ask.max_tokens is None else ask.max_tokens
-        most = Usage(ask.prompt * 4 // 3 + 16, says * (ask.field("n") or 1))
+        most = Usage(ask.prompt * 4 // 3 + 16, says * (ask.field("n") if "n" in ask.fields else 1))
         assert answer.ticket is not None  # noqa: S101  whoever has a budget is admitted first
         try:
             await self._escrow.hold(answer.ticket, key, price.of(most), answer.created_at)
