@@ -68,13 +68,25 @@ export function useAccountFeed(): void {
 
 function note(client: QueryClient, event: JobEvent): void {
   if (!event.type.startsWith("job.")) {
-    void client.invalidateQueries({ queryKey: ["usage"] });
+    askAgain(client, "usage");
     return;
   }
   const job = event.data as Job;
   if (client.getQueryData(["job", job.id])) rememberJob(client, job);
   if (event.type !== "job.progress") {
-    void client.invalidateQueries({ queryKey: ["jobs"] });
-    if (job.done) void client.invalidateQueries({ queryKey: ["usage"] });
+    askAgain(client, "jobs");
+    if (job.done) askAgain(client, "usage");
   }
+}
+
+const waiting = new Map<string, number>();
+
+/** Lists are asked for again a moment later: many events at once are one question. */
+function askAgain(client: QueryClient, list: string): void {
+  if (waiting.has(list)) return;
+  const ask = () => {
+    waiting.delete(list);
+    void client.invalidateQueries({ queryKey: [list] });
+  };
+  waiting.set(list, window.setTimeout(ask, 400));
 }

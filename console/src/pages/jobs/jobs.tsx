@@ -1,12 +1,18 @@
-import { EmptyState } from "../../parts/empty_state";
-import { Page } from "../../parts/page";
+/** Jobs: the list, and one of them. */
+import { lazy, Suspense } from "react";
+import { useRoute } from "wouter";
+import { PageLoading } from "../../parts/page";
+import { JobList } from "./job_list";
+import "./jobs.css";
+
+const JobPage = lazy(() => import("./job_page"));
 
 export default function Jobs() {
+  const [isOne, params] = useRoute("/jobs/:id");
+  if (!isOne) return <JobList />;
   return (
-    <Page title="Jobs">
-      <EmptyState title="Your jobs" icon="jobs">
-        This page is being built.
-      </EmptyState>
-    </Page>
+    <Suspense fallback={<PageLoading />}>
+      <JobPage key={params.id} id={params.id} />
+    </Suspense>
   );
 }

@@ -1,0 +1,85 @@
+import { Button, Select, TextInput } from "@mantine/core";
+import { useModels } from "../../api/queries";
+import { useFilters } from "../../parts/address_filters";
+import { SearchField } from "../../parts/search_field";
+import { STATES } from "./job_words";
+
+export const FILTERS = ["status", "model", "client_ref", "created_after", "created_before"] as const;
+
+/** What the list is narrowed to; all of it is in the address. */
+export function JobFilters() {
+  const [search, change] = useFilters();
+  const models = useModels();
+  const given = FILTERS.some((name) => search.get(name)) || search.get("batch");
+  const ids = (models.data ?? []).filter((model) => model.kind !== "chat").map((model) => model.id);
+  const chosen = search.get("model");
+  return (
+    <search className="job-filters" aria-label="Filter jobs">
+      <Select
+        label="Status"
+        placeholder="Any"
+        data={[...STATES]}
+        value={search.get("status")}
+        onChange={(value) => change({ status: value })}
+        clearable
+        clearButtonProps={{ "aria-label": "Any status" }}
+      />
+      <Select
+        label="Model"
+        placeholder="Any"
+        data={chosen && !ids.includes(chosen) ? [...ids, chosen] : ids}
+        value={chosen}
+        onChange={(value) => change({ model: value })}
+        searchable
+        clearable
+        clearButtonProps={{ "aria-label": "Any model" }}
+      />
+      <SearchField
+        label="Client ref"
+        placeholder="order-17"
+        data-shortcut="/"
+        value={search.get("client_ref") ?? ""}
+        onSettle={(value) => change({ client_ref: value })}
+      />
+      <Moment name="created_after" label="Created after" search={search} change={change} />
+      <Moment name="created_before" label="Created before" search={search} change={change} />
+      {given && (
+        <Button
+          variant="subtle"
+          onClick={() => change(Object.fromEntries([...FILTERS, "batch"].map((name) => [name, null])))}
+        >
+          Clear
+        </Button>
+      )}
+    </search>
+  );
+}
+
+interface MomentProps {
+  name: string;
+  label: string;
+  search: URLSearchParams;
+  change: (changes: Record<string, string | null>) => void;
+}
+
+/** A time in the reader's zone, kept in the address as one of UTC. */
+function Moment({ name, label, search, change }: MomentProps) {
+  return (
+    <TextInput
+      type="datetime-local"
+      label={label}
+      value={localOf(search.get(name))}
+      onChange={(event) => {
+        const { value } = event.currentTarget;
+        change({ [name]: value ? new Date(value).toISOString() : null });
+      }}
+    />
+  );
+}
+
+function localOf(time: string | null): string {
+  const moment = time ? Date.parse(time) : Number.NaN;
+  if (Number.isNaN(moment)) return "";
+  const zone = new Date(moment).getTimezoneOffset() * 60_000;
+  return new Date(moment - zone).toISOString().slice(0, 16);
+}

@@ -1,0 +1,141 @@
+import { Text } from "@mantine/core";
+import { Link } from "wouter";
+import { useIsLive } from "../../api/live";
+import { useModels } from "../../api/queries";
+import type { Job } from "../../api/shapes";
+import { useFilters } from "../../parts/address_filters";
+import { type Column, DataTable } from "../../parts/data_table";
+import { EmptyState } from "../../parts/empty_state";
+import { Listing } from "../../parts/listing";
+import { Money } from "../../parts/money";
+import { Page } from "../../parts/page";
+import { useListPage } from "../../parts/paging";
+import { StateBadge } from "../../parts/state_badge";
+import { Ago, formatSeconds, useNow } from "../../parts/time";
+import { FILTERS, JobFilters } from "./job_filters";
+import { nameOf, secondsOf } from "./job_words";
+import { Thumbnail } from "./thumbnail";
+
+export function JobList() {
+  const [search, change] = useFilters();
+  const names = [...FILTERS, "batch"];
+  const filters = Object.fromEntries(names.map((name) => [name, search.get(name)]));
+  const jobs = useListPage<Job>(["jobs"], "/api/v1/jobs", filters);
+  const isFiltered = names.some((name) => search.get(name));
+  const clear = () => change(Object.fromEntries(names.map((name) => [name, null])));
+  return (
+    <Page title="Jobs" about="What was generated with this account, newest first." actions={<Live />}>
+      <JobFilters />
+      <Listing query={jobs} empty={isFiltered ? <NoneMatch onClear={clear} /> : <NoneYet />}>
+        {(rows, stale) => <JobTable jobs={rows} stale={stale} />}
+      </Listing>
+    </Page>
+  );
+}
+
+function Live() {
+  const live = useIsLive();
+  return (
+    <span className="live" data-on={live || undefined} role="status">
+      {live ? "Live" : "Connecting"}
+    </span>
+  );
+}
+
+function JobTable({ jobs, stale }: { jobs: Job[]; stale: boolean }) {
+  const models = useModels();
+  const kinds = new Map(models.data?.map((model) => [model.id, model.kind]));
+  const columns: Column<Job>[] = [
+    { title: "Output", cell: (job) => <Thumbnail job={job} kind={kinds.get(job.model)} />, tight: true },
+    { title: "Job", cell: (job) => <Name job={job} /> },
+    { title: "Status", cell: (job) => <Standing job={job} />, tight: true },
+    {
+      title: "Client ref",
+      cell: (job) => job.client_ref && <span className="mono">{job.client_ref}</span>,
+      wide: true,
+    },
+    { title: "Took", cell: (job) => <Took job={job} />, end: true, wide: true },
+    { title: "Cost", cell: (job) => <JobCost job={job} />, end: true, wide: true },
+    { title: "Created", cell: (job) => <Ago time={job.created_at} />, end: true, wide: true },
+  ];
+  return <DataTable label="Jobs" columns={columns} rows={jobs} rowKey={(job) => job.id} stale={stale} />;
+}
+
+function Name({ job }: { job: Job }) {
+  const name = nameOf(job);
+  return (
+    <>
+      <Link className="job-name" href={`/jobs/${job.id}`} title={name}>
+        {name}
+      </Link>
+      <span className="job-under">{name === job.model ? job.vendor : `${job.model} · ${job.vendor}`}</span>
+    </>
+  );
+}
+
+function Standing({ job }: { job: Job }) {
+  if (job.error) {
+    return (
+      <span title={job.error.message}>
+        <StateBadge state={job.status} />
+        <span className="job-under">{job.error.code}</span>
+      </span>
+    );
+  }
+  if (job.done) return <StateBadge state={job.status} />;
+  const percent = Math.round(job.progress * 100);
+  return (
+    <>
+      <StateBadge state={job.status} />
+      <span className="job-under">
+        {job.phase !== job.status && job.phase}
+        {job.queue_position ? ` ${job.queue_position} before it` : percent > 0 && ` ${percent} %`}
+      </span>
+      {percent > 0 && (
+        <div className="job-progress">
+          <div style={{ width: `${percent}%` }} />
+        </div>
+      )}
+    </>
+  );
+}
+
+function Took({ job }: { job: Job }) {
+  const now = useNow(job.done ? null : 1000);
+  return <span>{formatSeconds(secondsOf(job, now))}</span>;
+}
+
+function JobCost({ job }: { job: Job }) {
+  if (job.cost.final !== null) return <Money amount={job.cost.final} />;
+  if (job.cost.estimated === null)
+    return (
+      <Text span size="sm" c="dimmed">
+        not known
+      </Text>
+    );
+  return (
+    <Text span size="sm" c="dimmed">
+      about <Money amount={job.cost.estimated} />
+    </Text>
+  );
+}
+
+function NoneYet() {
+  const code = `curl ${location.origin}/model/v1/generation \\
+  -H "Authorization: Bearer $PENSTOCK_API_KEY" -H "Content-Type: application/json" \\
+  -d '{"model": "vendorb_video_31", "input": [{"params": {"prompt": "A paper boat in the rain"}}]}'`;
+  return (
+    <EmptyState title="No job yet" icon="jobs" code={code} action={{ label: "Open the playground", to: "/playground" }}>
+      A job is one generation: a film, a picture or a 3D model. It goes on when you close the page, and shows up here by
+      itself.
+    </EmptyState>
+  );
+}
+
+function NoneMatch({ onClear }: { onClear: () => void }) {
+  return (
+    <EmptyState title="No job matches" icon="search" action={{ label: "Clear the filters", onClick: onClear }}>
+      Finished jobs are removed when their retention ends; the filters may ask for older ones.
+    </EmptyState>
+  );
+}

@@ -1,0 +1,57 @@
+import { Button, Text } from "@mantine/core";
+import { lazy, type ReactNode, Suspense, useState } from "react";
+import type { Job, Output } from "../../api/shapes";
+import { DownloadButton, OutputFacts, SignedMedia } from "../../parts/signed_media";
+import { Icon } from "../../shell/icons";
+
+type View = (props: { output: Output; preview?: Output | undefined; height?: number }) => ReactNode;
+
+const viewers = import.meta.glob<{ ModelView: View }>("../../parts/model_view.tsx");
+const load = viewers["../../parts/model_view.tsx"];
+const ModelView = load && lazy(() => load().then((module) => ({ default: module.ModelView })));
+
+/** Everything that a job made, to be looked at and downloaded. */
+export function JobOutputs({ job }: { job: Job }) {
+  if (job.outputs.length === 0) {
+    return (
+      <Text size="sm" c="dimmed">
+        {job.done ? "It ended without outputs." : "They appear here as soon as they are stored and checked."}
+      </Text>
+    );
+  }
+  const preview = job.outputs.find((output) => output.role === "preview" && output.kind === "image");
+  return job.outputs.map((output) => (
+    <article className="output" key={output.id} aria-label={`${output.role} output`}>
+      <Shown output={output} preview={preview} />
+      <div className="output-foot">
+        <DownloadButton output={output} />
+        <Text size="sm" fw={550} span>
+          {output.role}
+        </Text>
+        <OutputFacts output={output} />
+        <Text size="xs" c="dimmed" className="mono" span title={`sha256 ${output.sha256}`}>
+          {output.content_type}
+        </Text>
+      </div>
+    </article>
+  ));
+}
+
+/** 3D is drawn only when asked for: its viewer is large. */
+function Shown({ output, preview }: { output: Output; preview: Output | undefined }) {
+  const [turning, setTurning] = useState(false);
+  if (output.kind !== "model") return <SignedMedia output={output} maxHeight={output.role === "preview" ? 220 : 460} />;
+  if (!ModelView) return null;
+  if (turning) {
+    return (
+      <Suspense fallback={<Text size="sm">The viewer is loading…</Text>}>
+        <ModelView output={output} preview={preview} height={420} />
+      </Suspense>
+    );
+  }
+  return (
+    <Button variant="light" leftSection={<Icon name="models" size={16} />} onClick={() => setTurning(true)}>
+      Look at it in 3D
+    </Button>
+  );
+}

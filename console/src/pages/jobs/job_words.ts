@@ -1,0 +1,16 @@
+/** A job in few words. */
+import type { Job } from "../../api/shapes";
+
+/** The beginning of what was asked for; else the model. */
+export function nameOf(job: Job): string {
+  const prompt = job.input.prompt ?? job.input.text;
+  return typeof prompt === "string" && prompt ? prompt : job.model;
+}
+
+/** How long it took, or has been running; null before it started. */
+export function secondsOf(job: Job, now = Date.now()): number | null {
+  if (!job.started_at) return null;
+  return Math.max(0, (job.finished_at ? Date.parse(job.finished_at) : now) - Date.parse(job.started_at)) / 1000;
+}
+
+export const STATES = ["queued", "running", "canceling", "succeeded", "failed", "canceled", "expired"] as const;

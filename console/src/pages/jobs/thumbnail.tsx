@@ -1,0 +1,64 @@
+import { useEffect, useRef, useState } from "react";
+import type { Job, Output } from "../../api/shapes";
+import { localUrl } from "../../parts/signed_media";
+import { Icon, type IconName } from "../../shell/icons";
+import { firstFrame } from "./first_frame";
+
+/** A small picture of what came out, or a sign of what will. */
+export function Thumbnail({ job, kind }: { job: Job; kind: string | undefined }) {
+  const pictures = job.outputs.filter((output) => output.kind === "image");
+  const picture = pictures.find((output) => output.role === "preview") ?? pictures[0];
+  const film = job.outputs.find((output) => output.kind === "video");
+  return (
+    <span className="thumb" aria-hidden="true">
+      {picture ? (
+        <Still output={picture} />
+      ) : film ? (
+        <Film key={film.id} output={film} />
+      ) : (
+        <Icon name={signOf(kind ?? job.model)} size={18} />
+      )}
+    </span>
+  );
+}
+
+/** Each look at a record signs its links anew; the first is kept while it works, so that nothing is loaded twice. */
+function Still({ output }: { output: Output }) {
+  const kept = useRef(output);
+  const isOver = Date.parse(kept.current.url_expires_at) < Date.now() + 60_000;
+  if (kept.current.id !== output.id || isOver) kept.current = output;
+  return <img src={localUrl(kept.current.url)} alt="" loading="lazy" decoding="async" />;
+}
+
+/** A film without a preview shows its first picture, once it comes into view. */
+function Film({ output }: { output: Output }) {
+  const [isSeen, setSeen] = useState(false);
+  const place = useRef<HTMLSpanElement>(null);
+  const shown = useRef(output);
+  useEffect(() => {
+    if (!place.current) return;
+    const watch = new IntersectionObserver(([entry]) => entry?.isIntersecting && setSeen(true), {
+      rootMargin: "100px",
+    });
+    watch.observe(place.current);
+    return () => watch.disconnect();
+  }, []);
+  useEffect(() => {
+    if (!isSeen) return;
+    void firstFrame(shown.current).then((picture) => {
+      const copy = picture && document.createElement("canvas");
+      if (!copy || !place.current) return;
+      copy.width = picture.width;
+      copy.height = picture.height;
+      copy.getContext("2d")?.drawImage(picture, 0, 0);
+      place.current.replaceChildren(copy);
+    });
+  }, [isSeen]);
+  return <span ref={place} className="thumb-film" />;
+}
+
+export function signOf(kind: string): IconName {
+  if (kind.includes("video")) return "video";
+  if (kind.includes("image") && !kind.includes("model")) return "image";
+  return kind === "chat" ? "chat" : "models";
+}

@@ -1,0 +1,84 @@
+/** What webhooks were told: each delivery with its attempts, to be sent again. */
+import { Button, Text } from "@mantine/core";
+import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { useState } from "react";
+import { Link } from "wouter";
+import { call } from "../api/call";
+import type { Delivery } from "../api/shapes";
+import { CodeBlock, Identifier } from "./code_block";
+import { StateBadge } from "./state_badge";
+import { Ago } from "./time";
+import { toast, toastError } from "./toasts";
+import "./deliveries.css";
+
+export function Deliveries({ deliveries }: { deliveries: Delivery[] }) {
+  return (
+    <ul className="deliveries" aria-label="Deliveries">
+      {deliveries.map((delivery) => (
+        <Line key={delivery.id} delivery={delivery} />
+      ))}
+    </ul>
+  );
+}
+
+function Line({ delivery }: { delivery: Delivery }) {
+  const [opened, setOpened] = useState(false);
+  const last = delivery.attempts.at(-1);
+  return (
+    <li className="delivery">
+      <button type="button" aria-expanded={opened} onClick={() => setOpened(!opened)}>
+        <StateBadge state={delivery.status} />
+        <span className="delivery-what">
+          <strong>{delivery.type}</strong>
+          <span className="delivery-url">{delivery.url}</span>
+        </span>
+        <span className="delivery-code">{last ? (last.status_code ?? "no answer") : "not sent yet"}</span>
+        <span className="delivery-when">
+          <Ago time={delivery.created_at} />
+        </span>
+      </button>
+      {opened && <Opened delivery={delivery} />}
+    </li>
+  );
+}
+
+function Opened({ delivery }: { delivery: Delivery }) {
+  const client = useQueryClient();
+  const redeliver = useMutation({
+    mutationFn: () => call<Delivery>(`/api/v1/webhooks/deliveries/${delivery.id}/redeliver`, { method: "POST" }),
+    onSuccess: () => {
+      toast("It is being sent again, under the same id.");
+      setTimeout(() => void client.invalidateQueries({ queryKey: ["webhooks"] }), 700);
+    },
+    onError: (error) => toastError(error),
+  });
+  return (
+    <div className="delivery-more">
+      <ol aria-label="Attempts">
+        {delivery.attempts.map((attempt) => (
+          <li key={attempt.at}>
+            <Text size="sm" span>
+              {new Date(attempt.at).toLocaleString()} · {attempt.status_code ?? "no answer"} · {attempt.latency_ms} ms
+              {attempt.error && ` · ${attempt.error}`}
+            </Text>
+            {attempt.response && <CodeBlock code={attempt.response} label="Answer" maxHeight={140} />}
+          </li>
+        ))}
+      </ol>
+      <div className="delivery-foot">
+        <Button size="compact-sm" variant="default" loading={redeliver.isPending} onClick={() => redeliver.mutate()}>
+          Redeliver
+        </Button>
+        {delivery.next_attempt_at && (
+          <Text size="sm" c="dimmed" span>
+            tried again <Ago time={delivery.next_attempt_at} />
+          </Text>
+        )}
+        {delivery.job_id && <Link href={`/jobs/${delivery.job_id}`}>Its job</Link>}
+        <Text size="xs" c="dimmed" component="span">
+          <Identifier id={delivery.event_id} />
+        </Text>
+      </div>
+    </div>
+  );
+}
