@@ -237,12 +237,14 @@ class Answer:
     def _take(self, stream: Stream, outlet: Outlet, silence: Silence, data: bytes) -> bool:
         """Some of the vendor's reply, as it comes; whether more is wanted."""
         out = stream.feed(data)
+        if not out:
+            silence.begin()
+        else:
+            silence.speak()
         if stream.ended or stream.broken is not None or self.keeper is not None:
             self._pass(out + stream.end() if stream.ended else out, stream, outlet)
-        elif out:  # as nearly always
-            outlet.write(out)
-        (silence.speak if out else silence.begin)()
-        return not (stream.ended or outlet.is_full or stream.broken)
+            return not (stream.ended or outlet.is_full or stream.broken)
+        return outlet.write(out)  # as nearly always
 
     def _conclude(self, stream: Stream) -> None:
         """Nothing more comes; see whether that was all."""

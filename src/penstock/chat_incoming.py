@@ -17,9 +17,20 @@ _UNUSUAL: Final = re.compile(
     rb"\r\n(?:transfer-encoding|upgrade|connection:(?! *keep-alive\r\n)|content-length(?!: *\d{1,9}\r\n))"
 )
 """What only a parser understands, in lower case."""
+_CHUNK: Final = re.compile(rb"([0-9a-fA-F]{1,6})\r\n")
 
 Sink: TypeAlias = Callable[[bytes], bool]
 """Takes what comes, at once; False if it wants no more for now."""
+
+
+def _read_chunk(data: bytes) -> bytes:
+    """What is in these bytes if they are just one chunk; else nothing."""
+    found = _CHUNK.match(data)
+    if found is None:
+        return b""
+    start = found.end()
+    is_one = len(data) == start + int(found[1], 16) + 2 and data.endswith(b"\r\n")
+    return data[start:-2] if is_one else b""
 
 
 class Line(Protocol):
@@ -48,6 +59,8 @@ class Incoming:
     _failure: ReplyLost | None = None
     _is_interim = False
     _is_paused = False
+    _has_chunk = False
+    _is_between_chunks = False
     _sunk: Exception | None = None
 
     def __init__(self, connection: Line, transport: asyncio.Transport) -> None:
@@ -96,13 +109,20 @@ class Incoming:
         if self._sunk is not None:
             raise self._sunk
 
-    def deliver(self, sink: Sink) -> None:
-        """Give what came in one read to the sink."""
-        pieces = self._pieces
-        if not pieces:
+    def deliver(self, sink: Sink, data: bytes) -> None:
+        """Give the sink what came in one read."""
+        if self._is_between_chunks and (body := _read_chunk(data)):
+            self._give(sink, body)  # what nearly every read of a stream is
             return
         try:
-            wants_more = sink(pieces.pop() if len(pieces) == 1 else self._take_pieces())
+            self.parse(data)
+        finally:  # what came before a mistake still counts
+            if self._pieces:
+                self._give(sink, self._take_pieces())
+
+    def _give(self, sink: Sink, body: bytes) -> None:
+        try:
+            wants_more = sink(body)
         except Exception as error:  # noqa: BLE001  it is the reader's, who hears of it
             self._sunk, wants_more = error, False
         if not wants_more:
@@ -186,6 +206,8 @@ class Incoming:
         if self.parser is None:
             self.parser = httptools.HttpResponseParser(self)
         self.parser.feed_data(data)
+        # The next read begins with a new chunk, of whose first line nothing has come yet.
+        self._is_between_chunks = self._has_chunk and data.endswith(b"\r\n")
 
     # -- what the parser tells; an error raised here is an error of the parser
 
@@ -206,6 +228,14 @@ class Incoming:
         if not self._is_interim:
             self.status = status
             self._wake()
+
+    def on_chunk_header(self) -> None:
+        """A chunk begins."""
+        self._has_chunk = False
+
+    def on_chunk_complete(self) -> None:
+        """A chunk is whole."""
+        self._has_chunk = True
 
     def on_body(self, body: bytes) -> None:
         """A part of the body."""

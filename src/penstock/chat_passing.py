@@ -148,6 +148,7 @@ class PassedStream:
 
     __slots__ = (
         "_ask",
+        "_characters",
         "_is_mended",
         "_last",
         "_mender",
@@ -156,7 +157,6 @@ class PassedStream:
         "_template",
         "_usage_chunk",
         "broken",
-        "characters",
         "ended",
         "finished",
         "malformed",
@@ -174,10 +174,15 @@ class PassedStream:
         self._usage_chunk: bytes | None = None
         self._last = b""
         self.usage: Usage | None = None
-        self.characters = 0
+        self._characters = 0
         self.malformed = 0
         self.ended = False
         self.broken: Broken | None = None
+
+    @property
+    def characters(self) -> int:
+        """How much of an answer there is."""
+        return self._characters + (0 if self._template is None else self._template.characters)
 
     @property
     def comments(self) -> int:
@@ -195,8 +200,7 @@ class PassedStream:
             # What nearly every read is: whole events, each with some text and nothing else.
             filled = self._template.fill(data)
             if filled is not None:
-                self.characters += filled[1]
-                return filled[0]
+                return filled
         return b"".join(self._take_all(self._splitter.feed(data)))
 
     def end(self) -> bytes:
@@ -253,7 +257,7 @@ class PassedStream:
         if self._is_mended is False and len(choices) == 1 and _is_text(choices[0]):  # what nearly every chunk is
             delta = choices[0].delta
             self._seen.add(0)
-            self.characters += len(delta.content or delta.reasoning_content or delta.refusal or "")
+            self._characters += len(delta.content or delta.reasoning_content or delta.refusal or "")
             return chunk
         if self._is_mended is None:
             self._is_mended = not _has_head(payload)
@@ -273,9 +277,9 @@ class PassedStream:
             self._seen.add(choice.index)
             if choice.finish_reason is not None:
                 self.finished[choice.index] = choice.finish_reason
-            self.characters += len(delta.content or delta.reasoning_content or delta.refusal or "")
+            self._characters += len(delta.content or delta.reasoning_content or delta.refusal or "")
             for call in delta.tool_calls or ():
-                self.characters += len((call.function and call.function.arguments) or "")
+                self._characters += len((call.function and call.function.arguments) or "")
 
     def _mend(self, payload: bytes) -> tuple[bytes, _Chunk] | None:
         found = _parse(payload)

@@ -60,8 +60,8 @@ class Outlet(Protocol):
         """Whether the caller is slower than the vendor."""
         ...
 
-    def write(self, piece: bytes) -> None:
-        """Send some of it, at once."""
+    def write(self, piece: bytes) -> bool:
+        """Send some of it, at once; False if the caller does not keep up."""
         ...
 
     async def drain(self) -> None:

@@ -93,11 +93,12 @@ class _Connection(asyncio.Protocol):
             self.cut("the head is too large")
         else:
             try:
-                incoming.parse(data)
+                if incoming.sink is None:
+                    incoming.parse(data)
+                else:
+                    incoming.deliver(incoming.sink, data)
             except (httptools.HttpParserError, httptools.HttpParserUpgrade):
                 self.cut("not HTTP")
-            if incoming.sink is not None:
-                incoming.deliver(incoming.sink)
 
     def eof_received(self) -> None:
         incoming = self._incoming

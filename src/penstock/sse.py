@@ -15,18 +15,15 @@ class EventTooLarge(Exception):
 class Splitter:
     """Bytes in, whole events out: (name, data) pairs."""
 
-    __slots__ = ("_carriage", "_rest", "_started", "comments")
+    __slots__ = ("_carriage", "_rest", "_started", "comments", "is_between_events")
 
     def __init__(self) -> None:
         self._rest = b""
         self._started = False
         self._carriage = False
         self.comments = 0
-
-    @property
-    def is_between_events(self) -> bool:
+        self.is_between_events = False
         """Whether everything fed so far has come out."""
-        return not self._rest and not self._carriage and self._started
 
     def feed(self, data: bytes) -> list[tuple[bytes, bytes]]:
         """The events that end in these bytes."""
@@ -36,6 +33,7 @@ class Splitter:
             data = self._rest + data
         events = data.split(b"\n\n")
         self._rest = events.pop()
+        self.is_between_events = not self._rest and not self._carriage and self._started
         if len(self._rest) > MAX_EVENT:
             raise EventTooLarge
         found: list[tuple[bytes, bytes]] = []

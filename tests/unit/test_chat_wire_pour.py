@@ -1,10 +1,14 @@
 """Replies that are poured: everything comes once and in order, however slow the sink, and no trouble is hidden."""
 
 import asyncio
+from itertools import accumulate, pairwise
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as some
 from raw_vendor import OK, Line, each_loop, ping, post, vendor_of, wire_of
 
+from penstock.chat_incoming import Incoming
 from penstock.contract import ReplyLost
 
 CHUNKED = OK + b"transfer-encoding: chunked\r\n\r\n"
@@ -44,6 +48,38 @@ async def test_a_sink_gets_everything_however_often_it_has_enough(room):
                 await incoming.pour(sink)
             assert bytes(taken) == WHOLE
         assert len(vendor.lines) == 1, "the connection is used again"
+
+
+class Dummy:
+    """A connection that nothing is asked of but that the reply has ended."""
+
+    ended = False
+
+    def finish(self, *, is_reusable: bool) -> None:
+        self.ended = is_reusable
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    texts=some.lists(some.text("a1\r\n", min_size=1, max_size=20).map(str.encode), min_size=1, max_size=6),
+    forms=some.lists(some.sampled_from([b"%x\r\n", b"%X\r\n", b"00%x\r\n", b"%x;a=b\r\n"]), min_size=6, max_size=6),
+    cuts=some.sets(some.integers(0, 150), max_size=12),
+)
+def test_chunks_may_be_cut_anywhere(texts, forms, cuts):
+    """Also where what follows looks like the beginning of a chunk."""
+    body = [form % len(text) + text + b"\r\n" for text, form in zip(texts, forms, strict=False)]
+    ends = set(accumulate(map(len, body)))
+    whole = b"".join(body) + END
+    places = sorted({0, len(whole), *ends, *(cut for cut in cuts if cut < len(whole))})
+    for chosen in ([0, *sorted(ends), len(whole)], places):
+        taken, line = bytearray(), Dummy()
+        incoming = Incoming(line, None)
+        incoming.parse(CHUNKED)
+        for start, end in pairwise(chosen):
+            incoming.sink = sink = lambda data, taken=taken: taken.extend(data) is None
+            incoming.deliver(sink, whole[start:end])
+        assert bytes(taken) == b"".join(texts[: len(body)])
+        assert line.ended
 
 
 @each_loop

@@ -188,14 +188,15 @@ class Cycle(RequestResponseCycle):
         first = STATUS_LINE[status], _write_defaults(self.default_headers), self.extra
         self._head = b"".join([*first, lines, framing, last])
 
-    def write(self, piece: bytes) -> None:
-        """Send some of the body, whether the caller reads or not."""
+    def write(self, piece: bytes) -> bool:
+        """Send some of the body, whether the caller reads or not; False if it does not keep up."""
         if self.disconnected or not piece:
-            return
+            return True
         if self.chunked_encoding and self._head is None:  # as nearly always
             self.transport.write(b"%x\r\n%b\r\n" % (len(piece), piece))
         else:
             self._send_body(piece, more=True)
+        return not self.flow.write_paused
 
     async def drain(self) -> None:
         """Wait until the caller has read some."""
