@@ -2,6 +2,7 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { Suspense, useEffect, useRef } from "react";
 import { Redirect, Route, Switch, useLocation } from "wouter";
+import { MODELS } from "./api/queries";
 import { PAGES } from "./pages";
 import { EmptyState } from "./parts/empty_state";
 import { PageLoading } from "./parts/page";
@@ -12,6 +13,7 @@ import { SignIn } from "./shell/sign_in";
 
 export function App() {
   const session = useSession();
+  useModelsAhead(Boolean(session.account));
   useFreshCacheFor(session.account, session.admin);
   if (!session.account && !session.admin) return <SignIn />;
   const home = session.account ? "/playground" : "/admin/keys";
@@ -55,4 +57,12 @@ function useFreshCacheFor(...keys: (string | null)[]): void {
     if (before.current !== whose) client.clear();
     before.current = whose;
   }, [client, whose]);
+}
+
+/** Nearly every page shows them: they are asked for while the page's code is still on its way. */
+function useModelsAhead(isWanted: boolean): void {
+  const client = useQueryClient();
+  useEffect(() => {
+    if (isWanted) void client.prefetchQuery(MODELS);
+  }, [client, isWanted]);
 }

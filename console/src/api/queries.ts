@@ -1,5 +1,5 @@
 /** What several pages ask for. Query keys: ["models"], ["job", id], ["jobs", filters], ["usage", …], ["admin", …]. */
-import { QueryCache, QueryClient, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { QueryCache, QueryClient, queryOptions, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { type Role, signOut } from "../session";
 import { call } from "./call";
 import { ApiError } from "./errors";
@@ -30,12 +30,30 @@ function giveUpKey(error: Error, role: Role): void {
 }
 
 /** Every model that the key may use, chat included. */
+export const MODELS = queryOptions({
+  queryKey: ["models"],
+  queryFn: ({ signal }) => readModels(signal),
+  staleTime: 60_000,
+});
+
 export function useModels() {
-  return useQuery({
-    queryKey: ["models"],
-    queryFn: ({ signal }) => call<{ data: Model[] }>("/api/v1/models", { signal }).then((list) => list.data),
-    staleTime: 60_000,
-  });
+  return useQuery(MODELS);
+}
+
+async function readModels(signal: AbortSignal): Promise<Model[]> {
+  try {
+    return (await call<{ data: Model[] }>("/api/v1/models", { signal })).data;
+  } catch (error) {
+    if (!(error instanceof ApiError) || error.code !== "scope_not_allowed") throw error;
+    const chat = await call<{ data: { id: string; owned_by: string }[] }>("/llm/models", { signal });
+    return chat.data.map(chatModel);
+  }
+}
+
+/** What a key that may only chat gets to know of a model. */
+function chatModel({ id, owned_by }: { id: string; owned_by: string }): Model {
+  const unknown = { params: {}, defaults: {}, example: {}, price: null, prices: [], typical_seconds: null };
+  return { id, object: "model", kind: "chat", title: id, vendors: [owned_by], ...unknown };
 }
 
 /** A job, kept true by the feed; without it, asked for again as its record says. */

@@ -11,7 +11,7 @@ interface Props {
   children: ReactNode;
   /** A command that makes the first one. */
   code?: string;
-  action?: { label: string; to?: string; onClick?: () => void };
+  action?: { label: string; to?: string; onClick?: () => void } | undefined;
 }
 
 /** Nothing is here yet: says what would be, and how to begin. */

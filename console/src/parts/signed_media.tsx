@@ -1,5 +1,6 @@
 /** An output of a job: its picture, its film, or a link to its bytes. The link in the record is signed and needs no key. */
 import { Button, Group, Text } from "@mantine/core";
+import { useRef } from "react";
 import type { Output } from "../api/shapes";
 import { Icon } from "../shell/icons";
 import { formatBytes, formatCount } from "./numbers";
@@ -11,15 +12,24 @@ export function localUrl(url: string): string {
   return pathname + search;
 }
 
+/** The link that was shown first for as long as it works: a record that is looked at again has a fresh one to the same bytes. */
+export function useSteadyUrl(output: Output): string {
+  const kept = useRef(output);
+  const isOver = Date.parse(kept.current.url_expires_at) < Date.now() + 60_000;
+  if (kept.current.id !== output.id || isOver) kept.current = output;
+  return localUrl(kept.current.url);
+}
+
 export function SignedMedia({ output, maxHeight = 420 }: { output: Output; maxHeight?: number }) {
+  const url = useSteadyUrl(output);
   const style = { display: "block", maxWidth: "100%", maxHeight, borderRadius: 6, background: "#000" };
   if (output.kind === "video") {
     return (
       // biome-ignore lint/a11y/useMediaCaption: what a model filmed has no captions
-      <video src={localUrl(output.url)} controls loop playsInline preload="metadata" style={style} aria-label="Film" />
+      <video src={url} controls loop playsInline preload="metadata" style={style} aria-label="Film" />
     );
   }
-  if (output.kind === "image") return <img src={localUrl(output.url)} alt={output.role} style={style} />;
+  if (output.kind === "image") return <img src={url} alt={output.role} style={style} />;
   return null;
 }
 

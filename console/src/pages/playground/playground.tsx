@@ -1,12 +1,75 @@
+/** Trying a model: chat, or a generation with its params. */
+import { Alert } from "@mantine/core";
+import { lazy, Suspense, useEffect } from "react";
+import { useLocation, useRoute } from "wouter";
+import { useModels } from "../../api/queries";
+import type { Model } from "../../api/shapes";
 import { EmptyState } from "../../parts/empty_state";
-import { Page } from "../../parts/page";
+import { ErrorNotice } from "../../parts/error_notice";
+import { Page, PageLoading } from "../../parts/page";
+import "./playground.css";
+import { changeDrafts, getDrafts } from "./drafts";
+import { firstOf, ModelPicker } from "./model_picker";
+
+const loadChat = () => import("./chat");
+const loadGeneration = () => import("./generation");
+const Chat = lazy(loadChat);
+const Generation = lazy(loadGeneration);
+// Which of them is wanted is known for sure when the models are; until then it is what was wanted last.
+void (getDrafts().kind === "chat" ? loadChat() : loadGeneration());
 
 export default function Playground() {
+  const models = useModels();
+  if (models.error) {
+    return (
+      <Page title="Playground">
+        <ErrorNotice error={models.error} onRetry={() => void models.refetch()} />
+      </Page>
+    );
+  }
+  if (!models.data) return <PageLoading />;
+  if (models.data.length === 0) {
+    return (
+      <Page title="Playground">
+        <EmptyState title="No model is open to this key" icon="models">
+          A key may be limited to some models. Ask whoever gave it to you, or make another with{" "}
+          <code className="mono">penstock key create</code>.
+        </EmptyState>
+      </Page>
+    );
+  }
+  return <Bench models={models.data} />;
+}
+
+/** The address names the model; without one it is the last that was tried. */
+function Bench({ models }: { models: Model[] }) {
+  const [, route] = useRoute("/playground/*?");
+  const [, navigate] = useLocation();
+  const named = decodeURIComponent(route?.["*"] ?? "");
+  const last = getDrafts().model;
+  const model = models.find((each) => each.id === (named || last)) ?? firstOf(models);
+  useEffect(() => {
+    if (!model) return;
+    changeDrafts(() => ({ model: model.id, kind: model.kind }));
+    if (!named) navigate(`/playground/${encodeURIComponent(model.id)}`, { replace: true });
+  }, [model, named, navigate]);
+  if (!model) return null;
+  const choose = (id: string) => navigate(`/playground/${encodeURIComponent(id)}`);
   return (
-    <Page title="Playground">
-      <EmptyState title="Try a model" icon="playground">
-        This page is being built.
-      </EmptyState>
+    <Page title="Playground" actions={<ModelPicker models={models} chosen={model} onChoose={choose} />}>
+      {named && named !== model.id && (
+        <Alert
+          className="notice"
+          color="gate"
+          mb="md"
+          title={`${named} is not open to this key, or not on this server`}
+        >
+          Below is {model.id} instead.
+        </Alert>
+      )}
+      <Suspense fallback={<PageLoading />}>
+        {model.kind === "chat" ? <Chat key={model.id} model={model} /> : <Generation key={model.id} model={model} />}
+      </Suspense>
     </Page>
   );
 }

@@ -1,0 +1,96 @@
+/** What was begun in the playground: params, conversations and jobs of this tab, so that leaving the page loses nothing. */
+import { useSyncExternalStore } from "react";
+import { getSession, publicPart, subscribe } from "../../session";
+import type { Params } from "./params_form";
+
+export interface Turn {
+  role: "user" | "assistant";
+  content: string;
+  /** Of an answer: what it took. */
+  tokens?: { prompt: number; completion: number; cached: number };
+  cost?: number | null;
+  seconds?: number;
+  first?: number;
+  /** Of an answer: how it ended, if not well. */
+  ending?: "stopped" | "length" | "content_filter";
+}
+
+export interface ChatSettings {
+  system?: string;
+  temperature?: number;
+  top_p?: number;
+  max_tokens?: number;
+  seed?: number;
+  stop?: string;
+}
+
+export interface Drafts {
+  model: string | null;
+  kind: string;
+  params: Record<string, Params>;
+  jobs: { id: string; model: string }[];
+  turns: Record<string, Turn[]>;
+  settings: Record<string, ChatSettings>;
+}
+
+const NOTHING: Drafts = { model: null, kind: "chat", params: {}, jobs: [], turns: {}, settings: {} };
+const MOST_JOBS = 20;
+const listeners = new Set<() => void>();
+let place = placeOf();
+let current = read();
+
+subscribe(() => {
+  place = placeOf();
+  current = read();
+  tell();
+});
+
+/** Each key has its own. */
+function placeOf(): string {
+  const { account } = getSession();
+  return `penstock.playground.${account ? publicPart(account) : ""}`;
+}
+
+function read(): Drafts {
+  try {
+    return { ...NOTHING, ...JSON.parse(sessionStorage.getItem(place) ?? "{}") };
+  } catch {
+    return NOTHING;
+  }
+}
+
+function tell(): void {
+  for (const listener of listeners) listener();
+}
+
+export function getDrafts(): Drafts {
+  return current;
+}
+
+export function changeDrafts(change: (drafts: Drafts) => Partial<Drafts>): void {
+  current = { ...current, ...change(current) };
+  try {
+    sessionStorage.setItem(place, JSON.stringify(current));
+  } catch {
+    // A full storage is no reason to stop: what is in memory still counts.
+  }
+  tell();
+}
+
+export function useDrafts(): Drafts {
+  return useSyncExternalStore(
+    (listener) => {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+    () => current,
+  );
+}
+
+export function addJobs(jobs: { id: string; model: string }[]): void {
+  changeDrafts((drafts) => ({ jobs: [...jobs, ...drafts.jobs].slice(0, MOST_JOBS) }));
+}
+
+export function dropJob(id: string): void {
+  changeDrafts((drafts) => ({ jobs: drafts.jobs.filter((job) => job.id !== id) }));
+}

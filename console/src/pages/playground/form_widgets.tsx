@@ -1,0 +1,140 @@
+/** The form's fields in Mantine. What is not given stays empty and shows its default. */
+import { NumberInput, SegmentedControl, Select, Switch, Textarea, TextInput } from "@mantine/core";
+import { type BaseInputTemplateProps, enumOptionsValueForIndex, type WidgetProps } from "@rjsf/utils";
+import { Prose } from "../../parts/prose";
+
+function told(props: WidgetProps) {
+  return {
+    id: props.id,
+    label: props.label,
+    description: props.schema.description ? <Prose text={props.schema.description} /> : undefined,
+    error: props.rawErrors?.join(" "),
+    required: props.required ?? false,
+    disabled: props.disabled || props.readonly,
+  };
+}
+
+function standard(schema: WidgetProps["schema"]): string | undefined {
+  return schema.default === undefined ? undefined : `${JSON.stringify(schema.default).replaceAll('"', "")} by default`;
+}
+
+/** Text and numbers. */
+export function BaseInput(props: BaseInputTemplateProps) {
+  const isNumber = props.schema.type === "number" || props.schema.type === "integer";
+  if (!isNumber) {
+    return (
+      <TextInput
+        {...told(props)}
+        value={props.value ?? ""}
+        placeholder={standard(props.schema)}
+        onChange={(event) => props.onChange(event.currentTarget.value || undefined)}
+      />
+    );
+  }
+  const { minimum, maximum } = props.schema;
+  const range = minimum !== undefined && maximum !== undefined ? `${minimum} to ${maximum}` : undefined;
+  return (
+    <NumberInput
+      {...told(props)}
+      value={props.value ?? ""}
+      placeholder={standard(props.schema) ?? range}
+      min={minimum}
+      max={maximum}
+      clampBehavior="none"
+      allowDecimal={props.schema.type === "number"}
+      thousandSeparator=","
+      onChange={(value) => props.onChange(value === "" ? undefined : value)}
+    />
+  );
+}
+
+export function LongText(props: WidgetProps) {
+  return (
+    <Textarea
+      {...told(props)}
+      data-shortcut="/"
+      value={props.value ?? ""}
+      autosize
+      minRows={3}
+      maxRows={12}
+      maxLength={props.schema.maxLength}
+      onChange={(event) => props.onChange(event.currentTarget.value || undefined)}
+    />
+  );
+}
+
+/** One of a few: all in sight if they are short, else a list. */
+export function Choice(props: WidgetProps) {
+  const options = props.options.enumOptions ?? [];
+  const data = options.map((option, index) => ({ value: String(index), label: option.label }));
+  const at = (value: unknown) => options.findIndex((option) => option.value === value);
+  const chosen = at(props.value ?? props.schema.default);
+  const choose = (index: string | null) => props.onChange(enumOptionsValueForIndex(index ?? "", options));
+  const letters = options.reduce((sum, option) => sum + option.label.length + 3, 0);
+  if (letters > 34 || options.length > 5) {
+    const select = {
+      data,
+      value: chosen < 0 ? null : String(chosen),
+      onChange: choose,
+      checkIconPosition: "right" as const,
+    };
+    return <Select {...told(props)} {...select} placeholder="as the model likes" clearable={!props.required} />;
+  }
+  return (
+    <Labelled {...told(props)}>
+      <SegmentedControl
+        aria-label={props.label}
+        size="xs"
+        fullWidth
+        data={data}
+        value={chosen < 0 ? "" : String(chosen)}
+        onChange={choose}
+      />
+    </Labelled>
+  );
+}
+
+/** A switch where the default is known; else the choice of leaving it open. */
+export function YesNo(props: WidgetProps) {
+  const common = told(props);
+  if (typeof props.schema.default === "boolean") {
+    return (
+      <Switch
+        {...common}
+        mt={4}
+        checked={props.value ?? props.schema.default}
+        onChange={(event) => props.onChange(event.currentTarget.checked)}
+      />
+    );
+  }
+  return (
+    <Labelled {...common}>
+      <SegmentedControl
+        aria-label={props.label}
+        size="xs"
+        fullWidth
+        data={[
+          { value: "", label: "auto" },
+          { value: "true", label: "on" },
+          { value: "false", label: "off" },
+        ]}
+        value={props.value === undefined ? "" : String(props.value)}
+        onChange={(value) => props.onChange(value === "" ? undefined : value === "true")}
+      />
+    </Labelled>
+  );
+}
+
+function Labelled(props: ReturnType<typeof told> & { children: React.ReactNode }) {
+  return (
+    <div id={props.id}>
+      <div className="field-label">
+        {props.label}
+        {props.required && <span aria-hidden="true"> *</span>}
+      </div>
+      {props.description && <div className="field-about">{props.description}</div>}
+      {props.children}
+      {props.error && <div className="field-error">{props.error}</div>}
+    </div>
+  );
+}

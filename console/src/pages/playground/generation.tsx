@@ -1,0 +1,145 @@
+/** Making 3D models, videos and pictures: the params, their price, the button, and what came of it. */
+import { Button, Group, Text } from "@mantine/core";
+import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { type KeyboardEvent, useCallback } from "react";
+import { call } from "../../api/call";
+import { ApiError } from "../../api/errors";
+import { rememberJob } from "../../api/live";
+import type { DryRun, Job, Model } from "../../api/shapes";
+import { EmptyState } from "../../parts/empty_state";
+import { ErrorNotice } from "../../parts/error_notice";
+import { formatMoney } from "../../parts/money";
+import { formatSeconds } from "../../parts/time";
+import { generationSamples } from "./code_samples";
+import { addJobs, changeDrafts, useDrafts } from "./drafts";
+import { bodyOf, isComplete, useDryRun } from "./dry_run";
+import { JobCard } from "./job_card";
+import { type Params, ParamsForm } from "./params_form";
+import { ShowCode } from "./show_code";
+
+export default function Generation({ model }: { model: Model }) {
+  const drafts = useDrafts();
+  const params = drafts.params[model.id] ?? {};
+  const dry = useDryRun(model, params);
+  const start = useStart(model);
+  const complete = isComplete(model, params);
+  const change = useCallback(
+    (next: Params) => {
+      start.reset();
+      changeDrafts((before) => ({ params: { ...before.params, [model.id]: next } }));
+    },
+    [model.id, start.reset],
+  );
+  const error = start.error ?? (complete ? dry.error : null);
+  const details = error instanceof ApiError ? error.details : [];
+  const isSaidInForm = details.length > 0 && details.every((detail) => detail.loc.startsWith("input.0.params."));
+  const submit = () => complete && !start.isPending && start.mutate(params);
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) submit();
+  };
+  const jobs = drafts.jobs.filter((job) => job.model === model.id);
+  return (
+    <div className="bench">
+      <section className="card bench-form" aria-label="Request" onKeyDown={onKeyDown}>
+        <ParamsForm model={model} params={params} details={details} onChange={change} />
+        <div className="bench-foot">
+          {error === null && <Price model={model} params={params} dry={dry.data} complete={complete} />}
+          {isSaidInForm && (
+            <Text size="sm" c="red" role="status">
+              {details.length === 1 ? "One param is not right yet." : `${details.length} params are not right yet.`}
+            </Text>
+          )}
+          {error !== null && !isSaidInForm && <ErrorNotice error={error} />}
+          <Group gap="xs">
+            <Button onClick={submit} disabled={!complete} loading={start.isPending}>
+              Generate
+            </Button>
+            <ShowCode
+              samples={() => generationSamples(location.origin, model, params)}
+              note={
+                JSON.stringify(params).includes("file_token")
+                  ? "The upload's token works for this account, for a day."
+                  : undefined
+              }
+            />
+            {Object.keys(params).length > 0 && (
+              <Button variant="subtle" color="gray" onClick={() => change({})}>
+                Clear
+              </Button>
+            )}
+          </Group>
+        </div>
+      </section>
+      <section className="bench-results" aria-label="Results">
+        {jobs.map((job) => (
+          <JobCard key={job.id} id={job.id} />
+        ))}
+        {jobs.length === 0 && <Nothing model={model} onExample={change} />}
+      </section>
+    </div>
+  );
+}
+
+function useStart(model: Model) {
+  const client = useQueryClient();
+  return useMutation({
+    mutationFn: (params: Params) => call<Job>("/model/v1/generation", { body: bodyOf(model, params) }),
+    onSuccess: (job) => {
+      rememberJob(client, job);
+      scrollTo(job.id);
+      addJobs([{ id: job.id, model: model.id }]);
+      void client.invalidateQueries({ queryKey: ["dry_run"] });
+    },
+  });
+}
+
+/** On a phone the results are below the form. */
+function scrollTo(id: string): void {
+  setTimeout(
+    () => document.querySelector(`[aria-label="Job ${id}"]`)?.scrollIntoView({ block: "nearest", behavior: "smooth" }),
+    100,
+  );
+}
+
+function Price(props: { model: Model; params: Params; dry: DryRun | undefined; complete: boolean }) {
+  const { model, params, dry, complete } = props;
+  const wanted = (model.params.required as string[] | undefined) ?? [];
+  if (!complete) {
+    return (
+      <Text size="sm" c="dimmed">
+        Still needed: {wanted.filter((name) => params[name] === undefined).join(", ")}
+      </Text>
+    );
+  }
+  const cost = dry?.cost.estimated;
+  const isTooMuch = Boolean(dry && dry.budget_left !== null && Number(cost) > Number(dry.budget_left));
+  const parts = dry
+    ? [
+        cost === null ? "its price is not known" : Number(cost) === 0 ? "free" : `at most ${formatMoney(cost)}`,
+        dry.expected_seconds && `usually ${formatSeconds(dry.expected_seconds.p50)}`,
+        dry.budget_left !== null && `${formatMoney(dry.budget_left)} of your budget left`,
+      ]
+    : ["…"];
+  return (
+    <Text size="sm" c={isTooMuch ? "red" : "dimmed"} aria-label="Price" role="status">
+      {isTooMuch && "More than your budget allows: "}
+      {parts.filter(Boolean).join(" · ")}
+    </Text>
+  );
+}
+
+function Nothing({ model, onExample }: { model: Model; onExample: (params: Params) => void }) {
+  const example = (model.example.input as { params: Params }[] | undefined)?.[0]?.params;
+  const needsPicture = JSON.stringify(example ?? {}).includes('"file"');
+  return (
+    <EmptyState
+      title={model.title}
+      icon={model.kind === "3d" ? "models" : model.kind === "video" ? "video" : "image"}
+      action={example && !needsPicture ? { label: "Fill in an example", onClick: () => onExample(example) } : undefined}
+    >
+      {needsPicture
+        ? "Give it a picture with one thing on a plain ground, then turn what comes of it around."
+        : "Say what it is to make. Results appear here while they are made; several can run at a time, and leaving this page stops none."}
+    </EmptyState>
+  );
+}

@@ -1,0 +1,52 @@
+import { SegmentedControl, Select } from "@mantine/core";
+import type { Model } from "../../api/shapes";
+
+const KINDS: Record<string, string> = { chat: "Chat", "3d": "3D", video: "Video", image: "Image" };
+
+/** First the kind, then the model; the simulator's come last. */
+export function ModelPicker({
+  models,
+  chosen,
+  onChoose,
+}: {
+  models: Model[];
+  chosen: Model;
+  onChoose: (id: string) => void;
+}) {
+  const kinds = [...new Set(models.map((model) => model.kind))].sort((a, b) => order(a) - order(b));
+  const those = models.filter((model) => model.kind === chosen.kind);
+  return (
+    <>
+      {kinds.length > 1 && (
+        <SegmentedControl
+          aria-label="Kind of model"
+          value={chosen.kind}
+          data={kinds.map((kind) => ({ value: kind, label: KINDS[kind] ?? kind }))}
+          onChange={(kind) => {
+            const first = firstOf(models.filter((model) => model.kind === kind));
+            if (first) onChoose(first.id);
+          }}
+        />
+      )}
+      <Select
+        aria-label="Model"
+        searchable={those.length > 8}
+        w={300}
+        maw="100%"
+        value={chosen.id}
+        data={those.map((model) => ({ value: model.id, label: model.id }))}
+        onChange={(id) => id && onChoose(id)}
+        checkIconPosition="right"
+      />
+    </>
+  );
+}
+
+function order(kind: string): number {
+  const place = Object.keys(KINDS).indexOf(kind);
+  return place < 0 ? 99 : place;
+}
+
+export function firstOf(models: Model[]): Model | undefined {
+  return models.find((model) => !model.id.startsWith("sim_")) ?? models[0];
+}

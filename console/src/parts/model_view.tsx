@@ -1,0 +1,90 @@
+/** A 3D model to turn around: by pointer, touch or arrow keys. */
+import { Alert, Loader, Switch } from "@mantine/core";
+import { createElement, useEffect, useRef, useState } from "react";
+import type { Output } from "../api/shapes";
+import { localUrl, useSteadyUrl } from "./signed_media";
+
+interface Props {
+  output: Output;
+  /** A picture of it, shown until it is there. */
+  preview?: Output | undefined;
+  height?: number;
+}
+
+type Standing = "loading" | "shown" | "failed";
+
+export function ModelView({ output, preview, height = 380 }: Props) {
+  const viewer = useRef<HTMLElement>(null);
+  const [code, setCode] = useState<typeof import("./viewer") | null>(null);
+  const [standing, setStanding] = useState<Standing>("loading");
+  const [edges, setEdges] = useState(false);
+  const url = useSteadyUrl(output);
+
+  useEffect(() => {
+    let gone = false;
+    import("./viewer").then(
+      (loaded) => gone || setCode(loaded),
+      () => gone || setStanding("failed"),
+    );
+    return () => {
+      gone = true;
+    };
+  }, []);
+
+  useEffect(() => {
+    const element = viewer.current;
+    if (!element || !code) return;
+    const shown = () => setStanding("shown");
+    const failed = () => setStanding("failed");
+    element.addEventListener("load", shown);
+    element.addEventListener("error", failed);
+    return () => {
+      element.removeEventListener("load", shown);
+      element.removeEventListener("error", failed);
+    };
+  }, [code]);
+
+  useEffect(() => {
+    if (viewer.current && code && standing === "shown") code.setWireframe(viewer.current, edges);
+  }, [code, edges, standing]);
+
+  if (standing === "failed") {
+    return (
+      <Alert className="notice" color="gate" title="This model cannot be shown here">
+        It may be compressed in a way that needs a decoder from elsewhere, or this browser has no WebGL. Download it
+        instead.
+      </Alert>
+    );
+  }
+  return (
+    <div className="viewer" style={{ height }} data-standing={standing}>
+      {standing === "loading" && (
+        <div className="viewer-waiting">
+          {preview ? <img src={localUrl(preview.url)} alt="" /> : null}
+          <Loader size="sm" type="dots" aria-label="The model is loading" />
+        </div>
+      )}
+      {code &&
+        createElement("model-viewer", {
+          ref: viewer,
+          src: url,
+          alt: "3D model, to be turned with the arrow keys",
+          "camera-controls": true,
+          "interaction-prompt": "none",
+          "shadow-intensity": "0.6",
+          "touch-action": "pan-y",
+          "camera-orbit": "25deg 72deg auto",
+          exposure: "1.05",
+        })}
+      {standing === "shown" && (
+        <Switch
+          className="viewer-edges"
+          label="Wireframe"
+          size="xs"
+          checked={edges}
+          onChange={(event) => setEdges(event.currentTarget.checked)}
+        />
+      )}
+    </div>
+  );
+}
