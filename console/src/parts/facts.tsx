@@ -5,7 +5,7 @@ import { Link } from "wouter";
 import "./facts.css";
 
 export function Facts({ facts }: { facts: [string, ReactNode][] }) {
-  const told = facts.filter(([, value]) => value !== null && value !== undefined && value !== "");
+  const told = facts.filter(([, value]) => value !== null && value !== undefined && value !== "" && value !== false);
   return (
     <dl className="facts">
       {told.map(([name, value]) => (

@@ -1,11 +1,33 @@
+/** Models: what is on offer, and one of them. */
+import { useRoute } from "wouter";
+import { useModels } from "../../api/queries";
 import { EmptyState } from "../../parts/empty_state";
-import { Page } from "../../parts/page";
+import { ErrorNotice } from "../../parts/error_notice";
+import { BackTo } from "../../parts/facts";
+import { Page, PageLoading } from "../../parts/page";
+import "./models.css";
+import { ModelList } from "./model_list";
+import { ModelPage } from "./model_page";
 
 export default function Models() {
+  const [isOne, params] = useRoute("/models/:id");
+  const models = useModels();
+  if (models.error) {
+    return (
+      <Page title="Models">
+        <ErrorNotice error={models.error} onRetry={() => void models.refetch()} />
+      </Page>
+    );
+  }
+  if (!models.data) return <PageLoading />;
+  if (!isOne) return <ModelList models={models.data} />;
+  const model = models.data.find((each) => each.id === decodeURIComponent(params.id));
+  if (model) return <ModelPage model={model} />;
   return (
-    <Page title="Models">
-      <EmptyState title="What is on offer" icon="models">
-        This page is being built.
+    <Page title="Model">
+      <BackTo to="/models">Models</BackTo>
+      <EmptyState title="No such model for this key" icon="models">
+        It may be spelled otherwise, be no longer on offer, or be closed to this key.
       </EmptyState>
     </Page>
   );

@@ -1,0 +1,104 @@
+import { TextInput, Title } from "@mantine/core";
+import { useState } from "react";
+import { Link } from "wouter";
+import type { Model, Vendor } from "../../api/shapes";
+import { EmptyState } from "../../parts/empty_state";
+import { Facts } from "../../parts/facts";
+import { Page } from "../../parts/page";
+import { priceLine } from "../../parts/price_words";
+import { formatSeconds } from "../../parts/time";
+import { Icon } from "../../shell/icons";
+import { Health, standingsOf, useVendors } from "./health";
+
+const KINDS: Record<string, string> = { video: "Video", "3d": "3D", image: "Pictures", chat: "Chat" };
+
+export function ModelList({ models }: { models: Model[] }) {
+  const [wanted, setWanted] = useState("");
+  const vendors = useVendors();
+  const shown = models.filter((model) =>
+    `${model.id} ${model.title} ${model.vendors.join(" ")}`.toLowerCase().includes(wanted.trim().toLowerCase()),
+  );
+  const kinds = [...new Set([...Object.keys(KINDS), ...models.map((model) => model.kind)])];
+  return (
+    <Page
+      title="Models"
+      about={`${models.length} that this key may use.`}
+      actions={
+        <TextInput
+          aria-label="Find a model"
+          placeholder="Find a model"
+          leftSection={<Icon name="search" size={15} />}
+          data-shortcut="/"
+          value={wanted}
+          onChange={(event) => setWanted(event.currentTarget.value)}
+        />
+      }
+    >
+      {models.length === 0 && (
+        <EmptyState title="No model is open to this key" icon="models">
+          A key may be limited to some models. Ask whoever gave it to you, or make another with{" "}
+          <code className="mono">penstock key create</code>.
+        </EmptyState>
+      )}
+      {models.length > 0 && shown.length === 0 && (
+        <EmptyState
+          title="No model is called so"
+          icon="search"
+          action={{ label: "Show all", onClick: () => setWanted("") }}
+        >
+          The search looks at ids, titles and vendors.
+        </EmptyState>
+      )}
+      {kinds.map((kind) => (
+        <Kind
+          key={kind}
+          kind={kind}
+          models={shown.filter((model) => model.kind === kind)}
+          vendors={vendors.data ?? []}
+        />
+      ))}
+    </Page>
+  );
+}
+
+function Kind({ kind, models, vendors }: { kind: string; models: Model[]; vendors: Vendor[] }) {
+  if (models.length === 0) return null;
+  return (
+    <section aria-label={KINDS[kind] ?? kind}>
+      <Title order={2}>{KINDS[kind] ?? kind}</Title>
+      <ul className="model-grid">
+        {models.map((model) => (
+          <li key={model.id}>
+            <Card model={model} vendors={vendors} />
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+function Card({ model, vendors }: { model: Model; vendors: Vendor[] }) {
+  const standings = standingsOf(vendors, model.id);
+  const served = standings.length
+    ? standings.map((standing) => (
+        <div key={standing.vendor}>
+          <Health standing={standing} />
+        </div>
+      ))
+    : model.vendors.join(", ");
+  return (
+    <article className="card model-card">
+      <div>
+        <Link href={`/models/${encodeURIComponent(model.id)}`}>{model.title}</Link>
+        {model.title !== model.id && <span className="mono model-id">{model.id}</span>}
+      </div>
+      <Facts
+        facts={[
+          ["Price", priceLine(model.price)],
+          ["Served by", served],
+          ["Takes", model.typical_seconds && `about ${formatSeconds(model.typical_seconds.p50)}`],
+        ]}
+      />
+    </article>
+  );
+}

@@ -1,0 +1,44 @@
+import type { Model } from "../../api/shapes";
+import { DataTable } from "../../parts/data_table";
+import { Prose } from "../../parts/prose";
+import { type ParamRow, rowsOf } from "./schema_rows";
+
+/** A model's params, as a person reads them. */
+export function ParamsTable({ model }: { model: Model }) {
+  const rows = rowsOf(model.params, model.defaults);
+  return (
+    <div className="params">
+      <DataTable<ParamRow>
+        label="Params"
+        rows={rows}
+        rowKey={(row) => row.name}
+        columns={[
+          { title: "Param", cell: (row) => <Name row={row} /> },
+          { title: "Default", cell: (row) => row.fallback && <span className="mono">{row.fallback}</span>, wide: true },
+          { title: "Meaning", cell: (row) => <Meaning row={row} /> },
+        ]}
+      />
+    </div>
+  );
+}
+
+function Name({ row }: { row: ParamRow }) {
+  return (
+    <>
+      <span className="mono">{row.name}</span>
+      <div className="param-type">
+        {row.type}
+        {row.required && ", required"}
+      </div>
+    </>
+  );
+}
+
+function Meaning({ row }: { row: ParamRow }) {
+  return (
+    <>
+      <Prose text={row.about} />
+      {row.allowed && <div className="param-type">{row.allowed}</div>}
+    </>
+  );
+}
