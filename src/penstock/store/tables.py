@@ -5,6 +5,7 @@ from typing import Any, Final
 from sqlalchemy import (
     BigInteger,
     Column,
+    Connection,
     Float,
     Index,
     Integer,
@@ -14,6 +15,7 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
+    event,
     text,
 )
 
@@ -26,8 +28,16 @@ Word: Final = String().with_variant(String(collation="C"), "postgresql")  # in t
 
 
 def where(condition: str) -> dict[str, Any]:
-    """Of which rows a partial index is, in both databases' words."""
-    return {"sqlite_where": text(condition), "postgresql_where": text(condition)}
+    """Of which rows a partial index is."""
+    return {"sqlite_where": text(condition)}
+
+
+@event.listens_for(metadata, "before_create")
+def _tell_postgresql(_: MetaData, connection: Connection, **_options: Any) -> None:
+    """The same in the other's words; said at once, they would have its whole dialect loaded at every start."""
+    if connection.dialect.name == "postgresql":
+        for index in (index for table in metadata.tables.values() for index in table.indexes):
+            index.dialect_options["postgresql"]["where"] = index.dialect_options["sqlite"]["where"]
 
 
 accounts = Table(
