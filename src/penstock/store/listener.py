@@ -2,12 +2,13 @@
 
 import asyncio
 import logging
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import psycopg
 from sqlalchemy import URL
 
 from penstock.events import EventType
+from penstock.jobs import State
 from penstock.store.bell import QUEUE, Bell, nudge
 from penstock.store.herald import CHANNEL
 
@@ -24,8 +25,12 @@ KEEPALIVE: Final[dict[str, Any]] = {
 }
 TOP: Final = "SELECT coalesce(max(position), 0) FROM events"
 NEWS: Final = (
-    "SELECT position, job_id, account_id, type FROM events WHERE position > %s AND position <= %s ORDER BY position"
+    "SELECT events.position, events.job_id, events.account_id, events.type, jobs.state "
+    "FROM events LEFT JOIN jobs ON jobs.id = events.job_id "
+    "WHERE events.position > %s AND events.position <= %s ORDER BY events.position"
 )
+_News: TypeAlias = tuple[int, str, str, str, str | None]
+"""Where it stands, its job, whose that is, what it is, and the job's state by now."""
 
 log = logging.getLogger(__name__)
 
@@ -73,7 +78,7 @@ class Listener:
         )
         async with connection:
             await connection.execute(f"LISTEN {CHANNEL}".encode())
-            await self._catch_up(connection)
+            await self._catch_up(connection, after_silence=True)
             listening.set()
             while True:
                 async for heard in connection.notifies(timeout=CATCH_UP_SECONDS, stop_after=100):
@@ -82,7 +87,7 @@ class Listener:
                         self._bell.ring(topics)
                 await self._catch_up(connection)
 
-    async def _catch_up(self, connection: psycopg.AsyncConnection[Any]) -> None:
+    async def _catch_up(self, connection: psycopg.AsyncConnection[Any], *, after_silence: bool = False) -> None:
         """Ring for what was written since the last look; what was rung for already is known again."""
         found = await (await connection.execute(TOP)).fetchone()
         top = 0 if found is None else int(found[0])
@@ -92,14 +97,16 @@ class Listener:
         while begin < top:
             end = min(top, begin + BATCH)
             rows = await (await connection.execute(NEWS, (begin, end))).fetchall()
-            self._ring([row for row in rows if row[0] not in self._recent])
+            self._ring([row for row in rows if row[0] not in self._recent], after_silence=after_silence)
             self._recent.update(row[0] for row in rows)
             begin = end
         self._seen = top
         self._recent = {position for position in self._recent if position > top - OVERLAP}
 
-    def _ring(self, rows: list[tuple[int, str, str, str]]) -> None:
-        topics = {topic for row in rows for topic in (*row[1:3], nudge(row[1]))}
+    def _ring(self, rows: list[_News], *, after_silence: bool) -> None:
+        """Who runs a job is nudged where that may have been missed: its own progress is no news to it."""
+        topics = {topic for row in rows for topic in row[1:3]}
+        topics |= {nudge(row[1]) for row in rows if after_silence or row[4] == State.CANCELING}
         if any(row[3] == EventType.QUEUED for row in rows):
             topics.add(QUEUE)
         self._bell.ring(topics)
