@@ -80,6 +80,7 @@ def chat_as_a_caller(folder, weights, settings):
         answer = sdk.chat.completions.create(model="plain", messages=messages)
         assert answer.choices[0].message.content == GREETING
         sdk.close()
+        assert sorted(client.chat_models()) == ["broken", "plain"]
         chunks = list(client.chat("plain", messages))
         assert "".join(chunk.text for chunk in chunks) == GREETING
         assert chunks[-1].usage["total_tokens"] > 0

@@ -5,17 +5,23 @@ from typing import Annotated
 import typer
 
 from penstock import __version__
-from penstock.cli import account, key, ledger, models
+from penstock.cli import account, job_commands, key, ledger, models, webhook_commands
 from penstock.cli.audit import audit
 from penstock.cli.doctor import doctor
+from penstock.cli.generate import generate
 from penstock.cli.serve import serve
 from penstock.cli.simulator import sim
+from penstock.cli.talk import chat
 from penstock.cli.usage import usage
 from penstock.cli.worker import worker
 
-app = typer.Typer(name="penstock", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
+app = typer.Typer(name="penstock", no_args_is_help=True, pretty_exceptions_enable=False)
 app.command()(serve)
 app.command()(worker)
+app.command()(generate)
+app.command()(chat)
+app.add_typer(job_commands.app, name="jobs")
+app.add_typer(webhook_commands.app, name="webhooks")
 app.add_typer(key.app, name="key")
 app.add_typer(account.app, name="account")
 app.command()(audit)

@@ -176,6 +176,10 @@ class AsyncClient:
         """What was used and what it cost, from the first to the last day."""
         return await self._driver.run(self._calls.usage({"from": first, "to": last, "by": by, **filters}))
 
+    async def chat_models(self) -> tuple[str, ...]:
+        """The ids of the chat models that the key may use."""
+        return await self._driver.run(self._calls.chat_models())
+
     def chat(self, model: str, messages: Sequence[Mapping[str, Any]], **fields: Any) -> AsyncIterator[ChatChunk]:
         """Stream a chat answer, piece by piece."""
         return self._driver.iterate(stream_chat(model, messages, fields, self._calls.policy))

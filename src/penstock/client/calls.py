@@ -190,6 +190,11 @@ class Calls(Generic[J]):
         """One model."""
         return read(Model, decode((yield from self._call("GET", f"/api/v1/models/{model_id}"))))
 
+    def chat_models(self) -> Flow[tuple[str, ...]]:
+        """The ids of the chat models."""
+        page = decode((yield from self._call("GET", "/llm/models")))
+        return tuple(str(told["id"]) for told in page["data"])
+
     def usage(self, question: Mapping[str, Any]) -> Flow[Usage]:
         """What was used and what it cost."""
         return read(Usage, decode((yield from self._call("GET", "/api/v1/usage", given(question)))))

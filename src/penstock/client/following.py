@@ -19,6 +19,7 @@ J = TypeVar("J", bound=JobRecord)
 
 LONGEST_HOLD: Final = 30
 USUAL_POLL: Final = 1.0
+FIRST_POLL_MS: Final = 500
 SILENCE_SECONDS: Final = 45.0
 """A stream has a comment every 15 seconds: what is silent for longer is dead."""
 
@@ -36,6 +37,7 @@ def wait_until_done(
     end = math.inf if timeout is None else time.monotonic() + timeout
     if hear is not None:
         hear(job)
+        job = replace(job, poll_after_ms=FIRST_POLL_MS)  # most begin at once, and that should be seen
     while not job.done:
         left = end - time.monotonic()
         if left <= 0:

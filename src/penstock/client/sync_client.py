@@ -174,6 +174,10 @@ class Client:
         """What was used and what it cost, from the first to the last day."""
         return self._driver.run(self._calls.usage({"from": first, "to": last, "by": by, **filters}))
 
+    def chat_models(self) -> tuple[str, ...]:
+        """The ids of the chat models that the key may use."""
+        return self._driver.run(self._calls.chat_models())
+
     def chat(self, model: str, messages: Sequence[Mapping[str, Any]], **fields: Any) -> Iterator[ChatChunk]:
         """Stream a chat answer, piece by piece."""
         return self._driver.iterate(stream_chat(model, messages, fields, self._calls.policy))

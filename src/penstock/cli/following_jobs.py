@@ -1,0 +1,146 @@
+"""Being there until a job is done: a line that moves where somebody looks, and a question on Ctrl-C."""
+
+import sys
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from penstock.cli.options import print_json
+from penstock.cli.remote import Code, is_live, plain
+
+if TYPE_CHECKING:
+    from penstock.client import Client, Job
+
+Output = Annotated[
+    str | None,
+    typer.Option(
+        "--output", "-o", metavar="PATH", help="Save the result to this file or folder; - writes it to stdout."
+    ),
+]
+Seconds = Annotated[float | None, typer.Option("--timeout", metavar="SECONDS", help="Wait so long at most.")]
+
+
+def follow(client: "Client", job: "Job", output: str | None, timeout: float | None, *, as_json: bool) -> None:
+    """Wait for a job, save its result and tell of it; Ctrl-C asks what is to become of it."""
+    job = _wait(client, job, timeout)
+    for warning in job.warnings:
+        typer.secho(f"Note: {plain(warning)}", err=True, fg=typer.colors.YELLOW)
+    saved = _save(job, output)
+    if as_json:
+        if output != "-":
+            print_json({**job.raw, "saved": saved})
+        return
+    typer.echo(f"{job.id} {job.status}{_ending(job)}", err=True)
+    if output is None:
+        for each in job.outputs:
+            typer.echo(each.url)
+    elif saved is not None:
+        typer.echo(saved)
+
+
+def _wait(client: "Client", job: "Job", timeout: float | None) -> "Job":
+    while True:
+        try:
+            with _telling() as tell:
+                return job.wait(timeout, progress=tell)
+        except KeyboardInterrupt:
+            if not _asks_to_wait_on(client, job):
+                raise typer.Exit(Code.INTERRUPTED) from None
+
+
+def _save(job: "Job", output: str | None) -> str | None:
+    if output is None:
+        return None
+    if output == "-":
+        sys.stdout.buffer.write(job.bytes())
+        sys.stdout.buffer.flush()
+        return None
+    return str(job.save(output))
+
+
+def _ending(job: "Job") -> str:
+    from penstock.client.notebook import tell_cost
+
+    seconds = ""
+    if job.created_at is not None and job.finished_at is not None:
+        seconds = f" in {(job.finished_at - job.created_at).total_seconds():.1f} s"
+    cost = tell_cost(job)
+    return f"{seconds}{f', {cost}' if cost else ''}"
+
+
+# -- what is seen
+
+
+@contextmanager
+def _telling() -> "Generator[Callable[[Job], Any]]":
+    """Tells of a job: a moving line on a terminal, else a line for each new status."""
+    if not is_live():
+        yield _Lines()
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, SpinnerColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn
+
+    columns = (
+        SpinnerColumn(),
+        TextColumn("{task.description}", markup=False),
+        BarColumn(bar_width=28),
+        TaskProgressColumn(),
+        TimeElapsedColumn(),
+        TextColumn("{task.fields[rest]}", style="dim", markup=False),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        line = progress.add_task("…", total=1.0, rest="")
+
+        def tell(job: "Job") -> None:
+            progress.update(line, completed=job.progress, description=phase_of(job), rest=_rest_of(job))
+
+        yield tell
+
+
+class _Lines:
+    """A line on stderr for each new phase, for logs."""
+
+    def __init__(self) -> None:
+        self._last = ""
+
+    def __call__(self, job: "Job") -> None:
+        told = f"{job.id} {phase_of(job)}"
+        if told != self._last and not job.done:
+            typer.echo(told, err=True)
+        self._last = told
+
+
+def phase_of(job: "Job") -> str:
+    """`running: generating`, or where it stands in the queue."""
+    queue = "" if job.queue_position is None else f", {job.queue_position} before it"
+    return plain(job.status if job.phase in ("", "done", job.status) else f"{job.status}: {job.phase}") + queue
+
+
+def _rest_of(job: "Job") -> str:
+    from penstock.client.notebook import tell_cost
+
+    eta = "" if job.eta_seconds is None else f"{job.eta_seconds:.0f} s left"
+    return "  ".join(filter(None, (eta, tell_cost(job))))
+
+
+# -- Ctrl-C
+
+
+def _asks_to_wait_on(client: "Client", job: "Job") -> bool:
+    """What is to become of the job: true if it is to be waited for after all."""
+    answer = "k"
+    if sys.stdin.isatty() and is_live():
+        typer.echo(f"\n{job.id} goes on at the server.", err=True)
+        try:
+            answer = typer.prompt("(k)eep it running, (c)ancel it, (w)ait on", default="k", err=True).strip().lower()
+        except (KeyboardInterrupt, typer.Abort):
+            typer.echo(err=True)
+    if answer.startswith("w"):
+        return True
+    if answer.startswith("c"):
+        typer.echo(f"{job.id} {client.cancel(job.id).status}", err=True)
+    else:
+        typer.echo(f"{job.id} goes on: penstock jobs watch {job.id}", err=True)
+    return False

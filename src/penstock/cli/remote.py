@@ -1,0 +1,200 @@
+"""What the commands that speak to a server share: which server, what its refusals come to, and how they are told."""
+
+import json
+import os
+import sys
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
+from enum import IntEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn, cast
+
+import typer
+
+from penstock.cli.options import fail, load_settings, print_json
+
+if TYPE_CHECKING:  # loaded inside the commands: `--help` answers at once
+    from penstock.client import Client, PenstockClientError
+    from penstock.client.failures import TellingError
+
+BaseUrl = Annotated[
+    str | None,
+    typer.Option(
+        "--base-url", metavar="URL", help="The server; default: PENSTOCK_BASE_URL, else http://127.0.0.1:8787."
+    ),
+]
+
+
+class Code(IntEnum):
+    """Exit codes, for scripts."""
+
+    FAILED = 1
+    """The job ended without a result."""
+    USAGE = 2
+    """Something that was given is wrong; nothing was sent."""
+    REFUSED = 3
+    """The server refused: 4xx."""
+    AWAY = 4
+    """The server cannot be reached, or cannot do it now."""
+    LIMITED = 5
+    """A budget or a limit does not allow it."""
+    TIMED_OUT = 6
+    """It was not done in time; it goes on."""
+    INTERRUPTED = 130
+    """Ctrl-C."""
+
+
+@contextmanager
+def server_of(
+    base_url: str | None, data: Path | None, config: Path | None, *, as_json: bool = False
+) -> "Generator[Client]":
+    """A client; what goes wrong with it ends the command with its exit code and one readable block."""
+    from penstock.client import Client, PenstockClientError
+
+    try:
+        with Client(base_url or _settled_address(data, config)) as client:
+            yield client
+    except PenstockClientError as error:
+        tell_error(error, as_json=as_json)
+        raise typer.Exit(code_of(error)) from None
+    except KeyboardInterrupt:
+        raise typer.Exit(Code.INTERRUPTED) from None
+    except BrokenPipeError:  # whoever read the output has enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise typer.Exit(0) from None
+    except OSError as error:
+        fail(f"{error.filename or ''}: {error.strerror or error}.".lstrip(": "))
+
+
+def _settled_address(data: Path | None, config: Path | None) -> str | None:
+    """Where a server with these settings listens; None: as the environment says."""
+    if (data is None and config is None) or os.environ.get("PENSTOCK_BASE_URL"):
+        return None
+    from penstock.settings import SettingsError
+
+    try:
+        server = load_settings(data, config).server
+    except SettingsError as error:
+        fail(str(error))
+    host = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(server.host, server.host)  # noqa: S104  it is looked for
+    return server.public_url or f"http://{host}:{server.port}"
+
+
+# -- errors
+
+
+def code_of(error: "PenstockClientError") -> Code:
+    """The exit code that an error comes to."""
+    from penstock.client import ApiError, BadInput, BudgetError, JobFailed, LimitError, ServerError, WaitTimeout
+
+    kinds: Sequence[tuple[type[Exception], Code]] = (
+        (JobFailed, Code.FAILED),
+        (BadInput, Code.USAGE),
+        (BudgetError, Code.LIMITED),
+        (LimitError, Code.LIMITED),
+        (ServerError, Code.AWAY),
+        (ApiError, Code.REFUSED),
+        (WaitTimeout, Code.TIMED_OUT),
+    )
+    return next((code for kind, code in kinds if isinstance(error, kind)), Code.AWAY)
+
+
+def tell_error(error: "PenstockClientError", *, as_json: bool) -> None:
+    """The server's message, the fields at fault and what to do, as one block; for scripts also as JSON.
+
+    Of a job that failed or goes on, the JSON is its record, as ever.
+    """
+    from penstock.client.failures import JobFailed, TellingError, WaitTimeout
+
+    if as_json:
+        fields: Mapping[str, Any] = error.fields if isinstance(error, TellingError) else {}
+        of_job = isinstance(error, JobFailed | WaitTimeout)
+        print_json(error.job.raw if of_job else {"error": {"message": error.message, "code": None, **fields}})
+    typer.secho(plain(error.message), err=True, fg=typer.colors.RED, bold=True)
+    for name, value in _rest(error) if isinstance(error, TellingError) else ():
+        typer.echo(f"  {typer.style(f'{name:<11}', dim=True)} {plain(value)}", err=True)
+
+
+def _rest(error: "TellingError") -> list[tuple[str, str]]:
+    rows = [("code", error.code), ("param", error.param)]
+    several = len(error.details) > 1
+    rows += [("", f"{detail.loc}: {detail.message}") for detail in error.details if several]
+    rows += [("suggestion", error.suggestion), ("request", error.request_id)]
+    return [(name, value) for name, value in rows if value]
+
+
+def plain(text: str) -> str:
+    """A text from elsewhere, without what a terminal would obey."""
+    return "".join(letter for letter in text if letter.isprintable() or letter in "\n\t")
+
+
+# -- values
+
+
+def read_params(words: Sequence[str]) -> dict[str, Any]:
+    """`key=value` words as params: JSON where it is JSON, else text; `file.url=…` goes inside of `file`."""
+    params: dict[str, Any] = {}
+    for word in words:
+        path, equals, text = word.partition("=")
+        names = path.split(".")
+        if not equals or not all(names):
+            fail(f"{word!r} is no param: write key=value, such as prompt='A boat' or file.url=https://….")
+        table = params
+        for name in names[:-1]:
+            inner = table.setdefault(name, {})
+            if not isinstance(inner, dict):
+                fail(f"{path}: `{name}` has a value already.")
+            table = cast("dict[str, Any]", inner)
+        table[names[-1]] = _read_value(text)
+    return params
+
+
+def _read_value(text: str) -> Any:
+    try:
+        return json.loads(text, parse_constant=_refuse)
+    except ValueError:
+        return text
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(constant)
+
+
+def is_live() -> bool:
+    """Whether somebody looks: only then may a line be drawn over."""
+    return sys.stderr.isatty()
+
+
+# -- completion
+
+
+def complete_models(incomplete: str) -> list[str]:
+    """The ids of the server's models, if it answers at once."""
+    return [name for name in _ask_quickly("/api/v1/models") if name.startswith(incomplete)]
+
+
+def complete_chat_models(incomplete: str) -> list[str]:
+    """The ids of the server's chat models, if it answers at once."""
+    return [name for name in _ask_quickly("/llm/models") if name.startswith(incomplete)]
+
+
+def complete_jobs(incomplete: str) -> list[str]:
+    """The ids of the latest jobs, if the server answers at once."""
+    return [name for name in _ask_quickly("/api/v1/jobs?limit=50") if name.startswith(incomplete)]
+
+
+def _ask_quickly(path: str) -> list[str]:
+    """The ids of a list; none where anything is in the way: a shell that waits is worse than no completion."""
+    from urllib.request import Request, urlopen
+
+    from penstock.client.address import find_address
+    from penstock.client.failures import BadInput
+
+    try:
+        address = find_address(None, None, timeout=1.0, connections=1)
+        request = Request(address.base_url + path, headers=address.headers())  # noqa: S310  its scheme is checked
+        with urlopen(request, timeout=1.0) as reply:  # noqa: S310
+            told: Mapping[str, Any] = json.load(reply)
+        return [str(each["id"]) for each in told["data"]]
+    except (BadInput, OSError, ValueError, KeyError, TypeError):
+        return []

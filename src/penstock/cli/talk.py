@@ -1,0 +1,205 @@
+"""`penstock chat`: a conversation in the terminal, or one question in a pipe."""
+
+import contextlib
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+from importlib import import_module
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from penstock.cli.options import AsJson, ConfigFile, DataFolder, fail, print_json
+from penstock.cli.remote import BaseUrl, Code, complete_chat_models, plain, server_of, tell_error
+
+if TYPE_CHECKING:
+    from penstock.client import Client
+
+HELP = "/model ID  another model    /system TEXT  another system prompt    /reset  forget    /exit  or Ctrl-D  end"
+
+
+def chat(
+    prompt: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[PROMPT]...", help="One question; - stands for what is piped in.", show_default=False),
+    ] = None,
+    *,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            "--model", "-m", metavar="ID", help="The model; default: the first.", autocompletion=complete_chat_models
+        ),
+    ] = None,
+    system: Annotated[str | None, typer.Option("--system", "-s", metavar="TEXT", help="The system prompt.")] = None,
+    max_tokens: Annotated[int | None, typer.Option(metavar="N", min=1, help="The longest answer.")] = None,
+    temperature: Annotated[float | None, typer.Option(metavar="X", help="How much is left to chance.")] = None,
+    as_json: AsJson = False,
+    base_url: BaseUrl = None,
+    data: DataFolder = None,
+    config: ConfigFile = None,
+) -> None:
+    """Chat with a model."""
+    question = _question(prompt or [])
+    if question is None and as_json:
+        fail("--json needs a prompt.")
+    fields = {"max_tokens": max_tokens, "temperature": temperature}
+    with server_of(base_url, data, config, as_json=as_json) as client:
+        chosen = model or _first_model(client)
+        given = {name: value for name, value in fields.items() if value is not None}
+        talk = Talk(client, chosen, system, given)
+        if question is None:
+            _converse(talk)
+        else:
+            _answer_once(talk, question, as_json=as_json)
+
+
+def _question(words: list[str]) -> str | None:
+    """What is asked; None: a conversation is wanted."""
+    if not words:
+        return None if sys.stdin.isatty() else sys.stdin.read()
+    return " ".join(sys.stdin.read() if word == "-" else word for word in words)
+
+
+def _first_model(client: "Client") -> str:
+    models = client.chat_models()
+    if not models:
+        fail("The server has no chat model that this key may use.", code=Code.REFUSED)
+    return models[0]
+
+
+@dataclass
+class Talk:
+    """A conversation: what was said, and what the last answer took."""
+
+    client: "Client"
+    model: str
+    system: str | None
+    fields: dict[str, Any]
+    said: list[dict[str, str]] = field(default_factory=list[dict[str, str]])
+    usage: dict[str, Any] = field(default_factory=dict[str, Any])
+    cost: Decimal | None = None
+    finish_reason: str | None = None
+
+    def ask(self, question: str, *, aloud: bool) -> str:
+        """The answer, printed as it comes where it is asked aloud; what was interrupted is kept as far as it came."""
+        self.said.append({"role": "user", "content": question})
+        messages = [{"role": "system", "content": self.system}] if self.system else []
+        self.usage, self.cost, self.finish_reason = {}, None, None
+        pieces: list[str] = []
+        try:
+            for piece in self.client.chat(self.model, [*messages, *self.said], **self.fields):
+                pieces.append(piece.text)
+                if aloud and piece.text:
+                    sys.stdout.write(plain(piece.text) if sys.stdout.isatty() else piece.text)
+                    sys.stdout.flush()
+                self.usage = dict(piece.usage or self.usage)
+                self.cost = self.cost if piece.cost is None else piece.cost
+                self.finish_reason = piece.finish_reason or self.finish_reason
+        except BaseException:
+            if not pieces:
+                self.said.pop()
+            raise
+        finally:
+            if pieces:
+                self.said.append({"role": "assistant", "content": "".join(pieces)})
+        return "".join(pieces)
+
+    def tell_price(self) -> str:
+        """What the last answer took, as far as it is told."""
+        parts: list[str] = []
+        if self.usage:
+            parts.append(f"{self.usage.get('prompt_tokens', 0)} + {self.usage.get('completion_tokens', 0)} tokens")
+        cost = self.cost if self.cost is not None else self._reckon()
+        if cost is not None:
+            parts.append(f"{cost.normalize():f} USD")
+        if self.finish_reason == "length":
+            parts.append("cut at its longest")
+        return ", ".join(parts)
+
+    def _reckon(self) -> Decimal | None:
+        """By the model's price, where the stream does not tell the cost."""
+        from penstock.client import PenstockClientError
+
+        try:
+            price = self.client.model(self.model).price
+        except PenstockClientError:
+            return None
+        return reckon(self.usage, price)
+
+
+def reckon(usage: Mapping[str, Any], price: Mapping[str, Any]) -> Decimal | None:
+    """What these tokens cost by a price; None where either is not known."""
+    if not usage or price.get("input_per_million") is None or price.get("output_per_million") is None:
+        return None
+    details: Mapping[str, Any] = usage.get("prompt_tokens_details") or {}
+    cached = int(details.get("cached_tokens") or 0)
+    fresh = int(usage.get("prompt_tokens") or 0) - cached
+    full = Decimal(price["input_per_million"])
+    again = price.get("cached_input_per_million")
+    read = fresh * full + cached * (full if again is None else Decimal(again))
+    written = int(usage.get("completion_tokens") or 0) * Decimal(price["output_per_million"])
+    return (read + written) / 1_000_000
+
+
+def _answer_once(talk: Talk, question: str, *, as_json: bool) -> None:
+    if not question.strip():
+        fail("There is no question.")
+    answer = talk.ask(question, aloud=not as_json)
+    if as_json:
+        cost = None if talk.cost is None else str(talk.cost)
+        told = {"model": talk.model, "content": answer, "finish_reason": talk.finish_reason}
+        print_json({**told, "usage": talk.usage, "cost": cost})
+        return
+    typer.echo()
+    if sys.stderr.isatty():
+        typer.secho(talk.tell_price(), err=True, dim=True)
+
+
+# -- the conversation
+
+
+def _converse(talk: Talk) -> None:
+    with contextlib.suppress(ImportError):  # editing and history, where the platform has them
+        import_module("readline")
+    typer.secho(f"{plain(talk.model)}. {HELP}", err=True, dim=True)
+    while True:
+        try:
+            line = input("> ").strip()
+        except (EOFError, KeyboardInterrupt):
+            typer.echo(err=True)
+            return
+        if line in ("/exit", "/quit"):
+            return
+        if line.startswith("/"):
+            _obey(talk, line)
+        elif line:
+            _reply(talk, line)
+
+
+def _obey(talk: Talk, line: str) -> None:
+    match line.partition(" "):
+        case ("/model", " ", name):
+            talk.model = name.strip()
+        case ("/system", _, text):
+            talk.system = text.strip() or None
+        case ("/reset", _, _):
+            talk.said.clear()
+        case _:
+            typer.secho(HELP, err=True, dim=True)
+
+
+def _reply(talk: Talk, line: str) -> None:
+    """One answer; neither an error nor Ctrl-C ends the conversation."""
+    from penstock.client import PenstockClientError
+
+    try:
+        talk.ask(line, aloud=True)
+        typer.echo()
+        typer.secho(talk.tell_price(), err=True, dim=True)
+    except PenstockClientError as error:
+        typer.echo()
+        tell_error(error, as_json=False)
+    except KeyboardInterrupt:
+        typer.echo()
+        typer.secho("stopped", err=True, dim=True)

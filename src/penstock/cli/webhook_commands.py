@@ -1,0 +1,166 @@
+"""`penstock webhooks`: the account's webhooks on a server, and what they were told."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from penstock.cli.options import AsJson, ConfigFile, DataFolder, print_json, print_table
+from penstock.cli.remote import BaseUrl, plain, server_of
+
+if TYPE_CHECKING:
+    from penstock.client import Delivery, Webhook
+
+app = typer.Typer(help="Have addresses told of events.", no_args_is_help=True)
+
+HookId = Annotated[str, typer.Argument(metavar="ID", help="The webhook's id.")]
+
+
+@app.command()
+def create(
+    url: Annotated[str, typer.Argument(metavar="URL", help="Where events are sent.")],
+    *,
+    event: Annotated[
+        list[str] | None, typer.Option(metavar="TYPE", help="An event to be told; repeatable; default: a job's ends.")
+    ] = None,
+    description: Annotated[str | None, typer.Option(metavar="TEXT", help="What it is for.")] = None,
+    as_json: AsJson = False,
+    base_url: BaseUrl = None,
+    data: DataFolder = None,
+    config: ConfigFile = None,
+) -> None:
+    """Make a webhook and print its secret, this once."""
+    with server_of(base_url, data, config, as_json=as_json) as client:
+        _tell_secret(client.webhooks.create(url, events=event, description=description), as_json=as_json)
+
+
+@app.command("list")
+def list_webhooks(
+    *, as_json: AsJson = False, base_url: BaseUrl = None, data: DataFolder = None, config: ConfigFile = None
+) -> None:
+    """List the webhooks."""
+    with server_of(base_url, data, config, as_json=as_json) as client:
+        hooks = list(client.webhooks.list())
+    if as_json:
+        print_json([hook.raw for hook in hooks])
+        return
+    rows = [
+        (
+            hook.id,
+            plain(hook.url),
+            ", ".join(hook.events),
+            hook.disabled_reason or "active",
+            plain(hook.description or ""),
+        )
+        for hook in hooks
+    ]
+    print_table(("id", "url", "events", "state", "description"), rows)
+
+
+@app.command()
+def delete(
+    webhook_id: HookId,
+    *,
+    as_json: AsJson = False,
+    base_url: BaseUrl = None,
+    data: DataFolder = None,
+    config: ConfigFile = None,
+) -> None:
+    """Remove a webhook, and the list of what it was told."""
+    with server_of(base_url, data, config, as_json=as_json) as client:
+        client.webhooks.delete(webhook_id)
+    if as_json:
+        print_json({"id": webhook_id, "deleted": True})
+    else:
+        typer.echo(f"{webhook_id} deleted", err=True)
+
+
+@app.command()
+def ping(
+    webhook_id: HookId,
+    *,
+    as_json: AsJson = False,
+    base_url: BaseUrl = None,
+    data: DataFolder = None,
+    config: ConfigFile = None,
+) -> None:
+    """Try a webhook; the exit code is 1 if it did not answer well."""
+    with server_of(base_url, data, config, as_json=as_json) as client:
+        delivery = client.webhooks.ping(webhook_id)
+    _tell_deliveries([delivery], as_json=as_json)
+    if delivery.status != "delivered":
+        raise typer.Exit(1)
+
+
+@app.command()
+def rotate(
+    webhook_id: Annotated[
+        str | None, typer.Argument(metavar="[ID]", help="The webhook's id; none: what signs generations' own webhooks.")
+    ] = None,
+    *,
+    as_json: AsJson = False,
+    base_url: BaseUrl = None,
+    data: DataFolder = None,
+    config: ConfigFile = None,
+) -> None:
+    """Give a webhook a new secret and print it; the former one signs too for a day."""
+    with server_of(base_url, data, config, as_json=as_json) as client:
+        _tell_secret(client.webhooks.rotate(webhook_id), as_json=as_json)
+
+
+@app.command()
+def deliveries(
+    webhook_id: Annotated[str | None, typer.Argument(metavar="[ID]", help="Of this webhook only.")] = None,
+    *,
+    job: Annotated[str | None, typer.Option(metavar="ID", help="Of this job only.")] = None,
+    status: Annotated[str | None, typer.Option(metavar="STATUS", help="pending, delivered or failed.")] = None,
+    limit: Annotated[int, typer.Option(metavar="N", min=1, help="How many at most.")] = 20,
+    as_json: AsJson = False,
+    base_url: BaseUrl = None,
+    data: DataFolder = None,
+    config: ConfigFile = None,
+) -> None:
+    """List what was told, newest first."""
+    with server_of(base_url, data, config, as_json=as_json) as client:
+        found = list(client.webhooks.deliveries(webhook_id, job_id=job, status=status, limit=limit))
+    if as_json:
+        print_json([delivery.raw for delivery in found])
+    else:
+        _tell_deliveries(found, as_json=False)
+
+
+@app.command()
+def redeliver(
+    delivery_id: Annotated[str, typer.Argument(metavar="ID", help="The delivery's id.")],
+    *,
+    as_json: AsJson = False,
+    base_url: BaseUrl = None,
+    data: DataFolder = None,
+    config: ConfigFile = None,
+) -> None:
+    """Send something again now."""
+    with server_of(base_url, data, config, as_json=as_json) as client:
+        _tell_deliveries([client.webhooks.redeliver(delivery_id)], as_json=as_json)
+
+
+def _tell_secret(hook: "Webhook", *, as_json: bool) -> None:
+    if as_json:
+        print_json(hook.raw)
+        return
+    typer.echo(hook.secret)
+    typer.echo(
+        f"{hook.id}: its secret is shown once: keep it." if hook.id else "The secret of generations' webhooks.",
+        err=True,
+    )
+
+
+def _tell_deliveries(found: "list[Delivery]", *, as_json: bool) -> None:
+    if as_json:
+        print_json(found[0].raw)
+        return
+    rows: list[tuple[str, ...]] = []
+    for delivery in found:
+        last: Mapping[str, Any] = delivery.attempts[-1] if delivery.attempts else {}
+        answer = last.get("error") or last.get("status_code") or ""
+        rows.append((delivery.id, delivery.type, delivery.status, delivery.job_id or "", plain(str(answer))))
+    print_table(("id", "event", "status", "job", "last answer"), rows)
