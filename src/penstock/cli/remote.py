@@ -52,7 +52,7 @@ def server_of(
     from penstock.client import Client, PenstockClientError
 
     try:
-        with Client(base_url or _settled_address(data, config)) as client:
+        with Client(base_url or _settled_address(data, config), retries=3) as client:
             yield client
     except PenstockClientError as error:
         tell_error(error, as_json=as_json)
