@@ -1,14 +1,10 @@
 import { Button, Text } from "@mantine/core";
-import { lazy, type ReactNode, Suspense, useState } from "react";
+import { lazy, Suspense, useState } from "react";
 import type { Job, Output } from "../../api/shapes";
 import { DownloadButton, OutputFacts, SignedMedia } from "../../parts/signed_media";
 import { Icon } from "../../shell/icons";
 
-type View = (props: { output: Output; preview?: Output | undefined; height?: number }) => ReactNode;
-
-const viewers = import.meta.glob<{ ModelView: View }>("../../parts/model_view.tsx");
-const load = viewers["../../parts/model_view.tsx"];
-const ModelView = load && lazy(() => load().then((module) => ({ default: module.ModelView })));
+const ModelView = lazy(() => import("../../parts/model_view").then((module) => ({ default: module.ModelView })));
 
 /** Everything that a job made, to be looked at and downloaded. */
 export function JobOutputs({ job }: { job: Job }) {
@@ -41,7 +37,6 @@ export function JobOutputs({ job }: { job: Job }) {
 function Shown({ output, preview }: { output: Output; preview: Output | undefined }) {
   const [turning, setTurning] = useState(false);
   if (output.kind !== "model") return <SignedMedia output={output} maxHeight={output.role === "preview" ? 220 : 460} />;
-  if (!ModelView) return null;
   if (turning) {
     return (
       <Suspense fallback={<Text size="sm">The viewer is loading…</Text>}>

@@ -1,6 +1,6 @@
 import { useEffect, useRef, useState } from "react";
 import type { Job, Output } from "../../api/shapes";
-import { localUrl } from "../../parts/signed_media";
+import { useSteadyUrl } from "../../parts/signed_media";
 import { Icon, type IconName } from "../../shell/icons";
 import { firstFrame } from "./first_frame";
 
@@ -22,12 +22,8 @@ export function Thumbnail({ job, kind }: { job: Job; kind: string | undefined })
   );
 }
 
-/** Each look at a record signs its links anew; the first is kept while it works, so that nothing is loaded twice. */
 function Still({ output }: { output: Output }) {
-  const kept = useRef(output);
-  const isOver = Date.parse(kept.current.url_expires_at) < Date.now() + 60_000;
-  if (kept.current.id !== output.id || isOver) kept.current = output;
-  return <img src={localUrl(kept.current.url)} alt="" loading="lazy" decoding="async" />;
+  return <img src={useSteadyUrl(output)} alt="" loading="lazy" decoding="async" />;
 }
 
 /** A film without a preview shows its first picture, once it comes into view. */

@@ -1,12 +1,43 @@
+/** What the account used, and where its budgets stand. */
+import type { UsageStatement } from "../../api/shapes";
+import { BudgetBar } from "../../parts/budget_bar";
 import { EmptyState } from "../../parts/empty_state";
+import { Panel } from "../../parts/facts";
 import { Page } from "../../parts/page";
+import { Statement } from "../../parts/statement/statement";
 
 export default function Usage() {
   return (
-    <Page title="Usage">
-      <EmptyState title="What was used" icon="usage">
-        This page is being built.
-      </EmptyState>
+    <Page title="Usage" about="What this account used and what it cost. Days are those of UTC.">
+      <Statement
+        path="/api/v1/usage"
+        queryKey={["usage"]}
+        groups={["model", "key", "vendor", "kind"]}
+        empty={<Nothing />}
+        aside={(statement) => <Budgets statement={statement} />}
+      />
     </Page>
+  );
+}
+
+function Budgets({ statement }: { statement: UsageStatement }) {
+  if (statement.budgets.length === 0) return null;
+  return (
+    <Panel title="Budgets now">
+      {statement.budgets.map((budget) => (
+        <BudgetBar key={`${budget.of} ${budget.period}`} budget={budget} />
+      ))}
+    </Panel>
+  );
+}
+
+function Nothing() {
+  const code = `curl '${location.origin}/api/v1/usage?by=day,model' \\
+  -H "Authorization: Bearer $PENSTOCK_API_KEY"`;
+  return (
+    <EmptyState title="Nothing was used in these days" icon="usage" code={code}>
+      Chat requests count as they end, jobs once they are done, each on the day it was accepted. The same statement is
+      one call away:
+    </EmptyState>
   );
 }

@@ -1,0 +1,176 @@
+/** What was used in a range: sums, a plot, and the same as a table. */
+import { Alert, Loader, SegmentedControl, Text, Title } from "@mantine/core";
+import { keepPreviousData, useQuery } from "@tanstack/react-query";
+import type { ReactNode } from "react";
+import { call } from "../../api/call";
+import type { UsageStatement } from "../../api/shapes";
+import { useFilters } from "../address_filters";
+import { DataTable } from "../data_table";
+import { ErrorNotice } from "../error_notice";
+import { formatMoney, Money } from "../money";
+import { formatCount } from "../numbers";
+import { BarChart } from "./bar_chart";
+import { CsvButton } from "./csv_button";
+import { type Group, MEASURES, slotsOf, sumsOf } from "./measures";
+import { isByMonth, stepsOf } from "./range";
+import { RangePicker, useRange } from "./range_picker";
+import "./statement.css";
+
+interface Props {
+  path: "/api/v1/usage" | "/admin/v1/usage";
+  groups: Group[];
+  /** Begins with "admin" for the administrator's. */
+  queryKey: string[];
+  empty: ReactNode;
+  aside?: (statement: UsageStatement) => ReactNode;
+}
+
+export function Statement({ path, groups, queryKey, empty, aside }: Props) {
+  const [search, change] = useFilters();
+  const range = useRange();
+  const group = groups.find((each) => each === search.get("by")) ?? groups[0] ?? "model";
+  const query = { ...range, by: `${isByMonth(range) ? "month" : "day"},${group}` };
+  const usage = useQuery({
+    queryKey: [...queryKey, query],
+    queryFn: ({ signal }) => call<UsageStatement>(path, { query, signal }),
+    placeholderData: keepPreviousData,
+  });
+  return (
+    <>
+      <div className="statement-bar">
+        <RangePicker />
+        <SegmentedControl
+          aria-label="Group by"
+          size="xs"
+          data={groups.map((value) => ({ value, label: `By ${value}` }))}
+          value={group}
+          onChange={(by) => change({ by: by === groups[0] ? null : by })}
+        />
+        <CsvButton path={path} query={query} />
+      </div>
+      {usage.error && <ErrorNotice error={usage.error} onRetry={() => void usage.refetch()} />}
+      {!usage.data && !usage.error && <Loader type="dots" size="sm" role="status" aria-label="Loading" />}
+      {usage.data && (
+        <div className="statement">
+          <Told statement={usage.data} group={groupOf(usage.data, group)} empty={empty} />
+          {aside?.(usage.data)}
+        </div>
+      )}
+    </>
+  );
+}
+
+/** While the next statement is on its way, the last one is shown as it was grouped. */
+function groupOf(statement: UsageStatement, wanted: Group): Group {
+  return (statement.by[1] as Group | undefined) ?? wanted;
+}
+
+function Told({ statement, group, empty }: { statement: UsageStatement; group: Group; empty: ReactNode }) {
+  const [search, change] = useFilters();
+  const { data, total } = statement;
+  const measure = MEASURES.find((each) => each.id === search.get("plot")) ?? MEASURES[0];
+  if (data.length === 0 || !measure) return empty;
+  const { names, slots } = slotsOf(data, stepsOf(statement), group, measure);
+  const sum = data.reduce((so, line) => so + measure.of(line), 0);
+  return (
+    <>
+      <Tiles statement={statement} />
+      {total.unpriced > 0 && (
+        <Alert className="notice notice-gate" color="gate" role="status">
+          {formatCount(total.unpriced)} of them have no known cost, so the spend is a lower bound.
+        </Alert>
+      )}
+      <section className="card panel" aria-label="Plot">
+        <div className="statement-head">
+          <Title order={2}>{measure.title} over time</Title>
+          <SegmentedControl
+            aria-label="What is plotted"
+            size="xs"
+            data={MEASURES.map(({ id, title }) => ({ value: id, label: title }))}
+            value={measure.id}
+            onChange={(id) => change({ plot: id === "spend" ? null : id })}
+          />
+        </div>
+        <BarChart
+          names={names}
+          slots={slots}
+          format={measure.format}
+          label={`${measure.title} from ${statement.from} to ${statement.to}: ${measure.format(sum)} in all; the table below tells it by ${group}`}
+        />
+      </section>
+      <Table statement={statement} group={group} />
+    </>
+  );
+}
+
+function Tiles({ statement: { total } }: { statement: UsageStatement }) {
+  const tiles: [string, string][] = [
+    ["Spend", formatMoney(total.cost)],
+    ["Jobs", formatCount(total.jobs)],
+    ["Chat requests", formatCount(total.requests)],
+    ["Tokens", formatCount(total.total_tokens)],
+    ["Failed", formatCount(total.failed)],
+  ];
+  return (
+    <div className="tiles">
+      {tiles.map(([name, value]) => (
+        <dl className="card tile" key={name}>
+          <dt>{name}</dt>
+          <dd>{value}</dd>
+        </dl>
+      ))}
+    </div>
+  );
+}
+
+function Table({ statement, group }: { statement: UsageStatement; group: Group }) {
+  const sums = sumsOf(statement.data, group);
+  const { total } = statement;
+  const most = Math.max(...sums.map((sum) => sum.cost), 0);
+  return (
+    <DataTable
+      label={`Usage by ${group}`}
+      rows={sums}
+      rowKey={(sum) => sum.id}
+      foot={[
+        "Total",
+        <Money key="cost" amount={total.cost} />,
+        formatCount(total.jobs),
+        formatCount(total.requests),
+        formatCount(total.total_tokens),
+        formatCount(total.failed),
+      ]}
+      columns={[
+        {
+          title: `${group[0]?.toUpperCase()}${group.slice(1)}`,
+          cell: (sum) => (
+            <>
+              {sum.label}
+              {sum.label !== sum.id && (
+                <Text size="xs" c="dimmed" className="mono">
+                  {sum.id}
+                </Text>
+              )}
+            </>
+          ),
+        },
+        {
+          title: "Spend",
+          end: true,
+          cell: (sum) => (
+            <>
+              <Money amount={sum.cost} />
+              <span className="share" aria-hidden="true">
+                <span style={{ width: `${most > 0 ? (sum.cost / most) * 100 : 0}%` }} />
+              </span>
+            </>
+          ),
+        },
+        { title: "Jobs", cell: (sum) => formatCount(sum.jobs), end: true, wide: true },
+        { title: "Requests", cell: (sum) => formatCount(sum.requests), end: true, wide: true },
+        { title: "Tokens", cell: (sum) => formatCount(sum.tokens), end: true, wide: true },
+        { title: "Failed", cell: (sum) => formatCount(sum.failed), end: true, wide: true },
+      ]}
+    />
+  );
+}
