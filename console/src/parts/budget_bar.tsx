@@ -22,9 +22,9 @@ export function BudgetBar({ budget, name, actions }: { budget: Budget; name?: Re
         </span>
         <span>{actions}</span>
       </div>
+      {/* biome-ignore lint/a11y/useSemanticElements: a meter element cannot show what is held apart from what is spent */}
       <div
         className="budget-track"
-        // biome-ignore lint/a11y/useSemanticElements: a meter element cannot show what is held apart from what is spent
         role="meter"
         aria-label={`Budget ${PERIODS[budget.period]}, ${Math.round(used)} % used`}
         aria-valuemin={0}

@@ -42,7 +42,7 @@ export function Statement({ path, groups, queryKey, empty, aside }: Props) {
         <SegmentedControl
           aria-label="Group by"
           size="xs"
-          data={groups.map((value) => ({ value, label: `By ${value}` }))}
+          data={groups.map((value) => ({ value, label: value }))}
           value={group}
           onChange={(by) => change({ by: by === groups[0] ? null : by })}
         />
