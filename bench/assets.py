@@ -39,7 +39,7 @@ from aiohttp import web
 from fleet import pid_of
 from jobs import OneServer
 from peers import Missing, find_nginx, free_port, serving
-from processes import memory_mb, tree
+from processes import cpu_seconds, memory_mb
 
 SIDE = 2560  # of a picture: 19.7 MB of noise
 MB = 10**6
@@ -285,11 +285,6 @@ async def gateway(folder: Path, model: Path, core: int, far: int) -> AsyncGenera
 
 
 # -- the measurement
-
-
-def cpu_seconds(root: int) -> float:
-    """Time on a processor of a process tree, also of threads that have ended: those that read and write files do."""
-    return sum(time.clock_gettime((~pid << 3) | 2) for pid in tree(root))  # Linux's clock of another process
 
 
 @contextmanager

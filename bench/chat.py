@@ -37,7 +37,7 @@ from typing import Any, NamedTuple
 
 import uvloop
 from peers import PEERS, Door, Missing, Peer, direct, free_port, make_penstock, penstock, serving
-from processes import memory_mb, tree
+from processes import cpu_seconds, memory_mb
 from upstream import CHUNKS, STREAM_HEAD, WRITES, render
 
 __all__ = ["STREAM_HEAD", "free_port", "make_request", "penstock", "render"]
@@ -58,8 +58,11 @@ Figures = dict[str, Any]
 # -- the load
 
 
-def make_request(path: str, key: str, kind: str, *, model: str = "bench", headers: tuple[str, ...] = ()) -> bytes:
-    body = {"model": model, "messages": [{"role": "user", "content": QUESTION}], "temperature": 0.7, "user": kind}
+def make_request(
+    path: str, key: str, kind: str, *, model: str = "bench", headers: tuple[str, ...] = (), words: int = 0
+) -> bytes:
+    question = QUESTION + "Please. " * words
+    body = {"model": model, "messages": [{"role": "user", "content": question}], "temperature": 0.7, "user": kind}
     if kind != "plain":
         body |= {"stream": True}
     raw = json.dumps(body, separators=(",", ":")).encode()
@@ -78,9 +81,9 @@ def make_request(path: str, key: str, kind: str, *, model: str = "bench", header
 class Load:
     """Requests of one kind, asked by several connections: so many, or for so long."""
 
-    def __init__(self, request: bytes, requests: int, seconds: float) -> None:
-        self.request = request
-        self.stream = b'"stream":true' in request
+    def __init__(self, variants: list[bytes], requests: int, seconds: float) -> None:
+        self._variants = itertools.cycle(variants)
+        self.stream = b'"stream":true' in variants[0]
         self.reads = 0
         self.latencies: list[float] = []
         self.firsts: list[float] = []  # until the first event of a stream
@@ -88,10 +91,11 @@ class Load:
         self._left = requests
         self._end = time.perf_counter() + seconds
 
-    def take(self) -> bool:
-        """Whether one more is to be asked."""
+    def take(self) -> bytes | None:
+        """What is to be asked next, if anything."""
         self._left -= 1
-        return self._left >= 0 and not self.failure and time.perf_counter() < self._end
+        goes_on = self._left >= 0 and not self.failure and time.perf_counter() < self._end
+        return next(self._variants) if goes_on else None
 
 
 class Caller(asyncio.Protocol):
@@ -104,17 +108,21 @@ class Caller(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Keep it for asking."""
         self._transport = transport
+        self._place = transport.get_extra_info("peername")[:2]
 
     def connection_lost(self, exc: Exception | None) -> None:
         """In the middle of an answer this is a failure."""
         if self._done and not self._done.done():
             self._fail(f"it hung up: {exc}")
 
-    def begin(self, load: Load) -> "asyncio.Future[None]":
-        """Ask until the load has no more."""
-        self._load, self._done = load, asyncio.get_running_loop().create_future()
+    async def begin(self, load: Load) -> None:
+        """Ask until the load has no more; on a new connection where the other side has closed the idle one."""
+        loop = asyncio.get_running_loop()
+        if self._transport.is_closing():
+            await loop.create_connection(lambda: self, *self._place)
+        self._load, self._done = load, loop.create_future()
         self._ask()
-        return self._done
+        await self._done
 
     def close(self) -> None:
         """No more will be asked."""
@@ -134,13 +142,14 @@ class Caller(asyncio.Protocol):
             self._finish()
 
     def _ask(self) -> None:
-        if not self._load.take():
+        request = self._load.take()
+        if request is None:
             if self._done and not self._done.done():
                 self._done.set_result(None)
             return
         self._received, self._headed, self._length, self._first = bytearray(), False, 0, 0.0
         self._asked = time.perf_counter()
-        self._transport.write(self._load.request)
+        self._transport.write(request)
 
     def _read_head(self) -> bool:
         head, blank, _ = bytes(self._received).partition(b"\r\n\r\n")
@@ -164,8 +173,10 @@ class Caller(asyncio.Protocol):
         self._ask()
 
 
-def make_door_request(door: Door, kind: str) -> bytes:
-    return make_request(door.path, door.key, kind, model=door.model, headers=door.headers)
+def make_door_requests(door: Door, kind: str) -> list[bytes]:
+    """Of several lengths, as callers' requests are."""
+    how = {"model": door.model, "headers": door.headers}
+    return [make_request(door.path, door.key, kind, **how, words=words) for words in range(7)]
 
 
 async def ask(callers: list[Caller], load: Load, seconds: float) -> None:
@@ -201,11 +212,6 @@ class Bench(NamedTuple):
     seconds: float
 
 
-def cpu_seconds(root: int) -> float:
-    """Time on a processor of a process and its descendants, also of threads that have ended."""
-    return sum(time.clock_gettime(~pid << 3 | 2) for pid in tree(root))  # the number of a process's own clock
-
-
 def percentile(values: list[float], share: float) -> float:
     return sorted(values)[min(len(values) - 1, int(len(values) * share))]
 
@@ -218,9 +224,9 @@ async def measure(bench: Bench, door: Door, kind: str, connections: int) -> Figu
         "load": lambda: time.process_time() + cpu_seconds(bench.upstream_pid),
     }
     async with connected(door.port, connections) as callers:
-        await ask(callers, Load(make_door_request(door, "plain"), connections, PATIENCE), PATIENCE)
+        await ask(callers, Load(make_door_requests(door, "plain"), connections, PATIENCE), PATIENCE)
         before = {name: read() for name, read in used.items()}
-        load = Load(make_door_request(door, kind), most, bench.seconds)
+        load = Load(make_door_requests(door, kind), most, bench.seconds)
         begun = time.perf_counter()
         await ask(callers, load, bench.seconds)
         took = time.perf_counter() - begun
@@ -266,7 +272,7 @@ def await_first_answer(door: Door) -> float:
 
     async def once() -> None:
         async with connected(door.port, 1) as callers:
-            await ask(callers, Load(make_door_request(door, "plain"), 1, 30), 30)
+            await ask(callers, Load(make_door_requests(door, "plain"), 1, 30), 30)
 
     reason, end = "", time.perf_counter() + 30
     while time.perf_counter() < end:

@@ -26,7 +26,7 @@ from typing import Any
 
 import tables
 import uvloop
-from chat import SETTLE, Bench, Load, ask, connected, make_door_request, set_pause
+from chat import SETTLE, Bench, Load, ask, connected, make_door_requests, set_pause
 from peers import PEERS, Door, free_port, serving
 from processes import cpu_seconds
 
@@ -65,7 +65,7 @@ def ask_portion(door: Door, kind: str, requests: int, connections: int) -> None:
 
     async def run() -> None:
         async with connected(door.port, connections) as callers:
-            await ask(callers, Load(make_door_request(door, kind), requests, PATIENCE), PATIENCE)
+            await ask(callers, Load(make_door_requests(door, kind), requests, PATIENCE), PATIENCE)
 
     uvloop.run(run())
     time.sleep(SETTLE)

@@ -145,10 +145,12 @@ def lines(
     """A line for each name through its points; the name stands at the line's end."""
     with plt.rc_context(STYLE):
         figure, axis = plt.subplots(figsize=(9, 5), layout="constrained")
+        ends: list[Any] = []
         for place, (name, points) in enumerate(series.items()):
             colour = COLOURS[place % len(COLOURS)]
             axis.plot(*zip(*points, strict=True), color=colour, linewidth=2, marker="o", markersize=4)
-            axis.annotate(name, points[-1], (8, 0), textcoords="offset points", va="center", color=colour, fontsize=9)
+            how = {"textcoords": "offset points", "va": "center", "color": colour, "fontsize": 9}
+            ends.append(axis.annotate(name, points[-1], (8, 0), **how))
         axis.set_xscale("log" if log_x else "linear")
         axis.set_yscale("log" if log_y else "linear")
         for side in (axis.xaxis,) * log_x + (axis.yaxis,) * log_y:
@@ -159,7 +161,19 @@ def lines(
         axis.set_xlabel(x_label)
         axis.set_ylabel(y_label)
         axis.tick_params(which="both", length=0)
+        figure.canvas.draw()
+        set_apart(axis, ends)
         save(figure, path, title, subtitle, note)
+
+
+def set_apart(axis: Any, names: list[Any]) -> None:
+    """Move names that would stand over each other up, by no more than they need."""
+    above = float("-inf")
+    for name in sorted(names, key=lambda name: axis.transData.transform(name.xy)[1]):
+        height = axis.transData.transform(name.xy)[1] * 72 / axis.figure.dpi
+        place = max(height, above)
+        name.set_position((8, place - height))
+        above = place + name.get_fontsize() * 1.25
 
 
 def save(figure: Any, path: Path, title: str, subtitle: str, note: str) -> None:

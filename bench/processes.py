@@ -1,5 +1,6 @@
 """What processes use, read from /proc."""
 
+import time
 from pathlib import Path
 
 
@@ -13,9 +14,8 @@ def tree(root: int) -> list[int]:
 
 
 def cpu_seconds(root: int) -> float:
-    """Time on a processor of a process, its threads and its descendants, to the nanosecond."""
-    files = (path for pid in tree(root) for path in Path(f"/proc/{pid}/task").glob("*/schedstat"))
-    return sum(int(path.read_text().split()[0]) for path in files) / 1e9
+    """Time on a processor of a process, all threads that it ever had, and its descendants."""
+    return sum(time.clock_gettime((~pid << 3) | 2) for pid in tree(root))  # the number of a process's own clock
 
 
 def memory_mb(root: int) -> float:
