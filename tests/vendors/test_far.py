@@ -381,7 +381,8 @@ async def test_a_cancel_while_the_order_is_lost_finds_it_and_stops_it(far, doubl
 # -- many
 
 
-async def test_a_vendors_limit_holds_and_nobody_is_forgotten(far, double):
+async def test_a_vendors_limit_holds_and_nobody_is_forgotten(far, double, monkeypatch):
+    monkeypatch.setattr("penstock.dispatch.local.SAFETY_NET_SECONDS", 60.0)
     at_once: list[int] = []
 
     async def count(double: Double, request: Any) -> Any:
@@ -397,5 +398,5 @@ async def test_a_vendors_limit_holds_and_nobody_is_forgotten(far, double):
     done = await asyncio.gather(*(server.finish(job["id"]) for job in accepted))
     assert {job["status"] for job in done} == {"succeeded"}
     assert max(at_once) <= 2
-    assert time.monotonic() - begun < 5  # less than the dispatcher's safety net
+    assert time.monotonic() - begun < 40  # less than the dispatcher's safety net
     check_one_order(double, 8)
