@@ -17,20 +17,10 @@ _UNUSUAL: Final = re.compile(
     rb"\r\n(?:transfer-encoding|upgrade|connection:(?! *keep-alive\r\n)|content-length(?!: *\d{1,9}\r\n))"
 )
 """What only a parser understands, in lower case."""
-_CHUNK: Final = re.compile(rb"([0-9a-fA-F]{1,6})\r\n")
+_CHUNK: Final = re.compile(rb"(0*[1-9a-fA-F][0-9a-fA-F]{0,5})\r\n")
 
 Sink: TypeAlias = Callable[[bytes], bool]
 """Takes what comes, at once; False if it wants no more for now."""
-
-
-def _read_chunk(data: bytes) -> bytes:
-    """What is in these bytes if they are just one chunk; else nothing."""
-    found = _CHUNK.match(data)
-    if found is None:
-        return b""
-    start = found.end()
-    is_one = len(data) == start + int(found[1], 16) + 2 and data.endswith(b"\r\n")
-    return data[start:-2] if is_one else b""
 
 
 class Line(Protocol):
@@ -111,9 +101,11 @@ class Incoming:
 
     def deliver(self, sink: Sink, data: bytes) -> None:
         """Give the sink what came in one read."""
-        if self._is_between_chunks and (body := _read_chunk(data)):
-            self._give(sink, body)  # what nearly every read of a stream is
-            return
+        if self._is_between_chunks and (found := _CHUNK.match(data)) is not None:
+            start = found.end()
+            if len(data) == start + int(found[1], 16) + 2 and data.endswith(b"\r\n"):
+                self._give(sink, data[start:-2])  # what nearly every read of a stream is: one chunk
+                return
         try:
             self.parse(data)
         finally:  # what came before a mistake still counts
