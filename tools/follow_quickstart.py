@@ -73,7 +73,7 @@ def main() -> None:
         check_out(folder)
         text = (folder / "docs" / "quickstart.md").read_text().replace("8787", port)
         follow(folder, text, Path(temporary) / "server.log", port)
-        for name in ("cat.glb", "boat.mp4", "small-cat.glb"):
+        for name in ("cat.glb", "boat.mp4", "small-cat.glb", "fox.mp4"):
             print(f"{(folder / name).stat().st_size:8} B  {name}")
 
 

@@ -102,14 +102,18 @@ async def test_the_quickstart(start, double, tmp_path):
     chat = (tmp_path / "chat.py").read_text()
     (tmp_path / "chat.py").write_text(chat.replace(HOME, server.url))
     script = "\n".join(lines).replace(HOME, server.url).replace(".venv/bin/python", sys.executable)
+    script = script.replace(".venv/bin/penstock", "penstock")
     out = await run(tmp_path, script, PENSTOCK_API_KEY=await server.new_key(), PENSTOCK_BASE_URL=server.url)
     assert out.startswith("succeeded\nevent: job.queued\n")
     films, _, words = out.partition("event: job.succeeded\n")
     assert "event: job.started" in films
-    assert words == f"{GREETING}\nsmall-cat.glb\n"
+    assert words.startswith(f"{GREETING}\nsmall-cat.glb\n")
+    assert words.count(GREETING) == 2
+    assert words.count("succeeded") == 3
     for name in ("cat.glb", "small-cat.glb"):
         assert (tmp_path / name).read_bytes()[:4] == b"glTF"
-    assert (tmp_path / "boat.mp4").read_bytes()[4:8] == b"ftyp"
+    for name in ("boat.mp4", "fox.mp4"):
+        assert (tmp_path / name).read_bytes()[4:8] == b"ftyp"
 
 
 async def test_the_requests_of_the_howtos(start, double, tmp_path):
