@@ -43,7 +43,7 @@ $(JAVASCRIPT)/node_modules: $(JAVASCRIPT)/package-lock.json
 
 console: $(CONSOLE)  ## build the web console, if its sources have changed
 
-$(CONSOLE): $(CONSOLE_SOURCES) console/node_modules
+$(CONSOLE): $(CONSOLE_SOURCES) | console/node_modules
 	@cd console && npm run --silent build
 
 console/node_modules: console/package-lock.json

@@ -1,6 +1,7 @@
 import { fileURLToPath } from "node:url";
 import react from "@vitejs/plugin-react";
 import { defineConfig, type Plugin } from "vite";
+import { licences } from "./tools/licences.mjs";
 
 const server = process.env.PENSTOCK_BASE_URL ?? "http://127.0.0.1:8787";
 const here = (path: string) => fileURLToPath(new URL(path, import.meta.url));
@@ -26,7 +27,7 @@ export default defineConfig({
   base: "/console/",
   // What only the form library's own tests ask for; it compiles schemas, which the page's policy forbids.
   resolve: { alias: { "@rjsf/validator-ajv8": here("src/pages/playground/form_validator.ts") } },
-  plugins: [react(), tameViewer()],
+  plugins: [react(), tameViewer(), licences()],
   build: {
     outDir: "../src/penstock/console",
     emptyOutDir: true,

@@ -1,6 +1,6 @@
 /** Who is signed in sees the shell around a page; who is not is asked for a key. */
 import { useQueryClient } from "@tanstack/react-query";
-import { Suspense, useEffect, useRef } from "react";
+import { Suspense, useEffect } from "react";
 import { Redirect, Route, Switch, useLocation } from "wouter";
 import { MODELS } from "./api/queries";
 import { PAGES } from "./pages";
@@ -14,7 +14,6 @@ import { SignIn } from "./shell/sign_in";
 export function App() {
   const session = useSession();
   useModelsAhead(Boolean(session.account));
-  useFreshCacheFor(session.account, session.admin);
   if (!session.account && !session.admin) return <SignIn />;
   const home = session.account ? "/playground" : "/admin/keys";
   return (
@@ -46,17 +45,6 @@ export function App() {
 function Boundary({ children }: { children: React.ReactNode }) {
   const [location] = useLocation();
   return <ErrorBoundary key={location.split("/").slice(0, 3).join("/")}>{children}</ErrorBoundary>;
-}
-
-/** What one key was shown is not for the next. */
-function useFreshCacheFor(...keys: (string | null)[]): void {
-  const client = useQueryClient();
-  const whose = keys.join();
-  const before = useRef(whose);
-  useEffect(() => {
-    if (before.current !== whose) client.clear();
-    before.current = whose;
-  }, [client, whose]);
 }
 
 /** Nearly every page shows them: they are asked for while the page's code is still on its way. */

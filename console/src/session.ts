@@ -39,8 +39,11 @@ export function keep(role: Role, key: string): void {
   write({ ...current, [role]: key, notice: null });
 }
 
-/** Forget one key, or both. */
+/** Forget one key, or both; and what was written in the tab, unless the server itself ended it. */
 export function signOut(role?: Role, notice: string | null = null): void {
+  if (!notice && role !== "admin") {
+    for (const name of Object.keys(sessionStorage)) if (name.startsWith("penstock.")) sessionStorage.removeItem(name);
+  }
   write(role ? { ...current, [role]: null, notice } : { ...NOBODY, notice });
 }
 

@@ -7,12 +7,12 @@ const folder = new URL("../../src/penstock/console/", import.meta.url).pathname;
 const rows = [];
 for (const entry of readdirSync(folder, { recursive: true })) {
   const path = join(folder, entry);
-  if (!/\.(js|css|svg)$/.test(path) || !statSync(path).isFile()) continue;
+  if (!/\.(js|css|svg|txt)$/.test(path) || !statSync(path).isFile()) continue;
   const bytes = readFileSync(path);
   const gzip = gzipSync(bytes, { level: 9 });
   const quality = { [constants.BROTLI_PARAM_QUALITY]: 10, [constants.BROTLI_PARAM_SIZE_HINT]: bytes.length };
   const brotli = brotliCompressSync(bytes, { params: quality });
-  rows.push([entry, bytes.length, gzip.length, brotli.length]);
+  if (!entry.endsWith(".txt")) rows.push([entry, bytes.length, gzip.length, brotli.length]);
   if (bytes.length > 1000) {
     writeFileSync(`${path}.gz`, gzip);
     writeFileSync(`${path}.br`, brotli);

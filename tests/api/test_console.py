@@ -1,6 +1,7 @@
 """The console's files: what is cached, what is refused, what any other path shows, and what stands in for a build."""
 
 import gzip
+import re
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -122,3 +123,17 @@ async def test_the_bare_address_leads_to_the_console(server):
     page = await server.client.get("/console")
     assert "content-security-policy" in page.headers
     assert page.headers["x-request-id"]
+
+
+async def test_its_types_are_those_of_the_api(server):
+    """`node tools/types.mjs` in console/ makes them anew."""
+    document = (await server.client.get("/openapi.json")).json()
+    written = (Path(__file__).parents[2] / "console" / "src" / "api" / "schema.d.ts").read_text()
+    for name, schema in document["components"]["schemas"].items():
+        if re.search(r"Params|^Script$|^GenerationRequest$", name):
+            continue  # of models, whose forms are drawn from what the server says
+        place = written.find(f"\n        {name}: ")
+        assert place > 0, name
+        block = written[place : written.find("\n        };", place)]
+        for field in schema.get("properties", ()):
+            assert re.search(rf"^            {field}\??: ", block, re.MULTILINE), f"{name}.{field}"

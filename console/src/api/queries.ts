@@ -1,6 +1,6 @@
 /** What several pages ask for. Query keys: ["models"], ["job", id], ["jobs", filters], ["usage", …], ["admin", …]. */
 import { QueryCache, QueryClient, queryOptions, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import { type Role, signOut } from "../session";
+import { getSession, type Role, signOut, subscribe } from "../session";
 import { call } from "./call";
 import { ApiError } from "./errors";
 import { rememberJob, useIsLive } from "./live";
@@ -9,7 +9,7 @@ import type { Job, Model, Page } from "./shapes";
 const GONE = new Set(["invalid_api_key", "expired_api_key", "revoked_api_key"]);
 
 export function createQueryClient(): QueryClient {
-  return new QueryClient({
+  const client = new QueryClient({
     queryCache: new QueryCache({
       onError: (error, query) => giveUpKey(error, query.queryKey[0] === "admin" ? "admin" : "account"),
     }),
@@ -20,6 +20,21 @@ export function createQueryClient(): QueryClient {
         retry: (failures, error) => failures < 2 && !(error instanceof ApiError && !error.retryable),
       },
     },
+  });
+  forgetWithKeys(client);
+  return client;
+}
+
+/** What one key was shown is not for the next. */
+function forgetWithKeys(client: QueryClient): void {
+  let before = getSession();
+  subscribe(() => {
+    const now = getSession();
+    const gone = (["account", "admin"] as const).filter((role) => before[role] !== now[role]);
+    before = now;
+    for (const role of gone) {
+      client.removeQueries({ predicate: ({ queryKey }) => (queryKey[0] === "admin") === (role === "admin") });
+    }
   });
 }
 

@@ -1,6 +1,6 @@
 /** An output of a job: its picture, its film, or a link to its bytes. The link in the record is signed and needs no key. */
 import { Button, Group, Text } from "@mantine/core";
-import { useRef } from "react";
+import { useRef, useState } from "react";
 import type { Output } from "../api/shapes";
 import { Icon } from "../shell/icons";
 import { formatBytes, formatCount } from "./numbers";
@@ -22,14 +22,23 @@ export function useSteadyUrl(output: Output): string {
 
 export function SignedMedia({ output, maxHeight = 420 }: { output: Output; maxHeight?: number }) {
   const url = useSteadyUrl(output);
+  const [failed, setFailed] = useState<string | null>(null);
+  if (failed === output.id) {
+    return (
+      <Text size="sm" c="dimmed">
+        It cannot be shown here; download it instead.
+      </Text>
+    );
+  }
+  const onError = () => setFailed(output.id);
   const style = { display: "block", maxWidth: "100%", maxHeight, borderRadius: 6, background: "#000" };
   if (output.kind === "video") {
     return (
       // biome-ignore lint/a11y/useMediaCaption: what a model filmed has no captions
-      <video src={url} controls loop playsInline preload="metadata" style={style} aria-label="Film" />
+      <video src={url} controls loop playsInline preload="metadata" style={style} onError={onError} aria-label="Film" />
     );
   }
-  if (output.kind === "image") return <img src={url} alt={output.role} style={style} />;
+  if (output.kind === "image") return <img src={url} alt={output.role} style={style} onError={onError} />;
   return null;
 }
 

@@ -71,6 +71,11 @@ function useMoveTo(path: string | undefined, main: React.RefObject<HTMLElement |
 
 function Rail({ location, onHelp }: { location: string; onHelp: () => void }) {
   const session = useSession();
+  const [, navigate] = useLocation();
+  const leave = () => {
+    signOut();
+    navigate("/");
+  };
   const ours = PAGES.filter((page) => page.role === "account" && session.account);
   const administration = PAGES.filter((page) => page.role === "admin" && session.admin);
   return (
@@ -103,7 +108,7 @@ function Rail({ location, onHelp }: { location: string; onHelp: () => void }) {
         </div>
         {session.account && <div className="whose">{publicPart(session.account)}</div>}
         {session.admin && <div className="whose">administrator</div>}
-        <button type="button" className="rail-button" onClick={() => signOut()}>
+        <button type="button" className="rail-button" onClick={leave}>
           <Icon name="leave" size={16} />
           Sign out
         </button>

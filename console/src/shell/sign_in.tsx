@@ -2,8 +2,10 @@
 import { Alert, Anchor, Button, PasswordInput, Stack, Text, Title } from "@mantine/core";
 import { useDocumentTitle } from "@mantine/hooks";
 import { type FormEvent, useState } from "react";
+import { useLocation } from "wouter";
 import { call } from "../api/call";
 import { ApiError } from "../api/errors";
+import { PAGES } from "../pages";
 import { ErrorNotice } from "../parts/error_notice";
 import { keep, type Role, signOut, useSession } from "../session";
 import { Mark } from "./mark";
@@ -33,6 +35,7 @@ export function SignIn({ asked }: { asked?: Role }) {
 
 function KeyForm({ asked }: { asked: Role | undefined }) {
   const { notice } = useSession();
+  const [location, navigate] = useLocation();
   const [key, setKey] = useState("");
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState<unknown>(null);
@@ -41,7 +44,10 @@ function KeyForm({ asked }: { asked: Role | undefined }) {
     setBusy(true);
     setError(null);
     try {
-      keep(await roleOf(key.trim()), key.trim());
+      const role = await roleOf(key.trim());
+      const page = PAGES.find((each) => `${location}/`.startsWith(`${each.path}/`));
+      if (page && page.role !== role && page.role !== asked) navigate("/");
+      keep(role, key.trim());
     } catch (caught) {
       setError(caught);
       setBusy(false);

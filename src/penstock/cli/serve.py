@@ -52,6 +52,7 @@ async def _welcome(gateway: "Gateway", port: int) -> None:
     console.print(f"Penstock {__version__} serves on {address}", style="bold")
     console.print(f"  data   {gateway.settings.data}")
     console.print(f"  docs   {address}/docs")
+    console.print(f"  web    {address}/console")
     if not gateway.leadership.is_held:
         holder = gateway.leadership.tell_holder()
         console.print(f"  jobs   are run by another server (process {holder}); this one takes over if that ends")

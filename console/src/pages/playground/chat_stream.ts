@@ -3,6 +3,7 @@ import { useSyncExternalStore } from "react";
 import { ask } from "../../api/call";
 import type { Model } from "../../api/shapes";
 import { eventsOf } from "../../api/sse";
+import { getSession, subscribe } from "../../session";
 import { type ChatSettings, changeDrafts, getDrafts, type Turn } from "./drafts";
 
 interface Running {
@@ -16,6 +17,12 @@ const failed = new Map<string, unknown>();
 const listeners = new Set<() => void>();
 let version = 0;
 let isTold = false;
+
+subscribe(() => {
+  if (getSession().account) return;
+  for (const { stop } of running.values()) stop.abort();
+  failed.clear();
+});
 
 /** At most once for each frame that is drawn, however fast tokens come. */
 function tell(): void {

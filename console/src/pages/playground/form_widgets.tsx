@@ -78,7 +78,14 @@ export function Choice(props: WidgetProps) {
       onChange: choose,
       checkIconPosition: "right" as const,
     };
-    return <Select {...told(props)} {...select} placeholder="as the model likes" clearable={!props.required} />;
+    return (
+      <Select
+        {...told(props)}
+        {...select}
+        placeholder="as the model likes"
+        clearable={!props.required && props.schema.default === undefined}
+      />
+    );
   }
   return (
     <Labelled {...told(props)}>

@@ -1,7 +1,7 @@
 /** Making 3D models, videos and pictures: the params, their price, the button, and what came of it. */
 import { Button, Group, Text } from "@mantine/core";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
-import { type KeyboardEvent, useCallback } from "react";
+import { type KeyboardEvent, useCallback, useRef } from "react";
 import { call } from "../../api/call";
 import { ApiError } from "../../api/errors";
 import { rememberJob } from "../../api/live";
@@ -82,15 +82,26 @@ export default function Generation({ model }: { model: Model }) {
 
 function useStart(model: Model) {
   const client = useQueryClient();
+  const attempt = useRef({ params: {} as Params, key: "" });
   return useMutation({
-    mutationFn: (params: Params) => call<Job>("/model/v1/generation", { body: bodyOf(model, params) }),
+    // Pressed again after an answer was lost, it is the same order, not a second one.
+    mutationFn: (params: Params) => {
+      if (attempt.current.params !== params || !attempt.current.key) attempt.current = { params, key: newKey() };
+      const headers = { "idempotency-key": attempt.current.key };
+      return call<Job>("/model/v1/generation", { body: bodyOf(model, params), headers });
+    },
     onSuccess: (job) => {
+      attempt.current = { params: {}, key: "" };
       rememberJob(client, job);
       scrollTo(job.id);
       addJobs([{ id: job.id, model: model.id }]);
       void client.invalidateQueries({ queryKey: ["dry_run"] });
     },
   });
+}
+
+function newKey(): string {
+  return [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
 /** On a phone the results are below the form. */

@@ -47,6 +47,8 @@ function order(kind: string): number {
   return place < 0 ? 99 : place;
 }
 
+/** What is shown before anything was chosen. */
 export function firstOf(models: Model[]): Model | undefined {
-  return models.find((model) => !model.id.startsWith("sim_")) ?? models[0];
+  const sorted = models.toSorted((a, b) => order(a.kind) - order(b.kind));
+  return sorted.find((model) => !model.id.startsWith("sim_")) ?? sorted[0];
 }

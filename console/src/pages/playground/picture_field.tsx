@@ -107,7 +107,7 @@ export function PictureField(props: FieldProps) {
               {known && <img src={known.preview} alt="What you chose" />}
               <div style={{ minWidth: 0 }}>
                 <Text size="sm" truncate>
-                  {known?.about ?? picture.file_token}
+                  {known?.about ?? "The picture you uploaded"}
                 </Text>
                 <Group gap={6} mt={6}>
                   <Button size="compact-xs" variant="default" loading={busy} onClick={() => chooser.current?.click()}>

@@ -1,6 +1,6 @@
-import { Button, Modal, Tabs, Text } from "@mantine/core";
+import { Button, Modal, Text } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
-import { CodeBlock } from "../../parts/code_block";
+import { CodeTabs } from "../../parts/code_tabs";
 import { Icon } from "../../shell/icons";
 import type { Samples } from "./code_samples";
 
@@ -19,22 +19,7 @@ export function ShowCode({ samples, note }: { samples: () => Samples; note?: str
         title="The same request as code"
         closeButtonProps={{ "aria-label": "Close" }}
       >
-        {opened && (
-          <Tabs defaultValue="curl" keepMounted={false}>
-            <Tabs.List>
-              {Object.keys(samples()).map((name) => (
-                <Tabs.Tab key={name} value={name}>
-                  {name}
-                </Tabs.Tab>
-              ))}
-            </Tabs.List>
-            {Object.entries(samples()).map(([name, code]) => (
-              <Tabs.Panel key={name} value={name} pt="sm">
-                <CodeBlock code={code} label={`${name} code`} maxHeight={460} />
-              </Tabs.Panel>
-            ))}
-          </Tabs>
-        )}
+        {opened && <CodeTabs samples={{ ...samples() }} label="Code" />}
         <Text size="sm" c="dimmed" mt="sm">
           Your key comes from the environment: <code className="mono">export PENSTOCK_API_KEY=psk_…</code>
           {note && ` ${note}`}
