@@ -6,7 +6,7 @@ import threading
 import traceback
 
 import pytest
-from flaky_front import Answer, Cut, Lose, Spoil
+from flaky_front import Answer, Cut, Lose, Spoil, fronting
 from stage import staged
 
 from penstock.client import (
@@ -224,6 +224,17 @@ def test_a_cut_download_goes_on_by_range(front, fronted, tmp_path):
     ranges = [seen.headers.get("range") for seen in front.of("/assets/")]
     assert ranges == [None, "bytes=1000-", "bytes=1000-", "bytes=1500-"]
     assert job.bytes() == saved.read_bytes()
+
+
+def test_a_redirected_download_leaves_the_key_behind(front, fronted, stage, key):
+    job = fronted.generate(VIDEO, script=QUICK).wait()
+    with fronting(stage.url) as bucket:
+        front.upset("/assets/", Answer(307, {"location": job.output.url.replace(front.url, bucket.url)}))
+        assert len(job.bytes()) == job.output.size
+    (fetched,) = bucket.seen
+    assert "signature=" in fetched.path
+    assert key not in str(fetched.headers)
+    assert "authorization" not in fetched.headers
 
 
 def test_a_download_that_is_not_what_was_stored_leaves_nothing(front, fronted, tmp_path):

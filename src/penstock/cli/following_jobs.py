@@ -82,15 +82,16 @@ def _telling() -> "Generator[Callable[[Job], Any]]":
     from rich.console import Console
     from rich.progress import BarColumn, Progress, SpinnerColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
+    console = Console(stderr=True)
     columns = (
-        SpinnerColumn(),
+        SpinnerColumn("line" if console.options.ascii_only else "dots"),
         TextColumn("{task.description}", markup=False),
         BarColumn(bar_width=28),
         TaskProgressColumn(),
         TimeElapsedColumn(),
         TextColumn("{task.fields[rest]}", style="dim", markup=False),
     )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+    with Progress(*columns, console=console, transient=True) as progress:
         line = progress.add_task("…", total=1.0, rest="")
 
         def tell(job: "Job") -> None:

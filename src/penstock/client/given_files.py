@@ -15,6 +15,8 @@ from penstock.client.told_records import FileRecord
 
 FILE_PARAM: Final = "file"
 """The param of this name takes a picture in every model: only there is a text a path or an address."""
+LARGEST: Final = 256 << 20
+"""Servers take less; this keeps a wrong path from filling the memory."""
 PICTURES: Final = {b"\x89PNG": "png", b"\xff\xd8\xff": "jpeg", b"RIFF": "webp"}
 
 Place = Callable[[Upload], Flow[Mapping[str, Any]]]
@@ -64,6 +66,8 @@ def _reader(value: Any, name: str) -> Callable[[], Upload] | None:
 def _read_path(path: Path, name: str) -> Upload:
     path = path.expanduser()
     try:
+        if path.stat().st_size > LARGEST:
+            raise BadInput(f"`{name}`: {path} is larger than any picture that a server takes.")
         return Upload(path.name, path.read_bytes())
     except OSError as error:
         raise BadInput(f"`{name}`: {path} cannot be read: {error.strerror or error}.") from None

@@ -96,4 +96,4 @@ def tell_cost(job: JobRecord) -> str:
         return ""
     if job.cost.final is not None:
         return f"{job.cost.final} {job.cost.currency}"
-    return "" if job.cost.estimated is None else f"≤ {job.cost.estimated} {job.cost.currency}"
+    return "" if job.cost.estimated is None else f"up to {job.cost.estimated} {job.cost.currency}"
