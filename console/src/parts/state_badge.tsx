@@ -13,6 +13,8 @@ const TONES: Record<string, string> = {
   canceled: "var(--mantine-color-gray-6)",
   closed: "var(--mantine-color-gray-6)",
   pending: "var(--mantine-color-gate-5)",
+  failing: "var(--mantine-color-red-6)",
+  disabled: "var(--mantine-color-gray-6)",
 };
 const OPEN = new Set(["queued", "running", "canceling", "pending"]);
 

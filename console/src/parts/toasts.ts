@@ -1,11 +1,16 @@
 /** Short notices in the corner. */
 import { notifications } from "@mantine/notifications";
 
+const READABLE = {
+  closeButtonProps: { "aria-label": "Close the notice" },
+  styles: { description: { color: "var(--mantine-color-text)" } },
+};
+
 export function toast(message: string, title?: string): void {
-  notifications.show({ message, title, color: "flume", autoClose: 4000 });
+  notifications.show({ ...READABLE, message, title, color: "flume", autoClose: 4000 });
 }
 
 export function toastError(error: unknown, title = "That did not work"): void {
   const message = error instanceof Error ? error.message : String(error);
-  notifications.show({ message, title, color: "red", autoClose: 8000 });
+  notifications.show({ ...READABLE, message, title, color: "red", autoClose: 8000 });
 }

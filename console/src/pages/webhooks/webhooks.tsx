@@ -1,12 +1,9 @@
-import { EmptyState } from "../../parts/empty_state";
-import { Page } from "../../parts/page";
+/** Webhooks: the account's addresses, and one of them with what it was told. */
+import { useRoute } from "wouter";
+import { WebhookList } from "./webhook_list";
+import { WebhookPage } from "./webhook_page";
 
 export default function Webhooks() {
-  return (
-    <Page title="Webhooks">
-      <EmptyState title="Addresses that are told" icon="webhooks">
-        This page is being built.
-      </EmptyState>
-    </Page>
-  );
+  const [isOne, params] = useRoute("/webhooks/:id");
+  return isOne ? <WebhookPage key={params.id} id={params.id} /> : <WebhookList />;
 }

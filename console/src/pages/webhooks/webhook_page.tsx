@@ -1,0 +1,186 @@
+/** One webhook: what it is told, how that goes, and what can be done with it. */
+import { Alert, Button } from "@mantine/core";
+import { useDisclosure } from "@mantine/hooks";
+import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { useState } from "react";
+import { useLocation } from "wouter";
+import { call } from "../../api/call";
+import type { Delivery, Webhook, WebhookWithSecret } from "../../api/shapes";
+import { Identifier } from "../../parts/code_block";
+import { CodeTabs } from "../../parts/code_tabs";
+import { ConfirmButton } from "../../parts/confirm";
+import { ErrorNotice } from "../../parts/error_notice";
+import { BackTo, Facts, Panel } from "../../parts/facts";
+import { Page, PageLoading } from "../../parts/page";
+import { SecretOnce } from "../../parts/secret_once";
+import { StateBadge } from "../../parts/state_badge";
+import { Ago } from "../../parts/time";
+import { toast, toastError } from "../../parts/toasts";
+import { Icon } from "../../shell/icons";
+import { DeliveryList } from "./delivery_list";
+import { receiverCode } from "./receiver_code";
+import { standingOf } from "./webhook_events";
+import { WebhookForm } from "./webhook_form";
+
+export function WebhookPage({ id }: { id: string }) {
+  const path = `/api/v1/webhooks/${encodeURIComponent(id)}`;
+  const webhook = useQuery({
+    queryKey: ["webhooks", "one", id],
+    queryFn: ({ signal }) => call<Webhook>(path, { signal }),
+  });
+  if (webhook.data) return <Whole webhook={webhook.data} path={path} />;
+  if (!webhook.error) return <PageLoading />;
+  return (
+    <Page title="Webhook">
+      <BackTo to="/webhooks">Webhooks</BackTo>
+      <ErrorNotice error={webhook.error} onRetry={() => void webhook.refetch()} />
+    </Page>
+  );
+}
+
+function Whole({ webhook, path }: { webhook: Webhook; path: string }) {
+  const { state, why } = standingOf(webhook);
+  return (
+    <>
+      <BackTo to="/webhooks">Webhooks</BackTo>
+      <Page
+        title={webhook.description || new URL(webhook.url).host}
+        about={<StateBadge state={state} />}
+        actions={<Actions webhook={webhook} path={path} />}
+      >
+        {webhook.disabled && (
+          <Alert className="notice notice-gate" color="gate" title="It is told nothing" mb="md">
+            Disabled <Ago time={webhook.disabled_at} />
+            {why && `: ${why}`}. The feed of events has what it missed.
+          </Alert>
+        )}
+        <div className="split">
+          <div>
+            <DeliveryList path={`${path}/deliveries`} />
+          </div>
+          <div>
+            <Panel title="Facts">
+              <Facts
+                facts={[
+                  ["Id", <Identifier key="id" id={webhook.id} />],
+                  ["URL", webhook.url],
+                  ["Events", <Lines key="events" lines={webhook.events} />],
+                  ["Made", <Ago key="made" time={webhook.created_at} />],
+                  ["Failing since", webhook.failing_since && <Ago key="failing" time={webhook.failing_since} />],
+                  [
+                    "Former secret",
+                    webhook.former_secret_until && (
+                      <span key="former">
+                        ends <Ago time={webhook.former_secret_until} />
+                      </span>
+                    ),
+                  ],
+                ]}
+              />
+            </Panel>
+            <Panel title="Receiving">
+              <CodeTabs samples={receiverCode()} label="Receiver" />
+            </Panel>
+          </div>
+        </div>
+      </Page>
+    </>
+  );
+}
+
+function Lines({ lines }: { lines: string[] }) {
+  return lines.map((line) => (
+    <div key={line} className="mono">
+      {line}
+    </div>
+  ));
+}
+
+function Actions({ webhook, path }: { webhook: Webhook; path: string }) {
+  const client = useQueryClient();
+  const [, navigate] = useLocation();
+  const [changing, { open, close }] = useDisclosure(false);
+  const [pinging, setPinging] = useState(false);
+  const [secret, setSecret] = useState<string | null>(null);
+  const refresh = () => client.invalidateQueries({ queryKey: ["webhooks"] });
+  const ping = async () => {
+    setPinging(true);
+    try {
+      tell(await call<Delivery>(`${path}/ping`, { method: "POST" }));
+      await refresh();
+    } catch (error) {
+      toastError(error);
+    } finally {
+      setPinging(false);
+    }
+  };
+  const rotate = async () => {
+    setSecret((await call<WebhookWithSecret>(`${path}/rotate`, { method: "POST" })).secret);
+    await refresh();
+  };
+  const able = async (disabled: boolean) => {
+    await call(path, { method: "PATCH", body: { disabled } });
+    await refresh();
+  };
+  const remove = async () => {
+    await call(path, { method: "DELETE" });
+    navigate("/webhooks");
+    toast("The webhook was deleted.");
+    await refresh();
+  };
+  return (
+    <>
+      <Button leftSection={<Icon name="send" size={16} />} loading={pinging} onClick={ping}>
+        Ping
+      </Button>
+      <Button variant="default" onClick={open}>
+        Change
+      </Button>
+      <ConfirmButton label="Rotate secret" question="Make a new secret?" deed="Rotate" onConfirm={rotate}>
+        For 24 hours messages carry two signatures, by the new secret and by the former, so that the receiver may change
+        at its leisure.
+      </ConfirmButton>
+      {webhook.disabled ? (
+        <Button variant="default" onClick={() => able(false).catch(toastError)}>
+          Enable
+        </Button>
+      ) : (
+        <ConfirmButton label="Disable" question="Disable this webhook?" onConfirm={() => able(true)}>
+          It is told nothing until it is enabled again, and nothing is kept for it.
+        </ConfirmButton>
+      )}
+      <ConfirmButton
+        label="Delete"
+        question="Delete this webhook?"
+        deed="Delete for good"
+        leftSection={<Icon name="trash" size={16} />}
+        onConfirm={remove}
+      >
+        The webhook, its secret and the list of what it was told are removed.
+      </ConfirmButton>
+      <WebhookForm
+        opened={changing}
+        webhook={webhook}
+        onClose={close}
+        onDone={() => {
+          close();
+          void refresh();
+        }}
+      />
+      <SecretOnce
+        title="The new secret"
+        secret={secret}
+        about="The former secret signs too, for 24 hours."
+        onClose={() => setSecret(null)}
+      />
+    </>
+  );
+}
+
+function tell(delivery: Delivery): void {
+  const attempt = delivery.attempts.at(-1);
+  if (delivery.status === "delivered")
+    toast(`It answered ${attempt?.status_code} after ${attempt?.latency_ms} ms.`, "The ping arrived");
+  else if (attempt) toastError(attempt.error ?? `It answered ${attempt.status_code}.`, "The ping did not arrive");
+  else toast("The ping is on its way.");
+}
