@@ -13,7 +13,7 @@ from openai_double import KEY, OpenAIDouble
 from openai_replies import GREETING
 from stage import staged
 
-from penstock.client import Client, MissingExtra, NotFoundError, ServerError
+from penstock.client import Client, Live, MissingExtra, NotFoundError, ServerError
 from penstock.client.notebook import LARGEST, show_output
 
 VIDEO = "sim_text_to_video"
@@ -120,6 +120,29 @@ def test_texts_in_a_notebook_are_texts(client):
     assert "<i>" not in shown
     batch = client.batch(VIDEO, [{"script": QUICK}] * 2)
     assert batch._repr_html_().count("<tr>") == 3
+
+
+def test_a_table_moves_while_jobs_are_waited_for(client, monkeypatch):
+    monkeypatch.setitem(sys.modules, "IPython.display", None)
+    with pytest.raises(MissingExtra, match="IPython"):
+        Live()
+    shown: list[str] = []
+
+    class Display:
+        def display(self, view, *, display_id):
+            assert display_id
+            self.update(view)
+            return self
+
+        def update(self, view):
+            shown.append(view._repr_html_())
+
+    monkeypatch.setitem(sys.modules, "IPython", Display())
+    monkeypatch.setitem(sys.modules, "IPython.display", Display())
+    client.generate(VIDEO, script=QUICK).wait(progress=Live())
+    client.batch(VIDEO, [{"script": QUICK}] * 2).wait(progress=Live())
+    assert "queued" in shown[0]
+    assert shown[-1].count("succeeded") == 2
 
 
 def test_what_is_too_large_is_told_instead(client):

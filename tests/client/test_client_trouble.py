@@ -102,10 +102,15 @@ def test_nobody_there_is_told_after_the_retries():
 
 
 def test_answers_of_other_servers_are_told_as_such(front, fronted):
-    front.upset("GET /api/v1/models", Answer(200), Answer(200, {}, b'{"data": [7]}'), Answer(404))
-    for _ in range(2):
+    odd = [b"<html>", b"7", b"[]", b"{}", b'{"data": [7]}']
+    front.upset("GET /api/v1/models", *(Answer(200, {}, body) for body in odd), Answer(404))
+    for _ in odd:
         with pytest.raises(UnexpectedAnswer, match="Penstock's address"):
             fronted.models()
+    front.upset("GET /api/v1/jobs/", *(Answer(200, {}, body) for body in odd[:3]))
+    for _ in odd[:3]:
+        with pytest.raises(UnexpectedAnswer, match="Penstock's address"):
+            fronted.job("job_1")
     with pytest.raises(NotFoundError, match="status 404"):
         fronted.models()
 

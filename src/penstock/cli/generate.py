@@ -16,9 +16,7 @@ def generate(
     model: Annotated[str, typer.Argument(metavar="MODEL", help="The model's id.", autocompletion=complete_models)],
     params: Annotated[
         list[str] | None,
-        typer.Argument(
-            metavar="[KEY=VALUE]...", help="Its params: JSON where it is JSON, else text.", show_default=False
-        ),
+        typer.Argument(metavar="KEY=VALUE", help="Its params: JSON where it is JSON, else text.", show_default=False),
     ] = None,
     *,
     file: Annotated[

@@ -100,7 +100,7 @@ def rerun(
     job_id: JobId,
     params: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[KEY=VALUE]...", help="Params to change; null takes one away.", show_default=False),
+        typer.Argument(metavar="KEY=VALUE", help="Params to change; null takes one away.", show_default=False),
     ] = None,
     *,
     output: Output = None,

@@ -22,7 +22,7 @@ HELP = "/model ID  another model    /system TEXT  another system prompt    /rese
 def chat(
     prompt: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[PROMPT]...", help="One question; - stands for what is piped in.", show_default=False),
+        typer.Argument(metavar="PROMPT", help="One question; - stands for what is piped in.", show_default=False),
     ] = None,
     *,
     model: Annotated[

@@ -95,7 +95,7 @@ def ping(
 @app.command()
 def rotate(
     webhook_id: Annotated[
-        str | None, typer.Argument(metavar="[ID]", help="The webhook's id; none: what signs generations' own webhooks.")
+        str | None, typer.Argument(metavar="ID", help="The webhook's id; none: what signs generations' own webhooks.")
     ] = None,
     *,
     as_json: AsJson = False,
@@ -110,7 +110,7 @@ def rotate(
 
 @app.command()
 def deliveries(
-    webhook_id: Annotated[str | None, typer.Argument(metavar="[ID]", help="Of this webhook only.")] = None,
+    webhook_id: Annotated[str | None, typer.Argument(metavar="ID", help="Of this webhook only.")] = None,
     *,
     job: Annotated[str | None, typer.Option(metavar="ID", help="Of this job only.")] = None,
     status: Annotated[str | None, typer.Option(metavar="STATUS", help="pending, delivered or failed.")] = None,

@@ -35,6 +35,7 @@ from penstock.client.told_records import Budget, Delivery, Event, FileRecord, Mo
 if TYPE_CHECKING:
     from penstock.client.async_client import AsyncClient
     from penstock.client.async_job import AsyncBatch, AsyncJob, AsyncOutput
+    from penstock.client.notebook import Live
     from penstock.client.sync_client import Client
     from penstock.client.sync_job import Batch, Job, Output
 
@@ -64,6 +65,7 @@ __all__ = [
     "JobFailed",
     "JobRecord",
     "LimitError",
+    "Live",
     "MissingExtra",
     "Model",
     "NotFoundError",
@@ -84,6 +86,7 @@ WHERE = {
     "Job": "sync_job",
     "Output": "sync_job",
     "Batch": "sync_job",
+    "Live": "notebook",
     "AsyncClient": "async_client",
     "AsyncJob": "async_job",
     "AsyncOutput": "async_job",

@@ -1,14 +1,14 @@
 """Jobs, outputs and batches that can be acted on, for the client for event loops."""
 
 import io
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from penstock.client import notebook, saving
 from penstock.client.calls import Wishes
-from penstock.client.job_record import JobRecord, OutputRecord
+from penstock.client.job_record import JobRecord, OutputRecord, listed_outputs
 from penstock.client.record_reading import read
 from penstock.client.sync_job import places, primary
 from penstock.client.told_records import Event
@@ -131,7 +131,7 @@ class AsyncBatch:
         return notebook.show_jobs(self.jobs)
 
 
-def bind_async_job(client: "AsyncClient", told: Mapping[str, Any]) -> AsyncJob:
+def bind_async_job(client: "AsyncClient", told: Any) -> AsyncJob:
     """A job of this client."""
-    outputs = tuple(read(AsyncOutput, output, client=client) for output in told.get("outputs") or ())
+    outputs = tuple(read(AsyncOutput, output, client=client) for output in listed_outputs(told))
     return read(AsyncJob, told, client=client, outputs=outputs)

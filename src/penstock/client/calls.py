@@ -10,7 +10,7 @@ from penstock.client import following, given_files
 from penstock.client.attempts import Policy, send
 from penstock.client.failures import UnexpectedAnswer, job_failure
 from penstock.client.job_record import JobRecord, given_params
-from penstock.client.record_reading import Record, decode, read
+from penstock.client.record_reading import Record, decode, read, read_page
 from penstock.client.steps import READ_SECONDS, Emit, Flow, Reply, Request, Upload
 from penstock.client.told_records import Event, FileRecord, Model, Quote, Usage
 
@@ -146,12 +146,12 @@ class Calls(Generic[J]):
             return
         while True:
             query = {"limit": 100} if after is None else {"limit": 100, "after": after}
-            page = decode((yield from self._call("GET", "/api/v1/events", query)))
-            for told in page["data"]:
+            listed, page = read_page((yield from self._call("GET", "/api/v1/events", query)))
+            for told in listed:
                 event = read(Event, told)
                 after = event.id
                 yield Emit(event)
-            if not page["has_more"]:
+            if not page.get("has_more"):
                 return
 
     # -- files, models, usage
@@ -183,8 +183,8 @@ class Calls(Generic[J]):
 
     def models(self) -> Flow[tuple[Model, ...]]:
         """What is on offer."""
-        page = decode((yield from self._call("GET", "/api/v1/models")))
-        return tuple(read(Model, told) for told in page["data"])
+        listed, _ = read_page((yield from self._call("GET", "/api/v1/models")))
+        return tuple(read(Model, told) for told in listed)
 
     def model(self, model_id: str) -> Flow[Model]:
         """One model."""
@@ -192,8 +192,8 @@ class Calls(Generic[J]):
 
     def chat_models(self) -> Flow[tuple[str, ...]]:
         """The ids of the chat models."""
-        page = decode((yield from self._call("GET", "/llm/models")))
-        return tuple(str(told["id"]) for told in page["data"])
+        listed, _ = read_page((yield from self._call("GET", "/llm/models")))
+        return tuple(read(Model, told).id for told in listed)
 
     def usage(self, question: Mapping[str, Any]) -> Flow[Usage]:
         """What was used and what it cost."""
@@ -218,13 +218,13 @@ class Calls(Generic[J]):
         cursor, left = None, limit
         while left is None or left > 0:
             query = given({**filters, "cursor": cursor, "limit": 100 if left is None else min(left, 100)})
-            page = decode((yield from self._call("GET", path, query)))
-            for told in page["data"]:
+            listed, page = read_page((yield from self._call("GET", path, query)))
+            for told in listed:
                 yield Emit(make(told))
             cursor = page.get("next_cursor")
             if not cursor:
                 return
-            left = None if left is None else left - len(page["data"])
+            left = None if left is None else left - len(listed)
 
     def _call(self, method: str, path: str, query: Mapping[str, Any] | None = None) -> Flow[Reply]:
         return (yield from send(Request(method=method, path=path, query=query or {}), self.policy))

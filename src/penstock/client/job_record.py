@@ -117,6 +117,12 @@ class JobRecord(Record):
         return self.status == "succeeded"
 
 
+def listed_outputs(told: Any) -> list[Any]:
+    """The outputs in a job's record, as they came; none where it is no record."""
+    found: Any = cast("Mapping[str, Any]", told).get("outputs") if isinstance(told, Mapping) else None
+    return cast("list[Any]", found) if isinstance(found, list) else []
+
+
 def given_params(job: JobRecord, changes: Mapping[str, Any]) -> dict[str, Any]:
     """The params that make this job again, with some of them changed; None takes one away."""
     params = {**job.input, **changes}

@@ -4,10 +4,12 @@ import base64
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from html import escape
+from importlib import import_module
 from importlib.resources import files
 from string import Template
-from typing import Final
+from typing import Any, Final
 
+from penstock.client.failures import MissingExtra
 from penstock.client.job_record import JobRecord, OutputRecord
 
 LARGEST: Final = 32 << 20
@@ -30,6 +32,25 @@ class View:
 
     def _repr_html_(self) -> str:
         return self.html
+
+
+class Live:
+    """A table that moves, as the `progress` of a job or a batch that is waited for in a notebook."""
+
+    def __init__(self) -> None:
+        try:
+            self._display: Any = import_module("IPython.display")
+        except ImportError:
+            raise MissingExtra("There is no notebook here: IPython is not installed.") from None
+        self._handle: Any = None
+
+    def __call__(self, jobs: JobRecord | Sequence[JobRecord]) -> None:
+        """Show how they stand, in the place of what was shown before."""
+        table = View(show_jobs([jobs] if isinstance(jobs, JobRecord) else jobs))
+        if self._handle is None:
+            self._handle = self._display.display(table, display_id=True)
+        else:
+            self._handle.update(table)
 
 
 def show_output(output: OutputRecord, load: Callable[[], bytes]) -> str:

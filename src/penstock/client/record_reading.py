@@ -1,7 +1,7 @@
 """Records out of JSON: frozen, and tolerant of whatever a newer server adds or leaves out."""
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import datetime
 from decimal import Decimal
@@ -49,6 +49,16 @@ def decode(reply: Reply) -> Any:
         return json.loads(reply.body)
     except ValueError:
         raise UnexpectedAnswer("The answer is not JSON: is this Penstock's address?") from None
+
+
+def read_page(reply: Reply) -> tuple[Sequence[Any], Mapping[str, Any]]:
+    """The elements of a list, and the page that they came in."""
+    told = decode(reply)
+    page: Mapping[str, Any] = cast("Mapping[str, Any]", told) if isinstance(told, Mapping) else {}
+    listed: Any = page.get("data")
+    if not isinstance(listed, list):
+        raise UnexpectedAnswer("A list was expected: is this Penstock's address?")
+    return cast("list[Any]", listed), page
 
 
 # -- fields of records

@@ -1,7 +1,7 @@
 """Jobs, outputs and batches that can be acted on, for the client that waits."""
 
 import io
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from penstock.client import notebook, saving
 from penstock.client.calls import Wishes
 from penstock.client.failures import BadInput, job_failure
-from penstock.client.job_record import JobRecord, OutputRecord
+from penstock.client.job_record import JobRecord, OutputRecord, listed_outputs
 from penstock.client.record_reading import read
 from penstock.client.told_records import Event
 
@@ -132,9 +132,9 @@ class Batch:
         return notebook.show_jobs(self.jobs)
 
 
-def bind_job(client: "Client", told: Mapping[str, Any]) -> Job:
+def bind_job(client: "Client", told: Any) -> Job:
     """A job of this client."""
-    outputs = tuple(read(Output, output, client=client) for output in told.get("outputs") or ())
+    outputs = tuple(read(Output, output, client=client) for output in listed_outputs(told))
     return read(Job, told, client=client, outputs=outputs)
 
 
