@@ -53,7 +53,8 @@ console/node_modules: console/package-lock.json
 
 run: setup  ## serve on http://127.0.0.1:8787; the first start prints a key
 	@$(BIN)/penstock models pull --optional --quiet
-	@$(MAKE) --silent --no-print-directory console || echo "The console is not built; /console says how. All else works."
+	@if command -v npm > /dev/null; then $(MAKE) --silent --no-print-directory console || echo "The console could not be built; all else works."; \
+	else echo "npm is not here: the console is not built, and /console says how. All else works."; fi
 	@$(BIN)/penstock serve
 
 test: setup  ## what CI runs: every check and every test

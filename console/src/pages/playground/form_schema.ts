@@ -3,6 +3,7 @@ import type { RJSFSchema, UiSchema } from "@rjsf/utils";
 import { resolve } from "./form_validator";
 
 const LONG = 300;
+const DEEP = 4;
 
 export interface FormPlan {
   schema: RJSFSchema;
@@ -25,6 +26,7 @@ export function planForm(published: Record<string, unknown>): FormPlan {
 
 function uiOf(field: RJSFSchema, isRequired: boolean): UiSchema {
   if (isPicture(field)) return { "ui:field": "picture" };
+  if (isOpen(field)) return { "ui:field": "json" };
   if (field.type === "object" && field.properties) {
     const inner = Object.entries(field.properties).map(([name, each]) => [name, uiOf(each as RJSFSchema, false)]);
     return Object.fromEntries(inner);
@@ -33,30 +35,61 @@ function uiOf(field: RJSFSchema, isRequired: boolean): UiSchema {
   return isLong && !field.format ? { "ui:widget": "textarea" } : {};
 }
 
+/** What no form can be drawn for: any object, any value. It is written as JSON. */
+function isOpen(field: RJSFSchema): boolean {
+  if (field.type === "object") return Object.keys(field.properties ?? {}).length === 0;
+  if (field.type === "array") return !field.items || isOpen(field.items as RJSFSchema);
+  return !field.type && !field.enum && field.const === undefined && !field.anyOf && !field.allOf;
+}
+
 /** Where a picture goes: the one shape of all models. */
 export function isPicture(field: RJSFSchema): boolean {
   return Boolean(field.properties && "file_token" in field.properties && "url" in field.properties);
 }
 
-/** References are replaced by what they lead to; they do not go in circles in what we publish, and `depth` sees to it. */
+/** References are replaced by what they lead to; a schema that goes in circles ends where nobody would fill it in. */
 function simplify(given: RJSFSchema, root: RJSFSchema, depth: number): RJSFSchema {
-  const field = withoutNull(resolve(given, root), root);
-  if (depth > 8) return field;
-  const { $defs: _, ...rest } = field;
-  const done: RJSFSchema = { ...rest };
+  const { $defs: _, ...done } = withoutNull(resolve(given, root), root);
+  if (depth > DEEP) return {};
   if (done.default === null) delete done.default;
   if (Array.isArray(done.enum)) done.enum = done.enum.filter((value) => value !== null);
+  if (Array.isArray(done.type)) done.type = oneType(done.type);
+  const inner = (each: unknown) => simplify(each as RJSFSchema, root, depth + 1);
   if (done.properties) {
-    const fields = Object.entries(done.properties).map(([name, each]) => {
-      const inner = simplify(each as RJSFSchema, root, depth + 1);
-      return [name, { ...inner, title: words(name) }];
-    });
+    const fields = Object.entries(done.properties).map(([name, each]) => [
+      name,
+      { ...inner(each), title: words(name) },
+    ]);
     done.properties = Object.fromEntries(fields);
   }
-  if (done.items && !Array.isArray(done.items) && typeof done.items === "object") {
-    done.items = simplify(done.items as RJSFSchema, root, depth + 1);
-  }
+  if (done.items && !Array.isArray(done.items)) done.items = inner(done.items);
+  if (done.anyOf) chooseAmong(done, done.anyOf.map(inner));
+  if (done.enum && !done.type) done.type = typeof done.enum[0] as "string";
+  if (done.allOf) done.allOf = done.allOf.map(inner);
   return done;
+}
+
+/** Several forms: plain values are a choice of values, others are told apart by what they are. */
+function chooseAmong(field: RJSFSchema, forms: RJSFSchema[]): void {
+  delete field.anyOf;
+  if (forms.every((form) => form.const !== undefined)) field.enum = forms.map((form) => form.const ?? null);
+  else field.anyOf = forms.map((form) => ({ ...form, title: form.enum ? "from a list" : told(form.type) }));
+}
+
+function told(type: RJSFSchema["type"]): string {
+  const words: Record<string, string> = {
+    object: "in parts",
+    string: "text",
+    integer: "number",
+    number: "number",
+    array: "list",
+  };
+  return words[String(type)] ?? String(type ?? "anything");
+}
+
+function oneType(types: NonNullable<RJSFSchema["type"]>[] | RJSFSchema["type"]): RJSFSchema["type"] {
+  const real = [types].flat().filter((type) => type !== "null") as string[];
+  return (real.length === 1 ? real[0] : real) as RJSFSchema["type"];
 }
 
 /** `X or null` is an optional X. */

@@ -1,5 +1,5 @@
 /** The form's fields in Mantine. What is not given stays empty and shows its default. */
-import { NumberInput, SegmentedControl, Select, Switch, Textarea, TextInput } from "@mantine/core";
+import { MultiSelect, NumberInput, SegmentedControl, Select, Switch, Textarea, TextInput } from "@mantine/core";
 import { type BaseInputTemplateProps, enumOptionsValueForIndex, type WidgetProps } from "@rjsf/utils";
 import { Prose } from "../../parts/prose";
 
@@ -70,6 +70,7 @@ export function Choice(props: WidgetProps) {
   const at = (value: unknown) => options.findIndex((option) => option.value === value);
   const chosen = at(props.value ?? props.schema.default);
   const choose = (index: string | null) => props.onChange(enumOptionsValueForIndex(index ?? "", options));
+  if (props.multiple) return <Several {...props} />;
   const letters = options.reduce((sum, option) => sum + option.label.length + 3, 0);
   if (letters > 34 || options.length > 5) {
     const select = {
@@ -98,6 +99,22 @@ export function Choice(props: WidgetProps) {
         onChange={choose}
       />
     </Labelled>
+  );
+}
+
+function Several(props: WidgetProps) {
+  const options = props.options.enumOptions ?? [];
+  const chosen = (props.value as unknown[] | undefined) ?? [];
+  return (
+    <MultiSelect
+      {...told(props)}
+      data={options.map((option) => option.label)}
+      value={options.filter((option) => chosen.includes(option.value)).map((option) => option.label)}
+      onChange={(labels) => {
+        const values = options.filter((option) => labels.includes(option.label)).map((option) => option.value);
+        props.onChange(values.length ? values : undefined);
+      }}
+    />
   );
 }
 

@@ -7,11 +7,18 @@ import { planForm } from "./form_schema";
 import { Field, Fields, Item, Items } from "./form_templates";
 import { validator } from "./form_validator";
 import { BaseInput, Choice, LongText, YesNo } from "./form_widgets";
+import { JsonField } from "./json_field";
 import { PictureField } from "./picture_field";
 
 export type Params = Record<string, unknown>;
 
-const WIDGETS = { TextareaWidget: LongText, SelectWidget: Choice, CheckboxWidget: YesNo, RadioWidget: Choice };
+const WIDGETS = {
+  TextareaWidget: LongText,
+  SelectWidget: Choice,
+  CheckboxesWidget: Choice,
+  CheckboxWidget: YesNo,
+  RadioWidget: Choice,
+};
 const TEMPLATES = {
   FieldTemplate: Field,
   ObjectFieldTemplate: Fields,
@@ -19,7 +26,7 @@ const TEMPLATES = {
   ArrayFieldItemTemplate: Item,
   BaseInputTemplate: BaseInput,
 };
-const FIELDS = { picture: PictureField };
+const FIELDS = { picture: PictureField, json: JsonField };
 
 interface Props {
   model: Model;
