@@ -13,6 +13,12 @@ const TONES: Record<string, string> = {
   canceled: "var(--mantine-color-gray-6)",
   closed: "var(--mantine-color-gray-6)",
   pending: "var(--mantine-color-gate-5)",
+  hold: "var(--mantine-color-gate-5)",
+  settle: "var(--mantine-color-green-6)",
+  release: "var(--mantine-color-gray-5)",
+  refund: "var(--mantine-color-flume-4)",
+  resting: "var(--mantine-color-red-6)",
+  probing: "var(--mantine-color-gate-5)",
   failing: "var(--mantine-color-red-6)",
   disabled: "var(--mantine-color-gray-6)",
 };

@@ -1,12 +1,9 @@
-import { EmptyState } from "../../parts/empty_state";
-import { Page } from "../../parts/page";
+/** Accounts: all of them, and one. */
+import { useRoute } from "wouter";
+import { AccountList } from "./account_list";
+import { AccountPage } from "./account_page";
 
 export default function Accounts() {
-  return (
-    <Page title="Accounts">
-      <EmptyState title="Accounts" icon="accounts">
-        This page is being built.
-      </EmptyState>
-    </Page>
-  );
+  const [isOne, params] = useRoute("/admin/accounts/:id");
+  return isOne ? <AccountPage key={params.id} id={params.id} /> : <AccountList />;
 }

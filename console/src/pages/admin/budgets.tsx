@@ -1,12 +1,113 @@
+/** Every budget and where it stands, the fullest first. */
+import { Group, SegmentedControl } from "@mantine/core";
+import { Link } from "wouter";
+import type { Budget } from "../../api/shapes";
+import { useFilters } from "../../parts/address_filters";
 import { EmptyState } from "../../parts/empty_state";
-import { Page } from "../../parts/page";
+import { ErrorNotice } from "../../parts/error_notice";
+import { Page, PageLoading } from "../../parts/page";
+import { BudgetBars } from "./budget_panel";
+import { useAccounts, useKeysOf } from "./questions";
+
+interface Holder {
+  id: string;
+  name: string;
+  of: "account" | "key";
+  page: string;
+  path: string;
+  budgets: Budget[];
+}
 
 export default function Budgets() {
+  const [search, change] = useFilters();
+  const accounts = useAccounts();
+  const keys = useKeysOf(null);
+  const error = accounts.error ?? keys.error;
+  const shown = search.get("of") ?? "all";
+  if (error) {
+    return (
+      <Page title="Budgets">
+        <ErrorNotice error={error} onRetry={() => void Promise.all([accounts.refetch(), keys.refetch()])} />
+      </Page>
+    );
+  }
+  if (!accounts.data || !keys.data) return <PageLoading />;
+  const holders: Holder[] = [
+    ...accounts.data.map(
+      (account): Holder => ({
+        id: account.id,
+        name: account.name,
+        of: "account",
+        page: `/admin/accounts/${account.id}`,
+        path: `/admin/v1/accounts/${account.id}`,
+        budgets: account.budgets,
+      }),
+    ),
+    ...keys.data
+      .filter((key) => key.status === "active" && key.replaced_by === null)
+      .map(
+        (key): Holder => ({
+          id: key.public_id,
+          name: `${key.account} · ${key.name || key.public_id}`,
+          of: "key",
+          page: `/admin/keys/${key.public_id}`,
+          path: `/admin/v1/keys/${key.public_id}`,
+          budgets: key.budgets,
+        }),
+      ),
+  ];
+  const told = holders
+    .filter((holder) => holder.budgets.length > 0 && (shown === "all" || shown === holder.of))
+    .sort((a, b) => fullness(b) - fullness(a));
   return (
-    <Page title="Budgets">
-      <EmptyState title="Budgets" icon="budgets">
-        This page is being built.
-      </EmptyState>
+    <Page
+      title="Budgets"
+      about="Hard caps, the fullest first. New ones are set on the page of an account or a key."
+      actions={
+        <SegmentedControl
+          aria-label="Whose budgets"
+          size="xs"
+          data={[
+            { value: "all", label: "All" },
+            { value: "account", label: "Accounts" },
+            { value: "key", label: "Keys" },
+          ]}
+          value={shown}
+          onChange={(value) => change({ of: value === "all" ? null : value })}
+        />
+      }
+    >
+      {told.length === 0 ? (
+        <EmptyState
+          title="No budget is set"
+          icon="budgets"
+          code="penstock account budget studio --amount 50 --period month"
+          action={{ label: "To the accounts", to: "/admin/accounts" }}
+        >
+          A budget is a hard cap of what an account or a key may spend in a day, a month or in all. What does not fit is
+          refused before any vendor is asked.
+        </EmptyState>
+      ) : (
+        <div className="budget-grid">
+          {told.map((holder) => (
+            <section key={holder.id} className="card panel" aria-label={holder.name}>
+              <Group justify="space-between" mb="sm">
+                <Link href={holder.page} style={{ color: "inherit", fontWeight: 600 }}>
+                  {holder.name}
+                </Link>
+                <span className="budget-foot">{holder.of}</span>
+              </Group>
+              <BudgetBars path={holder.path} budgets={holder.budgets} name={holder.of === "key" ? "Key" : "Account"} />
+            </section>
+          ))}
+        </div>
+      )}
     </Page>
+  );
+}
+
+function fullness(holder: Holder): number {
+  return Math.max(
+    ...holder.budgets.map((budget) => (Number(budget.spent) + Number(budget.held)) / (Number(budget.cap) || 1)),
   );
 }

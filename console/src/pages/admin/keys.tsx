@@ -1,12 +1,9 @@
-import { EmptyState } from "../../parts/empty_state";
-import { Page } from "../../parts/page";
+/** Keys: all of them, and one. */
+import { useRoute } from "wouter";
+import { KeyList } from "./key_list";
+import { KeyPage } from "./key_page";
 
 export default function Keys() {
-  return (
-    <Page title="Keys">
-      <EmptyState title="Keys" icon="keys">
-        This page is being built.
-      </EmptyState>
-    </Page>
-  );
+  const [isOne, params] = useRoute("/admin/keys/:id");
+  return isOne ? <KeyPage key={params.id} id={params.id} /> : <KeyList />;
 }

@@ -1,0 +1,113 @@
+import { Button, TextInput } from "@mantine/core";
+import { useDisclosure } from "@mantine/hooks";
+import { useQueryClient } from "@tanstack/react-query";
+import { useState } from "react";
+import { Link, useLocation } from "wouter";
+import { call } from "../../api/call";
+import type { Account } from "../../api/shapes";
+import { DataTable } from "../../parts/data_table";
+import { EmptyState } from "../../parts/empty_state";
+import { Listing } from "../../parts/listing";
+import { formatMoney } from "../../parts/money";
+import { Page } from "../../parts/page";
+import { useListPage } from "../../parts/paging";
+import { StateBadge } from "../../parts/state_badge";
+import { Ago } from "../../parts/time";
+import { Icon } from "../../shell/icons";
+import { BudgetFields, NO_BUDGET } from "./budget_fields";
+import { FormModal } from "./form_modal";
+import { LimitsFields, limitsLine, NO_LIMITS } from "./limits_fields";
+
+export function AccountList() {
+  const accounts = useListPage<Account>(["admin", "accounts"], "/admin/v1/accounts");
+  const [making, { open, close }] = useDisclosure(false);
+  return (
+    <Page
+      title="Accounts"
+      about="Each has its own jobs, keys and budgets, and sees nothing of the others."
+      actions={
+        <Button leftSection={<Icon name="plus" size={16} />} onClick={open}>
+          New account
+        </Button>
+      }
+    >
+      <Listing
+        query={accounts}
+        empty={
+          <EmptyState
+            title="No account yet"
+            icon="accounts"
+            code="penstock account create studio"
+            action={{ label: "Make the first", onClick: open }}
+          >
+            An account is who pays. Its keys open the API, and everything made with them belongs to it.
+          </EmptyState>
+        }
+      >
+        {(rows, stale) => (
+          <DataTable
+            label="Accounts"
+            rows={rows}
+            stale={stale}
+            rowKey={(account) => account.id}
+            columns={[
+              { title: "Name", cell: (account) => <Link href={`/admin/accounts/${account.id}`}>{account.name}</Link> },
+              { title: "State", cell: (account) => <StateBadge state={account.closed_at ? "closed" : "active"} /> },
+              { title: "Keys", cell: (account) => account.keys, end: true },
+              { title: "Budgets", cell: (account) => <Budgets account={account} />, wide: true },
+              { title: "Limits", cell: (account) => limitsLine(account.limits), wide: true },
+              { title: "Made", cell: (account) => <Ago time={account.created_at} />, end: true, wide: true },
+            ]}
+          />
+        )}
+      </Listing>
+      <NewAccount opened={making} onClose={close} />
+    </Page>
+  );
+}
+
+function Budgets({ account }: { account: Account }) {
+  return account.budgets.map((budget) => (
+    <div key={budget.period}>
+      {formatMoney(budget.spent)} of {formatMoney(budget.cap)}{" "}
+      {budget.period === "total" ? "in all" : `a ${budget.period}`}
+    </div>
+  ));
+}
+
+function NewAccount({ opened, onClose }: { opened: boolean; onClose: () => void }) {
+  const client = useQueryClient();
+  const [, navigate] = useLocation();
+  const [name, setName] = useState("");
+  const [limits, setLimits] = useState(NO_LIMITS);
+  const [wish, setWish] = useState(NO_BUDGET);
+  const make = async () => {
+    const body = { name, limits, budgets: wish.cap ? [wish] : null };
+    const account = await call<Account>("/admin/v1/accounts", { body });
+    setName("");
+    await client.invalidateQueries({ queryKey: ["admin", "accounts"] });
+    navigate(`/admin/accounts/${account.id}`);
+  };
+  return (
+    <FormModal
+      title="New account"
+      opened={opened}
+      onClose={onClose}
+      deed="Make it"
+      ready={name.trim() !== ""}
+      onSubmit={make}
+    >
+      <TextInput
+        label="Name"
+        description="No other account has it."
+        placeholder="studio"
+        required
+        data-autofocus
+        value={name}
+        onChange={(event) => setName(event.currentTarget.value)}
+      />
+      <BudgetFields wish={wish} onChange={setWish} />
+      <LimitsFields limits={limits} onChange={setLimits} />
+    </FormModal>
+  );
+}

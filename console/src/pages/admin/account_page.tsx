@@ -1,0 +1,141 @@
+/** One account: its limits, budgets and keys. */
+import { Button, Group, TextInput } from "@mantine/core";
+import { useDisclosure } from "@mantine/hooks";
+import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { useState } from "react";
+import { Link } from "wouter";
+import { call } from "../../api/call";
+import type { Account } from "../../api/shapes";
+import { Identifier } from "../../parts/code_block";
+import { ConfirmButton } from "../../parts/confirm";
+import { ErrorNotice } from "../../parts/error_notice";
+import { BackTo, Facts, Panel } from "../../parts/facts";
+import { Page, PageLoading } from "../../parts/page";
+import { StateBadge } from "../../parts/state_badge";
+import { Ago } from "../../parts/time";
+import { BudgetBars, SetBudget } from "./budget_panel";
+import { FormModal } from "./form_modal";
+import { KeyTable } from "./key_table";
+import { LIMIT_NAMES, LimitsFields } from "./limits_fields";
+import { useKeysOf } from "./questions";
+
+export function AccountPage({ id }: { id: string }) {
+  const path = `/admin/v1/accounts/${encodeURIComponent(id)}`;
+  const account = useQuery({
+    queryKey: ["admin", "account", id],
+    queryFn: ({ signal }) => call<Account>(path, { signal }),
+  });
+  if (account.data) return <Whole account={account.data} path={path} />;
+  if (!account.error) return <PageLoading />;
+  return (
+    <Page title="Account">
+      <BackTo to="/admin/accounts">Accounts</BackTo>
+      <ErrorNotice error={account.error} onRetry={() => void account.refetch()} />
+    </Page>
+  );
+}
+
+function Whole({ account, path }: { account: Account; path: string }) {
+  const keys = useKeysOf(account.id);
+  return (
+    <>
+      <BackTo to="/admin/accounts">Accounts</BackTo>
+      <Page
+        title={account.name}
+        about={<StateBadge state={account.closed_at ? "closed" : "active"} />}
+        actions={<Actions account={account} path={path} />}
+      >
+        <div className="split">
+          <div>
+            <Panel title="Budgets">
+              <BudgetBars path={path} budgets={account.budgets} name={account.name} />
+              <Group mt="md">
+                <SetBudget path={path} name={account.name}>
+                  Set a budget
+                </SetBudget>
+              </Group>
+            </Panel>
+            {keys.error && <ErrorNotice error={keys.error} onRetry={() => void keys.refetch()} />}
+            {keys.data && keys.data.length > 0 && <KeyTable keys={keys.data} />}
+          </div>
+          <div>
+            <Panel title="Facts">
+              <Facts
+                facts={[
+                  ["Id", <Identifier key="id" id={account.id} />],
+                  ["Made", <Ago key="made" time={account.created_at} />],
+                  ["Closed", account.closed_at && <Ago key="closed" time={account.closed_at} />],
+                  ["Keys in use", String(account.keys)],
+                  ...LIMIT_NAMES.map(([name, label]): [string, string] => [
+                    label,
+                    String(account.limits[name] ?? "any number"),
+                  ]),
+                ]}
+              />
+            </Panel>
+          </div>
+        </div>
+      </Page>
+    </>
+  );
+}
+
+function Actions({ account, path }: { account: Account; path: string }) {
+  const client = useQueryClient();
+  const [changing, { open, close }] = useDisclosure(false);
+  const [name, setName] = useState(account.name);
+  const [limits, setLimits] = useState(account.limits);
+  const change = async (body: object) => {
+    await call(path, { method: "PATCH", body });
+    await client.invalidateQueries({ queryKey: ["admin"] });
+  };
+  const begin = () => {
+    setName(account.name);
+    setLimits(account.limits);
+    open();
+  };
+  return (
+    <>
+      <Button component={Link} href={`/admin/keys?new=${account.id}`} disabled={account.closed_at !== null}>
+        New key
+      </Button>
+      <Button variant="default" component={Link} href={`/admin/ledger?account=${account.id}`}>
+        Ledger
+      </Button>
+      <Button variant="default" onClick={begin}>
+        Change
+      </Button>
+      {account.closed_at ? (
+        <ConfirmButton
+          label="Open again"
+          question="Open this account again?"
+          harmless
+          onConfirm={() => change({ closed: false })}
+        >
+          Its keys that are neither revoked nor expired work again.
+        </ConfirmButton>
+      ) : (
+        <ConfirmButton
+          label="Close"
+          question={`Close ${account.name}?`}
+          deed="Close it"
+          onConfirm={() => change({ closed: true })}
+        >
+          All its keys are refused from now on. What is under way is finished, its results stay, and it can be opened
+          again.
+        </ConfirmButton>
+      )}
+      <FormModal
+        title="Change the account"
+        opened={changing}
+        onClose={close}
+        deed="Save"
+        ready={name.trim() !== ""}
+        onSubmit={() => change({ name, limits })}
+      >
+        <TextInput label="Name" required value={name} onChange={(event) => setName(event.currentTarget.value)} />
+        <LimitsFields limits={limits} onChange={setLimits} />
+      </FormModal>
+    </>
+  );
+}

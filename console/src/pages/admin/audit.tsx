@@ -1,0 +1,132 @@
+/** Who changed what. */
+import { Select, Text } from "@mantine/core";
+import { Link } from "wouter";
+import type { AuditEntry } from "../../api/shapes";
+import { useFilters } from "../../parts/address_filters";
+import { DataTable } from "../../parts/data_table";
+import { EmptyState } from "../../parts/empty_state";
+import { Listing } from "../../parts/listing";
+import { Page } from "../../parts/page";
+import { useListPage } from "../../parts/paging";
+import { Ago } from "../../parts/time";
+import { AccountSelect } from "./account_select";
+import { useAccounts } from "./questions";
+
+const ACTIONS: AuditEntry["action"][] = [
+  "account.created",
+  "account.renamed",
+  "account.limited",
+  "account.closed",
+  "account.reopened",
+  "key.created",
+  "key.changed",
+  "key.rotated",
+  "key.revoked",
+  "budget.set",
+  "budget.removed",
+  "ledger.refunded",
+  "ledger.released",
+  "ledger.settled",
+  "webhook.disabled",
+];
+
+export default function Audit() {
+  const [search, change] = useFilters();
+  const account = search.get("account");
+  const action = search.get("action");
+  const entries = useListPage<AuditEntry>(["admin", "audit"], "/admin/v1/audit", { account, action });
+  const accounts = useAccounts();
+  const names = new Map(accounts.data?.map(({ id, name }) => [id, name]));
+  return (
+    <Page
+      title="Audit log"
+      about="Every change, written with it; nothing removes a line."
+      actions={
+        <>
+          <Select
+            aria-label="Action"
+            placeholder="All actions"
+            data={ACTIONS}
+            clearable
+            clearButtonProps={{ "aria-label": "All actions" }}
+            value={action}
+            onChange={(value) => change({ action: value })}
+            w={170}
+          />
+          <AccountSelect value={account} onChange={(value) => change({ account: value })} />
+        </>
+      }
+    >
+      <Listing
+        query={entries}
+        empty={
+          <EmptyState title="No such change" icon="audit">
+            Accounts, keys, budgets and mended books leave a line here, whether changed on this page, over the API or on
+            the command line.
+          </EmptyState>
+        }
+      >
+        {(rows, stale) => (
+          <DataTable
+            label="Audit log"
+            rows={rows}
+            stale={stale}
+            rowKey={(entry) => entry.id}
+            columns={[
+              { title: "When", cell: (entry) => <Ago time={entry.created_at} />, tight: true },
+              { title: "Who", cell: (entry) => entry.actor, tight: true },
+              { title: "What", cell: (entry) => <strong>{entry.action}</strong>, tight: true },
+              {
+                title: "Of",
+                cell: (entry) => <Subject entry={entry} name={names.get(entry.account_id ?? "")} />,
+                wide: true,
+              },
+              { title: "Detail", cell: (entry) => <Detail detail={entry.detail} />, wide: true },
+            ]}
+          />
+        )}
+      </Listing>
+    </Page>
+  );
+}
+
+function Subject({ entry, name }: { entry: AuditEntry; name: string | undefined }) {
+  const page = pageOf(entry);
+  return (
+    <>
+      {page ? (
+        <Link href={page} className="mono">
+          {entry.subject}
+        </Link>
+      ) : (
+        <span className="mono">{entry.subject}</span>
+      )}
+      {name && (
+        <Text size="xs" c="dimmed">
+          {name}
+        </Text>
+      )}
+    </>
+  );
+}
+
+function pageOf({ action, subject }: AuditEntry): string | null {
+  if (subject.startsWith("acct_")) return `/admin/accounts/${subject}`;
+  if (action.startsWith("key.") || action.startsWith("budget.")) return `/admin/keys/${subject}`;
+  if (action.startsWith("ledger.")) return `/admin/ledger?subject=${encodeURIComponent(subject)}`;
+  return null;
+}
+
+/** What it was and is, without what says nothing. */
+function Detail({ detail }: { detail: Record<string, unknown> }) {
+  const told = Object.entries(detail).filter(([, value]) => !isEmpty(value));
+  return (
+    <Text size="xs" c="dimmed" style={{ overflowWrap: "anywhere" }}>
+      {told.map(([name, value]) => `${name}: ${typeof value === "string" ? value : JSON.stringify(value)}`).join(" · ")}
+    </Text>
+  );
+}
+
+function isEmpty(value: unknown): boolean {
+  return value === null || value === "" || (typeof value === "object" && Object.keys(value).length === 0);
+}

@@ -1,0 +1,109 @@
+/** The budgets of an account or a key: where they stand, setting one, taking one away. */
+import { Button, Group, Text } from "@mantine/core";
+import { useDisclosure } from "@mantine/hooks";
+import { useQueryClient } from "@tanstack/react-query";
+import { type ReactNode, useState } from "react";
+import { call } from "../../api/call";
+import type { Budget } from "../../api/shapes";
+import { BudgetBar } from "../../parts/budget_bar";
+import { ConfirmButton } from "../../parts/confirm";
+import { BudgetFields, NO_BUDGET, type Wish } from "./budget_fields";
+import { FormModal } from "./form_modal";
+
+interface Props {
+  /** `/admin/v1/accounts/acct_…` or `/admin/v1/keys/…`. */
+  path: string;
+  budgets: Budget[];
+  name: string;
+}
+
+export function BudgetBars({ path, budgets, name }: Props) {
+  return (
+    <>
+      {budgets.length === 0 && (
+        <Text size="sm" c="dimmed">
+          No budget: it may spend any amount.
+        </Text>
+      )}
+      {budgets.map((budget) => (
+        <BudgetBar
+          key={budget.period}
+          budget={budget}
+          name={name}
+          actions={<BudgetActions path={path} budget={budget} name={name} />}
+        />
+      ))}
+    </>
+  );
+}
+
+function BudgetActions({ path, budget, name }: { path: string; budget: Budget; name: string }) {
+  const client = useQueryClient();
+  const remove = async () => {
+    await call(`${path}/budgets/${budget.period}`, { method: "DELETE" });
+    await client.invalidateQueries({ queryKey: ["admin"] });
+  };
+  return (
+    <Group gap={4}>
+      <SetBudget path={path} name={name} wish={{ period: budget.period, cap: budget.cap, time_zone: budget.time_zone }}>
+        Change
+      </SetBudget>
+      <ConfirmButton
+        label="Remove"
+        question="Take this budget away?"
+        deed="Take it away"
+        size="compact-xs"
+        variant="subtle"
+        onConfirm={remove}
+      >
+        {name} may then spend any amount in this period, unless another budget bears on it.
+      </ConfirmButton>
+    </Group>
+  );
+}
+
+export function SetBudget({
+  path,
+  name,
+  wish,
+  children,
+}: {
+  path: string;
+  name: string;
+  wish?: Wish;
+  children: ReactNode;
+}) {
+  const client = useQueryClient();
+  const [opened, { open, close }] = useDisclosure(false);
+  const [wanted, setWanted] = useState<Wish>(wish ?? NO_BUDGET);
+  const begin = () => {
+    setWanted(wish ?? NO_BUDGET);
+    open();
+  };
+  const save = async () => {
+    const { period, cap, time_zone } = wanted;
+    await call(`${path}/budgets/${period}`, { method: "PUT", body: { cap, time_zone } });
+    await client.invalidateQueries({ queryKey: ["admin"] });
+  };
+  return (
+    <>
+      <Button size={wish ? "compact-xs" : "compact-sm"} variant={wish ? "subtle" : "default"} onClick={begin}>
+        {children}
+      </Button>
+      <FormModal
+        title={`Budget of ${name}`}
+        opened={opened}
+        onClose={close}
+        deed="Set it"
+        ready={wanted.cap !== ""}
+        onSubmit={save}
+      >
+        <BudgetFields wish={wanted} onChange={setWanted} required />
+        <Text size="sm" c="dimmed">
+          A budget is hard: what is spent and held never comes to more. Setting one for the same period replaces it, and
+          what was spent before counts.
+        </Text>
+      </FormModal>
+    </>
+  );
+}

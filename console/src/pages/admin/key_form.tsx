@@ -1,0 +1,96 @@
+/** What a key may be and do: the fields of a new one and of one that is changed. */
+import { Checkbox, Group, MultiSelect, Select, TextInput } from "@mantine/core";
+import type { Key } from "../../api/shapes";
+import { type Limits, LimitsFields, NO_LIMITS } from "./limits_fields";
+import { useServedModels } from "./questions";
+
+export interface KeyWish {
+  name: string;
+  models: string[];
+  endpoints: string[];
+  /** Seconds from now; "never"; "keep": as it is; or a day. */
+  expiry: string;
+  limits: Limits;
+}
+
+export const NEW_KEY: KeyWish = { name: "", models: [], endpoints: [], expiry: "never", limits: NO_LIMITS };
+
+export function wishOf(key: Key): KeyWish {
+  return { name: key.name, models: key.models, endpoints: key.endpoints, expiry: "keep", limits: key.limits };
+}
+
+/** As the API takes it. */
+export function bodyOf({ expiry, ...wish }: KeyWish): Record<string, unknown> {
+  if (expiry === "keep") return wish;
+  if (expiry === "never") return { ...wish, expires_at: null };
+  return { ...wish, expires_in: Number(expiry) };
+}
+
+const DAY = 86_400;
+const EXPIRIES = [
+  { value: "never", label: "never" },
+  { value: String(DAY), label: "in a day" },
+  { value: String(7 * DAY), label: "in a week" },
+  { value: String(30 * DAY), label: "in 30 days" },
+  { value: String(90 * DAY), label: "in 90 days" },
+  { value: String(365 * DAY), label: "in a year" },
+];
+
+const SCOPES = [
+  { value: "generate", label: "generate", about: "make and follow jobs" },
+  { value: "chat", label: "chat", about: "chat with models" },
+  { value: "read", label: "read", about: "only look" },
+];
+
+interface Props {
+  wish: KeyWish;
+  onChange: (wish: KeyWish) => void;
+  /** When the key that is changed ends now. */
+  ends?: string | null;
+}
+
+export function KeyFields({ wish, onChange, ends }: Props) {
+  const models = useServedModels();
+  const keep = { value: "keep", label: ends ? `as it is: ${new Date(ends).toLocaleDateString()}` : "as it is: never" };
+  const unknown = wish.models.filter((model) => !models.includes(model));
+  return (
+    <>
+      <TextInput
+        label="Name"
+        description="What it is for"
+        placeholder="website"
+        value={wish.name}
+        onChange={(event) => onChange({ ...wish, name: event.currentTarget.value })}
+      />
+      <Checkbox.Group
+        label="May"
+        description="Nothing chosen: everything"
+        value={wish.endpoints}
+        onChange={(endpoints) => onChange({ ...wish, endpoints })}
+      >
+        <Group mt="xs" gap="lg">
+          {SCOPES.map(({ value, label, about }) => (
+            <Checkbox key={value} value={value} label={label} description={about} />
+          ))}
+        </Group>
+      </Checkbox.Group>
+      <MultiSelect
+        label="Models"
+        description="Nothing chosen: all"
+        data={[...models, ...unknown]}
+        searchable
+        clearable
+        clearButtonProps={{ "aria-label": "All models" }}
+        value={wish.models}
+        onChange={(chosen) => onChange({ ...wish, models: chosen })}
+      />
+      <Select
+        label="Ends"
+        data={ends === undefined ? EXPIRIES : [keep, ...EXPIRIES]}
+        value={wish.expiry}
+        onChange={(expiry) => onChange({ ...wish, expiry: expiry ?? "never" })}
+      />
+      <LimitsFields limits={wish.limits} onChange={(limits) => onChange({ ...wish, limits })} />
+    </>
+  );
+}

@@ -1,0 +1,73 @@
+/** Mending the books of one job or chat request, each with a reason. */
+import { Group, TextInput } from "@mantine/core";
+import { useQueryClient } from "@tanstack/react-query";
+import { useState } from "react";
+import { call } from "../../api/call";
+import { ConfirmButton } from "../../parts/confirm";
+import { toast } from "../../parts/toasts";
+
+const DEEDS = [
+  {
+    deed: "refund",
+    label: "Refund",
+    question: "Give back what was charged?",
+    about: "Its budget gets it back, too. It can be done once.",
+  },
+  {
+    deed: "settle",
+    label: "Settle",
+    question: "Charge what is held?",
+    about: "For a job of unknown outcome that was made after all.",
+  },
+  {
+    deed: "release",
+    label: "Release",
+    question: "Free what is held?",
+    about: "For a job of unknown outcome that is not to be paid.",
+  },
+];
+
+export function LedgerActions({ subject }: { subject: string }) {
+  return (
+    <Group mt="md" gap="xs" aria-label="Mend the books" role="group">
+      {DEEDS.map((each) => (
+        <Deed key={each.deed} subject={subject} {...each} />
+      ))}
+    </Group>
+  );
+}
+
+interface Props {
+  subject: string;
+  deed: string;
+  label: string;
+  question: string;
+  about: string;
+}
+
+function Deed({ subject, deed, label, question, about }: Props) {
+  const client = useQueryClient();
+  const [reason, setReason] = useState("");
+  const mend = async () => {
+    await call(`/admin/v1/ledger/${encodeURIComponent(subject)}/${deed}`, { body: { reason } });
+    setReason("");
+    toast("The entry was made.");
+    await client.invalidateQueries({ queryKey: ["admin"] });
+  };
+  return (
+    <ConfirmButton label={label} question={question} ready={reason.trim() !== ""} onConfirm={mend}>
+      {about}
+      <TextInput
+        mt="sm"
+        label="Reason"
+        description="For the ledger and the audit log"
+        placeholder="the film was cut off"
+        maxLength={200}
+        required
+        data-autofocus
+        value={reason}
+        onChange={(event) => setReason(event.currentTarget.value)}
+      />
+    </ConfirmButton>
+  );
+}
