@@ -145,8 +145,12 @@ class Incoming:
     async def read_all(self, limit: int) -> bytes:
         """The whole body; `status` and `headers` are known then, if not before."""
         while not self.is_whole and self._size <= limit:
-            self._resume()
-            await self._wait()
+            if self._is_paused:
+                self._resume()
+            if self._failure is not None:
+                raise self._failure
+            self._waiter = asyncio.get_running_loop().create_future()
+            await self._waiter
         if self._size > limit:
             raise ReplyLost("the reply is too large")
         return self._take_pieces()

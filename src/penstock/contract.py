@@ -62,13 +62,12 @@ class Form:
     fields: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(msgspec.Struct, frozen=True):  # made for every chat request: quicker than a dataclass
     """One HTTP request, as data. A `url` without a scheme is joined to the vendor's `base_url`."""
 
     method: str
     url: str
-    headers: Mapping[str, str] = field(default_factory=dict[str, str])
+    headers: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])
     json: Any = None
     body: bytes | None = None  # instead of `json`: sent as it is
     file: StoredFile | None = None  # instead of both: the bytes of the caller's file

@@ -155,11 +155,13 @@ class Escrow:
         await ticket.take(list(self._list_slots(key)))
         return ticket
 
+    def try_hold(self, ticket: Ticket, key: ApiKey, cost: int, at: float) -> bool:
+        """Hold the most that a request accepted at this moment can cost, if this process has it; else `hold` asks."""
+        return ticket.try_take([(self._purse(key, budget, at), cost, MONEY) for budget in key.budgets])
+
     async def hold(self, ticket: Ticket, key: ApiKey, cost: int, at: float) -> None:
-        """Hold the most that a request accepted at this moment can cost, in every budget that bears it."""
-        wanted: list[Wanted] = [(self._purse(key, budget, at), cost, MONEY) for budget in key.budgets]
-        if not ticket.try_take(wanted):
-            await ticket.take(wanted)
+        """The same, asking the store; in every budget that bears it."""
+        await ticket.take([(self._purse(key, budget, at), cost, MONEY) for budget in key.budgets])
 
     def _list(self, key: ApiKey, prompt: int, answer: int, *, stream: bool) -> list[Wanted]:
         """What a request takes."""

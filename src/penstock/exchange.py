@@ -8,11 +8,12 @@ import re
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 import msgspec
+from msgspec import structs
 
 from penstock import metrics, traces
 from penstock.chat_contract import ChatServer, ChatVendor
@@ -199,14 +200,14 @@ class Exchange:
     async def _load(self, call: Call) -> Call:
         """The call with the bytes of the caller's file wherever it names that file."""
         if call.file is not None:
-            return replace(call, body=await self._read_file(call.file), file=None)
+            return structs.replace(call, body=await self._read_file(call.file), file=None)
         if call.form is not None:
-            return replace(call, body=await self._read_file(call.form.file))
+            return structs.replace(call, body=await self._read_file(call.form.file))
         files = {part.file for part in _data_uris(call.json)}
         if not files:
             return call
         texts = {file: await asyncio.to_thread(_write_data_uri, file, await self._read_file(file)) for file in files}
-        return replace(call, json=_fill(call.json, texts))
+        return structs.replace(call, json=_fill(call.json, texts))
 
     async def _ask_inside(self, upstream: Upstream, call: Call) -> tuple[int, Mapping[str, str], bytes | Path]:
         body = (call.body or b"") if call.json is None else msgspec.json.encode(call.json)

@@ -126,8 +126,10 @@ class Relay:
         says = self._lengths.likely(key.account_id, ask.model) if ask.max_tokens is None else ask.max_tokens
         most = Usage(ask.prompt * 4 // 3 + 16, says * (ask.field("n") if "n" in ask.fields else 1))
         assert answer.ticket is not None  # noqa: S101  whoever has a budget is admitted first
+        cost = price.of(most)
         try:
-            await self._escrow.hold(answer.ticket, key, price.of(most), answer.created_at)
+            if not self._escrow.try_hold(answer.ticket, key, cost, answer.created_at):
+                await self._escrow.hold(answer.ticket, key, cost, answer.created_at)
         except InsufficientBudget as error:
             metrics.BUDGET_REFUSALS.labels(error.facts["of"]).inc()
             raise
@@ -209,18 +211,24 @@ class Relay:
                 incoming = answer.incoming = await self._exchange.open(vendor, call)
                 if is_streamed:
                     await incoming.wait_head()
-                body = b"" if is_streamed and _is_good(incoming) else await _read_all(incoming)
-                if not _is_good(incoming):
-                    raise _Refused(vendor.fault(Reply(incoming.status, incoming.headers, body)))
-                if is_streamed:
+                    if not 200 <= incoming.status < 300:
+                        raise _refuse(vendor, incoming, await incoming.read_all(MAX_REPLY_BYTES))
                     await answer.hear_first(self._manner().heartbeat_seconds)
                 else:
+                    body = await incoming.read_all(MAX_REPLY_BYTES)
+                    if not 200 <= incoming.status < 300:
+                        raise _refuse(vendor, incoming, body)
                     answer.end_waiting()
                     whole = (body, vendor, answer.ask, answer.reply_id, int(answer.created_at))
                     read = await asyncio.to_thread(_read_whole, *whole) if len(body) > BIG else _read_whole(*whole)
                     answer.take_whole(*read)
         except Broken as broken:
             raise _Refused(broken.fault(vendor.fault)) from None
+        except ReplyLost:
+            # That a vendor refused is certain by its status, also where the rest is lost.
+            if answer.incoming is None or answer.incoming.status < 300:
+                raise
+            raise _refuse(vendor, answer.incoming, b"") from None
 
     def _judge(self, fault: Fault, route: Route, *, probed: bool) -> PenstockError | Elsewhere:
         """What a vendor's refusal means, for the caller and for the route; the operator reads of it in the log."""
@@ -286,18 +294,8 @@ def _prepare(ask: Ask, vendor: ChatVendor, route: Route) -> Call:
         raise Elsewhere(error) from None
 
 
-def _is_good(incoming: "Incoming") -> bool:
-    return 200 <= incoming.status < 300
-
-
-async def _read_all(incoming: "Incoming") -> bytes:
-    """The whole reply. That a vendor refused is certain by its status, also where the rest is lost."""
-    try:
-        return await incoming.read_all(MAX_REPLY_BYTES)
-    except ReplyLost:
-        if not incoming.status or _is_good(incoming):
-            raise
-        return b""
+def _refuse(vendor: ChatVendor, incoming: "Incoming", said: bytes) -> _Refused:
+    return _Refused(vendor.fault(Reply(incoming.status, incoming.headers, said)))
 
 
 def _in_words_of_chat(error: RateLimited) -> ChatRateLimited:

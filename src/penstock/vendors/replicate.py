@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Final
 from urllib.parse import quote
 
 import msgspec
+from msgspec import structs
 from pydantic import Field
 
 from penstock.catalog import text_to_video
@@ -154,7 +155,7 @@ class Replicate(UsualGeneration):
         given = _describe(order)
         if order.file is not None and order.file.bytes > MAX_INLINE:
             upload = self._call("POST", "/v1/files")
-            reply = yield replace(upload, form=Form("content", order.file), prepares=True)
+            reply = yield structs.replace(upload, form=Form("content", order.file), prepares=True)
             if not _is_fine(reply):
                 return _judge(reply)
             given[_slot(order)] = reply.read(_Uploaded).urls["get"]
@@ -268,7 +269,7 @@ class Replicate(UsualGeneration):
         """The output with our key, where it lies behind the API itself."""
         call = output.download
         if isinstance(call, Call) and self._is_own(call.url):
-            return replace(output, download=replace(call, headers=self._call("GET", call.url).headers))
+            return replace(output, download=structs.replace(call, headers=self._call("GET", call.url).headers))
         return output
 
 
