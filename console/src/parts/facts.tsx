@@ -19,10 +19,13 @@ export function Facts({ facts }: { facts: [string, ReactNode][] }) {
 }
 
 /** A part of a page with its heading. */
-export function Panel({ title, children }: { title: string; children: ReactNode }) {
+export function Panel({ title, tools, children }: { title: string; tools?: ReactNode; children: ReactNode }) {
   return (
     <section className="card panel" aria-label={title}>
-      <Title order={2}>{title}</Title>
+      <header className="panel-head">
+        <Title order={2}>{title}</Title>
+        {tools}
+      </header>
       {children}
     </section>
   );

@@ -74,12 +74,11 @@ export default function Audit() {
             rowKey={(entry) => entry.id}
             columns={[
               { title: "When", cell: (entry) => <Ago time={entry.created_at} />, tight: true },
-              { title: "Who", cell: (entry) => entry.actor, tight: true },
+              { title: "Who", cell: (entry) => entry.actor, tight: true, wide: true },
               { title: "What", cell: (entry) => <strong>{entry.action}</strong>, tight: true },
               {
                 title: "Of",
                 cell: (entry) => <Subject entry={entry} name={names.get(entry.account_id ?? "")} />,
-                wide: true,
               },
               { title: "Detail", cell: (entry) => <Detail detail={entry.detail} />, wide: true },
             ]}
@@ -95,11 +94,13 @@ function Subject({ entry, name }: { entry: AuditEntry; name: string | undefined 
   return (
     <>
       {page ? (
-        <Link href={page} className="mono">
+        <Link href={page} className="mono" style={{ overflowWrap: "anywhere" }}>
           {entry.subject}
         </Link>
       ) : (
-        <span className="mono">{entry.subject}</span>
+        <span className="mono" style={{ overflowWrap: "anywhere" }}>
+          {entry.subject}
+        </span>
       )}
       {name && (
         <Text size="xs" c="dimmed">

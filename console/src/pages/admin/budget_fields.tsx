@@ -1,4 +1,4 @@
-import { Group, Select, TextInput } from "@mantine/core";
+import { Select, SimpleGrid, TextInput } from "@mantine/core";
 
 export interface Wish {
   period: "day" | "month" | "total";
@@ -27,7 +27,7 @@ export function BudgetFields({
   required?: boolean;
 }) {
   return (
-    <Group gap="sm" align="end" grow preventGrowOverflow={false}>
+    <SimpleGrid cols={{ base: 1, xs: 3 }} spacing="sm">
       <TextInput
         label="Budget in USD"
         placeholder={required ? "50.00" : "none"}
@@ -51,6 +51,6 @@ export function BudgetFields({
         value={wish.time_zone}
         onChange={(zone) => onChange({ ...wish, time_zone: zone ?? "UTC" })}
       />
-    </Group>
+    </SimpleGrid>
   );
 }

@@ -1,10 +1,11 @@
 /** Every budget and where it stands, the fullest first. */
-import { Group, SegmentedControl } from "@mantine/core";
+import { SegmentedControl } from "@mantine/core";
 import { Link } from "wouter";
 import type { Budget } from "../../api/shapes";
 import { useFilters } from "../../parts/address_filters";
 import { EmptyState } from "../../parts/empty_state";
 import { ErrorNotice } from "../../parts/error_notice";
+import { Panel } from "../../parts/facts";
 import { Page, PageLoading } from "../../parts/page";
 import { BudgetBars } from "./budget_panel";
 import { useAccounts, useKeysOf } from "./questions";
@@ -90,15 +91,9 @@ export default function Budgets() {
       ) : (
         <div className="budget-grid">
           {told.map((holder) => (
-            <section key={holder.id} className="card panel" aria-label={holder.name}>
-              <Group justify="space-between" mb="sm">
-                <Link href={holder.page} style={{ color: "inherit", fontWeight: 600 }}>
-                  {holder.name}
-                </Link>
-                <span className="budget-foot">{holder.of}</span>
-              </Group>
+            <Panel key={holder.id} title={holder.name} tools={<Link href={holder.page}>{holder.of}</Link>}>
               <BudgetBars path={holder.path} budgets={holder.budgets} name={holder.of === "key" ? "Key" : "Account"} />
-            </section>
+            </Panel>
           ))}
         </div>
       )}

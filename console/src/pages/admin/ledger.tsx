@@ -32,6 +32,7 @@ export default function Ledger() {
             aria-label="Job or chat request"
             placeholder="job_… or chatcmpl-…"
             data-shortcut="/"
+            w={280}
             value={subject ?? ""}
             onSettle={(value) => change({ subject: value })}
           />

@@ -108,7 +108,7 @@ function Routes({ vendor }: { vendor: Vendor }) {
             ),
           },
           { title: "Order", cell: (route) => route.order, end: true },
-          { title: "Weight", cell: (route) => route.weight, end: true },
+          { title: "Weight", cell: (route) => route.weight, end: true, wide: true },
           {
             title: "Health",
             cell: ({ health }) =>
@@ -124,7 +124,7 @@ function Routes({ vendor }: { vendor: Vendor }) {
                 </span>
               ) : (
                 <Text size="xs" c="dimmed">
-                  by its jobs
+                  not watched
                 </Text>
               ),
           },

@@ -1,8 +1,9 @@
 /** What was told, newest first; those that failed can be picked out. */
-import { Group, SegmentedControl, Text, Title } from "@mantine/core";
+import { SegmentedControl, Text } from "@mantine/core";
 import type { Delivery } from "../../api/shapes";
 import { useFilters } from "../../parts/address_filters";
 import { Deliveries } from "../../parts/deliveries";
+import { Panel } from "../../parts/facts";
 import { Listing } from "../../parts/listing";
 import { useListPage } from "../../parts/paging";
 
@@ -13,9 +14,9 @@ export function DeliveryList({ path }: { path: string }) {
   const status = STATES.find((state) => state === search.get("status")) ?? "all";
   const deliveries = useListPage<Delivery>(["webhooks", path], path, { status: status === "all" ? null : status });
   return (
-    <section className="card panel" aria-label="Deliveries">
-      <Group justify="space-between" mb="xs">
-        <Title order={2}>Deliveries</Title>
+    <Panel
+      title="Deliveries"
+      tools={
         <SegmentedControl
           aria-label="Which deliveries"
           size="xs"
@@ -23,7 +24,8 @@ export function DeliveryList({ path }: { path: string }) {
           value={status}
           onChange={(value) => change({ status: value === "all" ? null : value })}
         />
-      </Group>
+      }
+    >
       <Listing
         query={deliveries}
         empty={
@@ -36,6 +38,6 @@ export function DeliveryList({ path }: { path: string }) {
       >
         {(rows) => <Deliveries deliveries={rows} />}
       </Listing>
-    </section>
+    </Panel>
   );
 }

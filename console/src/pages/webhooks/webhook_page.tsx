@@ -126,7 +126,9 @@ function Actions({ webhook, path }: { webhook: Webhook; path: string }) {
     await call(path, { method: "DELETE" });
     navigate("/webhooks");
     toast("The webhook was deleted.");
-    await refresh();
+    client.removeQueries({ queryKey: ["webhooks", "one", webhook.id] });
+    client.removeQueries({ queryKey: ["webhooks", `${path}/deliveries`] });
+    await client.invalidateQueries({ queryKey: ["webhooks", "list"] });
   };
   return (
     <>

@@ -1,5 +1,5 @@
 /** What was used in a range: sums, a plot, and the same as a table. */
-import { Alert, Loader, SegmentedControl, Text, Title } from "@mantine/core";
+import { Alert, Loader, SegmentedControl, Text } from "@mantine/core";
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import { call } from "../../api/call";
@@ -7,6 +7,7 @@ import type { UsageStatement } from "../../api/shapes";
 import { useFilters } from "../address_filters";
 import { DataTable } from "../data_table";
 import { ErrorNotice } from "../error_notice";
+import { Panel } from "../facts";
 import { formatMoney, Money } from "../money";
 import { formatCount } from "../numbers";
 import { BarChart } from "./bar_chart";
@@ -80,9 +81,9 @@ function Told({ statement, group, empty }: { statement: UsageStatement; group: G
           {formatCount(total.unpriced)} of them have no known cost, so the spend is a lower bound.
         </Alert>
       )}
-      <section className="card panel" aria-label="Plot">
-        <div className="statement-head">
-          <Title order={2}>{measure.title} over time</Title>
+      <Panel
+        title={`${measure.title} over time`}
+        tools={
           <SegmentedControl
             aria-label="What is plotted"
             size="xs"
@@ -90,14 +91,15 @@ function Told({ statement, group, empty }: { statement: UsageStatement; group: G
             value={measure.id}
             onChange={(id) => change({ plot: id === "spend" ? null : id })}
           />
-        </div>
+        }
+      >
         <BarChart
           names={names}
           slots={slots}
           format={measure.format}
           label={`${measure.title} from ${statement.from} to ${statement.to}: ${measure.format(sum)} in all; the table below tells it by ${group}`}
         />
-      </section>
+      </Panel>
       <Table statement={statement} group={group} />
     </>
   );
