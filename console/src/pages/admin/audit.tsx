@@ -93,15 +93,9 @@ function Subject({ entry, name }: { entry: AuditEntry; name: string | undefined 
   const page = pageOf(entry);
   return (
     <>
-      {page ? (
-        <Link href={page} className="mono" style={{ overflowWrap: "anywhere" }}>
-          {entry.subject}
-        </Link>
-      ) : (
-        <span className="mono" style={{ overflowWrap: "anywhere" }}>
-          {entry.subject}
-        </span>
-      )}
+      <Text size="sm" className="mono" component="div" truncate maw="min(30ch, 36vw)" title={entry.subject}>
+        {page ? <Link href={page}>{entry.subject}</Link> : entry.subject}
+      </Text>
       {name && (
         <Text size="xs" c="dimmed">
           {name}

@@ -44,9 +44,11 @@ export function ModelPage({ model }: { model: Model }) {
             <Panel title="Facts">
               <ModelFacts model={model} />
             </Panel>
-            <Panel title="Example">
-              <CodeTabs samples={modelCode(location.origin, model)} label="Example request" />
-            </Panel>
+            {Object.keys(model.example).length > 0 && (
+              <Panel title="Example">
+                <CodeTabs samples={modelCode(location.origin, model)} label="Example request" />
+              </Panel>
+            )}
           </div>
         </div>
       </Page>

@@ -1,3 +1,4 @@
+import { Text } from "@mantine/core";
 import type { Model } from "../../api/shapes";
 import { DataTable } from "../../parts/data_table";
 import { Prose } from "../../parts/prose";
@@ -6,6 +7,13 @@ import { type ParamRow, rowsOf } from "./schema_rows";
 /** A model's params, as a person reads them. */
 export function ParamsTable({ model }: { model: Model }) {
   const rows = rowsOf(model.params, model.defaults);
+  if (rows.length === 0) {
+    return (
+      <Text size="sm" c="dimmed">
+        This key is not told the params; one that may generate or read is.
+      </Text>
+    );
+  }
   return (
     <div className="params">
       <DataTable<ParamRow>
