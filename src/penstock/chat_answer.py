@@ -236,15 +236,16 @@ class Answer:
 
     def _take(self, stream: Stream, outlet: Outlet, silence: Silence, data: bytes) -> bool:
         """Some of the vendor's reply, as it comes; whether more is wanted."""
+        quick = stream.quick
+        if quick is not None and self.keeper is None and (out := quick(data)) is not None:
+            silence.since = silence.spoke = silence.now()
+            return outlet.write(out)  # as nearly always
         out = stream.feed(data)
-        if not out:
-            silence.begin()
-        else:
-            silence.speak()
+        (silence.speak if out else silence.begin)()
         if stream.ended or stream.broken is not None or self.keeper is not None:
             self._pass(out + stream.end() if stream.ended else out, stream, outlet)
             return not (stream.ended or outlet.is_full or stream.broken)
-        return outlet.write(out)  # as nearly always
+        return outlet.write(out)
 
     def _conclude(self, stream: Stream) -> None:
         """Nothing more comes; see whether that was all."""

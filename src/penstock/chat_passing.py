@@ -160,6 +160,7 @@ class PassedStream:
         "ended",
         "finished",
         "malformed",
+        "quick",
         "usage",
     )
 
@@ -178,6 +179,7 @@ class PassedStream:
         self.malformed = 0
         self.ended = False
         self.broken: Broken | None = None
+        self.quick: Callable[[bytes], bytes | None] | None = None
 
     @property
     def characters(self) -> int:
@@ -196,12 +198,10 @@ class PassedStream:
 
     def feed(self, data: bytes) -> bytes:
         """Vendor's bytes in, caller's bytes out: whole events only."""
-        if self._template is not None and self._splitter.is_between_events:
-            # What nearly every read is: whole events, each with some text and nothing else.
-            filled = self._template.fill(data)
-            if filled is not None:
-                return filled
-        return b"".join(self._take_all(self._splitter.feed(data)))
+        out = b"".join(self._take_all(self._splitter.feed(data)))
+        template = self._template
+        self.quick = template.fill if template is not None and self._splitter.is_between_events else None
+        return out
 
     def end(self) -> bytes:
         """The vendor's stream is over: what closes ours."""

@@ -159,7 +159,7 @@ def _close_call(choice: _Choice, index: int) -> list[dict[str, Any]]:
 class RenderedStream:
     """A stream in another dialect, written as chunks; see `chat_answer.Stream`."""
 
-    __slots__ = ("_reply", "_splitter", "_translator", "broken", "malformed")
+    __slots__ = ("_reply", "_splitter", "_translator", "broken", "malformed", "quick")
 
     def __init__(self, ask: Ask, translator: Translator, reply_id: str, created: int) -> None:
         self._reply = _Reply(ask, reply_id, created)
@@ -167,6 +167,7 @@ class RenderedStream:
         self._splitter = Splitter()
         self.malformed = 0
         self.broken: Broken | None = None
+        self.quick = None  # every event is translated
 
     @property
     def usage(self) -> Usage | None:

@@ -1,6 +1,6 @@
 """What a vendor's stream is to an answer, whichever dialect it is in, and where it goes."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Protocol
 
 from penstock.chat import Usage
@@ -12,6 +12,11 @@ class Stream(Protocol):
 
     malformed: int
     broken: Broken | None
+
+    @property
+    def quick(self) -> Callable[[bytes], bytes | None] | None:
+        """`feed` for what nearly every read is, whole events with some text and nothing else; None if it is not."""
+        ...
 
     @property
     def usage(self) -> Usage | None:

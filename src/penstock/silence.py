@@ -16,10 +16,11 @@ class Silence:
         "_heartbeat",
         "_idle",
         "_loop",
-        "_spoke",
         "_until",
         "expired",
+        "now",
         "since",
+        "spoke",
     )
 
     def __init__(
@@ -36,9 +37,11 @@ class Silence:
         self._heartbeat = heartbeat
         self._idle = idle
         self._beat = beat
-        now = self._loop.time()
+        self.now = self._loop.time
+        now = self.now()
         self._until = now + total
-        self._spoke = now
+        self.spoke = now
+        """When something was last sent to the caller."""
         self.since: float | None = None
         """Since when the vendor is waited for; None while the caller is."""
         self.expired = ""
@@ -51,7 +54,7 @@ class Silence:
 
     def speak(self) -> None:
         """Something came, and is sent to the caller."""
-        self.since = self._spoke = self._loop.time()
+        self.since = self.spoke = self._loop.time()
 
     def stop(self) -> None:
         """Watch no more."""
@@ -67,9 +70,9 @@ class Silence:
         if self.expired:
             self._give_up()
             return
-        if now >= self._spoke + self._beat:
-            self._spoke = now
+        if now >= self.spoke + self._beat:
+            self.spoke = now
             if self.since is not None:  # else it is the caller who is slow
                 self._heartbeat()
-        due = min(self._until, since + self._idle, self._spoke + self._beat)
+        due = min(self._until, since + self._idle, self.spoke + self._beat)
         self._handle = self._loop.call_at(max(due, now + SOON), self._look)

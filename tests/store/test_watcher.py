@@ -11,6 +11,7 @@ import pytest
 from sample_jobs import make_job
 from sqlalchemy import Connection
 
+from penstock import jobs
 from penstock.store import job_rows, nudge_rows
 from penstock.store.bell import QUEUE, Ear, nudge
 from penstock.store.database import Database
@@ -43,7 +44,7 @@ async def catch_up(ours: Database, theirs: Database) -> None:
         assert await heard(ear)
 
 
-async def test_what_another_process_accepts_is_heard_by_all_whom_it_concerns(pair):
+async def test_what_another_process_does_is_heard_by_all_whom_it_concerns(pair):
     ours, theirs = pair
     job = make_job()
     bell = ours.bell
@@ -55,8 +56,10 @@ async def test_what_another_process_accepts_is_heard_by_all_whom_it_concerns(pai
         bell.listen("job_other") as nobody,
     ):
         await theirs.write(job_rows.insert_all, [job], 0.0)
-        for ear in (of_job, of_account, queue, runner):
+        for ear in (of_job, of_account, queue):
             assert await heard(ear)
+        await theirs.write(job_rows.amend_own, job.account_id, job.id, lambda job: jobs.request_cancel(job, 0.0), 0.0)
+        assert await heard(runner), "who runs it has to know at once"
         assert not await nobody.wait(0)
 
 

@@ -29,7 +29,8 @@ READERS: Final = 3
 PATIENCE_SECONDS: Final = 5.0
 """How long other processes may keep us from writing."""
 WATCH_SECONDS: Final = 0.05
-"""How often to look for what other processes have written."""
+WATCH_ALONE_SECONDS: Final = 0.25
+"""How often to look for what other processes have written, where one did lately and where none did."""
 
 log = logging.getLogger(__name__)
 
@@ -260,7 +261,9 @@ class SqliteDatabase(Database):
         """How long nothing need be done."""
         if self._watcher is None:
             return None
-        return 0.0 if self._watcher.is_behind else WATCH_SECONDS
+        if self._watcher.is_behind:
+            return 0.0
+        return WATCH_SECONDS if self._watcher.has_company else WATCH_ALONE_SECONDS
 
     def _commit(self, connection: Connection, batch: list[_Work]) -> None:
         """One commit for the whole batch; a failing transaction undoes only itself."""

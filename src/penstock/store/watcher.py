@@ -1,13 +1,16 @@
 """Hears of what other processes write to the same store, so that whoever waits for it here is woken too."""
 
 import asyncio
+import math
 import sqlite3
+import time
 from collections import deque
 from typing import Final
 
 from penstock.events import EventType
 from penstock.store.bell import DELIVERIES, QUEUE, Bell, nudge
 
+COMPANY_SECONDS: Final = 30.0
 BATCH: Final = 1_000
 """How many rows are read at once: own writes come in between."""
 TOPS: Final = "SELECT name, seq FROM sqlite_sequence WHERE name IN ('events', 'nudges')"
@@ -26,11 +29,17 @@ class Watcher:
         self._loop = asyncio.get_running_loop()
         self._tops: dict[str, int] | None = None
         self._unread: deque[tuple[str, int, int]] = deque()
+        self._heard_at = -math.inf
 
     @property
     def is_behind(self) -> bool:
         """Whether others have written what was not read yet."""
         return bool(self._unread)
+
+    @property
+    def has_company(self) -> bool:
+        """Whether others have written lately."""
+        return time.monotonic() - self._heard_at < COMPANY_SECONDS
 
     def look(self, driver: sqlite3.Connection) -> None:
         """Note which rows others have added; asked whenever nothing is under way that we added ourselves."""
@@ -40,6 +49,7 @@ class Watcher:
                 known = self._tops.get(log, 0)
                 if top > known:
                     self._unread.append((log, known, top))
+                    self._heard_at = time.monotonic()
         self._tops = tops
 
     def count(self, driver: sqlite3.Connection) -> dict[str, int]:

@@ -9,7 +9,6 @@ from typing import Annotated, Any, ClassVar, Final
 from urllib.parse import quote, urlencode
 
 import msgspec
-from msgspec import structs
 from pydantic import ConfigDict, Field, model_validator
 
 from penstock.catalog import text_to_video
@@ -243,7 +242,7 @@ class Veo(UsualGeneration):
             videos = yield from self._list(operation["folder"])
             return Done((yield from self._fetch(videos))) if videos else Running()
         ask = Call("POST", f"{operation['path']}:fetchPredictOperation", json={"operationName": operation["name"]})
-        reply = yield from self._send(structs.replace(ask, seconds=300))
+        reply = yield from self._send(msgspec.structs.replace(ask, seconds=300))
         if reply.status != 200:
             raise Unclear(f"HTTP {reply.status}")
         told = reply.read(_Operation)
@@ -310,12 +309,12 @@ class Veo(UsualGeneration):
         kept = self._token
         headers = yield from self._authorize()
         used = self._token
-        reply = yield structs.replace(call, headers=headers)
+        reply = yield msgspec.structs.replace(call, headers=headers)
         if reply.status == 401 and used is not None:
             if self._token is used:
                 self._token = None
             if used is kept:
-                reply = yield structs.replace(call, headers=(yield from self._authorize()))
+                reply = yield msgspec.structs.replace(call, headers=(yield from self._authorize()))
         return reply
 
     def _authorize(self) -> Flow[dict[str, str]]:
