@@ -9,7 +9,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 # uv needs a tenth of pip's time. Where it cannot be had, or its index lacks something, pip does the work.
 INDEX = $${PIP_INDEX_URL:-$$($(BIN)/python -m pip config get global.index-url 2>/dev/null)}
 UV = index=$(INDEX); $(BIN)/uv pip install --quiet --python $(BIN)/python $${index:+--index-url $$index}
-INSTALL = $(UV) --require-hashes -r $(1) 2>/dev/null || $(PIP) --require-hashes -r $(1)
+INSTALL = $(UV) $(2) --require-hashes -r $(1) 2>/dev/null || $(PIP) --require-hashes -r $(1)
 # `npm ci` wants every platform's packages of its registry; where some are missing, `npm install` takes what the lock has.
 NPM := --silent --no-audit --no-fund --ignore-scripts
 # Tests start hundreds of processes: what one has compiled, the others are to find.
@@ -29,8 +29,9 @@ $(VENV)/.installed: requirements.lock pyproject.toml
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@sed -n '/^uv==/,/[^\\]$$/p' requirements-dev.lock >$(VENV)/uv.lock
 	@$(PIP) --require-hashes -r $(VENV)/uv.lock || true
-	@$(call INSTALL,requirements.lock)
+	@$(call INSTALL,requirements.lock,--compile-bytecode)
 	@$(UV) --no-deps --no-build-isolation -e . 2>/dev/null || $(PIP) --no-deps --no-build-isolation -e .
+	@$(BIN)/python -m compileall -q src/penstock
 	@touch $@
 
 $(VENV)/.installed-dev: $(VENV)/.installed requirements-dev.lock $(JAVASCRIPT)/node_modules console/node_modules
