@@ -20,7 +20,7 @@ export function ConfirmButton({ label, question, children, deed, harmless, ready
   const [opened, { open, close }] = useDisclosure(false);
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState<unknown>(null);
-  const color = harmless ? undefined : "red";
+  const color = harmless ? undefined : "red.9";
   const begin = () => {
     setError(null);
     open();

@@ -1,5 +1,6 @@
 /** A job's own events, from its first, and on while it is open. */
 import { useEffect, useState } from "react";
+import { ApiError } from "../../api/errors";
 import type { Job, JobEvent } from "../../api/shapes";
 import { follow } from "../../api/sse";
 
@@ -11,13 +12,16 @@ export interface Happening {
   job: Job;
 }
 
-export function useHappenings(id: string): Happening[] {
+/** The events so far; an error where the server refuses to tell them. A stream that is cut goes on by itself. */
+export function useHappenings(id: string): { events: Happening[]; error: ApiError | null } {
+  const [error, setError] = useState<ApiError | null>(null);
   const [events, setEvents] = useState<Happening[]>([]);
   useEffect(() => {
     const ending = new AbortController();
     const seen: Happening[] = [];
     let timer = 0;
     setEvents([]);
+    setError(null);
     void follow(`/api/v1/jobs/${encodeURIComponent(id)}/events`, {
       signal: ending.signal,
       onEvent: (event) => {
@@ -28,14 +32,18 @@ export function useHappenings(id: string): Happening[] {
         timer = window.setTimeout(() => setEvents([...seen]), 60);
         if (job.done) setTimeout(() => ending.abort(), 100);
       },
-      onCut: () => ending.abort(),
+      onCut: (cut) => {
+        if (!(cut instanceof ApiError) || cut.retryable) return;
+        ending.abort();
+        setError(cut);
+      },
     });
     return () => {
       ending.abort();
       window.clearTimeout(timer);
     };
   }, [id]);
-  return events;
+  return { events, error };
 }
 
 /** A stretch of the same phase. */

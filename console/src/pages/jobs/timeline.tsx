@@ -1,6 +1,7 @@
 /** What happened to a job, with the times between. */
 import { Text } from "@mantine/core";
 import type { Job } from "../../api/shapes";
+import { ErrorNotice } from "../../parts/error_notice";
 import { formatSeconds, useNow } from "../../parts/time";
 import { type Step, stepsOf, stretchesOf, useHappenings } from "./events";
 
@@ -23,8 +24,9 @@ const ENDS: Record<string, string> = {
 const tone = (phase: string) => TONES[phase] ?? "var(--mantine-color-gray-5)";
 
 export function Timeline({ job }: { job: Job }) {
-  const events = useHappenings(job.id);
+  const { events, error } = useHappenings(job.id);
   const now = useNow(job.done ? null : 500);
+  if (error) return <ErrorNotice error={error} />;
   if (events.length === 0) {
     return (
       <Text size="sm" c="dimmed" role="status">
