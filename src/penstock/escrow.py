@@ -21,6 +21,7 @@ TEND_SECONDS: Final = 0.25
 IDLE_SECONDS: Final = 1.0
 """After so long without use, what is free is given back."""
 RENEW_SECONDS: Final = 15.0
+MAX_FOUND: Final = 10_000
 
 log = logging.getLogger(__name__)
 
@@ -129,7 +130,7 @@ class Escrow:
         self._money: dict[Place, MoneyShare] = {}
         self._found: dict[int, tuple[ApiKey, list[tuple[RateShare, Use]]]] = {}
         self._latest: dict[int, MoneyShare] = {}
-        """What was found for a key, and for a budget, by their identities; found anew after each tending."""
+        """What was found for a key, and for a budget, by their identities; forgotten with each tending."""
         self._tending: asyncio.Task[None] | None = None
         self._renewed = 0.0
 
@@ -183,6 +184,8 @@ class Escrow:
                 rates.append((self._rate(owner, of, "requests", limits.requests_per_minute), REQUEST))
             if limits.tokens_per_minute is not None:
                 rates.append((self._rate(owner, of, "tokens", limits.tokens_per_minute), TOKENS))
+        if len(self._found) >= MAX_FOUND:
+            self._found.clear()
         self._found[id(key)] = key, rates
         return rates
 
