@@ -110,7 +110,12 @@ function Progress({ job }: { job: Job }) {
   ];
   return (
     <section className="card panel" aria-label="Progress">
-      <progress aria-label="Progress" value={job.progress} max={1} style={{ width: "100%" }} />
+      <progress
+        aria-label="Progress"
+        value={job.progress}
+        max={1}
+        style={{ width: "100%", accentColor: "var(--mantine-color-flume-5)" }}
+      />
       <div aria-live="polite">{words.filter(Boolean).join(" · ")}</div>
     </section>
   );

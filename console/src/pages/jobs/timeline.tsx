@@ -50,7 +50,7 @@ export function Timeline({ job }: { job: Job }) {
       <ul className="phase-names" aria-label="Time in each phase">
         {sums(stretches).map(([phase, seconds]) => (
           <li key={phase} style={{ "--tone": tone(phase) } as React.CSSProperties}>
-            {phase} {formatSeconds(seconds)}
+            {phase} {formatGap(seconds)}
           </li>
         ))}
       </ul>
@@ -99,7 +99,10 @@ function explain({ first, last, count }: Step): string {
   if (first.type === "job.queued") return "accepted and stored";
   if (first.type === "job.started") return `taken up for ${job.vendor}`;
   if (job.error) return job.error.message;
-  if (job.done) return job.outputs.length ? `${job.outputs.length} outputs stored and checked` : "";
+  if (job.done)
+    return job.outputs.length
+      ? `${job.outputs.length === 1 ? "1 output" : `${job.outputs.length} outputs`} stored and checked`
+      : "";
   const from = Math.round(first.job.progress * 100);
   const to = Math.round(job.progress * 100);
   const parts = [
