@@ -85,7 +85,6 @@ def _assemble(gateway: Gateway, pages: Sequence[ModuleType]) -> Any:
     )
     app.state.gateway = gateway
     app.state.routes = [route for page in pages for route in page.router.routes]
-    for page in pages:
-        app.include_router(page.router)
+    app.router.routes += app.state.routes  # an included router would have every request matched over and over
     app.openapi = lambda: document(app, gateway.offers)  # type: ignore[method-assign]
     return app
