@@ -6,7 +6,7 @@ ARG PYTHON=3.13
 FROM node:22-slim AS console
 WORKDIR /build/console
 COPY console ./
-RUN npm ci --silent --no-audit --no-fund --ignore-scripts && npm run --silent build
+RUN npm install --no-save --silent --no-audit --no-fund --ignore-scripts && npm run --silent build
 
 FROM python:${PYTHON}-slim AS build
 ARG ENGINES=yes

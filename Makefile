@@ -10,8 +10,8 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 INDEX = $${PIP_INDEX_URL:-$$($(BIN)/python -m pip config get global.index-url 2>/dev/null)}
 UV = index=$(INDEX); $(BIN)/uv pip install --quiet --python $(BIN)/python $${index:+--index-url $$index}
 INSTALL = $(UV) $(2) --require-hashes -r $(1) 2>/dev/null || $(PIP) --require-hashes -r $(1)
-# `npm ci` wants every platform's packages of its registry; where some are missing, `npm install` takes what the lock has.
-NPM := --silent --no-audit --no-fund --ignore-scripts
+# Not `npm ci`: that wants packages of every platform in the lock, and not every registry has them.
+NPM := npm install --no-save --silent --no-audit --no-fund --ignore-scripts
 # Tests start hundreds of processes: what one has compiled, the others are to find.
 unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
@@ -49,7 +49,7 @@ $(CONSOLE): $(CONSOLE_SOURCES) | console/node_modules
 
 console/node_modules: console/package-lock.json
 	@command -v npm > /dev/null || { echo "npm is not here."; exit 1; }
-	@cd console && { npm ci $(NPM) || npm install --no-save $(NPM); }
+	@cd console && $(NPM)
 	@touch $@
 
 run: setup  ## serve on http://127.0.0.1:8787; the first start prints a key
