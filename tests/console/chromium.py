@@ -1,0 +1,88 @@
+"""A tab of a real Chromium that writes down what a page complains of and asks for, and looks at it with axe."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from playwright.sync_api import Browser, ConsoleMessage, Locator, Page, Request, expect
+
+AXE = Path(__file__).parents[1] / "javascript" / "node_modules" / "axe-core" / "axe.min.js"
+SECONDS = 20
+"""How long anything may take to appear; a busy machine is no fault of the page."""
+KEEP = "keys => { if (!sessionStorage.length) sessionStorage.setItem('penstock.session', JSON.stringify(keys)); }"
+LOOK = """rules => axe.run(document, {resultTypes: ['violations'], ...(rules && {runOnly: rules})}).then(found =>
+    found.violations.filter(each => ['serious', 'critical'].includes(each.impact)).map(each =>
+        `${each.id}: ${each.nodes.map(node => node.target.join(' ') + ' ' + node.failureSummary).join(' | ')}`))"""
+DRIVER_WORDS = ("GL Driver Message", "swiftshader")
+"""What Chromium says of a machine without a graphics card, not of the page."""
+
+expect.set_options(timeout=SECONDS * 1000)
+
+
+@dataclass
+class Tab:
+    """A page of the console."""
+
+    page: Page
+    origin: str
+    refusals: frozenset[int] = frozenset()
+    """Statuses that this test provokes: Chromium itself reports them as errors."""
+    trouble: list[str] = field(default_factory=list)
+
+    def watch(self) -> None:
+        self.page.set_default_timeout(SECONDS * 1000)
+        self.page.on("console", self._hear)
+        self.page.on("pageerror", lambda error: self.trouble.append(f"not caught: {error}"))
+        self.page.on("request", self._see)
+
+    def _hear(self, message: ConsoleMessage) -> None:
+        told = message.text
+        is_provoked = any(f"status of {status} " in told for status in self.refusals)
+        if message.type in {"error", "warning"} and not is_provoked and not any(word in told for word in DRIVER_WORDS):
+            self.trouble.append(f"{message.type}: {told}")
+
+    def _see(self, request: Request) -> None:
+        if not request.url.startswith((f"{self.origin}/", "blob:", "data:")):
+            self.trouble.append(f"left the origin: {request.url}")
+
+    def open(self, path: str = "") -> None:
+        self.page.goto(f"{self.origin}/console{path}")
+
+    def settled(self) -> None:
+        """Wait until the page shows what it is about."""
+        expect(self.page.locator("h1, h2").first).to_be_visible()
+        expect(self.page.get_by_label("Loading", exact=True)).to_have_count(0)
+
+    def button(self, name: str) -> Locator:
+        return self.page.get_by_role("button", name=name, exact=True)
+
+    def dialog(self) -> Locator:
+        return self.page.get_by_role("dialog")
+
+    def look(self, *rules: str) -> list[str]:
+        """What axe finds serious or critical; by all of its rules, or by those named."""
+        self.page.evaluate(f"{AXE.read_text('utf-8')}; void 0")  # by the protocol: the page's policy lets no script in
+        return self.page.evaluate(LOOK, list(rules) or None)
+
+
+@contextmanager
+def tab(
+    browser: Browser, origin: str, *refusals: int, account: str | None = None, admin: str | None = None
+) -> Iterator[Tab]:
+    """A tab of its own with these keys signed in; at its end nothing may have gone wrong in it."""
+    context = browser.new_context(
+        viewport={"width": 1280, "height": 800}, color_scheme="light", reduced_motion="reduce", service_workers="block"
+    )
+    keys: dict[str, Any] = {"account": account, "admin": admin}
+    if account or admin:
+        context.add_init_script(f"({KEEP})({json.dumps(keys)})")
+    found = Tab(context.new_page(), origin, frozenset(refusals))
+    found.watch()
+    try:
+        yield found
+        assert not found.trouble
+    finally:
+        context.close()

@@ -1,0 +1,94 @@
+"""The server behind the console's tests: the simulator makes films and models, a double chats."""
+
+import asyncio
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+from conftest import SIMULATOR
+from openai_double import OpenAIDouble
+from plain import NO_TLS
+from stage import Stage, staged
+
+ADMIN_KEY = "an-administrator's-long-key"
+CHAT, SLOW_CHAT = "echo", "slow:0.4"
+FILM, DEAR_FILM = "sim_text_to_video", "vendorb_video_31"
+GEM, MODEL = "sim_image_to_model", "vendora_image_to_model"
+
+
+@dataclass
+class Theatre:
+    """A running server and what it was filled with."""
+
+    stage: Stage
+    double: OpenAIDouble
+    account: str
+    """A key of the account `default`."""
+
+    @property
+    def url(self) -> str:
+        return self.stage.url
+
+    def call(self, method: str, path: str, body: Any = None, key: str | None = None) -> Any:
+        """Speak to the server as any client would."""
+        headers = {"authorization": f"Bearer {key or (ADMIN_KEY if path.startswith('/admin') else self.account)}"}
+        with httpx.Client(base_url=self.url, headers=headers, timeout=30, trust_env=False, verify=NO_TLS) as client:
+            response = client.request(method, path, json=body)
+        assert response.is_success, response.text
+        return response.json()
+
+    def order(self, prompt: str, latency: float = 0, **script: Any) -> str:
+        """A film by the simulator; returns the job's id."""
+        params = {"prompt": prompt, "script": {"latency": latency, **script}}
+        return self.call("POST", "/model/v1/generation", {"model": FILM, "input": [{"params": params}]})["id"]
+
+    def finish(self, job: str) -> dict[str, Any]:
+        record = self.call("GET", f"/api/v1/jobs/{job}?wait=30")
+        assert record["done"]
+        return record
+
+    def until_upstream(self, count: str, at_least: int) -> None:
+        """Wait until the double has seen so many `requests` or callers `gone`."""
+        deadline = time.monotonic() + 10
+        while len(getattr(self.double, count)) < at_least:
+            assert time.monotonic() < deadline, f"{count}: {getattr(self.double, count)}"
+            time.sleep(0.01)
+
+
+@contextmanager
+def playing(folder: Path, weights: Path) -> Iterator[Theatre]:
+    """The server until the block ends."""
+    with _doubling() as double, staged(folder, weights, _settings(double)) as stage:
+        yield Theatre(stage, double, stage.key())
+
+
+def _settings(double: OpenAIDouble) -> str:
+    upstream = f'[vendors.double]\ntype = "openai_compatible"\napi_key = "{double.key}"\nbase_url = "{double.url}"\n'
+    price = 'price = {input_per_million = "1", output_per_million = "2"}'
+    chats = [f'[[models]]\nid = "{model}"\nkind = "chat"\nvendor = "double"\n{price}\n' for model in (CHAT, SLOW_CHAT)]
+    films = [
+        f'[[models]]\nid = "{DEAR_FILM}"\nvendor = "sim"\nprice = {{per_job = "0.30"}}\n',
+        *(f'[[models]]\nid = "{model}"\nvendor = "sim"\n' for model in (FILM, MODEL, GEM)),
+    ]
+    server = f'[server]\nadmin_key = "{ADMIN_KEY}"\n[fetch]\nallow_networks = ["127.0.0.0/8"]\n'
+    return "\n".join([SIMULATOR, upstream, server, *chats, *films])
+
+
+@contextmanager
+def _doubling() -> Iterator[OpenAIDouble]:
+    """The double in a loop of its own."""
+    loop, double = asyncio.new_event_loop(), OpenAIDouble()
+    thread = threading.Thread(target=loop.run_forever)
+    thread.start()
+    try:
+        yield asyncio.run_coroutine_threadsafe(double.__aenter__(), loop).result(10)
+    finally:
+        asyncio.run_coroutine_threadsafe(double.close(), loop).result(10)
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        loop.close()
