@@ -227,7 +227,7 @@ def test_a_picture_becomes_a_model_that_can_be_turned(signed_in: Tab):
     expect(page.locator('[data-standing="shown"]')).to_be_visible()
     page.get_by_role("switch", name="Wireframe").check()
     before = viewer.evaluate("viewer => viewer.getCameraOrbit().theta")
-    page.get_by_role("button", name="3D model, to be turned with the arrow keys").focus()
+    viewer.locator(".userInput").focus()
     page.keyboard.press("ArrowRight")
     page.wait_for_function(
         "before => document.querySelector('model-viewer').getCameraOrbit().theta !== before", arg=before
