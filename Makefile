@@ -16,7 +16,7 @@ NPM := npm install --no-save --silent --no-audit --no-fund --ignore-scripts
 unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
 .PHONY: help setup setup-dev setup-bench console run test test-long check format new-vendor bench bench-guard docs lock clean
-.PHONY: tested weights compiled lint types layers console-check
+.PHONY: tested weights browser compiled lint types layers console-check
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
@@ -61,7 +61,7 @@ run: setup  ## serve on http://127.0.0.1:8787; the first start prints a key
 test: setup  ## what CI runs: every check and every test
 	@$(MAKE) --no-print-directory --jobs 3 types tested
 
-tested: lint layers console-check console weights compiled  # types take a minute of one core: meanwhile tests are run
+tested: lint layers console-check console browser weights compiled  # types take a minute of one core: meanwhile tests are run
 	@$(BIN)/pytest --numprocesses 4 --dist worksteal
 
 test-long: setup-dev weights  ## the tests that take long: ordeals, fuzzers, storms
@@ -69,6 +69,9 @@ test-long: setup-dev weights  ## the tests that take long: ordeals, fuzzers, sto
 
 weights: setup-dev
 	@$(BIN)/penstock models pull --quiet
+
+browser: setup-dev  # for the console's tests: found, or fetched
+	@$(BIN)/python tools/browser.py >/dev/null
 
 compiled: setup-dev  # the tests, once: else every one of pytest's processes does it for itself
 	@$(BIN)/pytest --collect-only -qq >/dev/null 2>&1 || true

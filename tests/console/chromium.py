@@ -13,7 +13,8 @@ AXE = Path(__file__).parents[1] / "javascript" / "node_modules" / "axe-core" / "
 SECONDS = 40
 """How long anything may take to appear; a busy machine is no fault of the page."""
 KEEP = "keys => { if (!sessionStorage.length) sessionStorage.setItem('penstock.session', JSON.stringify(keys)); }"
-LOOK = """rules => axe.run(document, {resultTypes: ['violations'], ...(rules && {runOnly: rules})}).then(found =>
+LOOK = """rules => axe.run(
+    document, {resultTypes: ['violations'], preload: false, ...(rules && {runOnly: rules})}).then(found =>
     found.violations.filter(each => ['serious', 'critical'].includes(each.impact)).map(each =>
         `${each.id}: ${each.nodes.map(node => node.target.join(' ') + ' ' + node.failureSummary).join(' | ')}`))"""
 STILL = """() => Promise.allSettled(
