@@ -5,6 +5,7 @@ python tools/console_pictures.py [FOLDER]
 Without a folder, those of docs are taken anew. It needs the built console, the weights and a Chromium.
 """
 
+import io
 import os
 import re
 import subprocess
@@ -210,17 +211,17 @@ def signed_in(browser: Browser, look: str, gateway: Gateway) -> Iterator[Page]:
 
 
 def take(browser: Browser, gateway: Gateway, names: dict[str, str], folder: Path, *, every: bool) -> None:
-    wanted = {name: tuple(LOOKS) for name in ("sign-in", "playground-chat", "playground-3d", *paths(names))}
+    wanted = {name: tuple(LOOKS) for name in ("playground-chat", "playground-3d", *paths(names), "sign-in")}
     for look in LOOKS:
         chosen = [name for name in (wanted if every else KEPT) if look in (wanted if every else KEPT)[name]]
         with signed_in(browser, look, gateway) as page:
             for name in chosen:
                 visit(page, gateway.url, name, paths(names))
-                save(page, folder / f"console-{name}-{look}.png")
+                save(page, folder / f"console-{name}-{look}.webp")
 
 
 def visit(page: Page, url: str, name: str, known: dict[str, str]) -> None:
-    """Open a page and wait until there is something to see."""
+    """Open a page and wait until there is something to see; after the one for signing in, nobody is signed in."""
     if name == "sign-in":
         page.goto(f"{url}/console/")
         page.get_by_role("button", name="Sign out").or_(page.get_by_role("button", name="Menu")).first.wait_for()
@@ -235,15 +236,14 @@ def visit(page: Page, url: str, name: str, known: dict[str, str]) -> None:
     page.locator("h1").first.wait_for()
     page.get_by_label("Loading", exact=True).first.wait_for(state="hidden")
     if name == "job-3d":
+        page.get_by_role("button", name="Look at it in 3D").click()
         page.locator('[data-standing="shown"]').wait_for()
     page.wait_for_timeout(700)  # pictures inside the page, and movements, come to rest
 
 
 def save(page: Page, path: Path) -> None:
-    """With 256 colours a picture weighs a third, and nobody sees it."""
-    page.screenshot(path=path, animations="disabled")
-    with Image.open(path) as picture:
-        picture.convert("RGB").quantize(256, dither=Image.Dither.NONE).save(path, optimize=True)
+    with Image.open(io.BytesIO(page.screenshot(animations="disabled"))) as picture:
+        picture.convert("RGB").save(path, quality=88, method=6)
     print(path.name, f"{path.stat().st_size / 1000:.0f} kB")
 
 
