@@ -194,6 +194,7 @@ def show_model(page: Page, url: str) -> None:
     page.get_by_label("Price").get_by_text("$").wait_for()
     page.get_by_role("button", name="Generate", exact=True).click()
     page.locator('[data-standing="shown"]').wait_for()
+    page.locator(".viewer").first.scroll_into_view_if_needed()
 
 
 @contextmanager
