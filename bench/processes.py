@@ -14,8 +14,15 @@ def tree(root: int) -> list[int]:
 
 
 def cpu_seconds(root: int) -> float:
-    """Time on a processor of a process, all threads that it ever had, and its descendants."""
-    return sum(time.clock_gettime((~pid << 3) | 2) for pid in tree(root))  # the number of a process's own clock
+    """Time on a processor of a process, all threads that it ever had, and its descendants that still live."""
+    return sum(map(_clock, tree(root)))
+
+
+def _clock(pid: int) -> float:
+    try:
+        return time.clock_gettime((~pid << 3) | 2)  # the number of a process's own clock
+    except OSError:  # it has just ended
+        return 0.0
 
 
 def memory_mb(root: int) -> float:
