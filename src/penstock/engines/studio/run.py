@@ -48,10 +48,11 @@ class Run:
         self._is_stopped = False
         self._is_late = False
         self._last: dict[str, Any] = {}
+        self._thread = threading.Thread(target=self._work, name=f"order {folder.name}", daemon=True)
 
     def start(self) -> None:
         """Have the order made; returns at once."""
-        threading.Thread(target=self._work, name=f"order {self._folder.name}", daemon=True).start()
+        self._thread.start()
 
     def stop(self) -> None:
         """End the child now, whatever it is doing."""
@@ -59,6 +60,10 @@ class Run:
             self._is_stopped = True
             if self._child is not None:
                 self._child.kill()
+
+    def join(self, seconds: float) -> None:
+        """Wait until nobody works in the order's folder."""
+        self._thread.join(seconds)
 
     def estimate_rest(self) -> float | None:
         """How many seconds are left, by how fast it went since the first progress: what came before was the start."""
@@ -71,9 +76,9 @@ class Run:
 
     def _work(self) -> None:
         made = self._folder / "made"
-        shutil.rmtree(made, ignore_errors=True)
-        made.mkdir()
         try:
+            shutil.rmtree(made, ignore_errors=True)
+            made.mkdir()
             self._employ(self._describe(made))
             result = self._judge()
         except OSError as error:

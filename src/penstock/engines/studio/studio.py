@@ -23,6 +23,8 @@ KEPT_SECONDS: Final = 900.0
 FORGOTTEN_SECONDS: Final = 86400.0
 """How long an order is kept that nobody asks after."""
 SWEEP_SECONDS: Final = 60.0
+CLOSE_SECONDS: Final = 2.0
+"""How long a child that was killed is waited for."""
 REFERENCE: Final = re.compile(r"[A-Za-z0-9_-]{1,100}")
 
 
@@ -62,6 +64,8 @@ class Studio:
             self._is_closed = True
         for run in runs:
             run.stop()
+        for run in runs:
+            run.join(CLOSE_SECONDS)
 
     # -- the calls
 
