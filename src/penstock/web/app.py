@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from types import ModuleType
-from typing import Any
 
 from fastapi import FastAPI
 
@@ -34,6 +33,7 @@ from penstock.web.completions import Completions
 from penstock.web.cors import Cors
 from penstock.web.limits import Application, Limits
 from penstock.web.openapi import document
+from penstock.web.switchboard import Switchboard
 from penstock.web.tracing import Tracing
 
 PAGES = (
@@ -71,7 +71,7 @@ def create_worker_app(gateway: Gateway) -> Application:
     return Tracing(Limits(_assemble(gateway, (operations,)), 0))
 
 
-def _assemble(gateway: Gateway, pages: Sequence[ModuleType]) -> Any:
+def _assemble(gateway: Gateway, pages: Sequence[ModuleType]) -> Application:
     app = FastAPI(
         title="Penstock",
         version=__version__,
@@ -87,4 +87,4 @@ def _assemble(gateway: Gateway, pages: Sequence[ModuleType]) -> Any:
     app.state.routes = [route for page in pages for route in page.router.routes]
     app.router.routes += app.state.routes  # an included router would have every request matched over and over
     app.openapi = lambda: document(app, gateway.offers)  # type: ignore[method-assign]
-    return app
+    return Switchboard(app, app.state.routes)
