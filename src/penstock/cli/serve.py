@@ -4,7 +4,6 @@ import base64
 import json
 import math
 import struct
-import sys
 import time
 import zlib
 from collections.abc import Iterator
@@ -42,32 +41,28 @@ def serve(
 
 async def _welcome(gateway: "Gateway", port: int) -> None:
     """Say where the server is and how to try it; a store without keys gets its first, shown here and never again."""
-    from rich.console import Console
-
     from penstock.engines.weights import missing
 
     key = await gateway.database.write(_issue_first)
-    console = Console(highlight=False, soft_wrap=True, markup=False)
     address = address_of(gateway.settings.server.host, port)
-    console.print(f"Penstock {__version__} serves on {address}", style="bold")
-    console.print(f"  data   {gateway.settings.data}")
-    console.print(f"  docs   {address}/docs")
-    console.print(f"  web    {address}/console")
+    typer.secho(f"Penstock {__version__} serves on {address}", bold=True)
+    typer.echo(f"  data   {gateway.settings.data}")
+    typer.echo(f"  docs   {address}/docs")
+    typer.echo(f"  web    {address}/console")
     if not gateway.leadership.is_held:
         holder = gateway.leadership.tell_holder()
-        console.print(f"  jobs   are run by another server (process {holder}); this one takes over if that ends")
+        typer.echo(f"  jobs   are run by another server (process {holder}); this one takes over if that ends")
     if not gateway.settings.vendors:
-        console.print("  models no vendor is configured: the built-in engines serve")
+        typer.echo("  models no vendor is configured: the built-in engines serve")
     for weight in missing(gateway.settings.weights):
-        console.print(f"  !      {weight.name} is missing: run `penstock models pull`", style="yellow")
+        typer.secho(f"  !      {weight.name} is missing: run `penstock models pull`", fg="yellow")
     if key:
-        console.print(f"\nYour API key, shown once: keep it.\n  {key}", style="bold")
+        typer.secho(f"\nYour API key, shown once: keep it.\n  {key}", bold=True)
     else:
-        console.print("\nThe lines below take your key from $PENSTOCK_API_KEY; `penstock key create` makes another.")
-    console.print("\nTry it:")
+        typer.echo("\nThe lines below take your key from $PENSTOCK_API_KEY; `penstock key create` makes another.")
+    typer.echo("\nTry it:")
     for line in _examples(address, key or "$PENSTOCK_API_KEY", gateway.offers):
-        console.print(f"\n{line}")
-    sys.stdout.flush()
+        typer.echo(f"\n{line}")
 
 
 def _issue_first(connection: "Connection") -> str | None:

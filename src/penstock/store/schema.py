@@ -5,14 +5,21 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from sqlalchemy import Connection, Engine, inspect, text
+from sqlalchemy import Connection, Engine, insert, inspect, text
 
 from penstock.store import locks
-from penstock.store.tables import SCHEMA_VERSION
+from penstock.store.tables import SCHEMA_VERSION, schema_support
+from penstock.store.webhook_tables import metadata
 
 MIGRATIONS = Path(__file__).with_name("migrations")
 FIRST_TOLD: Final = "0004"
 """Since this version a store says which code may serve it."""
+SUPPORTED: Final = {"0004": "0004", "0005": "0005"}
+"""Of each version since, the oldest whose code may."""
+VERSIONS: Final = text(
+    "CREATE TABLE alembic_version "
+    "( version_num VARCHAR(32) NOT NULL, CONSTRAINT alembic_version_pkc PRIMARY KEY (version_num) )"
+)
 SUPPORT: Final = text("SELECT oldest FROM schema_support WHERE version = :version")
 
 
@@ -47,22 +54,37 @@ def check(connection: Connection, known: str = SCHEMA_VERSION) -> None:
 
 
 def upgrade(engine: Engine, wanted: str = SCHEMA_VERSION) -> None:
-    """Run the migrations that are missing. Alembic is loaded only if there are any: it would slow every start."""
+    """Make the tables of an empty store, or run the migrations that are missing."""
     with engine.connect() as connection:
         version = version_of(connection)
         check(connection)
     if version is not None and version >= SCHEMA_VERSION:
         return
-    from alembic import command  # noqa: PLC0415  see the docstring
+    with _alone(engine) as connection:
+        version = version_of(connection)
+        if version is None and wanted == SCHEMA_VERSION:
+            _create(connection)
+        elif (version or "") < wanted:  # else another process was faster
+            _migrate(connection, wanted)
+
+
+def _create(connection: Connection) -> None:
+    """What all migrations would make, at once: a good part of a first start would go by with them."""
+    metadata.create_all(connection, checkfirst=False)
+    connection.execute(insert(schema_support), [{"version": v, "oldest": o} for v, o in SUPPORTED.items()])
+    connection.execute(VERSIONS)
+    connection.execute(text("INSERT INTO alembic_version VALUES (:version)"), {"version": SCHEMA_VERSION})
+
+
+def _migrate(connection: Connection, wanted: str) -> None:
+    """Alembic is loaded only here: it would slow every start."""
+    from alembic import command  # noqa: PLC0415
     from alembic.config import Config  # noqa: PLC0415
 
     config = Config()
     config.set_main_option("script_location", str(MIGRATIONS).replace("%", "%%"))
-    with _alone(engine) as connection:
-        if (version_of(connection) or "") >= wanted:
-            return  # another process was faster
-        config.attributes["connection"] = connection
-        command.upgrade(config, wanted)
+    config.attributes["connection"] = connection
+    command.upgrade(config, wanted)
 
 
 @contextmanager
