@@ -20,7 +20,9 @@ CYCLE = "penstock.cycle"
 PATIENCE = 10
 """How many stalls' time a whole body may take: one that only drips is cut in the end."""
 LINGER_SECONDS = 1.0
-"""How long a refused sender is still listened to: closing on unread bytes would reset the answer away."""
+"""How long a refused sender may be silent: closing on bytes that are still to come would reset the answer away."""
+LONGEST_LINGER_SECONDS = 30.0
+"""How long it is listened to in all."""
 
 
 def render_error(error: PenstockError, request_id: str | None) -> tuple[Headers, bytes]:
@@ -140,8 +142,10 @@ async def _answer(error: PenstockError, scope: Message, receive: Receive, send: 
     headers, body = render_error(error, scope.get("state", {}).get("request_id"))
     await send({"type": "http.response.start", "status": error.status, "headers": headers})
     await send({"type": "http.response.body", "body": body, "more_body": True})
+    now = asyncio.get_running_loop().time
+    give_up_at, is_sending = now() + LONGEST_LINGER_SECONDS, True
     with suppress(TimeoutError):
-        async with asyncio.timeout(LINGER_SECONDS):
-            while (await receive()).get("more_body", False):
-                pass
+        while is_sending:
+            async with asyncio.timeout_at(min(now() + LINGER_SECONDS, give_up_at)):
+                is_sending = (await receive()).get("more_body", False)
     await send({"type": "http.response.body", "body": b"", "more_body": False})
