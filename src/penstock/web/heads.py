@@ -77,7 +77,9 @@ class Heads:
         length = _LENGTH.search(data, 0, end)
         if length is None:
             head = self._known.get(data[:end])
-            return None if head is None or len(data) != end + 2 else (head, head.headers, b"")
+            if head is None or head.length_at is not None or len(data) != end + 2:
+                return None  # a length that is told without a number is for the parser to refuse
+            return head, head.headers, b""
         told = length[1]
         first, last = length.span(1)
         head = self._known.get(data[:first] + data[last:end])
