@@ -57,6 +57,11 @@ class Storage:
         """The bucket, if it is one."""
         return self.quick if isinstance(self.quick, S3Store) else None
 
+    @property
+    def folder(self) -> Path | None:
+        """The folder, if it is one."""
+        return None if self.bucket else Path(self.name)
+
     def end_stale_uploads(self, before: datetime) -> int:
         """End what was begun in a bucket before that moment and never finished; how many they were."""
         account = find_account(_endpoint(), os.environ)

@@ -1,7 +1,8 @@
 """Assets: result bytes with Range and ETag, for a bearer key or a signed link."""
 
 import re
-from typing import Annotated
+from io import FileIO
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
 from starlette.responses import RedirectResponse, Response, StreamingResponse
@@ -14,6 +15,7 @@ from penstock.store import asset_rows
 from penstock.store.asset_rows import StoredAsset
 from penstock.web.access import admit, gateway_of, signed_in
 from penstock.web.answers import REQUEST_ID
+from penstock.web.cycle import FILE
 
 router = APIRouter(tags=["Assets"])
 
@@ -76,7 +78,26 @@ async def download_asset(
         if address := await gateway.assets.presign(asset, left):
             return RedirectResponse(address, headers={"cache-control": "no-store"})
     body = await gateway.assets.open(asset, start, end)
+    if isinstance(body, FileIO):
+        return _FileResponse(body, start, end - start, status, headers, asset.content_type)
     return StreamingResponse(body, status, headers, asset.content_type)
+
+
+class _FileResponse(Response):
+    """Some of an open file, which is closed at the end."""
+
+    def __init__(
+        self, file: FileIO, start: int, count: int, status: int, headers: dict[str, str], content_type: str
+    ) -> None:
+        super().__init__(None, status, headers, content_type)
+        self._file = file
+        self._body = {"type": FILE, "file": file.fileno(), "offset": start, "count": count}
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        del scope, receive
+        with self._file:
+            await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+            await send(self._body)
 
 
 async def _account(request: Request, asset_id: str, expires: str | None, signature: str | None) -> str | None:

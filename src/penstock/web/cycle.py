@@ -12,9 +12,12 @@ from uvicorn.server import ServerState
 
 from penstock.errors import InternalError, Overloaded, PenstockError
 from penstock.identifiers import new_id
+from penstock.web.file_sending import Outlet
 from penstock.web.heads import Head, Headers
 from penstock.web.limits import Message, render_error
 
+FILE: Final = "http.response.zerocopysend"
+"""ASGI's message for a body that is `count` bytes of an open `file`, from `offset` on."""
 LARGE: Final = 1 << 14
 """A body that is not copied to leave in one write with its head."""
 
@@ -204,6 +207,8 @@ class Cycle(RequestResponseCycle):
 
     def send(self, message: Message) -> Awaitable[None]:  # type: ignore[override]  # as good as a coroutine
         """Write a part of the response; to be awaited, which takes as long as the caller does not read."""
+        if message["type"] == FILE:
+            return self._send_file(message["file"], message["offset"], message["count"])
         if self.is_full:
             return self._send_later(message)
         self._send(message)
@@ -252,6 +257,27 @@ class Cycle(RequestResponseCycle):
             self._count(len(body), more=more)
         self._write(body)
         if not more:
+            self._complete()
+
+    async def _send_file(self, file: int, start: int, count: int) -> None:
+        """All of the body, whose length the head has told. What was written before has to leave first."""
+        if self.disconnected:
+            return
+        self.transport.set_write_buffer_limits(0)
+        self._write(b"")
+        await self.flow.drain()
+        if self.disconnected:
+            return
+        outlet = Outlet(self.transport)
+        self.on_gone = outlet.close
+        try:
+            sent = await outlet.send(file, start, count)
+        except ConnectionError:
+            self.cut()
+            return
+        if not self.disconnected:
+            self.transport.set_write_buffer_limits()
+            self._count(sent, more=False)
             self._complete()
 
     def _complete(self) -> None:
