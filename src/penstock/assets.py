@@ -2,10 +2,10 @@
 
 import asyncio
 import base64
+import errno
 import hashlib
 import hmac
 import os
-import tempfile
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
@@ -19,6 +19,7 @@ import obstore
 from penstock import metrics
 from penstock.errors import AssetExpired, AssetNotFound, FileNotFound
 from penstock.files import StoredFile
+from penstock.identifiers import new_id
 from penstock.job_errors import BadOutput
 from penstock.jobs import Asset
 from penstock.landing import Landing
@@ -34,6 +35,8 @@ PART = 8 << 20
 MAX_PARTS = 4
 """How many parts of one upload are under way at once: with `PART` the memory that it takes."""
 MAX_UPLOADS = 8
+BATCH = 1 << 18
+"""How much is gathered of what lands before a thread writes it: with the socket's buffers the memory that it takes."""
 OPEN_SECONDS = 5.0
 """How long the first byte may take: a caller waits for it."""
 CACHED = "private, max-age=31536000, immutable"
@@ -78,6 +81,7 @@ class Assets:
         self._landing = landing
         self._signing_secret = signing_secret
         self._uploads = asyncio.Semaphore(MAX_UPLOADS)
+        self._file_uploads = asyncio.Semaphore(MAX_UPLOADS)  # their callers wait: large outputs are not waited for
 
     def clear_landing(self) -> None:
         """Remove the half downloads of processes that are no more."""
@@ -95,11 +99,11 @@ class Assets:
 
     # -- callers' files
 
-    async def put_file(self, account_id: str, sha256: str, data: bytes) -> None:
-        """Keep a file's bytes."""
-        with reached(makes=True):
-            await obstore.put_async(self._storage.bulk, file_key(account_id, sha256), data, chunk_size=PART)
-        metrics.BYTES_STORED.labels("file").inc(len(data))
+    async def put_file(self, file: StoredFile, source: bytes | Path) -> None:
+        """Keep a file's bytes; a path is a landed file's, and is moved where that can be done."""
+        async with self._file_uploads:
+            await self._put(file_key(file.account_id, file.sha256), source, at_once=1)
+        metrics.BYTES_STORED.labels("file").inc(file.bytes)
 
     async def get_file(self, file: StoredFile) -> bytes:
         """A file's bytes."""
@@ -120,41 +124,49 @@ class Assets:
 
     @asynccontextmanager
     async def land(self, chunks: AsyncIterator[bytes]) -> AsyncGenerator[Landed]:
-        """Write a download to a temporary file, hashed on the way; it is gone when the block ends."""
-        with reached(makes=True):
-            handle, name = tempfile.mkstemp(dir=self._landing.folder)
-        path, digest, size = Path(name), hashlib.sha256(), 0
+        """Write what comes to a temporary file, hashed on the way; it is gone when the block ends."""
+        path, digest, size = self._landing.folder / new_id("landed"), hashlib.sha256(), 0
         try:
-            with open(handle, "wb", buffering=0) as file:  # noqa: ASYNC230, PTH123  only opened here, written in a thread
-                async for chunk in chunks:
-                    size += len(chunk)
-                    if size > MAX_OUTPUT_BYTES:
-                        raise BadOutput(f"The output is larger than {MAX_OUTPUT_BYTES >> 30} GB.")
-                    with reached(makes=True):
-                        await asyncio.to_thread(_write, file.fileno(), chunk)
-                    await asyncio.to_thread(digest.update, chunk)
+            with reached(makes=True):
+                await asyncio.to_thread(path.touch, exist_ok=False)
+            async for batch in _gather(chunks):
+                size += sum(map(len, batch))
+                if size > MAX_OUTPUT_BYTES:
+                    raise BadOutput(f"The output is larger than {MAX_OUTPUT_BYTES >> 30} GB.")
+                with reached(makes=True):
+                    await asyncio.to_thread(_append, path, batch, digest.update)
             yield Landed(path, size, digest.hexdigest())
         finally:
             await asyncio.to_thread(path.unlink, missing_ok=True)
 
     async def keep(self, job_id: str, asset: Asset, landed: Landed) -> None:
-        """Copy a checked output into the store, a large one in parts."""
+        """Give a checked output its place in the store."""
         attributes = {
             "Content-Type": asset.content_type,
             "Content-Disposition": disposition(asset.filename),
             "Cache-Control": CACHED,
         }
         async with self._uploads:
-            with reached(makes=True):
-                await obstore.put_async(
-                    self._storage.bulk,
-                    asset_key(job_id, asset.filename, landed.sha256),
-                    landed.path,
-                    attributes=attributes if self._storage.bucket else None,  # a folder keeps none
-                    chunk_size=PART,
-                    max_concurrency=MAX_PARTS,
-                )
+            key = asset_key(job_id, asset.filename, landed.sha256)
+            await self._put(key, landed.path, attributes, at_once=MAX_PARTS)
         metrics.BYTES_STORED.labels("asset").inc(landed.bytes)
+
+    async def _put(
+        self, key: str, source: bytes | Path, attributes: dict[str, str] | None = None, *, at_once: int
+    ) -> None:
+        """Into a folder by one move if that can be, into a bucket, if it is large, in parts, some at once."""
+        folder = self._storage.folder
+        with reached(makes=True):
+            if folder is not None and isinstance(source, Path) and await asyncio.to_thread(_move, source, folder / key):
+                return
+            await obstore.put_async(
+                self._storage.bulk,
+                key,
+                source,
+                attributes=attributes if folder is None else None,  # a folder keeps none
+                chunk_size=PART,
+                max_concurrency=at_once,
+            )
 
     async def open(self, asset: StoredAsset, start: int, end: int) -> FileIO | AsyncIterator[bytes]:
         """The file, if it lies in a folder; of a bucket the bytes from `start` up to, not with, `end`."""
@@ -218,11 +230,47 @@ class Assets:
         return True
 
 
-def _write(file: int, chunk: bytes) -> None:
-    """All of it: the system may take less at once."""
-    left = memoryview(chunk)
-    while left:
-        left = left[os.write(file, left) :]
+async def _gather(chunks: AsyncIterator[bytes]) -> AsyncIterator[list[bytes]]:
+    """Some chunks at a time: each batch costs a turn of a thread."""
+    batch: list[bytes] = []
+    size = 0
+    async for chunk in chunks:
+        batch.append(chunk)
+        size += len(chunk)
+        if size >= BATCH:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
+
+
+def _append(path: Path, batch: Sequence[bytes], note: Callable[[bytes], None]) -> None:
+    """Opened for each batch: who is cancelled meanwhile leaves no descriptor that this could mistake for its own."""
+    file = os.open(path, os.O_WRONLY | os.O_APPEND)
+    try:
+        for chunk in batch:
+            note(chunk)
+            left = memoryview(chunk)
+            while left:  # the system may take less at once
+                left = left[os.write(file, left) :]
+    finally:
+        os.close(file)
+
+
+def _move(source: Path, target: Path) -> bool:
+    """Whether a landed file could be given its place at once, as it can within one file system."""
+    for _ in range(3):
+        target.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            source.replace(target)
+        except FileNotFoundError:
+            continue  # the folder was empty, and has just been removed
+        except OSError as error:
+            if error.errno != errno.EXDEV:
+                raise
+            return False
+        return True
+    return False
 
 
 async def _nothing() -> AsyncIterator[bytes]:

@@ -4,8 +4,9 @@ import asyncio
 import base64
 import binascii
 import hashlib
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, unquote_to_bytes
 
@@ -47,15 +48,19 @@ class Inputs:
         """A file that was opened and is a picture we accept; not stored yet."""
         if len(data) > MAX_FILE_BYTES:
             raise FileUnreadable(f"The file has {len(data)} bytes, at most {MAX_FILE_BYTES} are taken.")
+        sha256 = (await asyncio.to_thread(hashlib.sha256, data)).hexdigest()
+        return await self._open(data, sha256, len(data), account_id)
+
+    async def _open(self, source: bytes | Path, sha256: str, size: int, account_id: str) -> StoredFile:
         try:
-            facts: ImageFacts = await self._workshop.insist(inspect_image, data)
+            facts: ImageFacts = await self._workshop.insist(inspect_image, source)
         except WorkFailed as error:
             raise FileUnreadable("The file could not be opened as a picture.") from error
         return StoredFile(
             token=new_id("file"),
             account_id=account_id,
-            sha256=(await asyncio.to_thread(hashlib.sha256, data)).hexdigest(),
-            bytes=len(data),
+            sha256=sha256,
+            bytes=size,
             content_type=facts.content_type,
             width=facts.width,
             height=facts.height,
@@ -63,11 +68,12 @@ class Inputs:
             expires_at=None,
         )
 
-    async def upload(self, data: bytes, account_id: str, retention: float | None) -> StoredFile:
-        """Open and store a caller's upload."""
-        file = await self.open(data, account_id)
-        file = replace(file, expires_at=None if retention is None else file.created_at + retention)
-        await self.store(file, data)
+    async def upload(self, chunks: AsyncIterator[bytes], account_id: str, retention: float | None) -> StoredFile:
+        """Take a caller's upload as it comes, then open and store it."""
+        async with self._assets.land(chunks) as landed:
+            file = await self._open(landed.path, landed.sha256, landed.bytes, account_id)
+            file = replace(file, expires_at=None if retention is None else file.created_at + retention)
+            await self.store(file, landed.path)
         return file
 
     async def fetch(self, url: str, declared: str | None, account_id: str, job_id: str) -> StoredFile:
@@ -79,12 +85,12 @@ class Inputs:
         await self.store(file, fetched.body)
         return file
 
-    async def store(self, file: StoredFile, data: bytes) -> None:
+    async def store(self, file: StoredFile, source: bytes | Path) -> None:
         """Write a file's row, then its bytes."""
         async with self._lock(file):
             await self._database.write(file_rows.add, file)
             try:
-                await self._assets.put_file(file.account_id, file.sha256, data)
+                await self._assets.put_file(file, source)
             except StorageUnavailable:  # nobody knows whether the bytes came: the sweep removes both
                 await self._database.write(file_rows.expire, file, self._clock())
                 raise

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from penstock.files import CONTENT_TYPES, MAX_FILE_BYTES, MAX_SIDE, MIN_SIDE, ImageFacts, sniff
 from penstock.job_errors import BadOutput, FileUnreadable
@@ -36,31 +36,36 @@ class VideoFacts:
 # -- images
 
 
-def inspect_image(data: bytes) -> ImageFacts:
+def inspect_image(source: bytes | Path) -> ImageFacts:
     """What a caller's image is, after decoding all of it."""
-    if len(data) > MAX_FILE_BYTES:
-        raise FileUnreadable(f"The image has {len(data)} bytes; at most {MAX_FILE_BYTES} are allowed.")
-    try:
-        return _decode_image(data, MIN_SIDE)
-    except ValueError as error:
-        raise FileUnreadable(str(error)) from error
+    with io.BytesIO(source) if isinstance(source, bytes) else source.open("rb") as file:
+        size = file.seek(0, io.SEEK_END)
+        if size > MAX_FILE_BYTES:
+            raise FileUnreadable(f"The image has {size} bytes; at most {MAX_FILE_BYTES} are allowed.")
+        try:
+            return _decode_image(file, MIN_SIDE)
+        except ValueError as error:
+            raise FileUnreadable(str(error)) from error
 
 
 def inspect_picture(path: str) -> ImageFacts:
     """What a vendor's preview picture is, after decoding all of it."""
-    size = Path(path).stat().st_size
-    if size > MAX_FILE_BYTES:
-        raise BadOutput(f"The output has {size} bytes; at most {MAX_FILE_BYTES} are allowed.")
-    try:
-        return _decode_image(Path(path).read_bytes(), smallest=1)
-    except ValueError as error:
-        raise BadOutput(f"The preview is unusable. {error}") from error
+    with Path(path).open("rb") as file:
+        size = file.seek(0, io.SEEK_END)
+        if size > MAX_FILE_BYTES:
+            raise BadOutput(f"The output has {size} bytes; at most {MAX_FILE_BYTES} are allowed.")
+        try:
+            return _decode_image(file, smallest=1)
+        except ValueError as error:
+            raise BadOutput(f"The preview is unusable. {error}") from error
 
 
-def _decode_image(data: bytes, smallest: int) -> ImageFacts:
+def _decode_image(file: IO[bytes], smallest: int) -> ImageFacts:
     from PIL import Image, JpegImagePlugin, PngImagePlugin, WebPImagePlugin  # noqa: PLC0415 - a quick start
 
-    kind = sniff(data)
+    file.seek(0)
+    kind = sniff(file.read(16))
+    file.seek(0)
     if kind is None:
         raise ValueError("The file is not a JPEG, PNG or WebP image; only these are allowed.")
     # The readers themselves: `Image.open` counts pixels before it tells the sides.
@@ -73,12 +78,13 @@ def _decode_image(data: bytes, smallest: int) -> ImageFacts:
     name = CONTENT_TYPES[kind].removeprefix("image/").upper()
     allowed = f"each side must be {smallest} to {MAX_SIDE} px"
     try:
-        with warnings.catch_warnings(action="ignore"), reader(io.BytesIO(data)) as image:
+        with warnings.catch_warnings(action="ignore"), reader(file) as image:
             width, height = image.size
             if fits := smallest <= min(width, height) and max(width, height) <= MAX_SIDE:
                 image.load()
             if fits and kind == "png":
-                reader(io.BytesIO(data)).verify()  # its checksums, which decoding passes over
+                file.seek(0)
+                reader(file).verify()  # its checksums, which decoding passes over
     except Image.DecompressionBombError as error:
         raise ValueError(f"The {name} image has too many pixels; {allowed}.") from error
     except Exception as error:  # damaged bytes make Pillow raise nearly anything, some of it in words for programmers

@@ -3,17 +3,17 @@
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Request
-from starlette.datastructures import UploadFile
 from starlette.responses import Response
 
 from penstock.errors import BodyTooLarge, FileNotFound, InvalidRequest, RequestTimeout, UnsupportedMediaType
-from penstock.files import MAX_FILE_BYTES, StoredFile
+from penstock.files import StoredFile
 from penstock.identifiers import timestamp
 from penstock.job_errors import FileUnreadable
 from penstock.keys import Scope
 from penstock.store import file_rows
 from penstock.web.access import Caller, admit, signed_in
 from penstock.web.answers import Json, success
+from penstock.web.file_forms import read_file
 
 router = APIRouter(tags=["Files"])
 
@@ -46,19 +46,9 @@ FORM = {
 async def upload_file(request: Request) -> Response:
     """Upload a JPEG, PNG or WebP as the multipart field `file`."""
     caller = await admit(request, Scope.GENERATE)
-    if not request.headers.get("content-type", "").lower().startswith("multipart/form-data"):
-        raise UnsupportedMediaType("Send `multipart/form-data` with a field `file`.")
-    async with request.form(max_files=1, max_fields=8) as form:
-        part = form.get("file")
-        if not isinstance(part, UploadFile):
-            message = "The multipart field `file` is required, with a file name."
-            raise InvalidRequest(message, code="missing_required_parameter", param="file")
-        if part.size is not None and part.size > MAX_FILE_BYTES:
-            raise BodyTooLarge(f"A file has at most {MAX_FILE_BYTES >> 20} MB.", param="file")
-        data = await part.read()
+    inputs, retention = caller.gateway.inputs, caller.gateway.settings.jobs.file_retention
     try:
-        retention = caller.gateway.settings.jobs.file_retention
-        file = await caller.gateway.inputs.upload(data, caller.account_id, retention)
+        file = await inputs.upload(read_file(request), caller.account_id, retention)
     except FileUnreadable as error:
         raise InvalidRequest(error.message, code=error.code, param="file") from None
     return Json(_record(file), 201)

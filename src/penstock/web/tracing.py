@@ -4,6 +4,8 @@ import asyncio
 import logging
 import time
 
+from starlette.requests import ClientDisconnect
+
 from penstock import logs, metrics, traces
 from penstock.errors import InternalError
 from penstock.identifiers import Serial
@@ -40,6 +42,8 @@ class Tracing:
         except asyncio.CancelledError:
             cycle.status = cycle.status or LEFT  # the client left, or the drain's time is over
             raise
+        except ClientDisconnect:
+            cycle.status = cycle.status or LEFT
         except Exception:
             log.exception("a request failed")
             if cycle.status:

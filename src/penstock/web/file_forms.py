@@ -1,0 +1,99 @@
+"""The file in a form, passed on as it comes: of what surrounds it nothing is kept."""
+
+from collections.abc import AsyncIterator
+from typing import Final
+
+from fastapi import Request
+from python_multipart import MultipartParser
+from python_multipart.exceptions import FormParserError
+from python_multipart.multipart import parse_options_header
+
+from penstock.errors import BodyTooLarge, InvalidRequest, UnsupportedMediaType
+from penstock.files import MAX_FILE_BYTES
+
+NAME: Final = b"file"
+MAX_FIELDS: Final = 8
+
+
+async def read_file(request: Request) -> AsyncIterator[bytes]:
+    """The bytes of the field `file`; whatever is wrong with the form is told as soon as it is seen."""
+    content_type = request.headers.get("content-type", "")
+    if not content_type.lower().startswith("multipart/form-data"):
+        raise UnsupportedMediaType("Send `multipart/form-data` with a field `file`.")
+    size = 0
+    try:
+        form = _Form(content_type)
+        async for chunk in request.stream():
+            for piece in form.feed(chunk):
+                size += len(piece)
+                if size > MAX_FILE_BYTES:
+                    raise BodyTooLarge(f"A file has at most {MAX_FILE_BYTES >> 20} MB.", param="file")
+                yield piece
+    except FormParserError as error:
+        raise InvalidRequest("The body is not valid `multipart/form-data`.") from error
+    if not form.is_whole:
+        message = "The multipart field `file` is required, with a file name."
+        raise InvalidRequest(message, code="missing_required_parameter", param="file")
+
+
+class _Form:
+    """Told by the parser of parts, their headers and bytes."""
+
+    def __init__(self, content_type: str) -> None:
+        _, options = parse_options_header(content_type)
+        if b"boundary" not in options:
+            raise InvalidRequest("The content type of the body names no `boundary`.")
+        self._parser = MultipartParser(
+            options[b"boundary"],
+            {
+                "on_header_begin": self._begin_header,
+                "on_header_field": self._add_name,
+                "on_header_value": self._add_value,
+                "on_header_end": self._end_header,
+                "on_headers_finished": self._begin_part,
+                "on_part_data": self._add,
+                "on_part_end": self._end_part,
+            },
+        )
+        self.is_whole = False
+        self._pieces: list[bytes] = []
+        self._is_wanted = False
+        self._files = self._fields = 0
+        self._name = self._value = self._disposition = b""
+
+    def feed(self, chunk: bytes) -> list[bytes]:
+        """What a part of the body holds of the file."""
+        self._pieces = []
+        self._parser.write(chunk)
+        return self._pieces
+
+    def _begin_header(self) -> None:
+        self._name = self._value = b""
+
+    def _add_name(self, data: bytes, start: int, end: int) -> None:
+        self._name += data[start:end]
+
+    def _add_value(self, data: bytes, start: int, end: int) -> None:
+        self._value += data[start:end]
+
+    def _end_header(self) -> None:
+        if self._name.lower() == b"content-disposition":
+            self._disposition = self._value
+
+    def _begin_part(self) -> None:
+        _, options = parse_options_header(self._disposition)
+        self._disposition = b""
+        if b"name" not in options:
+            raise InvalidRequest("A part of the form has no name.")
+        is_file = b"filename" in options
+        self._files, self._fields = self._files + is_file, self._fields + (not is_file)
+        if self._files > 1 or self._fields > MAX_FIELDS:
+            raise InvalidRequest(f"The form has more than one file, or more than {MAX_FIELDS} other fields.")
+        self._is_wanted = is_file and options[b"name"] == NAME
+
+    def _add(self, data: bytes, start: int, end: int) -> None:
+        if self._is_wanted:
+            self._pieces.append(data[start:end])
+
+    def _end_part(self) -> None:
+        self.is_whole = self.is_whole or self._is_wanted
