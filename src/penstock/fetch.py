@@ -3,8 +3,8 @@
 import asyncio
 import socket
 import ssl
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import aclosing, suppress
 from dataclasses import dataclass
 from ipaddress import ip_address
 from typing import Any, Self, TypeAlias
@@ -105,15 +105,6 @@ FAILURES: tuple[tuple[type[Exception], str, bool], ...] = (
 
 
 @dataclass(frozen=True, slots=True)
-class Fetched:
-    """What was behind a URL; `url` is the one that answered, after redirects."""
-
-    body: bytes
-    content_type: str | None
-    url: str
-
-
-@dataclass(frozen=True, slots=True)
 class Posted:
     """How a URL answered to what was sent there, and the beginning of its answer."""
 
@@ -149,11 +140,17 @@ class SafeFetcher:
     async def __aexit__(self, *_: object) -> None:
         await self._session.close()
 
-    async def fetch(self, url: str, *, max_bytes: int) -> Fetched:
-        """Fetch the URL, or raise `UrlNotAllowed`, `FileFetchFailed` or, where it is too large, `FileUnreadable`."""
+    async def fetch(self, url: str, *, max_bytes: int) -> AsyncGenerator[bytes]:
+        """What is behind the URL, as it comes; or `UrlNotAllowed`, `FileFetchFailed`, too large: `FileUnreadable`."""
+        deadline = asyncio.get_running_loop().time() + self._seconds
         try:
-            async with asyncio.timeout(self._seconds):
-                return await self._follow(check_url(url, self._allow_networks), max_bytes)
+            async with aclosing(self._follow(check_url(url, self._allow_networks), max_bytes)) as chunks:
+                while True:
+                    async with asyncio.timeout_at(deadline):  # here only: it must not strike whoever takes the chunks
+                        chunk = await anext(chunks, None)
+                    if chunk is None:
+                        return
+                    yield chunk
         except aiohttp.ClientError as error:
             raise _explain(error) from error
         except TimeoutError as error:
@@ -184,12 +181,14 @@ class SafeFetcher:
         except TimeoutError as error:
             raise FileFetchFailed(f"The URL did not answer within {seconds:g} seconds.") from error
 
-    async def _follow(self, url: str, max_bytes: int) -> Fetched:
+    async def _follow(self, url: str, max_bytes: int) -> AsyncGenerator[bytes]:
         for _ in range(self._max_redirects + 1):
             # `encoded` keeps the URL as it was checked, byte for byte.
             async with self._session.get(URL(url, encoded=True), allow_redirects=False) as response:
                 if response.status not in REDIRECTS:
-                    return Fetched(await _read(response, max_bytes), _content_type(response), url)
+                    async for chunk in _read(response, max_bytes):
+                        yield chunk
+                    return
                 url = self._redirect(url, response)
         raise FileFetchFailed(
             f"The URL redirects too often; followed are {self._max_redirects} redirects.", retryable=False
@@ -209,7 +208,7 @@ class SafeFetcher:
         return target
 
 
-async def _read(response: aiohttp.ClientResponse, max_bytes: int) -> bytes:
+async def _read(response: aiohttp.ClientResponse, max_bytes: int) -> AsyncGenerator[bytes]:
     if response.status != 200:
         raise FileFetchFailed(
             f"The URL answered with status {response.status}; 200 is needed.",
@@ -220,12 +219,12 @@ async def _read(response: aiohttp.ClientResponse, max_bytes: int) -> bytes:
         raise FileFetchFailed("The URL answered with a content-encoding; only identity is allowed.", retryable=False)
     if (response.content_length or 0) > max_bytes:
         raise _too_large(max_bytes)
-    body = bytearray()
+    size = 0
     async for chunk in response.content.iter_any():
-        body += chunk
-        if len(body) > max_bytes:
+        size += len(chunk)
+        if size > max_bytes:
             raise _too_large(max_bytes)
-    return bytes(body)
+        yield chunk
 
 
 async def _read_beginning(response: aiohttp.ClientResponse, max_bytes: int) -> bytes:
@@ -238,11 +237,6 @@ async def _read_beginning(response: aiohttp.ClientResponse, max_bytes: int) -> b
                 if len(beginning) >= max_bytes:
                     break
     return bytes(beginning[:max_bytes])
-
-
-def _content_type(response: aiohttp.ClientResponse) -> str | None:
-    told = response.headers.get("Content-Type", "")
-    return told if told and told.isascii() else None
 
 
 def _too_large(max_bytes: int) -> FileUnreadable:

@@ -5,12 +5,13 @@ import base64
 import binascii
 import hashlib
 from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import aclosing
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, unquote_to_bytes
 
-from penstock.assets import Assets
+from penstock.assets import Assets, Landed
 from penstock.files import CONTENT_TYPES, MAX_FILE_BYTES, ImageFacts, StoredFile
 from penstock.identifiers import new_id
 from penstock.inspection import inspect_image
@@ -51,38 +52,25 @@ class Inputs:
         sha256 = (await asyncio.to_thread(hashlib.sha256, data)).hexdigest()
         return await self._open(data, sha256, len(data), account_id)
 
-    async def _open(self, source: bytes | Path, sha256: str, size: int, account_id: str) -> StoredFile:
-        try:
-            facts: ImageFacts = await self._workshop.insist(inspect_image, source)
-        except WorkFailed as error:
-            raise FileUnreadable("The file could not be opened as a picture.") from error
-        return StoredFile(
-            token=new_id("file"),
-            account_id=account_id,
-            sha256=sha256,
-            bytes=size,
-            content_type=facts.content_type,
-            width=facts.width,
-            height=facts.height,
-            created_at=self._clock(),
-            expires_at=None,
-        )
-
     async def upload(self, chunks: AsyncIterator[bytes], account_id: str, retention: float | None) -> StoredFile:
         """Take a caller's upload as it comes, then open and store it."""
         async with self._assets.land(chunks) as landed:
-            file = await self._open(landed.path, landed.sha256, landed.bytes, account_id)
+            file = await self._open_landed(landed, account_id)
             file = replace(file, expires_at=None if retention is None else file.created_at + retention)
             await self.store(file, landed.path)
         return file
 
     async def fetch(self, url: str, declared: str | None, account_id: str, job_id: str) -> StoredFile:
         """Snapshot the picture behind a URL for one job: later reads see these bytes, whatever the URL serves then."""
-        fetched = await (await self._fetcher()).fetch(url, max_bytes=MAX_FILE_BYTES)
-        file = replace(await self.open(fetched.body, account_id), job_id=job_id)
-        if problem := contradiction(file, declared):
-            raise FileUnreadable(problem)
-        await self.store(file, fetched.body)
+        fetcher = await self._fetcher()
+        async with (
+            aclosing(fetcher.fetch(url, max_bytes=MAX_FILE_BYTES)) as chunks,
+            self._assets.land(chunks) as landed,
+        ):
+            file = replace(await self._open_landed(landed, account_id), job_id=job_id)
+            if problem := contradiction(file, declared):
+                raise FileUnreadable(problem)
+            await self.store(file, landed.path)
         return file
 
     async def store(self, file: StoredFile, source: bytes | Path) -> None:
@@ -100,6 +88,26 @@ class Inputs:
         await self._assets.check()  # inside of the transaction everybody would wait for an answer
         async with self._lock(file):
             await self._database.write(file_rows.remove, file, self._assets.remove_file)
+
+    async def _open_landed(self, landed: Landed, account_id: str) -> StoredFile:
+        return await self._open(landed.path, landed.sha256, landed.bytes, account_id)
+
+    async def _open(self, source: bytes | Path, sha256: str, size: int, account_id: str) -> StoredFile:
+        try:
+            facts: ImageFacts = await self._workshop.insist(inspect_image, source)
+        except WorkFailed as error:
+            raise FileUnreadable("The file could not be opened as a picture.") from error
+        return StoredFile(
+            token=new_id("file"),
+            account_id=account_id,
+            sha256=sha256,
+            bytes=size,
+            content_type=facts.content_type,
+            width=facts.width,
+            height=facts.height,
+            created_at=self._clock(),
+            expires_at=None,
+        )
 
     def _lock(self, file: StoredFile) -> asyncio.Lock:
         """The same content is never stored and removed at the same time."""

@@ -11,7 +11,6 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 import httpx
-import pytest
 from aiohttp import web
 from conftest import MODEL, Server, client_of
 from PIL import Image
@@ -99,8 +98,6 @@ async def test_what_is_no_usable_picture_is_refused_and_not_kept(server):
     assert (await upload(server.client, whole)).status_code == 201
 
 
-# Starlette leaves the part of a cut form to the garbage collector, which tells of it.
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 async def test_a_form_that_is_not_as_it_should_be_is_refused(server):
     client, png = server.client, picture()
     missing = (400, "missing_required_parameter", "file")

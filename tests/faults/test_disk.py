@@ -15,6 +15,7 @@ from conftest import MODEL, client_of
 from fault_steps import CHAT, GENERATION, check_away, far_vendor, timed, until_answered
 from money_fleet import PENSTOCK, _free_port
 from openai_double import OpenAIDouble
+from test_files import picture, upload
 from vendors.double import Double, double_of
 
 DISK = "12m"
@@ -81,6 +82,7 @@ async def check_full_disk(client: httpx.AsyncClient, disk: Path, double: Double,
     assert (await client.post(CHAT, json=ask)).status_code == 200
     filler = fill(disk)
     check_away(*await timed(order(client, 1)))
+    check_away(*await timed(upload(client, picture())))
     for answered in range(1, 1000):  # what goes into the journal's last block is let in
         answer, seconds = await timed(client.post(CHAT, json=ask))
         if answer.status_code != 200:
@@ -97,6 +99,7 @@ async def check_full_disk(client: httpx.AsyncClient, disk: Path, double: Double,
     assert (done["status"], len(done["attempts"])) == ("succeeded", 1), done
     assert (await client.post(CHAT, json=ask)).status_code == 200
     assert (await order(client, 0.1)).status_code == 202
+    assert (await upload(client, picture())).status_code == 201
     usage = (await client.get("/api/v1/usage", params={"by": "model"})).json()
     (chat,) = (line for line in usage["data"] if line["model"] == "plain")
     assert chat["requests"] - chat["failed"] == len(upstream.requests), chat

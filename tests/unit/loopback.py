@@ -54,6 +54,10 @@ async def send_image(request: web.BaseRequest) -> web.StreamResponse:
     return web.Response(body=PNG, content_type="image/png")
 
 
+async def gather(chunks: AsyncIterator[bytes]) -> bytes:
+    return b"".join([chunk async for chunk in chunks])
+
+
 @asynccontextmanager
 async def serve(server: Server, tls: ssl.SSLContext | None = None) -> AsyncIterator[Server]:
     runner = web.ServerRunner(web.Server(server.handle), shutdown_timeout=0)

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 import trustme
-from loopback import LOOPBACK, MEGABYTE, PNG, Names, Server, redirect_to, serve
+from loopback import LOOPBACK, MEGABYTE, PNG, Names, Server, gather, redirect_to, serve
 
 from penstock.fetch import SafeFetcher
 from penstock.job_errors import FileFetchFailed, UrlNotAllowed
@@ -42,7 +42,7 @@ async def trusting(authority: trustme.CA) -> AsyncIterator[SafeFetcher]:
 async def test_a_server_without_tls_fails(server: Server):
     async with SafeFetcher(LOOPBACK) as fetcher:
         with pytest.raises(FileFetchFailed, match="TLS") as failure:
-            await fetcher.fetch(server.url().replace("http:", "https:"), max_bytes=MEGABYTE)
+            await gather(fetcher.fetch(server.url().replace("http:", "https:"), max_bytes=MEGABYTE))
     assert failure.value.retryable is False
     assert "127.0.0.1" not in failure.value.message
 
@@ -50,12 +50,12 @@ async def test_a_server_without_tls_fails(server: Server):
 async def test_tls_is_verified_by_name_and_authority(tls_server: Server, authority: trustme.CA):
     async with trusting(authority) as fetcher:
         url = f"https://files.example:{tls_server.port}/"
-        assert (await fetcher.fetch(url, max_bytes=MEGABYTE)).body == PNG
+        assert await gather(fetcher.fetch(url, max_bytes=MEGABYTE)) == PNG
         with pytest.raises(FileFetchFailed, match="TLS"):
-            await fetcher.fetch(url.replace("files.", "other."), max_bytes=MEGABYTE)
+            await gather(fetcher.fetch(url.replace("files.", "other."), max_bytes=MEGABYTE))
     async with SafeFetcher(LOOPBACK, resolver=Names(["127.0.0.1"])) as fetcher:
         with pytest.raises(FileFetchFailed, match="TLS"):
-            await fetcher.fetch(url, max_bytes=MEGABYTE)
+            await gather(fetcher.fetch(url, max_bytes=MEGABYTE))
     assert len(tls_server.requests) == 1
 
 
@@ -63,5 +63,5 @@ async def test_a_redirect_from_https_to_http_is_refused(server: Server, tls_serv
     tls_server.reply = redirect_to(server.url())
     async with trusting(authority) as fetcher:
         with pytest.raises(UrlNotAllowed, match="from https to http"):
-            await fetcher.fetch(f"https://files.example:{tls_server.port}/", max_bytes=MEGABYTE)
+            await gather(fetcher.fetch(f"https://files.example:{tls_server.port}/", max_bytes=MEGABYTE))
     assert server.requests == []
