@@ -82,7 +82,7 @@ async def check_full_disk(client: httpx.AsyncClient, disk: Path, double: Double,
     assert (await client.post(CHAT, json=ask)).status_code == 200
     filler = fill(disk)
     check_away(*await timed(order(client, 1)))
-    check_away(*await timed(upload(client, picture())))
+    check_away(*await timed(upload(client, picture() + bytes(4 << 20))))
     for answered in range(1, 1000):  # what goes into the journal's last block is let in
         answer, seconds = await timed(client.post(CHAT, json=ask))
         if answer.status_code != 200:
