@@ -67,6 +67,16 @@ async def test_a_position_that_was_given_up_holds_up_nobody(fleet, postgres_stor
         assert await reading == [held - 1, held + 1]
 
 
+async def test_transactions_that_write_no_events_hold_up_nobody(fleet, postgres_store_url, postgres_server):
+    """Neither in the same database nor in another of the server."""
+    await accept(fleet[0])
+    for url in (postgres_store_url, postgres_server.url()):
+        async with await psycopg.AsyncConnection.connect(url) as other:
+            await other.execute("CREATE TABLE others (number int)")
+            assert len(await read_on(fleet[1], 0)) == 1
+            await other.rollback()
+
+
 async def test_who_reads_on_under_load_misses_none_and_sees_none_twice(fleet):
     chance, told = random.Random(7), list[int]()  # noqa: S311  nothing is secret here
     pauses = {number: chance.choice((0, 0, 0.01, 0.03)) for number in range(90)}

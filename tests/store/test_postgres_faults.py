@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from postgres import PostgresServer
 from sqlalchemy import Connection, text
-from store.fleet import at_once, count, processes, rows, until
+from store.fleet import at_once, count, line_to, processes, rows, until
 from store.sample_jobs import NOW, make_job
 
 from penstock.errors import InvalidRequest, JobNotFound, StoreUnavailable
-from penstock.store import job_rows, postgresql
+from penstock.store import job_rows, listener, postgresql
 from penstock.store.postgresql import PostgresDatabase
 
 
@@ -140,6 +140,27 @@ async def test_a_server_that_hangs_keeps_nobody_and_no_thread(database, postgres
     database.patience = 10.0
     await accept(database)
     assert await count(database, "jobs") >= 9
+
+
+async def test_connections_that_died_without_a_word_are_given_up(postgres_store_url, monkeypatch):
+    """By whoever reads, writes, looks how far the log goes, and listens."""
+    for module in (postgresql, listener):
+        monkeypatch.setattr(module, "STUCK_SECONDS", 0.5)
+    async with line_to(postgres_store_url) as line, processes(line.url, 1) as (ours,):
+        ours.patience = 0.5
+        await ours.watch()
+        await at_once(*(accept(ours) for _ in range(4)), *(count(ours, "jobs") for _ in range(4)), ours.settled())
+        line.die()
+        told = await at_once(accept(ours), count(ours, "jobs"), ours.settled())
+        assert {type(each) for each in told} == {StoreUnavailable}
+        ours.patience = 10.0
+        told = await at_once(accept(ours), count(ours, "jobs"), ours.settled())
+        assert not [each for each in told if isinstance(each, Exception)]
+        async with processes(postgres_store_url, 1) as (theirs,):
+            job = make_job()
+            with ours.bell.listen(job.id) as ear:
+                await theirs.write(job_rows.insert_all, [job], NOW)
+                assert await ear.wait(10)
 
 
 async def test_a_statement_that_takes_too_long_is_ended(postgres_store_url):

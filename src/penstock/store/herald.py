@@ -2,13 +2,13 @@
 
 import asyncio
 import logging
-from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Final
 from uuid import uuid4
 
-from sqlalchemy import Engine, text
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy import Connection, text
+
+from penstock.errors import StoreUnavailable
 
 CHANNEL: Final = "penstock"
 GATHER_SECONDS: Final = 0.003
@@ -25,10 +25,9 @@ log = logging.getLogger(__name__)
 class Herald:
     """NOTIFY outside of the transactions that make the news: within them each would wait for all others."""
 
-    def __init__(self, threads: ThreadPoolExecutor, engine: Engine) -> None:
+    def __init__(self, send: Callable[[Sequence[str]], Awaitable[None]]) -> None:
         self.sender = uuid4().hex[:12]
-        self._threads = threads
-        self._engine = engine
+        self._send = send
         self._topics: set[str] = set()
         self._sending: asyncio.Task[None] | None = None
 
@@ -49,8 +48,8 @@ class Herald:
             while self._topics:
                 await asyncio.sleep(GATHER_SECONDS)
                 topics, self._topics = self._topics, set()
-                await asyncio.get_running_loop().run_in_executor(self._threads, self._send, self._pack(topics))
-        except SQLAlchemyError:
+                await self._send(self._pack(topics))
+        except StoreUnavailable:
             log.warning("other processes were not told of news; they find it by themselves")
         finally:
             self._sending = None
@@ -66,7 +65,8 @@ class Herald:
             length += len(topic) + 1
         return [*packed, " ".join(words)]
 
-    def _send(self, messages: Iterable[str]) -> None:
-        with self._engine.begin() as connection:
-            for said in messages:
-                connection.execute(_NOTIFY, {"channel": CHANNEL, "said": said})
+
+def notify(connection: Connection, messages: Iterable[str]) -> None:
+    """Say these to all who listen."""
+    for said in messages:
+        connection.execute(_NOTIFY, {"channel": CHANNEL, "said": said})

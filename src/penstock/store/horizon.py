@@ -2,30 +2,30 @@
 
 import asyncio
 import time
-from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
-from sqlalchemy import Engine, text
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy import Connection, text
 
 from penstock.errors import StoreUnavailable
+from penstock.store.database import Database
 
 LOOK_SECONDS: Final = 0.003
 PATIENCE_SECONDS: Final = 2.0
 """Longer than this nobody waits for a transaction: what is known to be complete is enough for now."""
-# In this order: whoever has a position by now has a transaction's number, which is less than the one that is taken
-# next; when that has ended, a snapshot tells which of the lesser ones are still under way.
-_TOP = text("SELECT CASE WHEN is_called THEN last_value ELSE 0 END FROM events_position_seq")
-_NUMBER = text("SELECT pg_current_xact_id()::text")
-_SNAPSHOT = text("SELECT pg_current_snapshot()::text")
+# In this order: whoever has a position by now has locked the table before, as all do who write to it, and lets go of
+# it after the commit. Others' transactions, in other tables and databases, are nobody's business here.
+_TOP = text("SELECT CASE WHEN is_called THEN last_value ELSE 0 END, pg_is_in_recovery() FROM events_position_seq")
+_WRITERS = text(
+    "SELECT virtualtransaction FROM pg_locks WHERE locktype = 'relation' AND relation = 'events'::regclass "
+    "AND mode = 'RowExclusiveLock' AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
+)
 
 
 class Horizon:
     """Found anew for whoever asks; those who ask at the same time share what is found."""
 
-    def __init__(self, threads: ThreadPoolExecutor, engine: Engine) -> None:
-        self._threads = threads
-        self._engine = engine.execution_options(isolation_level="AUTOCOMMIT")
+    def __init__(self, database: Database) -> None:
+        self._database = database
         self._known = 0
         self._finding: asyncio.Task[int] | None = None
         self._next: asyncio.Task[int] | None = None
@@ -45,33 +45,23 @@ class Horizon:
         return await self._find()
 
     async def _find(self) -> int:
-        loop, give_up_at = asyncio.get_running_loop(), time.monotonic() + PATIENCE_SECONDS
-        top, under_way = await loop.run_in_executor(self._threads, self._look)
-        while under_way and time.monotonic() < give_up_at:
+        give_up_at = time.monotonic() + PATIENCE_SECONDS
+        top, writers = await self._database.read(_look)
+        while writers and time.monotonic() < give_up_at:
             await asyncio.sleep(LOOK_SECONDS)
-            under_way &= await loop.run_in_executor(self._threads, self._under_way)
-        if not under_way:
+            writers &= await self._database.read(_list_writers)
+        if not writers:
             self._known = max(self._known, top)
         return self._known
 
-    def _look(self) -> tuple[int, set[int]]:
-        try:
-            with self._engine.connect() as connection:
-                top = connection.execute(_TOP).scalar_one()
-                number = int(connection.execute(_NUMBER).scalar_one())
-                under_way = _read(connection.execute(_SNAPSHOT).scalar_one())
-        except SQLAlchemyError as error:
-            raise StoreUnavailable(retry_after=1) from error
-        return top, {each for each in under_way if each < number}
 
-    def _under_way(self) -> set[int]:
-        try:
-            with self._engine.connect() as connection:
-                return _read(connection.execute(_SNAPSHOT).scalar_one())
-        except SQLAlchemyError as error:
-            raise StoreUnavailable(retry_after=1) from error
+def _look(connection: Connection) -> tuple[int, set[str]]:
+    top, is_standby = connection.execute(_TOP).one()
+    if is_standby:  # it cannot tell who is still writing elsewhere
+        raise StoreUnavailable(retry_after=1)
+    return top, _list_writers(connection)
 
 
-def _read(snapshot: str) -> set[int]:
-    """The transactions that have begun and not ended."""
-    return {int(number) for number in snapshot.split(":")[2].split(",") if number}
+def _list_writers(connection: Connection) -> set[str]:
+    """The transactions that may have positions and have not ended."""
+    return set(connection.execute(_WRITERS).scalars())

@@ -11,9 +11,12 @@ from penstock.events import EventType
 from penstock.jobs import State
 from penstock.store.bell import QUEUE, Bell, nudge
 from penstock.store.herald import CHANNEL
+from penstock.store.overdue import hang_up
 
 CATCH_UP_SECONDS: Final = 1.0
 RECONNECT_SECONDS: Final = 0.5
+STUCK_SECONDS: Final = 5.0
+"""How long an answer is waited for: a connection may be dead that nobody has closed."""
 BATCH: Final = 5_000
 OVERLAP: Final = 2_000
 """So many positions are looked at again: a transaction that began earlier may have ended later."""
@@ -23,6 +26,7 @@ KEEPALIVE: Final[dict[str, Any]] = {
     "keepalives_count": 3,
     "tcp_user_timeout": 8000,
 }
+LISTEN: Final = f"LISTEN {CHANNEL}"
 TOP: Final = "SELECT coalesce(max(position), 0) FROM events"
 NEWS: Final = (
     "SELECT events.position, events.job_id, events.account_id, events.type, jobs.state "
@@ -77,7 +81,7 @@ class Listener:
             self._address, autocommit=True, connect_timeout=3, application_name="penstock listener", **KEEPALIVE
         )
         async with connection:
-            await connection.execute(f"LISTEN {CHANNEL}".encode())
+            await _ask(connection, LISTEN)
             await self._catch_up(connection, after_silence=True)
             listening.set()
             while True:
@@ -89,14 +93,13 @@ class Listener:
 
     async def _catch_up(self, connection: psycopg.AsyncConnection[Any], *, after_silence: bool = False) -> None:
         """Ring for what was written since the last look; what was rung for already is known again."""
-        found = await (await connection.execute(TOP)).fetchone()
-        top = 0 if found is None else int(found[0])
+        top = int((await _ask(connection, TOP))[0][0])
         if self._seen is None:
             self._seen = top
         begin = max(0, self._seen - OVERLAP)
         while begin < top:
             end = min(top, begin + BATCH)
-            rows = await (await connection.execute(NEWS, (begin, end))).fetchall()
+            rows = await _ask(connection, NEWS, begin, end)
             self._ring([row for row in rows if row[0] not in self._recent], after_silence=after_silence)
             self._recent.update(row[0] for row in rows)
             begin = end
@@ -110,3 +113,13 @@ class Listener:
         if any(row[3] == EventType.QUEUED for row in rows):
             topics.add(QUEUE)
         self._bell.ring(topics)
+
+
+async def _ask(connection: psycopg.AsyncConnection[Any], said: str, *values: int) -> list[Any]:
+    """What is found; a connection that says nothing for long is given up."""
+    stuck = asyncio.get_running_loop().call_later(STUCK_SECONDS, hang_up, connection.fileno())
+    try:
+        cursor = await connection.execute(said.encode(), values)
+        return await cursor.fetchall() if cursor.description else []
+    finally:
+        stuck.cancel()

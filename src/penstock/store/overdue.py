@@ -6,7 +6,7 @@ import time
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, Engine
 
 
 class Overdue:
@@ -16,11 +16,13 @@ class Overdue:
         self._used: dict[int, tuple[float, int]] = {}
 
     @contextmanager
-    def watch(self, connection: Connection) -> Generator[None]:
-        """As long as the block runs, the connection is in use."""
+    def connect(self, engine: Engine) -> Generator[Connection]:
+        """A connection for the block; it is in use until it is given back, for which the server is asked, too."""
+        connection = engine.connect()
         self._used[id(connection)] = time.monotonic(), connection.connection.driver_connection.fileno()  # type: ignore[union-attr]
         try:
-            yield
+            with connection:
+                yield connection
         finally:
             del self._used[id(connection)]
 
@@ -29,5 +31,10 @@ class Overdue:
         now = time.monotonic()
         for since, file in list(self._used.values()):
             if now - since >= seconds:
-                with suppress(OSError), socket.socket(fileno=os.dup(file)) as line:
-                    line.shutdown(socket.SHUT_RDWR)
+                hang_up(file)
+
+
+def hang_up(file: int) -> None:
+    """End a connection under whoever waits for it: closing it could be felt by no one."""
+    with suppress(OSError), socket.socket(fileno=os.dup(file)) as line:
+        line.shutdown(socket.SHUT_RDWR)

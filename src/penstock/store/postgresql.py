@@ -4,7 +4,7 @@ import asyncio
 import logging
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Concatenate, Final, Generic, NamedTuple, TypeVar
 
@@ -13,7 +13,7 @@ from sqlalchemy.exc import DataError, DBAPIError, SQLAlchemyError
 
 from penstock import metrics
 from penstock.errors import InvalidRequest, StoreUnavailable
-from penstock.store import schema
+from penstock.store import herald, schema
 from penstock.store.bell import Bell
 from penstock.store.database import RUNG, Database, P, T
 from penstock.store.herald import Herald
@@ -122,9 +122,9 @@ class PostgresDatabase(Database):
         self._reading = 0
         self._closed = False
         self._overdue = Overdue()
-        self._herald = Herald(self._readers, self.engine)
+        self._herald = Herald(self._tell_others)
         self._listener = Listener(self.engine.url, self.bell, self._herald.sender)
-        self._horizon = Horizon(self._readers, self.engine)
+        self._horizon = Horizon(self)
 
     async def write(self, function: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run the function in a transaction; when this returns, it is committed and on the server's disk."""
@@ -175,12 +175,20 @@ class PostgresDatabase(Database):
 
     async def close(self) -> None:
         """Finish what is waiting, then let go of every connection."""
-        self._closed = True
         await self._listener.stop()
         await self._herald.stop()
-        for threads in (self._writers, self._readers, self._hurried):
-            await asyncio.to_thread(threads.shutdown)
+        self._closed = True
+        threads = (self._writers, self._readers, self._hurried)
+        ending = asyncio.gather(*(asyncio.to_thread(each.shutdown) for each in threads))
+        done, _ = await asyncio.wait((ending,), timeout=self.patience)
+        if not done:
+            self._overdue.cut(0.0)
+        await ending
         self.engine.dispose()
+
+    async def _tell_others(self, messages: Sequence[str]) -> None:
+        say: Callable[[Connection], None] = lambda connection: herald.notify(connection, messages)  # noqa: E731
+        await self._wait(self._begin(self._readers, self._write, say, self.patience))
 
     def _begin(
         self,
@@ -193,7 +201,9 @@ class PostgresDatabase(Database):
             raise StoreUnavailable("The store is closed.", retry_after=1)
         if self.is_refused and function is not schema.check:
             raise StoreUnavailable(REFUSED, retry_after=1)
-        return asyncio.get_running_loop().run_in_executor(threads, work, function, time.monotonic() + patience)
+        working = asyncio.get_running_loop().run_in_executor(threads, work, function, time.monotonic() + patience)
+        working.add_done_callback(_forgive)
+        return working
 
     async def _wait(self, working: "asyncio.Future[T]") -> T:
         """Who waits is not kept for longer than the server may take for an answer; what is under way goes on."""
@@ -207,10 +217,8 @@ class PostgresDatabase(Database):
         self._waiting -= 1
         self._announce(writing)
 
-    def _end_read(self, reading: "asyncio.Future[Any]") -> None:
+    def _end_read(self, _reading: "asyncio.Future[Any]") -> None:
         self._reading -= 1
-        if not reading.cancelled():
-            reading.exception()  # it was told to whoever waited, if anyone still did
 
     def _announce(self, writing: "asyncio.Future[Written[Any]]") -> None:
         """What is committed is told, also if its caller has gone."""
@@ -226,7 +234,7 @@ class PostgresDatabase(Database):
         topics: set[str] = set()
 
         def transact() -> T:
-            with self.engine.connect() as connection, self._overdue.watch(connection):
+            with self._overdue.connect(self.engine) as connection:
                 topics.clear()
                 connection.info[RUNG] = topics
                 result = function(connection)
@@ -243,10 +251,16 @@ class PostgresDatabase(Database):
 
     def _read(self, function: Callable[[Connection], T], give_up_at: float) -> T:
         def look() -> T:
-            with self._looking_engine.connect() as connection, self._overdue.watch(connection):
+            with self._overdue.connect(self._looking_engine) as connection:
                 return function(connection)
 
         return _persist(look, give_up_at)
+
+
+def _forgive(working: "asyncio.Future[Any]") -> None:
+    """What went wrong was told to whoever waited, if anyone still did."""
+    if not working.cancelled():
+        working.exception()
 
 
 def _persist(attempt: Callable[[], T], give_up_at: float) -> T:

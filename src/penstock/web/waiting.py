@@ -11,6 +11,8 @@ from penstock.store import job_rows
 from penstock.store.bell import Ear
 
 AWAY_SECONDS = 1.0
+LOOK_SECONDS = 15.0
+"""So often one looks without being told: as event streams do."""
 
 
 async def wait_until_done(gateway: Gateway, jobs: Sequence[Job], seconds: float) -> list[Job]:
@@ -25,17 +27,14 @@ async def wait_until_done(gateway: Gateway, jobs: Sequence[Job], seconds: float)
 
 
 async def _wait(gateway: Gateway, job: Job, ear: Ear, deadline: float) -> Job:
-    """One is listening before it looks, so nothing falls between the two."""
+    """One is listening before it looks, so nothing falls between the two; the last look is when the time is over."""
     while not job.done:
-        wait: float | None = None
+        left, pause = deadline - asyncio.get_running_loop().time(), LOOK_SECONDS
         try:
             job = await gateway.database.read(job_rows.get, job.account_id, job.id)
         except StoreUnavailable:
-            wait = AWAY_SECONDS
-        left = deadline - asyncio.get_running_loop().time()
+            pause = AWAY_SECONDS
         if job.done or gateway.draining or left <= 0:
             break
-        rung = await ear.wait(left if wait is None else min(wait, left))
-        if not rung and wait is None:
-            break
+        await ear.wait(min(pause, max(0.0, deadline - asyncio.get_running_loop().time())))
     return job
