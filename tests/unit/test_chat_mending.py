@@ -46,7 +46,7 @@ JUNK: list[bytes] = [
     b'{"choices":[{"index":[],"delta":{"content":"a"},"finish_reason":null}]}',
     b'{"choices":[{"index":0,"delta":{"content":5},"finish_reason":null}]}',
     b'{"choices":[{"index":0,"delta":{"tool_calls":[5]},"finish_reason":null}]}',
-    b'{"choices":' + b"[" * 5000 + b"]" * 5000 + b"}",
+    b'{"choices":' + b"[" * 100_000 + b"]" * 100_000 + b"}",  # no Python reads so deep
     b'{"choices":[],"usage":' + b'{"a_tokens_details":' * 900 + b"1" + b"}" * 900 + b"}",
 ]
 
