@@ -185,6 +185,7 @@ class Gateway:
         self.escrow = Escrow(self.database, new_id("process"))
         self._resources.push_async_callback(self.escrow.stop)
         workshop = Workshop()
+        self._resources.push_async_callback(workshop.close)
         self.inputs = Inputs(self.database, self.assets, workshop, self._open_fetcher, self.clock)
         self.upkeep = Upkeep(self.database, self.assets, self.inputs, self.clock, self._recover)
         self.intake = Intake(

@@ -33,13 +33,15 @@ class Workshop:
     def __init__(self, workers: int = 2, seconds: float = 60) -> None:
         self._places = CapacityLimiter(workers)
         self._seconds = seconds
+        self._working: dict[asyncio.Task[Any], CancelScope] = {}
 
     async def do(self, function: Callable[[*Arguments], T], *args: *Arguments) -> T:
         """What the function returns or raises; it, its arguments and its outcome must pickle."""
         scope = CancelScope()
         # In a task of its own: anyio loses track of a child if its caller is cancelled while the child starts.
         working = asyncio.create_task(self._employ(scope, function, args))
-        working.add_done_callback(_read)
+        self._working[working] = scope
+        working.add_done_callback(self._leave)
         try:
             await asyncio.wait([working])
         finally:
@@ -52,6 +54,18 @@ class Workshop:
             return await self.do(function, *args)
         except WorkFailed:
             return await self.do(function, *args)
+
+    async def close(self) -> None:
+        """End the work, and see children started that are about to: the event loop's end would lose them, running."""
+        for scope in self._working.values():
+            scope.cancel()
+        if self._working:
+            await asyncio.wait(self._working)
+
+    def _leave(self, done: asyncio.Task[Any]) -> None:
+        del self._working[done]
+        if not done.cancelled():
+            done.exception()  # its caller may be gone; asyncio would log it as forgotten
 
     async def _employ(self, scope: CancelScope, function: Callable[..., T], args: tuple[Any, ...]) -> T:
         name = getattr(function, "__name__", "the work")
@@ -67,12 +81,6 @@ class Workshop:
             except MemoryError as error:
                 raise WorkFailed(f"{name} needed more than {MEMORY_BYTES // 1024**2} MB of memory.") from error
             raise WorkFailed(f"{name} took longer than {self._seconds:g} seconds and was stopped.")
-
-
-def _read(done: asyncio.Task[Any]) -> None:
-    """Take the outcome of work whose caller has left; asyncio would log it as forgotten."""
-    if not done.cancelled():
-        done.exception()
 
 
 # -- inside the child

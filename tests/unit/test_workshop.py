@@ -184,6 +184,18 @@ async def test_a_caller_cancelled_while_a_child_starts_leaves_nothing_behind(cap
 
 
 @on_linux
+async def test_closing_sees_the_child_started_that_is_about_to():
+    before, workshop = children(), Workshop()
+    working = asyncio.create_task(workshop.do(time.sleep, 60))
+    async with asyncio.timeout(30):
+        while not (started := children() - before):  # noqa: ASYNC110  the system tells nobody
+            await asyncio.sleep(0.005)
+    working.cancel()
+    await workshop.close()
+    assert {await workshop.do(os.getpid)} == started  # it is known, and will not outlive the event loop
+
+
+@on_linux
 async def test_a_memory_bomb_is_contained():
     workshop = Workshop(workers=1)
     with pytest.raises(WorkFailed, match="hoard needed more than 2048 MB"):
