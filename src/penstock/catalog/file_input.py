@@ -5,7 +5,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Discriminator, Field, Tag
 
-from penstock.catalog.params import BRANCHES, Params, Text, as_object
+from penstock.catalog.params import BRANCHES, Nested, Params, Text, as_object
 from penstock.errors import Detail
 from penstock.files import MAX_FILE_BYTES, MAX_SIDE, MIN_SIDE
 
@@ -26,7 +26,7 @@ def _branch(value: Any) -> str:
 class FileInput(Params):
     """The input picture: exactly one of `url`, `file_token` and `object`."""
 
-    nested: ClassVar[Mapping[str, type[Params]]] = {"object": StoredObject}
+    nested: ClassVar[Nested] = {"object": StoredObject}
 
     url: Text | None = Field(
         default=None,

@@ -7,7 +7,7 @@ from pydantic import Field
 
 from penstock.catalog.file_input import FileInput, file_conflicts
 from penstock.catalog.model import Expectation, GenerationModel
-from penstock.catalog.params import Boolean, Integer, Params, shorten
+from penstock.catalog.params import Boolean, Integer, Nested, Params, shorten
 from penstock.errors import Detail
 
 Version = Literal[
@@ -34,7 +34,7 @@ MAX_FACES_BY_VERSION = {
 class ImageToModelParams(Params):
     """Params of `vendora_image_to_model`."""
 
-    nested: ClassVar[Mapping[str, type[Params]]] = {"file": FileInput}
+    nested: ClassVar[Nested] = {"file": FileInput}
 
     file: FileInput = Field(description="the input picture")
     model_version: Version | None = Field(

@@ -4,7 +4,7 @@ import difflib
 import json
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Annotated, Any, ClassVar, TypeVar, cast
+from typing import Annotated, Any, ClassVar, TypeAlias, TypeVar, cast
 
 from pydantic import (
     AfterValidator,
@@ -22,6 +22,8 @@ from pydantic_core import CoreSchema, ErrorDetails, PydanticCustomError
 from penstock.errors import Detail
 
 P = TypeVar("P", bound="Params")
+Nested: TypeAlias = Mapping[str, type["Params"]]
+"""Named once: from Python 3.14 on, a field called `type` hides the built-in one from its class's annotations."""
 
 MAX_DETAILS = 100
 """How many problems of one object are told: a body with a million of them must not cost a million sentences."""
@@ -81,7 +83,7 @@ class Params(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, json_schema_extra={"additionalProperties": False})
 
-    nested: ClassVar[Mapping[str, type["Params"]]] = {}
+    nested: ClassVar[Nested] = {}
     """Fields that are themselves params, for hints on their field names."""
 
     @classmethod

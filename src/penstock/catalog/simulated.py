@@ -1,6 +1,5 @@
 """`sim_*`: models whose every success and failure can be asked for, so that clients are tested for free."""
 
-from collections.abc import Mapping
 from enum import StrEnum
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -9,7 +8,7 @@ from pydantic import Field
 from penstock.catalog import image_to_model, text_to_video
 from penstock.catalog.file_input import FileInput
 from penstock.catalog.model import GenerationModel
-from penstock.catalog.params import Boolean, Integer, Number, Params, Text
+from penstock.catalog.params import Boolean, Integer, Nested, Number, Params, Text
 
 Seconds = Annotated[Number, Field(ge=0, le=86400)]
 
@@ -60,7 +59,7 @@ class Script(Params):
 class SimModelParams(Params):
     """Params of `sim_image_to_model`: those of `vendora_image_to_model` that shape a result, and a script."""
 
-    nested: ClassVar[Mapping[str, type[Params]]] = {"file": FileInput, "script": Script}
+    nested: ClassVar[Nested] = {"file": FileInput, "script": Script}
 
     file: FileInput | None = Field(default=None, description="an input picture, if the test needs one")
     model_seed: Integer | None = Field(default=None, ge=0, le=2147483647)
@@ -72,7 +71,7 @@ class SimModelParams(Params):
 class SimVideoParams(Params):
     """Params of `sim_text_to_video`: those of `vendorb_video_31` that shape a result, and a script."""
 
-    nested: ClassVar[Mapping[str, type[Params]]] = {"script": Script}
+    nested: ClassVar[Nested] = {"script": Script}
 
     prompt: Text | None = Field(default=None, max_length=4000)
     durationSeconds: Integer | None = Field(default=None, ge=1, le=8)
