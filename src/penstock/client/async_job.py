@@ -10,7 +10,7 @@ from penstock.client import notebook, saving
 from penstock.client.calls import Wishes
 from penstock.client.job_record import JobRecord, OutputRecord, listed_outputs
 from penstock.client.record_reading import read
-from penstock.client.sync_job import places, primary
+from penstock.client.sync_job import Content, places, primary
 from penstock.client.told_records import Event
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ class AsyncOutput(OutputRecord):
 
     client: "AsyncClient" = field(repr=False, compare=False)
 
-    async def bytes(self) -> bytes:
+    async def bytes(self) -> Content:
         """All of it, checked."""
         stream = io.BytesIO()
         await self.client.driver.run(saving.load(self, stream, self.client.calls.policy))
@@ -88,7 +88,7 @@ class AsyncJob(JobRecord):
         """Save the result to a path, or under its own name into a folder."""
         return await self.output.save(path)
 
-    async def bytes(self) -> bytes:
+    async def bytes(self) -> Content:
         """The result's bytes."""
         return await self.output.bytes()
 

@@ -4,7 +4,7 @@ import io
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from penstock.client import notebook, saving
 from penstock.client.calls import Wishes
@@ -16,6 +16,9 @@ from penstock.client.told_records import Event
 if TYPE_CHECKING:
     from penstock.client.sync_client import Client
 
+Content: TypeAlias = bytes
+"""Where a method is called `bytes`, from Python 3.14 on that name means the method to its class's annotations."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Output(OutputRecord):
@@ -23,7 +26,7 @@ class Output(OutputRecord):
 
     client: "Client" = field(repr=False, compare=False)
 
-    def bytes(self) -> bytes:
+    def bytes(self) -> Content:
         """All of it, checked."""
         stream = io.BytesIO()
         self.client.driver.run(saving.load(self, stream, self.client.calls.policy))
@@ -88,7 +91,7 @@ class Job(JobRecord):
         """Save the result to a path, or under its own name into a folder."""
         return self.output.save(path)
 
-    def bytes(self) -> bytes:
+    def bytes(self) -> Content:
         """The result's bytes."""
         return self.output.bytes()
 
