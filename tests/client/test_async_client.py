@@ -63,9 +63,24 @@ async def test_many_are_waited_for_at_once(async_client, tmp_path):
         await batch.wait()
     assert [job.status for job in await batch.wait(check=False)] == ["succeeded", "failed"]
     heard = []
-    batch = await (await async_client.batch(VIDEO, [{"script": QUICK}] * 2)).wait(progress=heard.append)
+
+    async def hear(jobs) -> None:
+        await asyncio.sleep(0)
+        heard.append(jobs)
+
+    batch = await (await async_client.batch(VIDEO, [{"script": QUICK}] * 2)).wait(progress=hear)
     assert [job.done for job in heard[-1]] == [True, True]
     assert len(await batch.save(tmp_path)) == 2
+
+
+async def test_waiting_for_many_leaves_connections_for_others(stage, key):
+    async with AsyncClient(stage.url, key, connections=2, timeout=1, patience=1) as client:
+        jobs = [await client.generate(VIDEO, script={"latency": 3}) for _ in range(3)]
+        waiting = [asyncio.create_task(job.wait()) for job in jobs]
+        await asyncio.sleep(0)
+        async with asyncio.timeout(1):
+            assert await client.models()
+        assert [job.status for job in await asyncio.gather(*waiting)] == ["succeeded"] * 3
 
 
 async def test_it_asks_again_resumes_and_gives_up(front, key, tmp_path):

@@ -1,6 +1,9 @@
 """The client that waits, against a real server: generating, waiting, saving, and what a job tells."""
 
+import copy
 import io
+import os
+import pickle
 from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 from pathlib import Path
@@ -16,6 +19,7 @@ from penstock.client import (
     JobExpired,
     JobFailed,
     NotFoundError,
+    PenstockClientError,
     WaitTimeout,
 )
 
@@ -35,18 +39,36 @@ def test_a_picture_becomes_a_saved_model(client, png, tmp_path):
     assert job.save(tmp_path).name == "model.glb"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["cat.glb", "cat.png", "model.glb"]
     assert job.created_at.tzinfo is not None
+    assert job.save(f"{tmp_path}/new/") == tmp_path / "new" / "model.glb"
+
+
+def test_saving_leaves_what_is_not_a_file_as_it_is(client, tmp_path):
+    job = client.generate(MODEL, script=QUICK).wait()
+    (tmp_path / "link.glb").symlink_to(tmp_path / "real.glb")
+    job.save(tmp_path / "link.glb")
+    assert (tmp_path / "link.glb").is_symlink()
+    assert (tmp_path / "real.glb").stat().st_size == job.output.size
+    os.mkfifo(tmp_path / "pipe")
+    with ThreadPoolExecutor(1) as pool:
+        read = pool.submit((tmp_path / "pipe").read_bytes)
+        job.save(tmp_path / "pipe")
+    assert len(read.result()) == job.output.size
+    assert (tmp_path / "pipe").is_fifo()
 
 
 def test_pictures_are_taken_as_callers_have_them(client, picture, png, tmp_path):
     (tmp_path / "cat.png").write_bytes(png)
     uploaded = client.upload(png)
     assert (uploaded.content_type, uploaded.width, uploaded.size) == ("image/png", 256, len(png))
+    transparent = picture.convert("P")
+    transparent.info["transparency"] = b"\0"
     given = [
         tmp_path / "cat.png",
         png,
         io.BytesIO(png),
         picture,
-        picture.convert("CMYK"),
+        memoryview(png),
+        transparent.convert("CMYK"),
         picture.convert("LA"),
         uploaded,
         uploaded.file_token,
@@ -81,7 +103,7 @@ def test_a_dry_run_tells_the_price_and_creates_nothing(client, png):
     assert [job.id for job in client.jobs()] == before
 
 
-def test_a_failed_job_is_raised_with_its_record(client):
+def test_a_failed_job_is_raised_with_its_record(client, tmp_path):
     job = client.generate(VIDEO, script=QUICK | {"ending": "filtered"})
     with pytest.raises(JobFailed) as caught:
         job.wait()
@@ -96,7 +118,25 @@ def test_a_failed_job_is_raised_with_its_record(client):
     batch = client.batch(VIDEO, [{"script": QUICK}, {"script": QUICK | {"ending": "failed"}}])
     with pytest.raises(JobFailed):
         batch.wait()
-    assert [job.status for job in batch.wait(check=False)] == ["succeeded", "failed"]
+    ended = batch.wait(check=False)
+    assert [job.status for job in ended] == ["succeeded", "failed"]
+    assert [path.stem for path in ended.save(tmp_path)] == [ended[0].id]
+
+
+def test_records_and_errors_travel_without_their_client(client, key):
+    job = client.generate(VIDEO, script=QUICK).wait()
+    packed = pickle.dumps(job)
+    assert key.encode() not in packed
+    assert pickle.loads(packed) == job  # noqa: S301  packed right here
+    assert copy.deepcopy(job).client is client
+    assert len({job, client.job(job.id)}) == 1
+    with pytest.raises(BadInput, match="pickle"):
+        pickle.loads(packed).save("never.mp4")  # noqa: S301
+    for spoil in (lambda: client.generate(VIDEO, promt="x"), lambda: client.generate(VIDEO, script=SLOW).wait(0)):
+        with pytest.raises(PenstockClientError) as caught:
+            spoil()
+        again = pickle.loads(pickle.dumps(caught.value))  # noqa: S301
+        assert (str(again), again.__dict__) == (str(caught.value), caught.value.__dict__)
 
 
 def test_waiting_ends_in_time_and_a_job_can_be_stopped(client):

@@ -1,5 +1,7 @@
 """What the client does when something goes wrong: retries as the server says, resumes, and errors that tell."""
 
+import gc
+import math
 import shutil
 import socket
 import threading
@@ -23,6 +25,7 @@ from penstock.client import (
     PermissionDeniedError,
     ServerError,
     UnexpectedAnswer,
+    WaitTimeout,
 )
 from penstock.client.attempts import Policy, send, told_pause
 from penstock.client.steps import Pause, Reply, Request, Send
@@ -77,7 +80,9 @@ def test_a_key_is_never_shown(stage):
         assert "verysecret" not in str(refused.value)
 
 
-@pytest.mark.parametrize("address", ["127.0.0.1:8787", "ftp://x", "http://me:secret@host", "http://"])
+@pytest.mark.parametrize(
+    "address", ["127.0.0.1:8787", "ftp://x", "http://me:secret@host", "http://", "http://x:99999", "http://x#y"]
+)
 def test_an_address_that_is_none_is_refused_at_once(address):
     with pytest.raises(BadInput, match="address"):
         Client(address, "psk_x")
@@ -101,6 +106,39 @@ def test_nobody_there_is_told_after_the_retries():
     assert not caught.value.sent
 
 
+def test_waiting_ends_in_time_whether_or_not_the_server_answers(stage, key, client):
+    with fronting(stage.url) as front:
+        away = Client(front.url, key)
+        job = away.generate(VIDEO, script={"latency": 60})
+    with away, pytest.raises(WaitTimeout, match="goes on"):
+        job.wait(0.3)
+    client.cancel(job.id)
+
+
+def test_who_forgets_to_close_leaves_no_connection_behind(stage, key):
+    client = Client(stage.url, key)
+    events = client.generate(VIDEO, script=QUICK).events()
+    next(events)
+    del client, events
+    gc.collect()  # a socket that is left open would warn, and warnings are errors
+
+
+@pytest.mark.parametrize(
+    "given", [{"prompt": {1, 2}}, {"durationSeconds": math.nan}, {"prompt": "\ud800"}, {"idempotency_key": "a\nb"}]
+)
+def test_what_cannot_be_sent_is_told_at_once(fronted, front, given):
+    with pytest.raises(BadInput):
+        fronted.generate(VIDEO, **given)
+    assert front.seen == []
+
+
+def test_an_id_is_one_step_of_a_path(fronted, front):
+    for ask in (fronted.job, fronted.cancel, fronted.delete_job, fronted.file, fronted.webhooks.get):
+        with pytest.raises(NotFoundError):
+            ask("../jobs?x#y")
+    assert all(seen.path.count("..%2Fjobs%3Fx%23y") == 1 for seen in front.seen)
+
+
 def test_answers_of_other_servers_are_told_as_such(front, fronted):
     odd = [b"<html>", b"7", b"[]", b"{}", b'{"data": [7]}']
     front.upset("GET /api/v1/models", *(Answer(200, {}, body) for body in odd), Answer(404))
@@ -112,6 +150,9 @@ def test_answers_of_other_servers_are_told_as_such(front, fronted):
         with pytest.raises(UnexpectedAnswer, match="Penstock's address"):
             fronted.job("job_1")
     with pytest.raises(NotFoundError, match="status 404"):
+        fronted.models()
+    front.upset("GET /api/v1/models", Answer(301, {"location": "https://elsewhere.example/"}))
+    with pytest.raises(UnexpectedAnswer, match="leads on to https://elsewhere"):
         fronted.models()
 
 

@@ -106,7 +106,7 @@ def test_it_can_be_started_and_looked_after_later(shell, tmp_path):
 # -- exit codes and errors
 
 
-def test_errors_are_one_block_and_an_exit_code(shell, stage):
+def test_errors_are_one_block_and_an_exit_code(shell, stage, cat):
     failed = f"""generate {VIDEO} 'script={{"latency": 0.05, "ending": "filtered"}}'"""
     assert "content_filtered" in shell(failed, 1).stderr
     assert shell.json(failed, 1)["error"]["code"] == "content_filtered"
@@ -123,7 +123,11 @@ def test_errors_are_one_block_and_an_exit_code(shell, stage):
     assert "No connection" in shell("jobs list --base-url http://127.0.0.1:9", 4).stderr
     poor = stage.key(budgets={"total": "0.10"})
     assert "insufficient_budget" in shell("generate vendorb_video_31 prompt=x", 5, PENSTOCK_API_KEY=poor).stderr
-    assert "No such file" in shell(f"generate {VIDEO} {QUICK} -o /nowhere/x.mp4", 2).stderr
+    lost = shell(f"generate {VIDEO} {QUICK} -o {cat}/x.mp4", 2).stderr
+    assert re.search(r"job_\w+ succeeded", lost)  # to be saved elsewhere
+    assert f"{cat}: File exists" in lost
+    assert "cannot be told as JSON" in shell(f"generate {VIDEO} durationSeconds=1e999", 2).stderr
+    assert "nothing at" in shell("jobs show ../jobs", 3).stderr
 
 
 def test_the_settings_say_where_the_server_is(shell, stage, tmp_path):
@@ -187,6 +191,14 @@ def on_terminal(shell: Shell, line: str, *steps: tuple[str, str]) -> tuple[str, 
         return shown.decode(), os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
     finally:
         os.close(terminal)
+
+
+def test_a_terminal_without_colours_gets_none(shell):
+    shell.environment["NO_COLOR"] = "1"
+    shown, code = on_terminal(shell, "jobs show job_nothing")
+    assert code == 3
+    assert "job_not_found" in shown
+    assert "\x1b" not in shown
 
 
 def test_a_terminal_shows_progress_and_ctrl_c_asks(shell, client):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from penstock.cli.options import print_json
+from penstock.cli.options import print_json, tell
 from penstock.cli.remote import Code, is_live, plain
 
 if TYPE_CHECKING:
@@ -19,32 +19,41 @@ Output = Annotated[
         "--output", "-o", metavar="PATH", help="Save the result to this file or folder; - writes it to stdout."
     ),
 ]
-Seconds = Annotated[float | None, typer.Option("--timeout", metavar="SECONDS", help="Wait so long at most.")]
+Seconds = Annotated[float | None, typer.Option("--timeout", metavar="SECONDS", min=0, help="Wait so long at most.")]
+NoWait = Annotated[bool, typer.Option("--no-wait", help="Start it, print its id and end.")]
 
 
-def follow(client: "Client", job: "Job", output: str | None, timeout: float | None, *, as_json: bool) -> None:
+def follow(
+    client: "Client",
+    job: "Job",
+    output: str | None,
+    timeout: float | None,
+    *,
+    no_wait: bool = False,
+    as_json: bool,
+) -> None:
     """Wait for a job, save its result and tell of it; Ctrl-C asks what is to become of it."""
+    if no_wait:
+        tell(job.raw, job.id, as_json=as_json)
+        return
     job = _wait(client, job, timeout)
     for warning in job.warnings:
         typer.secho(f"Note: {plain(warning)}", err=True, fg=typer.colors.YELLOW)
+    if not as_json:
+        typer.echo(f"{job.id} {job.status}{_ending(job)}", err=True)
     saved = _save(job, output)
-    if as_json:
-        if output != "-":
-            print_json({**job.raw, "saved": saved})
-        return
-    typer.echo(f"{job.id} {job.status}{_ending(job)}", err=True)
-    if output is None:
-        for each in job.outputs:
-            typer.echo(each.url)
-    elif saved is not None:
-        typer.echo(saved)
+    if not as_json:
+        for line in (each.url for each in job.outputs) if output is None else filter(None, [saved]):
+            typer.echo(line)
+    elif output != "-":
+        print_json({**job.raw, "saved": saved})
 
 
 def _wait(client: "Client", job: "Job", timeout: float | None) -> "Job":
     while True:
         try:
-            with _telling() as tell:
-                return job.wait(timeout, progress=tell)
+            with _telling() as hear:
+                return job.wait(timeout, progress=hear)
         except KeyboardInterrupt:
             if not _asks_to_wait_on(client, job):
                 raise typer.Exit(Code.INTERRUPTED) from None
@@ -94,10 +103,10 @@ def _telling() -> "Generator[Callable[[Job], Any]]":
     with Progress(*columns, console=console, transient=True) as progress:
         line = progress.add_task("…", total=1.0, rest="")
 
-        def tell(job: "Job") -> None:
+        def hear(job: "Job") -> None:
             progress.update(line, completed=job.progress, description=phase_of(job), rest=_rest_of(job))
 
-        yield tell
+        yield hear
 
 
 class _Lines:

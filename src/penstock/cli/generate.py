@@ -1,18 +1,21 @@
 """`penstock generate`: a generation from the shell, watched until it is done."""
 
+import sys
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from penstock.cli.following_jobs import Output, Seconds, follow
-from penstock.cli.options import AsJson, ConfigFile, DataFolder, print_json
-from penstock.cli.remote import BaseUrl, complete_models, read_params, server_of
+from penstock.cli.following_jobs import NoWait, Output, Seconds, follow
+from penstock.cli.options import AsJson, print_json
+from penstock.cli.remote import complete_models, read_params, speaks_to_server
 
 if TYPE_CHECKING:
     from penstock.client import Client
 
 
+@speaks_to_server
 def generate(
+    client: "Client",
     model: Annotated[str, typer.Argument(metavar="MODEL", help="The model's id.", autocompletion=complete_models)],
     params: Annotated[
         list[str] | None,
@@ -20,34 +23,30 @@ def generate(
     ] = None,
     *,
     file: Annotated[
-        str | None, typer.Option("--file", "-f", metavar="PATH", help="The picture: a path, a URL or a file token.")
+        str | None,
+        typer.Option(
+            "--file", "-f", metavar="PATH", help="The picture: a path, a URL or a file token; - reads it from stdin."
+        ),
     ] = None,
     output: Output = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only check it and tell the price.")] = False,
-    no_wait: Annotated[bool, typer.Option("--no-wait", help="Start it, print its id and end.")] = False,
+    no_wait: NoWait = False,
     timeout: Seconds = None,
     client_ref: Annotated[str | None, typer.Option(metavar="TEXT", help="Yours; echoed in the record.")] = None,
     idempotency_key: Annotated[
         str | None, typer.Option(metavar="TEXT", help="The same key makes no second job, in any number of calls.")
     ] = None,
     as_json: AsJson = False,
-    base_url: BaseUrl = None,
-    data: DataFolder = None,
-    config: ConfigFile = None,
 ) -> None:
     """Generate something, and wait for it."""
-    given = read_params(params or []) | ({} if file is None else {"file": file})
-    with server_of(base_url, data, config, as_json=as_json) as client:
-        if dry_run:
-            _quote(client, model, given, as_json=as_json)
-            return
-        job = client.generate(model, given, client_ref=client_ref, idempotency_key=idempotency_key)
-        if not no_wait:
-            follow(client, job, output, timeout, as_json=as_json)
-        elif as_json:
-            print_json(job.raw)
-        else:
-            typer.echo(job.id)
+    given = read_params(params or [])
+    if file is not None:
+        given["file"] = sys.stdin.buffer if file == "-" else file
+    if dry_run:
+        _quote(client, model, given, as_json=as_json)
+        return
+    job = client.generate(model, given, client_ref=client_ref, idempotency_key=idempotency_key)
+    follow(client, job, output, timeout, no_wait=no_wait, as_json=as_json)
 
 
 def _quote(client: "Client", model: str, given: dict[str, Any], *, as_json: bool) -> None:
@@ -63,7 +62,7 @@ def _quote(client: "Client", model: str, given: dict[str, Any], *, as_json: bool
         typer.echo(f"budget left: {quote.budget_left} USD")
     if quote.expected_seconds is not None:
         typer.echo(
-            f"usually takes: {quote.expected_seconds.p50:g} s, nine in ten at most {quote.expected_seconds.p90:g} s"
+            f"usually takes: {quote.expected_seconds.p50:.1f} s, nine in ten at most {quote.expected_seconds.p90:.1f} s"
         )
     for name, value in quote.input[0].items():
         typer.echo(f"  {name} = {value}")

@@ -4,12 +4,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from penstock.cli.following_jobs import Output, Seconds, follow, phase_of
-from penstock.cli.options import AsJson, ConfigFile, DataFolder, print_json, print_table
-from penstock.cli.remote import BaseUrl, complete_jobs, complete_models, plain, read_params, server_of
+from penstock.cli.following_jobs import NoWait, Output, Seconds, follow, phase_of
+from penstock.cli.options import AsJson, print_json, print_table, tell
+from penstock.cli.remote import complete_jobs, complete_models, plain, read_params, speaks_to_server
 
 if TYPE_CHECKING:
-    from penstock.client import Job
+    from penstock.client import Client, Job
 
 app = typer.Typer(help="Look after jobs on a server.", no_args_is_help=True)
 
@@ -17,7 +17,9 @@ JobId = Annotated[str, typer.Argument(metavar="ID", help="The job's id.", autoco
 
 
 @app.command("list")
+@speaks_to_server
 def list_jobs(
+    client: "Client",
     *,
     status: Annotated[str | None, typer.Option(metavar="STATUS", help="Only jobs in this state.")] = None,
     model: Annotated[
@@ -27,13 +29,9 @@ def list_jobs(
     batch: Annotated[str | None, typer.Option(metavar="ID", help="Only jobs of this batch.")] = None,
     limit: Annotated[int, typer.Option(metavar="N", min=1, help="How many at most.")] = 20,
     as_json: AsJson = False,
-    base_url: BaseUrl = None,
-    data: DataFolder = None,
-    config: ConfigFile = None,
 ) -> None:
     """List jobs, newest first."""
-    with server_of(base_url, data, config, as_json=as_json) as client:
-        jobs = list(client.jobs(status=status, model=model, client_ref=client_ref, batch=batch, limit=limit))
+    jobs = list(client.jobs(status=status, model=model, client_ref=client_ref, batch=batch, limit=limit))
     if as_json:
         print_json([job.raw for job in jobs])
         return
@@ -48,55 +46,38 @@ def _row(job: "Job") -> tuple[str, ...]:
 
 
 @app.command()
-def show(
-    job_id: JobId,
-    *,
-    as_json: AsJson = False,
-    base_url: BaseUrl = None,
-    data: DataFolder = None,
-    config: ConfigFile = None,
-) -> None:
+@speaks_to_server
+def show(client: "Client", job_id: JobId, *, as_json: AsJson = False) -> None:
     """Show one job."""
-    with server_of(base_url, data, config, as_json=as_json) as client:
-        _tell(client.job(job_id), as_json=as_json)
+    _tell(client.job(job_id), as_json=as_json)
 
 
 @app.command()
+@speaks_to_server
 def watch(
+    client: "Client",
     job_id: JobId,
     *,
     output: Output = None,
     timeout: Seconds = None,
     as_json: AsJson = False,
-    base_url: BaseUrl = None,
-    data: DataFolder = None,
-    config: ConfigFile = None,
 ) -> None:
     """Watch a job until it is done."""
-    with server_of(base_url, data, config, as_json=as_json) as client:
-        follow(client, client.job(job_id), output, timeout, as_json=as_json)
+    follow(client, client.job(job_id), output, timeout, as_json=as_json)
 
 
 @app.command()
-def cancel(
-    job_id: JobId,
-    *,
-    as_json: AsJson = False,
-    base_url: BaseUrl = None,
-    data: DataFolder = None,
-    config: ConfigFile = None,
-) -> None:
+@speaks_to_server
+def cancel(client: "Client", job_id: JobId, *, as_json: AsJson = False) -> None:
     """Ask for a job to be stopped."""
-    with server_of(base_url, data, config, as_json=as_json) as client:
-        job = client.cancel(job_id)
-    if as_json:
-        print_json(job.raw)
-    else:
-        typer.echo(f"{job.id} {job.status}")
+    job = client.cancel(job_id)
+    tell(job.raw, f"{job.id} {job.status}", as_json=as_json)
 
 
 @app.command()
+@speaks_to_server
 def rerun(
+    client: "Client",
     job_id: JobId,
     params: Annotated[
         list[str] | None,
@@ -104,41 +85,21 @@ def rerun(
     ] = None,
     *,
     output: Output = None,
-    no_wait: Annotated[bool, typer.Option("--no-wait", help="Start it, print its id and end.")] = False,
+    no_wait: NoWait = False,
     timeout: Seconds = None,
     as_json: AsJson = False,
-    base_url: BaseUrl = None,
-    data: DataFolder = None,
-    config: ConfigFile = None,
 ) -> None:
     """Run a job again, with some params changed."""
-    changes = read_params(params or [])
-    with server_of(base_url, data, config, as_json=as_json) as client:
-        job = client.rerun(job_id, **changes)
-        if not no_wait:
-            follow(client, job, output, timeout, as_json=as_json)
-        elif as_json:
-            print_json(job.raw)
-        else:
-            typer.echo(job.id)
+    job = client.rerun(job_id, **read_params(params or []))
+    follow(client, job, output, timeout, no_wait=no_wait, as_json=as_json)
 
 
 @app.command()
-def delete(
-    job_id: JobId,
-    *,
-    as_json: AsJson = False,
-    base_url: BaseUrl = None,
-    data: DataFolder = None,
-    config: ConfigFile = None,
-) -> None:
+@speaks_to_server
+def delete(client: "Client", job_id: JobId, *, as_json: AsJson = False) -> None:
     """Remove a finished job's params, outputs and files."""
-    with server_of(base_url, data, config, as_json=as_json) as client:
-        client.delete_job(job_id)
-    if as_json:
-        print_json({"id": job_id, "deleted": True})
-    else:
-        typer.echo(f"{job_id} deleted", err=True)
+    client.delete_job(job_id)
+    tell({"id": job_id, "deleted": True}, f"{job_id} deleted", as_json=as_json, err=True)
 
 
 def _tell(job: "Job", *, as_json: bool) -> None:

@@ -1,5 +1,6 @@
 """The `penstock` command, put together from one file per command."""
 
+import os
 from typing import Annotated
 
 import typer
@@ -40,6 +41,7 @@ def _tell_version(wanted: bool) -> None:  # noqa: FBT001  Typer passes it so
 
 @app.callback()
 def main(
+    context: typer.Context,
     *,
     version: Annotated[
         bool, typer.Option("--version", help="Tell the version and exit.", callback=_tell_version, is_eager=True)
@@ -47,3 +49,5 @@ def main(
 ) -> None:
     """One key, one body shape and one bill for 3D, video and chat models."""
     del version  # told already
+    if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
+        context.color = False

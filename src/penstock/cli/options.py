@@ -133,6 +133,14 @@ def print_json(value: Any) -> None:
     typer.echo(json.dumps(value, indent=2))
 
 
+def tell(record: Any, text: str, *, as_json: bool, err: bool = False) -> None:
+    """Print a record for scripts, or a line for people."""
+    if as_json:
+        print_json(record)
+    else:
+        typer.echo(text, err=err)
+
+
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """Print a table for people; all but the first column may wrap."""
     from rich.console import Console

@@ -1,21 +1,22 @@
 """What the commands that speak to a server share: which server, what its refusals come to, and how they are told."""
 
+import inspect
 import json
 import os
 import sys
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from enum import IntEnum
+from functools import update_wrapper
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn, cast
 
 import typer
 
-from penstock.cli.options import fail, load_settings, print_json
+from penstock.cli.options import ConfigFile, DataFolder, fail, load_settings, print_json
 
 if TYPE_CHECKING:  # loaded inside the commands: `--help` answers at once
-    from penstock.client import Client, PenstockClientError
-    from penstock.client.failures import TellingError
+    from penstock.client import PenstockClientError
 
 BaseUrl = Annotated[
     str | None,
@@ -44,16 +45,33 @@ class Code(IntEnum):
     """Ctrl-C."""
 
 
+def speaks_to_server(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command a client as its first argument, and the options that say of which server.
+
+    What goes wrong ends the command with its exit code and one readable block.
+    """
+
+    def run(*, base_url: BaseUrl = None, data: DataFolder = None, config: ConfigFile = None, **given: Any) -> None:
+        from penstock.client import Client
+
+        with _expected_errors(as_json=given["as_json"]), Client(base_url or _settled_address(data, config)) as client:
+            command(client, **given)
+
+    _, *own = inspect.signature(command).parameters.values()
+    *server, _ = inspect.signature(run).parameters.values()
+    seen = inspect.Signature([*own, *server])
+    update_wrapper(run, command)
+    run.__signature__ = seen  # pyright: ignore[reportFunctionMemberAccess]  Typer reads it
+    run.__annotations__ = {name: each.annotation for name, each in seen.parameters.items()}
+    return run
+
+
 @contextmanager
-def server_of(
-    base_url: str | None, data: Path | None, config: Path | None, *, as_json: bool = False
-) -> "Generator[Client]":
-    """A client; what goes wrong with it ends the command with its exit code and one readable block."""
-    from penstock.client import Client, PenstockClientError
+def _expected_errors(*, as_json: bool) -> Generator[None]:
+    from penstock.client import PenstockClientError
 
     try:
-        with Client(base_url or _settled_address(data, config), retries=3) as client:
-            yield client
+        yield
     except PenstockClientError as error:
         tell_error(error, as_json=as_json)
         raise typer.Exit(code_of(error)) from None
@@ -111,11 +129,17 @@ def tell_error(error: "PenstockClientError", *, as_json: bool) -> None:
         of_job = isinstance(error, JobFailed | WaitTimeout)
         print_json(error.job.raw if of_job else {"error": {"message": error.message, "code": None, **fields}})
     typer.secho(plain(error.message), err=True, fg=typer.colors.RED, bold=True)
-    for name, value in _rest(error) if isinstance(error, TellingError) else ():
+    for name, value in _rest(error):
         typer.echo(f"  {typer.style(f'{name:<11}', dim=True)} {plain(value)}", err=True)
 
 
-def _rest(error: "TellingError") -> list[tuple[str, str]]:
+def _rest(error: "PenstockClientError") -> list[tuple[str, str]]:
+    from penstock.client.failures import ConnectionFailed, TellingError
+
+    if isinstance(error, ConnectionFailed) and not error.sent:
+        return [("suggestion", "Is it running? `penstock serve` starts one; PENSTOCK_BASE_URL names another.")]
+    if not isinstance(error, TellingError):
+        return []
     rows = [("code", error.code), ("param", error.param)]
     several = len(error.details) > 1
     rows += [("", f"{detail.loc}: {detail.message}") for detail in error.details if several]
@@ -162,7 +186,7 @@ def _refuse(constant: str) -> NoReturn:
 
 def is_live() -> bool:
     """Whether somebody looks: only then may a line be drawn over."""
-    return sys.stderr.isatty()
+    return sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
 
 
 # -- completion

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from penstock.cli.options import AsJson, ConfigFile, DataFolder, fail, print_json
-from penstock.cli.remote import BaseUrl, Code, complete_chat_models, plain, server_of, tell_error
+from penstock.cli.options import AsJson, fail, print_json
+from penstock.cli.remote import Code, complete_chat_models, plain, speaks_to_server, tell_error
 
 if TYPE_CHECKING:
     from penstock.client import Client
@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 HELP = "/model ID  another model    /system TEXT  another system prompt    /reset  forget    /exit  or Ctrl-D  end"
 
 
+@speaks_to_server
 def chat(
+    client: "Client",
     prompt: Annotated[
         list[str] | None,
         typer.Argument(metavar="PROMPT", help="One question; - stands for what is piped in.", show_default=False),
@@ -35,23 +37,19 @@ def chat(
     max_tokens: Annotated[int | None, typer.Option(metavar="N", min=1, help="The longest answer.")] = None,
     temperature: Annotated[float | None, typer.Option(metavar="X", help="How much is left to chance.")] = None,
     as_json: AsJson = False,
-    base_url: BaseUrl = None,
-    data: DataFolder = None,
-    config: ConfigFile = None,
 ) -> None:
     """Chat with a model."""
     question = _question(prompt or [])
     if question is None and as_json:
         fail("--json needs a prompt.")
     fields = {"max_tokens": max_tokens, "temperature": temperature}
-    with server_of(base_url, data, config, as_json=as_json) as client:
-        chosen = model or _first_model(client)
-        given = {name: value for name, value in fields.items() if value is not None}
-        talk = Talk(client, chosen, system, given)
-        if question is None:
-            _converse(talk)
-        else:
-            _answer_once(talk, question, as_json=as_json)
+    chosen = model or _first_model(client)
+    given = {name: value for name, value in fields.items() if value is not None}
+    talk = Talk(client, chosen, system, given)
+    if question is None:
+        _converse(talk)
+    else:
+        _answer_once(talk, question, as_json=as_json)
 
 
 def _question(words: list[str]) -> str | None:
@@ -110,22 +108,21 @@ class Talk:
         parts: list[str] = []
         if self.usage:
             parts.append(f"{self.usage.get('prompt_tokens', 0)} + {self.usage.get('completion_tokens', 0)} tokens")
-        cost = self.cost if self.cost is not None else self._reckon()
-        if cost is not None:
-            parts.append(f"{cost.normalize():f} USD")
+        if (cost := self.reckon_cost()) is not None:
+            parts.append(f"{cost} USD")
         if self.finish_reason == "length":
             parts.append("cut at its longest")
         return ", ".join(parts)
 
-    def _reckon(self) -> Decimal | None:
-        """By the model's price, where the stream does not tell the cost."""
+    def reckon_cost(self) -> str | None:
+        """What the last answer cost in USD: as the server tells it, else by the model's price."""
         from penstock.client import PenstockClientError
 
-        try:
-            price = self.client.model(self.model).price
-        except PenstockClientError:
-            return None
-        return reckon(self.usage, price)
+        cost = self.cost
+        if cost is None:
+            with contextlib.suppress(PenstockClientError):
+                cost = reckon(self.usage, self.client.model(self.model).price)
+        return None if cost is None else f"{cost.normalize():f}"
 
 
 def reckon(usage: Mapping[str, Any], price: Mapping[str, Any]) -> Decimal | None:
@@ -147,9 +144,8 @@ def _answer_once(talk: Talk, question: str, *, as_json: bool) -> None:
         fail("There is no question.")
     answer = talk.ask(question, aloud=not as_json)
     if as_json:
-        cost = None if talk.cost is None else str(talk.cost)
         told = {"model": talk.model, "content": answer, "finish_reason": talk.finish_reason}
-        print_json({**told, "usage": talk.usage, "cost": cost})
+        print_json({**told, "usage": talk.usage, "cost": talk.reckon_cost()})
         return
     typer.echo()
     if sys.stderr.isatty():

@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from penstock.cli.options import AsJson, ConfigFile, DataFolder, print_json, print_table
-from penstock.cli.remote import BaseUrl, plain, server_of
+from penstock.cli.options import AsJson, print_json, print_table, tell
+from penstock.cli.remote import plain, speaks_to_server
 
 if TYPE_CHECKING:
-    from penstock.client import Delivery, Webhook
+    from penstock.client import Client, Delivery, Webhook
 
 app = typer.Typer(help="Have addresses told of events.", no_args_is_help=True)
 
@@ -17,7 +17,9 @@ HookId = Annotated[str, typer.Argument(metavar="ID", help="The webhook's id.")]
 
 
 @app.command()
+@speaks_to_server
 def create(
+    client: "Client",
     url: Annotated[str, typer.Argument(metavar="URL", help="Where events are sent.")],
     *,
     event: Annotated[
@@ -25,22 +27,16 @@ def create(
     ] = None,
     description: Annotated[str | None, typer.Option(metavar="TEXT", help="What it is for.")] = None,
     as_json: AsJson = False,
-    base_url: BaseUrl = None,
-    data: DataFolder = None,
-    config: ConfigFile = None,
 ) -> None:
     """Make a webhook and print its secret, this once."""
-    with server_of(base_url, data, config, as_json=as_json) as client:
-        _tell_secret(client.webhooks.create(url, events=event, description=description), as_json=as_json)
+    _tell_secret(client.webhooks.create(url, events=event, description=description), as_json=as_json)
 
 
 @app.command("list")
-def list_webhooks(
-    *, as_json: AsJson = False, base_url: BaseUrl = None, data: DataFolder = None, config: ConfigFile = None
-) -> None:
+@speaks_to_server
+def list_webhooks(client: "Client", *, as_json: AsJson = False) -> None:
     """List the webhooks."""
-    with server_of(base_url, data, config, as_json=as_json) as client:
-        hooks = list(client.webhooks.list())
+    hooks = list(client.webhooks.list())
     if as_json:
         print_json([hook.raw for hook in hooks])
         return
@@ -58,71 +54,50 @@ def list_webhooks(
 
 
 @app.command()
-def delete(
-    webhook_id: HookId,
-    *,
-    as_json: AsJson = False,
-    base_url: BaseUrl = None,
-    data: DataFolder = None,
-    config: ConfigFile = None,
-) -> None:
+@speaks_to_server
+def delete(client: "Client", webhook_id: HookId, *, as_json: AsJson = False) -> None:
     """Remove a webhook, and the list of what it was told."""
-    with server_of(base_url, data, config, as_json=as_json) as client:
-        client.webhooks.delete(webhook_id)
-    if as_json:
-        print_json({"id": webhook_id, "deleted": True})
-    else:
-        typer.echo(f"{webhook_id} deleted", err=True)
+    client.webhooks.delete(webhook_id)
+    tell({"id": webhook_id, "deleted": True}, f"{webhook_id} deleted", as_json=as_json, err=True)
 
 
 @app.command()
-def ping(
-    webhook_id: HookId,
-    *,
-    as_json: AsJson = False,
-    base_url: BaseUrl = None,
-    data: DataFolder = None,
-    config: ConfigFile = None,
-) -> None:
+@speaks_to_server
+def ping(client: "Client", webhook_id: HookId, *, as_json: AsJson = False) -> None:
     """Try a webhook; the exit code is 1 if it did not answer well."""
-    with server_of(base_url, data, config, as_json=as_json) as client:
-        delivery = client.webhooks.ping(webhook_id)
+    delivery = client.webhooks.ping(webhook_id)
     _tell_deliveries([delivery], as_json=as_json)
     if delivery.status != "delivered":
         raise typer.Exit(1)
 
 
 @app.command()
+@speaks_to_server
 def rotate(
+    client: "Client",
     webhook_id: Annotated[
         str | None, typer.Argument(metavar="ID", help="The webhook's id; none: what signs generations' own webhooks.")
     ] = None,
     *,
     as_json: AsJson = False,
-    base_url: BaseUrl = None,
-    data: DataFolder = None,
-    config: ConfigFile = None,
 ) -> None:
     """Give a webhook a new secret and print it; the former one signs too for a day."""
-    with server_of(base_url, data, config, as_json=as_json) as client:
-        _tell_secret(client.webhooks.rotate(webhook_id), as_json=as_json)
+    _tell_secret(client.webhooks.rotate(webhook_id), as_json=as_json)
 
 
 @app.command()
+@speaks_to_server
 def deliveries(
+    client: "Client",
     webhook_id: Annotated[str | None, typer.Argument(metavar="ID", help="Of this webhook only.")] = None,
     *,
     job: Annotated[str | None, typer.Option(metavar="ID", help="Of this job only.")] = None,
     status: Annotated[str | None, typer.Option(metavar="STATUS", help="pending, delivered or failed.")] = None,
     limit: Annotated[int, typer.Option(metavar="N", min=1, help="How many at most.")] = 20,
     as_json: AsJson = False,
-    base_url: BaseUrl = None,
-    data: DataFolder = None,
-    config: ConfigFile = None,
 ) -> None:
     """List what was told, newest first."""
-    with server_of(base_url, data, config, as_json=as_json) as client:
-        found = list(client.webhooks.deliveries(webhook_id, job_id=job, status=status, limit=limit))
+    found = list(client.webhooks.deliveries(webhook_id, job_id=job, status=status, limit=limit))
     if as_json:
         print_json([delivery.raw for delivery in found])
     else:
@@ -130,17 +105,15 @@ def deliveries(
 
 
 @app.command()
+@speaks_to_server
 def redeliver(
+    client: "Client",
     delivery_id: Annotated[str, typer.Argument(metavar="ID", help="The delivery's id.")],
     *,
     as_json: AsJson = False,
-    base_url: BaseUrl = None,
-    data: DataFolder = None,
-    config: ConfigFile = None,
 ) -> None:
     """Send something again now."""
-    with server_of(base_url, data, config, as_json=as_json) as client:
-        _tell_deliveries([client.webhooks.redeliver(delivery_id)], as_json=as_json)
+    _tell_deliveries([client.webhooks.redeliver(delivery_id)], as_json=as_json)
 
 
 def _tell_secret(hook: "Webhook", *, as_json: bool) -> None:

@@ -20,8 +20,8 @@ class Address:
     base_url: str
     api_key: str = field(repr=False)
     timeout: float = 60.0
-    """Seconds for sending and for a free place in the pool, each; calls say how long answers may take."""
-    connections: int = 20
+    """Seconds for sending, and for an answer that is not held on purpose."""
+    connections: int = 100
 
     @property
     def is_local(self) -> bool:
@@ -47,8 +47,7 @@ def find_address(
 ) -> Address:
     """The address that was given, else that of PENSTOCK_BASE_URL and PENSTOCK_API_KEY."""
     url = (base_url or environ.get("PENSTOCK_BASE_URL") or HOME).strip().rstrip("/")
-    parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.hostname or parts.username or parts.query:
+    if not _is_address(url):
         raise BadInput("The server's address should look like http://127.0.0.1:8787; a key goes into PENSTOCK_API_KEY.")
     key = (api_key or environ.get("PENSTOCK_API_KEY") or "").strip()
     if not key:
@@ -56,3 +55,12 @@ def find_address(
     if not key.isascii() or not key.isprintable() or " " in key:
         raise BadInput("The key has characters that no key has: was it copied whole?")
     return Address(url, key, timeout, connections)
+
+
+def _is_address(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        known = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # a port that is none
+        return False
+    return known and not (parts.username or parts.query or parts.fragment)

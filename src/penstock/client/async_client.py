@@ -8,8 +8,7 @@ from penstock.client.address import find_address
 from penstock.client.async_driver import AsyncDriver
 from penstock.client.async_job import AsyncBatch, AsyncJob, bind_async_job
 from penstock.client.async_webhooks import AsyncWebhooks
-from penstock.client.attempts import Policy
-from penstock.client.calls import Calls, Wishes
+from penstock.client.calls import Calls, Wishes, make_calls
 from penstock.client.chat_sdk import load_sdk, sdk_arguments
 from penstock.client.chatting import ChatChunk, stream_chat
 from penstock.client.told_records import Event, FileRecord, Model, Quote, Usage
@@ -33,11 +32,13 @@ class AsyncClient:
         timeout: float = 60.0,
         retries: int = 4,
         patience: float = 120.0,
-        connections: int = 20,
+        connections: int = 100,
     ) -> None:
         self._address = find_address(base_url, api_key, timeout=timeout, connections=connections)
         self._driver = AsyncDriver(self._address)
-        self._calls: Calls[AsyncJob] = Calls(lambda told: bind_async_job(self, told), Policy(retries), patience)
+        self._calls: Calls[AsyncJob] = make_calls(
+            lambda told: bind_async_job(self, told), self._address, retries, patience
+        )
         self.webhooks = AsyncWebhooks(self._driver, self._calls)
 
     def __repr__(self) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncGenerator, AsyncIterator, Generator
 from contextlib import contextmanager
+from inspect import isawaitable
 from typing import Any, TypeVar
 
 import anyio
@@ -11,6 +12,7 @@ import httpx2
 from penstock.client.address import Address
 from penstock.client.exchange_shape import as_arguments, client_options, connection_trouble, head_of
 from penstock.client.steps import (
+    Call,
     Close,
     Emit,
     Ended,
@@ -21,7 +23,7 @@ from penstock.client.steps import (
     Reply,
     Request,
     Send,
-    Step,
+    Tell,
     Work,
     advance,
 )
@@ -89,7 +91,7 @@ class _Line:
         self._open: httpx2.Response | None = None
         self._chunks: AsyncIterator[bytes] | None = None
 
-    async def do(self, step: Step) -> Any:
+    async def do(self, step: Call) -> Any:
         match step:
             case Send(request):
                 return await self._send(request)
@@ -104,8 +106,8 @@ class _Line:
                 await anyio.sleep(seconds)
             case Work(work):
                 return await anyio.to_thread.run_sync(work)
-            case Emit():
-                raise AssertionError("it is for whoever iterates")
+            case Tell(call):
+                await _settle(call())
         return None
 
     async def close(self) -> None:
@@ -137,3 +139,8 @@ class _Line:
             yield
         except (httpx2.RequestError, httpx2.StreamError) as error:
             raise connection_trouble(error, self._address) from error
+
+
+async def _settle(told: object) -> None:
+    if isawaitable(told):
+        await told

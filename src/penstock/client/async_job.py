@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from penstock.client import notebook, saving
 from penstock.client.calls import Wishes
-from penstock.client.job_record import JobRecord, OutputRecord, listed_outputs
+from penstock.client.job_record import Bound, JobRecord, OutputRecord, listed_outputs
 from penstock.client.record_reading import read
 from penstock.client.sync_job import Content, places, primary
 from penstock.client.told_records import Event
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class AsyncOutput(OutputRecord):
+class AsyncOutput(Bound, OutputRecord):
     """One result of a job, whose bytes can be had."""
 
     client: "AsyncClient" = field(repr=False, compare=False)
@@ -26,12 +26,12 @@ class AsyncOutput(OutputRecord):
     async def bytes(self) -> Content:
         """All of it, checked."""
         stream = io.BytesIO()
-        await self.client.driver.run(saving.load(self, stream, self.client.calls.policy))
+        await self.client.driver.run(saving.load(self, stream, self.client.calls.patient))
         return stream.getvalue()
 
     async def save(self, path: str | Path) -> Path:
         """Write it to a path, or under its own name into a folder; checked, all of it or nothing."""
-        return await self.client.driver.run(saving.save(self, path, self.client.calls.policy))
+        return await self.client.driver.run(saving.save(self, path, self.client.calls.patient))
 
     async def view(self) -> notebook.View:
         """It, to look at in a notebook."""
@@ -41,8 +41,8 @@ class AsyncOutput(OutputRecord):
         return notebook.describe(self)
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
-class AsyncJob(JobRecord):
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class AsyncJob(Bound, JobRecord):
     """One generation, as it stood when the server was asked; its methods ask again and give a new one."""
 
     outputs: tuple[AsyncOutput, ...] = ()
@@ -97,7 +97,7 @@ class AsyncJob(JobRecord):
 
 
 @dataclass(frozen=True)
-class AsyncBatch:
+class AsyncBatch(Bound):
     """Several generations, accepted together."""
 
     client: "AsyncClient" = field(repr=False, compare=False)
@@ -125,7 +125,7 @@ class AsyncBatch:
 
     async def save(self, folder: str | Path) -> list[Path]:
         """Save every result into a folder, named by its job."""
-        return [await job.save(place) for job, place in zip(self.jobs, places(self.jobs, folder), strict=True)]
+        return [await output.save(place) for output, place in places(self.jobs, folder)]
 
     def _repr_html_(self) -> str:
         return notebook.show_jobs(self.jobs)

@@ -9,13 +9,15 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Final
 
-from penstock.client.failures import ApiError, ConnectionFailed, refusal
+from penstock.client.failures import ApiError, ConnectionFailed, UnexpectedAnswer, refusal
 from penstock.client.steps import Flow, Open, Pause, Reply, Request, Send
 
 FIRST_PAUSE: Final = 0.25
 LONGEST_GUESS: Final = 8.0
 WORTH_ANOTHER_TRY: Final = frozenset({408, 429, 500, 502, 503, 504})
 """Where nothing better is said."""
+LONGEST_PAUSE: Final = 60.0
+"""Whoever is told to wait longer is told of the error instead."""
 NOT_TAKEN: Final = frozenset({408, 409, 429, 503})
 """These say that nothing was done, so that even what must not be done twice may be sent again."""
 
@@ -27,8 +29,8 @@ class Policy:
     retries: float = 4
     patience: float = math.inf
     """Seconds since the first failure in a row."""
-    longest_pause: float = 60.0
-    """Whoever is told to wait longer is told of the error instead."""
+    timeout: float = 60.0
+    """Seconds for an answer that is not held on purpose."""
 
 
 def attempt(step: Send | Open, policy: Policy) -> Flow[Reply]:
@@ -43,10 +45,12 @@ def attempt(step: Send | Open, policy: Policy) -> Flow[Reply]:
         else:
             if reply.is_success:
                 return reply
+            if reply.is_redirect:
+                raise UnexpectedAnswer(f"The server leads on to {reply.headers.get('location')}: is that its address?")
             asked = told_pause(reply.headers)
             pause = guess_pause(number) if asked is None else asked
             trouble = refusal(reply, asked)
-            may = _may_repeat(step.request, reply, trouble) and pause <= policy.longest_pause
+            may = _may_repeat(step.request, reply, trouble) and pause <= LONGEST_PAUSE
         now = time.monotonic()
         begun = now if begun is None else begun
         if not may or number >= policy.retries or now + pause - begun > policy.patience:

@@ -1,21 +1,27 @@
 """Every call of the API as a flow, for both clients; what belongs to a job comes back bound to its client."""
 
+import math
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any, Generic, TypeVar
+from threading import Semaphore
+from typing import Any, Final, Generic, TypeVar
 
 from penstock.client import following, given_files
+from penstock.client.address import Address
 from penstock.client.attempts import Policy, send
-from penstock.client.failures import UnexpectedAnswer, job_failure
+from penstock.client.failures import BadInput, UnexpectedAnswer, job_failure
 from penstock.client.job_record import JobRecord, given_params
 from penstock.client.record_reading import Record, decode, read, read_page
-from penstock.client.steps import READ_SECONDS, Emit, Flow, Reply, Request, Upload
+from penstock.client.steps import Emit, Flow, Reply, Request, Upload, path_to
 from penstock.client.told_records import Event, FileRecord, Model, Quote, Usage
 
 J = TypeVar("J", bound=JobRecord)
 R = TypeVar("R", bound=Record)
+
+FILES: Final = "/api/v1/files"
+MODELS: Final = "/api/v1/models"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,18 +43,33 @@ class Wishes:
         fields["webhook"] = {"url": self.webhook} if isinstance(self.webhook, str) else self.webhook
         return {name: value for name, value in fields.items() if value is not None}
 
+    def key(self) -> str:
+        """The idempotency key that was given, else a fresh one."""
+        given_key = self.idempotency_key
+        if given_key is None:
+            return f"penstock-{uuid.uuid4().hex}"
+        if not given_key or not given_key.isascii() or not given_key.isprintable():
+            raise BadInput("`idempotency_key` should be 1 to 255 visible ASCII characters.")
+        return given_key
+
 
 @dataclass(frozen=True, slots=True)
 class Calls(Generic[J]):
     """The flows of one client."""
 
     bind: Callable[[Any], J]
-    policy: Policy = field(default_factory=Policy)
-    patience: float = 120.0
+    policy: Policy
+    patience: float
+    seats: Semaphore
 
     @property
-    def _patient(self) -> Policy:
-        return Policy(self.policy.retries, self.patience, self.policy.longest_pause)
+    def patient(self) -> Policy:
+        """For whoever has a job already: through restarts of the server."""
+        return replace(self.policy, retries=math.inf, patience=self.patience)
+
+    @property
+    def _waiting(self) -> following.Waiting[J]:
+        return following.Waiting(self.bind, self.patient, self.seats)
 
     # -- generating
 
@@ -73,7 +94,7 @@ class Calls(Generic[J]):
         return (yield from self.generate(job.model, given_params(job, changes), wishes))
 
     def _submit(self, model: str, inputs: Sequence[Mapping[str, Any]], wishes: Wishes) -> Flow[Any]:
-        key = wishes.idempotency_key or f"penstock-{uuid.uuid4().hex}"
+        key = wishes.key()
         filled = yield from self._fill(inputs, self._place)
         body = {"model": model, "input": filled, **wishes.body()}
         told = decode((yield from self._post("/model/v1/generation", body, **{"idempotency-key": key})))
@@ -97,23 +118,23 @@ class Calls(Generic[J]):
 
     def job(self, job_id: str) -> Flow[J]:
         """One job."""
-        return self.bind(decode((yield from send(following.job_request(job_id), self.policy))))
+        return self.bind(decode((yield from self._call("GET", path_to(following.JOBS, job_id)))))
 
     def jobs(self, limit: int | None, filters: Mapping[str, Any]) -> Flow[None]:
         """Emit jobs, newest first."""
-        yield from self._pages("/api/v1/jobs", limit, filters, self.bind)
+        yield from self._pages(following.JOBS, limit, filters, self.bind)
 
     def cancel(self, job_id: str) -> Flow[J]:
         """Ask for a job to be stopped."""
-        return self.bind(decode((yield from self._post(f"/api/v1/jobs/{job_id}/cancel", None))))
+        return self.bind(decode((yield from self._post(path_to(following.JOBS, job_id, "cancel"), None))))
 
     def delete_job(self, job_id: str) -> Flow[None]:
         """Remove a finished job."""
-        yield from self._call("DELETE", f"/api/v1/jobs/{job_id}")
+        yield from self._call("DELETE", path_to(following.JOBS, job_id))
 
     def wait(self, job: J, timeout: float | None, hear: Callable[[J], object] | None, *, check: bool) -> Flow[J]:
         """The job once it is done; unless `check` is false, one without a result is raised."""
-        done = yield from following.wait_until_done(job, self.bind, self._patient, timeout, hear)
+        done = yield from self._waiting.for_one(job, timeout, hear)
         if check and not done.succeeded:
             raise job_failure(done)
         return done
@@ -127,7 +148,7 @@ class Calls(Generic[J]):
         check: bool,
     ) -> Flow[tuple[J, ...]]:
         """All of them once they are done."""
-        done = yield from following.wait_for_all(jobs, self.bind, self._patient, timeout, hear)
+        done = yield from self._waiting.for_all(jobs, timeout, hear)
         for job in done if check else ():
             if not job.succeeded:
                 raise job_failure(job)
@@ -137,12 +158,12 @@ class Calls(Generic[J]):
 
     def job_events(self, job_id: str, after: str | None) -> Flow[None]:
         """Emit a job's events until it is done."""
-        yield from following.follow_job(job_id, self._patient, after)
+        yield from following.follow_job(job_id, self.patient, after)
 
     def events(self, after: str | None, *, follow: bool) -> Flow[None]:
         """Emit the account's events: those that are there, or without an end those to come."""
         if follow:
-            yield from following.follow_account(self._patient, after)
+            yield from following.follow_account(self.patient, after)
             return
         while True:
             query = {"limit": 100} if after is None else {"limit": 100, "after": after}
@@ -166,29 +187,29 @@ class Calls(Generic[J]):
 
         yield from given_files.fill_in(file, given_files.FILE_PARAM, place)
         if not kept:
-            raise given_files.BadInput("Only a path, bytes, an open file or a PIL image can be uploaded.")
+            raise BadInput("Only a path, bytes, an open file or a PIL image can be uploaded.")
         return kept[0]
 
     def _upload(self, upload: Upload) -> Flow[FileRecord]:
-        request = Request(method="POST", path="/api/v1/files", upload=upload, repeatable=True)
+        request = Request(method="POST", path=FILES, upload=upload, repeatable=True)
         return read(FileRecord, decode((yield from send(request, self.policy))))
 
     def file(self, token: str) -> Flow[FileRecord]:
         """What is known of an upload."""
-        return read(FileRecord, decode((yield from self._call("GET", f"/api/v1/files/{token}"))))
+        return read(FileRecord, decode((yield from self._call("GET", path_to(FILES, token)))))
 
     def delete_file(self, token: str) -> Flow[None]:
         """Remove an upload."""
-        yield from self._call("DELETE", f"/api/v1/files/{token}")
+        yield from self._call("DELETE", path_to(FILES, token))
 
     def models(self) -> Flow[tuple[Model, ...]]:
         """What is on offer."""
-        listed, _ = read_page((yield from self._call("GET", "/api/v1/models")))
+        listed, _ = read_page((yield from self._call("GET", MODELS)))
         return tuple(read(Model, told) for told in listed)
 
     def model(self, model_id: str) -> Flow[Model]:
         """One model."""
-        return read(Model, decode((yield from self._call("GET", f"/api/v1/models/{model_id}"))))
+        return read(Model, decode((yield from self._call("GET", path_to(MODELS, model_id)))))
 
     def chat_models(self) -> Flow[tuple[str, ...]]:
         """The ids of the chat models."""
@@ -231,10 +252,14 @@ class Calls(Generic[J]):
 
     def _post(self, path: str, body: Any, **headers: str) -> Flow[Reply]:
         """A call that may be sent twice: it has a key, or does no more the second time."""
-        request = Request(
-            method="POST", path=path, json=body, headers=headers, repeatable=True, read_seconds=READ_SECONDS
-        )
+        request = Request(method="POST", path=path, json=body, headers=headers, repeatable=True)
         return (yield from send(request, self.policy))
+
+
+def make_calls(bind: Callable[[Any], J], address: Address, retries: int, patience: float) -> Calls[J]:
+    """The flows of a client; half of its connections may be held by those that wait."""
+    policy = Policy(retries, timeout=address.timeout)
+    return Calls(bind, policy, patience, Semaphore(max(1, address.connections // 2)))
 
 
 def given(query: Mapping[str, Any]) -> dict[str, Any]:

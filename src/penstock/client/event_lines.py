@@ -10,20 +10,21 @@ LONGEST: Final = 64 << 20
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One event; `retry` is in seconds."""
+    """One event."""
 
     data: str
     id: str | None = None
-    retry: float | None = None
 
 
 class EventLines:
     """Bytes in, whole events out. An event that was cut is never told."""
 
+    retry = 0.0
+    """Seconds that the server asks to wait before a cut stream is resumed."""
+
     def __init__(self) -> None:
         self._rest = b""
         self._id: str | None = None
-        self._retry: float | None = None
         self._data: list[str] = []
 
     def feed(self, chunk: bytes) -> list[Message]:
@@ -45,12 +46,12 @@ class EventLines:
         elif name == "id":
             self._id = value
         elif name == "retry" and value.isdecimal():
-            self._retry = int(value) / 1000
+            self.retry = int(value) / 1000
         return None
 
     def _dispatch(self) -> Message | None:
         if not self._data:
             return None
-        message = Message("\n".join(self._data), self._id, self._retry)
-        self._data, self._id, self._retry = [], None, None
+        message = Message("\n".join(self._data), self._id)
+        self._data, self._id = [], None
         return message

@@ -1,20 +1,28 @@
 """How steps look to httpx2, for both drivers."""
 
+import json
+import ssl
+from functools import cache
 from typing import Any
 
 import httpx2
 
 from penstock.client.address import Address
-from penstock.client.failures import ConnectionFailed
+from penstock.client.failures import BadInput, ConnectionFailed
 from penstock.client.steps import Reply, Request
 
 NEVER_SENT = (
     httpx2.ConnectError,
     httpx2.ConnectTimeout,
-    httpx2.PoolTimeout,
     httpx2.ProxyError,
     httpx2.UnsupportedProtocol,
 )
+
+
+@cache
+def _trusted() -> ssl.SSLContext:
+    """The authorities, read once: that takes longer than all the rest of making a client."""
+    return httpx2.create_ssl_context()
 
 
 def client_options(address: Address) -> dict[str, Any]:
@@ -27,6 +35,7 @@ def client_options(address: Address) -> dict[str, Any]:
         "limits": limits,
         "timeout": httpx2.Timeout(address.timeout),
         "trust_env": not address.is_local,
+        "verify": _trusted(),
         "follow_redirects": False,
     }
 
@@ -37,7 +46,12 @@ def as_arguments(request: Request, address: Address) -> dict[str, Any]:
         "method": request.method,
         "url": address.base_url + request.path,
         "headers": dict(request.headers),
-        "timeout": httpx2.Timeout(address.timeout, read=request.read_seconds, connect=min(address.timeout, 10.0)),
+        "timeout": httpx2.Timeout(
+            address.timeout,
+            read=address.timeout if request.read_seconds is None else request.read_seconds,
+            connect=min(address.timeout, 10.0),
+            pool=None,
+        ),
         "follow_redirects": request.follows,
     }
     if request.query:
@@ -45,8 +59,16 @@ def as_arguments(request: Request, address: Address) -> dict[str, Any]:
     if request.upload is not None:
         arguments["files"] = {"file": (request.upload.name, request.upload.content)}
     elif request.json is not None:
-        arguments["json"] = request.json
+        arguments["content"] = _encode(request.json)
+        arguments["headers"]["content-type"] = "application/json"
     return arguments
+
+
+def _encode(body: Any) -> bytes:
+    try:
+        return json.dumps(body, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
+    except (TypeError, ValueError) as error:
+        raise BadInput(f"What was given cannot be told as JSON: {error}.") from None
 
 
 def head_of(response: httpx2.Response, body: bytes = b"") -> Reply:

@@ -41,6 +41,17 @@ class PenstockClientError(Exception):
         """One sentence for people."""
         return str(self.args[0]) if self.args else ""
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _revive, (type(self), self.args, self.__dict__)
+
+
+def _revive(kind: type[PenstockClientError], args: tuple[Any, ...], state: Mapping[str, Any]) -> PenstockClientError:
+    """An error as it was in another process."""
+    error = kind.__new__(kind, *args)
+    error.args = args
+    error.__dict__.update(state)
+    return error
+
 
 @dataclass(frozen=True, slots=True)
 class Detail:

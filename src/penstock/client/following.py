@@ -3,90 +3,120 @@
 import json
 import math
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import replace
-from typing import Any, Final, TypeVar
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from threading import Semaphore
+from typing import Any, Final, Generic, TypeVar
 
 from penstock.client.attempts import Policy, attempt, guess_pause, send
 from penstock.client.event_lines import EventLines
-from penstock.client.failures import ConnectionFailed, UnexpectedAnswer, WaitTimeout
+from penstock.client.failures import ConnectionFailed, ServerError, UnexpectedAnswer, WaitTimeout
 from penstock.client.job_record import JobRecord
 from penstock.client.record_reading import decode, read
-from penstock.client.steps import READ_SECONDS, Close, Emit, Flow, Open, Pause, Read, Request
+from penstock.client.steps import Close, Emit, Flow, Open, Pause, Read, Request, Tell, path_to
 from penstock.client.told_records import Event
 
 J = TypeVar("J", bound=JobRecord)
 
+JOBS: Final = "/api/v1/jobs"
 LONGEST_HOLD: Final = 30
 USUAL_POLL: Final = 1.0
 FIRST_POLL_MS: Final = 500
+SEATLESS_POLL: Final = 5.0
+"""Seconds between two looks at a job whose answers are not held."""
+GRACE_SECONDS: Final = 5.0
+"""How much later than a wait's end an answer may come."""
 SILENCE_SECONDS: Final = 45.0
 """A stream has a comment every 15 seconds: what is silent for longer is dead."""
 
 
-def job_request(job_id: str, hold: int = 0) -> Request:
-    """The record, held back by the server until the job is done or the seconds are over."""
-    query = {"wait": hold} if hold else {}
-    return Request(method="GET", path=f"/api/v1/jobs/{job_id}", query=query, read_seconds=hold + READ_SECONDS)
+@dataclass(frozen=True, slots=True)
+class Waiting(Generic[J]):
+    """How one client waits. Seats are the connections that held answers may take: other calls need some, too."""
 
+    bind: Callable[[Any], J]
+    policy: Policy
+    seats: Semaphore
 
-def wait_until_done(
-    job: J, bind: Callable[[Any], J], policy: Policy, timeout: float | None, hear: Callable[[J], object] | None
-) -> Flow[J]:
-    """The job once it is done. `hear` is told how it stands, at the pace that the server asks for."""
-    end = math.inf if timeout is None else time.monotonic() + timeout
-    if hear is not None:
-        hear(job)
-        job = replace(job, poll_after_ms=FIRST_POLL_MS)  # most begin at once, and that should be seen
-    while not job.done:
-        left = end - time.monotonic()
-        if left <= 0:
-            raise WaitTimeout(f"{job.id} is not done after {timeout:g} s. It goes on.", job)
-        job = yield from _look(job, bind, policy, left, hurried=hear is not None)
+    def for_one(self, job: J, timeout: float | None, hear: Callable[[J], object] | None) -> Flow[J]:
+        """The job once it is done. `hear` is told how it stands, at the pace that the server asks for."""
+        end = _end(timeout)
         if hear is not None:
-            hear(job)
-    return job
+            yield Tell(partial(hear, job))
+            job = replace(job, poll_after_ms=FIRST_POLL_MS)  # most begin at once, and that should be seen
+        while not job.done:
+            if end <= time.monotonic():
+                raise WaitTimeout(f"{job.id} is not done after {timeout:g} s. It goes on.", job)
+            job = yield from self._look(job, end, hurried=hear is not None)
+            if hear is not None:
+                yield Tell(partial(hear, job))
+        return job
 
-
-def _look(job: J, bind: Callable[[Any], J], policy: Policy, left: float, *, hurried: bool) -> Flow[J]:
-    """How it stands after a while: at once when it is done, else when it is time to look again."""
-    pace = USUAL_POLL if job.poll_after_ms is None else job.poll_after_ms / 1000
-    hold = int(min(max(1, math.ceil(pace)) if hurried else LONGEST_HOLD, left))
-    asked = time.monotonic()
-    stubborn = replace(policy, retries=math.inf, patience=min(policy.patience, left + READ_SECONDS))
-    job = bind(decode((yield from send(job_request(job.id, hold), stubborn))))
-    held = time.monotonic() - asked
-    if not job.done and held < min(pace, left):
-        yield Pause(min(pace, left) - held)
-    return job
-
-
-def wait_for_all(
-    jobs: Sequence[J],
-    bind: Callable[[Any], J],
-    policy: Policy,
-    timeout: float | None,
-    hear: Callable[[Sequence[J]], object] | None,
-) -> Flow[tuple[J, ...]]:
-    """All of them once they are done. They are looked at in turn; `hear` is told of all."""
-    end = math.inf if timeout is None else time.monotonic() + timeout
-    standing = {job.id: job for job in jobs}
-    while still_open := [job for job in standing.values() if not job.done]:
+    def for_all(
+        self, jobs: Sequence[J], timeout: float | None, hear: Callable[[Sequence[J]], object] | None
+    ) -> Flow[tuple[J, ...]]:
+        """All of them once they are done. They are looked at in turn; `hear` is told of all."""
+        end = _end(timeout)
+        standing = {job.id: job for job in jobs}
+        while still_open := [job for job in standing.values() if not job.done]:
+            if hear is not None:
+                yield Tell(partial(hear, tuple(standing.values())))
+            if end <= time.monotonic():
+                count = f"{len(still_open)} of {len(standing)} jobs are"
+                raise WaitTimeout(f"{count} not done after {timeout:g} s. They go on.", still_open[0])
+            first, *others = still_open
+            standing[first.id] = yield from self._look(first, end, hurried=hear is not None)
+            for other in others:
+                standing[other.id] = yield from self._ask(other, end)
+        done = tuple(standing.values())
         if hear is not None:
-            hear(tuple(standing.values()))
-        left = end - time.monotonic()
-        if left <= 0:
-            count = f"{len(still_open)} of {len(standing)} jobs are"
-            raise WaitTimeout(f"{count} not done after {timeout:g} s. They go on.", still_open[0])
-        first, *others = still_open
-        standing[first.id] = yield from _look(first, bind, policy, left, hurried=hear is not None)
-        for other in others:
-            stubborn = replace(policy, retries=math.inf)
-            standing[other.id] = bind(decode((yield from send(job_request(other.id), stubborn))))
-    done = tuple(standing.values())
-    if hear is not None:
-        hear(done)
-    return done
+            yield Tell(partial(hear, done))
+        return done
+
+    def _look(self, job: J, end: float, *, hurried: bool) -> Flow[J]:
+        """How it stands after a while: at once when it is done, else when it is time to look again."""
+        pace = USUAL_POLL if job.poll_after_ms is None else job.poll_after_ms / 1000
+        asked = time.monotonic()
+        with self._seat() as seated:
+            longest = math.ceil(pace) if hurried else LONGEST_HOLD
+            job = yield from self._ask(job, end, longest if seated else 0)
+        if not job.done:
+            pause = min(pace if seated else max(pace, SEATLESS_POLL), end - asked) - (time.monotonic() - asked)
+            yield Pause(max(0.0, pause))
+        return job
+
+    @contextmanager
+    def _seat(self) -> Generator[bool]:
+        seated = self.seats.acquire(blocking=False)
+        try:
+            yield seated
+        finally:
+            if seated:
+                self.seats.release()
+
+    def _ask(self, job: J, end: float, hold: int = 0) -> Flow[J]:
+        """How it stands; as it stood, where the server is away and the wait is over before that is too long."""
+        left = max(0.0, end - time.monotonic())
+        held = int(min(hold, left))
+        request = Request(
+            method="GET",
+            path=path_to(JOBS, job.id),
+            query={"wait": held} if held else {},
+            read_seconds=min(held + self.policy.timeout, left + GRACE_SECONDS),
+        )
+        patience = min(self.policy.patience, left)
+        try:
+            return self.bind(decode((yield from send(request, replace(self.policy, patience=patience)))))
+        except (ConnectionFailed, ServerError):
+            if patience == self.policy.patience:
+                raise
+            return job
+
+
+def _end(timeout: float | None) -> float:
+    return math.inf if timeout is None else time.monotonic() + timeout
 
 
 # -- events
@@ -94,7 +124,7 @@ def wait_for_all(
 
 def follow_job(job_id: str, policy: Policy, after: str | None) -> Flow[None]:
     """Emit every event of a job from its first, or after one, until it is done."""
-    yield from _follow(f"/api/v1/jobs/{job_id}/events", policy, after, lambda event: bool(event.data.get("done")))
+    yield from _follow(path_to(JOBS, job_id, "events"), policy, after, lambda event: bool(event.data.get("done")))
 
 
 def follow_account(policy: Policy, after: str | None) -> Flow[None]:
@@ -103,18 +133,17 @@ def follow_account(policy: Policy, after: str | None) -> Flow[None]:
 
 
 def _follow(path: str, policy: Policy, after: str | None, is_last: Callable[[Event], bool]) -> Flow[None]:
-    last, cuts, heard_at = after, 0, time.monotonic()
-    stubborn = replace(policy, retries=math.inf)
+    last, cuts, first_cut = after, 0, math.inf
     while True:
         headers = {"accept": "text/event-stream"} | ({} if last is None else {"last-event-id": last})
         request = Request(method="GET", path=path, headers=headers, read_seconds=SILENCE_SECONDS)
-        reply = yield from attempt(Open(request), stubborn)
+        reply = yield from attempt(Open(request), policy)
         if reply.status == 204:
             return
-        lines, retry = EventLines(), guess_pause(cuts)
+        lines = EventLines()
         try:
             while chunk := (yield Read()):
-                heard_at = time.monotonic()
+                first_cut = math.inf
                 for message in lines.feed(chunk):
                     event = _event(message.data)
                     last, cuts = message.id or event.id, 0
@@ -124,10 +153,11 @@ def _follow(path: str, policy: Policy, after: str | None, is_last: Callable[[Eve
                         return
         except ConnectionFailed:
             pass
-        if time.monotonic() - heard_at > policy.patience:
+        first_cut = min(first_cut, time.monotonic())
+        if time.monotonic() - first_cut > policy.patience:
             raise ConnectionFailed(f"The stream {path} is cut again and again.", sent=True)
+        yield Pause(max(guess_pause(cuts), lines.retry if cuts else 0.0))
         cuts += 1
-        yield Pause(retry)
 
 
 def _event(data: str) -> Event:

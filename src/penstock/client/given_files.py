@@ -43,7 +43,7 @@ def fill_in(value: Any, name: str, place: Place) -> Flow[Any]:
 
 
 def _text(text: str, name: str, place: Place) -> Flow[Any]:
-    if text.lower().startswith(("http://", "https://", "data:")):
+    if "://" in text or text.lower().startswith("data:"):
         return {"url": text}
     if text.startswith("file_") and not Path(text).exists():
         return {"file_token": text}
@@ -52,12 +52,12 @@ def _text(text: str, name: str, place: Place) -> Flow[Any]:
 
 def _reader(value: Any, name: str) -> Callable[[], Upload] | None:
     """How to read something local; None: it is nothing of the kind."""
-    if isinstance(value, bytes | bytearray):
-        return partial(_name_bytes, bytes(value))
+    if isinstance(value, bytes | bytearray | memoryview):
+        return partial(_name_bytes, bytes(cast("bytes", value)))
     if isinstance(value, os.PathLike):
         return partial(_read_path, Path(cast("os.PathLike[str]", value)), name)
     if _is_pil_image(value):
-        return partial(_encode_image, value)
+        return partial(_encode_image, value, name)
     if callable(getattr(value, "read", None)):
         return partial(_read_stream, value, name)
     return None
@@ -95,12 +95,16 @@ def _is_pil_image(value: Any) -> bool:
     return module is not None and isinstance(value, module.Image)
 
 
-def _encode_image(image: Any) -> Upload:
+def _encode_image(image: Any, name: str) -> Upload:
     """As PNG: nothing is lost."""
-    if image.mode not in ("1", "L", "LA", "P", "RGB", "RGBA"):
-        image = image.convert("RGBA" if image.mode in ("PA", "La", "RGBa") else "RGB")
     buffer = io.BytesIO()
-    image.save(buffer, "PNG", compress_level=1)
+    try:
+        if image.mode not in ("1", "L", "LA", "P", "RGB", "RGBA"):
+            image = image.convert("RGBA" if image.mode in ("PA", "La", "RGBa") else "RGB")
+            image.info.pop("transparency", None)  # that of the mode that it had
+        image.save(buffer, "PNG", compress_level=1)
+    except (ValueError, OSError) as error:
+        raise BadInput(f"`{name}`: the image cannot be written: {error}.") from None
     return Upload("picture.png", buffer.getvalue())
 
 

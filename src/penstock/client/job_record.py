@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
-from typing import Any, cast
+from typing import Any, Self, cast
 from urllib.parse import unquote, urlsplit
 
 from penstock.client.failures import BadInput
@@ -13,6 +13,24 @@ from penstock.client.record_reading import Record, amount, count_of_bytes, many,
 SOURCES = ("url", "file_token", "object")
 READ_ONLY = ("sha256", "bytes", "content_type", "width", "height")
 """What a record adds to the `file` that was given."""
+
+
+class Bound:
+    """Something of a client. Copies keep the client; a pickle leaves it behind, and its key with it."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "client"}
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "client":
+            raise BadInput("It comes out of a pickle and has no client: ask yours for it, `client.job(id)`.")
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def __copy__(self) -> Self:
+        return self  # it is frozen
+
+    def __deepcopy__(self, _memo: object) -> Self:
+        return self
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,6 +125,9 @@ class JobRecord(Record):
     metadata: Mapping[str, str] = pairs()
     batch_id: str | None = None
     request_id: str = ""
+
+    def __hash__(self) -> int:
+        return hash(self.id)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.id} {self.model} {self.status} {self.progress:.0%}>"

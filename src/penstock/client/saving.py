@@ -2,17 +2,20 @@
 
 import contextlib
 import hashlib
+import io
 import os
 import secrets
 from functools import partial
 from pathlib import Path
-from typing import IO, Any
-from urllib.parse import quote
+from typing import IO, Any, Final
 
 from penstock.client.attempts import Policy, attempt, guess_pause
 from penstock.client.failures import ConnectionFailed, DownloadFailed
 from penstock.client.job_record import OutputRecord
-from penstock.client.steps import Close, Flow, Open, Pause, Read, Reply, Request, Work
+from penstock.client.steps import Close, Flow, Open, Pause, Read, Reply, Request, Work, path_to
+
+FRUITLESS: Final = 5
+"""How often in a row an answer may bring nothing before one gives up."""
 
 
 class Catch:
@@ -61,7 +64,7 @@ def load(output: OutputRecord, stream: IO[bytes], policy: Policy) -> Flow[None]:
             yield Close()
             return catch.check(output)
         fruitless = fruitless + 1 if catch.count == before else 0
-        if fruitless > policy.retries:
+        if fruitless > FRUITLESS:
             raise cut or DownloadFailed(f"{output.id}: only {catch.count} of {output.size} bytes come.")
         yield Pause(guess_pause(fruitless))
 
@@ -70,27 +73,38 @@ def _request(output: OutputRecord, start: int) -> Request:
     headers = {"accept-encoding": "identity"}
     if start:
         headers |= {"range": f"bytes={start}-", "if-range": f'"{output.sha256}"'}
-    path = f"/api/v1/assets/{output.id}/{quote(output.filename)}"
+    path = path_to("/api/v1/assets", output.id, output.filename)
     return Request(method="GET", path=path, headers=headers, follows=True)
 
 
 def save(output: OutputRecord, path: Any, policy: Policy) -> Flow[Path]:
     """Write an output to a path, or under its own name into a folder: all of it, or nothing."""
-    target = Path(path).expanduser()
-    if target.is_dir():
-        target /= output.filename
-    part = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
+    target = _target(output, path)
+    if target.exists() and not target.is_file():  # a device or a pipe is written to, never replaced
+        held = io.BytesIO()
+        yield from load(output, held, policy)
+        yield Work(partial(target.write_bytes, held.getvalue()))
+        return target
+    place = target.resolve()  # a link stays one
+    place.parent.mkdir(parents=True, exist_ok=True)
+    part = place.with_name(f".{place.name}.{secrets.token_hex(4)}.part")
     stream = part.open("x+b")  # at once: a step that is canceled would leave it behind
     try:
         with stream:
             yield from load(output, stream, policy)
             yield Work(partial(_settle, stream))
-        yield Work(partial(part.replace, target))
+        yield Work(partial(part.replace, place))
     except BaseException:
         with contextlib.suppress(OSError):
             part.unlink()
         raise
     return target
+
+
+def _target(output: OutputRecord, path: Any) -> Path:
+    named = Path(path).expanduser()
+    is_folder = named.is_dir() or str(path).endswith(("/", os.sep))
+    return named / output.filename if is_folder else named
 
 
 def _settle(stream: IO[bytes]) -> None:

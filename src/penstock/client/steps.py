@@ -6,12 +6,15 @@ serves both clients: `sync_driver.py` and `async_driver.py` do the steps, each i
 
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, TypeVar
+from typing import Any, TypeVar
+from urllib.parse import quote
 
 T = TypeVar("T")
 
-READ_SECONDS: Final = 60.0
-"""How long an answer may take that is not held on purpose."""
+
+def path_to(root: str, *names: str) -> str:
+    """A path below a root; a name from elsewhere stays one step of it, whatever it holds."""
+    return "/".join((root, *(quote(name, safe="") for name in names)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +35,8 @@ class Request:
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
     json: Any = None
     upload: Upload | None = None
-    read_seconds: float = READ_SECONDS
+    read_seconds: float | None = None
+    """How long the next bytes may take to come; None: as long as the client's timeout."""
     follows: bool = False
     """Whether a redirect is followed; the key stays behind when it leads to another host."""
     repeatable: bool = False
@@ -57,6 +61,11 @@ class Reply:
     def is_success(self) -> bool:
         """Whether it is neither an error nor a redirect."""
         return 200 <= self.status < 300
+
+    @property
+    def is_redirect(self) -> bool:
+        """Whether it leads on to another place."""
+        return 300 <= self.status < 400
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,13 +107,21 @@ class Work:
 
 
 @dataclass(frozen=True, slots=True)
+class Tell:
+    """Call something of the caller's; in an event loop it may be awaited."""
+
+    call: Callable[[], object]
+
+
+@dataclass(frozen=True, slots=True)
 class Emit:
     """Hand a value to whoever iterates."""
 
     value: Any
 
 
-Step = Send | Open | Read | Close | Pause | Work | Emit
+Call = Send | Open | Read | Close | Pause | Work | Tell
+Step = Call | Emit
 Flow = Generator[Step, Any, T]
 
 

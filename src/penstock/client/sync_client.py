@@ -5,8 +5,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Self
 
 from penstock.client.address import find_address
-from penstock.client.attempts import Policy
-from penstock.client.calls import Calls, Wishes
+from penstock.client.calls import Calls, Wishes, make_calls
 from penstock.client.chat_sdk import load_sdk, sdk_arguments
 from penstock.client.chatting import ChatChunk, stream_chat
 from penstock.client.sync_driver import SyncDriver
@@ -33,11 +32,11 @@ class Client:
         timeout: float = 60.0,
         retries: int = 4,
         patience: float = 120.0,
-        connections: int = 20,
+        connections: int = 100,
     ) -> None:
         self._address = find_address(base_url, api_key, timeout=timeout, connections=connections)
         self._driver = SyncDriver(self._address)
-        self._calls: Calls[Job] = Calls(lambda told: bind_job(self, told), Policy(retries), patience)
+        self._calls: Calls[Job] = make_calls(lambda told: bind_job(self, told), self._address, retries, patience)
         self.webhooks = Webhooks(self._driver, self._calls)
 
     def __repr__(self) -> str:

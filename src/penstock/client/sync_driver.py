@@ -1,6 +1,7 @@
 """Does the steps of flows one after the other, in the caller's thread."""
 
 import time
+import weakref
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
@@ -10,6 +11,7 @@ import httpx2
 from penstock.client.address import Address
 from penstock.client.exchange_shape import as_arguments, client_options, connection_trouble, head_of
 from penstock.client.steps import (
+    Call,
     Close,
     Emit,
     Ended,
@@ -20,7 +22,7 @@ from penstock.client.steps import (
     Reply,
     Request,
     Send,
-    Step,
+    Tell,
     Work,
     advance,
 )
@@ -34,6 +36,7 @@ class SyncDriver:
     def __init__(self, address: Address) -> None:
         self._http = httpx2.Client(**client_options(address))
         self._address = address
+        weakref.finalize(self, self._http.close)  # whoever forgets to close it leaves no connection behind
 
     def close(self) -> None:
         """Close the connections."""
@@ -81,7 +84,7 @@ class _Line:
         self._open: httpx2.Response | None = None
         self._chunks: Iterator[bytes] = iter(())
 
-    def do(self, step: Step) -> Any:
+    def do(self, step: Call) -> Any:
         match step:
             case Send(request):
                 return self._send(request)
@@ -96,8 +99,8 @@ class _Line:
                 time.sleep(seconds)
             case Work(work):
                 return work()
-            case Emit():
-                raise AssertionError("it is for whoever iterates")
+            case Tell(call):
+                call()
         return None
 
     def close(self) -> None:

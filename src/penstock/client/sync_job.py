@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from penstock.client import notebook, saving
 from penstock.client.calls import Wishes
 from penstock.client.failures import BadInput, job_failure
-from penstock.client.job_record import JobRecord, OutputRecord, listed_outputs
+from penstock.client.job_record import Bound, JobRecord, OutputRecord, listed_outputs
 from penstock.client.record_reading import read
 from penstock.client.told_records import Event
 
@@ -21,7 +21,7 @@ Content: TypeAlias = bytes
 
 
 @dataclass(frozen=True, kw_only=True)
-class Output(OutputRecord):
+class Output(Bound, OutputRecord):
     """One result of a job, whose bytes can be had."""
 
     client: "Client" = field(repr=False, compare=False)
@@ -29,12 +29,12 @@ class Output(OutputRecord):
     def bytes(self) -> Content:
         """All of it, checked."""
         stream = io.BytesIO()
-        self.client.driver.run(saving.load(self, stream, self.client.calls.policy))
+        self.client.driver.run(saving.load(self, stream, self.client.calls.patient))
         return stream.getvalue()
 
     def save(self, path: str | Path) -> Path:
         """Write it to a path, or under its own name into a folder; checked, all of it or nothing."""
-        return self.client.driver.run(saving.save(self, path, self.client.calls.policy))
+        return self.client.driver.run(saving.save(self, path, self.client.calls.patient))
 
     def view(self) -> notebook.View:
         """It, to look at in a notebook, however large it is."""
@@ -44,8 +44,8 @@ class Output(OutputRecord):
         return notebook.show_output(self, self.bytes)
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
-class Job(JobRecord):
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class Job(Bound, JobRecord):
     """One generation, as it stood when the server was asked; its methods ask again and give a new one."""
 
     outputs: tuple[Output, ...] = ()
@@ -101,7 +101,7 @@ class Job(JobRecord):
 
 
 @dataclass(frozen=True)
-class Batch:
+class Batch(Bound):
     """Several generations, accepted together."""
 
     client: "Client" = field(repr=False, compare=False)
@@ -129,7 +129,7 @@ class Batch:
 
     def save(self, folder: str | Path) -> list[Path]:
         """Save every result into a folder, named by its job."""
-        return [job.save(place) for job, place in zip(self.jobs, places(self.jobs, folder), strict=True)]
+        return [output.save(place) for output, place in places(self.jobs, folder)]
 
     def _repr_html_(self) -> str:
         return notebook.show_jobs(self.jobs)
@@ -150,8 +150,7 @@ def primary(job: Any) -> Any:
     return next((output for output in job.outputs if output.role == "primary"), job.outputs[0])
 
 
-def places(jobs: Sequence[JobRecord], folder: str | Path) -> list[Path]:
-    """Where each job's result goes."""
-    target = Path(folder).expanduser()
-    target.mkdir(parents=True, exist_ok=True)
-    return [target / f"{job.id}{Path(primary(job).filename).suffix}" for job in jobs]
+def places(jobs: Sequence[JobRecord], folder: str | Path) -> list[tuple[Any, Path]]:
+    """The result of each job that has one, and where it goes."""
+    results = [(job.id, primary(job)) for job in jobs if job.succeeded or not job.done]
+    return [(output, Path(folder) / f"{name}{Path(output.filename).suffix}") for name, output in results]

@@ -6,7 +6,7 @@ from typing import Any
 
 from penstock.client.attempts import send
 from penstock.client.calls import Calls, given
-from penstock.client.steps import Flow, Request
+from penstock.client.steps import Flow, Request, path_to
 from penstock.client.told_records import Delivery, Webhook
 
 ROOT = "/api/v1/webhooks"
@@ -30,23 +30,23 @@ class WebhookCalls:
 
     def get(self, webhook_id: str) -> Flow[Webhook]:
         """One of them."""
-        return self.calls.one(Webhook, "GET", f"{ROOT}/{webhook_id}")
+        return self.calls.one(Webhook, "GET", path_to(ROOT, webhook_id))
 
     def change(self, webhook_id: str, changes: Mapping[str, Any]) -> Flow[Webhook]:
         """Change one."""
-        return self.calls.one(Webhook, "PATCH", f"{ROOT}/{webhook_id}", dict(changes))
+        return self.calls.one(Webhook, "PATCH", path_to(ROOT, webhook_id), dict(changes))
 
     def delete(self, webhook_id: str) -> Flow[None]:
         """Remove one."""
-        yield from send(Request(method="DELETE", path=f"{ROOT}/{webhook_id}"), self.calls.policy)
+        yield from send(Request(method="DELETE", path=path_to(ROOT, webhook_id)), self.calls.policy)
 
     def ping(self, webhook_id: str) -> Flow[Delivery]:
         """Try one."""
-        return self.calls.one(Delivery, "POST", f"{ROOT}/{webhook_id}/ping")
+        return self.calls.one(Delivery, "POST", path_to(ROOT, webhook_id, "ping"))
 
     def rotate(self, webhook_id: str | None) -> Flow[Webhook]:
         """A new secret."""
-        return self.calls.one(Webhook, "POST", f"{ROOT}/{webhook_id or 'secret'}/rotate")
+        return self.calls.one(Webhook, "POST", path_to(ROOT, webhook_id or "secret", "rotate"))
 
     def secret(self) -> Flow[Webhook]:
         """The secret of the account."""
@@ -56,13 +56,13 @@ class WebhookCalls:
         self, webhook_id: str | None, job_id: str | None, status: str | None, limit: int | None
     ) -> Flow[None]:
         """Emit what was told."""
-        path = f"{ROOT}/deliveries" if webhook_id is None else f"{ROOT}/{webhook_id}/deliveries"
+        path = f"{ROOT}/deliveries" if webhook_id is None else path_to(ROOT, webhook_id, "deliveries")
         return self.calls.many(Delivery, path, limit, {"job_id": job_id, "status": status})
 
     def delivery(self, delivery_id: str) -> Flow[Delivery]:
         """One delivery."""
-        return self.calls.one(Delivery, "GET", f"{ROOT}/deliveries/{delivery_id}")
+        return self.calls.one(Delivery, "GET", path_to(ROOT, "deliveries", delivery_id))
 
     def redeliver(self, delivery_id: str) -> Flow[Delivery]:
         """Send it again."""
-        return self.calls.one(Delivery, "POST", f"{ROOT}/deliveries/{delivery_id}/redeliver")
+        return self.calls.one(Delivery, "POST", path_to(ROOT, "deliveries", delivery_id, "redeliver"))
