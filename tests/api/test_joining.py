@@ -2,7 +2,6 @@
 
 import asyncio
 import shutil
-import socket
 import sqlite3
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
@@ -15,6 +14,7 @@ import pytest
 from conftest import MODEL, SIMULATOR, VIDEO, Server, running
 from doubles.media import Plan, listening
 from doubles.replicate import PICTURE, ReplicateDouble
+from ports import free_port
 from steps import NEVER, body_of, cancel, look, order, until
 
 from penstock.files import StoredFile
@@ -271,8 +271,7 @@ async def test_bytes_that_another_row_holds_stay(pair):
 
 
 async def test_a_vendors_call_back_to_the_other_server_reaches_the_job(join):
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        port = probe.getsockname()[1]
+    port = free_port()
     async with listening(ReplicateDouble()) as double:
         entry = f'[[models]]\nid = "my-model"\nkind = "image"\nvendor = "replicate"\nmodel = "{PICTURE}"\n'
         toml = f'[server]\npublic_url = "http://127.0.0.1:{port}"\n{double.settings(poll_seconds=30)}{entry}'

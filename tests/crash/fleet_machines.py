@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any, Final
 
 import aiohttp
-from money_fleet import PENSTOCK, _free_port
+from money_fleet import PENSTOCK
+from ports import free_port
 from postgres import PostgresServer
 
 READY_SECONDS: Final = 90.0
@@ -141,7 +142,7 @@ class Machines:
 
     def _make(self, name: str, verb: str) -> Machine:
         words = (verb, "--config", str(self.config))
-        return Machine(name, words, self.folder / name, _free_port(), self.environ())
+        return Machine(name, words, self.folder / name, free_port(), self.environ())
 
     def environ(self) -> dict[str, str]:
         """Without the settings of whoever runs this."""

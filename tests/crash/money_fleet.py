@@ -4,7 +4,6 @@ import asyncio
 import os
 import random
 import signal
-import socket
 import sys
 import time
 from collections.abc import Sequence
@@ -13,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import aiohttp
+from ports import free_port
 from sqlalchemy import Connection
 
 from penstock.accounts import Actor, Allowance, KeyWish
@@ -31,7 +31,7 @@ class Fleet:
 
     def __init__(self, data: Path, servers: int) -> None:
         self.data = data
-        self._ports = [_free_port() for _ in range(servers)]
+        self._ports = [free_port() for _ in range(servers)]
         self.urls = [f"http://127.0.0.1:{port}" for port in self._ports]
         self._processes: dict[int, asyncio.subprocess.Process] = {}
         self.start_seconds: list[float] = []
@@ -213,12 +213,3 @@ def _journal_of(pid: int) -> Path | None:
             if path.parent.name == "journal" and path.suffix == ".lock":
                 return path
     return None
-
-
-def _free_port() -> int:
-    """Not one of those that the system gives to anyone: it has to be free again after a kill."""
-    while True:
-        port = random.randrange(20_000, 32_000)  # noqa: S311  no secret
-        with socket.socket() as probe, suppress(OSError):
-            probe.bind(("127.0.0.1", port))
-            return port

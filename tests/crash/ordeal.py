@@ -9,7 +9,6 @@ import json
 import os
 import random
 import signal
-import socket
 import ssl
 import sys
 import tempfile
@@ -20,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+from ports import free_port
 
 PENSTOCK = Path(sys.executable).with_name("penstock")
 NO_TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
@@ -66,7 +66,7 @@ class Ordeal:
     def __init__(self, data: Path, jobs: int, kills: int, seed: int, servers: int = 1) -> None:
         self.data = data
         self.random = random.Random(seed)  # noqa: S311  moments, no secrets
-        self.ports = [_free_port() for _ in range(servers)]
+        self.ports = [free_port() for _ in range(servers)]
         self.report = Report(jobs=jobs, kills=kills)
         self.servers: dict[int, asyncio.subprocess.Process] = {}
         self.over = asyncio.Event()
@@ -223,12 +223,6 @@ class Ordeal:
         got = (job["status"], job["error"] and job["error"]["code"])
         if got != (status, code) or job["client_ref"] != f"ordeal-{number}":
             self.report.wrong_endings.append(f"{job_id}: {got}, scripted {(status, code)}")
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 def main() -> None:

@@ -10,8 +10,9 @@ from typing import Any
 import httpx
 import pytest
 from hook_receiver import LOOPBACK, Receiver, create, is_signed, receiving
-from ordeal import PENSTOCK, _free_port
+from ordeal import PENSTOCK
 from plain import NO_TLS
+from ports import free_port
 from steps import order
 
 JOBS = 12
@@ -24,7 +25,7 @@ class Victim:
         self.data = data
         self.config = data / "penstock.toml"
         self.config.write_text(LOOPBACK)
-        self.port = _free_port()
+        self.port = free_port()
         self.process: asyncio.subprocess.Process | None = None
         self.client = httpx.AsyncClient(
             base_url=f"http://127.0.0.1:{self.port}", timeout=30, trust_env=False, verify=NO_TLS

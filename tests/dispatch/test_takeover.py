@@ -12,7 +12,7 @@ from uuid import uuid4
 import pytest
 from conftest import SIMULATOR, Server, Start
 from fleet_machines import Machine
-from money_fleet import _free_port
+from ports import free_port
 from sqlalchemy import Connection, text
 
 HELD = text("""
@@ -33,7 +33,7 @@ class Fleet:
 
     def _make(self, name: str, folder: Path, environ: dict[str, str]) -> Machine:
         own = {name: value for name, value in os.environ.items() if not name.startswith("PENSTOCK_")}
-        return Machine(name, ("worker",), folder / "data", _free_port(), own | environ)
+        return Machine(name, ("worker",), folder / "data", free_port(), own | environ)
 
     async def submit(self, number: int, seconds: float) -> None:
         made = await asyncio.gather(*(self.server.submit(script={"latency": seconds}) for _ in range(number)))

@@ -6,7 +6,6 @@ import os
 import re
 import shlex
 import shutil
-import socket
 import sqlite3
 import sys
 import textwrap
@@ -17,6 +16,7 @@ from pathlib import Path
 import pytest
 from openai_double import KEY, OpenAIDouble
 from openai_replies import GREETING
+from ports import free_port
 from typer.main import get_command
 
 from penstock.cli.main import app
@@ -38,12 +38,6 @@ def write_files(page: str, folder: Path) -> None:
     text = (ROOT / "docs" / page).read_text()
     for name, content in re.findall(r"`([\w.-]+\.\w+)`[^`\n]*:\n\n```\w+\n(.*?)^```", text, re.MULTILINE | re.DOTALL):
         (folder / name).write_text(content)
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 async def run(folder: Path, script: str, **environment: str) -> str:

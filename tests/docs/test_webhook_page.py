@@ -3,7 +3,6 @@
 import asyncio
 import os
 import re
-import socket
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -13,18 +12,13 @@ import httpx
 import pytest
 from hook_receiver import LOOPBACK, create
 from plain import NO_TLS
+from ports import free_port
 
 DOCS = Path(__file__).parents[2] / "docs"
 PROGRAMS = {
     "python": (DOCS / "webhooks.md", (sys.executable, "-c")),
     "js": (DOCS / "howto" / "receive-webhooks.md", ("node", "--input-type=module", "--eval")),
 }
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 @asynccontextmanager

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from fault_steps import far_vendor
 from fleet_machines import Machine
-from money_fleet import _free_port
+from ports import free_port
 from vendors.double import Double, double_of
 
 
@@ -37,7 +37,7 @@ class Machines:
         config.write_text(far_vendor(self.double))
         name = f"{verb}-{len(self.machines)}"
         words = (verb, "--config", str(config))
-        machine = Machine(name, words, self.folder / name, _free_port(), self.environ)
+        machine = Machine(name, words, self.folder / name, free_port(), self.environ)
         self.machines.append(machine)
         self.started.push_async_callback(machine.kill)
         await machine.start(wait=wait)

@@ -13,8 +13,9 @@ import pytest
 from chat_steps import HELLO, settings_of
 from conftest import MODEL, client_of
 from fault_steps import CHAT, GENERATION, check_away, far_vendor, timed, until_answered
-from money_fleet import PENSTOCK, _free_port
+from money_fleet import PENSTOCK
 from openai_double import OpenAIDouble
+from ports import free_port
 from test_files import picture, upload
 from vendors.double import Double, double_of
 
@@ -27,7 +28,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only there may 
 @asynccontextmanager
 async def small_disk(folder: Path, config: Path) -> AsyncGenerator[tuple[httpx.AsyncClient, Path]]:
     """A gateway on a disk that only it has; a client, and the disk as seen from here."""
-    port, data = _free_port(), folder / "data"
+    port, data = free_port(), folder / "data"
     data.mkdir()
     unshare = shutil.which("unshare")
     assert unshare is not None

@@ -9,16 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from ports import free_port
 from raw_vendor import OK, Line, Recorder, answer, each_loop, hear, ping, post, run_on, vendor_of, wire_of
 
 from penstock.contract import Call, NotSent, ReplyLost
 
 LONG = bytes(30_000_000)
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return listener.getsockname()[1]
 
 
 def count_open() -> int:

@@ -6,7 +6,6 @@ import email
 import email.policy
 import json
 import logging
-import socket
 import ssl
 import time
 from collections.abc import AsyncGenerator
@@ -20,6 +19,7 @@ from aiohttp import web
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
 from loopback import PNG, Server, redirect_to, serve
+from ports import free_port
 from vendors.double import Double, double_of, drip, drop, drop_after, hang, raw, reply, reset
 
 from penstock.contract import Call, DataUri, Flow, Form, Home, Order, Reply, Unclear
@@ -81,11 +81,6 @@ async def line(double: Double) -> AsyncGenerator[Line]:
     line = Line(sim(double.url))
     yield line
     await line.exchange.close()
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return listener.getsockname()[1]
 
 
 # -- a call that was never made

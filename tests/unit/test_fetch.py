@@ -1,7 +1,6 @@
 """No URL of a caller reaches what is not public, and what is public arrives whole or fails in plain words."""
 
 import asyncio
-import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from ipaddress import ip_network
@@ -10,6 +9,7 @@ import pytest
 from aiohttp import web
 from aiohttp.abc import AbstractResolver, ResolveResult
 from loopback import LOOPBACK, MEGABYTE, PNG, Names, Server, gather, redirect_to, serve
+from ports import free_port
 
 from penstock.fetch import SafeFetcher, open_session
 from penstock.job_errors import FileFetchFailed, FileUnreadable, UrlNotAllowed
@@ -305,11 +305,9 @@ async def test_the_switch_that_stops_resending_still_exists():
 
 
 async def test_a_refused_connection_fails_without_naming_the_address():
-    with socket.create_server(("127.0.0.1", 0)) as closed:
-        port = closed.getsockname()[1]
     async with SafeFetcher(LOOPBACK, resolver=Names(["127.0.0.1"])) as fetcher:
         with pytest.raises(FileFetchFailed, match="no connection") as failure:
-            await gather(fetcher.fetch(f"http://files.example:{port}/", max_bytes=MEGABYTE))
+            await gather(fetcher.fetch(f"http://files.example:{free_port()}/", max_bytes=MEGABYTE))
     assert failure.value.retryable is True
     assert "127.0.0.1" not in failure.value.message
 

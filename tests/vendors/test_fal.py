@@ -5,7 +5,6 @@ import io
 import json
 import os
 import shutil
-import socket
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import AsyncExitStack
@@ -20,6 +19,7 @@ from doubles.media import Placed, Plan, Wish, listening
 from hypothesis import given, settings
 from hypothesis import strategies as some
 from PIL import Image
+from ports import free_port
 from vendors.double import HttpDouble, reply
 from vendors.test_contract import anything, check_storable, statuses
 
@@ -55,12 +55,6 @@ async def begin(tmp_path: Path, empty_store: Path, weights: Path, double: FalDou
             return await stack.enter_async_context(running(found, port))
 
         yield start
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 async def order_of(server: Server, double: FalDouble, model: str = "vendorb_video_31", **params: Any) -> tuple:

@@ -2,7 +2,6 @@
 
 import json
 import shutil
-import socket
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -12,6 +11,7 @@ import pytest
 from conftest import Server, Start, running
 from doubles.kling import ACCESS, SECRET, KlingDouble, check_token, wish_of
 from doubles.media import Plan, listening
+from ports import free_port
 from pydantic import ValidationError
 from vendors.double import drop, drop_after, reply
 
@@ -186,9 +186,7 @@ async def test_a_list_without_it_is_no_proof(start: Start, kling: KlingDouble):
 
 @asynccontextmanager
 async def reachable(kling: KlingDouble, folder: Path, empty_store: Path, **more: Any) -> AsyncGenerator[Server]:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     shutil.copy(empty_store, folder)
     config = folder / "penstock.toml"
     config.write_text(

@@ -4,7 +4,6 @@ import base64
 import io
 import json
 import shutil
-import socket
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -16,6 +15,7 @@ from doubles.luma import LumaDouble, wish_of
 from doubles.media import MediaDouble, Plan, listening
 from doubles.meshy import MeshyDouble
 from PIL import Image
+from ports import free_port
 from vendors.double import drop, drop_after, reply
 
 from penstock.engines.simulator.samples import make_preview
@@ -238,9 +238,7 @@ async def test_a_lost_order_is_none_that_differs(start: Start, luma: LumaDouble)
 @asynccontextmanager
 async def reachable(luma: LumaDouble, folder: Path, empty_store: Path, **more: Any) -> AsyncGenerator[Server]:
     """A gateway that knows its own address, and polls so seldom that only a call-back helps."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     shutil.copy(empty_store, folder)
     config = folder / "penstock.toml"
     settings = luma.settings(**{"poll_seconds": 300, **more})

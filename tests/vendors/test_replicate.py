@@ -4,7 +4,6 @@ import base64
 import json
 import os
 import shutil
-import socket
 from collections.abc import AsyncGenerator, Callable, Generator
 from io import BytesIO
 from pathlib import Path
@@ -27,6 +26,7 @@ from doubles.replicate import (
     told,
 )
 from PIL import Image
+from ports import free_port
 from vendors.double import drop, drop_after, reply
 
 from penstock.catalog.declared import declare
@@ -77,11 +77,6 @@ def gateway(tmp_path: Path, empty_store: Path, weights: Path) -> Open:
         return running(load(config, {}, {"data": tmp_path, "weights": weights}), port)
 
     return begin
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return listener.getsockname()[1]
 
 
 def entry(model: str = PICTURE, *, kind: str = "image", **more: str) -> str:
