@@ -27,6 +27,9 @@ UNKNOWN_SECONDS = 30.0
 MAX_REMEMBERED = 10_000
 CHALLENGE = {"WWW-Authenticate": "Bearer"}
 
+Known = tuple[float, ApiKey | None]
+"""A key, or that there is none; and until when that counts."""
+
 
 def _is_expired(key: ApiKey, now: float) -> bool:
     return key.expires_at is not None and key.expires_at <= now
@@ -69,14 +72,17 @@ class Keyring:
         self._signing_secret = signing_secret
         self._clock = clock
         self._monotonic = monotonic
-        self._remembered: OrderedDict[str, tuple[float, ApiKey | None]] = OrderedDict()
-        self._looking: dict[str, asyncio.Task[ApiKey | None]] = {}
+        self._remembered: OrderedDict[str, Known] = OrderedDict()
+        self._looking: dict[str, asyncio.Task[Known]] = {}
+        self._changes = 0
         self._proven: OrderedDict[bytes, Proof] = OrderedDict()
         self._renewing: set[asyncio.Task[None]] = set()
 
     def forget(self) -> None:
-        """Something was changed here: what is known of keys is asked anew."""
+        """Something was changed here: what is known of keys, or was asked before, no longer counts."""
+        self._changes += 1
         self._remembered.clear()
+        self._looking.clear()
         for proof in self._proven.values():
             proof.end()
         self._proven.clear()
@@ -92,12 +98,12 @@ class Keyring:
         if proof is not None and self.holds(proof):
             return proof
         try:
-            key = await self._check(authorization)
+            until, key = await self._check(authorization)
         except PenstockError as error:
             metrics.KEY_CHECKS.count(error.code)
             raise
         metrics.KEY_CHECKS.count("ok")
-        return self._remember(digest, key)
+        return self._remember(digest, key, until)
 
     def holds(self, proof: Proof) -> bool:
         """Whether it still counts; where that ends soon, it is looked at anew meanwhile."""
@@ -114,17 +120,17 @@ class Keyring:
 
     async def _renew(self, proof: Proof) -> None:
         try:
-            key = await self._ask_store(proof.key.public_id)
+            until, key = await self._ask_store(proof.key.public_id)
         except StoreUnavailable:
             return  # it is told to whoever asks when the proof has ended
         if key is None or not _is_good(key) or key.secret_hash != proof.key.secret_hash:
             proof.end()
         elif proof.until:  # not ended meanwhile
-            proof.renew(proof.key if key == proof.key else key, self._remembered[key.public_id][0])
+            proof.renew(proof.key if key == proof.key else key, until)
 
-    def _remember(self, digest: bytes, key: ApiKey) -> Proof:
+    def _remember(self, digest: bytes, key: ApiKey, until: float) -> Proof:
         """The same header means the same key, for as long as what is known of the key counts."""
-        until, proof = self._remembered[key.public_id][0], self._proven.get(digest)
+        proof = self._proven.get(digest)
         if proof is None:
             proof = self._proven[digest] = Proof(key, until)
         else:
@@ -134,14 +140,14 @@ class Keyring:
             self._proven.popitem(last=False)[1].end()
         return proof
 
-    async def _check(self, authorization: str | None) -> ApiKey:
+    async def _check(self, authorization: str | None) -> tuple[float, ApiKey]:
         if not authorization:
             raise MissingApiKey(headers=CHALLENGE)
         scheme, _, text = authorization.partition(" ")
         if scheme.lower() != "bearer":
             raise MissingApiKey("Use the Bearer scheme: `Authorization: Bearer psk_…`.", headers=CHALLENGE)
         parsed = parse(text.strip(), self._signing_secret)
-        key = await self._look_up(parsed[0]) if parsed else None
+        until, key = await self._look_up(parsed[0]) if parsed else (0.0, None)
         if parsed is None or key is None or not hmac.compare_digest(key.secret_hash, hash_secret(parsed[1])):
             raise InvalidApiKey(
                 headers=CHALLENGE, suggestion="Check the key, or make a new one with `penstock key create`."
@@ -150,29 +156,33 @@ class Keyring:
             raise RevokedApiKey(headers=CHALLENGE)
         if _is_expired(key, self._clock()):
             raise ExpiredApiKey(headers=CHALLENGE)
-        return key
+        return until, key
 
-    async def _look_up(self, public_id: str) -> ApiKey | None:
+    async def _look_up(self, public_id: str) -> Known:
         remembered = self._remembered.get(public_id)
         if remembered is not None and self._monotonic() < remembered[0]:
-            return remembered[1]
+            return remembered
         looking = self._looking.get(public_id)
         if looking is None:  # many requests at once cost one look-up
             looking = asyncio.create_task(self._look_up_once(public_id))
             self._looking[public_id] = looking
         return await asyncio.shield(looking)
 
-    async def _look_up_once(self, public_id: str) -> ApiKey | None:
+    async def _look_up_once(self, public_id: str) -> Known:
         try:
             return await self._ask_store(public_id)
         finally:
-            del self._looking[public_id]
+            if self._looking.get(public_id) is asyncio.current_task():
+                del self._looking[public_id]
 
-    async def _ask_store(self, public_id: str) -> ApiKey | None:
-        asked = self._monotonic()
+    async def _ask_store(self, public_id: str) -> Known:
+        asked, changes = self._monotonic(), self._changes
         key = await self._database.read(key_rows.get, public_id)
-        self._remembered[public_id] = (asked + (KNOWN_SECONDS if key else UNKNOWN_SECONDS), key)
+        if changes != self._changes:
+            return asked, key  # for who asked, and for nobody after the change
+        known = asked + (KNOWN_SECONDS if key else UNKNOWN_SECONDS), key
+        self._remembered[public_id] = known
         self._remembered.move_to_end(public_id)
         while len(self._remembered) > MAX_REMEMBERED:
             self._remembered.popitem(last=False)
-        return key
+        return known

@@ -151,6 +151,58 @@ async def test_a_revoked_key_ends_within_a_second(desk):
     assert KNOWN_SECONDS < 1
 
 
+class Late(SqliteDatabase):
+    """Has read, but does not answer yet."""
+
+    has_read: asyncio.Event
+    answers: asyncio.Event
+
+    async def read(self, function: Any, *args: Any, **options: Any) -> Any:
+        result = await super().read(function, *args, **options)
+        self.has_read.set()
+        await self.answers.wait()
+        return result
+
+
+@pytest.fixture
+async def late(tmp_path: Path) -> AsyncGenerator[Desk]:
+    database = Late(tmp_path / "late.db")
+    metadata.create_all(database.engine)
+    database.has_read, database.answers = asyncio.Event(), asyncio.Event()
+    yield Desk(database)
+    await database.close()
+
+
+async def test_what_was_asked_before_a_change_is_not_believed_after_it(late):
+    text, key = await late.issue()
+    before = asyncio.create_task(late.check(text))
+    await late.database.has_read.wait()
+    await late.database.write(key_rows.revoke, key.public_id, late.now)
+    late.keyring.forget()
+    after = asyncio.create_task(late.check(text))
+    await asyncio.sleep(0)
+    late.database.answers.set()
+    assert await before == key, "it came before the change"
+    with pytest.raises(RevokedApiKey):
+        await after
+    with pytest.raises(RevokedApiKey):
+        await late.check(text)
+
+
+@pytest.mark.parametrize("ticks", range(6))
+async def test_a_change_in_the_very_moment_of_an_answer_spoils_nothing(late, ticks):
+    """At each step between the store's answer and the caller's."""
+    text, key = await late.issue()
+    asking = asyncio.create_task(late.check(text))
+    await late.database.has_read.wait()
+    late.database.answers.set()
+    for _ in range(ticks):
+        await asyncio.sleep(0)
+    late.keyring.forget()
+    assert await asking == key
+    assert await late.check(text) == key
+
+
 async def test_a_key_expires_to_the_second_though_it_is_remembered(desk):
     text, _ = await desk.issue(expires_at=1_000.5)
     await desk.check(text)
