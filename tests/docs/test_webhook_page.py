@@ -4,6 +4,7 @@ import asyncio
 import os
 import re
 import sys
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -59,5 +60,8 @@ async def test_the_receiver_on_the_page(start, language):
         assert (await printed.readline()).startswith(b"job.succeeded evt_")
         assert job["status"] == "succeeded"
     async with receiver(language, port, "whsec_c29tZWJvZHkgZWxzZQ=="):
+        forged = {"webhook-id": "x", "webhook-timestamp": str(int(time.time())), "webhook-signature": b"\xe9" * 47}
+        async with httpx.AsyncClient(trust_env=False, verify=NO_TLS) as stranger:
+            assert (await stranger.post(f"http://127.0.0.1:{port}/", content=b"{}", headers=forged)).status_code == 401
         told = (await server.client.post(ping)).json()
         assert (told["status"], told["attempts"][0]["status_code"]) == ("failed", 401)

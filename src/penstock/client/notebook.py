@@ -60,7 +60,8 @@ def show_output(output: OutputRecord, load: Callable[[], bytes]) -> str:
 
 def describe(output: OutputRecord) -> str:
     """An output in words."""
-    facts = [output.kind, output.content_type, f"{output.size / 1e6:.1f} MB"]
+    size = f"{output.size / 1e6:.1f} MB" if output.size >= 1e5 else f"{output.size / 1e3:.1f} kB"
+    facts = [output.kind, output.content_type, size]
     facts += [f"{output.width} x {output.height}"] if output.width else []
     facts += [f"{output.duration_seconds:g} s"] if output.duration_seconds else []
     facts += [f"{output.faces:,} faces"] if output.faces else []

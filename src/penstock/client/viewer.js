@@ -167,7 +167,7 @@ async function main() {
   const parts = [];
   for (const mesh of meshes(file.json)) parts.push(await prepare(file, program, mesh));
   const { middle, radius } = bounds(parts);
-  const camera = { turn: 0.6, tilt: 0.3, far: 2.6, held: false };
+  const camera = { turn: -0.6, tilt: 0.3, far: 2.6, held: false };
   const uniform = (name) => gl.getUniformLocation(program, name);
 
   canvas.addEventListener("pointerdown", (event) => { camera.held = true; canvas.setPointerCapture(event.pointerId); });
