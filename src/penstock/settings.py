@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Any, Literal, cast
+from typing import Annotated, Any, Final, Literal, cast
 
 from platformdirs import user_data_dir
 from pydantic import (
@@ -219,6 +219,14 @@ class ModelEntry(Table):
         return tuple(route.model_copy(update={"model": route.model or info.data["id"]}) for route in written)
 
 
+OWN: Final[Mapping[str, Any]] = {
+    **dict.fromkeys(("data", "weights"), True),
+    "server": {"host": True, "port": True},
+    "jobs": {"run": True},
+}
+"""What differs from process to process that serve together."""
+
+
 class Settings(Table):
     """Everything the operator can set."""
 
@@ -292,8 +300,9 @@ class Settings(Table):
 
     @cached_property
     def fingerprint(self) -> str:
-        """Equal for equal settings; secrets do not take part."""
-        values = map_texts(self.model_dump(mode="json"), lambda text, _: "***" if text in self.secrets else text)
+        """Equal on all machines with equal settings; secrets do not take part, nor what is each process's own."""
+        shared = self.model_dump(mode="json", exclude=OWN)
+        values = map_texts(shared, lambda text, _: "***" if text in self.secrets else text)
         return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:12]
 
 

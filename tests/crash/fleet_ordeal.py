@@ -189,13 +189,14 @@ class FleetOrdeal:
             figures["seconds of trouble"] = round(time.monotonic() - begun, 1)
             await self._await_quiet()
             self.crowd.over.set()
-            async with asyncio.timeout(60):
-                await crowd
-        except TimeoutError:
-            self.report.wrong.append(f"clients still wait, though all is quiet: {self.crowd.waiting()}")
+            await asyncio.wait((crowd,), timeout=60)
+            if not crowd.done():
+                self.report.wrong.append(f"clients still wait, though all is quiet: {self.crowd.waiting()}")
         finally:
             crowd.cancel()
-            await asyncio.gather(crowd, return_exceptions=True)
+            (ended,) = await asyncio.gather(crowd, return_exceptions=True)
+        if isinstance(ended, Exception):
+            raise ended
         figures["seconds in all"] = round(time.monotonic() - begun, 1)
         figures["stopped at the end in, s"] = round(await self.machines.stop(), 2)
 

@@ -190,7 +190,8 @@ def test_fingerprint_follows_settings_but_not_secrets(reading: Reading):
     first = reading.load(WITH_SECRETS, SECRETS).fingerprint
     (reading.folder / "account.json").write_text("two")
     assert reading.load(WITH_SECRETS, dict.fromkeys(SECRETS, "other")).fingerprint == first
-    assert reading.load(WITH_SECRETS, SECRETS, server__port=1).fingerprint != first
+    assert reading.load(WITH_SECRETS, SECRETS, server__max_streams=1).fingerprint != first
+    assert reading.load(WITH_SECRETS, SECRETS, server__port=1, jobs__run="workers").fingerprint == first
     assert re.fullmatch(r"[0-9a-f]{12}", first)
 
 

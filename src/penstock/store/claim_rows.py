@@ -26,7 +26,7 @@ _VENDORS: Final = text(f"""
     SELECT vendor FROM found WHERE vendor IS NOT NULL
 """)  # noqa: S608  words of our own
 _ORPHANS: Final = text("""
-    SELECT id FROM jobs WHERE done = 0 AND owner IS NULL AND seated = 1
+    SELECT id FROM jobs WHERE done = 0 AND owner IS NULL AND seated = 1 AND vendor = ANY(:vendors)
     ORDER BY id LIMIT :most FOR UPDATE SKIP LOCKED
 """)
 _TAKEN: Final = text("SELECT count(*) FROM jobs WHERE done = 0 AND seated = 1 AND vendor = :vendor")
@@ -64,8 +64,8 @@ _PLACES: Final = text(f"""
     FROM (SELECT id, vendor, row_number() OVER (PARTITION BY vendor, account_id ORDER BY id) AS place
           FROM (SELECT id, vendor, account_id FROM jobs WHERE {WAITING} ORDER BY id LIMIT :most) AS oldest) AS lines
 """)  # noqa: S608  words of our own
-_UNSEATED: Final = text(f"""
-    SELECT id, document FROM jobs WHERE {WAITING} AND state = '{State.RUNNING}' ORDER BY id LIMIT :most
+_BEGUN: Final = text(f"""
+    SELECT id, document FROM jobs WHERE done = 0 AND owner IS NULL AND state = '{State.RUNNING}' ORDER BY id LIMIT :most
 """)  # noqa: S608  words of our own
 MOST_ACCOUNTS: Final = 1_000
 """So many accounts are looked at for one claim."""
@@ -84,7 +84,7 @@ def claim(connection: Connection, owner: str, limits: Mapping[str, int], most: i
 
     `limits` names the vendors of this worker and how many seats each has; jobs of others wait for who knows theirs.
     """
-    orphans = list(connection.execute(_ORPHANS, {"most": most}).scalars())
+    orphans = list(connection.execute(_ORPHANS, {"most": most, "vendors": list(limits)}).scalars())
     found = [Claimed(*each, is_seated=True) for each in open_rows.take(connection, owner, orphans)]
     found += claim_ending(connection, owner, most, now)
     for vendor in connection.execute(_VENDORS).scalars().all():
@@ -117,8 +117,8 @@ def _claim_seats(connection: Connection, owner: str, vendor: str, seats: int, mo
 
 
 def _claim_late(connection: Connection, owner: str, most: int, now: float) -> list[tuple[Claim, Job]]:
-    """Begun jobs that lost their seat when they were handed to another vendor, and whose time is over."""
-    rows = connection.execute(_UNSEATED, {"most": most}).all()
+    """Begun jobs whose time is over, and that wait for another vendor's seat, or for who knows their vendor."""
+    rows = connection.execute(_BEGUN, {"most": most}).all()
     late = [row.id for row in rows if now >= event_rows.decode_job(row.document).deadline]
     return open_rows.take(connection, owner, late)
 
