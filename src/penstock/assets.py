@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 
 MAX_OUTPUT_BYTES = 2 * 1024**3
 CHUNK = 1 << 20
-PART = 8 << 20
+PART, SMALL_PART = 8 << 20, 5 << 20
+"""Of outputs and of callers' files on their way to a bucket; S3 takes none that are smaller."""
 MAX_PARTS = 4
 """How many parts of one upload are under way at once: with `PART` the memory that it takes."""
 MAX_UPLOADS = 8
@@ -102,7 +103,7 @@ class Assets:
     async def put_file(self, file: StoredFile, source: bytes | Path) -> None:
         """Keep a file's bytes; a path is a landed file's, and is moved where that can be done."""
         async with self._file_uploads:
-            await self._put(file_key(file.account_id, file.sha256), source, at_once=1)
+            await self._put(file_key(file.account_id, file.sha256), source, part=SMALL_PART, at_once=1)
         metrics.BYTES_STORED.labels("file").inc(file.bytes)
 
     async def get_file(self, file: StoredFile) -> bytes:
@@ -148,11 +149,11 @@ class Assets:
         }
         async with self._uploads:
             key = asset_key(job_id, asset.filename, landed.sha256)
-            await self._put(key, landed.path, attributes, at_once=MAX_PARTS)
+            await self._put(key, landed.path, attributes, part=PART, at_once=MAX_PARTS)
         metrics.BYTES_STORED.labels("asset").inc(landed.bytes)
 
     async def _put(
-        self, key: str, source: bytes | Path, attributes: dict[str, str] | None = None, *, at_once: int
+        self, key: str, source: bytes | Path, attributes: dict[str, str] | None = None, *, part: int, at_once: int
     ) -> None:
         """Into a folder by one move if that can be, into a bucket, if it is large, in parts, some at once."""
         folder = self._storage.folder
@@ -164,7 +165,7 @@ class Assets:
                 key,
                 source,
                 attributes=attributes if folder is None else None,  # a folder keeps none
-                chunk_size=PART,
+                chunk_size=part,
                 max_concurrency=at_once,
             )
 
