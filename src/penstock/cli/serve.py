@@ -40,21 +40,17 @@ def serve(
 
 
 async def _welcome(gateway: "Gateway", port: int) -> None:
-    """Say where the server is and how to try it; a file without keys gets its first, shown here and never again.
-
-    What many machines say is gathered in logs, where no key belongs.
-    """
+    """Say where the server is and how to try it; a store without keys gets its first, shown here and never again."""
     from penstock.engines.weights import missing
     from penstock.store.opening import is_file
 
-    is_alone = is_file(gateway.settings.database_url)
-    key = await gateway.database.write(_issue_first) if is_alone else None
+    key = await gateway.database.write(_issue_first)
     address = address_of(gateway.settings.server.host, port)
     typer.secho(f"Penstock {__version__} serves on {address}", bold=True)
     typer.echo(f"  data   {gateway.settings.data}")
     typer.echo(f"  docs   {address}/docs")
     typer.echo(f"  web    {address}/console")
-    if not is_alone:
+    if not is_file(gateway.settings.database_url):
         typer.echo(f"  jobs   are run {'here' if gateway.leadership.is_held else 'by the workers'}")
     elif not gateway.leadership.is_held:
         holder = gateway.leadership.tell_holder()
@@ -66,7 +62,7 @@ async def _welcome(gateway: "Gateway", port: int) -> None:
     if key:
         typer.secho(f"\nYour API key, shown once: keep it.\n  {key}", bold=True)
     else:
-        typer.echo("\nThe lines below take your key from $PENSTOCK_API_KEY; `penstock key create` makes one.")
+        typer.echo("\nThe lines below take your key from $PENSTOCK_API_KEY; `penstock key create` makes another.")
     typer.echo("\nTry it:")
     for line in _examples(address, key or "$PENSTOCK_API_KEY", gateway.offers):
         typer.echo(f"\n{line}")
@@ -75,8 +71,9 @@ async def _welcome(gateway: "Gateway", port: int) -> None:
 def _issue_first(connection: "Connection") -> str | None:
     from penstock.accounts import Actor, KeyWish
     from penstock.administration import ensure_account, issue_key
-    from penstock.store import key_rows
+    from penstock.store import key_rows, locks
 
+    locks.hold(connection, "first key")  # of servers that start together one makes it
     if not key_rows.is_empty(connection):
         return None
     account = ensure_account(connection, Actor.SERVER, "default", time.time())
