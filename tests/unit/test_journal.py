@@ -320,9 +320,11 @@ async def test_a_journal_that_never_rests_is_shortened_too(store, tallies, tmp_p
             await asyncio.sleep(0.01)
 
     adding = asyncio.create_task(keep_adding())
-    await wait_for(lambda: numbered(folder, 1), seconds=60)
-    store.broken = True
-    adding.cancel()
+    try:
+        await wait_for(lambda: numbered(folder, 1), seconds=60)
+        store.broken = True
+    finally:  # else, if it never comes, closing would wait for ever
+        adding.cancel()
     with suppress(asyncio.CancelledError):
         await adding
     left = only(die(folder))
