@@ -163,6 +163,22 @@ async def test_connections_that_died_without_a_word_are_given_up(postgres_store_
                 assert await ear.wait(10)
 
 
+@pytest.mark.long
+async def test_who_stops_while_the_server_hangs_ends_all_the_same(postgres_store_url, postgres_server, monkeypatch):
+    monkeypatch.setattr(listener, "STUCK_SECONDS", 2.0)
+    monkeypatch.setattr(listener, "CATCH_UP_SECONDS", 0.1)
+    async with asyncio.timeout(40), processes(postgres_store_url, 1) as (ours,):
+        ours.patience = 0.5
+        await ours.watch()
+        await count(ours, "jobs")
+        with postgres_server.frozen():
+            await asyncio.sleep(0.5)
+            reading = asyncio.create_task(count(ours, "jobs"))
+            await asyncio.sleep(0.1)
+            reading.cancel()
+            await ours.close()
+
+
 async def test_a_statement_that_takes_too_long_is_ended(postgres_store_url):
     session = postgresql.SESSION.replace("statement_timeout=10000", "statement_timeout=200")
     engine = postgresql.make_pool(postgres_store_url, session)

@@ -49,6 +49,7 @@ class Listener:
         self._seen: int | None = None
         self._recent: set[int] = set()
         self._task: asyncio.Task[None] | None = None
+        self._is_over = False
 
     async def start(self) -> None:
         """Returns once it listens, or once it is clear that the server is away."""
@@ -57,14 +58,15 @@ class Listener:
         await listening.wait()
 
     async def stop(self) -> None:
-        """Hang up."""
+        """Hang up. A server that hangs while the driver tells it to stop ends as an error, not as cancelled."""
+        self._is_over = True
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
 
     async def _listen_forever(self, listening: asyncio.Event) -> None:
         is_told = False
-        while True:
+        while not self._is_over:
             try:
                 await self._listen(listening)
             except (psycopg.Error, OSError) as error:
