@@ -1,13 +1,14 @@
 // Beside each built file of some size a .gz and a .br, so that the server only reads; then a table of what there is.
 import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { brotliCompressSync, constants, gzipSync } from "node:zlib";
 
-const folder = new URL("../../src/penstock/console/", import.meta.url).pathname;
+const folder = fileURLToPath(new URL("../node_modules/.console/", import.meta.url));
 const rows = [];
 for (const entry of readdirSync(folder, { recursive: true })) {
   const path = join(folder, entry);
-  if (!/\.(js|css|svg|txt)$/.test(path) || !statSync(path).isFile()) continue;
+  if (!/\.(js|css|svg|txt|wasm)$/.test(path) || !statSync(path).isFile()) continue;
   const bytes = readFileSync(path);
   const gzip = gzipSync(bytes, { level: 9 });
   const quality = { [constants.BROTLI_PARAM_QUALITY]: 10, [constants.BROTLI_PARAM_SIZE_HINT]: bytes.length };

@@ -4,6 +4,12 @@ import { join } from "node:path";
 
 const PERMISSIVE = /^\(?(MIT|ISC|0BSD|Unlicense|Apache-2\.0|BSD-[23]-Clause|CC0-1\.0|Zlib)( (OR|AND) .*)?\)?$/;
 
+/** What three.js brings along from others, and tools/decoders.mjs takes. */
+const DECODERS = `Draco (Google) and Basis Universal (Binomial), as three brings them along, Apache-2.0
+
+The text of the licence is that of @google/model-viewer.
+`;
+
 /** A plugin that writes licences.txt. */
 export function licences() {
   return {
@@ -18,6 +24,7 @@ export function licences() {
         }
       }
       const texts = [...folders].sort().map((folder) => describe(folder, (told) => this.error(told)));
+      texts.push(DECODERS);
       this.emitFile({ type: "asset", fileName: "licences.txt", source: texts.join(`\n${"-".repeat(80)}\n\n`) });
     },
   };

@@ -1,6 +1,8 @@
 /** How the server is asked: JSON with the tab's key, errors as exceptions. */
-import { getSession, type Role } from "../session";
-import { errorOf, Unreachable } from "./errors";
+import { getSession, type Role, signOut } from "../session";
+import { type ApiError, errorOf, Unreachable } from "./errors";
+
+const GONE = new Set(["invalid_api_key", "expired_api_key", "revoked_api_key"]);
 
 export interface Asking {
   method?: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
@@ -39,8 +41,15 @@ export async function ask(path: string, asking: Asking = {}): Promise<Response> 
     if (error instanceof DOMException && error.name === "AbortError") throw error;
     throw new Unreachable();
   }
-  if (!response.ok) throw await errorOf(response);
-  return response;
+  if (response.ok) return response;
+  const error = await errorOf(response);
+  if (key !== null && key === getSession()[role]) giveUpKey(error, role);
+  throw error;
+}
+
+/** A key that the server does not want any more leads back to signing in, with the server's own words. */
+function giveUpKey(error: ApiError, role: Role): void {
+  if (error.status === 401 && GONE.has(error.code)) signOut(role, error.message);
 }
 
 /** Ask for JSON. An answer without a body is null. */

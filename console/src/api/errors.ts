@@ -39,6 +39,14 @@ export class Unreachable extends Error {
   }
 }
 
+/** An answer began and did not end. */
+export class BrokenOff extends Error {
+  constructor() {
+    super("The connection broke off before the end; what came is kept.");
+    this.name = "BrokenOff";
+  }
+}
+
 export async function errorOf(response: Response): Promise<ApiError> {
   const wait = Number(response.headers.get("retry-after"));
   const told = await response.json().catch(() => null);

@@ -1,18 +1,13 @@
 /** What several pages ask for. Query keys: ["models"], ["job", id], ["jobs", filters], ["usage", …], ["admin", …]. */
-import { QueryCache, QueryClient, queryOptions, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import { getSession, type Role, signOut, subscribe } from "../session";
+import { QueryClient, queryOptions, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { getSession, subscribe } from "../session";
 import { call } from "./call";
 import { ApiError } from "./errors";
 import { rememberJob, useIsLive } from "./live";
 import type { Job, Model, Page } from "./shapes";
 
-const GONE = new Set(["invalid_api_key", "expired_api_key", "revoked_api_key"]);
-
 export function createQueryClient(): QueryClient {
   const client = new QueryClient({
-    queryCache: new QueryCache({
-      onError: (error, query) => giveUpKey(error, query.queryKey[0] === "admin" ? "admin" : "account"),
-    }),
     defaultOptions: {
       queries: {
         staleTime: 10_000,
@@ -36,12 +31,6 @@ function forgetWithKeys(client: QueryClient): void {
       client.removeQueries({ predicate: ({ queryKey }) => (queryKey[0] === "admin") === (role === "admin") });
     }
   });
-}
-
-/** A key that the server does not want any more leads back to signing in, with the server's own words. */
-function giveUpKey(error: Error, role: Role): void {
-  if (!(error instanceof ApiError) || error.status !== 401 || !GONE.has(error.code)) return;
-  signOut(role, error.message);
 }
 
 /** Every model that the key may use, chat included. */
@@ -76,7 +65,7 @@ export function useJob(id: string | null, initial?: Job) {
   const live = useIsLive();
   return useQuery({
     queryKey: ["job", id],
-    queryFn: ({ signal }) => call<Job>(`/api/v1/jobs/${id}`, { signal }),
+    queryFn: ({ signal }) => call<Job>(`/api/v1/jobs/${encodeURIComponent(id ?? "")}`, { signal }),
     enabled: id !== null,
     ...(initial ? { initialData: initial } : {}),
     staleTime: 5_000,

@@ -50,15 +50,21 @@ export interface Following {
   onCut?: (error: unknown) => void;
 }
 
+/** A browser has six connections to a server for all of its tabs: who is out of sight for long gives theirs back. */
+const OUT_OF_SIGHT = 10_000;
+
 /** Follow a stream until the signal, resuming where it was cut. Ends by itself when the server has no more to tell. */
 export async function follow(path: string, { signal, onEvent, onOpen, onCut }: Following): Promise<void> {
   let last = "";
   let pause = 500;
   while (!signal.aborted) {
+    await untilSeen(signal);
+    const unseen = new AbortController();
+    const forget = whenUnseen(() => unseen.abort());
     try {
       const headers: Record<string, string> = { accept: "text/event-stream" };
       if (last) headers["last-event-id"] = last;
-      const response = await ask(path, { headers, signal });
+      const response = await ask(path, { headers, signal: AbortSignal.any([signal, unseen.signal]) });
       if (response.status === 204) return;
       onOpen?.();
       for await (const event of eventsOf(response)) {
@@ -66,13 +72,46 @@ export async function follow(path: string, { signal, onEvent, onOpen, onCut }: F
         pause = 500;
         onEvent(event);
       }
+      onCut?.(null);
     } catch (error) {
       if (signal.aborted) return;
       onCut?.(error);
+    } finally {
+      forget();
     }
+    if (unseen.signal.aborted) continue;
     await rest(pause + Math.random() * 250, signal);
     pause = Math.min(pause * 2, 15_000);
   }
+}
+
+/** Call when the page has been out of sight for a while; returns how to stop watching. */
+function whenUnseen(act: () => void): () => void {
+  let timer = 0;
+  const look = () => {
+    clearTimeout(timer);
+    if (document.hidden) timer = window.setTimeout(act, OUT_OF_SIGHT);
+  };
+  look();
+  document.addEventListener("visibilitychange", look);
+  return () => {
+    clearTimeout(timer);
+    document.removeEventListener("visibilitychange", look);
+  };
+}
+
+function untilSeen(signal: AbortSignal): Promise<void> {
+  if (!document.hidden) return Promise.resolve();
+  return new Promise((resolve) => {
+    const look = () => {
+      if (document.hidden && !signal.aborted) return;
+      document.removeEventListener("visibilitychange", look);
+      signal.removeEventListener("abort", look);
+      resolve();
+    };
+    document.addEventListener("visibilitychange", look);
+    signal.addEventListener("abort", look);
+  });
 }
 
 function rest(milliseconds: number, signal: AbortSignal): Promise<void> {

@@ -23,3 +23,12 @@ export function useFilters(): [URLSearchParams, (changes: Record<string, string 
   );
   return [search, change];
 }
+
+/** A part of the address as it was meant; one that is not encoded well is taken as it stands. */
+export function decoded(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
+}

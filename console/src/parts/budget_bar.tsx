@@ -6,19 +6,24 @@ import "./budget_bar.css";
 
 const PERIODS: Record<string, string> = { day: "each day", month: "each month", total: "in all" };
 
-/** Where a budget stands: what is spent, what is held for work under way, and what is left. */
+/** Where a budget stands: what is spent, what is held for work under way, and what is left. A name that is null goes without saying. */
 export function BudgetBar({ budget, name, actions }: { budget: Budget; name?: ReactNode; actions?: ReactNode }) {
   const cap = Number(budget.cap);
   const spent = share(budget.spent, cap);
   const held = Math.min(share(budget.held, cap), 100 - spent);
   const used = spent + held;
   const tone = used >= 100 ? "red-6" : used >= 80 ? "gate-5" : "flume-5";
-  const title = name ?? (budget.of === "key" ? "This key" : "The account");
+  const title = name === undefined ? (budget.of === "key" ? "This key" : "The account") : name;
   return (
     <div className="budget">
       <div className="budget-head">
         <span>
-          <strong>{title}</strong> · {formatMoney(budget.cap)} {PERIODS[budget.period]}
+          {title !== null && (
+            <>
+              <strong>{title}</strong> ·{" "}
+            </>
+          )}
+          {formatMoney(budget.cap)} {PERIODS[budget.period]}
         </span>
         <span>{actions}</span>
       </div>

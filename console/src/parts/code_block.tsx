@@ -38,8 +38,10 @@ export function Copy({ text, label = "Copy" }: { text: string; label?: string })
 /** An id that is read and copied. */
 export function Identifier({ id }: { id: string }) {
   return (
-    <span style={{ display: "inline-flex", alignItems: "center", gap: 6 }}>
-      <span className="mono">{id}</span>
+    <span className="identifier">
+      <span className="mono" title={id}>
+        {id}
+      </span>
       <Copy text={id} label="Copy the id" />
     </span>
   );

@@ -11,17 +11,18 @@ import { Ago } from "./time";
 import { toast, toastError } from "./toasts";
 import "./deliveries.css";
 
-export function Deliveries({ deliveries }: { deliveries: Delivery[] }) {
+/** `toOne`: all of them went to the same address, which need not be said each time. */
+export function Deliveries({ deliveries, toOne = false }: { deliveries: Delivery[]; toOne?: boolean }) {
   return (
     <ul className="deliveries" aria-label="Deliveries">
       {deliveries.map((delivery) => (
-        <Line key={delivery.id} delivery={delivery} />
+        <Line key={delivery.id} delivery={delivery} toOne={toOne} />
       ))}
     </ul>
   );
 }
 
-function Line({ delivery }: { delivery: Delivery }) {
+function Line({ delivery, toOne }: { delivery: Delivery; toOne: boolean }) {
   const [opened, setOpened] = useState(false);
   const last = delivery.attempts.at(-1);
   return (
@@ -30,7 +31,7 @@ function Line({ delivery }: { delivery: Delivery }) {
         <StateBadge state={delivery.status} />
         <span className="delivery-what">
           <strong>{delivery.type}</strong>
-          <span className="delivery-url">{delivery.url}</span>
+          {!toOne && <span className="delivery-url">{delivery.url}</span>}
         </span>
         <span className="delivery-code">{last ? (last.status_code ?? "no answer") : "not sent yet"}</span>
         <span className="delivery-when">

@@ -5,11 +5,14 @@ import type { ReactNode } from "react";
 /** A page's frame: its name (also the tab's), a sentence, what can be done, and the rest. */
 export function Page({
   title,
+  back,
   about,
   actions,
   children,
 }: {
   title: string;
+  /** The way to the list that it is one of. */
+  back?: ReactNode;
   about?: ReactNode;
   actions?: ReactNode;
   children: ReactNode;
@@ -17,9 +20,10 @@ export function Page({
   useDocumentTitle(`${title} - Penstock`);
   return (
     <div className="page">
+      {back}
       <header className="page-head">
         <Title order={1}>{title}</Title>
-        {about && <p>{about}</p>}
+        {typeof about === "string" ? <p>{about}</p> : about && <div>{about}</div>}
         {actions && (
           <Group className="actions" gap="xs">
             {actions}

@@ -8,14 +8,20 @@ import type { Page } from "../api/shapes";
 
 export type Filters = Record<string, string | number | null | undefined>;
 
-/** A page of a list, at the address' cursor. `queryKey` names the list; its filters are added. */
-export function useListPage<T>(queryKey: unknown[], path: string, filters: Filters = {}) {
+/** A page of a list, at the address' cursor. `queryKey` names the list; its filters are added. It is asked for again `every` so many ms. */
+export function useListPage<T>(
+  queryKey: unknown[],
+  path: string,
+  filters: Filters = {},
+  every: number | false = false,
+) {
   const [search] = useSearchParams();
   const cursor = search.get("cursor");
   return useQuery({
     queryKey: [...queryKey, filters, cursor],
     queryFn: ({ signal }) => fetchPage<T>(path, { limit: 25, ...filters, cursor }, signal),
     placeholderData: keepPreviousData,
+    refetchInterval: every,
   });
 }
 

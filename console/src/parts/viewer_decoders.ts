@@ -1,35 +1,76 @@
 /**
- * Stands in for three.js's decoders of compressed models. Those are fetched from elsewhere and run as WebAssembly in
- * workers, all of which the page's policy forbids. A model that needs one says so, and can be downloaded.
+ * three.js's decoders of compressed models, by workers of this server instead of texts from elsewhere. A worker and its
+ * WebAssembly are fetched only when a model needs them; the policy of their own files lets them compile, the page's does not.
  */
-class Missing {
-  setDecoderPath(): this {
-    return this;
-  }
-  setTranscoderPath(): this {
-    return this;
-  }
-  detectSupport(): this {
-    return this;
-  }
-  preload(): this {
-    return this;
-  }
-  dispose(): void {}
-  decodeDracoFile(
-    _buffer: unknown,
-    _done: unknown,
-    _ids: unknown,
-    _types: unknown,
-    _space: unknown,
-    failed: (e: Error) => void,
-  ) {
-    failed(new Error("compressed"));
-  }
-  load(_url: string, _done: unknown, _progress: unknown, failed: (e: Error) => void) {
-    failed(new Error("compressed"));
+
+import * as files from "virtual:decoders";
+import { DRACOLoader as Draco } from "three/examples/jsm/loaders/DRACOLoader.js";
+import { KTX2Loader as Ktx2 } from "three/examples/jsm/loaders/KTX2Loader.js";
+
+async function binary(address: string): Promise<ArrayBuffer> {
+  const response = await fetch(address);
+  if (!response.ok) throw new Error("The decoder could not be loaded.");
+  return response.arrayBuffer();
+}
+
+export class DRACOLoader extends Draco {
+  override _initDecoder(): Promise<void> {
+    this.decoderPending ??= binary(files.dracoBinary).then((wasmBinary) => {
+      this.decoderConfig = { wasmBinary };
+      this.workerSourceURL = files.draco;
+    });
+    return this.decoderPending;
   }
 }
 
-export { Missing as DRACOLoader, Missing as KTX2Loader };
-export const MeshoptDecoder = { supported: false, ready: Promise.resolve() };
+export class KTX2Loader extends Ktx2 {
+  override init(): Promise<void> {
+    this.transcoderPending ??= binary(files.basisBinary).then((compiled) => {
+      this.workerPool.setWorkerCreator(() => {
+        const worker = new Worker(files.basis);
+        const transcoderBinary = compiled.slice(0);
+        worker.postMessage({ type: "init", config: this.workerConfig, transcoderBinary }, [transcoderBinary]);
+        return worker;
+      });
+    });
+    return this.transcoderPending;
+  }
+}
+
+interface Waiting {
+  resolve: (bytes: Uint8Array) => void;
+  reject: (error: Error) => void;
+}
+
+const waiting = new Map<number, Waiting>();
+let meshopt: Worker | null = null;
+let asked = 0;
+
+function meshoptWorker(): Worker {
+  if (meshopt) return meshopt;
+  meshopt = new Worker(new URL("./viewer_meshopt.ts", import.meta.url), { type: "module" });
+  meshopt.onmessage = ({ data }: MessageEvent<{ id: number; bytes?: Uint8Array; error?: string }>) => {
+    const { resolve, reject } = waiting.get(data.id) ?? {};
+    waiting.delete(data.id);
+    if (data.bytes) resolve?.(data.bytes);
+    else reject?.(new Error(data.error));
+  };
+  meshopt.onerror = () => {
+    for (const { reject } of waiting.values()) reject(new Error("The decoder could not be loaded."));
+    waiting.clear();
+    meshopt = null;
+  };
+  return meshopt;
+}
+
+export const MeshoptDecoder = {
+  supported: true,
+  ready: Promise.resolve(),
+  decodeGltfBufferAsync(count: number, size: number, source: Uint8Array, mode: string, filter?: string) {
+    return new Promise<Uint8Array>((resolve, reject) => {
+      asked += 1;
+      waiting.set(asked, { resolve, reject });
+      meshoptWorker().postMessage({ id: asked, count, size, source, mode, filter });
+    });
+  },
+};

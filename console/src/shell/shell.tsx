@@ -31,7 +31,7 @@ export function Shell({ children }: { children: ReactNode }) {
             <Icon name="menu" size={20} />
           </button>
           <Mark size={22} />
-          <span>{current?.title ?? "Penstock"}</span>
+          <span>Penstock</span>
         </header>
         <aside className="rail" aria-label="Console">
           <Rail location={location} onHelp={setHelp.open} />

@@ -22,7 +22,7 @@ export function SignIn({ asked }: { asked?: Role }) {
           <Mark size={32} />
           Penstock
         </div>
-        <div style={{ position: "relative", zIndex: 1 }}>
+        <div className="pitch">
           <h2>One gate to your generators.</h2>
           <p>3D from pictures, video from words, and chat: one key, one body shape, one bill.</p>
         </div>

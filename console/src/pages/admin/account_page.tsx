@@ -28,8 +28,7 @@ export function AccountPage({ id }: { id: string }) {
   if (account.data) return <Whole account={account.data} path={path} />;
   if (!account.error) return <PageLoading />;
   return (
-    <Page title="Account">
-      <BackTo to="/admin/accounts">Accounts</BackTo>
+    <Page title="Account" back={<BackTo to="/admin/accounts">Accounts</BackTo>}>
       <ErrorNotice error={account.error} onRetry={() => void account.refetch()} />
     </Page>
   );
@@ -38,45 +37,43 @@ export function AccountPage({ id }: { id: string }) {
 function Whole({ account, path }: { account: Account; path: string }) {
   const keys = useKeysOf(account.id);
   return (
-    <>
-      <BackTo to="/admin/accounts">Accounts</BackTo>
-      <Page
-        title={account.name}
-        about={<StateBadge state={account.closed_at ? "closed" : "active"} />}
-        actions={<Actions account={account} path={path} />}
-      >
-        <div className="split">
-          <div>
-            <Panel title="Budgets">
-              <BudgetBars path={path} budgets={account.budgets} name={account.name} />
-              <Group mt="md">
-                <SetBudget path={path} name={account.name}>
-                  Set a budget
-                </SetBudget>
-              </Group>
-            </Panel>
-            {keys.error && <ErrorNotice error={keys.error} onRetry={() => void keys.refetch()} />}
-            {keys.data && keys.data.length > 0 && <KeyTable keys={keys.data} />}
-          </div>
-          <div>
-            <Panel title="Facts">
-              <Facts
-                facts={[
-                  ["Id", <Identifier key="id" id={account.id} />],
-                  ["Made", <Ago key="made" time={account.created_at} />],
-                  ["Closed", account.closed_at && <Ago key="closed" time={account.closed_at} />],
-                  ["Keys in use", String(account.keys)],
-                  ...LIMIT_NAMES.map(([name, label]): [string, string] => [
-                    label,
-                    String(account.limits[name] ?? "any number"),
-                  ]),
-                ]}
-              />
-            </Panel>
-          </div>
+    <Page
+      back={<BackTo to="/admin/accounts">Accounts</BackTo>}
+      title={account.name}
+      about={<StateBadge state={account.closed_at ? "closed" : "active"} />}
+      actions={<Actions account={account} path={path} />}
+    >
+      <div className="split">
+        <div>
+          <Panel title="Budgets">
+            <BudgetBars path={path} budgets={account.budgets} name={account.name} />
+            <Group mt="md">
+              <SetBudget path={path} name={account.name}>
+                Set a budget
+              </SetBudget>
+            </Group>
+          </Panel>
+          {keys.error && <ErrorNotice error={keys.error} onRetry={() => void keys.refetch()} />}
+          {keys.data && keys.data.length > 0 && <KeyTable keys={keys.data} ofOne />}
         </div>
-      </Page>
-    </>
+        <div>
+          <Panel title="Facts">
+            <Facts
+              facts={[
+                ["Id", <Identifier key="id" id={account.id} />],
+                ["Made", <Ago key="made" time={account.created_at} />],
+                ["Closed", account.closed_at && <Ago key="closed" time={account.closed_at} />],
+                ["Keys in use", String(account.keys)],
+                ...LIMIT_NAMES.map(([name, label]): [string, string] => [
+                  label,
+                  String(account.limits[name] ?? "any number"),
+                ]),
+              ]}
+            />
+          </Panel>
+        </div>
+      </div>
+    </Page>
   );
 }
 

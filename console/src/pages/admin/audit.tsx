@@ -73,9 +73,9 @@ export default function Audit() {
             stale={stale}
             rowKey={(entry) => entry.id}
             columns={[
-              { title: "When", cell: (entry) => <Ago time={entry.created_at} />, tight: true },
+              { title: "When", cell: (entry) => <Ago time={entry.created_at} />, tight: true, wide: true },
               { title: "Who", cell: (entry) => entry.actor, tight: true, wide: true },
-              { title: "What", cell: (entry) => <strong>{entry.action}</strong>, tight: true },
+              { title: "What", cell: (entry) => <What entry={entry} />, tight: true },
               {
                 title: "Of",
                 cell: (entry) => <Subject entry={entry} name={names.get(entry.account_id ?? "")} />,
@@ -89,11 +89,23 @@ export default function Audit() {
   );
 }
 
+/** On a phone the time stands here, in place of a column. */
+function What({ entry }: { entry: AuditEntry }) {
+  return (
+    <>
+      <strong>{entry.action}</strong>
+      <Text size="xs" c="dimmed" data-phone>
+        <Ago time={entry.created_at} />
+      </Text>
+    </>
+  );
+}
+
 function Subject({ entry, name }: { entry: AuditEntry; name: string | undefined }) {
   const page = pageOf(entry);
   return (
     <>
-      <Text size="sm" className="mono" component="div" truncate maw="min(30ch, 36vw)" title={entry.subject}>
+      <Text size="sm" className="mono" component="div" truncate maw="min(30ch, 46vw)" title={entry.subject}>
         {page ? <Link href={page}>{entry.subject}</Link> : entry.subject}
       </Text>
       {name && (

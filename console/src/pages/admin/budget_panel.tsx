@@ -29,7 +29,7 @@ export function BudgetBars({ path, budgets, name }: Props) {
         <BudgetBar
           key={budget.period}
           budget={budget}
-          name={name}
+          name={null}
           actions={<BudgetActions path={path} budget={budget} name={name} />}
         />
       ))}

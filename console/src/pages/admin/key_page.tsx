@@ -25,8 +25,7 @@ export function KeyPage({ id }: { id: string }) {
   if (key.data) return <Whole of={key.data} path={path} />;
   if (!key.error) return <PageLoading />;
   return (
-    <Page title="Key">
-      <BackTo to="/admin/keys">Keys</BackTo>
+    <Page title="Key" back={<BackTo to="/admin/keys">Keys</BackTo>}>
       <ErrorNotice error={key.error} onRetry={() => void key.refetch()} />
     </Page>
   );
@@ -35,66 +34,68 @@ export function KeyPage({ id }: { id: string }) {
 function Whole({ of: key, path }: { of: Key; path: string }) {
   const name = key.name || key.public_id;
   return (
-    <>
-      <BackTo to="/admin/keys">Keys</BackTo>
-      <Page title={name} about={<StateBadge state={key.status} />} actions={<Actions of={key} path={path} />}>
-        <div className="split">
-          <div>
-            <Panel title="Budgets">
-              <BudgetBars path={path} budgets={key.budgets} name={name} />
-              <Group mt="md">
-                <SetBudget path={path} name={name}>
-                  Set a budget
-                </SetBudget>
-              </Group>
-            </Panel>
-            <Panel title="What it may">
-              <Facts
-                facts={[
-                  ["Endpoints", key.endpoints.join(", ") || "everything"],
-                  ["Models", key.models.length ? key.models.map((model) => <div key={model}>{model}</div>) : "all"],
-                  ["Limits", limitsLine(key.limits) ?? "none"],
-                ]}
-              />
-            </Panel>
-          </div>
-          <div>
-            <Panel title="Facts">
-              <Facts
-                facts={[
-                  ["Public id", <Identifier key="id" id={key.public_id} />],
-                  [
-                    "Account",
-                    <Link key="account" href={`/admin/accounts/${key.account_id}`}>
-                      {key.account}
-                    </Link>,
-                  ],
-                  ["Made", <Ago key="made" time={key.created_at} />],
-                  ["Ends", key.expires_at ? <Ago key="ends" time={key.expires_at} /> : "never"],
-                  ["Revoked", key.revoked_at && <Ago key="revoked" time={key.revoked_at} />],
-                  [
-                    "Lineage",
-                    key.lineage !== key.public_id && (
-                      <span key="lineage" className="mono">
-                        {key.lineage}
-                      </span>
-                    ),
-                  ],
-                  [
-                    "Replaced by",
-                    key.replaced_by && (
-                      <Link key="next" href={`/admin/keys/${key.replaced_by}`}>
-                        {key.replaced_by}
-                      </Link>
-                    ),
-                  ],
-                ]}
-              />
-            </Panel>
-          </div>
+    <Page
+      title={name}
+      back={<BackTo to="/admin/keys">Keys</BackTo>}
+      about={<StateBadge state={key.status} />}
+      actions={<Actions of={key} path={path} />}
+    >
+      <div className="split">
+        <div>
+          <Panel title="Budgets">
+            <BudgetBars path={path} budgets={key.budgets} name={name} />
+            <Group mt="md">
+              <SetBudget path={path} name={name}>
+                Set a budget
+              </SetBudget>
+            </Group>
+          </Panel>
+          <Panel title="What it may">
+            <Facts
+              facts={[
+                ["Endpoints", key.endpoints.join(", ") || "everything"],
+                ["Models", key.models.length ? key.models.map((model) => <div key={model}>{model}</div>) : "all"],
+                ["Limits", limitsLine(key.limits) ?? "none"],
+              ]}
+            />
+          </Panel>
         </div>
-      </Page>
-    </>
+        <div>
+          <Panel title="Facts">
+            <Facts
+              facts={[
+                ["Public id", <Identifier key="id" id={key.public_id} />],
+                [
+                  "Account",
+                  <Link key="account" href={`/admin/accounts/${key.account_id}`}>
+                    {key.account}
+                  </Link>,
+                ],
+                ["Made", <Ago key="made" time={key.created_at} />],
+                ["Ends", key.expires_at ? <Ago key="ends" time={key.expires_at} /> : "never"],
+                ["Revoked", key.revoked_at && <Ago key="revoked" time={key.revoked_at} />],
+                [
+                  "Lineage",
+                  key.lineage !== key.public_id && (
+                    <span key="lineage" className="mono">
+                      {key.lineage}
+                    </span>
+                  ),
+                ],
+                [
+                  "Replaced by",
+                  key.replaced_by && (
+                    <Link key="next" href={`/admin/keys/${key.replaced_by}`}>
+                      {key.replaced_by}
+                    </Link>
+                  ),
+                ],
+              ]}
+            />
+          </Panel>
+        </div>
+      </div>
+    </Page>
   );
 }
 

@@ -1,11 +1,16 @@
 import { Text } from "@mantine/core";
 import { Link } from "wouter";
 import type { Key } from "../../api/shapes";
-import { DataTable } from "../../parts/data_table";
+import { type Column, DataTable } from "../../parts/data_table";
 import { StateBadge } from "../../parts/state_badge";
 import { Ago } from "../../parts/time";
 
-export function KeyTable({ keys, stale = false }: { keys: Key[]; stale?: boolean }) {
+/** `ofOne`: all of them are of the same account, which need not be said each time. */
+export function KeyTable({ keys, stale = false, ofOne = false }: { keys: Key[]; stale?: boolean; ofOne?: boolean }) {
+  const account: Column<Key> = {
+    title: "Account",
+    cell: (key) => <Link href={`/admin/accounts/${key.account_id}`}>{key.account}</Link>,
+  };
   return (
     <DataTable
       label="Keys"
@@ -15,7 +20,7 @@ export function KeyTable({ keys, stale = false }: { keys: Key[]; stale?: boolean
       columns={[
         { title: "Key", cell: (key) => <Name of={key} /> },
         { title: "State", cell: (key) => <StateBadge state={key.status} />, tight: true },
-        { title: "Account", cell: (key) => <Link href={`/admin/accounts/${key.account_id}`}>{key.account}</Link> },
+        ...(ofOne ? [] : [account]),
         { title: "May", cell: (key) => key.endpoints.join(", ") || "everything", wide: true },
         { title: "Models", cell: (key) => key.models.join(", ") || "all", wide: true },
         {

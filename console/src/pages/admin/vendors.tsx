@@ -107,7 +107,7 @@ function Routes({ vendor }: { vendor: Vendor }) {
               </>
             ),
           },
-          { title: "Order", cell: (route) => route.order, end: true },
+          { title: "Order", cell: (route) => route.order, end: true, wide: true },
           { title: "Weight", cell: (route) => route.weight, end: true, wide: true },
           {
             title: "Health",

@@ -12,6 +12,7 @@ export function firstFrame(output: Output): Promise<HTMLCanvasElement | null> {
   if (known) return known;
   const frame = turn.then(() => take(localUrl(output.url)));
   taken.set(output.id, frame);
+  void frame.then((picture) => picture ?? taken.delete(output.id));
   turn = frame;
   return frame;
 }

@@ -1,4 +1,5 @@
 import { Button, Select, TextInput } from "@mantine/core";
+import { useState } from "react";
 import { useModels } from "../../api/queries";
 import { useFilters } from "../../parts/address_filters";
 import { SearchField } from "../../parts/search_field";
@@ -10,11 +11,18 @@ export const FILTERS = ["status", "model", "client_ref", "created_after", "creat
 export function JobFilters() {
   const [search, change] = useFilters();
   const models = useModels();
-  const given = FILTERS.some((name) => search.get(name)) || search.get("batch");
+  const [all, setAll] = useState(false);
+  const given = Boolean(FILTERS.some((name) => search.get(name)) || search.get("batch"));
+  const isMoreGiven = ["client_ref", "created_after", "created_before"].some((name) => search.get(name));
   const ids = (models.data ?? []).filter((model) => model.kind !== "chat").map((model) => model.id);
   const chosen = search.get("model");
   return (
-    <search className="job-filters" aria-label="Filter jobs">
+    <search
+      className="job-filters"
+      aria-label="Filter jobs"
+      data-given={given || undefined}
+      data-all={all || isMoreGiven || undefined}
+    >
       <Select
         label="Status"
         placeholder="Any"
@@ -43,6 +51,9 @@ export function JobFilters() {
       />
       <Moment name="created_after" label="Created after" search={search} change={change} />
       <Moment name="created_before" label="Created before" search={search} change={change} />
+      <Button className="job-filters-more" variant="default" size="xs" onClick={() => setAll(true)}>
+        More filters
+      </Button>
       {given && (
         <Button
           variant="subtle"

@@ -20,7 +20,8 @@ export function JobList() {
   const [search, change] = useFilters();
   const names = [...FILTERS, "batch"];
   const filters = Object.fromEntries(names.map((name) => [name, search.get(name)]));
-  const jobs = useListPage<Job>(["jobs"], "/api/v1/jobs", filters);
+  const live = useIsLive();
+  const jobs = useListPage<Job>(["jobs"], "/api/v1/jobs", filters, live ? false : 5000);
   const isFiltered = names.some((name) => search.get(name));
   const clear = () => change(Object.fromEntries(names.map((name) => [name, null])));
   return (

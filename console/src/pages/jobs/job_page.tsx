@@ -25,8 +25,7 @@ export default function JobPage({ id }: { id: string }) {
   if (job.data) return <Whole job={job.data} />;
   if (!job.error) return <PageLoading />;
   return (
-    <Page title="Job">
-      <BackTo to="/jobs">Jobs</BackTo>
+    <Page title="Job" back={<BackTo to="/jobs">Jobs</BackTo>}>
       <ErrorNotice error={job.error} onRetry={() => void job.refetch()} />
     </Page>
   );
@@ -35,48 +34,46 @@ export default function JobPage({ id }: { id: string }) {
 function Whole({ job }: { job: Job }) {
   const name = nameOf(job);
   return (
-    <>
-      <BackTo to="/jobs">Jobs</BackTo>
-      <Page
-        title={name.length > 80 ? `${name.slice(0, 79)}…` : name}
-        about={<StateBadge state={job.status} />}
-        actions={<JobActions job={job} />}
-      >
-        <div className="split">
-          <div>
-            {job.error && <Failure job={job} />}
-            {!job.done && <Progress job={job} />}
-            <Panel title="Outputs">
-              <JobOutputs job={job} />
-            </Panel>
-            <Panel title="What happened">
-              <Timeline job={job} />
-            </Panel>
-            {job.attempts.length > 0 && <Attempts job={job} />}
-            <Panel title="Webhook deliveries">
-              <JobDeliveries job={job} />
-            </Panel>
-          </div>
-          <div>
-            <Panel title="Facts">
-              <JobFacts job={job} />
-            </Panel>
-            <Panel title="Cost">
-              <CostFacts job={job} />
-            </Panel>
-            {job.warnings.length > 0 && <Warnings job={job} />}
-            <Panel title="Input">
-              <JsonView value={job.input} label="Input params" maxHeight={320} />
-            </Panel>
-            {job.metadata && (
-              <Panel title="Metadata">
-                <Facts facts={Object.entries(job.metadata)} />
-              </Panel>
-            )}
-          </div>
+    <Page
+      back={<BackTo to="/jobs">Jobs</BackTo>}
+      title={name.length > 80 ? `${name.slice(0, 79)}…` : name}
+      about={<StateBadge state={job.status} />}
+      actions={<JobActions job={job} />}
+    >
+      <div className="split">
+        <div>
+          {job.error && <Failure job={job} />}
+          {!job.done && <Progress job={job} />}
+          <Panel title="Outputs">
+            <JobOutputs job={job} />
+          </Panel>
+          <Panel title="What happened">
+            <Timeline job={job} />
+          </Panel>
+          {job.attempts.length > 0 && <Attempts job={job} />}
+          <Panel title="Webhook deliveries">
+            <JobDeliveries job={job} />
+          </Panel>
         </div>
-      </Page>
-    </>
+        <div>
+          <Panel title="Facts">
+            <JobFacts job={job} />
+          </Panel>
+          <Panel title="Cost">
+            <CostFacts job={job} />
+          </Panel>
+          {job.warnings.length > 0 && <Warnings job={job} />}
+          <Panel title="Input">
+            <JsonView value={job.input} label="Input params" maxHeight={320} />
+          </Panel>
+          {job.metadata && (
+            <Panel title="Metadata">
+              <Facts facts={Object.entries(job.metadata)} />
+            </Panel>
+          )}
+        </div>
+      </div>
+    </Page>
   );
 }
 

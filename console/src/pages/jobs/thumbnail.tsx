@@ -12,7 +12,7 @@ export function Thumbnail({ job, kind }: { job: Job; kind: string | undefined })
   return (
     <span className="thumb" aria-hidden="true">
       {picture ? (
-        <Still output={picture} />
+        <Still output={picture} isWhole={!film} />
       ) : film ? (
         <Film key={film.id} output={film} />
       ) : (
@@ -22,8 +22,9 @@ export function Thumbnail({ job, kind }: { job: Job; kind: string | undefined })
   );
 }
 
-function Still({ output }: { output: Output }) {
-  return <img src={useSteadyUrl(output)} alt="" loading="lazy" decoding="async" />;
+/** A thing is shown whole, a scene fills the place. */
+function Still({ output, isWhole }: { output: Output; isWhole: boolean }) {
+  return <img src={useSteadyUrl(output)} alt="" loading="lazy" decoding="async" data-whole={isWhole || undefined} />;
 }
 
 /** A film without a preview shows its first picture, once it comes into view. */
@@ -50,7 +51,11 @@ function Film({ output }: { output: Output }) {
       place.current.replaceChildren(copy);
     });
   }, [isSeen]);
-  return <span ref={place} className="thumb-film" />;
+  return (
+    <span ref={place} className="thumb-film">
+      <Icon name="video" size={18} />
+    </span>
+  );
 }
 
 export function signOf(kind: string): IconName {

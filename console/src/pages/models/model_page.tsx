@@ -17,42 +17,40 @@ import { ParamsTable } from "./params_table";
 export function ModelPage({ model }: { model: Model }) {
   const id = encodeURIComponent(model.id);
   return (
-    <>
-      <BackTo to="/models">Models</BackTo>
-      <Page
-        title={model.title}
-        about={model.title === model.id ? undefined : <Identifier id={model.id} />}
-        actions={
-          <>
-            {model.kind !== "chat" && (
-              <Button variant="default" component={Link} href={`/jobs?model=${id}`}>
-                Its jobs
-              </Button>
-            )}
-            <Button component={Link} href={`/playground/${id}`} leftSection={<Icon name="playground" size={16} />}>
-              Open in playground
+    <Page
+      back={<BackTo to="/models">Models</BackTo>}
+      title={model.title}
+      about={model.title === model.id ? undefined : <Identifier id={model.id} />}
+      actions={
+        <>
+          {model.kind !== "chat" && (
+            <Button variant="default" component={Link} href={`/jobs?model=${id}`}>
+              Its jobs
             </Button>
-          </>
-        }
-      >
-        <div className="split">
-          <div>
-            <ParamsTable model={model} />
-            {model.prices.length > 1 && <Prices model={model} />}
-          </div>
-          <div>
-            <Panel title="Facts">
-              <ModelFacts model={model} />
-            </Panel>
-            {Object.keys(model.example).length > 0 && (
-              <Panel title="Example">
-                <CodeTabs samples={modelCode(location.origin, model)} label="Example request" />
-              </Panel>
-            )}
-          </div>
+          )}
+          <Button component={Link} href={`/playground/${id}`} leftSection={<Icon name="playground" size={16} />}>
+            Open in playground
+          </Button>
+        </>
+      }
+    >
+      <div className="split">
+        <div>
+          <ParamsTable model={model} />
+          {model.prices.length > 1 && <Prices model={model} />}
         </div>
-      </Page>
-    </>
+        <div>
+          <Panel title="Facts">
+            <ModelFacts model={model} />
+          </Panel>
+          {Object.keys(model.example).length > 0 && (
+            <Panel title="Example">
+              <CodeTabs samples={modelCode(location.origin, model)} label="Example request" />
+            </Panel>
+          )}
+        </div>
+      </div>
+    </Page>
   );
 }
 

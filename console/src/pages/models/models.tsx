@@ -6,6 +6,7 @@ import { ErrorNotice } from "../../parts/error_notice";
 import { BackTo } from "../../parts/facts";
 import { Page, PageLoading } from "../../parts/page";
 import "./models.css";
+import { decoded } from "../../parts/address_filters";
 import { ModelList } from "./model_list";
 import { ModelPage } from "./model_page";
 
@@ -21,11 +22,10 @@ export default function Models() {
   }
   if (!models.data) return <PageLoading />;
   if (!isOne) return <ModelList models={models.data} />;
-  const model = models.data.find((each) => each.id === decodeURIComponent(params.id));
+  const model = models.data.find((each) => each.id === decoded(params.id));
   if (model) return <ModelPage model={model} />;
   return (
-    <Page title="Model">
-      <BackTo to="/models">Models</BackTo>
+    <Page title="Model" back={<BackTo to="/models">Models</BackTo>}>
       <EmptyState title="No such model for this key" icon="models">
         It may be spelled otherwise, be no longer on offer, or be closed to this key.
       </EmptyState>

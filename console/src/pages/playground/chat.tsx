@@ -1,5 +1,6 @@
 /** Talking to a model. */
 import { Button, Group, Text, Textarea } from "@mantine/core";
+import { useMediaQuery } from "@mantine/hooks";
 import { type FormEvent, type KeyboardEvent, useEffect, useRef, useState } from "react";
 import type { Model } from "../../api/shapes";
 import { Copy } from "../../parts/code_block";
@@ -35,7 +36,6 @@ export default function Chat({ model }: { model: Model }) {
     setTurns(turns.slice(0, end + 1));
     void answer(model);
   };
-  const lastIsAnswer = turns.at(-1)?.role === "assistant";
   const samples = () =>
     chatSamples(
       location.origin,
@@ -61,26 +61,26 @@ export default function Chat({ model }: { model: Model }) {
           <ChatSettingsForm model={model.id} />
         </div>
         <Totals turns={turns} model={model} />
-        <Group gap="xs">
+        <div className="deeds">
           <ShowCode samples={samples} />
-          {lastIsAnswer && !turn && (
+          {turns.length > 0 && !turn && error === null && (
             <Button variant="default" onClick={again} leftSection={<Icon name="refresh" size={15} />}>
               Again
             </Button>
           )}
           {turns.length > 0 && !turn && (
             <Button
-              variant="subtle"
-              color="gray"
+              variant="default"
+              leftSection={<Icon name="plus" size={15} />}
               onClick={() => {
                 setTurns([]);
                 forgetError(model.id);
               }}
             >
-              New conversation
+              New
             </Button>
           )}
-        </Group>
+        </div>
       </aside>
     </div>
   );
@@ -138,7 +138,7 @@ function Bubble({ turn, isOpen }: { turn: Turn; isOpen: boolean }) {
       {turn.role === "user" ? <div className="bubble-said">{turn.content}</div> : <Markdown text={turn.content} />}
       {isOpen && !turn.content && <div className="waiting" role="status" aria-label="Waiting for the first word" />}
       {turn.role === "assistant" && !isOpen && (
-        <Group gap="xs" mt={4}>
+        <Group gap="xs" mt={4} wrap="nowrap" align="flex-start">
           <Text size="xs" c="dimmed" component="span">
             {facts(turn)}
           </Text>
@@ -189,6 +189,7 @@ function Totals({ turns, model }: { turns: Turn[]; model: Model }) {
 
 function Composer({ busy, onSay, onStop }: { busy: boolean; onSay: (text: string) => void; onStop: () => void }) {
   const [text, setText] = useState("");
+  const isNarrow = useMediaQuery("(max-width: 760px)", undefined, { getInitialValueInEffect: false });
   const send = (event?: FormEvent) => {
     event?.preventDefault();
     if (busy || !text.trim()) return;
@@ -205,7 +206,7 @@ function Composer({ busy, onSay, onStop }: { busy: boolean; onSay: (text: string
     <form className="composer" onSubmit={send} aria-label="Write">
       <Textarea
         aria-label="Message"
-        placeholder="Message (Enter sends, Shift+Enter begins a line)"
+        placeholder={isNarrow ? "Message" : "Message (Enter sends, Shift+Enter begins a line)"}
         data-shortcut="/"
         autosize
         minRows={1}

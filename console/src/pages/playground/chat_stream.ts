@@ -1,6 +1,7 @@
 /** Conversations that go on while one looks elsewhere: the stream belongs to the tab, not to the page. */
 import { useSyncExternalStore } from "react";
 import { ask } from "../../api/call";
+import { BrokenOff } from "../../api/errors";
 import type { Model } from "../../api/shapes";
 import { eventsOf } from "../../api/sse";
 import { getSession, subscribe } from "../../session";
@@ -81,14 +82,17 @@ export async function answer(model: Model): Promise<void> {
   try {
     const streamed = { ...body, stream: true, stream_options: { include_usage: true } };
     const response = await ask("/llm/chat/completions", { body: streamed, signal: stop.signal });
+    let isWhole = false;
     for await (const event of eventsOf(response)) {
-      if (event.data === "[DONE]") break;
+      isWhole = event.data === "[DONE]";
+      if (isWhole) break;
       state.turn = { ...state.turn, ...take(JSON.parse(event.data), state.turn, (performance.now() - began) / 1000) };
       tell();
     }
+    if (!isWhole) throw new BrokenOff();
   } catch (error) {
     if (stop.signal.aborted) state.turn = { ...state.turn, ending: "stopped" };
-    else failed.set(model.id, error);
+    else failed.set(model.id, error instanceof TypeError ? new BrokenOff() : error);
   }
   running.delete(model.id);
   const done = { ...state.turn, seconds: (performance.now() - began) / 1000, cost: costOf(model, state.turn) };

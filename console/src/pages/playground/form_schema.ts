@@ -102,11 +102,16 @@ function withoutNull(field: RJSFSchema, root: RJSFSchema): RJSFSchema {
   return { ...beside, anyOf: real };
 }
 
-/** `durationSeconds` and `model_seed` as `Duration seconds` and `Model seed`. */
+const SHORT = /^(pbr|url|id|fps)$/;
+
+/** `durationSeconds` and `model_seed` as `Duration seconds` and `Model seed`; what is short for words is in capitals. */
 export function words(name: string): string {
   const text = name
     .replace(/([a-z0-9])([A-Z])/g, "$1 $2")
     .replaceAll("_", " ")
-    .toLowerCase();
+    .toLowerCase()
+    .split(" ")
+    .map((word) => (SHORT.test(word) ? word.toUpperCase() : word))
+    .join(" ");
   return text.charAt(0).toUpperCase() + text.slice(1);
 }

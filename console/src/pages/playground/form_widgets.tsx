@@ -1,6 +1,7 @@
 /** The form's fields in Mantine. What is not given stays empty and shows its default. */
 import { MultiSelect, NumberInput, SegmentedControl, Select, Switch, Textarea, TextInput } from "@mantine/core";
 import { type BaseInputTemplateProps, enumOptionsValueForIndex, type WidgetProps } from "@rjsf/utils";
+import { formatCount } from "../../parts/numbers";
 import { Prose } from "../../parts/prose";
 
 function told(props: WidgetProps) {
@@ -32,7 +33,8 @@ export function BaseInput(props: BaseInputTemplateProps) {
     );
   }
   const { minimum, maximum } = props.schema;
-  const range = minimum !== undefined && maximum !== undefined ? `${minimum} to ${maximum}` : undefined;
+  const range =
+    minimum !== undefined && maximum !== undefined ? `${formatCount(minimum)} to ${formatCount(maximum)}` : undefined;
   return (
     <NumberInput
       {...told(props)}
@@ -151,7 +153,7 @@ export function YesNo(props: WidgetProps) {
 
 function Labelled(props: ReturnType<typeof told> & { children: React.ReactNode }) {
   return (
-    <div id={props.id}>
+    <div id={props.id} className="labelled">
       <div className="field-label">
         {props.label}
         {props.required && <span aria-hidden="true"> *</span>}

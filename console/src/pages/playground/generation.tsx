@@ -1,5 +1,5 @@
 /** Making 3D models, videos and pictures: the params, their price, the button, and what came of it. */
-import { Button, Group, Text } from "@mantine/core";
+import { Button, Text } from "@mantine/core";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { type KeyboardEvent, useCallback, useRef } from "react";
 import { call } from "../../api/call";
@@ -50,7 +50,7 @@ export default function Generation({ model }: { model: Model }) {
             </Text>
           )}
           {error !== null && !isSaidInForm && <ErrorNotice error={error} />}
-          <Group gap="xs">
+          <div className="deeds">
             <Button onClick={submit} disabled={!complete} loading={start.isPending}>
               Generate
             </Button>
@@ -67,7 +67,7 @@ export default function Generation({ model }: { model: Model }) {
                 Clear
               </Button>
             )}
-          </Group>
+          </div>
         </div>
       </section>
       <section className="bench-results" aria-label="Results">

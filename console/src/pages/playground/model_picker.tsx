@@ -31,8 +31,7 @@ export function ModelPicker({
       <Select
         aria-label="Model"
         searchable={those.length > 8}
-        w={300}
-        maw="100%"
+        className="model-picker"
         value={chosen.id}
         data={those.map((model) => ({ value: model.id, label: model.id }))}
         onChange={(id) => id && onChoose(id)}

@@ -4,6 +4,7 @@ import { lazy, Suspense, useEffect } from "react";
 import { useLocation, useRoute } from "wouter";
 import { useModels } from "../../api/queries";
 import type { Model } from "../../api/shapes";
+import { decoded } from "../../parts/address_filters";
 import { EmptyState } from "../../parts/empty_state";
 import { ErrorNotice } from "../../parts/error_notice";
 import { Page, PageLoading } from "../../parts/page";
@@ -45,7 +46,7 @@ export default function Playground() {
 function Bench({ models }: { models: Model[] }) {
   const [, route] = useRoute("/playground/*?");
   const [, navigate] = useLocation();
-  const named = decodeURIComponent(route?.["*"] ?? "");
+  const named = decoded(route?.["*"] ?? "");
   const last = getDrafts().model;
   const model = models.find((each) => each.id === (named || last)) ?? firstOf(models);
   useEffect(() => {

@@ -9,7 +9,7 @@ import { useListPage } from "../../parts/paging";
 
 const STATES = ["all", "pending", "delivered", "failed"];
 
-export function DeliveryList({ path }: { path: string }) {
+export function DeliveryList({ path, toOne = false }: { path: string; toOne?: boolean }) {
   const [search, change] = useFilters();
   const status = STATES.find((state) => state === search.get("status")) ?? "all";
   const deliveries = useListPage<Delivery>(["webhooks", path], path, { status: status === "all" ? null : status });
@@ -36,7 +36,7 @@ export function DeliveryList({ path }: { path: string }) {
           </Text>
         }
       >
-        {(rows) => <Deliveries deliveries={rows} />}
+        {(rows) => <Deliveries deliveries={rows} toOne={toOne} />}
       </Listing>
     </Panel>
   );

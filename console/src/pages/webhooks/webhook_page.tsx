@@ -31,8 +31,7 @@ export function WebhookPage({ id }: { id: string }) {
   if (webhook.data) return <Whole webhook={webhook.data} path={path} />;
   if (!webhook.error) return <PageLoading />;
   return (
-    <Page title="Webhook">
-      <BackTo to="/webhooks">Webhooks</BackTo>
+    <Page title="Webhook" back={<BackTo to="/webhooks">Webhooks</BackTo>}>
       <ErrorNotice error={webhook.error} onRetry={() => void webhook.refetch()} />
     </Page>
   );
@@ -41,50 +40,48 @@ export function WebhookPage({ id }: { id: string }) {
 function Whole({ webhook, path }: { webhook: Webhook; path: string }) {
   const { state, why } = standingOf(webhook);
   return (
-    <>
-      <BackTo to="/webhooks">Webhooks</BackTo>
-      <Page
-        title={webhook.description || new URL(webhook.url).host}
-        about={<StateBadge state={state} />}
-        actions={<Actions webhook={webhook} path={path} />}
-      >
-        {webhook.disabled && (
-          <Alert className="notice notice-gate" color="gate" title="It is told nothing" mb="md">
-            Disabled <Ago time={webhook.disabled_at} />
-            {why && `: ${why}`}. The feed of events has what it missed.
-          </Alert>
-        )}
-        <div className="split">
-          <div>
-            <DeliveryList path={`${path}/deliveries`} />
-          </div>
-          <div>
-            <Panel title="Facts">
-              <Facts
-                facts={[
-                  ["Id", <Identifier key="id" id={webhook.id} />],
-                  ["URL", webhook.url],
-                  ["Events", <Lines key="events" lines={webhook.events} />],
-                  ["Made", <Ago key="made" time={webhook.created_at} />],
-                  ["Failing since", webhook.failing_since && <Ago key="failing" time={webhook.failing_since} />],
-                  [
-                    "Former secret",
-                    webhook.former_secret_until && (
-                      <span key="former">
-                        ends <Ago time={webhook.former_secret_until} />
-                      </span>
-                    ),
-                  ],
-                ]}
-              />
-            </Panel>
-            <Panel title="Receiving">
-              <CodeTabs samples={receiverCode()} label="Receiver" />
-            </Panel>
-          </div>
+    <Page
+      back={<BackTo to="/webhooks">Webhooks</BackTo>}
+      title={webhook.description || new URL(webhook.url).host}
+      about={<StateBadge state={state} />}
+      actions={<Actions webhook={webhook} path={path} />}
+    >
+      {webhook.disabled && (
+        <Alert className="notice notice-gate" color="gate" title="It is told nothing" mb="md">
+          Disabled <Ago time={webhook.disabled_at} />
+          {why && `: ${why}`}. The feed of events has what it missed.
+        </Alert>
+      )}
+      <div className="split">
+        <div>
+          <DeliveryList path={`${path}/deliveries`} toOne />
         </div>
-      </Page>
-    </>
+        <div>
+          <Panel title="Facts">
+            <Facts
+              facts={[
+                ["Id", <Identifier key="id" id={webhook.id} />],
+                ["URL", webhook.url],
+                ["Events", <Lines key="events" lines={webhook.events} />],
+                ["Made", <Ago key="made" time={webhook.created_at} />],
+                ["Failing since", webhook.failing_since && <Ago key="failing" time={webhook.failing_since} />],
+                [
+                  "Former secret",
+                  webhook.former_secret_until && (
+                    <span key="former">
+                      ends <Ago time={webhook.former_secret_until} />
+                    </span>
+                  ),
+                ],
+              ]}
+            />
+          </Panel>
+          <Panel title="Receiving">
+            <CodeTabs samples={receiverCode()} label="Receiver" />
+          </Panel>
+        </div>
+      </div>
+    </Page>
   );
 }
 
