@@ -3,6 +3,7 @@ import react from "@vitejs/plugin-react";
 import { defineConfig, type Plugin } from "vite";
 import { decoders } from "./tools/decoders.mjs";
 import { licences } from "./tools/licences.mjs";
+import { styles } from "./tools/styles.mjs";
 
 const server = process.env.PENSTOCK_BASE_URL ?? "http://127.0.0.1:8787";
 const here = (path: string) => fileURLToPath(new URL(path, import.meta.url));
@@ -38,7 +39,7 @@ export default defineConfig({
   base: "/console/",
   // What only the form library's own tests ask for; it compiles schemas, which the page's policy forbids.
   resolve: { alias: { "@rjsf/validator-ajv8": here("src/pages/playground/form_validator.ts") } },
-  plugins: [react(), tameViewer(), decoders(), licences()],
+  plugins: [react(), tameViewer(), decoders(), styles(), licences()],
   build: {
     // Aside; tools/put_in_place.mjs brings it to where a server may be reading.
     outDir: "node_modules/.console",

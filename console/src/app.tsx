@@ -1,8 +1,6 @@
 /** Who is signed in sees the shell around a page; who is not is asked for a key. */
-import { useQueryClient } from "@tanstack/react-query";
-import { Suspense, useEffect } from "react";
+import { Suspense } from "react";
 import { Redirect, Route, Switch, useLocation } from "wouter";
-import { MODELS } from "./api/queries";
 import { PAGES } from "./pages";
 import { EmptyState } from "./parts/empty_state";
 import { PageLoading } from "./parts/page";
@@ -13,7 +11,6 @@ import { SignIn } from "./shell/sign_in";
 
 export function App() {
   const session = useSession();
-  useModelsAhead(Boolean(session.account));
   if (!session.account && !session.admin) return <SignIn />;
   const home = session.account ? "/playground" : "/admin/keys";
   return (
@@ -45,12 +42,4 @@ export function App() {
 function Boundary({ children }: { children: React.ReactNode }) {
   const [location] = useLocation();
   return <ErrorBoundary key={location.split("/").slice(0, 3).join("/")}>{children}</ErrorBoundary>;
-}
-
-/** Nearly every page shows them: they are asked for while the page's code is still on its way. */
-function useModelsAhead(isWanted: boolean): void {
-  const client = useQueryClient();
-  useEffect(() => {
-    if (isWanted) void client.prefetchQuery(MODELS);
-  }, [client, isWanted]);
 }

@@ -1,5 +1,6 @@
 /** Every page of the console, in the order of the menu. A page is a folder below pages/ whose file exports a component. */
 import { type ComponentType, lazy } from "react";
+import { PAGE_CODE } from "./page_code";
 import type { Role } from "./session";
 import type { IconName } from "./shell/icons";
 
@@ -22,7 +23,7 @@ export const PAGES: PageEntry[] = [
     icon: "playground",
     role: "account",
     shortcut: "p",
-    Component: lazy(() => import("./pages/playground/playground")),
+    Component: lazy(PAGE_CODE["/playground"]),
   },
   {
     path: "/jobs",
@@ -30,7 +31,7 @@ export const PAGES: PageEntry[] = [
     icon: "jobs",
     role: "account",
     shortcut: "j",
-    Component: lazy(() => import("./pages/jobs/jobs")),
+    Component: lazy(PAGE_CODE["/jobs"]),
   },
   {
     path: "/models",
@@ -38,7 +39,7 @@ export const PAGES: PageEntry[] = [
     icon: "models",
     role: "account",
     shortcut: "m",
-    Component: lazy(() => import("./pages/models/models")),
+    Component: lazy(PAGE_CODE["/models"]),
   },
   {
     path: "/usage",
@@ -46,7 +47,7 @@ export const PAGES: PageEntry[] = [
     icon: "usage",
     role: "account",
     shortcut: "u",
-    Component: lazy(() => import("./pages/usage/usage")),
+    Component: lazy(PAGE_CODE["/usage"]),
   },
   {
     path: "/webhooks",
@@ -54,7 +55,7 @@ export const PAGES: PageEntry[] = [
     icon: "webhooks",
     role: "account",
     shortcut: "w",
-    Component: lazy(() => import("./pages/webhooks/webhooks")),
+    Component: lazy(PAGE_CODE["/webhooks"]),
   },
   {
     path: "/admin/keys",
@@ -62,7 +63,7 @@ export const PAGES: PageEntry[] = [
     icon: "keys",
     role: "admin",
     shortcut: "k",
-    Component: lazy(() => import("./pages/admin/keys")),
+    Component: lazy(PAGE_CODE["/admin/keys"]),
   },
   {
     path: "/admin/accounts",
@@ -70,7 +71,7 @@ export const PAGES: PageEntry[] = [
     icon: "accounts",
     role: "admin",
     shortcut: "a",
-    Component: lazy(() => import("./pages/admin/accounts")),
+    Component: lazy(PAGE_CODE["/admin/accounts"]),
   },
   {
     path: "/admin/budgets",
@@ -78,7 +79,7 @@ export const PAGES: PageEntry[] = [
     icon: "budgets",
     role: "admin",
     shortcut: "b",
-    Component: lazy(() => import("./pages/admin/budgets")),
+    Component: lazy(PAGE_CODE["/admin/budgets"]),
   },
   {
     path: "/admin/ledger",
@@ -86,7 +87,7 @@ export const PAGES: PageEntry[] = [
     icon: "ledger",
     role: "admin",
     shortcut: "l",
-    Component: lazy(() => import("./pages/admin/ledger")),
+    Component: lazy(PAGE_CODE["/admin/ledger"]),
   },
   {
     path: "/admin/usage",
@@ -94,7 +95,7 @@ export const PAGES: PageEntry[] = [
     icon: "usage",
     role: "admin",
     shortcut: "s",
-    Component: lazy(() => import("./pages/admin/all_usage")),
+    Component: lazy(PAGE_CODE["/admin/usage"]),
   },
   {
     path: "/admin/vendors",
@@ -102,7 +103,7 @@ export const PAGES: PageEntry[] = [
     icon: "vendors",
     role: "admin",
     shortcut: "v",
-    Component: lazy(() => import("./pages/admin/vendors")),
+    Component: lazy(PAGE_CODE["/admin/vendors"]),
   },
   {
     path: "/admin/audit",
@@ -110,6 +111,6 @@ export const PAGES: PageEntry[] = [
     icon: "audit",
     role: "admin",
     shortcut: "t",
-    Component: lazy(() => import("./pages/admin/audit")),
+    Component: lazy(PAGE_CODE["/admin/audit"]),
   },
 ];

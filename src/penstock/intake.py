@@ -281,7 +281,7 @@ class Intake:
         """The input with its file: an upload looked up, a `data:` URI opened, a URL checked but not fetched yet."""
         file = given_file(item.params)
         if "file_token" in file:
-            found = await self._database.read(file_rows.get, key.account_id, file["file_token"], self._clock())
+            found = await self._database.read(file_rows.get_usable, key.account_id, file["file_token"], self._clock())
             _refuse_contradiction(found, file.get("type"))
             return replace(item, file=found)
         if "url" not in file:
@@ -382,8 +382,8 @@ def _commit(connection: Connection, submission: Submission, accepted: Sequence[J
     for job in accepted:
         token = given_file(job.params).get("file_token")
         if token is not None and job.file is not None:  # the job's own row keeps the bytes when the upload expires
-            file_rows.get(connection, job.account_id, token, now)
             file_rows.add(connection, job.file)
+            file_rows.get_usable(connection, job.account_id, token, now)
     request = AcceptedRequest(
         id=accepted[0].batch_id or accepted[0].id,
         account_id=submission.key.account_id,

@@ -112,7 +112,8 @@ def _input(job: Job) -> dict[str, Any]:
     params = dict(job.params)
     if job.file is not None:
         facts = ("sha256", "bytes", "content_type", "width", "height")
-        params["file"] = {**given_file(params), **{name: getattr(job.file, name) for name in facts}}
+        told = {name: getattr(job.file, name) for name in facts}
+        params["file"] = {**given_file(params), **told, "copy_token": job.file.token}
     return params
 
 

@@ -28,6 +28,21 @@ async def test_an_account_is_made_without_a_key_and_found_by_id_and_name(start):
         refused(await admin.get(f"/admin/v1/accounts/{path}"), 404, "account_not_found")
 
 
+async def test_accounts_are_found_by_a_part_of_their_names(start):
+    admin = await administer(await start(WITH_ADMIN))
+    for name in ("the old mill", "Windmill", "100% wool", "studio"):
+        await make_account(admin, name)
+
+    async def found(part: str, **query: str) -> list[str]:
+        page = await admin.get("/admin/v1/accounts", params={"name": part, **query})
+        return [account["name"] for account in page.json()["data"]]
+
+    assert await found("MILL") == ["Windmill", "the old mill"]
+    assert await found("mill", limit="1") == ["Windmill"]
+    assert await found("%") == ["100% wool"]
+    assert await found("nobody") == []
+
+
 async def test_limits_and_budgets_are_set_from_the_first(start):
     admin = await administer(await start(WITH_ADMIN))
     limits = {"requests_per_minute": 600, "concurrent_jobs": 4.0}

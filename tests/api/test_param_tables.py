@@ -268,6 +268,7 @@ async def test_a_data_uri_is_opened_and_not_echoed(start):
             "content_type": f"image/{kind}",
             "width": 64,
             "height": 48,
+            "copy_token": job["input"]["file"]["copy_token"],
         }
 
 

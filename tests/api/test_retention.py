@@ -1,6 +1,7 @@
 """What is removed is gone: by its caller's wish, by its time, or because a process died before it was wanted."""
 
 import asyncio
+import base64
 import io
 import sqlite3
 import time
@@ -129,6 +130,21 @@ async def test_an_upload_outlives_a_job_that_was_made_with_it(server):
     assert len(on_disk(server)) == 1
     again = await server.generate(MODEL, script=FAILS, file={"file_token": token})
     assert again["input"]["file"]["sha256"] == job["input"]["file"]["sha256"]
+
+
+async def test_a_job_s_own_copy_can_be_named_as_long_as_the_job_is_kept(server):
+    uri = f"data:image/png;base64,{base64.b64encode(picture()).decode()}"
+    first = await server.generate(MODEL, script=FAILS, file={"url": uri})
+    copy = {"file_token": first["input"]["file"]["copy_token"]}
+    second = await server.generate(MODEL, script=FAILS, file=copy)
+    assert second["input"]["file"]["sha256"] == first["input"]["file"]["sha256"]
+    assert code(await server.client.delete(f"/api/v1/files/{copy['file_token']}")) == (404, "file_not_found")
+    other = await server.sign_in("other")
+    body = {"model": MODEL, "input": [{"params": {"file": copy}}]}
+    assert code(await other.post("/model/v1/generation", json=body)) == (404, "file_not_found")
+    assert (await server.client.delete(f"/api/v1/jobs/{first['id']}")).status_code == 204
+    assert code(await server.client.post("/model/v1/generation", json=body)) == (404, "file_not_found")
+    assert len(on_disk(server)) == 1, "the second has a copy of its own"
 
 
 async def test_an_idempotency_key_is_free_once_all_its_jobs_are_gone(server):

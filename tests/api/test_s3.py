@@ -117,6 +117,8 @@ async def test_a_presigned_download_is_sent_on_to_the_bucket(start, s3):
         assert (sent_on.status_code, sent_on.headers["cache-control"]) == (307, "no-store")
         assert sent_on.headers["location"].startswith(f"{s3.url}/{BUCKET}/some/prefix/assets/")
         assert "X-Amz-Expires=300" in sent_on.headers["location"]
+        through_us = await nobody.get(f"{output['url']}&proxied=true")
+        assert hashlib.sha256(through_us.content).hexdigest() == output["sha256"]
         nobody.follow_redirects = True
         got = await nobody.get(output["url"], headers={"range": "bytes=5-"})
         assert code(await nobody.get(urlsplit(output["url"]).path)) == (401, "missing_api_key")

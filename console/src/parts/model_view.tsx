@@ -51,7 +51,7 @@ export function ModelView({ output, preview, height = 380 }: Props) {
   if (standing === "failed") {
     return (
       <Alert className="notice" color="gate" title="This model cannot be shown here">
-        It may be compressed in a way that needs a decoder from elsewhere, or this browser has no WebGL. Download it
+        This browser may have no WebGL, or the model is packed in a way that the viewer does not know. Download it
         instead.
       </Alert>
     );

@@ -6,10 +6,13 @@ import { Icon } from "../shell/icons";
 import { formatBytes, formatCount } from "./numbers";
 import { formatSeconds } from "./time";
 
-/** The address of an output on this server, whatever name the server calls itself by. */
+/**
+ * The address of an output on this server, whatever name the server calls itself by. Where downloads are presigned the
+ * bytes come through the server all the same: the page's policy lets nobody else in.
+ */
 export function localUrl(url: string): string {
   const { pathname, search } = new URL(url, location.href);
-  return pathname + search;
+  return `${pathname}${search}${search ? "&" : "?"}proxied=true`;
 }
 
 /** The link that was shown first for as long as it works: a record that is looked at again has a fresh one to the same bytes. */

@@ -9,11 +9,21 @@ import { KTX2Loader as Ktx2 } from "three/examples/jsm/loaders/KTX2Loader.js";
 
 async function binary(address: string): Promise<ArrayBuffer> {
   const response = await fetch(address);
-  if (!response.ok) throw new Error("The decoder could not be loaded.");
+  if (!response.ok) throw new Error(BROKEN);
   return response.arrayBuffer();
 }
 
+const BROKEN = "The decoder could not be started.";
+
 export class DRACOLoader extends Draco {
+  override async _getWorker(task: number, cost: number) {
+    const worker = await super._getWorker(task, cost);
+    worker.onerror = () => {
+      for (const { reject } of Object.values(worker._callbacks)) reject(new Error(BROKEN));
+    };
+    return worker;
+  }
+
   override _initDecoder(): Promise<void> {
     this.decoderPending ??= binary(files.dracoBinary).then((wasmBinary) => {
       this.decoderConfig = { wasmBinary };
@@ -29,6 +39,7 @@ export class KTX2Loader extends Ktx2 {
       this.workerPool.setWorkerCreator(() => {
         const worker = new Worker(files.basis);
         const transcoderBinary = compiled.slice(0);
+        worker.onerror = () => worker.dispatchEvent(new MessageEvent("message", { data: { type: "error", data: {} } }));
         worker.postMessage({ type: "init", config: this.workerConfig, transcoderBinary }, [transcoderBinary]);
         return worker;
       });
@@ -56,7 +67,7 @@ function meshoptWorker(): Worker {
     else reject?.(new Error(data.error));
   };
   meshopt.onerror = () => {
-    for (const { reject } of waiting.values()) reject(new Error("The decoder could not be loaded."));
+    for (const { reject } of waiting.values()) reject(new Error(BROKEN));
     waiting.clear();
     meshopt = null;
   };

@@ -7,11 +7,15 @@ declare module "virtual:decoders" {
 }
 
 declare module "three/examples/jsm/loaders/DRACOLoader.js" {
+  interface DracoWorker extends Worker {
+    _callbacks: Record<number, { reject: (error: Error) => void }>;
+  }
   export class DRACOLoader {
     decoderPending: Promise<void> | null;
     decoderConfig: { wasmBinary?: ArrayBuffer };
     workerSourceURL: string;
     _initDecoder(): Promise<void>;
+    _getWorker(task: number, cost: number): Promise<DracoWorker>;
   }
 }
 

@@ -3,7 +3,7 @@ import { PAGES } from "../pages";
 import { useSession } from "../session";
 import { ELSEWHERE } from "./shortcuts";
 
-export function Help({ opened, onClose }: { opened: boolean; onClose: () => void }) {
+export default function Help({ opened, onClose }: { opened: boolean; onClose: () => void }) {
   const session = useSession();
   const pages = PAGES.filter((page) => session[page.role]);
   return (

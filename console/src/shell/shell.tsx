@@ -1,15 +1,16 @@
 /** What surrounds every page: the rail with the menu, on a phone behind a button. */
 import { Drawer, useMantineColorScheme } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
-import { type ReactNode, useEffect, useRef } from "react";
+import { lazy, type ReactNode, Suspense, useEffect, useRef } from "react";
 import { Link, useLocation } from "wouter";
 import { useAccountFeed } from "../api/live";
 import { PAGES, type PageEntry } from "../pages";
 import { publicPart, signOut, useSession } from "../session";
-import { Help } from "./help";
 import { Icon, type IconName } from "./icons";
 import { Mark } from "./mark";
 import { useShortcuts } from "./shortcuts";
+
+const Help = lazy(() => import("./help"));
 
 export function Shell({ children }: { children: ReactNode }) {
   const [menu, setMenu] = useDisclosure(false);
@@ -48,7 +49,11 @@ export function Shell({ children }: { children: ReactNode }) {
           </div>
         </Drawer.Content>
       </Drawer.Root>
-      <Help opened={help} onClose={setHelp.close} />
+      {help && (
+        <Suspense>
+          <Help opened onClose={setHelp.close} />
+        </Suspense>
+      )}
     </>
   );
 }

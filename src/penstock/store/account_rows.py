@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, and_, func, insert, or_, select, update
+from sqlalchemy import ColumnElement, Connection, and_, func, insert, or_, select, true, update
 
 from penstock.accounts import Account
 from penstock.budgets import ACCOUNT_PREFIX
@@ -28,9 +28,12 @@ def find(connection: Connection, text: str, now: float) -> Account | None:
     return found[0] if found else None
 
 
-def page(connection: Connection, before: str | None, limit: int | None, now: float) -> list[Account]:
-    """Accounts, newest first, older than the one of this id."""
-    return _read(connection, accounts.c.id < before if before else None, now, limit)
+def page(
+    connection: Connection, before: str | None, limit: int | None, now: float, part: str | None = None
+) -> list[Account]:
+    """Accounts, newest first, older than the one of this id, with this as a part of the name."""
+    named = accounts.c.name.icontains(part, autoescape=True) if part else true()
+    return _read(connection, and_(named, accounts.c.id < before if before else true()), now, limit)
 
 
 def _columns(account: Account) -> dict[str, Any]:
@@ -38,15 +41,15 @@ def _columns(account: Account) -> dict[str, Any]:
     return {"name": account.name, "closed_at": account.closed_at, **limits}
 
 
-def _read(connection: Connection, where: ColumnElement[bool] | None, now: float, limit: int | None) -> list[Account]:
+def _read(connection: Connection, where: ColumnElement[bool], now: float, limit: int | None) -> list[Account]:
     working = and_(
         keys.c.account_id == accounts.c.id,
         keys.c.revoked_at.is_(None),
         or_(keys.c.expires_at.is_(None), keys.c.expires_at > now),
     )
     count = select(func.count()).select_from(keys).where(working).correlate(accounts).scalar_subquery()
-    query = select(accounts, count.label("keys")).order_by(accounts.c.id.desc()).limit(limit)
-    rows = connection.execute(query if where is None else query.where(where))
+    query = select(accounts, count.label("keys")).where(where).order_by(accounts.c.id.desc()).limit(limit)
+    rows = connection.execute(query)
     return [_account(dict(row)) for row in rows.mappings()]
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from sqlalchemy import Connection, delete, func, insert, select, update
+from sqlalchemy import ColumnElement, Connection, delete, func, insert, or_, select, update
 
 from penstock.errors import FileNotFound
 from penstock.files import StoredFile
@@ -24,7 +24,17 @@ def add(connection: Connection, file: StoredFile) -> None:
 
 def get(connection: Connection, account_id: str, token: str, now: float) -> StoredFile:
     """An account's upload that has not expired."""
-    query = select(files).where(files.c.token == token, files.c.account_id == account_id, files.c.job_id.is_(None))
+    return _find(connection, account_id, token, now, files.c.job_id.is_(None))
+
+
+def get_usable(connection: Connection, account_id: str, token: str, now: float) -> StoredFile:
+    """What a generation may name: an account's upload, or the copy that one of its jobs keeps."""
+    kept = select(jobs.c.id).where(jobs.c.id == files.c.job_id, jobs.c.removed.is_(None)).exists()
+    return _find(connection, account_id, token, now, or_(files.c.job_id.is_(None), kept))
+
+
+def _find(connection: Connection, account_id: str, token: str, now: float, where: ColumnElement[bool]) -> StoredFile:
+    query = select(files).where(files.c.token == token, files.c.account_id == account_id, where)
     row = connection.execute(query).one_or_none()
     if row is None or (row.expires_at is not None and row.expires_at <= now):
         raise FileNotFound(suggestion="Upload it again with POST /api/v1/files.")

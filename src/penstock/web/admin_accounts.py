@@ -31,6 +31,7 @@ router = APIRouter(tags=["Administration: accounts"])
 
 AccountId = Annotated[str, Path(description="the account's id, or its name")]
 Limit = Annotated[int, Query(ge=1, le=100)]
+NamePart = Annotated[str | None, Query(max_length=200, description="a part of the name, in any case")]
 Cursor = Annotated[str | None, Query(pattern="^[A-Za-z0-9_-]{1,64}$", description="`next_cursor` of the page before")]
 BODY = (InvalidRequest, RequestTimeout, BodyTooLarge, UnsupportedMediaType)
 RECORD = success("The account.", "AccountRecord")
@@ -57,14 +58,16 @@ async def create_account(request: Request) -> Response:
 
 
 @router.get("/admin/v1/accounts", responses={200: success("A page.", "AccountPage"), **administered(InvalidRequest)})
-async def list_accounts(request: Request, *, limit: Limit = 20, cursor: Cursor = None) -> Response:
-    """Every account, newest first."""
+async def list_accounts(
+    request: Request, *, limit: Limit = 20, cursor: Cursor = None, name: NamePart = None
+) -> Response:
+    """Every account, or those whose names hold a text, newest first."""
     admin = await admit_administrator(request)
     if cursor is not None and not cursor.startswith(ACCOUNT_PREFIX):
         raise InvalidRequest("`cursor` is the `next_cursor` of an earlier page.", param="cursor")
 
     def read(connection: Connection) -> list[dict[str, Any]]:
-        return tell(connection, account_rows.page(connection, cursor, limit + 1, admin.now), admin.now)
+        return tell(connection, account_rows.page(connection, cursor, limit + 1, admin.now, name), admin.now)
 
     return answer_page(await admin.look(read), limit, "id")
 

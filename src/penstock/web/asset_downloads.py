@@ -48,6 +48,8 @@ async def download_asset(
     request: Request,
     expires: Annotated[str | None, Query(description="of a signed link")] = None,
     signature: Annotated[str | None, Query(description="of a signed link")] = None,
+    *,
+    proxied: Annotated[bool, Query(description="through this server, also where downloads are presigned")] = False,
 ) -> Response:
     """The bytes of an output. An output's `url` is a signed link: it needs no key until it expires."""
     gateway = gateway_of(request)
@@ -73,7 +75,7 @@ async def download_asset(
     status = 200 if asked is None else 206
     if request.method == "HEAD":
         return Response(status_code=status, headers=headers, media_type=asset.content_type)
-    if gateway.settings.assets.downloads == "presigned":
+    if gateway.settings.assets.downloads == "presigned" and not proxied:
         left = PRESIGNED_SECONDS if expires is None else min(PRESIGNED_SECONDS, int(expires) - gateway.clock())
         if address := await gateway.assets.presign(asset, left):
             return RedirectResponse(address, headers={"cache-control": "no-store"})

@@ -30,6 +30,7 @@ KINDS = {
     ".json": "application/json",
     ".svg": "image/svg+xml",
     ".txt": "text/plain; charset=utf-8",
+    ".wasm": "application/wasm",
     ".webp": "image/webp",
 }
 # A nonce for styles: the components write their variables into a style element. blob: in connect-src: the 3D viewer
@@ -38,6 +39,10 @@ POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self' 'nonce-{nonce}'; img-src 'self' blob: data:; "
     "media-src 'self' blob:; connect-src 'self' blob:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
+# Of a script that is run as a worker: those of the 3D viewer compile their decoders, and reach nobody. The one of
+# textures makes functions out of texts of its own.
+WORKER_POLICY = "default-src 'none'; script-src 'wasm-unsafe-eval'"
+TEXTURES = f"{HASHED}viewer_basis"
 HEADERS = {
     "x-content-type-options": "nosniff",
     "referrer-policy": "no-referrer",
@@ -113,6 +118,8 @@ async def read_console(request: Request, path: str = "") -> Response:
 async def _answer_file(request: Request, names: Names, path: str) -> Response:
     accepted = {each.partition(";")[0].strip() for each in request.headers.get("accept-encoding", "").split(",")}
     headers = {**HEADERS, "cache-control": FOREVER if path.startswith(HASHED) else ANEW, "vary": "accept-encoding"}
+    if path.endswith(".js"):
+        headers["content-security-policy"] = WORKER_POLICY + (" 'unsafe-eval'" if path.startswith(TEXTURES) else "")
     stored = names[path]
     for encoding, suffix in ENCODINGS:
         if encoding in accepted and path + suffix in names:

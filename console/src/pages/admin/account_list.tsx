@@ -5,12 +5,14 @@ import { useState } from "react";
 import { Link, useLocation } from "wouter";
 import { call } from "../../api/call";
 import type { Account } from "../../api/shapes";
+import { useFilters } from "../../parts/address_filters";
 import { DataTable } from "../../parts/data_table";
 import { EmptyState } from "../../parts/empty_state";
 import { Listing } from "../../parts/listing";
 import { formatMoney } from "../../parts/money";
 import { Page } from "../../parts/page";
 import { useListPage } from "../../parts/paging";
+import { SearchField } from "../../parts/search_field";
 import { StateBadge } from "../../parts/state_badge";
 import { Ago } from "../../parts/time";
 import { Icon } from "../../shell/icons";
@@ -19,29 +21,48 @@ import { FormModal } from "./form_modal";
 import { LimitsFields, limitsLine, NO_LIMITS } from "./limits_fields";
 
 export function AccountList() {
-  const accounts = useListPage<Account>(["admin", "accounts"], "/admin/v1/accounts");
+  const [search, change] = useFilters();
+  const name = search.get("name");
+  const accounts = useListPage<Account>(["admin", "accounts"], "/admin/v1/accounts", { name });
   const [making, { open, close }] = useDisclosure(false);
   return (
     <Page
       title="Accounts"
       about="Each has its own jobs, keys and budgets, and sees nothing of the others."
       actions={
-        <Button leftSection={<Icon name="plus" size={16} />} onClick={open}>
-          New account
-        </Button>
+        <>
+          <SearchField
+            aria-label="Find an account"
+            placeholder="Find an account"
+            leftSection={<Icon name="search" size={15} />}
+            data-shortcut="/"
+            w={190}
+            value={name ?? ""}
+            onSettle={(value) => change({ name: value })}
+          />
+          <Button leftSection={<Icon name="plus" size={16} />} onClick={open}>
+            New account
+          </Button>
+        </>
       }
     >
       <Listing
         query={accounts}
         empty={
-          <EmptyState
-            title="No account yet"
-            icon="accounts"
-            code="penstock account create studio"
-            action={{ label: "Make the first", onClick: open }}
-          >
-            An account is who pays. Its keys open the API, and everything made with them belongs to it.
-          </EmptyState>
+          name ? (
+            <EmptyState title="No account is called so" icon="search">
+              The search looks for a part of the name, in any case.
+            </EmptyState>
+          ) : (
+            <EmptyState
+              title="No account yet"
+              icon="accounts"
+              code="penstock account create studio"
+              action={{ label: "Make the first", onClick: open }}
+            >
+              An account is who pays. Its keys open the API, and everything made with them belongs to it.
+            </EmptyState>
+          )
         }
       >
         {(rows, stale) => (

@@ -10,6 +10,7 @@ import { Identifier } from "../../parts/code_block";
 import { ConfirmButton } from "../../parts/confirm";
 import { ErrorNotice } from "../../parts/error_notice";
 import { BackTo, Facts, Panel } from "../../parts/facts";
+import { formatCount } from "../../parts/numbers";
 import { Page, PageLoading } from "../../parts/page";
 import { StateBadge } from "../../parts/state_badge";
 import { Ago } from "../../parts/time";
@@ -66,7 +67,7 @@ function Whole({ account, path }: { account: Account; path: string }) {
                 ["Keys in use", String(account.keys)],
                 ...LIMIT_NAMES.map(([name, label]): [string, string] => [
                   label,
-                  String(account.limits[name] ?? "any number"),
+                  account.limits[name] === null ? "any number" : formatCount(account.limits[name]),
                 ]),
               ]}
             />

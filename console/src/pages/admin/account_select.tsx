@@ -1,22 +1,36 @@
-import { Select } from "@mantine/core";
-import { useAccounts } from "./questions";
+import { Select, type SelectProps } from "@mantine/core";
+import { useState } from "react";
+import { useAccount, useAccounts } from "./questions";
 
-/** One account, or all. */
-export function AccountSelect({ value, onChange }: { value: string | null; onChange: (id: string | null) => void }) {
-  const accounts = useAccounts();
-  const known = (accounts.data ?? []).map(({ id, name }) => ({ value: id, label: name }));
-  const chosen = value && !known.some((account) => account.value === value) ? [{ value, label: value }] : [];
+interface Props extends Pick<SelectProps, "label" | "placeholder" | "required" | "clearable"> {
+  value: string | null;
+  onChange: (id: string | null) => void;
+  /** Only those that are not closed. */
+  open?: boolean;
+}
+
+/** One account of any number: what is typed is looked for by the server. */
+export function AccountSelect({ value, onChange, open = false, ...select }: Props) {
+  const [typed, setTyped] = useState("");
+  const chosen = useAccount(value).data;
+  const isName = chosen?.name === typed;
+  const found = useAccounts(isName ? "" : typed).data ?? [];
+  const known = found.filter((account) => !open || account.closed_at === null);
+  const all = chosen && !known.some((account) => account.id === chosen.id) ? [...known, chosen] : known;
+  const unknown = value && !all.some((account) => account.id === value) ? [{ value, label: value }] : [];
   return (
     <Select
-      aria-label="Account"
-      placeholder="All accounts"
-      data={[...known, ...chosen]}
+      aria-label={select.label ? undefined : "Account"}
+      data={[...all.map(({ id, name }) => ({ value: id, label: name })), ...unknown]}
       searchable
-      clearable
+      searchValue={typed}
+      onSearchChange={setTyped}
+      nothingFoundMessage="No account is called so"
       clearButtonProps={{ "aria-label": "All accounts" }}
       value={value}
       onChange={onChange}
-      w={190}
+      {...(select.label ? {} : { w: 190 })}
+      {...select}
     />
   );
 }

@@ -53,7 +53,12 @@ export default function Audit() {
             onChange={(value) => change({ action: value })}
             w={170}
           />
-          <AccountSelect value={account} onChange={(value) => change({ account: value })} />
+          <AccountSelect
+            placeholder="All accounts"
+            clearable
+            value={account}
+            onChange={(value) => change({ account: value })}
+          />
         </>
       }
     >

@@ -1,14 +1,15 @@
 /** Every budget and where it stands, the fullest first. */
-import { SegmentedControl } from "@mantine/core";
+import { Alert, SegmentedControl } from "@mantine/core";
 import { Link } from "wouter";
 import type { Budget } from "../../api/shapes";
 import { useFilters } from "../../parts/address_filters";
 import { EmptyState } from "../../parts/empty_state";
 import { ErrorNotice } from "../../parts/error_notice";
 import { Panel } from "../../parts/facts";
+import { formatCount } from "../../parts/numbers";
 import { Page, PageLoading } from "../../parts/page";
 import { BudgetBars } from "./budget_panel";
-import { useAccounts, useKeysOf } from "./questions";
+import { MOST, useHolders } from "./questions";
 
 interface Holder {
   id: string;
@@ -21,20 +22,19 @@ interface Holder {
 
 export default function Budgets() {
   const [search, change] = useFilters();
-  const accounts = useAccounts();
-  const keys = useKeysOf(null);
-  const error = accounts.error ?? keys.error;
+  const found = useHolders();
   const shown = search.get("of") ?? "all";
-  if (error) {
+  if (found.error) {
     return (
       <Page title="Budgets">
-        <ErrorNotice error={error} onRetry={() => void Promise.all([accounts.refetch(), keys.refetch()])} />
+        <ErrorNotice error={found.error} onRetry={() => void found.refetch()} />
       </Page>
     );
   }
-  if (!accounts.data || !keys.data) return <PageLoading />;
+  if (!found.data) return <PageLoading />;
+  const { accounts, keys, isAll } = found.data;
   const holders: Holder[] = [
-    ...accounts.data.map(
+    ...accounts.map(
       (account): Holder => ({
         id: account.id,
         name: account.name,
@@ -44,7 +44,7 @@ export default function Budgets() {
         budgets: account.budgets,
       }),
     ),
-    ...keys.data
+    ...keys
       .filter((key) => key.status === "active" && key.replaced_by === null)
       .map(
         (key): Holder => ({
@@ -78,6 +78,11 @@ export default function Budgets() {
         />
       }
     >
+      {!isAll && (
+        <Alert className="notice notice-gate" color="gate" role="status" mb="md">
+          There are many: only the newest {formatCount(MOST)} accounts and keys were looked at.
+        </Alert>
+      )}
       {told.length === 0 ? (
         <EmptyState
           title="No budget is set"

@@ -1,4 +1,4 @@
-import { Button, Select } from "@mantine/core";
+import { Button } from "@mantine/core";
 import { useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { useLocation } from "wouter";
@@ -32,7 +32,12 @@ export function KeyList() {
       about="What opens the API. A key belongs to an account."
       actions={
         <>
-          <AccountSelect value={account} onChange={(value) => change({ account: value })} />
+          <AccountSelect
+            placeholder="All accounts"
+            clearable
+            value={account}
+            onChange={(value) => change({ account: value })}
+          />
           <Button leftSection={<Icon name="plus" size={16} />} onClick={open}>
             New key
           </Button>
@@ -82,9 +87,8 @@ function NewKey({ opened, first, onClose, onIssued }: NewProps) {
   const [chosen, setChosen] = useState<string | null>(null);
   const [wish, setWish] = useState(NEW_KEY);
   const [budget, setBudget] = useState(NO_BUDGET);
-  const open = (accounts.data ?? []).filter((account) => account.closed_at === null);
-  const account =
-    chosen ?? open.find((each) => each.id === first)?.id ?? (open.length === 1 ? open[0]?.id : null) ?? null;
+  const only = accounts.data?.length === 1 ? accounts.data[0]?.id : null;
+  const account = chosen ?? (first?.startsWith("acct_") ? first : null) ?? only ?? null;
   const make = async () => {
     const body = { account, ...bodyOf(wish), budgets: budget.cap ? [budget] : null };
     onIssued(await call<IssuedKey>("/admin/v1/keys", { body }));
@@ -101,15 +105,7 @@ function NewKey({ opened, first, onClose, onIssued }: NewProps) {
       ready={account !== null}
       onSubmit={make}
     >
-      <Select
-        label="Account"
-        placeholder="Whose it is"
-        data={open.map(({ id, name }) => ({ value: id, label: name }))}
-        searchable
-        required
-        value={account}
-        onChange={setChosen}
-      />
+      <AccountSelect label="Account" placeholder="Whose it is" required open value={account} onChange={setChosen} />
       <KeyFields wish={wish} onChange={setWish} />
       <BudgetFields wish={budget} onChange={setBudget} />
     </FormModal>

@@ -36,7 +36,9 @@ export default function Ledger() {
             value={subject ?? ""}
             onSettle={(value) => change({ subject: value })}
           />
-          {!subject && <AccountSelect value={account} onChange={(value) => change({ account: value })} />}
+          {!subject && (
+            <AccountSelect placeholder="Whose" value={account} onChange={(value) => change({ account: value })} />
+          )}
         </>
       }
     >

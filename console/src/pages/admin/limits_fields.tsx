@@ -1,5 +1,6 @@
 import { NumberInput, SimpleGrid } from "@mantine/core";
 import type { Account } from "../../api/shapes";
+import { formatCount } from "../../parts/numbers";
 
 export type Limits = Account["limits"];
 
@@ -40,5 +41,7 @@ export function LimitsFields({ limits, onChange }: { limits: Limits; onChange: (
 /** Limits in words; null: there is none. */
 export function limitsLine(limits: Limits): string | null {
   const told = LIMIT_NAMES.filter(([name]) => limits[name] !== null);
-  return told.length ? told.map(([name, label]) => `${limits[name]} ${label.toLowerCase()}`).join(", ") : null;
+  return told.length
+    ? told.map(([name, label]) => `${formatCount(limits[name])} ${label.toLowerCase()}`).join(", ")
+    : null;
 }

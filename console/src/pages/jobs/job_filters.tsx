@@ -43,6 +43,7 @@ export function JobFilters() {
         clearButtonProps={{ "aria-label": "Any model" }}
       />
       <SearchField
+        className="job-filter"
         label="Client ref"
         placeholder="order-17"
         data-shortcut="/"
@@ -77,6 +78,7 @@ interface MomentProps {
 function Moment({ name, label, search, change }: MomentProps) {
   return (
     <TextInput
+      className="job-filter"
       type="datetime-local"
       label={label}
       value={localOf(search.get(name))}

@@ -3,8 +3,6 @@ import type { Job, Model } from "../../api/shapes";
 
 export type Rerun = { params: Record<string, unknown>; hasSeed: boolean } | { reason: string };
 
-/** What the record adds to a file, which a request must not have. */
-const ADDED = new Set(["sha256", "bytes", "content_type", "width", "height"]);
 const SOURCES = ["url", "file_token", "object"];
 
 export function rerunOf(job: Job, model: Model | undefined): Rerun {
@@ -15,8 +13,7 @@ export function rerunOf(job: Job, model: Model | undefined): Rerun {
     const sent = isFile(value) ? given(value) : value;
     if (sent === null) {
       return {
-        reason:
-          "Its picture was sent inside the request (a data: URI), and the API takes a picture only by url, upload or stored object. Send it again from where you have it.",
+        reason: "Its picture came inside the request and was never stored. Send it again from where you have it.",
       };
     }
     params[name] = sent;
@@ -31,10 +28,13 @@ export function withoutSeed(params: Record<string, unknown>): Record<string, unk
 }
 
 function isFile(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && "sha256" in value && "bytes" in value;
+  return typeof value === "object" && value !== null && ("sha256" in value || SOURCES.some((name) => name in value));
 }
 
-function given(file: Record<string, unknown>): Record<string, unknown> | null {
-  const sent = Object.fromEntries(Object.entries(file).filter(([name, value]) => !ADDED.has(name) && value !== null));
-  return SOURCES.some((name) => name in sent) ? sent : null;
+/** The job's own copy has the same bytes whatever became of an upload or an address; before there is one, what was given. */
+function given({ type, copy_token, ...file }: Record<string, unknown>): Record<string, unknown> | null {
+  const kind = type ? { type } : {};
+  if (copy_token) return { ...kind, file_token: copy_token };
+  const sources = Object.entries(file).filter(([name, value]) => SOURCES.includes(name) && value);
+  return sources.length ? { ...kind, ...Object.fromEntries(sources) } : null;
 }

@@ -35,6 +35,7 @@ export function Timeline({ job }: { job: Job }) {
     );
   }
   const stretches = stretchesOf(events, now);
+  const total = stretches.reduce((sum, stretch) => sum + stretch.seconds, 0) || 1;
   return (
     <>
       <div className="phases" aria-hidden="true">
@@ -43,7 +44,7 @@ export function Timeline({ job }: { job: Job }) {
             // biome-ignore lint/suspicious/noArrayIndexKey: stretches are only ever added
             key={index}
             title={`${stretch.phase}: ${formatSeconds(stretch.seconds)}`}
-            style={{ flexGrow: Math.max(stretch.seconds, 0.001), flexBasis: 0, background: tone(stretch.phase) }}
+            style={{ flexGrow: (100 * stretch.seconds) / total, flexBasis: 0, background: tone(stretch.phase) }}
           />
         ))}
       </div>

@@ -1,7 +1,7 @@
 /** Talking to a model. */
 import { Button, Group, Text, Textarea } from "@mantine/core";
 import { useMediaQuery } from "@mantine/hooks";
-import { type FormEvent, type KeyboardEvent, useEffect, useRef, useState } from "react";
+import { type FormEvent, type KeyboardEvent, lazy, Suspense, useEffect, useRef, useState } from "react";
 import type { Model } from "../../api/shapes";
 import { Copy } from "../../parts/code_block";
 import { ErrorNotice } from "../../parts/error_notice";
@@ -13,8 +13,10 @@ import { ChatSettingsForm } from "./chat_settings";
 import { answer, chatBody, forgetError, stopChat, useChatStream } from "./chat_stream";
 import { chatSamples } from "./code_samples";
 import { changeDrafts, type Turn, useDrafts } from "./drafts";
-import { Markdown } from "./markdown";
 import { ShowCode } from "./show_code";
+
+/** Large, and not needed before the first answer; until then words are shown as they come. */
+const Markdown = lazy(() => import("./markdown"));
 
 const BEGINNINGS = [
   "What is a waterfall?",
@@ -135,7 +137,7 @@ function Bubble({ turn, isOpen }: { turn: Turn; isOpen: boolean }) {
   return (
     <div className="bubble" data-role={turn.role} data-open={isOpen || undefined}>
       <div className="bubble-who">{turn.role === "user" ? "You" : "Model"}</div>
-      {turn.role === "user" ? <div className="bubble-said">{turn.content}</div> : <Markdown text={turn.content} />}
+      {turn.role === "user" ? <div className="bubble-said">{turn.content}</div> : <Formatted text={turn.content} />}
       {isOpen && !turn.content && <div className="waiting" role="status" aria-label="Waiting for the first word" />}
       {turn.role === "assistant" && !isOpen && (
         <Group gap="xs" mt={4} wrap="nowrap" align="flex-start">
@@ -146,6 +148,14 @@ function Bubble({ turn, isOpen }: { turn: Turn; isOpen: boolean }) {
         </Group>
       )}
     </div>
+  );
+}
+
+function Formatted({ text }: { text: string }) {
+  return (
+    <Suspense fallback={<div className="markdown plain">{text}</div>}>
+      <Markdown text={text} />
+    </Suspense>
   );
 }
 

@@ -31,7 +31,7 @@ const COMPONENTS: Components = {
   },
 };
 
-export const Markdown = memo(function Markdown({ text }: { text: string }) {
+export default memo(function Markdown({ text }: { text: string }) {
   return (
     <div className="markdown">
       <ReactMarkdown remarkPlugins={PLUGINS} components={COMPONENTS}>

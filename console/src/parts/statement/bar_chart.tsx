@@ -139,7 +139,7 @@ function roundUp(value: number): number {
 
 function short(value: number, format: (value: number) => string): string {
   if (value < 10_000) return format(value);
-  const [size, unit] = value < 1e6 ? [value / 1e3, "k"] : [value / 1e6, "M"];
+  const [size, unit] = value < 1e6 ? [value / 1e3, "k"] : value < 1e9 ? [value / 1e6, "M"] : [value / 1e9, "G"];
   return `${format(1).startsWith("$") ? "$" : ""}${Number(size.toFixed(1))}${unit}`;
 }
 

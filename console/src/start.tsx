@@ -1,17 +1,20 @@
+/** The console itself. */
 import "./nonce";
-import "@mantine/core/styles.css";
-import "@mantine/notifications/styles.css";
-import "./look.css";
 import { MantineProvider } from "@mantine/core";
 import { Notifications } from "@mantine/notifications";
 import { QueryClientProvider } from "@tanstack/react-query";
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
 import { Router } from "wouter";
-import { createQueryClient } from "./api/queries";
+import { createQueryClient, MODELS } from "./api/queries";
 import { App } from "./app";
 import { nonce } from "./nonce";
+import { getSession } from "./session";
 import { resolver, theme } from "./theme";
+
+const client = createQueryClient();
+// Nearly every page shows them: they are asked for while the page is still being drawn.
+if (getSession().account) void client.prefetchQuery(MODELS);
 
 const root = document.getElementById("root");
 if (root) {
@@ -24,7 +27,7 @@ if (root) {
         getStyleNonce={() => nonce}
       >
         <Notifications position="bottom-right" limit={4} containerWidth={360} />
-        <QueryClientProvider client={createQueryClient()}>
+        <QueryClientProvider client={client}>
           <Router base="/console">
             <App />
           </Router>

@@ -1,0 +1,22 @@
+/** Where the code of each page is, by the page's path. */
+export const PAGE_CODE = {
+  "/playground": () => import("./pages/playground/playground"),
+  "/jobs": () => import("./pages/jobs/jobs"),
+  "/models": () => import("./pages/models/models"),
+  "/usage": () => import("./pages/usage/usage"),
+  "/webhooks": () => import("./pages/webhooks/webhooks"),
+  "/admin/keys": () => import("./pages/admin/keys"),
+  "/admin/accounts": () => import("./pages/admin/accounts"),
+  "/admin/budgets": () => import("./pages/admin/budgets"),
+  "/admin/ledger": () => import("./pages/admin/ledger"),
+  "/admin/usage": () => import("./pages/admin/all_usage"),
+  "/admin/vendors": () => import("./pages/admin/vendors"),
+  "/admin/audit": () => import("./pages/admin/audit"),
+};
+
+export type PagePath = keyof typeof PAGE_CODE;
+
+/** The page that an address below /console belongs to. */
+export function codeOf(path: string): PagePath | undefined {
+  return (Object.keys(PAGE_CODE) as PagePath[]).find((each) => path === each || path.startsWith(`${each}/`));
+}
