@@ -52,6 +52,15 @@ class Theatre:
         assert record["done"]
         return record
 
+    def until_refused(self, key: str) -> None:
+        """Wait until the server has followed the change of a key."""
+        deadline = time.monotonic() + 10
+        headers = {"authorization": f"Bearer {key}"}
+        with httpx.Client(base_url=self.url, headers=headers, timeout=30, trust_env=False, verify=NO_TLS) as client:
+            while client.get("/api/v1/jobs").status_code != httpx.codes.UNAUTHORIZED:
+                assert time.monotonic() < deadline, "the key still works"
+                time.sleep(0.02)
+
     def until_upstream(self, count: str, at_least: int) -> None:
         """Wait until the double has seen so many `requests` or callers `gone`."""
         deadline = time.monotonic() + 10

@@ -1,5 +1,6 @@
 """The built console in a real Chromium: what people do with it, and that every page is sound."""
 
+import base64
 import gzip
 import io
 import shutil
@@ -168,6 +169,23 @@ def test_a_wrong_key_is_told_and_the_right_one_opens_until_one_leaves(open_tab: 
         assert theatre.account not in page.evaluate("JSON.stringify([sessionStorage, localStorage])")
 
 
+def test_a_key_that_is_revoked_under_way_leads_back_to_signing_in(
+    open_tab: OpenTab, theatre: Theatre, things: dict[str, str]
+):
+    wish = {"account": things["account"], "name": "for a moment"}
+    made = theatre.call("POST", "/admin/v1/keys", wish)
+    with open_tab(401, account=made["key"]) as found:
+        found.open(f"/playground/{CHAT}")
+        message = found.page.get_by_role("textbox", name="Message")
+        expect(message).to_be_visible()
+        theatre.call("POST", f"/admin/v1/keys/{made['public_id']}/revoke")
+        theatre.until_refused(made["key"])
+        message.fill("Am I still here?")
+        message.press("Enter")
+        expect(found.page.get_by_role("status")).to_contain_text("revoked")
+        expect(found.page.get_by_label("Key", exact=True)).to_be_visible()
+
+
 def test_the_administrator_begins_at_the_keys(open_tab: OpenTab):
     with open_tab() as found:
         found.open()
@@ -235,6 +253,19 @@ def test_a_picture_becomes_a_model_that_can_be_turned(signed_in: Tab):
     assert signed_in.look() == []
 
 
+@pytest.mark.parametrize("packing", ["draco", "meshopt", "ktx2"])
+def test_a_compressed_model_is_unpacked_by_decoders_of_this_server(
+    signed_in: Tab, things: dict[str, str], packing: str
+):
+    model = (Path(__file__).parent / f"packed_{packing}.glb").read_bytes()
+    page = signed_in.page
+    page.route("**/api/v1/assets/**.glb**", lambda route: route.fulfill(body=model, content_type="model/gltf-binary"))
+    with page.expect_worker(lambda worker: packing.replace("ktx2", "basis") in worker.url):
+        signed_in.open(f"/jobs/{things['model']}")
+        signed_in.button("Look at it in 3D").click()
+    expect(page.locator('[data-standing="shown"]')).to_be_visible()
+
+
 def test_a_film_is_made_and_plays(signed_in: Tab):
     page = signed_in.page
     signed_in.open(f"/playground/{DEAR_FILM}")
@@ -290,6 +321,19 @@ def test_a_job_is_followed_to_its_end_and_run_again(signed_in: Tab, theatre: The
     expect(head).to_contain_text("succeeded")
     records = [theatre.finish(job) for job in (first, second)]
     assert records[0]["input"] == records[1]["input"]
+
+
+def test_a_job_whose_picture_came_inside_the_request_is_run_again(signed_in: Tab, theatre: Theatre):
+    uri = f"data:image/png;base64,{base64.b64encode(picture()['buffer']).decode()}"
+    body = {"model": GEM, "input": [{"params": {"file": {"url": uri}}}]}
+    first = theatre.finish(theatre.call("POST", "/model/v1/generation", body)["id"])
+    page = signed_in.page
+    signed_in.open(f"/jobs/{first['id']}")
+    signed_in.button("Run again").click()
+    signed_in.dialog().get_by_role("button", name="Run", exact=True).click()
+    page.wait_for_url(lambda url: "/jobs/job_" in url and first["id"] not in url)
+    second = theatre.finish(page.url.rsplit("/", 1)[1])
+    assert second["input"]["file"]["sha256"] == first["input"]["file"]["sha256"]
 
 
 def test_a_running_job_is_canceled(signed_in: Tab, theatre: Theatre):
