@@ -9,7 +9,7 @@ from starlette.responses import RedirectResponse, Response, StreamingResponse
 
 from penstock.assets import CACHED, disposition
 from penstock.collection import CONTENT_TYPES
-from penstock.errors import AssetExpired, AssetNotFound, InvalidApiKey, RangeNotSatisfiable
+from penstock.errors import AssetExpired, AssetNotFound, InvalidApiKey, InvalidRequest, RangeNotSatisfiable
 from penstock.keys import Scope
 from penstock.store import asset_rows
 from penstock.store.asset_rows import StoredAsset
@@ -33,7 +33,7 @@ RESPONSES = {
         "description": "The bytes are at this address for some minutes (`assets.downloads`).",
         "headers": {"location": {"schema": {"type": "string"}}, **REQUEST_ID},
     },
-    **signed_in(AssetNotFound, AssetExpired, RangeNotSatisfiable),
+    **signed_in(InvalidRequest, AssetNotFound, AssetExpired, RangeNotSatisfiable),
 }
 PRESIGNED_SECONDS = 300.0
 """How long an address works to which a download is sent on."""
