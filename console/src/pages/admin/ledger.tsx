@@ -18,9 +18,10 @@ import { useAccounts } from "./questions";
 
 export default function Ledger() {
   const [search, change] = useFilters();
-  const accounts = useAccounts();
+  const named = useAccounts("default");
+  const newest = useAccounts();
   const subject = search.get("subject");
-  const first = accounts.data?.find((account) => account.name === "default") ?? accounts.data?.at(-1);
+  const first = named.data && (named.data.find((account) => account.name === "default") ?? newest.data?.[0]);
   const account = search.get("account") ?? first?.id ?? null;
   return (
     <Page
@@ -30,7 +31,7 @@ export default function Ledger() {
         <>
           <SearchField
             aria-label="Job or chat request"
-            placeholder="job_… or chatcmpl-…"
+            placeholder="job_… or chat_…"
             data-shortcut="/"
             w={280}
             value={subject ?? ""}
