@@ -8,23 +8,22 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sqlalchemy import Connection
-
 from penstock import metrics, traces
+from penstock.acceptance import Acceptance, Desk, Receipt, Submission, find_earlier
 from penstock.backlog import Backlog
 from penstock.catalog.file_input import given_file
 from penstock.errors import (
     Detail,
     FileNotFound,
     IdempotencyInProgress,
-    IdempotencyKeyMismatch,
     InsufficientBudget,
     ModelNotAllowed,
+    PenstockError,
 )
 from penstock.escrow import Escrow
 from penstock.estimates import Duration, History
 from penstock.files import StoredFile
-from penstock.generation import Decoded, GenerationBody, read_body, read_raw_params, refuse
+from penstock.generation import GenerationBody, read_body, read_raw_params, refuse
 from penstock.identifiers import new_id
 from penstock.inputs import Inputs, contradiction, decode_data_uri, is_data_uri
 from penstock.job_errors import FileUnreadable, UrlNotAllowed
@@ -32,10 +31,8 @@ from penstock.jobs import Job
 from penstock.keys import ApiKey
 from penstock.offers import Offer, Offers, refuse_unpriced
 from penstock.shares import RECALL_SECONDS, RECALLS
-from penstock.store import file_rows, job_rows, open_rows, purse_rows, request_rows
+from penstock.store import file_rows, purse_rows
 from penstock.store.database import Database
-from penstock.store.open_rows import Headroom
-from penstock.store.request_rows import AcceptedRequest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,43 +46,6 @@ class Rules:
     max_waiting: int
     max_waiting_total: int
     check_url: Callable[[str], str]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Submission:
-    """One request as it came in."""
-
-    decoded: Decoded
-    path_model: str | None
-    key: ApiKey
-    request_id: str
-    idempotency_key: str | None = None
-    is_retry: bool = False
-    base_url: str = ""
-
-    @property
-    def slot(self) -> tuple[str, str | bytes]:
-        """What must not be accepted twice at the same time: a key, or a body that the same API key sends again."""
-        if self.idempotency_key is not None:
-            return self.key.account_id, self.idempotency_key
-        return self.key.public_id, self.decoded.mark
-
-
-@dataclass(frozen=True, slots=True)
-class Receipt:
-    """The jobs of a request, new or found again."""
-
-    id: str
-    jobs: Sequence[Job]
-    replayed: bool = False
-    suppressed: bool = False
-    headroom: Headroom | None = None
-    """How many more jobs may be open, where that is limited."""
-
-    @property
-    def is_batch(self) -> bool:
-        """Whether the request had several inputs."""
-        return self.id.startswith("batch_")
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +91,7 @@ class Intake:
         self._backlog = backlog
         self._escrow = escrow
         self._clock = clock
+        self._desk = Desk(database, clock)
         self._in_flight: Counter[tuple[str, str | bytes]] = Counter()
 
     async def accept(self, submission: Submission) -> Receipt | Forecast:
@@ -175,12 +136,16 @@ class Intake:
         return request, offer
 
     async def _accept(self, submission: Submission, request: GenerationBody, offer: Offer) -> Receipt:
-        if submission.idempotency_key is not None or submission.is_retry:
-            found = await self._database.read(_find_earlier, submission, self._clock())
-            if found is not None:
-                return found
-        self._refuse_overflow(submission.key.account_id, len(request.input))
-        inputs = await self._read_inputs(request, offer, submission.key)
+        has_files = any("file" in item.params for item in request.input)
+        if has_files and (found := await self._find_earlier(submission)):
+            return found  # before any file is opened
+        try:
+            self._refuse_overflow(submission.key.account_id, len(request.input))
+            inputs = await self._read_inputs(request, offer, submission.key)
+        except PenstockError:
+            if not has_files and (found := await self._find_earlier(submission)):
+                return found  # what was accepted stays so
+            raise
         accepted = self._make_jobs(submission, request, offer, inputs)
         for job, item in zip(accepted, inputs, strict=True):
             if job.file is not None and item.data is not None:
@@ -191,12 +156,16 @@ class Intake:
             metrics.JOBS_ACCEPTED.labels(request.model).inc(len(accepted))
         return receipt
 
+    async def _find_earlier(self, submission: Submission) -> Receipt | None:
+        """What it repeats; where nothing stands in its way, the transaction that accepts it looks for that itself."""
+        return await self._database.read(find_earlier, submission, self._clock()) if submission.may_repeat else None
+
     async def _commit(self, submission: Submission, accepted: Sequence[Job]) -> Receipt:
         """Write the jobs with their holds; what is held for chat and not used is asked back before refusing."""
         payer = submission.key.payer
         for left in reversed(range(RECALLS + 1)):
             try:
-                return await self._database.write(_commit, submission, accepted, self._clock())
+                return await self._desk.accept(Acceptance(submission, accepted))
             except InsufficientBudget as error:
                 if not left or not await self._database.read(purse_rows.leased_of, payer.owners):
                     await self._database.write(purse_rows.announce_refusal, payer, self._clock())
@@ -353,45 +322,3 @@ def _seeded(params: dict[str, Any], offer: Offer) -> _Input:
         return _Input(params, None)
     seed = params.get(name, random.randrange(2**31))  # noqa: S311  a seed, no secret
     return _Input({**params, name: seed}, seed)
-
-
-def _find_earlier(connection: Connection, submission: Submission, now: float) -> Receipt | None:
-    """What an earlier request under the same key, or the one that this is a retry of, has made."""
-    key, mark = submission.key, submission.decoded.mark
-    if submission.idempotency_key is not None:
-        found = request_rows.by_idempotency_key(connection, key.account_id, submission.idempotency_key)
-    elif submission.is_retry:
-        found = request_rows.by_body(connection, key.public_id, mark, now)
-    else:
-        return None
-    jobs = [] if found is None else job_rows.get_several(connection, found.job_ids)
-    if found is None or not jobs:
-        return None
-    if found.fingerprint != mark:
-        raise IdempotencyKeyMismatch(param="Idempotency-Key", suggestion="Use a new key for a new request.")
-    replayed = submission.idempotency_key is not None
-    return Receipt(found.id, jobs, replayed=replayed, suppressed=not replayed)
-
-
-def _commit(connection: Connection, submission: Submission, accepted: Sequence[Job], now: float) -> Receipt:
-    """The one transaction: retry check, files, jobs, events and the request itself."""
-    request_rows.wait_for_same(connection, *submission.slot, is_retry=submission.is_retry)
-    if earlier := _find_earlier(connection, submission, now):
-        return earlier
-    headroom = open_rows.admit(connection, submission.key, len(accepted), now)
-    for job in accepted:
-        token = given_file(job.params).get("file_token")
-        if token is not None and job.file is not None:  # the job's own row keeps the bytes when the upload expires
-            file_rows.add(connection, job.file)
-            file_rows.get_usable(connection, job.account_id, token, now)
-    request = AcceptedRequest(
-        id=accepted[0].batch_id or accepted[0].id,
-        account_id=submission.key.account_id,
-        key_id=submission.key.public_id,
-        idempotency_key=submission.idempotency_key,
-        fingerprint=submission.decoded.mark,
-        job_ids=tuple(job.id for job in accepted),
-        created_at=now,
-    )
-    written = job_rows.insert_all(connection, accepted, now, request_rows.add(connection, request))
-    return Receipt(request.id, written, headroom=headroom)

@@ -12,12 +12,12 @@ from sqlalchemy import Connection
 from store.fleet import Fleet, count, processes, rows, spread
 from store.sample_jobs import NOW, make_attempt, make_job
 
-from penstock import administration, intake, jobs
+from penstock import administration, jobs
+from penstock.acceptance import Acceptance, Desk, Submission, accept, accept_all
 from penstock.accounts import Actor, Allowance, KeyWish
 from penstock.budgets import Payer, Period
 from penstock.errors import ConcurrencyLimited, KeyNotRotatable
 from penstock.generation import Decoded
-from penstock.intake import Submission
 from penstock.jobs import Job
 from penstock.keys import ApiKey, Limits
 from penstock.store import (
@@ -69,10 +69,10 @@ def submission(idempotency_key: str | None, *, is_retry: bool = False, **limits:
 
 @pytest.mark.parametrize(("key", "is_retry"), [("mine", False), (None, True)])
 async def test_one_request_sent_many_times_at_once_makes_one_job(fleet, key, is_retry):
-    def accept(database: PostgresDatabase, _number: int) -> Any:
-        return database.write(intake._commit, submission(key, is_retry=is_retry), [make_job()], NOW)
+    def send(database: PostgresDatabase, _number: int) -> Any:
+        return database.write(accept, Acceptance(submission(key, is_retry=is_retry), [make_job()]), NOW)
 
-    receipts = await spread(fleet, 12, accept)
+    receipts = await spread(fleet, 12, send)
     assert len({receipt.id for receipt in receipts}) == 1
     assert sum(receipt.replayed or receipt.suppressed for receipt in receipts) == 11
     assert await count(fleet[0], "jobs") == await count(fleet[0], "requests") == await count(fleet[0], "events") == 1
@@ -82,14 +82,14 @@ async def test_a_retry_waits_for_the_request_that_it_repeats(fleet):
     entered, opened = threading.Event(), threading.Event()
 
     def accept_slowly(connection: Connection) -> Any:
-        receipt = intake._commit(connection, submission(None), [make_job()], NOW)
+        receipt = accept(connection, Acceptance(submission(None), [make_job()]), NOW)
         entered.set()
         assert opened.wait(20)
         return receipt
 
     first = asyncio.create_task(fleet[0].write(accept_slowly))
     await asyncio.to_thread(entered.wait, 20)
-    again = asyncio.create_task(fleet[1].write(intake._commit, submission(None, is_retry=True), [make_job()], NOW))
+    again = asyncio.create_task(fleet[1].write(accept, Acceptance(submission(None, is_retry=True), [make_job()]), NOW))
     await asyncio.wait((again,), timeout=0.1)
     assert not again.done()
     opened.set()
@@ -98,12 +98,52 @@ async def test_a_retry_waits_for_the_request_that_it_repeats(fleet):
 
 
 async def test_no_more_jobs_are_open_than_a_key_may_have(fleet):
-    def accept(database: PostgresDatabase, number: int) -> Any:
-        return database.write(intake._commit, submission(f"r{number}", concurrent_jobs=5), [make_job()], NOW)
+    def send(database: PostgresDatabase, number: int) -> Any:
+        return database.write(accept, Acceptance(submission(f"r{number}", concurrent_jobs=5), [make_job()]), NOW)
 
-    outcomes = await spread(fleet, 20, accept)
+    outcomes = await spread(fleet, 20, send)
     assert Counter(type(each).__name__ for each in outcomes) == {"Receipt": 5, ConcurrencyLimited.__name__: 15}
     assert await count(fleet[0], "jobs") == 5
+
+
+async def test_requests_that_share_a_transaction_are_accepted_once_each(fleet):
+    """Each process writes many at a time; every key is sent to all of them."""
+    desks = [Desk(database, lambda: NOW) for database in fleet]
+    wanted = [Acceptance(submission(f"r{number % 40}"), [make_job(estimated=100)]) for number in range(40 * len(desks))]
+    receipts = await asyncio.gather(*(desks[number // 40].accept(each) for number, each in enumerate(wanted)))
+    assert len({receipt.id for receipt in receipts}) == 40
+    assert sum(receipt.replayed for receipt in receipts) == 40 * (len(desks) - 1)
+    assert await count(fleet[0], "jobs") == await count(fleet[0], "requests") == await count(fleet[0], "events") == 40
+    assert await count(fleet[0], "ledger") == 40
+
+
+async def test_a_retry_waits_for_requests_that_share_a_transaction(fleet):
+    entered, opened = threading.Event(), threading.Event()
+
+    def accept_slowly(connection: Connection) -> Any:
+        receipts = accept_all(connection, [Acceptance(submission(None), [make_job()]) for _ in range(2)], NOW)
+        entered.set()
+        assert opened.wait(20)
+        return receipts
+
+    first = asyncio.create_task(fleet[0].write(accept_slowly))
+    await asyncio.to_thread(entered.wait, 20)
+    again = asyncio.create_task(fleet[1].write(accept, Acceptance(submission(None, is_retry=True), [make_job()]), NOW))
+    await asyncio.wait((again,), timeout=0.1)
+    assert not again.done()
+    assert await fleet[1].write(accept_all, [Acceptance(submission(None), [make_job()])], NOW) == [None]
+    opened.set()
+    assert (await again).suppressed
+    assert (await again).id in {receipt.id for receipt in await first}
+
+
+async def test_one_that_cannot_be_stored_keeps_no_other_from_being_accepted(fleet):
+    desk = Desk(fleet[0], lambda: NOW)
+    amounts = [100, 1 << 70, 100, 100]
+    wanted = [Acceptance(submission(f"r{n}"), [make_job(estimated=amount)]) for n, amount in enumerate(amounts)]
+    outcomes = await asyncio.gather(*(desk.accept(each) for each in wanted), return_exceptions=True)
+    assert [type(outcome).__name__ for outcome in outcomes] == ["Receipt", "InvalidRequest", "Receipt", "Receipt"]
+    assert await count(fleet[0], "jobs") == await count(fleet[0], "requests") == 3
 
 
 async def test_a_job_is_claimed_once(fleet):

@@ -294,7 +294,8 @@ async def test_an_idempotency_key_is_free_again_once_its_jobs_are_gone(database)
         )
 
     def add(connection: Connection, name: str) -> None:
-        words.do_all(connection, request_rows.add(connection, request(name)))
+        request_rows.forget_key(connection, "acct_one", "mine")
+        words.do_all(connection, request_rows.addition([request(name)]))
 
     await database.write(add, "batch_1")
     await database.write(add, "batch_2")

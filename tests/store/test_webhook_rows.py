@@ -134,7 +134,7 @@ async def test_events_of_accounts_without_webhooks_cost_next_to_nothing(database
     def measure(connection: Connection) -> float:
         begun = time.perf_counter()
         for _ in range(500):
-            webhook_rows.enqueue(connection, "acct_none", "job_1", 1, "job.queued", NOW)
+            webhook_rows.enqueue(connection, [webhook_rows.News("acct_none", "job_1", 1, "job.queued")], NOW)
         return (time.perf_counter() - begun) / 500
 
     for number in range(200):

@@ -23,12 +23,15 @@ def describe(kind: EventType, job: Job, document: bytes, now: float) -> dict[str
     return _row(job.account_id, job.id, job.sequence, kind.value, now, document)
 
 
-def announce(connection: Connection, kind: EventType, job: Job, now: float) -> None:
-    """Whoever listens to the job, the account or the queue hears of an event after the commit; so do webhooks."""
-    connection.info[RUNG].update((job.id, job.account_id))
-    if kind is EventType.QUEUED:
-        connection.info[RUNG].add(QUEUE)
-    webhook_rows.enqueue(connection, job.account_id, job.id, job.sequence, kind.value, now, job.webhook)
+def announce(connection: Connection, told: Sequence[tuple[EventType, Job]], now: float) -> None:
+    """Whoever listens to the job, the account or the queue hears of events after the commit; so do webhooks."""
+    topics: set[str] = connection.info[RUNG]
+    for kind, job in told:
+        topics.update((job.id, job.account_id))
+        if kind is EventType.QUEUED:
+            topics.add(QUEUE)
+    news = [webhook_rows.News(job.account_id, job.id, job.sequence, kind.value, job.webhook) for kind, job in told]
+    webhook_rows.enqueue(connection, news, now)
 
 
 def append_notice(connection: Connection, account_id: str, standing: Mapping[str, Any], now: float) -> None:
@@ -37,7 +40,7 @@ def append_notice(connection: Connection, account_id: str, standing: Mapping[str
     row = _row(account_id, notice, 1, BUDGET_EVENT, now, msgspec.json.encode(standing))
     words.do_all(connection, words.insertion(events, [row]))
     connection.info[RUNG].add(account_id)
-    webhook_rows.enqueue(connection, account_id, notice, 1, BUDGET_EVENT, now)
+    webhook_rows.enqueue(connection, [webhook_rows.News(account_id, notice, 1, BUDGET_EVENT)], now)
 
 
 def _row(account_id: str, subject: str, sequence: int, kind: str, now: float, document: bytes) -> dict[str, Any]:

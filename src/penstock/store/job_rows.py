@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 from sqlalchemy import Connection, bindparam, or_, select, update
 
+from penstock.budgets import Payer
 from penstock.errors import Gone, JobDeleted, JobNotFinished, JobNotFound
 from penstock.events import type_of
 from penstock.identifiers import first_id
@@ -17,7 +18,7 @@ from penstock.store import event_rows, ledger_rows, locks, usage_rows, words
 from penstock.store.bell import QUEUE, nudge
 from penstock.store.database import RUNG
 from penstock.store.ledger_rows import LedgerRefused
-from penstock.store.tables import events, jobs
+from penstock.store.tables import events, jobs, ledger
 from penstock.store.words import Deed
 
 # The columns of `_columns`, in this order.
@@ -69,16 +70,25 @@ def insert_all(connection: Connection, accepted: Sequence[Job], now: float, *mor
         }
         for job, document in zip(written, documents, strict=True)
     ]
+    kinds = [type_of(None, job) for job in written]
     told = [
-        event_rows.describe(type_of(None, job), job, document, now)
-        for job, document in zip(written, documents, strict=True)
+        event_rows.describe(kind, job, document, now)
+        for kind, job, document in zip(kinds, written, documents, strict=True)
     ]
-    for job in written:
-        event_rows.announce(connection, type_of(None, job), job, now)
-    if amounts := {job.id: job.estimated or 0 for job in written if _may_cost(job)}:  # last: it may lock a purse
-        more = (*more, ledger_rows.hold(connection, written[0].payer, amounts, written[0].created_at))
+    event_rows.announce(connection, list(zip(kinds, written, strict=True)), now)
+    if entries := ledger_rows.hold(connection, _costs(written)):  # last: it may lock a purse
+        more = (*more, words.insertion(ledger, entries))
     words.do_all(connection, words.insertion(jobs, rows), words.insertion(events, told), *more)
     return written
+
+
+def _costs(accepted: Sequence[Job]) -> dict[tuple[Payer, float], dict[str, int]]:
+    """The most that jobs can cost, by who pays for them and when they were accepted."""
+    found: dict[tuple[Payer, float], dict[str, int]] = {}
+    for job in accepted:
+        if _may_cost(job):
+            found.setdefault((job.payer, job.created_at), {})[job.id] = job.estimated or 0
+    return found
 
 
 def _may_cost(job: Job) -> bool:
@@ -115,7 +125,7 @@ def _change(connection: Connection, before: Job, change: Callable[[Job], Job], n
         Deed(UPDATE if after.phase is before.phase else UPDATE_PHASE, values),
         words.insertion(events, [event_rows.describe(kind, after, document, now)]),
     )
-    event_rows.announce(connection, kind, after, now)
+    event_rows.announce(connection, [(kind, after)], now)
     if after.done:
         _pay(connection, after, now)  # last: others wait for the purse and the sums
     return after

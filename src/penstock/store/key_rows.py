@@ -15,7 +15,7 @@ from penstock.store import words
 from penstock.store.tables import accounts, budgets, keys, secrets
 
 LIMITS = tuple(Limits.__dataclass_fields__)
-BUDGETS = "SELECT owner, period, cap, time_zone FROM budgets WHERE owner"
+BUDGETS = "SELECT owner, period, cap, time_zone FROM budgets WHERE owner IN"
 
 
 def signing_secret(connection: Connection) -> bytes:
@@ -137,8 +137,8 @@ def _group(rows: Sequence[Any]) -> list[ApiKey]:
 
 def budgets_of(connection: Connection, owners: Sequence[str]) -> list[Budget]:
     """The budgets of accounts or lineages of keys."""
-    marks = ", ".join("?" * len(owners)) or "NULL"
-    return [_budget(*row) for row in words.run(connection, f"{BUDGETS} IN ({marks})", *owners)]
+    found = words.run(connection, *words.among(BUDGETS, owners)) if owners else ()
+    return [_budget(*row) for row in found]
 
 
 def _budget(owner: str, period: str, cap: int, time_zone: str) -> Budget:

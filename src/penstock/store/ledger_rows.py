@@ -12,7 +12,6 @@ from penstock.budgets import ENDLESS, Budget, Payer
 from penstock.store import key_rows, locks, purse_rows, words
 from penstock.store.purse_rows import Place, Purse
 from penstock.store.tables import holds, ledger
-from penstock.store.words import Deed
 
 UNKNOWN_SECONDS: Final = 86_400.0
 """How long money is held for a job of which nobody knows whether its vendor made it."""
@@ -124,13 +123,27 @@ def _lock(connection: Connection, subject: str) -> dict[Kind, Entry]:
 # -- jobs: each of these in the transaction that changes the job
 
 
-def hold(connection: Connection, payer: Payer, amounts: Mapping[str, int], now: float) -> Deed:
+def hold(connection: Connection, wanted: Mapping[tuple[Payer, float], Mapping[str, int]]) -> list[dict[str, Any]]:
     """Reserve the most that jobs can cost, by their ids, in every budget that bears them: all of them or none.
 
-    Their entries are still to be written.
+    They come by who pays for them, and when they were accepted. Their entries are still to be written: the rows.
     """
+    if not wanted:
+        return []
     locks.join_ledger(connection)
-    bearing, total = purse_rows.covering(connection, payer, now), sum(amounts.values())
+    budgets = key_rows.budgets_of(connection, sorted({owner for payer, _ in wanted for owner in payer.owners}))
+    for payer, at in sorted(wanted):  # always in the same order: so two writers never wait for each other in a ring
+        bearing = [budget for budget in budgets if budget.owner in payer.owners]
+        _reserve(connection, purse_rows.open_all(connection, bearing, payer.account_id, at), wanted[payer, at])
+    return [
+        _row(Entry(subject=subject, kind=Kind.HOLD, payer=payer, amount=amount, at=at, created_at=at))
+        for (payer, at), amounts in wanted.items()
+        for subject, amount in amounts.items()
+    ]
+
+
+def _reserve(connection: Connection, bearing: Sequence[Purse], amounts: Mapping[str, int]) -> None:
+    total = sum(amounts.values())
     for purse in bearing:
         if total > purse.room:
             raise purse.standing.refuse(total)
@@ -138,11 +151,6 @@ def hold(connection: Connection, payer: Payer, amounts: Mapping[str, int], now: 
         for subject, amount in amounts.items():
             purse_rows.reserve(connection, purse, subject, amount)
         purse_rows.write(connection, purse)
-    entries = [
-        Entry(subject=subject, kind=Kind.HOLD, payer=payer, amount=amount, at=now, created_at=now)
-        for subject, amount in amounts.items()
-    ]
-    return words.insertion(ledger, [_row(entry) for entry in entries])
 
 
 def settle(connection: Connection, subject: str, cost: int, now: float, note: str = "") -> int:

@@ -1,5 +1,7 @@
 """Locks for what no row stands for. SQLite has one writer at a time: there is nothing to lock."""
 
+from collections.abc import Sequence
+from functools import cache
 from typing import Final
 
 from sqlalchemy import Connection
@@ -24,6 +26,25 @@ def hold(connection: Connection, what: str, *whose: str, shared: bool = False, j
         words.run(connection, f"{said}, {JOIN}" if join else said, "\n".join(("penstock", what, *whose)))
         if join:
             connection.info[_JOINED] = connection.get_transaction()
+
+
+def try_all(connection: Connection, wanted: Sequence[tuple[tuple[str, ...], bool]]) -> list[bool]:
+    """Take many, each shared or not, and join the ledger, waiting for none of them: which were to be had."""
+    if connection.dialect.name != "postgresql":
+        return [True] * len(wanted)
+    values = [value for whose, shared in wanted for value in ("\n".join(("penstock", *whose)), int(shared))]
+    found = words.run(connection, _try(len(wanted)), *values)
+    connection.info[_JOINED] = connection.get_transaction()
+    return [row[0] for row in found]
+
+
+@cache
+def _try(count: int) -> str:
+    """The rows come in this order: nothing sorts or joins them."""
+    taken = "pg_try_advisory_xact_lock{}(hashtextextended(name, 0))"
+    either = f"CASE shared WHEN 1 THEN {taken.format('_shared')} ELSE {taken.format('')} END"
+    rows = ", ".join(["(CAST(? AS TEXT), CAST(? AS INTEGER))"] * count)
+    return f"SELECT {either}, {JOIN} FROM (VALUES {rows}) AS wanted (name, shared)"  # noqa: S608  words of our own
 
 
 def join_ledger(connection: Connection) -> None:

@@ -1,6 +1,6 @@
 """Purses: what is spent and held of each budget in its period, and by whom it is held."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
@@ -88,8 +88,12 @@ def _at(place: Place, **more: Any) -> dict[str, Any]:
 
 def covering(connection: Connection, payer: Payer, at: float) -> list[Purse]:
     """The purse of each budget that bears a request accepted at this moment, begun where it is the first."""
-    found = key_rows.budgets_of(connection, payer.owners)
-    return [open_purse(connection, budget, payer.account_id, at) for budget in sorted(found, key=_order)]
+    return open_all(connection, key_rows.budgets_of(connection, payer.owners), payer.account_id, at)
+
+
+def open_all(connection: Connection, budgets: Iterable[Budget], account_id: str, at: float) -> list[Purse]:
+    """The purses of these budgets at this moment, always in the same order."""
+    return [open_purse(connection, budget, account_id, at) for budget in sorted(budgets, key=_order)]
 
 
 def _order(budget: Budget) -> tuple[str, str]:

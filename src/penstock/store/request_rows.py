@@ -11,6 +11,7 @@ from penstock.store.tables import requests
 from penstock.store.words import Deed
 
 RETRY_SHIELD_SECONDS = 600
+KNOWN = "SELECT account_id, idempotency_key FROM requests WHERE account_id IN"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,19 +41,44 @@ def wait_for_same(connection: Connection, whose: str, mark: str | bytes, *, is_r
 
     What marks it is its Idempotency-Key, or its body: of equal bodies only a retry waits.
     """
-    if isinstance(mark, str):
-        locks.hold(connection, "request", whose, mark, join=True)
-    else:
-        locks.hold(connection, "body", whose, mark.hex(), shared=not is_retry, join=True)
+    shared = isinstance(mark, bytes) and not is_retry
+    locks.hold(connection, *_name(whose, mark), shared=shared, join=True)
 
 
-def add(connection: Connection, request: AcceptedRequest) -> Deed:
-    """What remembers an accepted request, to be done with what writes its jobs; a key whose jobs are gone is free."""
-    if request.idempotency_key is not None:
-        same = and_(requests.c.account_id == request.account_id, requests.c.idempotency_key == request.idempotency_key)
-        connection.execute(delete(requests).where(same))
+def _name(whose: str, mark: str | bytes) -> tuple[str, str, str]:
+    return ("request", whose, mark) if isinstance(mark, str) else ("body", whose, mark.hex())
+
+
+def take_new(connection: Connection, slots: Sequence[tuple[str, str | bytes]]) -> list[bool]:
+    """The same for many, waiting for nobody: which of them are not being accepted elsewhere, nor ever were."""
+    held = locks.try_all(connection, [(_name(*slot), isinstance(slot[1], bytes)) for slot in slots])
+    known = _known(connection, [(whose, mark) for whose, mark in slots if isinstance(mark, str)])
+    return [is_held and slot not in known for is_held, slot in zip(held, slots, strict=True)]
+
+
+def _known(connection: Connection, keys: Sequence[tuple[str, str]]) -> set[tuple[Any, ...]]:
+    """Which Idempotency-Keys of which accounts were used; there may be others among them."""
+    if not keys:
+        return set()
+    said, *accounts = words.among(KNOWN, sorted({whose for whose, _ in keys}))
+    said, *marks = words.among(f"{said} AND idempotency_key IN", [mark for _, mark in keys])
+    return set(words.run(connection, said, *accounts, *marks))
+
+
+def forget_key(connection: Connection, account_id: str, idempotency_key: str) -> None:
+    """A key whose jobs are gone is free."""
+    same = and_(requests.c.account_id == account_id, requests.c.idempotency_key == idempotency_key)
+    connection.execute(delete(requests).where(same))
+
+
+def addition(accepted: Sequence[AcceptedRequest]) -> Deed:
+    """What remembers accepted requests, to be done with what writes their jobs."""
+    return words.insertion(requests, [_row(request) for request in accepted])
+
+
+def _row(request: AcceptedRequest) -> dict[str, Any]:
     values = {name: getattr(request, name) for name in AcceptedRequest.__slots__}
-    return words.insertion(requests, [values | {"job_ids": " ".join(request.job_ids)}])
+    return values | {"job_ids": " ".join(request.job_ids)}
 
 
 def by_idempotency_key(connection: Connection, account_id: str, key: str) -> AcceptedRequest | None:

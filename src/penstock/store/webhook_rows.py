@@ -1,8 +1,8 @@
 """Webhooks in the store: who is told what, and the outbox, which is written with the event itself."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, delete, func, insert, select, update
 
@@ -30,32 +30,42 @@ from penstock.store.webhook_tables import deliveries, webhooks
 NOTHING = b"[]"
 """No attempts yet."""
 INSERT = insert(deliveries)  # made once: SQLAlchemy knows it again at once
-ENABLED = "SELECT id, host, events FROM webhooks WHERE account_id = ? AND disabled_at IS NULL"
+ENABLED = "SELECT account_id, id, host, events FROM webhooks WHERE disabled_at IS NULL AND account_id IN"
 
 # -- the outbox
 
 
-def enqueue(
-    connection: Connection,
-    account_id: str,
-    subject: str,
-    sequence: int,
-    kind: str,
-    now: float,
-    own: Mapping[str, Any] | None = None,
-) -> None:
-    """Have an event told to whoever asked for it: where nobody did, this is one look into an index.
+class News(NamedTuple):
+    """An event that webhooks may be told: whose, of what, and the webhook that a job itself brought along."""
 
-    `own` is the webhook that a job itself brought along.
-    """
-    enabled = words.run(connection, ENABLED, account_id)
-    told = [(webhook_id, host, None) for webhook_id, host, events in enabled if f" {kind} " in events]
-    if own is not None and kind in (own["events"] or USUAL):
-        told.append((own_id(account_id), host_of(own["url"]), own["url"]))
-    if told:
-        event = {"account_id": account_id, "subject": subject, "sequence": sequence, "type": kind}
-        connection.execute(INSERT, [_new(event, *each, now) for each in told])
+    account_id: str
+    subject: str
+    sequence: int
+    kind: str
+    own: Mapping[str, Any] | None = None
+
+
+def enqueue(connection: Connection, told: Sequence[News], now: float) -> None:
+    """Have events told to whoever asked for them: where nobody did, this is one look into an index."""
+    accounts = list({news.account_id for news in told})
+    enabled = words.run(connection, *words.among(ENABLED, accounts))
+    rows = [row for news in told for row in _deliveries(news, enabled, now)]
+    if rows:
+        connection.execute(INSERT, rows)
         connection.info[RUNG].add(DELIVERIES)
+
+
+def _deliveries(news: News, enabled: Sequence[tuple[Any, ...]], now: float) -> list[dict[str, Any]]:
+    account_id, subject, sequence, kind, own = news
+    wanted = [
+        (webhook_id, host, None)
+        for whose, webhook_id, host, events in enabled
+        if whose == account_id and f" {kind} " in events
+    ]
+    if own is not None and kind in (own["events"] or USUAL):
+        wanted.append((own_id(account_id), host_of(own["url"]), own["url"]))
+    event = {"account_id": account_id, "subject": subject, "sequence": sequence, "type": kind}
+    return [_new(event, *each, now) for each in wanted]
 
 
 def add_ping(connection: Connection, endpoint: Endpoint, name: str, now: float) -> int:

@@ -37,9 +37,16 @@ def run(connection: Connection, said: str, *values: Any) -> Sequence[tuple[Any, 
 
 def _without_nul(values: tuple[Any, ...]) -> tuple[Any, ...]:
     """PostgreSQL knows no NUL in texts, so nothing is found by one; what is to be stored is checked before."""
-    if any(type(value) is str and "\0" in value for value in values):
-        return tuple(value.replace("\0", "\ufffd") if type(value) is str else value for value in values)
+    for value in values:
+        if type(value) is str and "\0" in value:
+            return tuple(value.replace("\0", "\ufffd") if type(value) is str else value for value in values)
     return values
+
+
+def among(said: str, values: Sequence[Any]) -> tuple[Any, ...]:
+    """A statement that ends in `IN`, and its values: a power of two of them, so that the server knows it again."""
+    padded = [*values, *[values[-1]] * ((1 << (len(values) - 1).bit_length()) - len(values))]
+    return (f"{said} ({', '.join('?' * len(padded))})", *padded)
 
 
 def run_many(connection: Connection, said: str, rows: Sequence[tuple[Any, ...]]) -> None:

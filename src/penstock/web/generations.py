@@ -6,6 +6,7 @@ from typing import Any
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
+from penstock.acceptance import Receipt, Submission
 from penstock.errors import (
     BodyTooLarge,
     ConcurrencyLimited,
@@ -22,7 +23,7 @@ from penstock.errors import (
     RequestTimeout,
     UnsupportedMediaType,
 )
-from penstock.intake import Forecast, Receipt, Submission
+from penstock.intake import Forecast
 from penstock.keys import Scope
 from penstock.money import format_usd
 from penstock.web.access import Caller, admit, base_url, signed_in

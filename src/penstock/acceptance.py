@@ -1,0 +1,158 @@
+"""Where requests become jobs in the store: each in one transaction, which those that are simple share."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import Connection
+
+from penstock.catalog.file_input import given_file
+from penstock.errors import IdempotencyKeyMismatch
+from penstock.generation import Decoded
+from penstock.jobs import Job
+from penstock.keys import ApiKey
+from penstock.store import file_rows, job_rows, open_rows, request_rows
+from penstock.store.database import Database
+from penstock.store.open_rows import Headroom
+from penstock.store.request_rows import AcceptedRequest
+from penstock.store.together import Together
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Submission:
+    """One request as it came in."""
+
+    decoded: Decoded
+    path_model: str | None
+    key: ApiKey
+    request_id: str
+    idempotency_key: str | None = None
+    is_retry: bool = False
+    base_url: str = ""
+
+    @property
+    def slot(self) -> tuple[str, str | bytes]:
+        """What must not be accepted twice at the same time: a key, or a body that the same API key sends again."""
+        if self.idempotency_key is not None:
+            return self.key.account_id, self.idempotency_key
+        return self.key.public_id, self.decoded.mark
+
+    @property
+    def may_repeat(self) -> bool:
+        """Whether an earlier request may have made its jobs."""
+        return self.idempotency_key is not None or self.is_retry
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """The jobs of a request, new or found again."""
+
+    id: str
+    jobs: Sequence[Job]
+    replayed: bool = False
+    suppressed: bool = False
+    headroom: Headroom | None = None
+    """How many more jobs may be open, where that is limited."""
+
+    @property
+    def is_batch(self) -> bool:
+        """Whether the request had several inputs."""
+        return self.id.startswith("batch_")
+
+
+@dataclass(frozen=True, slots=True)
+class Acceptance:
+    """A request, and the jobs that are to be made of it."""
+
+    submission: Submission
+    jobs: Sequence[Job]
+
+    @property
+    def is_simple(self) -> bool:
+        """Whether it may go with others: nothing that it needs could be refused, or be waited for."""
+        key = self.submission.key
+        is_limited = key.limits.concurrent_jobs is not None or key.account_limits.concurrent_jobs is not None
+        is_free = not (is_limited or key.budgets or self.submission.is_retry)
+        return is_free and all(job.file is None for job in self.jobs)
+
+    def remember(self, now: float) -> AcceptedRequest:
+        """What a repetition of it is known by."""
+        submission, first = self.submission, self.jobs[0]
+        return AcceptedRequest(
+            id=first.batch_id or first.id,
+            account_id=submission.key.account_id,
+            key_id=submission.key.public_id,
+            idempotency_key=submission.idempotency_key,
+            fingerprint=submission.decoded.mark,
+            job_ids=tuple(job.id for job in self.jobs),
+            created_at=now,
+        )
+
+
+class Desk:
+    """Writes what is accepted; when it answers, that is committed."""
+
+    def __init__(self, database: Database, clock: Callable[[], float]) -> None:
+        self._database = database
+        self._clock = clock
+        self._together = Together(database, self._write_together)
+
+    async def accept(self, wanted: Acceptance) -> Receipt:
+        """The jobs, or those that an earlier request like it has made."""
+        receipt = await self._together.write(wanted) if wanted.is_simple else None
+        return receipt or await self._database.write(accept, wanted, self._clock())
+
+    def _write_together(self, connection: Connection, wanted: Sequence[Acceptance]) -> list[Receipt | None]:
+        return accept_all(connection, wanted, self._clock())
+
+
+def find_earlier(connection: Connection, submission: Submission, now: float) -> Receipt | None:
+    """What an earlier request under the same key, or the one that this is a retry of, has made."""
+    key, mark = submission.key, submission.decoded.mark
+    if submission.idempotency_key is not None:
+        found = request_rows.by_idempotency_key(connection, key.account_id, submission.idempotency_key)
+    elif submission.is_retry:
+        found = request_rows.by_body(connection, key.public_id, mark, now)
+    else:
+        return None
+    jobs = [] if found is None else job_rows.get_several(connection, found.job_ids)
+    if found is None or not jobs:
+        return None
+    if found.fingerprint != mark:
+        raise IdempotencyKeyMismatch(param="Idempotency-Key", suggestion="Use a new key for a new request.")
+    replayed = submission.idempotency_key is not None
+    return Receipt(found.id, jobs, replayed=replayed, suppressed=not replayed)
+
+
+def accept(connection: Connection, wanted: Acceptance, now: float) -> Receipt:
+    """The one transaction: retry check, files, jobs, events and the request itself."""
+    submission = wanted.submission
+    request_rows.wait_for_same(connection, *submission.slot, is_retry=submission.is_retry)
+    if earlier := find_earlier(connection, submission, now):
+        return earlier
+    headroom = open_rows.admit(connection, submission.key, len(wanted.jobs), now)
+    for job in wanted.jobs:
+        token = given_file(job.params).get("file_token")
+        if token is not None and job.file is not None:  # the job's own row keeps the bytes when the upload expires
+            file_rows.add(connection, job.file)
+            file_rows.get_usable(connection, job.account_id, token, now)
+    request = wanted.remember(now)
+    if request.idempotency_key is not None:
+        request_rows.forget_key(connection, request.account_id, request.idempotency_key)
+    written = job_rows.insert_all(connection, wanted.jobs, now, request_rows.addition([request]))
+    return Receipt(request.id, written, headroom=headroom)
+
+
+def accept_all(connection: Connection, wanted: Sequence[Acceptance], now: float) -> list[Receipt | None]:
+    """The same for many simple ones at once; None for those that others are at, or have been: they go alone."""
+    is_new = request_rows.take_new(connection, [each.submission.slot for each in wanted])
+    chosen = [each for each, its_turn in zip(wanted, is_new, strict=True) if its_turn]
+    if not chosen:
+        return [None] * len(wanted)
+    requests = [each.remember(now) for each in chosen]
+    jobs = [job for each in chosen for job in each.jobs]
+    written = iter(job_rows.insert_all(connection, jobs, now, request_rows.addition(requests)))
+    ids = iter(requests)
+    return [
+        Receipt(next(ids).id, [next(written) for _ in each.jobs]) if its_turn else None
+        for each, its_turn in zip(wanted, is_new, strict=True)
+    ]
