@@ -177,7 +177,7 @@ class Keyring:
 
     async def _ask_store(self, public_id: str) -> Known:
         asked, changes = self._monotonic(), self._changes
-        key = await self._database.read(key_rows.get, public_id)
+        key = await self._database.look(key_rows.get, public_id)
         if changes != self._changes:
             return asked, key  # for who asked, and for nobody after the change
         known = asked + (KNOWN_SECONDS if key else UNKNOWN_SECONDS), key

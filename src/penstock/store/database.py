@@ -34,6 +34,10 @@ class Database(ABC):
     async def read(self, function: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run the function on what is committed."""
 
+    async def look(self, function: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """The same for a function that says one statement only."""
+        return await self.read(function, *args, **kwargs)
+
     async def settled(self) -> int | None:
         """Up to which position the event log is complete; None where it always is, as commits come in order."""
         return None

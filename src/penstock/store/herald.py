@@ -6,9 +6,10 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Final
 from uuid import uuid4
 
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection
 
 from penstock.errors import StoreUnavailable
+from penstock.store import words
 
 CHANNEL: Final = "penstock"
 GATHER_SECONDS: Final = 0.003
@@ -17,7 +18,7 @@ MOST_BYTES: Final = 7_500
 MOST_TOPICS: Final = 20_000
 """More than these are not kept while the server is away: whoever listens catches up from the event log."""
 # Nothing is lost if the server loses it, so that nobody waits for its disk.
-_NOTIFY = text("SELECT set_config('synchronous_commit', 'off', true), pg_notify(:channel, :said)")
+_NOTIFY: Final = f"SELECT set_config('synchronous_commit', 'off', true), pg_notify('{CHANNEL}', ?)"
 
 log = logging.getLogger(__name__)
 
@@ -56,17 +57,17 @@ class Herald:
 
     def _pack(self, topics: Iterable[str]) -> list[str]:
         """As few messages as fit."""
-        packed, words, length = list[str](), [self.sender], len(self.sender)
+        packed, told, length = list[str](), [self.sender], len(self.sender)
         for topic in topics:
             if length + len(topic) + 1 > MOST_BYTES:
-                packed.append(" ".join(words))
-                words, length = [self.sender], len(self.sender)
-            words.append(topic)
+                packed.append(" ".join(told))
+                told, length = [self.sender], len(self.sender)
+            told.append(topic)
             length += len(topic) + 1
-        return [*packed, " ".join(words)]
+        return [*packed, " ".join(told)]
 
 
 def notify(connection: Connection, messages: Iterable[str]) -> None:
     """Say these to all who listen."""
     for said in messages:
-        connection.execute(_NOTIFY, {"channel": CHANNEL, "said": said})
+        words.run(connection, _NOTIFY, said)

@@ -50,7 +50,7 @@ class NewsRoom:
             await asyncio.sleep(0)  # whoever was woken by the same ring asks now, too
             asked = {question: self._asked.pop(question) for question in list(self._asked)[:BATCH]}
             try:
-                found = await self._database.read(event_rows.of_jobs, list(asked), MOST)
+                found = await self._database.look(event_rows.of_jobs, list(asked), MOST)
             except Exception as error:  # noqa: BLE001  told to everyone who waits
                 for answer in asked.values():
                     answer.set_exception(error)

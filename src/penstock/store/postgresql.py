@@ -5,16 +5,18 @@ import logging
 import random
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any, Concatenate, Final, Generic, NamedTuple, TypeVar
 
 from sqlalchemy import Connection, Engine, ExceptionContext, create_engine, event, make_url
+from sqlalchemy.engine.interfaces import IsolationLevel
 from sqlalchemy.exc import DataError, DBAPIError, SQLAlchemyError
 
 from penstock import metrics
 from penstock.errors import InvalidRequest, StoreUnavailable
-from penstock.store import herald, schema
+from penstock.store import herald, schema, words
 from penstock.store.bell import Bell
+from penstock.store.crew import Crew
 from penstock.store.database import RUNG, Database, P, T
 from penstock.store.herald import Herald
 from penstock.store.horizon import Horizon
@@ -44,6 +46,7 @@ CONNECT: Final = {
     "keepalives_count": 3,
     "tcp_user_timeout": 8000,
 }
+VIEW: Final = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 RACES: Final = frozenset(("40001", "40P01", "55P03", "23505"))
 """Someone else was faster: serialization, deadlock, lock, and a row of the same key. Looked at anew, it may go well."""
 READ_ONLY: Final = "25006"
@@ -57,11 +60,14 @@ UNSTORABLE: Final = "A text has a NUL character in it, or a number is too large:
 log = logging.getLogger(__name__)
 
 
-def make_pool(url: str, session: str = SESSION) -> Engine:
+def make_pool(
+    url: str, session: str = SESSION, size: int = WRITERS + 2, isolation: IsolationLevel | None = None
+) -> Engine:
     """Connections that are made when they are needed; none is trusted to last."""
     engine = create_engine(
         make_url(url).set(drivername="postgresql+psycopg"),
-        pool_size=WRITERS + READERS + 2,
+        isolation_level=isolation,
+        pool_size=size,
         max_overflow=0,
         pool_timeout=PATIENCE_SECONDS,
         pool_use_lifo=True,
@@ -112,12 +118,10 @@ class PostgresDatabase(Database):
         self.bell = Bell()
         self.engine = make_pool(url)
         self.patience = PATIENCE_SECONDS
-        self._looking_engine = self.engine.execution_options(
-            isolation_level="REPEATABLE READ", postgresql_readonly=True
-        )
-        self._writers = ThreadPoolExecutor(WRITERS, thread_name_prefix="store-writer")
-        self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="store-reader")
-        self._hurried = ThreadPoolExecutor(1, thread_name_prefix="store-urgent")
+        self._looking_engine = make_pool(url, size=READERS, isolation="AUTOCOMMIT")
+        self._writers = Crew(WRITERS, "store-writer")
+        self._readers = Crew(READERS, "store-reader")
+        self._hurried = Crew(1, "store-urgent")
         self._waiting = 0
         self._reading = 0
         self._closed = False
@@ -139,13 +143,11 @@ class PostgresDatabase(Database):
 
     async def read(self, function: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run the function on a consistent view of the store."""
-        if self._reading >= MAX_READING:
-            raise StoreUnavailable("The store has too many reads waiting.", retry_after=1)
-        look: Callable[[Connection], T] = lambda connection: function(connection, *args, **kwargs)  # noqa: E731
-        reading = self._begin(self._readers, self._read, look, self.patience)
-        self._reading += 1
-        reading.add_done_callback(self._end_read)
-        return await self._wait(reading)
+        return await self._look(self._read, lambda connection: function(connection, *args, **kwargs))
+
+    async def look(self, function: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """The same where one statement is all, which needs no transaction."""
+        return await self._look(self._read_once, lambda connection: function(connection, *args, **kwargs))
 
     async def urgent(self, function: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """A write that waits for no other, and not long for the server: for what must not be late."""
@@ -178,21 +180,32 @@ class PostgresDatabase(Database):
         await self._listener.stop()
         await self._herald.stop()
         self._closed = True
-        threads = (self._writers, self._readers, self._hurried)
-        ending = asyncio.gather(*(asyncio.to_thread(each.shutdown) for each in threads))
+        crews = (self._writers, self._readers, self._hurried)
+        ending = asyncio.gather(*(asyncio.to_thread(each.close) for each in crews))
         done, _ = await asyncio.wait((ending,), timeout=self.patience)
         if not done:
             self._overdue.cut(0.0)
         await ending
         self.engine.dispose()
+        self._looking_engine.dispose()
+
+    async def _look(
+        self, how: Callable[[Callable[[Connection], T], float], T], function: Callable[[Connection], T]
+    ) -> T:
+        if self._reading >= MAX_READING:
+            raise StoreUnavailable("The store has too many reads waiting.", retry_after=1)
+        reading = self._begin(self._readers, how, function, self.patience)
+        self._reading += 1
+        reading.add_done_callback(self._end_read)
+        return await self._wait(reading)
 
     async def _tell_others(self, messages: Sequence[str]) -> None:
         say: Callable[[Connection], None] = lambda connection: herald.notify(connection, messages)  # noqa: E731
-        await self._wait(self._begin(self._readers, self._write, say, self.patience))
+        await self._wait(self._begin(self._readers, self._read_once, say, self.patience))
 
     def _begin(
         self,
-        threads: ThreadPoolExecutor,
+        crew: Crew,
         work: Callable[[Callable[[Connection], T], float], R],
         function: Callable[[Connection], T],
         patience: float,
@@ -201,17 +214,25 @@ class PostgresDatabase(Database):
             raise StoreUnavailable("The store is closed.", retry_after=1)
         if self.is_refused and function is not schema.check:
             raise StoreUnavailable(REFUSED, retry_after=1)
-        working = asyncio.get_running_loop().run_in_executor(threads, work, function, time.monotonic() + patience)
+        working = crew.do(partial(work, function, time.monotonic() + patience))
         working.add_done_callback(_forgive)
         return working
 
     async def _wait(self, working: "asyncio.Future[T]") -> T:
         """Who waits is not kept for longer than the server may take for an answer; what is under way goes on."""
-        done, _ = await asyncio.wait((working,), timeout=self.patience + STUCK_SECONDS)
-        if not done:
-            self._overdue.cut(STUCK_SECONDS)
-            raise StoreUnavailable(retry_after=1)
-        return working.result()
+        loop = asyncio.get_running_loop()
+        answer: asyncio.Future[T] = loop.create_future()
+        working.add_done_callback(partial(_pass_on, answer))
+        timer = loop.call_later(self.patience + STUCK_SECONDS, self._give_up, answer)
+        try:
+            return await answer
+        finally:
+            timer.cancel()
+
+    def _give_up(self, answer: "asyncio.Future[Any]") -> None:
+        self._overdue.cut(STUCK_SECONDS)
+        if not answer.done():
+            answer.set_exception(StoreUnavailable(retry_after=1))
 
     def _end_write(self, writing: "asyncio.Future[Written[Any]]") -> None:
         self._waiting -= 1
@@ -250,6 +271,13 @@ class PostgresDatabase(Database):
             metrics.STORE_SECONDS.observe(time.perf_counter() - begun)
 
     def _read(self, function: Callable[[Connection], T], give_up_at: float) -> T:
+        def read(connection: Connection) -> T:
+            words.run(connection, VIEW)  # ended where the connection is given back
+            return function(connection)
+
+        return self._read_once(read, give_up_at)
+
+    def _read_once(self, function: Callable[[Connection], T], give_up_at: float) -> T:
         def look() -> T:
             with self._overdue.connect(self._looking_engine) as connection:
                 return function(connection)
@@ -261,6 +289,17 @@ def _forgive(working: "asyncio.Future[Any]") -> None:
     """What went wrong was told to whoever waited, if anyone still did."""
     if not working.cancelled():
         working.exception()
+
+
+def _pass_on(answer: "asyncio.Future[T]", working: "asyncio.Future[T]") -> None:
+    """To whoever still waits."""
+    if answer.done() or working.cancelled():
+        return
+    failure = working.exception()
+    if failure is None:
+        answer.set_result(working.result())
+    else:
+        answer.set_exception(failure)
 
 
 def _persist(attempt: Callable[[], T], give_up_at: float) -> T:

@@ -7,7 +7,6 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Concatenate, Final
 
@@ -18,6 +17,7 @@ from sqlalchemy.pool import QueuePool
 from penstock import metrics
 from penstock.errors import StoreUnavailable
 from penstock.store.bell import Bell
+from penstock.store.crew import Crew
 from penstock.store.database import RUNG, Database, P, T
 from penstock.store.turnstile import Turnstile
 from penstock.store.watcher import Watcher
@@ -135,7 +135,7 @@ class SqliteDatabase(Database):
         self._waiting: queue.Queue[_Work | None] = queue.Queue(MAX_WAITING)
         self._reading = 0
         self._closed = False
-        self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="store-reader")
+        self._readers = Crew(READERS, "store-reader")
         self._writer = threading.Thread(target=self._write_forever, name="store-writer", daemon=True)
         self._writer.start()
 
@@ -166,7 +166,7 @@ class SqliteDatabase(Database):
             raise StoreUnavailable("The store has too many reads waiting.", retry_after=1)
         self._reading += 1
         try:
-            return await asyncio.get_running_loop().run_in_executor(self._readers, look)
+            return await self._readers.do(look)
         except DBAPIError as error:
             raise StoreUnavailable(retry_after=1) from error
         finally:
@@ -182,7 +182,7 @@ class SqliteDatabase(Database):
         self._closed = True  # from here on nothing comes after the None that ends the writer
         await asyncio.to_thread(self._waiting.put, None)
         await asyncio.to_thread(self._writer.join)
-        self._readers.shutdown()
+        await asyncio.to_thread(self._readers.close)
         self._turnstile.close()
         self.engine.dispose()
 

@@ -54,7 +54,7 @@ async def download_asset(
     """The bytes of an output. An output's `url` is a signed link: it needs no key until it expires."""
     gateway = gateway_of(request)
     account_id = await _account(request, asset_id, expires, signature)
-    asset = await gateway.database.read(asset_rows.get, asset_id, account_id)
+    asset = await gateway.database.look(asset_rows.get, asset_id, account_id)
     if asset.filename != filename:
         raise AssetNotFound
     headers = {

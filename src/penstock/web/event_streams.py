@@ -58,9 +58,9 @@ async def stream_job(job_id: JobId, request: Request, last_event_id: LastEventId
     """Every event of a job from its first, or from `Last-Event-ID`, until it is done; then the stream ends."""
     caller = await admit(request, Scope.READ)
     database = caller.gateway.database
-    job = await database.read(job_rows.get, caller.account_id, job_id)
+    job = await database.look(job_rows.get, caller.account_id, job_id)
     after = parse_event_id(last_event_id or "") or 0
-    if after and after > await database.read(event_rows.last_position, caller.account_id):
+    if after and after > await database.look(event_rows.last_position, caller.account_id):
         after = 0  # not from here: better all again than nothing for ever
 
     async def read(position: int) -> News:
@@ -98,12 +98,12 @@ async def feed(
 
     async def read(position: int) -> News:
         until = await database.settled()
-        events = await database.read(event_rows.of_account, account_id, position, limit + 1, until)
+        events = await database.look(event_rows.of_account, account_id, position, limit + 1, until)
         return News(events, is_all=len(events) <= limit)
 
     if "text/event-stream" in request.headers.get("accept", ""):
         if position is None:
-            position = await database.read(event_rows.last_position, account_id)
+            position = await database.look(event_rows.last_position, account_id)
         return EventStream(caller, _lines(caller, account_id, read, position, ends=False))
     events, is_all = await read(position or 0)
     page, scribe = events[:limit], caller.scribe

@@ -66,7 +66,7 @@ async def list_jobs(
         "created_before": None if created_before is None else created_before.timestamp(),
     }
     before = None if cursor is None else _read_cursor(cursor)
-    found = await caller.gateway.database.read(job_rows.page, caller.account_id, filters, before, limit + 1)
+    found = await caller.gateway.database.look(job_rows.page, caller.account_id, filters, before, limit + 1)
     page, more, scribe = found[:limit], len(found) > limit, caller.scribe
     return Json(
         {
@@ -87,7 +87,7 @@ async def get_job(
 ) -> Response:
     """One job. With `wait`, the answer is held until the job is done."""
     caller = await admit(request, Scope.READ)
-    job = await caller.gateway.database.read(job_rows.get, caller.account_id, job_id)
+    job = await caller.gateway.database.look(job_rows.get, caller.account_id, job_id)
     if job.expires_at is not None and job.expires_at <= caller.gateway.clock():
         raise Gone  # what is left of it is removed soon
     if wait is not None:

@@ -31,7 +31,7 @@ async def _wait(gateway: Gateway, job: Job, ear: Ear, deadline: float) -> Job:
     while not job.done:
         left, pause = deadline - asyncio.get_running_loop().time(), LOOK_SECONDS
         try:
-            job = await gateway.database.read(job_rows.get, job.account_id, job.id)
+            job = await gateway.database.look(job_rows.get, job.account_id, job.id)
         except StoreUnavailable:
             pause = AWAY_SECONDS
         if job.done or gateway.draining or left <= 0:
