@@ -153,7 +153,7 @@ class Intake:
         receipt = await self._commit(submission, accepted)
         if not (receipt.replayed or receipt.suppressed):
             self._backlog.add(submission.key.account_id, len(accepted))
-            metrics.JOBS_ACCEPTED.labels(request.model).inc(len(accepted))
+            metrics.JOBS_ACCEPTED.count(request.model, number=len(accepted))
         return receipt
 
     async def _find_earlier(self, submission: Submission) -> Receipt | None:
@@ -301,6 +301,7 @@ class Intake:
                 warnings=quote.warnings,
                 file=file,
                 trace=traces.current(),
+                sequence=1,
             )
             accepted.append(job)
         return accepted

@@ -32,16 +32,16 @@ _SLOW = (1, 2.5, 5, 10, 20, 30, 45, 60, 90, 120, 180, 300, 600, 1200, 1800, 3600
 
 
 class PlainCounter(Collector):
-    """A counter in a plain dict, for what every chat request counts; only on the event loop."""
+    """A counter in a plain dict, for what every request counts; only on the event loop."""
 
     def __init__(self, name: str, told: str, labels: Sequence[str]) -> None:
         self._name, self._told, self._labels = name, told, labels
         self._counts: dict[tuple[str, ...], int] = {}
         REGISTRY.register(self)
 
-    def count(self, *values: str) -> None:
-        """One more with these labels."""
-        self._counts[values] = self._counts.get(values, 0) + 1
+    def count(self, *values: str, number: int = 1) -> None:
+        """One more, or so many, with these labels."""
+        self._counts[values] = self._counts.get(values, 0) + number
 
     def collect(self) -> Iterable[CounterMetricFamily]:
         """For Prometheus."""
@@ -58,7 +58,7 @@ EVENT_STREAMS = Gauge("penstock_event_streams_open", "Event streams open now.", 
 
 # -- jobs
 
-JOBS_ACCEPTED = Counter("penstock_jobs_accepted", "Jobs accepted.", ["model"], registry=REGISTRY)
+JOBS_ACCEPTED = PlainCounter("penstock_jobs_accepted", "Jobs accepted.", ["model"])
 JOBS_FINISHED = Counter(
     "penstock_jobs_finished",
     "Jobs that reached a final status; `code` is the error's, empty on success.",

@@ -129,7 +129,7 @@ class Price(BaseModel):
 
 def _asked(params: Mapping[str, Any], names: Sequence[str], most: int) -> int | None:
     """The largest that any of the names has, `8` and `"8s"` alike; None where none has a number above 0."""
-    told = [number for name in names if (number := _number(params.get(name))) > 0]
+    told = [number for name in names if name in params and (number := _number(params[name])) > 0]
     return math.ceil(min(most, max(told))) if told else None
 
 

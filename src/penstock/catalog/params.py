@@ -121,7 +121,7 @@ def as_object(value: Any) -> Mapping[str, Any]:
 
 def without_nulls(value: Any, depth: int = MAX_DEPTH) -> Any:
     """The value with every null field of every object left out."""
-    if depth and isinstance(value, Mapping):
+    if depth and isinstance(value, dict):
         return {name: without_nulls(item, depth - 1) for name, item in value.items() if item is not None}  # pyright: ignore[reportUnknownVariableType] JSON
     if depth and isinstance(value, list):
         return [without_nulls(item, depth - 1) for item in value]  # pyright: ignore[reportUnknownVariableType] JSON

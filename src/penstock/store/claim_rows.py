@@ -125,7 +125,7 @@ def _claim_late(connection: Connection, owner: str, most: int, now: float) -> li
 
 def places(connection: Connection, most: int) -> dict[str, int]:
     """How many jobs wait for the same vendor before each: as many rounds as its account has own jobs before it."""
-    return {row[0]: row[1] for row in connection.execute(_PLACES, {"most": most})}
+    return dict(connection.execute(_PLACES, {"most": most}).tuples().all())  # at once: there may be thousands
 
 
 def give_back_all_but(connection: Connection, owner: str, kept: Collection[str]) -> None:

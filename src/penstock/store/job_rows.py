@@ -52,7 +52,7 @@ class Claim:
 
 def insert_all(connection: Connection, accepted: Sequence[Job], now: float, *more: Deed) -> list[Job]:
     """Write newly accepted jobs, each with its first event and a hold of the most that it can cost; and do more."""
-    written = [replace(job, sequence=1) for job in accepted]
+    written = [job if job.sequence == 1 else replace(job, sequence=1) for job in accepted]
     documents = [encode(job) for job in written]
     rows = [
         {

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from functools import cache
+from itertools import chain
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, Table
@@ -9,26 +10,27 @@ from sqlalchemy import Connection, Table
 LOCKING = " FOR UPDATE"
 
 
-def mark(connection: Connection) -> str:
-    """What stands for a value in a statement."""
-    return "?" if connection.dialect.paramstyle == "qmark" else "%s"
-
-
 @cache
-def _speak(said: str, sign: str) -> str:
-    return said.removesuffix(LOCKING) if sign == "?" else said.replace("?", sign)
+def _speak(said: str, *, to_sqlite: bool) -> str:
+    """In PostgreSQL's own words values are numbered: the driver has nothing to look for in them."""
+    if to_sqlite:
+        return said.removesuffix(LOCKING)
+    first, *rest = said.split("?")
+    return first + "".join(f"${number}{piece}" for number, piece in enumerate(rest, 1))
 
 
 def run(connection: Connection, said: str, *values: Any) -> Sequence[tuple[Any, ...]]:
     """A statement with a `?` for each value, and the rows that it finds; FOR UPDATE, at its end, is for PostgreSQL."""
-    said = _speak(said, mark(connection))
+    dialect, driver = connection.dialect, connection.connection
+    to_sqlite = dialect.name == "sqlite"
+    said = _speak(said, to_sqlite=to_sqlite)
     if not connection.in_transaction():
         connection.begin()  # SQLAlchemy does not see what is done here
-    cursor = connection.connection.cursor()
+    cursor: Any = driver.cursor() if to_sqlite else dialect.loaded_dbapi.RawCursor(driver.driver_connection)
     try:
-        cursor.execute(said, _without_nul(values) if connection.dialect.name == "postgresql" else values)
+        cursor.execute(said, values if to_sqlite else _without_nul(values))
         return cursor.fetchall() if cursor.description else []
-    except connection.dialect.loaded_dbapi.Error as error:
+    except dialect.loaded_dbapi.Error as error:
         # The one door to what SQLAlchemy does with errors: it tells lost connections, and lets go of them.
         connection._handle_dbapi_exception(error, said, values, cursor, None)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
     finally:
@@ -51,7 +53,8 @@ def among(said: str, values: Sequence[Any]) -> tuple[Any, ...]:
 
 def run_many(connection: Connection, said: str, rows: Sequence[tuple[Any, ...]]) -> None:
     """The same statement with the values of each row."""
-    connection.exec_driver_sql(_speak(said, mark(connection)), list(rows))
+    sign = "?" if connection.dialect.name == "sqlite" else "%s"
+    connection.exec_driver_sql(said.replace("?", sign), list(rows))
 
 
 class Deed(NamedTuple):
@@ -86,7 +89,7 @@ def _insert(table: Table, names: tuple[str, ...], rows: int) -> str:
 
 def insertion(table: Table, rows: Sequence[Mapping[str, Any]]) -> Deed:
     """A few rows that all have the same columns."""
-    values = tuple(value for row in rows for value in row.values())
+    values = tuple(chain.from_iterable([row.values() for row in rows]))
     return Deed(_insert(table, tuple(rows[0]), len(rows)), values)
 
 

@@ -1,9 +1,11 @@
 """Who is calling, and whether the key may do this."""
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from fastapi import Request
+from starlette.datastructures import URL
 
 from penstock.errors import (
     ExpiredApiKey,
@@ -65,11 +67,16 @@ def base_url(request: Request) -> str:
     public_url = gateway_of(request).settings.server.public_url
     if public_url:
         return public_url
-    url = request.base_url
-    if request.client is not None and request.client.host in TRUSTED:
-        scheme = request.headers.get("x-forwarded-proto", "").rpartition(",")[2].strip()
-        url = url.replace(scheme=scheme) if scheme in ("http", "https") else url
-    return str(url).rstrip("/")
+    scope, headers = request.scope, request.headers
+    forwarded = headers.get("x-forwarded-proto", "") if scope["client"] and scope["client"][0] in TRUSTED else ""
+    return _write_url(scope["scheme"], scope["server"], headers.get("host"), forwarded.rpartition(",")[2].strip())
+
+
+@lru_cache(256)
+def _write_url(scheme: str, server: tuple[str, int] | None, host: str | None, forwarded: str) -> str:
+    headers = [] if host is None else [(b"host", host.encode("latin-1"))]
+    url = URL(scope={"scheme": scheme, "server": server, "path": "/", "headers": headers})
+    return str(url.replace(scheme=forwarded) if forwarded in ("http", "https") else url).rstrip("/")
 
 
 async def admit(request: Request, scope: Scope) -> Caller:
