@@ -18,13 +18,13 @@ from penstock.store.news import NewsRoom
 def looks(database: Database, monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many questions each look at the store answered."""
     counts: list[int] = []
-    read = database.read
+    look = database.look
 
     async def counted(function, asked, most):
         counts.append(len(asked))
-        return await read(function, asked, most)
+        return await look(function, asked, most)
 
-    monkeypatch.setattr(database, "read", counted)
+    monkeypatch.setattr(database, "look", counted)
     return counts
 
 
@@ -82,15 +82,15 @@ async def test_a_long_story_comes_in_parts(database, monkeypatch):
 
 async def test_a_store_that_is_away_is_told_to_all_and_asked_again(database, monkeypatch):
     (job,) = await accept(database, 1)
-    room, read = NewsRoom(database), database.read
+    room, look = NewsRoom(database), database.look
 
     async def fail(*_: object):
         raise StoreUnavailable
 
-    monkeypatch.setattr(database, "read", fail)
+    monkeypatch.setattr(database, "look", fail)
     found = await asyncio.gather(room.of_job(job.id, 0), room.of_job(job.id, 1), return_exceptions=True)
     assert [type(each) for each in found] == [StoreUnavailable] * 2
-    monkeypatch.setattr(database, "read", read)
+    monkeypatch.setattr(database, "look", look)
     assert len((await room.of_job(job.id, 0)).events) == 1
 
 
