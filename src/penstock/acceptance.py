@@ -2,16 +2,19 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 
 from sqlalchemy import Connection
 
+from penstock.budgets import Payer
 from penstock.catalog.file_input import given_file
-from penstock.errors import IdempotencyKeyMismatch
+from penstock.errors import IdempotencyKeyMismatch, InsufficientBudget
 from penstock.generation import Decoded
 from penstock.jobs import Job
 from penstock.keys import ApiKey
 from penstock.store import file_rows, job_rows, open_rows, request_rows
 from penstock.store.database import Database
+from penstock.store.ledger_rows import Holding
 from penstock.store.open_rows import Headroom
 from penstock.store.request_rows import AcceptedRequest
 from penstock.store.together import Together
@@ -68,11 +71,15 @@ class Acceptance:
 
     @property
     def is_simple(self) -> bool:
-        """Whether it may go with others: nothing that it needs could be refused, or be waited for."""
+        """Whether it may go with others: nobody has to be waited for, and nothing else is to be written with it."""
         key = self.submission.key
         is_limited = key.limits.concurrent_jobs is not None or key.account_limits.concurrent_jobs is not None
-        is_free = not (is_limited or key.budgets or self.submission.is_retry)
-        return is_free and all(job.file is None for job in self.jobs)
+        return not (is_limited or self.submission.is_retry) and all(job.file is None for job in self.jobs)
+
+    @property
+    def payer(self) -> Payer:
+        """Whose money it costs."""
+        return self.submission.key.payer
 
     def remember(self, now: float) -> AcceptedRequest:
         """What a repetition of it is known by."""
@@ -143,16 +150,28 @@ def accept(connection: Connection, wanted: Acceptance, now: float) -> Receipt:
 
 
 def accept_all(connection: Connection, wanted: Sequence[Acceptance], now: float) -> list[Receipt | None]:
-    """The same for many simple ones at once; None for those that others are at, or have been: they go alone."""
+    """The same for many simple ones at once; None for those that others are at, or no budget bears: they go alone."""
     is_new = request_rows.take_new(connection, [each.submission.slot for each in wanted])
     chosen = [each for each, its_turn in zip(wanted, is_new, strict=True) if its_turn]
     if not chosen:
         return [None] * len(wanted)
-    requests = [each.remember(now) for each in chosen]
-    jobs = [job for each in chosen for job in each.jobs]
-    written = iter(job_rows.insert_all(connection, jobs, now, request_rows.addition(requests)))
-    ids = iter(requests)
-    return [
-        Receipt(next(ids).id, [next(written) for _ in each.jobs]) if its_turn else None
-        for each, its_turn in zip(wanted, is_new, strict=True)
-    ]
+    holding = Holding(connection, [each.payer for each in chosen])
+    borne = [each for each in sorted(chosen, key=attrgetter("payer")) if _is_borne(holding, each)]
+    if not borne:
+        return [None] * len(wanted)
+    requests = [each.remember(now) for each in borne]
+    deeds = *holding.close(), request_rows.addition(requests)
+    written = iter(job_rows.write_all(connection, [job for each in borne for job in each.jobs], now, *deeds))
+    receipts = {
+        id(each): Receipt(request.id, [next(written) for _ in each.jobs])
+        for each, request in zip(borne, requests, strict=True)
+    }
+    return [receipts.get(id(each)) for each in wanted]
+
+
+def _is_borne(holding: Holding, wanted: Acceptance) -> bool:
+    try:
+        job_rows.hold(holding, wanted.jobs)
+    except InsufficientBudget:
+        return False
+    return True

@@ -15,12 +15,13 @@ from store.sample_jobs import NOW, make_attempt, make_job
 from penstock import administration, jobs
 from penstock.acceptance import Acceptance, Desk, Submission, accept, accept_all
 from penstock.accounts import Actor, Allowance, KeyWish
-from penstock.budgets import Payer, Period
+from penstock.budgets import Budget, Payer, Period
 from penstock.errors import ConcurrencyLimited, KeyNotRotatable
 from penstock.generation import Decoded
 from penstock.jobs import Job
 from penstock.keys import ApiKey, Limits
 from penstock.store import (
+    budget_rows,
     job_rows,
     key_rows,
     lease_rows,
@@ -131,7 +132,6 @@ async def test_a_retry_waits_for_requests_that_share_a_transaction(fleet):
     again = asyncio.create_task(fleet[1].write(accept, Acceptance(submission(None, is_retry=True), [make_job()]), NOW))
     await asyncio.wait((again,), timeout=0.1)
     assert not again.done()
-    assert await fleet[1].write(accept_all, [Acceptance(submission(None), [make_job()])], NOW) == [None]
     opened.set()
     assert (await again).suppressed
     assert (await again).id in {receipt.id for receipt in await first}
@@ -144,6 +144,19 @@ async def test_one_that_cannot_be_stored_keeps_no_other_from_being_accepted(flee
     outcomes = await asyncio.gather(*(desk.accept(each) for each in wanted), return_exceptions=True)
     assert [type(outcome).__name__ for outcome in outcomes] == ["Receipt", "InvalidRequest", "Receipt", "Receipt"]
     assert await count(fleet[0], "jobs") == await count(fleet[0], "requests") == 3
+
+
+async def test_requests_that_share_a_transaction_never_break_a_budget(fleet):
+    """Some of them are borne by it, the others refused, each by itself."""
+    await fleet[0].write(budget_rows.put, Budget(owner="key", period=Period.TOTAL, cap=1_000), "acct_one", NOW)
+    desks = [Desk(database, lambda: NOW) for database in fleet]
+    mine = [Acceptance(submission(f"r{number}"), [make_job(estimated=100)]) for number in range(30)]
+    outcomes = await asyncio.gather(
+        *(desks[number % len(desks)].accept(each) for number, each in enumerate(mine)), return_exceptions=True
+    )
+    assert Counter(type(each).__name__ for each in outcomes) == {"Receipt": 10, "InsufficientBudget": 20}
+    assert await count(fleet[0], "jobs") == await count(fleet[0], "holds") == await count(fleet[0], "ledger") == 10
+    assert list(await fleet[0].read(rows, "SELECT held, spent FROM purses")) == [(1_000, 0)]
 
 
 async def test_a_job_is_claimed_once(fleet):

@@ -9,7 +9,6 @@ from typing import Any
 import msgspec
 from sqlalchemy import Connection, bindparam, or_, select, update
 
-from penstock.budgets import Payer
 from penstock.errors import Gone, JobDeleted, JobNotFinished, JobNotFound
 from penstock.events import type_of
 from penstock.identifiers import first_id
@@ -17,8 +16,8 @@ from penstock.jobs import IllegalMove, Job, State
 from penstock.store import event_rows, ledger_rows, locks, usage_rows, words
 from penstock.store.bell import QUEUE, nudge
 from penstock.store.database import RUNG
-from penstock.store.ledger_rows import LedgerRefused
-from penstock.store.tables import events, jobs, ledger
+from penstock.store.ledger_rows import Holding, LedgerRefused
+from penstock.store.tables import events, jobs
 from penstock.store.words import Deed
 
 # The columns of `_columns`, in this order.
@@ -52,43 +51,45 @@ class Claim:
 
 def insert_all(connection: Connection, accepted: Sequence[Job], now: float, *more: Deed) -> list[Job]:
     """Write newly accepted jobs, each with its first event and a hold of the most that it can cost; and do more."""
+    if any(map(_may_cost, accepted)):
+        holding = Holding(connection, [job.payer for job in accepted])
+        hold(holding, accepted)
+        more = (*more, *holding.close())
+    return write_all(connection, accepted, now, *more)
+
+
+def hold(holding: Holding, accepted: Sequence[Job]) -> None:
+    """Have the most that jobs of one request can cost held for them, or for none of them."""
+    amounts = {job.id: job.estimated or 0 for job in accepted if _may_cost(job)}
+    if amounts:
+        holding.add(accepted[0].payer, amounts, accepted[0].created_at)
+
+
+def write_all(connection: Connection, accepted: Sequence[Job], now: float, *more: Deed) -> list[Job]:
+    """Write new jobs, each with its first event, and do more; what they cost is held already."""
     written = [job if job.sequence == 1 else replace(job, sequence=1) for job in accepted]
     documents = [encode(job) for job in written]
-    rows = [
-        {
-            "id": job.id,
-            "account_id": job.account_id,
-            "lineage": job.payer.lineage,
-            "model": job.model,
-            "vendor": job.vendor,
-            "client_ref": job.client_ref,
-            "batch_id": job.batch_id,
-            "created_at": job.created_at,
-            "start_by": job.start_by,
-            "epoch": 0,
-            **_columns(job, document),
-        }
-        for job, document in zip(written, documents, strict=True)
-    ]
     kinds = [type_of(None, job) for job in written]
-    told = [
-        event_rows.describe(kind, job, document, now)
-        for kind, job, document in zip(kinds, written, documents, strict=True)
-    ]
+    rows = [_new_row(job, document) for job, document in zip(written, documents, strict=True)]
+    told = [event_rows.describe(*each, now) for each in zip(kinds, written, documents, strict=True)]
     event_rows.announce(connection, list(zip(kinds, written, strict=True)), now)
-    if entries := ledger_rows.hold(connection, _costs(written)):  # last: it may lock a purse
-        more = (*more, words.insertion(ledger, entries))
     words.do_all(connection, words.insertion(jobs, rows), words.insertion(events, told), *more)
     return written
 
 
-def _costs(accepted: Sequence[Job]) -> dict[tuple[Payer, float], dict[str, int]]:
-    """The most that jobs can cost, by who pays for them and when they were accepted."""
-    found: dict[tuple[Payer, float], dict[str, int]] = {}
-    for job in accepted:
-        if _may_cost(job):
-            found.setdefault((job.payer, job.created_at), {})[job.id] = job.estimated or 0
-    return found
+def _new_row(job: Job, document: bytes) -> dict[str, Any]:
+    return {
+        "id": job.id,
+        "account_id": job.account_id,
+        "lineage": job.payer.lineage,
+        "model": job.model,
+        "client_ref": job.client_ref,
+        "batch_id": job.batch_id,
+        "created_at": job.created_at,
+        "start_by": job.start_by,
+        "epoch": 0,
+        **_columns(job, document),
+    }
 
 
 def _may_cost(job: Job) -> bool:

@@ -1,6 +1,6 @@
 """The ledger: append-only, every subject with each kind of entry at most once, and every balance follows from it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from operator import attrgetter
@@ -12,6 +12,7 @@ from penstock.budgets import ENDLESS, Budget, Payer
 from penstock.store import key_rows, locks, purse_rows, words
 from penstock.store.purse_rows import Place, Purse
 from penstock.store.tables import holds, ledger
+from penstock.store.words import Deed
 
 UNKNOWN_SECONDS: Final = 86_400.0
 """How long money is held for a job of which nobody knows whether its vendor made it."""
@@ -123,34 +124,45 @@ def _lock(connection: Connection, subject: str) -> dict[Kind, Entry]:
 # -- jobs: each of these in the transaction that changes the job
 
 
-def hold(connection: Connection, wanted: Mapping[tuple[Payer, float], Mapping[str, int]]) -> list[dict[str, Any]]:
-    """Reserve the most that jobs can cost, by their ids, in every budget that bears them: all of them or none.
+class Holding:
+    """Reserves the most that jobs can cost, in every budget that bears them; each purse is opened and written once.
 
-    They come by who pays for them, and when they were accepted. Their entries are still to be written: the rows.
+    Who holds for several payers takes them in their order: so two writers never wait for each other in a ring.
     """
-    if not wanted:
-        return []
-    locks.join_ledger(connection)
-    budgets = key_rows.budgets_of(connection, sorted({owner for payer, _ in wanted for owner in payer.owners}))
-    for payer, at in sorted(wanted):  # always in the same order: so two writers never wait for each other in a ring
-        bearing = [budget for budget in budgets if budget.owner in payer.owners]
-        _reserve(connection, purse_rows.open_all(connection, bearing, payer.account_id, at), wanted[payer, at])
-    return [
-        _row(Entry(subject=subject, kind=Kind.HOLD, payer=payer, amount=amount, at=at, created_at=at))
-        for (payer, at), amounts in wanted.items()
-        for subject, amount in amounts.items()
-    ]
 
+    def __init__(self, connection: Connection, payers: Iterable[Payer]) -> None:
+        locks.join_ledger(connection)
+        owners = sorted({owner for payer in payers for owner in payer.owners})
+        self._connection = connection
+        self._budgets = key_rows.budgets_of(connection, owners)
+        self._purses: dict[Place, Purse] = {}
+        self._entries: list[dict[str, Any]] = []
+        self._holds: list[dict[str, Any]] = []
 
-def _reserve(connection: Connection, bearing: Sequence[Purse], amounts: Mapping[str, int]) -> None:
-    total = sum(amounts.values())
-    for purse in bearing:
-        if total > purse.room:
-            raise purse.standing.refuse(total)
-    for purse in bearing:
+    def add(self, payer: Payer, amounts: Mapping[str, int], at: float) -> None:
+        """Hold so much for each of these jobs: for all of them or none."""
+        mine = [budget for budget in self._budgets if budget.owner in payer.owners]
+        bearing = [self._open(budget, payer.account_id, at) for budget in purse_rows.in_order(mine)]
+        total = sum(amounts.values())
+        for purse in bearing:
+            if total > purse.room:
+                raise purse.standing.refuse(total)
         for subject, amount in amounts.items():
-            purse_rows.reserve(connection, purse, subject, amount)
-        purse_rows.write(connection, purse)
+            entry = Entry(subject=subject, kind=Kind.HOLD, payer=payer, amount=amount, at=at, created_at=at)
+            self._entries.append(_row(entry))
+            self._holds += [purse_rows.take(purse, subject, amount) for purse in bearing]
+
+    def close(self) -> list[Deed]:
+        """Write the purses; what is still to be done, with what writes the jobs."""
+        for purse in self._purses.values():
+            purse_rows.write(self._connection, purse)
+        return [words.insertion(table, rows) for table, rows in ((ledger, self._entries), (holds, self._holds)) if rows]
+
+    def _open(self, budget: Budget, account_id: str, at: float) -> Purse:
+        place = Place(budget.owner, budget.period.value, budget.window(at)[0])
+        if place not in self._purses:
+            self._purses[place] = purse_rows.open_purse(self._connection, budget, account_id, at)
+        return self._purses[place]
 
 
 def settle(connection: Connection, subject: str, cost: int, now: float, note: str = "") -> int:

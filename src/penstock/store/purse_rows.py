@@ -88,16 +88,13 @@ def _at(place: Place, **more: Any) -> dict[str, Any]:
 
 def covering(connection: Connection, payer: Payer, at: float) -> list[Purse]:
     """The purse of each budget that bears a request accepted at this moment, begun where it is the first."""
-    return open_all(connection, key_rows.budgets_of(connection, payer.owners), payer.account_id, at)
+    found = key_rows.budgets_of(connection, payer.owners)
+    return [open_purse(connection, budget, payer.account_id, at) for budget in in_order(found)]
 
 
-def open_all(connection: Connection, budgets: Iterable[Budget], account_id: str, at: float) -> list[Purse]:
-    """The purses of these budgets at this moment, always in the same order."""
-    return [open_purse(connection, budget, account_id, at) for budget in sorted(budgets, key=_order)]
-
-
-def _order(budget: Budget) -> tuple[str, str]:
-    return budget.owner, budget.period.value
+def in_order(budgets: Iterable[Budget]) -> list[Budget]:
+    """As their purses are opened, always."""
+    return sorted(budgets, key=lambda budget: (budget.owner, budget.period.value))
 
 
 def open_purse(connection: Connection, budget: Budget, account_id: str, at: float) -> Purse:
@@ -166,7 +163,7 @@ def announce_refusal(connection: Connection, payer: Payer, now: float) -> None:
 def standings(connection: Connection, payer: Payer, at: float) -> list[Standing]:
     """Where each budget stands that bears the payer's requests now; begins no purse."""
     found: list[Standing] = []
-    for budget in sorted(key_rows.budgets_of(connection, payer.owners), key=_order):
+    for budget in in_order(key_rows.budgets_of(connection, payer.owners)):
         start, ends = budget.window(at)
         row = connection.execute(_LOOK, _at(Place(budget.owner, budget.period.value, start))).one_or_none()
         if row is None:
@@ -188,9 +185,14 @@ def forget(connection: Connection, owner: str, period: str) -> None:
 
 def reserve(connection: Connection, purse: Purse, subject: str, amount: int) -> None:
     """Hold this much for a job; the purse is still to be written."""
-    values = {**purse.place._asdict(), "subject": subject, "amount": amount, "is_lease": 0, "recalled": 0}
-    connection.execute(_RESERVE, values | {"expires_at": None})
+    connection.execute(_RESERVE, take(purse, subject, amount))
+
+
+def take(purse: Purse, subject: str, amount: int) -> dict[str, Any]:
+    """The same in memory: the row is still to be written, too."""
     purse.held += amount
+    values = {**purse.place._asdict(), "subject": subject, "amount": amount, "is_lease": 0, "recalled": 0}
+    return values | {"expires_at": None}
 
 
 def free(connection: Connection, subject: str) -> dict[Place, int]:
