@@ -10,6 +10,11 @@ from sqlalchemy import Connection, Table
 LOCKING = " FOR UPDATE"
 
 
+def mark(connection: Connection) -> str:
+    """What stands for a value where SQLAlchemy says a statement."""
+    return "?" if connection.dialect.name == "sqlite" else "%s"
+
+
 @cache
 def _speak(said: str, *, to_sqlite: bool) -> str:
     """In PostgreSQL's own words values are numbered: the driver has nothing to look for in them."""
@@ -53,8 +58,7 @@ def among(said: str, values: Sequence[Any]) -> tuple[Any, ...]:
 
 def run_many(connection: Connection, said: str, rows: Sequence[tuple[Any, ...]]) -> None:
     """The same statement with the values of each row."""
-    sign = "?" if connection.dialect.name == "sqlite" else "%s"
-    connection.exec_driver_sql(said.replace("?", sign), list(rows))
+    connection.exec_driver_sql(said.replace("?", mark(connection)), list(rows))
 
 
 class Deed(NamedTuple):
