@@ -81,7 +81,7 @@ class Receiver:
     def url(self, path: str = "/hook", host: str = "127.0.0.1") -> str:
         return f"http://{host}:{self.port}{path}"
 
-    async def wait(self, count: int, seconds: float = 15) -> list[Message]:
+    async def wait(self, count: int, seconds: float = 60) -> list[Message]:
         """The messages once so many have come."""
         async with asyncio.timeout(seconds):
             while len(self.messages) < count:
@@ -119,7 +119,7 @@ async def settled(
     client: httpx.AsyncClient, *, attempts: int = 1, count: int = 1, **query: Any
 ) -> list[dict[str, Any]]:
     """The deliveries once there are so many and each was tried so often."""
-    async with asyncio.timeout(15):
+    async with asyncio.timeout(60):
         while True:
             found = await deliveries(client, **query)
             if len(found) >= count and all(len(each["attempts"]) >= attempts for each in found):

@@ -44,7 +44,7 @@ async def until_it_works(child: int) -> None:
     await until(lambda: ticks(child) >= enough)
 
 
-async def until(happened: Callable[[], object], seconds: float = 20) -> None:
+async def until(happened: Callable[[], object], seconds: float = 60) -> None:
     async with asyncio.timeout(seconds):
         while not happened():  # noqa: ASYNC110  a process tells nobody
             await asyncio.sleep(0.01)

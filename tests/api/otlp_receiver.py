@@ -67,7 +67,7 @@ class OtlpReceiver:
         if self.status == 200:
             self.spans += read_spans(body)
 
-    async def until(self, condition: Callable[[list[Seen]], Any], seconds: float = 10) -> Any:
+    async def until(self, condition: Callable[[list[Seen]], Any], seconds: float = 60) -> Any:
         """What the condition finds, once it does."""
         async with asyncio.timeout(seconds):
             while not (found := condition(list(self.spans))):  # noqa: ASYNC110  another thread takes them

@@ -36,7 +36,7 @@ async def look(client: httpx.AsyncClient, job_id: str, **query: Any) -> dict[str
 
 async def until(client: httpx.AsyncClient, job_id: str, **wanted: Any) -> dict[str, Any]:
     """The record once these fields have these values."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while True:
             job = await look(client, job_id)
             if all(job[name] == value for name, value in wanted.items()):

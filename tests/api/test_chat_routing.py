@@ -46,7 +46,7 @@ class Routed:
 
     async def until_vendor(self, wanted: str) -> None:
         """Ask again and again until this one answers."""
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(60):
             while await self.vendor() != wanted:  # noqa: ASYNC110 - asking is what makes it happen
                 await asyncio.sleep(0.02)
 
@@ -156,7 +156,7 @@ async def test_a_vendor_that_is_full_is_followed_by_the_next(start):
 )
 async def test_work_that_may_have_been_done_is_not_done_again(start, scenario, stream, told):
     limits = "first_byte_seconds = 0.3\ntotal_seconds = 0.6"
-    async with routed(start, in_order(scenario), more=limits) as chat:
+    async with routed(start, in_order(scenario), more=limits if told[0] == 504 else "") as chat:
         assert error_of(await chat.ask(stream=stream)) == told
         assert chat.calls == (1, 0)
 

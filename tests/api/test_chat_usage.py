@@ -53,7 +53,7 @@ async def counting(start: Any, **options: Any) -> AsyncGenerator[Chat]:
 
 @pytest.fixture
 async def chat(start):
-    async with counting(start, vendor="total_seconds = 10") as chat:
+    async with counting(start, vendor="total_seconds = 60") as chat:
         yield chat
 
 
@@ -71,7 +71,7 @@ async def read(server: Server) -> list[Completion]:
     return await database.read(completion_rows.of_account, account_id, 1000)
 
 
-async def records(server: Server, count: int, seconds: float = 10) -> list[Completion]:
+async def records(server: Server, count: int, seconds: float = 60) -> list[Completion]:
     """All records, oldest first; they must be so many, also after one more has been written."""
     async with asyncio.timeout(seconds):
         await _wait_for(server, count)
@@ -109,7 +109,7 @@ async def test_what_the_vendor_counted_is_recorded(chat, model, fields):
     assert (record.outcome, record.code) == (Outcome.OK, "")
     assert (record.vendor, record.upstream_model) == ("upstream", model)
     assert record.cost == COST + thought * 600
-    assert 0 < (record.first_byte_seconds or 0) <= record.seconds < 5
+    assert 0 < (record.first_byte_seconds or 0) <= record.seconds < 30
     assert abs(record.created_at - time.time()) < 60
 
 
@@ -319,6 +319,6 @@ async def test_records_survive_an_outage_of_the_store(chat, seconds):
     finally:
         other.execute("ROLLBACK")
         other.close()
-    found = await records(chat.server, 1 + len(ids), seconds=20)
+    found = await records(chat.server, 1 + len(ids))
     assert [record.request_id for record in found[1:]] == ids
     assert all(record.usage == TOLD for record in found)

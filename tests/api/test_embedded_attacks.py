@@ -15,7 +15,7 @@ import pytest
 from conftest import Server, Start
 from PIL import Image
 from steps import cancel, look, post
-from test_embedded import MODEL, VIDEO, draw_figure, engines_of, finish, upload
+from test_embedded import MODEL, VIDEO, children_of, draw_figure, engines_of, finish, upload
 
 from penstock.catalog.image_to_model import Version
 
@@ -120,7 +120,7 @@ def assert_clear(error: dict[str, Any]) -> None:
 async def assert_healthy(server: Server) -> None:
     assert (await server.client.get("/healthz")).status_code == 200
     assert (await server.client.get("/readyz")).status_code == 200
-    async with asyncio.timeout(10):  # one that was told to end may need a moment
+    async with asyncio.timeout(60):  # one that was told to end may need a moment
         while engines_of(os.getpid()):  # noqa: ASYNC110  nobody tells when it is gone
             await asyncio.sleep(0.02)
 
@@ -261,7 +261,7 @@ async def test_jobs_side_by_side_each_come_to_their_own_end(start: Start):
 
 async def find_engine(job_id: str) -> int:
     """The process that films this job: the one which writes into the job's folder."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while True:
             for process, path in list_open_files(os.getpid()):
                 if any(job_id in part for part in path.parts):
@@ -270,8 +270,7 @@ async def find_engine(job_id: str) -> int:
 
 
 def list_open_files(parent: int) -> Iterator[tuple[int, Path]]:
-    for listing in Path(f"/proc/{parent}/task").glob("*/children"):
-        for process in listing.read_text().split():
-            for link in Path(f"/proc/{process}/fd").glob("*"):
-                with suppress(OSError):
-                    yield int(process), link.readlink()
+    for process in children_of(parent):
+        with suppress(OSError):  # it has ended, or closed one
+            for link in Path(f"/proc/{process}/fd").iterdir():
+                yield process, link.readlink()

@@ -91,8 +91,8 @@ async def test_what_nobody_has_taken_up_yet_is_ended_all_the_same(start):
     await order_many(server.client, 18, NEVER)
     canceled, late = await order(server.client, NEVER), await order(server.client, NEVER, start_timeout=0.2)
     await cancel(server.client, canceled["id"])
-    assert (await look(server.client, canceled["id"], wait=2))["status"] == "canceled"
-    assert (await look(server.client, late["id"], wait=2))["status"] == "expired"
+    assert (await look(server.client, canceled["id"], wait=20))["status"] == "canceled"
+    assert (await look(server.client, late["id"], wait=20))["status"] == "expired"
 
 
 # -- how many may be open

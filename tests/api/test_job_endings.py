@@ -132,12 +132,12 @@ async def test_the_time_left_is_told_once_such_jobs_have_run(server):
 
 
 async def test_what_the_vendor_tells_of_progress_is_passed_on(server):
-    job = await order(server.client, {"latency": 3, "queued": 0.5})
+    job = await order(server.client, {"latency": 4, "queued": 1.5})
     waiting = await until(server.client, job["id"], queue_position=1)
     assert waiting["status"] == "running"
     running = await until(server.client, job["id"], queue_position=None)
     assert 0 < running["progress"] < 1
-    assert 0 <= running["eta_seconds"] < 3
+    assert 0 <= running["eta_seconds"] < 4
     assert running["poll_after_ms"] <= 1000
 
 
@@ -157,7 +157,7 @@ async def test_a_job_that_cannot_start_in_time_expires_unpaid(start):
 
 
 async def test_a_job_that_runs_too_long_expires_and_the_vendor_is_told(server):
-    done = await server.finish((await order(server.client, NEVER, run_timeout=0.8))["id"])
+    done = await server.finish((await order(server.client, NEVER, run_timeout=2))["id"])
     assert summary(done) == told(
         status="expired", code="run_timeout", stage="generating", retryable=True, outcomes=["abandoned"], charged=False
     )
@@ -168,7 +168,7 @@ async def test_a_job_that_runs_too_long_expires_and_the_vendor_is_told(server):
 
 async def test_a_vendor_that_stays_busy_lets_the_job_expire(server):
     busy = {"submission": "busy", "submission_times": 1000}
-    done = await server.finish((await order(server.client, busy, run_timeout=0.5))["id"])
+    done = await server.finish((await order(server.client, busy, run_timeout=1.5))["id"])
     assert (done["status"], done["error"]["code"], done["charged"]) == ("expired", "run_timeout", False)
     assert len(done["attempts"]) == 1
 
@@ -179,8 +179,8 @@ async def test_a_job_that_no_runner_has_taken_up_can_be_canceled_and_expires(sta
     await until(server.client, blocker["id"], phase="generating")
     canceled, late = await order(server.client, NEVER), await order(server.client, NEVER, start_timeout=0.2)
     await cancel(server.client, canceled["id"])
-    assert (await look(server.client, canceled["id"], wait=1))["status"] == "canceled"
-    assert (await look(server.client, late["id"], wait=1))["status"] == "expired"
+    assert (await look(server.client, canceled["id"], wait=20))["status"] == "canceled"
+    assert (await look(server.client, late["id"], wait=20))["status"] == "expired"
 
 
 # -- a vendor over HTTP
@@ -227,7 +227,7 @@ async def test_a_cancel_during_the_order_reaches_the_vendor_after_it(start):
     async with listening(upstream) as url:
         server = await start(f'[vendors.far]\ntype = "sim"\nbase_url = "{url}"\n')
         job = await order(server.client, {})
-        await asyncio.wait_for(upstream.reached.wait(), 10)
+        await asyncio.wait_for(upstream.reached.wait(), 60)
         assert (await look(server.client, job["id"]))["phase"] == "dispatching"
         assert (await cancel(server.client, job["id"]))["status"] == "canceling"
         assert (await cancel(server.client, job["id"]))["status"] == "canceling"

@@ -27,7 +27,7 @@ GENERATION = "/model/v1/generation"
 SELDOM = '[vendors.sim]\ntype = "sim"\npoll_seconds = 30\n'
 """A vendor that is asked so seldom that only news make a job move."""
 
-SOON = 10.0
+SOON = 20.0
 """Less than any time limit, poll or heartbeat that would bring the news too."""
 
 Join = Callable[..., AbstractAsyncContextManager[Server]]

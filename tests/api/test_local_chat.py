@@ -85,7 +85,7 @@ async def test_an_answer_is_recorded_and_free(server):
     told = [(await other.post(CHAT, json=asking(stream=stream))).headers["x-request-id"] for stream in (False, True)]
     database = server.gateway.database
     account_id = await database.write(key_rows.account_id, "somebody", time.time())
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while len(found := await database.read(completion_rows.of_account, account_id, 9)) < 2:  # noqa: ASYNC110
             await asyncio.sleep(0.02)
     assert sorted(record.request_id for record in found) == sorted(told)

@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 import signal
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -17,14 +18,17 @@ from penstock.settings import load
 
 @pytest.fixture(autouse=True)
 def nothing_is_left_behind() -> Iterator[None]:
-    """After the gateway has closed."""
+    """Soon after the gateway has closed: one that was told to end may need a moment."""
     yield
-    assert not children()
+    give_up_at = time.monotonic() + 20
+    while children():
+        assert time.monotonic() < give_up_at
+        time.sleep(0.01)
 
 
 async def test_beyond_what_may_wait_callers_are_told_when_to_come_back(start: Start):
     server = await start(SMALL + "max_concurrent = 2\n")
-    begun = [await begin(server, max_tokens=30) for _ in range(2)]
+    begun = [await begin(server, max_tokens=120) for _ in range(2)]
     for refused in [await ask(server), await ask(server, stream=True)]:
         assert (refused.status_code, refused.json()["error"]["code"]) == (429, "queue_full")
         assert int(refused.headers["retry-after"]) >= 1
@@ -63,7 +67,7 @@ async def test_nobody_works_for_a_caller_who_left(start: Start, stream: bool):
         waiting = asyncio.create_task(ask(server, **{**LONG, "stream": False}))
         await until_it_works(child)
         waiting.cancel()
-    async with asyncio.timeout(20):  # its only slot would be taken for minutes
+    async with asyncio.timeout(60):  # its only slot would be taken for minutes
         while (response := await ask(server)).status_code == 429:  # noqa: ASYNC110
             await asyncio.sleep(0.01)
     assert response.status_code == 200
@@ -101,7 +105,7 @@ async def reload(server: Server, toml: str) -> None:
 
 async def test_a_change_of_settings_lets_streams_finish(start: Start):
     server = await start(SMALL)
-    streaming = await begin(server, max_tokens=60)
+    streaming = await begin(server, max_tokens=150)
     (old,) = children()
     await reload(server, "[vendors.local]\ncontext = 512\n")
     assert children() == {old}
@@ -138,11 +142,14 @@ async def test_all_who_wait_for_the_start_leave_threads_for_everyone_else(start:
     asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(4))
     waiting = [asyncio.create_task(ask(server, n=99)) for _ in range(8)]
     await until(children)
+    (child,) = children()
+    os.kill(child, signal.SIGSTOP)  # so that it starts for as long as we look
     waiting[0].cancel()  # who was the first may leave
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         await asyncio.to_thread(int)
     vendor = server.gateway.offers.chat_vendors["local"]
     assert vendor.server is not None
     assert vendor.server.address() is None  # all that while it was starting
+    os.kill(child, signal.SIGCONT)
     assert {response.status_code for response in await asyncio.gather(*waiting[1:])} == {400}  # by the server itself
     assert len(children()) == 1

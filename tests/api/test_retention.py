@@ -61,7 +61,7 @@ def code(answer: httpx.Response) -> tuple[int, str]:
 async def sweep_until_removed(server: Server, count: int) -> None:
     """Sweep until so much was removed: the times are short, but they have to pass."""
     removed = 0
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while removed < count:
             removed += await server.gateway.upkeep.sweep()
             await asyncio.sleep(0.01)
@@ -222,7 +222,7 @@ async def test_uploads_end_with_their_time_but_not_under_a_job(start):
     server = await start(overrides={"jobs.file_retention": 1})
     used, unused = await upload(server), await upload(server, "blue")
     job = await server.submit(MODEL, script=NEVER, file={"file_token": used})
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while (answer := await server.client.get(f"/api/v1/files/{unused}")).status_code == 200:  # noqa: ASYNC110
             await asyncio.sleep(0.02)
     assert code(answer) == (404, "file_not_found")
@@ -256,7 +256,7 @@ async def test_snapshots_of_jobs_that_never_came_to_be_are_removed(server):
     old, young = snapshot("job_a", age=7200), snapshot("job_b", age=60)
     for file in (old, young):
         await server.gateway.inputs.store(file, b"abc")
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while len(on_disk(server)) == 2:  # the server's own first sweep may be at it, too
             await server.gateway.upkeep.sweep()
     assert on_disk(server) == [f"files/account_x/{young.sha256}"]

@@ -239,6 +239,7 @@ async def test_an_order_whose_picture_is_out_of_reach_is_placed_when_it_is_back(
 
 async def test_requests_that_need_the_bucket_are_told_to_come_back(start, s3):
     server = await start(SIMULATOR, IN_BUCKET)
+    server.gateway.upkeep.sweeps = False  # what is removed here, the test removes
     token = await upload(server)
     job = await server.generate(MODEL, script={})
     link = job["outputs"][0]["url"]
@@ -255,7 +256,6 @@ async def test_requests_that_need_the_bucket_are_told_to_come_back(start, s3):
     assert (await server.client.delete(f"/api/v1/jobs/{job['id']}")).status_code == 204
     assert code(await server.client.get(link)) == (410, "asset_expired")
     await up(s3)
-    server.gateway.upkeep.sweeps = False
     assert await server.gateway.upkeep.sweep() == 2, "the deleted job, and the upload that failed"
     assert [key.split("/")[2] for key in s3.list_keys()] == ["files"]
     assert (await server.client.get(f"/api/v1/files/{token}")).status_code == 200
@@ -267,13 +267,13 @@ async def refused(asking: Awaitable[httpx.Response]) -> None:
     answer = await asking
     assert code(answer) == (503, "store_unavailable")
     assert (answer.json()["error"]["retryable"], answer.headers["retry-after"]) == (True, "5")
-    assert time.monotonic() - began < 8
+    assert time.monotonic() - began < 20
 
 
 async def test_a_server_starts_while_the_bucket_does_not_answer(start, s3):
     s3.freeze()
     try:
-        async with asyncio.timeout(15):
+        async with asyncio.timeout(60):
             server = await start(SIMULATOR, IN_BUCKET)
         assert (await server.client.get("/readyz")).status_code == 200
     finally:
@@ -291,7 +291,7 @@ async def test_what_is_wrong_with_the_bucket_is_told_at_the_start(start, s3, mon
 async def wait_for_failures(server: Server, count: int) -> None:
     """Until the bucket was asked in vain so often."""
     before = await _failures(server)
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         while await _failures(server) < before + count:  # noqa: ASYNC110  nothing rings
             await asyncio.sleep(0.05)
 

@@ -102,7 +102,7 @@ async def work(
 async def records_of(server: Server, count: int) -> list[dict[str, Any]]:
     """Every job and chat request of the account as one line of a statement would tell it alone."""
     found: list[Completion] = []
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while len(found) < count:
             await asyncio.sleep(0.02)
             found = await server.gateway.database.read(completion_rows.of_account, await account_of(server))

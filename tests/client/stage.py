@@ -32,7 +32,7 @@ class Stage:
         return self.server.url
 
     def key(self, **options: Any) -> str:
-        return asyncio.run_coroutine_threadsafe(self.server.new_key(**options), self.loop).result(10)
+        return asyncio.run_coroutine_threadsafe(self.server.new_key(**options), self.loop).result(60)
 
 
 @contextmanager
@@ -56,7 +56,7 @@ def staged(folder: Path, weights: Path, toml: str = SETTINGS, port: int = 0) -> 
     thread = threading.Thread(target=asyncio.run, args=(serve(),))
     thread.start()
     try:
-        assert ready.wait(30)
+        assert ready.wait(100)
         yield stages[0]
     finally:
         if stages:

@@ -3,12 +3,12 @@
 import gc
 import math
 import shutil
-import socket
 import threading
 import traceback
 
 import pytest
 from flaky_front import Answer, Cut, Lose, Spoil, fronting
+from ports import free_port
 from stage import staged
 
 from penstock.client import (
@@ -95,11 +95,8 @@ def test_without_a_key_it_says_what_to_do(monkeypatch):
 
 
 def test_nobody_there_is_told_after_the_retries():
-    with socket.socket() as closed:
-        closed.bind(("127.0.0.1", 0))
-        address = f"http://127.0.0.1:{closed.getsockname()[1]}"
     with (
-        Client(address, "psk_x", retries=1) as client,
+        Client(f"http://127.0.0.1:{free_port()}", "psk_x", retries=1) as client,
         pytest.raises(ConnectionFailed, match="No connection") as caught,
     ):
         client.models()
@@ -297,10 +294,9 @@ def test_it_waits_through_a_restart_of_the_server(tmp_path, empty_store, weights
     folder = tmp_path / "data"
     folder.mkdir()
     shutil.copy(empty_store, folder)
-    results = []
-    with staged(folder, weights) as stage:
-        address, port, key = stage.url, int(stage.url.rpartition(":")[2]), stage.key()
-        client = Client(address, key)
+    results, port = [], free_port()
+    with staged(folder, weights, port=port) as stage:
+        client = Client(stage.url, stage.key())
         job = client.generate(VIDEO, script={"latency": 1.0})
         events = job.events()
         assert next(events).type == "job.queued"

@@ -16,7 +16,7 @@ from plain import NO_TLS
 from stage import Stage, staged
 
 ADMIN_KEY = "an-administrator's-long-key"
-CHAT, SLOW_CHAT = "echo", "slow:0.4"
+CHAT, SLOW_CHAT = "echo", "slow:1"
 FILM, DEAR_FILM = "sim_text_to_video", "vendorb_video_31"
 GEM, MODEL = "sim_image_to_model", "vendora_image_to_model"
 
@@ -37,7 +37,7 @@ class Theatre:
     def call(self, method: str, path: str, body: Any = None, key: str | None = None) -> Any:
         """Speak to the server as any client would."""
         headers = {"authorization": f"Bearer {key or (ADMIN_KEY if path.startswith('/admin') else self.account)}"}
-        with httpx.Client(base_url=self.url, headers=headers, timeout=30, trust_env=False, verify=NO_TLS) as client:
+        with httpx.Client(base_url=self.url, headers=headers, timeout=60, trust_env=False, verify=NO_TLS) as client:
             response = client.request(method, path, json=body)
         assert response.is_success, response.text
         return response.json()
@@ -63,7 +63,7 @@ class Theatre:
 
     def until_upstream(self, count: str, at_least: int) -> None:
         """Wait until the double has seen so many `requests` or callers `gone`."""
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + 60
         while len(getattr(self.double, count)) < at_least:
             assert time.monotonic() < deadline, f"{count}: {getattr(self.double, count)}"
             time.sleep(0.01)
@@ -95,9 +95,9 @@ def _doubling() -> Iterator[OpenAIDouble]:
     thread = threading.Thread(target=loop.run_forever)
     thread.start()
     try:
-        yield asyncio.run_coroutine_threadsafe(double.__aenter__(), loop).result(10)
+        yield asyncio.run_coroutine_threadsafe(double.__aenter__(), loop).result(60)
     finally:
-        asyncio.run_coroutine_threadsafe(double.close(), loop).result(10)
+        asyncio.run_coroutine_threadsafe(double.close(), loop).result(60)
         loop.call_soon_threadsafe(loop.stop)
         thread.join()
         loop.close()

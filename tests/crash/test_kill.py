@@ -35,4 +35,4 @@ async def test_when_the_server_that_runs_the_jobs_is_killed_another_goes_on(tmp_
     assert report.wrong_endings == []
     assert (report.lost, report.duplicates, report.stream_gaps, report.feed_gaps) == (0, 0, 0, 0)
     assert report.takeovers == report.kills, "the one that was there already, not the one that comes back"
-    assert max(report.leaderless_seconds) < 10
+    assert max(report.leaderless_seconds) < 40

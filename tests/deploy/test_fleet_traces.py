@@ -34,14 +34,14 @@ def running(service: str, environ: dict[str, str], folder: Path) -> Generator[su
         yield process
     finally:
         process.terminate()
-        process.communicate(timeout=30)
+        process.communicate(timeout=60)
 
 
 async def _address(process: subprocess.Popen[str]) -> tuple[str, str]:
     """Where a gateway serves, and the key that it made."""
     assert process.stdout is not None
     text = ""
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         while not (found := re.search(r"serves on (\S+)[\s\S]*?shown once: keep it\.\s+(\S+)", text)):
             text += await asyncio.to_thread(process.stdout.readline)
     return found[1], found[2]

@@ -210,6 +210,9 @@ class Crew:
     async def epochs(self) -> dict[str, int]:
         return await self.database.read(read_epochs)
 
+    async def owned(self) -> int:
+        return await self.database.read(count, job_table.c.done == 0, job_table.c.owner.is_not(None))
+
     async def seated(self) -> int:
         return await self.database.read(count, job_table.c.done == 0, job_table.c.seated == 1)
 

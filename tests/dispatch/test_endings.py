@@ -35,7 +35,7 @@ def overrides(request: pytest.FixtureRequest) -> dict[str, Any]:
 async def taken(overrides: dict[str, Any], start: Start) -> Server:
     """A gateway whose vendor has one seat, which is taken for a while."""
     server = await start(ONE_SEAT, overrides)
-    await await_state(server, (await server.submit(script={"latency": 1.6}))["id"], "running")
+    await await_state(server, (await server.submit(script={"latency": 2}))["id"], "running")
     return server
 
 
@@ -47,7 +47,7 @@ async def await_state(server: Server, job_id: str, state: str) -> None:
 
 async def test_a_waiting_job_can_be_canceled_and_ends_at_its_deadline(taken: Server):
     canceled = await taken.submit(script={})
-    body = {"model": "sim_text_to_video", "input": [{"params": {}}], "start_timeout": 1}
+    body = {"model": "sim_text_to_video", "input": [{"params": {}}], "start_timeout": 0.3}
     late = (await taken.client.post("/model/v1/generation", json=body)).json()
     after = await taken.submit(script={})
     response = await taken.client.post(f"/api/v1/jobs/{canceled['id']}/cancel")

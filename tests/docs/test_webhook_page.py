@@ -34,7 +34,7 @@ async def receiver(language: str, port: int, secret: str) -> AsyncIterator[async
         stderr=asyncio.subprocess.DEVNULL,
     )
     try:
-        async with asyncio.timeout(20), httpx.AsyncClient(trust_env=False, verify=NO_TLS) as client:
+        async with asyncio.timeout(60), httpx.AsyncClient(trust_env=False, verify=NO_TLS) as client:
             while True:
                 try:
                     await client.get(f"http://127.0.0.1:{port}/")

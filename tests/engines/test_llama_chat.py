@@ -52,7 +52,9 @@ def test_nobody_else_gets_an_answer(server: LlamaServer, key: str | None):
 @pytest.mark.parametrize("path", ["/", "/slots", "/metrics"])
 def test_pages_and_gauges_are_switched_off(server: LlamaServer, path: str):
     url = str(server.address()).removesuffix("/v1") + path
-    response = httpx.get(url, headers={"authorization": f"Bearer {server.key}"}, trust_env=False, verify=NO_TLS)
+    response = httpx.get(
+        url, headers={"authorization": f"Bearer {server.key}"}, trust_env=False, verify=NO_TLS, timeout=60
+    )
     assert response.status_code in {404, 501}
 
 

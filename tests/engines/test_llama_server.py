@@ -64,7 +64,7 @@ def is_there(process_id: int) -> bool:
     return Path(f"/proc/{process_id}").exists()
 
 
-def wait_for(happened: Callable[[], object], seconds: float = 10) -> None:
+def wait_for(happened: Callable[[], object], seconds: float = 60) -> None:
     """Return as soon as it happened."""
     deadline = time.monotonic() + seconds
     while not happened():
@@ -108,8 +108,8 @@ def test_one_that_was_killed_is_replaced(make: MakeServer):
     server = make()
     child = only_child(server)
     os.kill(child, signal.SIGKILL)
-    wait_for(lambda: server.address() is None, 1)
-    wait_for(lambda: not is_there(child), 1)
+    wait_for(lambda: server.address() is None)
+    wait_for(lambda: not is_there(child))
     assert only_child(server) != child
     assert answers(server)
 
@@ -125,7 +125,9 @@ def test_a_signal_to_everyone_is_left_to_the_gateway(make: MakeServer):
 
 def test_the_idle_one_is_unloaded_and_comes_back(make: MakeServer):
     server = make(unload_seconds=0.2)
+    server.enter()
     child = only_child(server)
+    server.leave()
     wait_for(lambda: server.address() is None)
     wait_for(lambda: not is_there(child))
     server.enter()
@@ -202,7 +204,7 @@ def test_what_is_no_whole_gguf_fails_soon_and_hurts_nobody(make: MakeServer, wei
     damaged = tmp_path / "damaged.gguf"
     with (weights / "smollm2-135m.gguf").open("rb") as file:
         damaged.write_bytes(file.read(kept))
-    server = make(gguf=damaged, start_seconds=20)
+    server = make(gguf=damaged, start_seconds=100)
     with pytest.raises(ServerFailed, match=r"`damaged\.gguf`") as failure:
         server.start()
     assert str(tmp_path) not in str(failure.value)

@@ -24,7 +24,7 @@ PRICE: Final = 'price = {input_per_million = "1000", output_per_million = "1000"
 SCENARIOS: Final = ("plain", "slow:0.05", "slow:0.4")
 PATIENCE_SECONDS: Final = 5.0
 """How long a store that is away is waited for before anyone is told."""
-QUEUE_SECONDS: Final = 3.0
+QUEUE_SECONDS: Final = 10.0
 """What a busy machine may add to that."""
 
 
@@ -92,7 +92,7 @@ async def site_of(start: Start, folder: Path, store: PostgresServer, url: str, m
         yield Site(server, double, upstream, store)
 
 
-async def until(condition: Callable[[], Any], seconds: float = 20.0) -> None:
+async def until(condition: Callable[[], Any], seconds: float = 60.0) -> None:
     """Wait until something is so."""
     give_up_at = time.monotonic() + seconds
     while not condition():
@@ -100,7 +100,7 @@ async def until(condition: Callable[[], Any], seconds: float = 20.0) -> None:
         await asyncio.sleep(0.01)
 
 
-async def until_answered(client: httpx.AsyncClient, path: str, status: int, seconds: float = 30.0) -> httpx.Response:
+async def until_answered(client: httpx.AsyncClient, path: str, status: int, seconds: float = 60.0) -> httpx.Response:
     """Ask until the answer has this status."""
     async with asyncio.timeout(seconds):
         while True:

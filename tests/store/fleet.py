@@ -18,6 +18,7 @@ async def processes(url: str, number: int) -> AsyncGenerator[list[PostgresDataba
     async with AsyncExitStack() as stack:
         begun = [PostgresDatabase(url) for _ in range(number)]
         for database in begun:
+            database.patience = 60  # a busy machine is no outage
             stack.push_async_callback(database.close)
         yield begun
 
@@ -84,7 +85,7 @@ async def spread(databases: Sequence[PostgresDatabase], number: int, do: Callabl
     return await at_once(*(do(databases[each % len(databases)], each) for each in range(number)))
 
 
-async def until(check: Callable[[], Any], seconds: float = 20) -> None:
+async def until(check: Callable[[], Any], seconds: float = 60) -> None:
     """Wait until it is so."""
     async with asyncio.timeout(seconds):
         while not await check():  # noqa: ASYNC110  it is the server that knows

@@ -2,7 +2,6 @@
 
 import asyncio
 import random
-import time
 from collections.abc import AsyncGenerator
 
 import psycopg
@@ -11,7 +10,7 @@ from sqlalchemy import Connection, text
 from store.fleet import Fleet, at_once, processes, until
 from store.sample_jobs import NOW, make_job
 
-from penstock.store import event_rows, horizon, job_rows, nudge_rows
+from penstock.store import event_rows, horizon, job_rows, listener, nudge_rows
 from penstock.store.bell import QUEUE, nudge
 from penstock.store.postgresql import PostgresDatabase
 
@@ -55,7 +54,8 @@ async def test_what_may_be_overtaken_is_not_told_before_it_is_clear(fleet, postg
         assert await read_on(database, first) == [held, held + 1]
 
 
-async def test_a_position_that_was_given_up_holds_up_nobody(fleet, postgres_store_url):
+async def test_a_position_that_was_given_up_holds_up_nobody(fleet, postgres_store_url, monkeypatch):
+    monkeypatch.setattr(horizon, "PATIENCE_SECONDS", 60)
     await accept(fleet[0])
     async with await psycopg.AsyncConnection.connect(postgres_store_url) as slow:
         ((held,),) = await (await slow.execute(EVENT)).fetchall()
@@ -107,16 +107,15 @@ async def test_those_who_ask_together_look_once(fleet):
 # -- the listener
 
 
-async def test_news_are_heard_elsewhere_at_once(fleet):
+async def test_news_are_heard_elsewhere_at_once(fleet, monkeypatch):
+    monkeypatch.setattr(listener, "CATCH_UP_SECONDS", 100)  # they come by themselves, not with the next look
     for database in fleet:
         await database.watch()
     job = make_job()
     with fleet[1].bell.listen(job.id) as of_job, fleet[2].bell.listen(QUEUE) as queue:
-        begun = time.monotonic()
         await fleet[0].write(job_rows.insert_all, [job], NOW)
-        assert await of_job.wait(5)
-        assert await queue.wait(5)
-        assert time.monotonic() - begun < 0.7  # the event log is looked at once a second
+        assert await of_job.wait(60)
+        assert await queue.wait(60)
 
 
 async def test_what_was_written_while_nobody_could_tell_is_found(fleet, postgres_server):
@@ -126,12 +125,12 @@ async def test_what_was_written_while_nobody_could_tell_is_found(fleet, postgres
     with ours.bell.listen(job.id) as ear, ours.bell.listen(QUEUE) as queue:
         assert postgres_server.cut("penstock listener") == 1
         await theirs.write(job_rows.insert_all, [job], NOW)
-        assert await ear.wait(10)
-        assert await queue.wait(10)
+        assert await ear.wait(60)
+        assert await queue.wait(60)
     again = make_job()
     with ours.bell.listen(again.id) as ear:
         await theirs.write(job_rows.insert_all, [again], NOW)
-        assert await ear.wait(10)
+        assert await ear.wait(60)
 
 
 async def test_no_ring_is_missed_while_the_listener_is_cut_again_and_again(fleet, postgres_server):
@@ -149,7 +148,7 @@ async def test_no_ring_is_missed_while_the_listener_is_cut_again_and_again(fleet
 
 async def hear(database: PostgresDatabase, topic: str) -> bool:
     with database.bell.listen(topic) as ear:
-        return await ear.wait(20)
+        return await ear.wait(60)
 
 
 async def test_an_event_that_was_committed_late_is_found_behind_later_ones(fleet, postgres_store_url, postgres_server):
@@ -162,11 +161,11 @@ async def test_an_event_that_was_committed_late_is_found_behind_later_ones(fleet
         later = make_job()
         with ours.bell.listen(later.id) as ear:
             await theirs.write(job_rows.insert_all, [later], NOW)
-            assert await ear.wait(10)
+            assert await ear.wait(60)
         with ours.bell.listen("job_held") as ear:
             assert not await ear.wait(1.2)
             await slow.commit()
-            assert await ear.wait(10)
+            assert await ear.wait(60)
 
 
 async def test_a_listener_outlives_a_restart(fleet, postgres_server):
@@ -176,7 +175,7 @@ async def test_a_listener_outlives_a_restart(fleet, postgres_server):
     job = make_job()
     with ours.bell.listen(job.id) as ear:
         await theirs.write(job_rows.insert_all, [job], NOW)
-        assert await ear.wait(10)
+        assert await ear.wait(60)
 
     async def listens() -> bool:
         words = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'penstock listener'"
@@ -213,5 +212,5 @@ async def test_what_a_caller_left_behind_is_told_too(fleet):
         writing.cancel()
         await asyncio.wait((writing,))
         assert writing.cancelled()
-        assert await own.wait(5)
-        assert await ear.wait(5)
+        assert await own.wait(60)
+        assert await ear.wait(60)

@@ -34,7 +34,7 @@ async def pair(store_url: str) -> AsyncGenerator[Pair]:
 
 
 async def heard(ear: Ear) -> bool:
-    return await ear.wait(20)
+    return await ear.wait(60)
 
 
 async def catch_up(ours: Database, theirs: Database) -> None:

@@ -191,8 +191,8 @@ class Vendor:
         return f"http://127.0.0.1:{self.port}/v1"
 
     async def ends(self, count: int = 1) -> None:
-        """Until so many connections are over; that is to be soon."""
-        async with asyncio.timeout(2):
+        """Until so many connections are over; that is to be before an idle one would end by itself."""
+        async with asyncio.timeout(10):
             for _ in range(count):
                 await self.ended.acquire()
 

@@ -57,7 +57,8 @@ async def test_a_connection_that_the_vendor_closed_is_not_used_again():
         for count in range(1, 4):
             assert await ping(wire, vendor.url) == b"pong"
             await vendor.ends()
-            await asyncio.sleep(0.05)  # until that is known here
+            for _ in range(10):  # until that is known here
+                await asyncio.sleep(0.005)
             assert len(vendor.heads) == len(vendor.lines) == count
 
 
@@ -189,10 +190,10 @@ def test_thousands_of_calls_cost_little_and_not_all_their_connections_are_kept()
                 paper.protocol.data_received(b"4\r\npong\r\n0\r\n\r\n")
             kept = [paper for paper in loop.papers if not paper.is_cut]
             assert len(kept) == MAX_IDLE
-            begun = time.perf_counter()
+            begun = time.thread_time()
             for paper in kept:
                 paper.protocol.connection_lost(None)
-            assert time.perf_counter() - begun < 0.1
+            assert time.thread_time() - begun < 0.1
 
     async def post_many(wire: ChatWire, count: int) -> None:
         loop = asyncio.get_running_loop()

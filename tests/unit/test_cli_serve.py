@@ -44,7 +44,8 @@ class Serving:
         self.address = self.welcome.split("serves on ")[1].split()[0]
 
     def get(self, path: str, key: str) -> httpx.Response:
-        return httpx.get(f"{self.address}{path}", headers={"authorization": f"Bearer {key}"}, verify=NO_TLS)
+        headers = {"authorization": f"Bearer {key}"}
+        return httpx.get(f"{self.address}{path}", headers=headers, verify=NO_TLS, timeout=60)
 
     def await_log(self, text: str) -> str:
         return read_until(self.process.stderr, text).splitlines()[-1]
@@ -181,7 +182,7 @@ def test_sighup_takes_good_settings_and_refuses_bad_ones(shell: Shell):
         server.process.send_signal(signal.SIGHUP)
         server.await_log("settings reloaded")
         assert server.get("/api/v1/models/vendora_image_to_model", key).status_code == 404
-        counted = httpx.get(f"{server.address}/metrics", verify=NO_TLS).text
+        counted = httpx.get(f"{server.address}/metrics", verify=NO_TLS, timeout=60).text
         assert 'penstock_settings_reloads_total{outcome="refused"} 2.0' in counted
         assert 'penstock_settings_reloads_total{outcome="ok"} 1.0' in counted
         assert server.end() == 0

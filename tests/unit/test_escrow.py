@@ -75,7 +75,7 @@ async def hold(escrow: Escrow, key: ApiKey, cost: int, at: float = NOON) -> Tick
 
 async def hold_soon(escrow: Escrow, key: ApiKey, cost: int) -> Ticket:
     """The other processes have long to answer where many tests run at once."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while True:
             with suppress(InsufficientBudget):
                 return await hold(escrow, key, cost)

@@ -116,7 +116,7 @@ async def test_a_broken_answer_is_lost_and_nothing_is_sent_again(double, line, f
     with pytest.raises(ReplyLost):
         await line.post(seconds=0.4)
     assert double.count("POST") == 1
-    assert time.monotonic() - begun < 10
+    assert time.monotonic() - begun < 50
 
 
 @pytest.mark.parametrize("fault", ["closed before the vendor did anything", "reset", "cut in the head"])
@@ -251,12 +251,12 @@ async def test_a_download_may_take_longer_than_a_call(double, line):
         response = web.StreamResponse(headers={"content-length": "3"})
         await response.prepare(request)
         for _ in range(3):
-            await asyncio.sleep(0.2)
+            await asyncio.sleep(0.4)
             await response.write(b"x")
         return response
 
     double.fault(slowly)
-    assert await line.download(seconds=0.3) == b"xxx"
+    assert await line.download(seconds=1) == b"xxx"
 
 
 async def test_who_reads_a_download_is_not_blamed_on_the_vendor(double, line):

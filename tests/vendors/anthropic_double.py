@@ -97,7 +97,7 @@ class AnthropicDouble:
         if self._runner is not None:
             await self._runner.cleanup()
 
-    async def until(self, condition: Callable[["AnthropicDouble"], object], seconds: float = 5) -> None:
+    async def until(self, condition: Callable[["AnthropicDouble"], object], seconds: float = 20) -> None:
         """Wait for something to become true of this double."""
         async with asyncio.timeout(seconds):
             while not condition(self):  # noqa: ASYNC110  anything may be waited for

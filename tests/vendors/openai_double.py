@@ -98,7 +98,7 @@ class OpenAIDouble:
         if self._runner is not None:
             await self._runner.cleanup()
 
-    async def until(self, condition: Callable[["OpenAIDouble"], object], seconds: float = 5) -> None:
+    async def until(self, condition: Callable[["OpenAIDouble"], object], seconds: float = 20) -> None:
         """Wait for something to become true of this double."""
         async with asyncio.timeout(seconds):
             while not condition(self):  # noqa: ASYNC110 - anything may be waited for

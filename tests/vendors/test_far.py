@@ -28,14 +28,14 @@ async def double(tmp_path: Path) -> AsyncGenerator[Double]:
 def far(start, double: Double) -> Far:
     """Start a gateway whose only vendor is the double."""
 
-    async def begin(options: str = "", **overrides: Any) -> Any:
+    async def begin(options: str = "", lookup_seconds: float = 0.3, **overrides: Any) -> Any:
         toml = f"""
             [vendors.far]
             type = "sim"
             base_url = "{double.url}"
             api_key = "{CREDENTIAL}"
             poll_seconds = 0.02
-            lookup_seconds = 0.3
+            lookup_seconds = {lookup_seconds}
             {options}
         """
         return await start(toml, {name.replace("__", "."): value for name, value in overrides.items()})
@@ -187,7 +187,7 @@ async def test_an_order_that_arrives_late_is_found_and_not_placed_again(far, dou
         return await drop(double, request)
 
     double.fault(arrive_late, "POST", "/orders")
-    server = await far()
+    server = await far(lookup_seconds=10)
     job = await server.generate(script={})
     assert job["status"] == "succeeded", job
     await asyncio.gather(*late)
@@ -274,7 +274,7 @@ async def test_troubled_polls_are_simply_tried_again(far, double):
 
 async def test_a_download_that_comes_short_is_fetched_again_whole(far, double):
     server = await far()
-    job = await server.submit(script={"latency": 0.3})
+    job = await server.submit(script={"latency": 1})
     job = await follow(server, job["id"], lambda told: told["attempts"] and told["attempts"][0]["upstream_id"])
     outputs = f"/orders/{job['attempts'][0]['upstream_id']}/outputs"
     double.fault(raw(b"HTTP/1.1 200 OK\r\ncontent-length: 9999\r\n\r\nshort"), "GET", outputs)
@@ -291,17 +291,17 @@ async def test_a_vendor_that_never_says_anything_useful_ends_with_the_deadline(f
     server = await far()
     body = {"model": "sim_text_to_video", "input": [{"params": {"script": {}}}], "run_timeout": 1}
     job = (await server.client.post("/model/v1/generation", json=body)).json()
-    job = await server.finish(job["id"], seconds=10)
+    job = await server.finish(job["id"])
     assert (job["status"], job["error"]["code"], job["charged"]) == ("expired", "run_timeout", False)
 
 
 async def test_a_download_that_never_ends_ends_with_the_deadline(far, double):
     server = await far()
-    body = {"model": "sim_text_to_video", "input": [{"params": {"script": {"latency": 0.2}}}], "run_timeout": 1.5}
+    body = {"model": "sim_text_to_video", "input": [{"params": {"script": {"latency": 1}}}], "run_timeout": 2.5}
     job = (await server.client.post("/model/v1/generation", json=body)).json()
     job = await follow(server, job["id"], lambda told: told["attempts"] and told["attempts"][0]["upstream_id"])
     double.fault(drip(0.05, b"x"), "GET", f"/orders/{job['attempts'][0]['upstream_id']}/outputs", times=99)
-    job = await server.finish(job["id"], seconds=10)
+    job = await server.finish(job["id"])
     assert (job["status"], job["error"]["code"]) == ("expired", "run_timeout")
 
 
@@ -323,7 +323,7 @@ async def test_a_cancel_reaches_the_vendor_even_through_trouble(far, double):
 
 async def test_a_cancel_that_the_vendor_never_hears_does_not_cost_the_result(far, double):
     server = await far()
-    job = await server.submit(script={"latency": 0.4})
+    job = await server.submit(script={"latency": 1})
     job = await follow(server, job["id"], lambda told: told["phase"] == "generating")
     double.fault(reply(500), "POST", f"/orders/{job['attempts'][0]['upstream_id']}/cancel", times=1000)
     await server.client.post(f"/api/v1/jobs/{job['id']}/cancel")
@@ -357,7 +357,7 @@ async def test_a_gateway_that_stops_waits_for_the_answer_to_an_order(far, double
 
 async def test_what_cannot_be_stopped_goes_on_and_is_kept(far, double):
     server = await far()
-    job = await server.submit(script={"latency": 0.8, "cancelable": False})
+    job = await server.submit(script={"latency": 1.5, "cancelable": False})
     await follow(server, job["id"], lambda told: told["phase"] == "generating")
     await server.client.post(f"/api/v1/jobs/{job['id']}/cancel")
     job = await server.finish(job["id"])
