@@ -3,6 +3,7 @@
 import asyncio
 import os
 import shutil
+import threading
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -82,6 +83,16 @@ class Server:
     async def generate(self, model: str = VIDEO, **params: Any) -> dict[str, Any]:
         """Submit one job and wait for its end."""
         return await self.finish((await self.submit(model, **params))["id"])
+
+
+@pytest.fixture(autouse=True)
+def no_order_is_left() -> Generator[None]:
+    """An engine that goes on after its test would fail the next one, whose folder it finds gone."""
+    yield
+    for thread in threading.enumerate():
+        if thread.name.startswith("order "):
+            thread.join(20)
+            assert not thread.is_alive(), f"{thread.name} goes on"
 
 
 def client_of(url: str, key: str | None) -> httpx.AsyncClient:

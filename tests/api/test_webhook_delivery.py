@@ -70,6 +70,11 @@ def pause_of(delivery: dict[str, Any]) -> float:
     return (datetime.fromisoformat(due) - datetime.fromisoformat(last)).total_seconds()
 
 
+async def later(_: web.BaseRequest) -> web.Response:
+    """Not now, and not soon by itself either."""
+    return web.Response(status=503, headers={"Retry-After": "900"})
+
+
 async def tell(server: Server, **script: Any) -> str:
     """Have a job end that webhooks are told of; its id."""
     return (await server.generate(MODEL, script=script))["id"]
@@ -114,17 +119,17 @@ async def test_a_receiver_may_ask_for_time(server, receiver):
     await create(server.client, receiver.url())
     for status, told, pause in ASKED:
 
-        async def later(_: web.BaseRequest, status: int = status, told: str = told) -> web.Response:
+        async def ask(_: web.BaseRequest, status: int = status, told: str = told) -> web.Response:
             return web.Response(status=status, headers={"Retry-After": told})
 
-        receiver.reply = later
+        receiver.reply = ask
         job_id = await tell(server)
         (delivery,) = await settled(server.client, job_id=job_id)
         assert pause <= pause_of(delivery) <= pause * 1.2 + LATE, told
 
 
 async def test_an_event_that_waits_does_not_hold_up_the_next(server, receiver):
-    receiver.replies = [500]
+    receiver.replies = [later]
     await create(server.client, receiver.url(), events=["job.queued", "job.succeeded"])
     await tell(server)
     messages = await receiver.wait(2)
@@ -216,14 +221,14 @@ async def test_a_ping_tells_how_it_went_and_is_tried_once(server, receiver):
 
 
 async def test_410_disables_the_webhook_at_once(server, receiver):
-    receiver.replies = [500, 410]
+    receiver.replies = [later, 410]
     hook = await create(server.client, receiver.url())
     await tell(server)
     await settled(server.client)
     await tell(server)
     found = await settled(server.client, count=2)
     assert {(each["status"], each["attempts"][-1]["status_code"]) for each in found} == {
-        ("failed", 500),
+        ("failed", 503),
         ("failed", 410),
     }
     record = (await server.client.get(f"/api/v1/webhooks/{hook['id']}")).json()
