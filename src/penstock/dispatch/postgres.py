@@ -22,6 +22,7 @@ LEASE_SECONDS: Final = 4.0
 SAFETY_NET_SECONDS: Final = 1.0
 PAUSE_SECONDS: Final = 0.01
 """At least so long lies between two claims that found nothing."""
+CLAIM_SECONDS: Final = 2.0
 HURRY_SECONDS: Final = 0.5
 """How long a worker that stops waits for what holds on, before it gives back all else."""
 
@@ -50,6 +51,7 @@ class PostgresDispatch:
         self._claiming: asyncio.Task[None] | None = None
         self._doubts = False
         """A claim failed, and may have been committed all the same."""
+        self._is_stopping = False
 
     # -- the port
 
@@ -79,10 +81,17 @@ class PostgresDispatch:
         await self._places.stop()
         if self._keeping is None or self._claiming is None:
             return
-        await _end(self._claiming)
+        await self._stop_claiming(self._claiming)
         await self._let_go_all()
         await _end(self._keeping)
         await self._lease.leave()
+
+    async def _stop_claiming(self, claiming: asyncio.Task[None]) -> None:
+        """A claim that is under way is waited for: once the lease has ended, its jobs would be nobody's for a while."""
+        self._is_stopping = True
+        self._database.bell.ring([QUEUE])
+        await asyncio.wait((claiming,), timeout=CLAIM_SECONDS)
+        await _end(claiming)
 
     async def _let_go_all(self) -> None:
         """An order whose answer is awaited holds on for a while, under the lease; all else is given back before."""
@@ -112,9 +121,9 @@ class PostgresDispatch:
 
     async def _claim_forever(self, run: Run) -> None:
         with self._database.bell.listen(QUEUE) as ear:
-            while True:
+            while not self._is_stopping:
                 begun = time.monotonic()
-                if not await self._claim(run):
+                if not await self._claim(run) and not self._is_stopping:
                     await ear.wait(SAFETY_NET_SECONDS)
                     await asyncio.sleep(max(0.0, PAUSE_SECONDS - (time.monotonic() - begun)))
 
@@ -136,7 +145,7 @@ class PostgresDispatch:
             log.exception("could not claim jobs")
             return False
         self._doubts = False
-        if owner == self._claimant:
+        if owner == self._claimant and not self._is_stopping:
             for each in claimed:
                 self._take_up(run, each)
         return 0 < most <= len(claimed)

@@ -231,7 +231,7 @@ class TemporalDispatch(PostgresDispatch):
         owner = self._lease.owner
         if not self._lease.is_sure():
             _try_again(SOON)
-        claimed = await self._take_over(owner, job_id)
+        claimed = await self._take_over_whole(owner, job_id)
         self._handed.pop(job_id, None)
         if claimed is None:
             return
@@ -248,6 +248,17 @@ class TemporalDispatch(PostgresDispatch):
             await self._give_back(claimed.claim)
             _try_again(AT_ONCE)
         if task.cancelled():
+            _try_again(AT_ONCE)
+
+    async def _take_over_whole(self, owner: str, job_id: str) -> Claimed | None:
+        """Who is stopped meanwhile gives back what it has taken: nobody would know of it."""
+        taking = asyncio.ensure_future(self._take_over(owner, job_id))
+        try:
+            return await asyncio.shield(taking)
+        except asyncio.CancelledError:
+            claimed = await taking
+            if claimed is not None:
+                await self._give_back(claimed.claim)
             _try_again(AT_ONCE)
 
     async def _take_over(self, owner: str, job_id: str) -> Claimed | None:
