@@ -97,7 +97,7 @@ def no_order_is_left() -> Generator[None]:
 
 def client_of(url: str, key: str | None) -> httpx.AsyncClient:
     headers = {} if key is None else {"authorization": f"Bearer {key}"}
-    return httpx.AsyncClient(base_url=url, headers=headers, timeout=70, trust_env=False, verify=NO_TLS)
+    return httpx.AsyncClient(base_url=url, headers=headers, timeout=100, trust_env=False, verify=NO_TLS)
 
 
 async def create_key(gateway: Gateway, account: str = "default", **options: Any) -> str:

@@ -55,5 +55,5 @@ class TemporalServer:
         """End it at once."""
         if self._process is not None:
             self._process.kill()
-            self._process.wait(10)
+            self._process.wait(60)
             self._process = None

@@ -32,7 +32,7 @@ async def count_open(client: httpx.AsyncClient) -> int:
 
 async def until_refused(client: httpx.AsyncClient, code: str) -> httpx.Response:
     """Ask for jobs until there are too many: open ones are counted once a second."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while (response := await ask_for(client)).status_code == 202:  # noqa: ASYNC110  asking is what is waited for
             await asyncio.sleep(0.02)
     refused(response, 429, code)

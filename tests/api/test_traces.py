@@ -192,7 +192,7 @@ async def test_a_collector_that_is_down_disturbs_nobody(collector, start, monkey
                 await asyncio.sleep(0.02)
         begun = time.perf_counter()
         await chat.server.gateway.close()
-        assert time.perf_counter() - begun < 15
+        assert time.perf_counter() - begun < 40
     told = [record.thread for record in caplog.records if "cannot be sent" in record.message]
     assert len(told) == len(set(told))  # once for each that sends
 

@@ -56,7 +56,7 @@ async def test_a_picture_becomes_a_saved_model(async_client, picture, tmp_path):
 
 async def test_many_are_waited_for_at_once(async_client, tmp_path):
     jobs = await asyncio.gather(*(async_client.generate(VIDEO, script=QUICK) for _ in range(8)))
-    done = await asyncio.gather(*(job.wait(30) for job in jobs))
+    done = await asyncio.gather(*(job.wait(90) for job in jobs))
     assert [job.id for job in done] == [job.id for job in jobs]
     batch = await async_client.batch(VIDEO, [{"script": QUICK}, {"script": QUICK | {"ending": "failed"}}])
     with pytest.raises(JobFailed):

@@ -74,7 +74,7 @@ def test_pictures_are_taken_as_callers_have_them(client, picture, png, tmp_path)
         uploaded.file_token,
         {"file_token": uploaded.file_token, "type": "png"},
     ]
-    batch = client.batch(MODEL, [{"file": file, "script": QUICK} for file in given]).wait(30)
+    batch = client.batch(MODEL, [{"file": file, "script": QUICK} for file in given]).wait(90)
     assert [job.input["file"]["width"] for job in batch] == [256] * len(given)
     assert len({job.batch_id for job in batch}) == 1
     assert len(batch.save(tmp_path / "out")) == len(given)
@@ -149,9 +149,9 @@ def test_waiting_ends_in_time_and_a_job_can_be_stopped(client):
         job.save("early.mp4")
     assert job.cancel().status in ("canceling", "canceled")
     with pytest.raises(JobCanceled):
-        job.wait(30)
+        job.wait(90)
     with pytest.raises(JobExpired) as expired:
-        client.generate(VIDEO, script={"ending": "never"}, run_timeout=1).wait(30)
+        client.generate(VIDEO, script={"ending": "never"}, run_timeout=1).wait(90)
     assert expired.value.code == "run_timeout"
 
 
@@ -230,7 +230,7 @@ def test_models_and_usage_are_told(client):
 
 def test_threads_share_a_client(client):
     with ThreadPoolExecutor(8) as pool:
-        jobs = list(pool.map(lambda _: client.generate(VIDEO, script=QUICK).wait(30), range(16)))
+        jobs = list(pool.map(lambda _: client.generate(VIDEO, script=QUICK).wait(90), range(16)))
     assert len({job.id for job in jobs}) == 16
 
 

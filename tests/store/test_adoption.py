@@ -205,7 +205,7 @@ async def test_lost_orders_that_look_alike_find_a_job_each(far, double):
 
 
 async def test_none_that_is_free_is_waited_for_then_not_guessed_at(far, double):
-    server = await far(0.3)
+    server = await far(1.5)
     other = await server.submit(script={"latency": 60})
     await follow(server, other["id"], lambda job: job["phase"] == "generating")
     double.fault(drop, "POST", "/orders")

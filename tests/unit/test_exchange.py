@@ -114,7 +114,7 @@ async def test_a_broken_answer_is_lost_and_nothing_is_sent_again(double, line, f
     double.fault(LOST[fault], method="POST", times=9)
     begun = time.monotonic()
     with pytest.raises(ReplyLost):
-        await line.post(seconds=0.4)
+        await line.post(seconds=1)
     assert double.count("POST") == 1
     assert time.monotonic() - begun < 50
 
@@ -242,7 +242,7 @@ CUT = {
 async def test_a_download_is_whole_or_trouble(double, line, fault):
     double.fault(CUT[fault], times=9)
     with pytest.raises(TROUBLE):
-        await line.download(seconds=0.4)
+        await line.download(seconds=1)
     assert len(double.seen) == 1
 
 

@@ -58,9 +58,9 @@ def test_a_video_is_a_playable_mp4_of_exactly_that_size_and_length(width, height
 
 
 def test_a_video_is_made_quickly():
-    started = time.perf_counter()
+    started = time.process_time()
     make_video(1280, 720, 8, seed=1)
-    assert time.perf_counter() - started < 5  # ten times what it takes, for slow and busy machines
+    assert time.process_time() - started < 5  # ten times what it takes, for slow machines
 
 
 @pytest.mark.parametrize("size", [(512, 512), (64, 96), (300, 200)])

@@ -211,8 +211,8 @@ async def test_signals_to_the_whole_group_do_not_reach_the_work(tmp_path):
 
 
 async def test_never_more_children_than_workers_and_waiting_is_not_working():
-    workshop = Workshop(workers=1, seconds=1.5)
-    await asyncio.gather(*(workshop.do(time.sleep, 0.5) for _ in range(4)))
+    workshop = Workshop(workers=1, seconds=3)
+    await asyncio.gather(*(workshop.do(time.sleep, 0.5) for _ in range(7)))
     assert len(set(await asyncio.gather(*(workshop.do(os.getpid) for _ in range(4))))) == 1
 
 
@@ -229,7 +229,7 @@ def spin(path):
         pass
 
 async def live():
-    workshop = Workshop(workers=2, seconds=1)
+    workshop = Workshop(workers=2, seconds=3)
     if sys.argv[1] == "idle":
         print(await workshop.do(os.getpid), flush=True)
         await asyncio.sleep(60)

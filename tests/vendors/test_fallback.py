@@ -357,7 +357,7 @@ async def test_a_cancel_while_it_waits_at_the_second_orders_nothing(gateway, fir
     waiting = await server.submit(SIM, script={})
     await follow(server, waiting["id"], lambda job: job["phase"] == "throttled")
     await server.client.post(f"/api/v1/jobs/{waiting['id']}/cancel")
-    job = await server.finish(waiting["id"], seconds=10)
+    job = await server.finish(waiting["id"])
     assert (job["status"], job["charged"]) == ("canceled", False)
     assert orders(second) == 1
 

@@ -153,7 +153,7 @@ async def test_only_a_genuine_notice_has_the_job_polled(double, gateway):
 
         response = await server.client.post(order.webhook, headers=headers, content=body)
         assert (response.status_code, response.json()) == (200, {"received": True})
-        job = await server.finish(job_id, seconds=20)
+        job = await server.finish(job_id, seconds=25)
     assert job["status"] == "succeeded", job["error"]
     assert double.count("GET", SECRET_PATH) == 1
     assert double.count("GET", f"/v1/predictions/{order.id}") == 1
