@@ -28,7 +28,7 @@ async def survive(data: Path, kills: int, seed: int) -> None:
     assert report.orders == report.jobs - 2 * rejected
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(300)
 async def test_when_the_server_that_runs_the_jobs_is_killed_another_goes_on(tmp_path: Path):
     ordeal = Ordeal(tmp_path, jobs=len(SCRIPTS), kills=2, seed=2026, servers=2)
     report = await ordeal.run()

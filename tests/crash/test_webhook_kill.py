@@ -83,7 +83,7 @@ async def receiver() -> AsyncGenerator[Receiver]:
         yield receiver
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(300)
 async def test_a_server_killed_before_it_told_tells_when_it_is_back(victim, receiver):
     receiver.reply = receiver.hang
     hook = await create(victim.client, receiver.url())

@@ -229,6 +229,7 @@ def read_epochs(connection: Connection) -> dict[str, int]:
 async def gathered(kind: str, url: str, temporal: str = "") -> AsyncGenerator[Crew]:
     """A crew, sent home when the block ends."""
     database = open_database(url)
+    database.patience = 60  # a busy machine is no outage
     await database.watch()
     crew = Crew(kind, url, database, temporal)
     try:

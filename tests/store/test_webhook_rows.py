@@ -132,14 +132,14 @@ async def test_events_of_accounts_without_webhooks_cost_next_to_nothing(database
     """A look into an index, that is all: far less than the event itself."""
 
     def measure(connection: Connection) -> float:
-        begun = time.perf_counter()
+        begun = time.thread_time()  # not how long others let it wait
         for _ in range(500):
             webhook_rows.enqueue(connection, [webhook_rows.News("acct_none", "job_1", 1, "job.queued")], NOW)
-        return (time.perf_counter() - begun) / 500
+        return (time.thread_time() - begun) / 500
 
     for number in range(200):
         await database.write(webhook_rows.add, make_endpoint(1, f"acct_{number}"))
-    assert min([await database.write(measure) for _ in range(3)]) < 0.01
+    assert min([await database.write(measure) for _ in range(3)]) < 0.001
 
 
 # -- taking on
