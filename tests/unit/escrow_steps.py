@@ -71,6 +71,7 @@ class ServerStore(Store, PostgresDatabase):
 @asynccontextmanager
 async def opened(url: str) -> AsyncGenerator[Store]:
     store = FileStore(path_of(url)) if is_file(url) else ServerStore(url)
+    store.patience = 60  # a busy machine is no outage
     try:
         yield store
     finally:

@@ -321,7 +321,7 @@ async def test_a_journal_that_never_rests_is_shortened_too(store, tallies, tmp_p
 
     adding = asyncio.create_task(keep_adding())
     try:
-        await wait_for(lambda: numbered(folder, 1), seconds=60)
+        await wait_for(lambda: numbered(folder, 1), seconds=100)
         store.broken = True
     finally:  # else, if it never comes, closing would wait for ever
         adding.cancel()
