@@ -11,8 +11,7 @@ from penstock.client.failures import BadInput
 from penstock.client.record_reading import Record, amount, count_of_bytes, many, moment, one, pairs, several
 
 SOURCES = ("url", "file_token", "object")
-READ_ONLY = ("sha256", "bytes", "content_type", "width", "height")
-"""What a record adds to the `file` that was given."""
+"""Of these a `file` has one; what else a record tells of it was found out."""
 
 
 class Bound:
@@ -149,8 +148,14 @@ def given_params(job: JobRecord, changes: Mapping[str, Any]) -> dict[str, Any]:
     params = {**job.input, **changes}
     file: Any = params.get("file")
     if isinstance(file, Mapping) and "file" not in changes:
-        told = cast("Mapping[str, Any]", file)
-        params["file"] = {name: value for name, value in told.items() if name not in READ_ONLY}
-        if not any(name in told for name in SOURCES):
-            raise BadInput(f"{job.id} does not tell the picture that it was made of: give `file` again.")
+        params["file"] = _given_file(job.id, cast("Mapping[str, Any]", file))
     return {name: value for name, value in params.items() if value is not None}
+
+
+def _given_file(job_id: str, told: Mapping[str, Any]) -> dict[str, Any]:
+    """The job's own copy, whatever became of an upload or an address; before there is one, what was given."""
+    copy = told.get("copy_token")
+    given = {"file_token": copy} if copy else {name: told[name] for name in SOURCES if name in told}
+    if not given:
+        raise BadInput(f"{job_id} does not tell the picture that it was made of: give `file` again.")
+    return given | {name: told[name] for name in ("type",) if name in told}
