@@ -4,7 +4,7 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Final, Generic, TypeVar
+from typing import Final, Generic, TypeVar, cast
 
 from sqlalchemy import Connection
 
@@ -38,14 +38,15 @@ class Together(Generic[A, R]):
         written: asyncio.Future[R | None] = asyncio.get_running_loop().create_future()
         self._waiting.append((item, written))
         if len(self._lanes) < LANES:
-            lane = asyncio.create_task(self._write_on(), name="together")
-            self._lanes.add(lane)
-            lane.add_done_callback(self._lanes.discard)
+            self._lanes.add(asyncio.create_task(self._write_on(), name="together"))
         return await written
 
     async def _write_on(self) -> None:
-        while self._waiting:
-            await self._write([self._waiting.popleft() for _ in range(_round(len(self._waiting)))])
+        try:
+            while self._waiting:
+                await self._write([self._waiting.popleft() for _ in range(_round(len(self._waiting)))])
+        finally:  # at once: whoever comes next must not count on a lane that has stopped
+            self._lanes.discard(cast("asyncio.Task[None]", asyncio.current_task()))
 
     async def _write(self, batch: Sequence[tuple[A, "asyncio.Future[R | None]"]]) -> None:
         """One that fails takes the others back with it: then each is written alone, and told its own failure."""
