@@ -34,13 +34,14 @@ JOIN events AS started ON started.job_id = jobs.id AND started.type = 'job.start
 
 async def accept(seconds: float = 10.0, connections: int = 32) -> None:
     """Jobs accepted by one gateway: without workers, and with one that takes them up."""
-    async with fleet(gateways=1, workers=1) as running:
-        await running.load(connections, 2)
-        show(f"accepted by one gateway, {connections} connections", await _accept(running, connections, seconds))
-        await start(running.workers)
-        await running.until(lambda: _is_idle(running))
-        rows = await _accept(running, connections, seconds)
-        show(f"accepted by one gateway, {connections} connections, a worker takes them up", rows)
+    for workers, told in ((0, ""), (1, ", a worker takes them up")):
+        async with fleet(gateways=1, workers=workers) as running:
+            await start(running.workers)
+            await running.load(connections, 2)
+            show(
+                f"accepted by one gateway, {connections} connections{told}",
+                await _accept(running, connections, seconds),
+            )
 
 
 async def pickup(seconds: float = 20.0, rate: float = 20.0, latency: float = 1.0) -> None:
