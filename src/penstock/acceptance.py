@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from operator import attrgetter
 
 from sqlalchemy import Connection
 
@@ -137,7 +136,7 @@ def accept(connection: Connection, wanted: Acceptance, now: float) -> Receipt:
     if earlier := find_earlier(connection, submission, now):
         return earlier
     headroom = open_rows.admit(connection, submission.key, len(wanted.jobs), now)
-    for job in wanted.jobs:
+    for job in sorted(wanted.jobs, key=_digest):  # their rows are locked, by everyone in the same order
         token = given_file(job.params).get("file_token")
         if token is not None and job.file is not None:  # the job's own row keeps the bytes when the upload expires
             file_rows.add(connection, job.file)
@@ -149,6 +148,10 @@ def accept(connection: Connection, wanted: Acceptance, now: float) -> Receipt:
     return Receipt(request.id, written, headroom=headroom)
 
 
+def _digest(job: Job) -> str:
+    return "" if job.file is None else job.file.sha256
+
+
 def accept_all(connection: Connection, wanted: Sequence[Acceptance], now: float) -> list[Receipt | None]:
     """The same for many simple ones at once; None for those that others are at, or no budget bears: they go alone."""
     is_new = request_rows.take_new(connection, [each.submission.slot for each in wanted])
@@ -156,7 +159,8 @@ def accept_all(connection: Connection, wanted: Sequence[Acceptance], now: float)
     if not chosen:
         return [None] * len(wanted)
     holding = Holding(connection, [each.payer for each in chosen])
-    borne = [each for each in sorted(chosen, key=attrgetter("payer")) if _is_borne(holding, each)]
+    holding.open((each.payer, each.jobs[0].created_at) for each in chosen if any(map(job_rows.may_cost, each.jobs)))
+    borne = [each for each in chosen if _is_borne(holding, each)]
     if not borne:
         return [None] * len(wanted)
     requests = [each.remember(now) for each in borne]

@@ -118,7 +118,7 @@ class Delivery:
         now = self._clock()
         if due_at is None or due_at > now:
             return POLL_SECONDS if due_at is None else min(POLL_SECONDS, due_at - now)
-        parcels = await self._database.write(delivery_rows.claim, now, self._busy.copy())
+        parcels = await self._claim(now)
         for parcel in parcels:
             metrics.WEBHOOK_LAG.observe(max(0.0, now - parcel.due_at))
             self._busy.take(parcel.delivery.account_id, host_of(parcel.delivery.url))
@@ -126,6 +126,17 @@ class Delivery:
             self._under_way[task] = parcel
             task.add_done_callback(self._end)
         return 0.0 if parcels else POLL_SECONDS
+
+    async def _claim(self, now: float) -> list[Parcel]:
+        """What is due; whoever is stopped meanwhile gives back what it has taken on: nobody would know of it."""
+        claiming = asyncio.ensure_future(self._database.write(delivery_rows.claim, now, self._busy.copy()))
+        try:
+            return await asyncio.shield(claiming)
+        except asyncio.CancelledError:
+            with suppress(StoreUnavailable):
+                leases = [(parcel.delivery.position, parcel.delivery.lease) for parcel in await claiming]
+                await self._database.write(delivery_rows.release, leases, self._clock())
+            raise
 
     def _end(self, task: asyncio.Task[None]) -> None:
         parcel = self._under_way.pop(task)

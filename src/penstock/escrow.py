@@ -63,6 +63,8 @@ class Ticket:
     async def take(self, wanted: Sequence[Wanted]) -> None:
         """Take all of it, waiting for the store where need be; or nothing, and raise why it cannot be had."""
         taken: list[Wanted] = []
+        for share, _, _ in wanted:
+            share.expected += 1  # none of them is forgotten while another is waited for
         try:
             for share, amount, use in wanted:
                 if not share.try_take(amount):
@@ -71,6 +73,9 @@ class Ticket:
         except BaseException:
             _put_back(taken)
             raise
+        finally:
+            for share, _, _ in wanted:
+                share.expected -= 1
         self._taken += taken
 
     def give_up(self) -> None:
@@ -341,4 +346,4 @@ def _is_idle(share: Share, now: float) -> bool:
 
 
 def _is_empty(share: Share, now: float) -> bool:
-    return _is_idle(share, now) and not share.free and not share.in_use
+    return _is_idle(share, now) and not (share.free or share.in_use or share.expected)

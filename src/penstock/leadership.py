@@ -48,9 +48,10 @@ class Leadership:
             except BlockingIOError:
                 os.close(file)
                 return False
-            os.ftruncate(file, 0)
-            os.write(file, f"{os.getpid()}\n".encode())
             self._file = file
+            with suppress(OSError):  # a full disk: who holds it is only for people
+                os.ftruncate(file, 0)
+                os.write(file, f"{os.getpid()}\n".encode())
         return True
 
     def tell_holder(self) -> str:

@@ -50,13 +50,14 @@ Waiting: TypeAlias = deque[tuple[float, asyncio.Future[None]]]
 class Share:
     """So much is free for requests of this process. Who finds too little waits for the store, with all others."""
 
-    __slots__ = ("_asking", "_refused", "_waiting", "clocks", "database", "free", "in_use", "used_at")
+    __slots__ = ("_asking", "_refused", "_waiting", "clocks", "database", "expected", "free", "in_use", "used_at")
 
     def __init__(self, database: Database, clocks: Clocks) -> None:
         self.database = database
         self.clocks = clocks
         self.free: float = 0
         self.in_use: float = 0
+        self.expected = 0
         self.used_at = clocks.monotonic()
         self._waiting: Waiting = deque()
         self._asking: asyncio.Task[None] | None = None

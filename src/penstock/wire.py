@@ -75,6 +75,8 @@ class Wire:
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             if doubt.refused:
                 raise InDoubt from error
+            if not doubt.connected:  # all connections were taken for as long as it could wait
+                raise NotSent(type(error).__name__) from error
             raise ReplyLost(type(error).__name__) from error
 
     @asynccontextmanager
@@ -120,9 +122,11 @@ class _Doubt:
     def __init__(self, be_sure: Callable[[], None] | None) -> None:
         self._be_sure = be_sure
         self.refused = False
+        self.connected = False
 
     def look(self) -> None:
         """Refuse by `InDoubt`."""
+        self.connected = True
         if self._be_sure is not None:
             try:
                 self._be_sure()

@@ -130,6 +130,7 @@ async def test_a_presigned_download_is_sent_on_to_the_bucket(start, s3):
     assert hashlib.sha256(whole.content).hexdigest() == output["sha256"]
     assert whole.content[5:] == got.content
     assert (await server.client.head(urlsplit(output["url"]).path)).status_code == 200
+    assert (await server.client.get(f"{urlsplit(output['url']).path}?expires=soon")).content == whole.content
     await asyncio.to_thread(obstore.delete, s3.bucket, s3.list_keys())
     assert code(await server.client.get(urlsplit(output["url"]).path)) == (404, "asset_not_found")
 

@@ -1,11 +1,13 @@
 """Workers on PostgreSQL take up only what they can work on, or can end."""
 
-from sqlalchemy import Connection, update
+from dataclasses import replace
+
+from sqlalchemy import Connection, select, update
 from store.sample_jobs import NOW, make_job
 from store.trials import undone
 
 from penstock import jobs
-from penstock.jobs import Job
+from penstock.jobs import Job, Phase
 from penstock.store import claim_rows, job_rows, lease_rows
 from penstock.store.job_rows import Claim
 from penstock.store.tables import jobs as job_table
@@ -41,3 +43,29 @@ def test_once_its_time_is_over_any_worker_ends_it(postgres_trial: Connection):
         assert claim(connection, LATE, other=5) == [Claim(job.id, "worker_here", 2)]
         connection.execute(update(job_table).values(owner=None))
         assert claim(connection, LATE) == [Claim(job.id, "worker_here", 3)]
+
+
+def test_a_row_that_cannot_be_read_keeps_nobody_from_the_others(postgres_trial: Connection):
+    with undone(postgres_trial) as connection:
+        newer = begin(connection)
+        document = connection.execute(select(job_table.c.document)).scalar_one()
+        changed = document.replace(b'"phase":"', b'"phase":"of a newer version: ')
+        connection.execute(update(job_table).where(job_table.c.id == newer.id).values(document=changed))
+        (job,) = job_rows.insert_all(connection, [make_job(id="job_other", vendor="other")], NOW)
+        assert claim(connection, NOW, other=5) == [Claim(job.id, "worker_here", 1)]
+
+
+def test_a_dead_workers_jobs_are_freed_whatever_is_in_their_prompts(postgres_trial: Connection):
+    with undone(postgres_trial) as connection:
+        prompts = ("a\0b", "a\\u0000b", "plain")
+        wanted = [make_job(id=f"job_{number}", params={"prompt": text}) for number, text in enumerate(prompts)]
+        job_rows.insert_all(connection, wanted, NOW)
+        lease_rows.register(connection, "worker_dead", "dead")
+        taken = claim_rows.claim(connection, "worker_dead", {wanted[0].vendor: 9}, 10, NOW)
+        for each in taken:
+            job_rows.amend(connection, each.claim, lambda job: replace(job, phase=Phase.FETCHING), NOW)
+        assert lease_rows.sweep(connection, -1.0) == len(prompts)
+        assert connection.execute(select(job_table.c.owner)).scalars().all() == [None] * len(prompts)
+        again = claim_rows.claim(connection, "worker_here", {wanted[0].vendor: 9}, 10, NOW)
+        assert [each.job.params["prompt"] for each in again] == list(prompts)
+        assert {each.claim.deaths for each in again} == {1}

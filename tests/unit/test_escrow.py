@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AsyncExitStack, suppress
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from escrow_steps import (
@@ -25,9 +26,9 @@ from escrow_steps import (
 from penstock.budgets import Period
 from penstock.errors import InsufficientBudget, RateLimited, StoreUnavailable, TooManyStreams
 from penstock.escrow import Escrow, Ticket
-from penstock.keys import ApiKey
+from penstock.keys import ApiKey, Limits
 from penstock.shares import CLOCKS, Clocks
-from penstock.store import budget_rows
+from penstock.store import budget_rows, limit_rows
 from penstock.store.ledger_check import check
 
 CAP = 1000
@@ -556,3 +557,30 @@ async def test_streams_stay_open_beyond_a_lease_while_their_process_lives(store,
         await wait_for(lambda before=before: _asked_since(store, before + 1))
     with pytest.raises(TooManyStreams):
         await other.open_stream(key)
+
+
+async def test_slots_taken_one_after_the_other_from_a_slow_store_all_go_back(store, processes, time, monkeypatch):
+    monkeypatch.setattr("penstock.escrow.TEND_SECONDS", 0.01)
+    [escrow] = processes(1)
+    key = replace(make_key(concurrent_streams=50), account_limits=Limits(concurrent_streams=2))
+    write, asked, answered = store.write, asyncio.Event(), asyncio.Event()
+
+    async def be_slow(function: Any, *args: Any) -> Any:
+        if function is limit_rows.lease_slots and args[0] == KEY:
+            asked.set()
+            await answered.wait()
+        return await write(function, *args)
+
+    monkeypatch.setattr(store, "write", be_slow)
+    opening = asyncio.create_task(escrow.open_stream(key))
+    await asked.wait()
+    time.move(10.0)
+    await asyncio.sleep(0.2)  # the account's share, which is not asked for yet, is looked at many times
+    answered.set()
+    (await opening).settle(0, 0)
+
+    async def is_given_back() -> bool:
+        time.move(10.0)
+        return not await rows(store, "SELECT owner FROM slots WHERE amount > 0")
+
+    await wait_for(is_given_back)

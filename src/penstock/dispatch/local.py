@@ -45,6 +45,8 @@ class LocalDispatch:
 
     async def start(self, run: Run) -> None:
         """Free what a former process held, then claim for as long as this one lives."""
+        if self._loop is not None:
+            return  # begun already: what came after it failed, and is tried again
         await self._database.write(open_rows.release_all, died=True)
         self._loop = asyncio.create_task(self._claim_forever(run), name="dispatch")
 

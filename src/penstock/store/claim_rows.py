@@ -3,9 +3,11 @@
 A seat is counted by what the row says, not by who works on it: the vendor's order of a dead worker still runs.
 """
 
+import logging
 from collections.abc import Collection, Mapping
 from typing import Final, NamedTuple
 
+import msgspec
 from sqlalchemy import Connection, text, update
 
 from penstock.jobs import Job, State
@@ -14,6 +16,8 @@ from penstock.store.bell import QUEUE
 from penstock.store.database import RUNG
 from penstock.store.job_rows import Claim
 from penstock.store.tables import jobs
+
+log = logging.getLogger(__name__)
 
 WAITING: Final = "done = 0 AND owner IS NULL AND seated = 0"
 _VENDORS: Final = text(f"""
@@ -119,8 +123,16 @@ def _claim_seats(connection: Connection, owner: str, vendor: str, seats: int, mo
 def _claim_late(connection: Connection, owner: str, most: int, now: float) -> list[tuple[Claim, Job]]:
     """Begun jobs whose time is over, and that wait for another vendor's seat, or for who knows their vendor."""
     rows = connection.execute(_BEGUN, {"most": most}).all()
-    late = [row.id for row in rows if now >= event_rows.decode_job(row.document).deadline]
+    late = [row.id for row in rows if _is_late(row.id, row.document, now)]
     return open_rows.take(connection, owner, late)
+
+
+def _is_late(job_id: str, document: bytes, now: float) -> bool:
+    try:
+        return now >= event_rows.decode_job(document).deadline
+    except msgspec.DecodeError:  # one damaged row must not keep all others from being worked on
+        log.exception("a job's row cannot be read", extra={"fields": {"job_id": job_id}})
+        return False
 
 
 def places(connection: Connection, most: int) -> dict[str, int]:

@@ -49,9 +49,10 @@ class Herald:
             while self._topics:
                 await asyncio.sleep(GATHER_SECONDS)
                 topics, self._topics = self._topics, set()
-                await self._send(self._pack(topics))
-        except StoreUnavailable:
-            log.warning("other processes were not told of news; they find it by themselves")
+                try:
+                    await self._send(self._pack(topics))
+                except StoreUnavailable:
+                    log.warning("other processes were not told of news; they find it by themselves")
         finally:
             self._sending = None
 

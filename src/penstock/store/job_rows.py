@@ -51,7 +51,7 @@ class Claim:
 
 def insert_all(connection: Connection, accepted: Sequence[Job], now: float, *more: Deed) -> list[Job]:
     """Write newly accepted jobs, each with its first event and a hold of the most that it can cost; and do more."""
-    if any(map(_may_cost, accepted)):
+    if any(map(may_cost, accepted)):
         holding = Holding(connection, [job.payer for job in accepted])
         hold(holding, accepted)
         more = (*more, *holding.close())
@@ -60,7 +60,7 @@ def insert_all(connection: Connection, accepted: Sequence[Job], now: float, *mor
 
 def hold(holding: Holding, accepted: Sequence[Job]) -> None:
     """Have the most that jobs of one request can cost held for them, or for none of them."""
-    amounts = {job.id: job.estimated or 0 for job in accepted if _may_cost(job)}
+    amounts = {job.id: job.estimated or 0 for job in accepted if may_cost(job)}
     if amounts:
         holding.add(accepted[0].payer, amounts, accepted[0].created_at)
 
@@ -92,7 +92,7 @@ def _new_row(job: Job, document: bytes) -> dict[str, Any]:
     }
 
 
-def _may_cost(job: Job) -> bool:
+def may_cost(job: Job) -> bool:
     """Of some vendors the price may be known, though not the most that it can cost: then nothing is held as yet."""
     if job.estimated is not None or job.prices is None:
         return bool(job.estimated)

@@ -27,11 +27,16 @@ from penstock.store.tables import chores, jobs, workers
 NOW: Final = literal_column("extract(epoch FROM clock_timestamp())::double precision", Float)
 HANDING_OVER: Final = "/handing over"
 """After a worker's name: it has claimed the job for whichever worker takes it over."""
-_ORPHANED: Final = text("""
+# PostgreSQL's JSON knows no NUL. A row that somebody still has locked is freed by the next look: a worker that waited
+# for it could not renew its own lease meanwhile.
+_ORPHANED: Final = text(r"""
     UPDATE jobs SET owner = NULL, deaths = deaths + CASE
-        WHEN convert_from(document, 'UTF8')::jsonb ->> 'phase' IN :at_work THEN 1 ELSE 0 END
-    WHERE done = 0 AND owner IS NOT NULL
-        AND NOT EXISTS (SELECT 1 FROM workers WHERE workers.id = split_part(jobs.owner, '/', 1))
+        WHEN replace(convert_from(document, 'UTF8'), '\u0000', '\ufffd')::jsonb ->> 'phase' IN :at_work
+        THEN 1 ELSE 0 END
+    WHERE id IN (
+        SELECT id FROM jobs WHERE done = 0 AND owner IS NOT NULL
+            AND NOT EXISTS (SELECT 1 FROM workers WHERE workers.id = split_part(jobs.owner, '/', 1))
+        FOR UPDATE SKIP LOCKED)
 """).bindparams(bindparam("at_work", expanding=True))
 
 
@@ -58,7 +63,8 @@ def renew(connection: Connection, worker: str) -> bool:
 
 def sweep(connection: Connection, seconds: float) -> int:
     """End the leases of whoever was silent for so long, and free what has no living owner; how many jobs it were."""
-    locks.hold(connection, "leases")  # else one could free what another has freed and a new worker has claimed
+    if not locks.try_hold(connection, "leases"):  # two might free what one has freed and a new worker has claimed
+        return 0
     connection.execute(delete(workers).where(workers.c.renewed_at < NOW - seconds))
     freed = connection.execute(_ORPHANED, {"at_work": AT_WORK}).rowcount
     if freed:

@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from operator import attrgetter
 from typing import Any, Final, NamedTuple
 
 from sqlalchemy import Connection, insert, select
@@ -127,7 +126,7 @@ def _lock(connection: Connection, subject: str) -> dict[Kind, Entry]:
 class Holding:
     """Reserves the most that jobs can cost, in every budget that bears them; each purse is opened and written once.
 
-    Who holds for several payers takes them in their order: so two writers never wait for each other in a ring.
+    Who holds for several payers opens all of their purses before: so two writers never wait for each other in a ring.
     """
 
     def __init__(self, connection: Connection, payers: Iterable[Payer]) -> None:
@@ -138,6 +137,17 @@ class Holding:
         self._purses: dict[Place, Purse] = {}
         self._entries: list[dict[str, Any]] = []
         self._holds: list[dict[str, Any]] = []
+
+    def open(self, wanted: Iterable[tuple[Payer, float]]) -> None:
+        """Open the purses of all who will be held for, in one order for everyone."""
+        found = {
+            _place(budget, at): (budget, payer.account_id, at)
+            for payer, at in wanted
+            for budget in self._budgets
+            if budget.owner in payer.owners
+        }
+        for place in sorted(found):
+            self._open(*found[place])
 
     def add(self, payer: Payer, amounts: Mapping[str, int], at: float) -> None:
         """Hold so much for each of these jobs: for all of them or none."""
@@ -159,10 +169,14 @@ class Holding:
         return [words.insertion(table, rows) for table, rows in ((ledger, self._entries), (holds, self._holds)) if rows]
 
     def _open(self, budget: Budget, account_id: str, at: float) -> Purse:
-        place = Place(budget.owner, budget.period.value, budget.window(at)[0])
+        place = _place(budget, at)
         if place not in self._purses:
             self._purses[place] = purse_rows.open_purse(self._connection, budget, account_id, at)
         return self._purses[place]
+
+
+def _place(budget: Budget, at: float) -> Place:
+    return Place(budget.owner, budget.period.value, budget.window(at)[0])
 
 
 def settle(connection: Connection, subject: str, cost: int, now: float, note: str = "") -> int:
@@ -303,22 +317,37 @@ class _Pots:
         self._pots: dict[Place, tuple[_Pot, str]] = {}
         self._latest: dict[Payer, tuple[float, float, list[_Pot]]] = {}
 
+    def open(self, charges: Iterable[Charge]) -> None:
+        """Open all purses, in one order for everyone: so two writers never wait for each other in a ring."""
+        found: dict[Place, tuple[Budget, Charge]] = {}
+        known: dict[tuple[str, str], tuple[float, float]] = {}
+        for charge in charges if self._budgets else ():
+            for budget in self._bear(charge):
+                start, ends = known.get((budget.owner, budget.period), (0.0, 0.0))
+                if not start <= charge.at < ends:
+                    known[budget.owner, budget.period] = budget.window(charge.at)
+                    found[_place(budget, charge.at)] = budget, charge
+        for place in sorted(found):
+            self._find(*found[place])
+
     def bearing(self, charge: Charge) -> list[_Pot]:
         """Those that bear a charge; none for who has no budget."""
         if not self._budgets:
             return []
         start, ends, pots = self._latest.get(charge.payer, NEVER)
         if not start <= charge.at < ends:
-            budgets = [budget for owner in charge.payer.owners for budget in self._budgets.get(owner, ())]
-            pots = [self._find(budget, charge) for budget in budgets]
+            pots = [self._find(budget, charge) for budget in self._bear(charge)]
             start = max((pot.purse.start for pot in pots), default=0.0)
             ends = min((pot.purse.ends for pot in pots), default=ENDLESS)
             self._latest[charge.payer] = start, ends, pots
         return pots
 
+    def _bear(self, charge: Charge) -> list[Budget]:
+        return [budget for owner in charge.payer.owners for budget in self._budgets.get(owner, ())]
+
     def _find(self, budget: Budget, charge: Charge) -> _Pot:
         account_id = charge.payer.account_id
-        place = Place(budget.owner, budget.period.value, budget.window(charge.at)[0])
+        place = _place(budget, charge.at)
         if place not in self._pots:
             purse = purse_rows.open_purse(self._connection, budget, account_id, charge.at)
             lease = purse_rows.leased(self._connection, self._process, purse)
@@ -339,8 +368,7 @@ def charge_all(connection: Connection, process: str, charges: Sequence[Charge], 
     """Charge chat requests that were never charged before; how much of each its budgets could bear."""
     pots = _Pots(connection, process, {owner for charge in charges for owner in charge.payer.owners})
     charged: dict[str, int] = {}
-    for charge in sorted(charges, key=attrgetter("payer")):
-        pots.bearing(charge)  # always in the same order: so two writers never wait for each other in a ring
+    pots.open(charges)
     for charge in charges:
         bearing = pots.bearing(charge)
         amount = charge.cost

@@ -11,6 +11,7 @@ from penstock.store import words
 JOIN: Final = "pg_advisory_xact_lock_shared(hashtextextended('penstock ledger', 0))"
 """Whoever moves money shares this; whoever sets or removes budgets has it alone."""
 _HOLD: Final = "SELECT pg_advisory_xact_lock(hashtextextended(?, 0))"
+_TRY: Final = "SELECT pg_try_advisory_xact_lock(hashtextextended(?, 0))"
 _SHARE: Final = "SELECT pg_advisory_xact_lock_shared(hashtextextended(?, 0))"
 _JOINED: Final = "joined"
 """Which transaction has joined, in `connection.info`."""
@@ -26,6 +27,13 @@ def hold(connection: Connection, what: str, *whose: str, shared: bool = False, j
         words.run(connection, f"{said}, {JOIN}" if join else said, "\n".join(("penstock", what, *whose)))
         if join:
             connection.info[_JOINED] = connection.get_transaction()
+
+
+def try_hold(connection: Connection, what: str) -> bool:
+    """The same without waiting: whether it was to be had."""
+    if connection.dialect.name != "postgresql":
+        return True
+    return words.run(connection, _TRY, f"penstock\n{what}")[0][0]
 
 
 def try_all(connection: Connection, wanted: Sequence[tuple[tuple[str, ...], bool]]) -> list[bool]:

@@ -160,14 +160,15 @@ class SqliteDatabase(Database):
                 try:
                     return function(connection, *args, **kwargs)
                 finally:
-                    control("ROLLBACK")
+                    if _driver(connection).in_transaction:  # SQLite itself ends it where the disk fails
+                        control("ROLLBACK")
 
         if self._reading >= MAX_READING:
             raise StoreUnavailable("The store has too many reads waiting.", retry_after=1)
         self._reading += 1
         try:
             return await self._readers.do(look)
-        except DBAPIError as error:
+        except (DBAPIError, sqlite3.Error) as error:
             raise StoreUnavailable(retry_after=1) from error
         finally:
             self._reading -= 1

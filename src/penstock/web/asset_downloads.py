@@ -76,8 +76,8 @@ async def download_asset(
     if request.method == "HEAD":
         return Response(status_code=status, headers=headers, media_type=asset.content_type)
     if gateway.settings.assets.downloads == "presigned" and not proxied:
-        left = PRESIGNED_SECONDS if expires is None else min(PRESIGNED_SECONDS, int(expires) - gateway.clock())
-        if address := await gateway.assets.presign(asset, left):
+        seconds = PRESIGNED_SECONDS if signature is None else _left(expires, gateway.clock())
+        if address := await gateway.assets.presign(asset, seconds):
             return RedirectResponse(address, headers={"cache-control": "no-store"})
     body = await gateway.assets.open(asset, start, end)
     if isinstance(body, FileIO):
@@ -110,6 +110,11 @@ async def _account(request: Request, asset_id: str, expires: str | None, signatu
             return None
         raise InvalidApiKey("The link's signature is not valid.", headers={"WWW-Authenticate": "Bearer"})
     return (await admit(request, Scope.READ)).account_id
+
+
+def _left(expires: str | None, now: float) -> float:
+    """How long a presigned address may be good for that a signed link leads to: no longer than the link."""
+    return min(PRESIGNED_SECONDS, int(expires or 0) - now)
 
 
 def _asked_range(request: Request, asset: StoredAsset, etag: str) -> tuple[int, int] | None:

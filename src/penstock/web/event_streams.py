@@ -154,6 +154,7 @@ def _counted(gateway: Gateway) -> Generator[None]:
 async def _lines(caller: Caller, topic: str, read: Read, after: int, *, ends: bool) -> AsyncIterator[bytes]:
     """Events as they are committed. One is listening before it looks, so nothing falls between the two."""
     gateway = caller.gateway
+    woken = False
     with gateway.database.bell.listen(topic) as ear:
         yield b"retry: 2000\n: " + event_id(after).encode() + b"\n\n"
         while not gateway.draining and await _still_admitted(caller):
@@ -168,8 +169,22 @@ async def _lines(caller: Caller, topic: str, read: Read, after: int, *, ends: bo
                 after = event.position
             if ends and events and events[-1].type in ENDINGS.values():
                 return
-            if is_all and not await ear.wait(HEARTBEAT_SECONDS):
+            if ends and woken and not events and await _is_gone(caller, topic):
+                return
+            woken = not is_all or await ear.wait(HEARTBEAT_SECONDS)
+            if not woken:
                 yield b": heartbeat\n\n"
+
+
+async def _is_gone(caller: Caller, job_id: str) -> bool:
+    """A job that was deleted as soon as it was done has taken its last events with it."""
+    try:
+        await caller.gateway.database.look(job_rows.get, caller.account_id, job_id)
+    except (JobNotFound, JobDeleted, Gone):
+        return True
+    except StoreUnavailable:
+        pass  # it is asked again
+    return False
 
 
 async def _still_admitted(caller: Caller) -> bool:

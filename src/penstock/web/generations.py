@@ -118,7 +118,10 @@ async def _generate(caller: Caller, path_model: str | None) -> Response:
         base_url=base_url(request),
     )
     ticket = await caller.gateway.escrow.admit(caller.key) if caller.key.is_limited else None
-    limits = {} if ticket is None else dict(ticket.describe())
+    limits: dict[str, str] = {}
+    if ticket is not None:
+        limits = dict(ticket.describe())
+        ticket.settle(0, 0)  # a request is used up by being let in
     result = await caller.gateway.intake.accept(submission)
     if isinstance(result, Forecast):
         return Json(_dry_run(result), headers=limits)

@@ -1,0 +1,72 @@
+"""Whoever is begun twice or stopped half way leaves nothing behind that nobody works on."""
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator
+from typing import Any
+
+import pytest
+from store.sample_jobs import make_job
+
+from penstock.delivery import Delivery
+from penstock.dispatch.local import LocalDispatch
+from penstock.jobs import Job
+from penstock.store import delivery_rows, job_rows
+from penstock.store.database import Database
+from penstock.store.job_rows import Claim
+from penstock.store.opening import open_database
+
+
+@pytest.fixture
+async def store(store_url) -> AsyncGenerator[Database]:
+    store = open_database(store_url)
+    yield store
+    await store.close()
+
+
+@pytest.mark.parametrize("store_url", ["sqlite"], indirect=True)
+async def test_dispatch_that_is_begun_again_runs_no_job_twice(store):
+    await store.write(job_rows.insert_all, [make_job(id="job_1")], time.time())
+    runs, begun = list[int](), asyncio.Event()
+
+    async def run(claim: Claim, _job: Job, _seat: Any) -> None:
+        runs.append(claim.epoch)
+        begun.set()
+        await asyncio.Event().wait()
+
+    dispatch = LocalDispatch(store, lambda _vendor: 4, 10, time.time)
+    await dispatch.start(run)
+    await asyncio.wait_for(begun.wait(), 30)
+    await dispatch.start(run)
+    await store.read(job_rows.find, "job_1")  # whatever was to be claimed would have been by now
+    await dispatch.stop()
+    assert runs == [1]
+    assert not [task for task in asyncio.all_tasks() if task.get_name() == "dispatch"]
+
+
+async def test_webhooks_claimed_as_delivery_stops_are_anyones_at_once(store, monkeypatch):
+    wanted = {"url": "https://receiver.example/x", "events": ["job.queued"], "base_url": ""}
+    await store.write(job_rows.insert_all, [make_job(id="job_1", webhook=wanted)], time.time())
+    write, claims, claiming = store.write, list[Any](), asyncio.Event()
+
+    async def tell(function: Any, *args: Any, **options: Any) -> Any:
+        writing = asyncio.ensure_future(write(function, *args, **options))
+        if function is delivery_rows.claim:
+            claims.append(writing)
+            asyncio.get_running_loop().call_soon(claiming.set)
+        return await asyncio.shield(writing)
+
+    async def fetch() -> Any:
+        raise AssertionError
+
+    monkeypatch.setattr(store, "write", tell)
+    delivery = Delivery(store, fetch, lambda _base_url: None, time.time)
+    await delivery.start()
+    await claiming.wait()
+    await delivery.stop()
+    await asyncio.gather(*claims)
+    [(lease, due_at)] = await store.read(
+        lambda connection: connection.exec_driver_sql("SELECT lease, due_at FROM deliveries").all()
+    )
+    assert lease is None
+    assert due_at <= time.time()
