@@ -120,7 +120,8 @@ def find_earlier(connection: Connection, submission: Submission, now: float) -> 
         found = request_rows.by_body(connection, key.public_id, mark, now)
     else:
         return None
-    jobs = [] if found is None else job_rows.get_several(connection, found.job_ids)
+    known = [] if found is None else job_rows.get_several(connection, found.job_ids)
+    jobs = [job for job in known if not job.is_past(now)]  # a key lives as long as its jobs
     if found is None or not jobs:
         return None
     if found.fingerprint != mark:

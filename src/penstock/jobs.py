@@ -190,6 +190,10 @@ class Job:
         last = self.attempts[-1] if self.attempts else None
         return last if last and last.outcome is None else None
 
+    def is_past(self, now: float) -> bool:
+        """Whether its retention is over: what is left of it is removed soon."""
+        return self.expires_at is not None and self.expires_at <= now
+
     @property
     def deadline(self) -> float:
         """When `start_timeout` passes or, once started, `run_timeout`."""

@@ -95,6 +95,9 @@ async def test_ranges(server):
         assert answer.content == whole[begin:end], asked
         assert answer.headers["content-range"] == f"bytes {begin}-{end - 1}/{size}"
         assert answer.headers["content-length"] == str(end - begin)
+    for asked in ("bytes=0-1", f"bytes={size}-"):
+        head = await server.client.head(path, headers={"range": asked})
+        assert (head.status_code, head.headers["content-length"]) == (200, str(size))
     for asked in (f"bytes={size}-", f"bytes={size}-{size + 5}", "bytes=99999999999-", "bytes=-0"):
         answer = await server.client.get(path, headers={"range": asked})
         assert code(answer) == (416, "range_not_satisfiable"), asked
@@ -121,8 +124,6 @@ async def test_conditions_and_heads(server):
     head = await server.client.head(path)
     assert (head.status_code, head.content, head.headers["content-length"]) == (200, b"", str(size))
     assert (head.headers["etag"], head.headers["content-type"]) == (tag, "model/gltf-binary")
-    part = await server.client.head(path, headers=first)
-    assert (part.status_code, part.headers["content-range"]) == (206, f"bytes 0-9/{size}")
     assert (await server.client.head(path, headers={"if-none-match": tag})).status_code == 304
     assert (await server.client.head(path + "x")).status_code == 404
     assert (await server.client.get(path)).status_code == 200, "the connection is still in step"

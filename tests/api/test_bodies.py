@@ -64,6 +64,9 @@ async def test_only_json_is_taken(server):
         response = await post(server, body_of(), content_type=kind)
         error = refused(response, 415, "unsupported_media_type")
         assert "application/json" in error["message"]
+    for encoding in ("gzip", "br", "deflate", "gzip, identity"):
+        refused(await post(server, body_of(), content_encoding=encoding), 415, "unsupported_media_type")
+    assert (await post(server, body_of(dry_run=True), content_encoding="identity")).status_code == 200
     for kind in ("application/json; charset=utf-8", "Application/JSON"):
         assert (await post(server, body_of(dry_run=True), content_type=kind)).status_code == 200
 

@@ -33,6 +33,9 @@ async def test_unknown_paths_and_methods_answer_in_the_error_shape(server):
     assert wrong.status_code == 405
     assert wrong.json()["error"]["code"] == "method_not_allowed"
     assert nowhere.headers["x-request-id"] == nowhere.json()["error"]["request_id"]
+    for path in ("/healthz%0A", "/api/v1/jobs%0a", "/api/v1/models%0A%0A", "/%0A"):
+        odd = await server.client.get(path)
+        assert (odd.status_code, odd.json()["error"]["code"]) == (404, "not_found"), path
 
 
 async def test_a_request_id_of_a_proxy_is_kept(server):

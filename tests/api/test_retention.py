@@ -190,6 +190,20 @@ async def test_a_job_past_its_retention_is_removed_and_one_kept_for_ever_is_not(
     assert await server.gateway.upkeep.sweep() == 0
 
 
+async def test_past_its_retention_a_job_is_gone_everywhere_before_it_is_removed(server):
+    key = {"idempotency-key": "short"}
+    done = await server.finish((await order(server, {"latency": 0}, headers=key, retention=1))["id"])
+    async with asyncio.timeout(30):
+        while (await server.client.get(f"/api/v1/jobs/{done['id']}")).status_code != 410:  # noqa: ASYNC110
+            await asyncio.sleep(0.05)
+    path = urlsplit(done["outputs"][0]["url"]).path
+    assert code(await server.client.get(path)) == (410, "asset_expired")
+    assert (await server.client.get("/api/v1/jobs")).json()["data"] == []
+    again = await order(server, {"latency": 0}, headers=key, retention=1)
+    assert again["id"] != done["id"]
+    assert (await server.finish(again["id"]))["status"] == "succeeded"
+
+
 async def test_the_operators_retention_holds_for_who_says_nothing(start):
     server = await start(overrides={"jobs.retention": 0.05})
     job = await order(server, FAILS)

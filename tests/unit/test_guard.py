@@ -48,7 +48,8 @@ class App:
         if path in {"/hold", "/started"}:
             await self.release.wait()
         body = b"" if path == "/early" else await self.read(receive)
-        await send(start | {"headers": [(b"content-length", b"%d" % len(body))]})
+        if path != "/started":
+            await send(start | {"headers": [(b"content-length", b"%d" % len(body))]})
         await send({"type": "http.response.body", "body": body})
 
     async def read(self, receive):
@@ -255,11 +256,49 @@ async def test_a_broken_body_is_refused_once_and_the_app_is_told(wire, app):
     assert app.left.is_set()  # not only when the connection is closed at last
 
 
-async def test_garbage_behind_a_running_response_is_not_answered_inside_it(wire):
+async def test_garbage_behind_a_running_response_is_answered_after_it(wire, app):
     await wire.get("/started")
     await wire.reader.readuntil(b"begun;\r\n")
     await wire.send(b"garbage\r\n\r\n")
-    assert await wire.ends()
+    assert await wire.is_quiet(0.05)
+    app.release.set()
+    await wire.reader.readuntil(b"0\r\n\r\n")
+    assert (await wire.refusal())[:2] == (400, "invalid_http")
+
+
+@pytest.mark.parametrize("rest", [b"}", b"GET / HTTP/9.9\r\n\r\n", b"x: " + b"y" * 70_000, CHUNKED + b"no size\r\n"])
+async def test_whoever_asked_well_is_answered_whatever_comes_next(wire, app, rest):
+    await wire.send(POST % (b"hold", 4) + b"kept")
+    assert await wire.is_quiet(0.05)
+    await wire.send(POST % (b"echo", 4) + b"next" + rest)
+    assert await wire.is_quiet(0.05)
+    app.release.set()
+    assert [(await wire.response())[::2] for _ in range(2)] == [(200, b"kept"), (200, b"next")]
+    assert (await wire.refusal())[0] in (400, 431)
+
+
+@pytest.mark.parametrize("is_split", [False, True])
+@pytest.mark.parametrize(
+    "form", [b"content-length: 4\r\n\r\nbody", b"transfer-encoding: chunked\r\n\r\n4\r\nbody\r\n0\r\n\r\n"]
+)
+async def test_a_wish_for_another_protocol_is_passed_over(wire, form, is_split):
+    head = b"POST /echo HTTP/1.1\r\nhost: x\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\n"
+    for _ in range(2):
+        sent = head + form + GET[:-2] + b"connection: upgrade\r\nupgrade: websocket\r\n\r\n" + GET
+        pieces = [sent[place : place + 7] for place in range(0, len(sent), 7)] if is_split else [sent]
+        for piece in pieces:
+            await wire.send(piece)
+            await asyncio.sleep(0)
+        assert [(await wire.response())[::2] for _ in range(3)] == [(200, b"body"), (200, b""), (200, b"")]
+
+
+async def test_a_body_behind_such_a_wish_is_never_a_request(wire):
+    await wire.send(
+        b"POST /echo HTTP/1.1\r\nconnection: upgrade\r\nupgrade: h2c\r\ncontent-length: %d\r\n\r\n" % len(GET)
+    )
+    await wire.send(GET)
+    assert (await wire.response())[2] == GET
+    assert await wire.is_quiet(0.05)
 
 
 async def test_pipelined_requests_are_answered_in_order(wire):

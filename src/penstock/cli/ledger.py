@@ -32,10 +32,13 @@ def check(*, as_json: AsJson = False, data: DataFolder = None, config: ConfigFil
     from penstock.store import ledger_check
 
     with expected_errors(), open_store(load_settings(data, config)) as engine, engine.connect() as connection:
-        connection.exec_driver_sql("BEGIN")  # one view for all of it, also while a server works
+        if connection.dialect.name == "sqlite":  # one view for all of it, also while a server works
+            connection.exec_driver_sql("BEGIN")
+        else:
+            connection.execution_options(isolation_level="REPEATABLE READ")
         problems = ledger_check.check(connection)
         counts = ledger_check.count(connection)
-        connection.exec_driver_sql("ROLLBACK")
+        connection.rollback()
     if as_json:
         print_json({"ok": not problems, "problems": problems, "checked": counts})
     else:

@@ -9,7 +9,7 @@ from penstock.errors import AssetExpired, AssetNotFound
 from penstock.jobs import Asset, Job
 from penstock.store import job_rows
 from penstock.store.job_rows import Claim
-from penstock.store.tables import assets
+from penstock.store.tables import assets, jobs
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,12 +42,13 @@ def add_all(connection: Connection, job: Job, outputs: Sequence[Asset]) -> None:
     connection.execute(insert(assets), rows)
 
 
-def get(connection: Connection, asset_id: str, account_id: str | None) -> StoredAsset:
+def get(connection: Connection, asset_id: str, account_id: str | None, now: float) -> StoredAsset:
     """An asset by id: for its account, or for anyone who holds a signed link (`account_id` None)."""
-    row = connection.execute(select(assets).where(assets.c.id == asset_id)).one_or_none()
+    query = select(assets, jobs.c.expires_at).join(jobs, jobs.c.id == assets.c.job_id, isouter=True)
+    row = connection.execute(query.where(assets.c.id == asset_id)).one_or_none()
     if row is None or account_id not in (None, row.account_id):
         raise AssetNotFound
-    if row.removed is not None:
+    if row.removed is not None or (row.expires_at is not None and row.expires_at <= now):
         raise AssetExpired
     return StoredAsset(row.id, row.account_id, row.job_id, row.filename, row.content_type, row.bytes, row.sha256)
 

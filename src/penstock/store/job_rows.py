@@ -244,6 +244,8 @@ def page(
         query = query.where(jobs.c.created_at > after, jobs.c.id > first_id("job", after - SKEW_SECONDS))
     if (until := filters.get("created_before")) is not None:
         query = query.where(jobs.c.created_at < until, jobs.c.id < first_id("job", until + SKEW_SECONDS))
+    if (now := filters.get("kept_at")) is not None:
+        query = query.where(or_(jobs.c.expires_at.is_(None), jobs.c.expires_at > now))
     if before is not None:
         query = query.where(jobs.c.id < before)
     rows = connection.execute(query.order_by(jobs.c.id.desc()).limit(limit))

@@ -54,7 +54,7 @@ async def download_asset(
     """The bytes of an output. An output's `url` is a signed link: it needs no key until it expires."""
     gateway = gateway_of(request)
     account_id = await _account(request, asset_id, expires, signature)
-    asset = await gateway.database.look(asset_rows.get, asset_id, account_id)
+    asset = await gateway.database.look(asset_rows.get, asset_id, account_id, gateway.clock())
     if asset.filename != filename:
         raise AssetNotFound
     headers = {
@@ -118,7 +118,9 @@ def _left(expires: str | None, now: float) -> float:
 
 
 def _asked_range(request: Request, asset: StoredAsset, etag: str) -> tuple[int, int] | None:
-    """Start and end (not included) of the one range asked for; anything else means all bytes."""
+    """Start and end (not included) of the one range asked for; anything else, and any HEAD, means all bytes."""
+    if request.method == "HEAD":
+        return None
     found = RANGE.fullmatch(request.headers.get("range", "").replace(" ", ""))
     if found is None or found[0] == "bytes=-" or request.headers.get("if-range", etag) != etag:
         return None

@@ -1,7 +1,6 @@
 """The HTTP/1.1 connection, with the bounds that uvicorn leaves open and every refusal in our error shape."""
 
 import asyncio
-import sys
 from itertools import chain
 from typing import Any, ClassVar, cast
 
@@ -36,6 +35,7 @@ class Guarded(HttpToolsProtocol):
     _in_message = False  # the parser is in the middle of a request
     _begun: int = 0  # requests that began in the latest read
     _refused = False
+    _refusal: PenstockError | None = None  # to be told once whoever asked before is answered
 
     def connection_made(self, transport: asyncio.Transport) -> None:
         """Give the first request its time."""
@@ -69,7 +69,8 @@ class Guarded(HttpToolsProtocol):
             return
         self._pending_bytes += len(data)
         self._begun = 0
-        super().data_received(data)
+        self._idle_since = None
+        self._parse(data)
         if self._pending_bytes > self.head_bytes:
             self._refuse(HeadersTooLarge())
         if not self._refused:
@@ -90,6 +91,28 @@ class Guarded(HttpToolsProtocol):
         if is_alone and self._begun == 1:
             self.heads.keep(data, self.cycle.head)
 
+    def _parse(self, data: bytes) -> None:
+        """Hand bytes to the parser. An `Upgrade` is a wish: the request is read again without it, as HTTP/1.1."""
+        while data:
+            try:
+                self.parser.feed_data(data)
+            except httptools.HttpParserUpgrade as wish:  # what comes next, it says, is for others to read
+                if self._refused:
+                    return
+                data = self._write_head() + data[wish.args[0] :]
+                self.parser = httptools.HttpRequestParser(self)
+            except httptools.HttpParserError as error:
+                self._refuse_unread(error)
+                return
+            else:
+                return
+
+    def _write_head(self) -> bytes:
+        """The latest head as it came, but for its `Upgrade`."""
+        lines = [name + b": " + value + b"\r\n" for name, value in self.headers if name != b"upgrade"]
+        first = b"%b %b HTTP/%b\r\n" % (self.parser.get_method(), self.url, self.parser.get_http_version().encode())
+        return b"".join([first, *lines, b"\r\n"])
+
     # -- what the parser tells
 
     def on_message_begin(self) -> None:
@@ -103,11 +126,15 @@ class Guarded(HttpToolsProtocol):
         self.headers.append((name.lower(), value))
 
     def on_headers_complete(self) -> None:
-        """Begin the request, unless its head is too large."""
+        """Begin the request, unless its head is too large, or is to be read again."""
         # Exact, as a body may have come along. Pipelined heads may come to one read more.
         if self._pending_bytes > self.head_bytes and self._head_size() > self.head_bytes:
             self._refuse(HeadersTooLarge())
             raise HeadersTooLarge  # stops the parser
+        if self.parser.should_upgrade():
+            if self.parser.get_method() == b"CONNECT":
+                raise InvalidRequest  # there is no path in it, and nothing to be read again
+            return
         self._pending_bytes = 0
         self._begun += 1
         version = self.parser.get_http_version()
@@ -137,20 +164,18 @@ class Guarded(HttpToolsProtocol):
 
     def on_message_complete(self) -> None:
         """Go on reading, though nothing is expected: only who reads hears of a caller that leaves."""
+        if self.parser.should_upgrade():
+            return
         self._in_message = False
         if not self.cycle.response_complete:
             self.cycle.hear(b"", more=False)
         if not self.pipeline:
             self.flow.resume_reading()
 
-    def send_400_response(self, msg: str) -> None:  # noqa: ARG002  uvicorn's words are the same for every cause
+    def _refuse_unread(self, reason: httptools.HttpParserError) -> None:
         """Refuse what the parser could not read, saying why."""
-        reason = sys.exception()
         told = "its target is not a path" if isinstance(reason, httptools.HttpParserCallbackError) else reason
         self._refuse(InvalidRequest(f"This is not a valid HTTP/1.1 request: {told}.", code="invalid_http"))
-
-    def _unsupported_upgrade_warning(self) -> None:
-        """An `Upgrade` is a wish; the request is answered as HTTP/1.1."""
 
     # -- one request after the other
 
@@ -190,6 +215,9 @@ class Guarded(HttpToolsProtocol):
         if self.pipeline:
             self._run(cast("Cycle", self.pipeline.pop()[0]))
             return
+        if self._refusal is not None:
+            self._write_refusal(self._refusal)
+            return
         self._idle_since = self.loop.time()
         if self.timeout_keep_alive_task is None:
             self._await_next(self.timeout_keep_alive)
@@ -206,9 +234,6 @@ class Guarded(HttpToolsProtocol):
                 self._await_next(left)
             else:
                 self.transport.close()
-
-    def _unset_keepalive_if_required(self) -> None:
-        self._idle_since = None
 
     def _head_size(self) -> int:
         return len(self.url) + sum(map(len, chain.from_iterable(self.headers)))
@@ -230,18 +255,27 @@ class Guarded(HttpToolsProtocol):
             self._deadline = None
 
     def _refuse(self, error: PenstockError) -> None:
-        """Answer outside of any request, and close once the caller has had a moment to read it."""
+        """Answer outside of any request, after those that are whole."""
         if self._refused:
             return
         self._refused = True
         self._stop_deadline()
-        cycle = self.cycle
-        if cycle and not cycle.response_complete:
-            cycle.disconnected = True
-            cycle.notify()
-            if cycle.response_started or self.pipeline:
+        latest, running = self.cycle, self._running
+        if latest is not None and latest is not running and self.pipeline and not latest.has_whole_body:
+            self.pipeline.popleft()  # it was not begun, and never will be
+        if running is not None and running.has_whole_body:
+            self._refusal = error
+            return
+        if running is not None:
+            running.disconnected = True
+            running.notify()
+            if running.response_started:
                 self.transport.close()
                 return
+        self._write_refusal(error)
+
+    def _write_refusal(self, error: PenstockError) -> None:
+        """Tell it, and close once the caller has had a moment to read it."""
         headers, body = render_error(error, new_id("req"))
         lines = [name + b": " + value + b"\r\n" for name, value in self.server_state.default_headers + headers]
         self.transport.write(b"".join([STATUS_LINE[error.status], *lines, b"\r\n", body]))

@@ -64,6 +64,7 @@ async def list_jobs(
         "batch_id": batch,
         "created_after": None if created_after is None else created_after.timestamp(),
         "created_before": None if created_before is None else created_before.timestamp(),
+        "kept_at": caller.gateway.clock(),
     }
     before = None if cursor is None else _read_cursor(cursor)
     found = await caller.gateway.database.look(job_rows.page, caller.account_id, filters, before, limit + 1)
@@ -88,8 +89,8 @@ async def get_job(
     """One job. With `wait`, the answer is held until the job is done."""
     caller = await admit(request, Scope.READ)
     job = await caller.gateway.database.look(job_rows.get, caller.account_id, job_id)
-    if job.expires_at is not None and job.expires_at <= caller.gateway.clock():
-        raise Gone  # what is left of it is removed soon
+    if job.is_past(caller.gateway.clock()):
+        raise Gone
     if wait is not None:
         job = (await wait_until_done(caller.gateway, [job], wait))[0]
     return _answer(job, caller.scribe, request.headers.get("if-none-match"))

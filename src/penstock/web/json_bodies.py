@@ -20,6 +20,11 @@ async def read_json(request: Request) -> Decoded:
     content_type = request.headers.get("content-type", "application/json").partition(";")[0].strip().lower()
     if content_type != "application/json":
         raise UnsupportedMediaType(f"Send `content-type: application/json`, not `{content_type[:80]}`.")
+    encoding = request.headers.get("content-encoding", "").strip().lower()
+    if encoding not in ("", "identity"):
+        raise UnsupportedMediaType(
+            f"Send the body as it is: `content-encoding` may be identity, not `{encoding[:40]}`."
+        )
     raw = await request.body()
     return await asyncio.to_thread(decode, raw) if len(raw) > BIG_BODY else decode(raw)
 

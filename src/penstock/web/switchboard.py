@@ -32,6 +32,8 @@ class Switchboard:
             for line in self._lines.get(scope["method"], ()):
                 if found := line.match(path):
                     return self._serve(line, found.groupdict(), scope, receive, send)
+            if path.endswith("\n"):  # the framework would pass over one
+                scope["path"] = path + "\n"
         return self._app(scope, receive, send)
 
     async def _serve(self, line: "_Line", given: dict[str, str], scope: Message, receive: Receive, send: Send) -> None:
@@ -55,7 +57,7 @@ class _Line:
     def __init__(self, route: APIRoute) -> None:
         told = route.dependant
         self.route = route
-        self.match = route.path_regex.match
+        self.match = route.path_regex.fullmatch
         self._call: Callable[..., Awaitable[Response]] = route.endpoint
         self._takes_request = told.request_param_name is not None
         self._path, self._query, self._head = told.path_params, told.query_params, told.header_params
