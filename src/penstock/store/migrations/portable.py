@@ -35,7 +35,7 @@ def of_document(name: str, kind: str = "text") -> str:
     """A field of a job's JSON: a text, a number or a flag."""
     if not is_postgres():
         return f"json_extract(CAST(document AS TEXT), '$.{name}')"
-    field = f"(convert_from(document, 'UTF8')::jsonb ->> '{name}')"
+    field = rf"(replace(convert_from(document, 'UTF8'), '\u0000', '\ufffd')::jsonb ->> '{name}')"  # it knows no NUL
     return {"text": field, "number": f"CAST({field} AS BIGINT)", "flag": f"({field} = 'true')"}[kind]
 
 
