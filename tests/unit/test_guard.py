@@ -292,6 +292,14 @@ async def test_a_wish_for_another_protocol_is_passed_over(wire, form, is_split):
         assert [(await wire.response())[::2] for _ in range(3)] == [(200, b"body"), (200, b""), (200, b"")]
 
 
+async def test_such_a_wish_may_end_the_connection(wire):
+    await wire.send(
+        b"POST /echo HTTP/1.1\r\nconnection: upgrade, close\r\nupgrade: h2c\r\ncontent-length: 2\r\n\r\nabc"
+    )
+    assert (await wire.response())[::2] == (200, b"ab")
+    assert await wire.ends()
+
+
 async def test_a_body_behind_such_a_wish_is_never_a_request(wire):
     await wire.send(
         b"POST /echo HTTP/1.1\r\nconnection: upgrade\r\nupgrade: h2c\r\ncontent-length: %d\r\n\r\n" % len(GET)

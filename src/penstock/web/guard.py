@@ -101,6 +101,7 @@ class Guarded(HttpToolsProtocol):
                     return
                 data = self._write_head() + data[wish.args[0] :]
                 self.parser = httptools.HttpRequestParser(self)
+                self.parser.set_dangerous_leniencies(lenient_data_after_close=True)  # as uvicorn's
             except httptools.HttpParserError as error:
                 self._refuse_unread(error)
                 return
