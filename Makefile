@@ -12,6 +12,9 @@ UV = index=$(INDEX); $(BIN)/uv pip install --quiet --python $(BIN)/python $${ind
 INSTALL = $(UV) $(2) --require-hashes -r $(1) 2>/dev/null || $(PIP) --require-hashes -r $(1)
 # Not `npm ci`: that wants packages of every platform in the lock, and not every registry has them.
 NPM := npm install --no-save --silent --no-audit --no-fund --ignore-scripts
+# On a machine that stands still for seconds, a test of crashes and clocks may miss its time: a few are given another
+# try, told in the last line and with their tracebacks. More than a few are no accident.
+AGAIN := --reruns 2 --reruns-delay 5 --max-suite-reruns 4 --rerun-show-tracebacks
 # Tests start hundreds of processes: what one has compiled, the others are to find.
 unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
@@ -62,7 +65,7 @@ test: setup  ## what CI runs: every check and every test
 	@$(MAKE) --no-print-directory --jobs 3 types tested
 
 tested: lint layers console-check console browser weights compiled  # types take a minute of one core: meanwhile tests are run
-	@$(BIN)/pytest --numprocesses 4 --dist worksteal
+	@$(BIN)/pytest --numprocesses 4 --dist worksteal $(AGAIN)
 
 test-long: setup-dev weights  ## the tests that take long: ordeals, fuzzers, storms
 	@$(BIN)/pytest --numprocesses 2 --dist worksteal -m long

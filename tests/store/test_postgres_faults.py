@@ -147,7 +147,7 @@ async def test_a_server_that_hangs_keeps_nobody_and_no_thread(database, postgres
 async def test_connections_that_died_without_a_word_are_given_up(postgres_store_url, monkeypatch):
     """By whoever reads, writes, looks how far the log goes, and listens."""
     for module in (postgresql, listener):
-        monkeypatch.setattr(module, "STUCK_SECONDS", 0.5)
+        monkeypatch.setattr(module, "STUCK_SECONDS", 1.0)
     async with line_to(postgres_store_url) as line, processes(line.url, 1) as (ours,):
         ours.patience = 0.5
         await ours.watch()
@@ -163,6 +163,20 @@ async def test_connections_that_died_without_a_word_are_given_up(postgres_store_
             with ours.bell.listen(job.id) as ear:
                 await theirs.write(job_rows.insert_all, [job], NOW)
                 assert await ear.wait(60)
+
+
+async def test_after_one_is_given_up_no_old_connection_is_trusted(postgres_store_url, monkeypatch):
+    """Whichever is asked for: some wait in the pool, and nobody has noticed yet that they are dead, too."""
+    monkeypatch.setattr(postgresql, "STUCK_SECONDS", 0.5)
+    async with line_to(postgres_store_url) as line, processes(line.url, 1) as (ours,):
+        await at_once(*(ours.write(rows, "SELECT pg_sleep(0.1)") for _ in range(4)))
+        line.die()
+        ours.patience = 0.5
+        with pytest.raises(StoreUnavailable):
+            await accept(ours)
+        ours.patience = 60
+        told = await at_once(*(accept(ours) for _ in range(4)))
+        assert not [each for each in told if isinstance(each, Exception)]
 
 
 @pytest.mark.long

@@ -5,15 +5,27 @@ import socket
 import time
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
+from typing import Any, Final
 
-from sqlalchemy import Connection, Engine
+from sqlalchemy import Connection, Engine, event
+from sqlalchemy.exc import DisconnectionError
+from sqlalchemy.pool import ConnectionPoolEntry
+
+MADE_AT: Final = "made at"
 
 
 class Overdue:
-    """Every connection that a thread uses now; one that takes too long is cut, which frees its thread."""
+    """Every connection that a thread uses now; one that takes too long is cut, which frees its thread.
 
-    def __init__(self) -> None:
+    Those that nobody uses then may be dead as well, and are not trusted any more.
+    """
+
+    def __init__(self, *engines: Engine) -> None:
         self._used: dict[int, tuple[float, int]] = {}
+        self._cut_at = 0.0
+        for engine in engines:
+            event.listen(engine, "connect", _note_time)
+            event.listen(engine, "checkout", self._check)
 
     @contextmanager
     def connect(self, engine: Engine) -> Generator[Connection]:
@@ -28,10 +40,18 @@ class Overdue:
 
     def cut(self, seconds: float) -> None:
         """Hang up on a server that has not answered for so long, from whichever thread."""
-        now = time.monotonic()
+        self._cut_at = now = time.monotonic()
         for since, file in list(self._used.values()):
             if now - since >= seconds:
                 hang_up(file)
+
+    def _check(self, _connection: Any, entry: ConnectionPoolEntry, _user: Any) -> None:
+        if entry.info[MADE_AT] <= self._cut_at:
+            raise DisconnectionError  # by which the pool makes another
+
+
+def _note_time(_connection: Any, entry: ConnectionPoolEntry) -> None:
+    entry.info[MADE_AT] = time.monotonic()
 
 
 def hang_up(file: int) -> None:

@@ -125,7 +125,7 @@ class PostgresDatabase(Database):
         self._waiting = 0
         self._reading = 0
         self._closed = False
-        self._overdue = Overdue()
+        self._overdue = Overdue(self.engine, self._looking_engine)
         self._herald = Herald(self._tell_others)
         self._listener = Listener(self.engine.url, self.bell, self._herald.sender)
         self._horizon = Horizon(self)
