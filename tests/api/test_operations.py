@@ -8,6 +8,10 @@ async def test_health_and_readiness(server):
     ready = (await server.client.get("/readyz")).json()
     assert ready["status"] == "ready"
     assert ready["settings"] == server.gateway.settings.fingerprint
+    for path in ("/healthz", "/readyz"):
+        head = await server.client.head(path)
+        assert (head.status_code, head.content) == (200, b""), path
+        assert int(head.headers["content-length"]) == len((await server.client.get(path)).content)
 
 
 async def test_draining_is_not_ready(server):

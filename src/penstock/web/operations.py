@@ -14,12 +14,14 @@ from penstock.web.answers import Json, success
 router = APIRouter(tags=["Operations"])
 
 
+@router.head("/healthz", include_in_schema=False)
 @router.get("/healthz", responses={200: success("Alive.", "Health")})
 async def health() -> Response:
     """The process is alive and its event loop turns."""
     return Json({"status": "ok", "version": __version__})
 
 
+@router.head("/readyz", include_in_schema=False)
 @router.get("/readyz", responses={200: success("Ready.", "Readiness"), 503: success("Not ready.", "Readiness")})
 async def readiness(request: Request) -> Response:
     """Whether requests are served: the store answers, and the gateway is not shutting down."""
