@@ -1,7 +1,10 @@
 """What the client does when something goes wrong: retries as the server says, resumes, and errors that tell."""
 
 import gc
+import hashlib
+import io
 import math
+import os
 import shutil
 import threading
 import traceback
@@ -28,7 +31,9 @@ from penstock.client import (
     WaitTimeout,
 )
 from penstock.client.attempts import Policy, send, told_pause
-from penstock.client.steps import Pause, Reply, Request, Send
+from penstock.client.job_record import OutputRecord
+from penstock.client.saving import load
+from penstock.client.steps import Close, Open, Pause, Read, Reply, Request, Send, Work
 
 VIDEO = "sim_text_to_video"
 QUICK = {"latency": 0.05}
@@ -308,3 +313,64 @@ def test_it_waits_through_a_restart_of_the_server(tmp_path, empty_store, weights
         client.close()
     assert results[0].succeeded
     assert results[0].id == job.id
+
+
+def test_ids_that_are_steps_of_a_path_are_none(front, fronted):
+    for wrong in ("", ".", ".."):
+        with pytest.raises(BadInput, match="no id"):
+            fronted.job(wrong)
+    assert front.seen == []
+
+
+def test_files_that_cannot_be_read_are_told(fronted, front, tmp_path):
+    closed = (tmp_path / "closed.png").open("w+b")
+    closed.close()
+    for wrong in ("a\0b.png", "~nobody-has-this-home/cat.png", closed, tmp_path, "/dev/zero"):
+        with pytest.raises(BadInput, match="file"):
+            fronted.generate("sim_image_to_model", file=wrong)
+    assert front.seen == []
+    with pytest.raises(NotFoundError):  # no path, so the server's to judge
+        fronted.generate("sim_image_to_model", file="file_" + "a" * 5000)
+
+
+def test_an_unbuffered_pipe_is_read_to_its_end(fronted, png):
+    reading, writing = os.pipe()
+    half = len(png) // 2
+
+    def pour() -> None:
+        with open(writing, "wb", buffering=0) as pipe:  # noqa: PTH123  it has no path
+            pipe.write(png[:half])
+            pipe.write(png[half:])
+
+    threading.Thread(target=pour).start()
+    with open(reading, "rb", buffering=0) as pipe:  # noqa: PTH123
+        assert fronted.upload(pipe).size == len(png)
+
+
+def test_an_answer_that_is_cut_at_its_very_end_is_whole():
+    """Its last chunk has come; only the mark that there are no more has not."""
+    content = b"all of it"
+    output = OutputRecord(id="asset_1", size=len(content), sha256=hashlib.sha256(content).hexdigest())
+    caught = io.BytesIO()
+    flow = load(output, caught, Policy())
+    assert isinstance(next(flow), Open)
+    assert isinstance(flow.send(Reply(200, {})), Read)
+    adding = flow.send(content)
+    assert isinstance(adding, Work)
+    adding.work()
+    assert isinstance(flow.send(None), Read)
+    assert isinstance(flow.throw(CUT), Close)
+    with pytest.raises(StopIteration):
+        flow.send(None)
+    assert caught.getvalue() == content
+
+
+def test_a_result_with_the_longest_name_is_saved_and_one_that_is_gone_is_described(client, tmp_path):
+    job = client.generate(VIDEO, script=QUICK).wait()
+    target = tmp_path / ("n" * 250 + ".mp4")
+    assert job.save(target).stat().st_size == job.output.size
+    assert [each.name for each in tmp_path.iterdir()] == [target.name]
+    job.delete()
+    shown = job._repr_html_()  # as a notebook does
+    assert job.output.filename in shown
+    assert "<video" not in shown

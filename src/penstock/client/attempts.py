@@ -4,7 +4,7 @@ import math
 import random
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Final
@@ -18,6 +18,8 @@ WORTH_ANOTHER_TRY: Final = frozenset({408, 429, 500, 502, 503, 504})
 """Where nothing better is said."""
 LONGEST_PAUSE: Final = 60.0
 """Whoever is told to wait longer is told of the error instead."""
+GRACE_SECONDS: Final = 2.0
+"""How much later than the end of all tries the last answer may come."""
 NOT_TAKEN: Final = frozenset({408, 409, 429, 503})
 """These say that nothing was done, so that even what must not be done twice may be sent again."""
 
@@ -29,6 +31,8 @@ class Policy:
     retries: float = 4
     patience: float = math.inf
     """Seconds since the first failure in a row."""
+    end: float = math.inf
+    """The moment of the last try, by the clock that only goes on: who is to wait beyond it is told at once."""
     timeout: float = 60.0
     """Seconds for an answer that is not held on purpose."""
 
@@ -39,24 +43,35 @@ def attempt(step: Send | Open, policy: Policy) -> Flow[Reply]:
     number = 0
     while True:
         try:
-            reply: Reply = yield step
+            reply: Reply = yield _in_time(step, policy)
         except ConnectionFailed as failure:
-            trouble, pause, may = failure, guess_pause(number), step.request.is_repeatable or not failure.sent
+            trouble, asked, may = failure, None, step.request.is_repeatable or not failure.sent
         else:
             if reply.is_success:
                 return reply
             if reply.is_redirect:
                 raise UnexpectedAnswer(f"The server leads on to {reply.headers.get('location')}: is that its address?")
             asked = told_pause(reply.headers)
-            pause = guess_pause(number) if asked is None else asked
             trouble = refusal(reply, asked)
-            may = _may_repeat(step.request, reply, trouble) and pause <= LONGEST_PAUSE
+            may = _may_repeat(step.request, reply, trouble) and (asked is None or asked <= LONGEST_PAUSE)
         now = time.monotonic()
         begun = now if begun is None else begun
-        if not may or number >= policy.retries or now + pause - begun > policy.patience:
+        left = policy.end - now
+        pause = min(guess_pause(number), left) if asked is None else asked
+        is_over = left <= 0 or pause > left or now + pause - begun > policy.patience
+        if not may or is_over or number >= policy.retries:
             raise trouble
         number += 1
         yield Pause(pause)
+
+
+def _in_time(step: Send | Open, policy: Policy) -> Send | Open:
+    """The step, given up when all tries are to end."""
+    if math.isinf(policy.end):
+        return step
+    left = max(policy.end - time.monotonic(), GRACE_SECONDS)
+    usual = policy.timeout if step.request.read_seconds is None else step.request.read_seconds
+    return replace(step, request=replace(step.request, read_seconds=min(usual, left)))
 
 
 def send(request: Request, policy: Policy) -> Flow[Reply]:

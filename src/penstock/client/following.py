@@ -12,10 +12,18 @@ from typing import Any, Final, Generic, TypeVar
 
 from penstock.client.attempts import Policy, attempt, guess_pause, send
 from penstock.client.event_lines import EventLines
-from penstock.client.failures import ConnectionFailed, ServerError, UnexpectedAnswer, WaitTimeout
+from penstock.client.failures import (
+    ApiError,
+    ConnectionFailed,
+    LimitError,
+    ServerError,
+    UnexpectedAnswer,
+    WaitTimeout,
+)
 from penstock.client.job_record import JobRecord
+from penstock.client.places import path_to
 from penstock.client.record_reading import decode, read
-from penstock.client.steps import Close, Emit, Flow, Open, Pause, Read, Request, Tell, path_to
+from penstock.client.steps import Close, Emit, Flow, Open, Pause, Read, Request, Tell
 from penstock.client.told_records import Event
 
 J = TypeVar("J", bound=JobRecord)
@@ -26,8 +34,8 @@ USUAL_POLL: Final = 1.0
 FIRST_POLL_MS: Final = 500
 SEATLESS_POLL: Final = 5.0
 """Seconds between two looks at a job whose answers are not held."""
-GRACE_SECONDS: Final = 5.0
-"""How much later than a wait's end an answer may come."""
+WAY_SECONDS: Final = 0.5
+"""How much earlier an answer is let go that is held, so that it comes before the wait's end."""
 SILENCE_SECONDS: Final = 45.0
 """A stream has a comment every 15 seconds: what is silent for longer is dead."""
 
@@ -47,11 +55,12 @@ class Waiting(Generic[J]):
             yield Tell(partial(hear, job))
             job = replace(job, poll_after_ms=FIRST_POLL_MS)  # most begin at once, and that should be seen
         while not job.done:
-            if end <= time.monotonic():
-                raise WaitTimeout(f"{job.id} is not done after {timeout:g} s. It goes on.", job)
+            is_last = end <= time.monotonic()
             job = yield from self._look(job, end, hurried=hear is not None)
             if hear is not None:
                 yield Tell(partial(hear, job))
+            if is_last and not job.done:
+                raise WaitTimeout(f"{job.id} is not done after {timeout:g} s. It goes on.", job)
         return job
 
     def for_all(
@@ -63,13 +72,14 @@ class Waiting(Generic[J]):
         while still_open := [job for job in standing.values() if not job.done]:
             if hear is not None:
                 yield Tell(partial(hear, tuple(standing.values())))
-            if end <= time.monotonic():
-                count = f"{len(still_open)} of {len(standing)} jobs are"
-                raise WaitTimeout(f"{count} not done after {timeout:g} s. They go on.", still_open[0])
-            first, *others = still_open
-            standing[first.id] = yield from self._look(first, end, hurried=hear is not None)
-            for other in others:
-                standing[other.id] = yield from self._ask(other, end)
+            is_last = end <= time.monotonic()
+            for number, job in enumerate(still_open):
+                look = self._ask(job, end) if number else self._look(job, end, hurried=hear is not None)
+                standing[job.id] = yield from look
+                if is_last and not standing[job.id].done:
+                    count = sum(not each.done for each in standing.values())
+                    told = f"{count} of {len(standing)} jobs are not done after {timeout:g} s. They go on."
+                    raise WaitTimeout(told, standing[job.id])
         done = tuple(standing.values())
         if hear is not None:
             yield Tell(partial(hear, done))
@@ -97,22 +107,24 @@ class Waiting(Generic[J]):
                 self.seats.release()
 
     def _ask(self, job: J, end: float, hold: int = 0) -> Flow[J]:
-        """How it stands; as it stood, where the server is away and the wait is over before that is too long."""
-        left = max(0.0, end - time.monotonic())
-        held = int(min(hold, left))
+        """How it stands; a server that says nothing until the wait is over, or wants to be left alone, ends it."""
+        left = end - time.monotonic()
+        held = max(0, int(min(hold, left - WAY_SECONDS)))
         request = Request(
             method="GET",
             path=path_to(JOBS, job.id),
             query={"wait": held} if held else {},
-            read_seconds=min(held + self.policy.timeout, left + GRACE_SECONDS),
+            read_seconds=held + self.policy.timeout,
         )
-        patience = min(self.policy.patience, left)
         try:
-            return self.bind(decode((yield from send(request, replace(self.policy, patience=patience)))))
-        except (ConnectionFailed, ServerError):
-            if patience == self.policy.patience:
+            return self.bind(decode((yield from send(request, replace(self.policy, end=end)))))
+        except (ConnectionFailed, LimitError, ServerError) as failure:
+            left = end - time.monotonic()
+            asked = failure.retry_after if isinstance(failure, ApiError) else None
+            if left > (asked or 0.0):
                 raise
-            return job
+            yield Pause(max(0.0, left))
+            raise WaitTimeout(f"{job.id} goes on, and the server does not tell how it stands.", job) from failure
 
 
 def _end(timeout: float | None) -> float:

@@ -45,9 +45,16 @@ def fill_in(value: Any, name: str, place: Place) -> Flow[Any]:
 def _text(text: str, name: str, place: Place) -> Flow[Any]:
     if "://" in text or text.lower().startswith("data:"):
         return {"url": text}
-    if text.startswith("file_") and not Path(text).exists():
+    if text.startswith("file_") and not _is_path(text):
         return {"file_token": text}
     return (yield from place((yield Work(partial(_read_path, Path(text), name)))))
+
+
+def _is_path(text: str) -> bool:
+    try:
+        return Path(text).exists()
+    except (OSError, ValueError):  # too long, or with a NUL: nothing has that name
+        return False
 
 
 def _reader(value: Any, name: str) -> Callable[[], Upload] | None:
@@ -64,20 +71,37 @@ def _reader(value: Any, name: str) -> Callable[[], Upload] | None:
 
 
 def _read_path(path: Path, name: str) -> Upload:
-    path = path.expanduser()
     try:
-        if path.stat().st_size > LARGEST:
-            raise BadInput(f"`{name}`: {path} is larger than any picture that a server takes.")
-        return Upload(path.name, path.read_bytes())
-    except OSError as error:
-        raise BadInput(f"`{name}`: {path} cannot be read: {error.strerror or error}.") from None
+        path = path.expanduser()
+        with path.open("rb") as file:
+            content = _read(file)
+    except (OSError, ValueError, RuntimeError) as error:  # a NUL in it; a home that nobody has
+        raise BadInput(f"`{name}`: {path} cannot be read: {getattr(error, 'strerror', None) or error}.") from None
+    return Upload(path.name, _check(content, name))
 
 
 def _read_stream(stream: Any, name: str) -> Upload:
-    content = stream.read()
+    try:
+        content = _read(stream)
+    except (OSError, ValueError) as error:  # closed already
+        raise BadInput(f"`{name}`: the file cannot be read: {error}.") from None
+    return _name_bytes(_check(content, name))
+
+
+def _read(file: Any) -> Any:
+    """All of it, up to one more than the most; a pipe gives it in parts."""
+    content = file.read(LARGEST + 1)
+    while isinstance(content, bytes) and len(content) <= LARGEST and (more := file.read(LARGEST + 1 - len(content))):
+        content += more
+    return content
+
+
+def _check(content: Any, name: str) -> bytes:
     if not isinstance(content, bytes):
         raise BadInput(f"`{name}`: open the file in binary mode, `open(path, 'rb')`.")
-    return _name_bytes(content)
+    if len(content) > LARGEST:
+        raise BadInput(f"`{name}` is larger than any picture that a server takes.")
+    return content
 
 
 def _name_bytes(content: bytes) -> Upload:

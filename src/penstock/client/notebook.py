@@ -9,7 +9,7 @@ from importlib.resources import files
 from string import Template
 from typing import Any, Final
 
-from penstock.client.failures import MissingExtra
+from penstock.client.failures import MissingExtra, PenstockClientError
 from penstock.client.job_record import JobRecord, OutputRecord
 
 LARGEST: Final = 32 << 20
@@ -55,7 +55,10 @@ class Live:
 
 def show_output(output: OutputRecord, load: Callable[[], bytes]) -> str:
     """An output as what it is: a model to turn, a video to play, a picture."""
-    return describe(output) if output.size > LARGEST else embed(output, load())
+    try:
+        return describe(output) if output.size > LARGEST else embed(output, load())
+    except PenstockClientError as trouble:  # it may be gone: a cell shows what is known
+        return f"{describe(output)}<div>{escape(str(trouble))}</div>"
 
 
 def describe(output: OutputRecord) -> str:

@@ -12,7 +12,8 @@ from typing import IO, Any, Final
 from penstock.client.attempts import Policy, attempt, guess_pause
 from penstock.client.failures import ConnectionFailed, DownloadFailed
 from penstock.client.job_record import OutputRecord
-from penstock.client.steps import Close, Flow, Open, Pause, Read, Reply, Request, Work, path_to
+from penstock.client.places import path_to
+from penstock.client.steps import Close, Flow, Open, Pause, Read, Reply, Request, Work
 
 FRUITLESS: Final = 5
 """How often in a row an answer may bring nothing before one gives up."""
@@ -60,7 +61,7 @@ def load(output: OutputRecord, stream: IO[bytes], policy: Policy) -> Flow[None]:
                 yield Work(partial(catch.add, chunk))
         except ConnectionFailed as failure:
             cut = failure
-        if cut is None and catch.count >= output.size:
+        if catch.count >= output.size:
             yield Close()
             return catch.check(output)
         fruitless = fruitless + 1 if catch.count == before else 0
@@ -87,7 +88,7 @@ def save(output: OutputRecord, path: Any, policy: Policy) -> Flow[Path]:
         return target
     place = target.resolve()  # a link stays one
     place.parent.mkdir(parents=True, exist_ok=True)
-    part = place.with_name(f".{place.name}.{secrets.token_hex(4)}.part")
+    part = place.with_name(f".{secrets.token_hex(8)}.part")  # shorter than most names: a long one must fit as well
     stream = part.open("x+b")  # at once: a step that is canceled would leave it behind
     try:
         with stream:

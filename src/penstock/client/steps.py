@@ -7,14 +7,8 @@ serves both clients: `sync_driver.py` and `async_driver.py` do the steps, each i
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
-from urllib.parse import quote
 
 T = TypeVar("T")
-
-
-def path_to(root: str, *names: str) -> str:
-    """A path below a root; a name from elsewhere stays one step of it, whatever it holds."""
-    return "/".join((root, *(quote(name, safe="") for name in names)))
 
 
 @dataclass(frozen=True, slots=True)
