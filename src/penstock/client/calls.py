@@ -13,8 +13,8 @@ from penstock.client.address import Address
 from penstock.client.attempts import Policy, send
 from penstock.client.failures import BadInput, UnexpectedAnswer, job_failure
 from penstock.client.job_record import JobRecord, given_params
-from penstock.client.places import path_to
 from penstock.client.record_reading import Record, decode, read, read_page
+from penstock.client.resource_paths import path_to
 from penstock.client.steps import Emit, Flow, Reply, Request, Upload
 from penstock.client.told_records import Event, FileRecord, Model, Quote, Usage
 

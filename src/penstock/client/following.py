@@ -21,8 +21,8 @@ from penstock.client.failures import (
     WaitTimeout,
 )
 from penstock.client.job_record import JobRecord
-from penstock.client.places import path_to
 from penstock.client.record_reading import decode, read
+from penstock.client.resource_paths import path_to
 from penstock.client.steps import Close, Emit, Flow, Open, Pause, Read, Request, Tell
 from penstock.client.told_records import Event
 

@@ -12,7 +12,7 @@ from typing import IO, Any, Final
 from penstock.client.attempts import Policy, attempt, guess_pause
 from penstock.client.failures import ConnectionFailed, DownloadFailed
 from penstock.client.job_record import OutputRecord
-from penstock.client.places import path_to
+from penstock.client.resource_paths import path_to
 from penstock.client.steps import Close, Flow, Open, Pause, Read, Reply, Request, Work
 
 FRUITLESS: Final = 5

@@ -6,7 +6,7 @@ from typing import Any
 
 from penstock.client.attempts import send
 from penstock.client.calls import Calls, given
-from penstock.client.places import path_to
+from penstock.client.resource_paths import path_to
 from penstock.client.steps import Flow, Request
 from penstock.client.told_records import Delivery, Webhook
 
