@@ -241,6 +241,8 @@ def test_a_lost_answer_does_not_make_a_second_job(front, fronted, png):
     asked = front.of("POST /model/v1/generation")
     assert len(asked) == 3
     assert len({each.headers["idempotency-key"] for each in asked}) == 1
+    again = [fronted.generate("sim_image_to_model", file=png, script=QUICK, idempotency_key="cat") for _ in range(2)]
+    assert len({each.id for each in again}) == 1
     fronted.generate(VIDEO, script=QUICK, idempotency_key="mine")
     assert front.of("POST /model/v1/generation")[-1].headers["idempotency-key"] == "mine"
     fronted.generate(VIDEO, script=QUICK)

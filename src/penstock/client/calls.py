@@ -23,6 +23,8 @@ R = TypeVar("R", bound=Record)
 
 FILES: Final = "/api/v1/files"
 MODELS: Final = "/api/v1/models"
+INLINE_BYTES: Final = 20_000_000
+"""So much goes into one body: any one picture that a server takes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,7 +98,7 @@ class Calls(Generic[J]):
 
     def _submit(self, model: str, inputs: Sequence[Mapping[str, Any]], wishes: Wishes) -> Flow[Any]:
         key = wishes.key()
-        filled = yield from self._fill(inputs, self._place)
+        filled = yield from self._fill(inputs, self._place if wishes.idempotency_key is None else self._make_same())
         body = {"model": model, "input": filled, **wishes.body()}
         told = decode((yield from self._post("/model/v1/generation", body, **{"idempotency-key": key})))
         if not isinstance(told, Mapping):
@@ -114,6 +116,17 @@ class Calls(Generic[J]):
 
     def _place(self, upload: Upload) -> Flow[Mapping[str, Any]]:
         return {"file_token": (yield from self._upload(upload)).file_token}
+
+    def _make_same(self) -> given_files.Place:
+        """For requests whose key is used again: the same pictures make the same body, which uploads would not."""
+        room = INLINE_BYTES
+
+        def place(upload: Upload) -> Flow[Mapping[str, Any]]:
+            nonlocal room
+            room -= len(upload.content)
+            return (yield from _hold_in_place(upload) if room >= 0 else self._place(upload))
+
+        return place
 
     # -- jobs
 
