@@ -64,6 +64,7 @@ class Delivery:
         self._fetcher = fetcher
         self._scribe = scribe
         self._clock = clock
+        self._behind = 0.0
         self._ear = Ear()
         self._busy = Busy(MAX_UNDER_WAY, MAX_OF_ACCOUNT, MAX_TO_HOST)
         self._under_way: dict[asyncio.Task[None], Parcel] = {}
@@ -95,7 +96,7 @@ class Delivery:
         await asyncio.gather(*left, return_exceptions=True)
         leases = [(parcel.delivery.position, parcel.delivery.lease) for parcel in left.values()]
         with suppress(StoreUnavailable):  # then others wait until the leases are over
-            await self._database.write(delivery_rows.release, leases, self._clock())
+            await self._database.write(delivery_rows.release, leases, self._now())
 
     async def _work(self) -> None:
         with self._database.bell.listen(DELIVERIES) as self._ear:
@@ -114,8 +115,8 @@ class Delivery:
         """Begin with what is due; how long there is nothing more to do, if nobody rings."""
         if self._busy.room < 1:
             return POLL_SECONDS
-        due_at = await self._database.read(delivery_rows.next_due)
-        now = self._clock()
+        due_at, now = await self._database.read(delivery_rows.next_due, self._clock())
+        self._behind = now - self._clock()
         if due_at is None or due_at > now:
             return POLL_SECONDS if due_at is None else min(POLL_SECONDS, due_at - now)
         parcels = await self._claim(now)
@@ -127,6 +128,10 @@ class Delivery:
             task.add_done_callback(self._end)
         return 0.0 if parcels else POLL_SECONDS
 
+    def _now(self) -> float:
+        """By the clock that all machines share: theirs differ, and one that is ahead would send what others send."""
+        return self._clock() + self._behind
+
     async def _claim(self, now: float) -> list[Parcel]:
         """What is due; whoever is stopped meanwhile gives back what it has taken on: nobody would know of it."""
         claiming = asyncio.ensure_future(self._database.write(delivery_rows.claim, now, self._busy.copy()))
@@ -135,7 +140,7 @@ class Delivery:
         except asyncio.CancelledError:
             with suppress(StoreUnavailable):
                 leases = [(parcel.delivery.position, parcel.delivery.lease) for parcel in await claiming]
-                await self._database.write(delivery_rows.release, leases, self._clock())
+                await self._database.write(delivery_rows.release, leases, self._now())
             raise
 
     def _end(self, task: asyncio.Task[None]) -> None:
@@ -186,7 +191,7 @@ class Delivery:
         while True:
             try:
                 return await self._database.write(
-                    delivery_rows.record, parcel, outcome.attempt, outcome.retry_after, self._clock()
+                    delivery_rows.record, parcel, outcome.attempt, outcome.retry_after, self._now()
                 )
             except StoreUnavailable:
                 if time.monotonic() > give_up_at:

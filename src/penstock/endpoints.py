@@ -6,7 +6,7 @@ import hmac
 import random
 import secrets
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 from urllib.parse import urlsplit
@@ -23,6 +23,8 @@ USUAL: Final = tuple(ENDINGS.values())
 MAX_ENDPOINTS: Final = 20
 OVERLAP_SECONDS: Final = 86_400.0
 """How long messages are signed with the former secret too."""
+MAX_SECRETS = 5
+"""With how many a message is signed at most."""
 RETRY_SECONDS: Final = (5.0, 60.0, 300.0, 1800.0, 7200.0, 18_000.0, 36_000.0)
 """The pauses between attempts; with jitter, never shorter."""
 PATIENCE_SECONDS: Final = 5 * 86_400.0
@@ -43,6 +45,13 @@ class DeliveryNotFound(NotFound):
 
 class TooManyWebhooks(PenstockError):
     """The account has as many webhooks as it may have."""
+
+    status = 409
+    type = "conflict_error"
+
+
+class WebhookDisabled(PenstockError):
+    """The webhook is disabled: nothing is sent to it."""
 
     status = 409
     type = "conflict_error"
@@ -77,6 +86,7 @@ class Endpoint:
     """The way it was asked for: where links lead that are told here, unless the operator says where."""
     secret: str
     former_secret: str | None = None
+    """The one before; after a blank each those before that still count, each with `@` and until when."""
     former_until: float | None = None
     created_at: float
     disabled_at: float | None = None
@@ -86,8 +96,20 @@ class Endpoint:
 
     def secrets_at(self, now: float) -> list[str]:
         """What a message is signed with: the newest first."""
-        former = self.former_secret if self.former_until is not None and now < self.former_until else None
-        return [self.secret] if former is None else [self.secret, former]
+        return [self.secret, *(secret for secret, until in self._former() if now < until)]
+
+    def rotate(self, now: float) -> "Endpoint":
+        """With a new secret; whatever was promised of the former ones is kept."""
+        kept = [(secret, until) for secret, until in self._former() if now < until][: MAX_SECRETS - 2]
+        former = " ".join([self.secret, *(f"{secret}@{until!r}" for secret, until in kept)])
+        return replace(self, secret=new_secret(), former_secret=former, former_until=now + OVERLAP_SECONDS)
+
+    def _former(self) -> list[tuple[str, float]]:
+        if self.former_secret is None or self.former_until is None:
+            return []
+        first, *others = self.former_secret.split(" ")
+        pairs = (each.rpartition("@") for each in others)
+        return [(first, self.former_until), *((secret, float(until)) for secret, _, until in pairs)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,8 +8,8 @@ PenstockError
 ├── InsufficientBudget 402
 ├── ModelNotAllowed 403, ScopeNotAllowed 403
 ├── NotFound 404 ── ModelNotFound, JobNotFound, FileNotFound, AssetNotFound; of webhooks, in endpoints.py,
-│                   WebhookNotFound, DeliveryNotFound (and TooManyWebhooks 409); for administrators AccountNotFound,
-│                   KeyNotFound, BudgetNotFound, EntryNotFound
+│                   WebhookNotFound, DeliveryNotFound (and TooManyWebhooks, WebhookDisabled 409); for administrators
+│                   AccountNotFound, KeyNotFound, BudgetNotFound, EntryNotFound
 ├── MethodNotAllowed 405, RequestTimeout 408
 ├── IdempotencyInProgress 409, JobNotFinished 409
 ├── AccountExists 409, AccountClosed 409, KeyNotRotatable 409, EntryConflict 409

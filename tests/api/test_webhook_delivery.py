@@ -293,6 +293,20 @@ async def test_anything_can_be_sent_again_under_its_id(server, receiver):
     assert all(is_signed(message, hook["secret"]) for message in receiver.messages)
 
 
+async def test_what_went_to_a_disabled_webhook_is_sent_again_once_it_is_enabled(server, receiver):
+    receiver.replies = [410, 200]
+    hook = await create(server.client, receiver.url())
+    await tell(server)
+    (failed,) = await settled(server.client)
+    path = f"/api/v1/webhooks/deliveries/{failed['id']}/redeliver"
+    refusal = await server.client.post(path)
+    assert (refusal.status_code, refusal.json()["error"]["code"]) == (409, "webhook_disabled")
+    await server.client.patch(f"/api/v1/webhooks/{hook['id']}", json={"disabled": False})
+    assert (await server.client.post(path)).status_code == 202
+    (delivered,) = await settled(server.client, attempts=2)
+    assert delivered["status"] == "delivered"
+
+
 async def test_what_is_being_sent_is_not_sent_twice(server, receiver):
     release = asyncio.Event()
 

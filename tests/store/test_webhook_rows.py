@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 from sqlalchemy import Connection, func, select
+from store.fleet import processes
 from store.sample_jobs import NOW, make_job
 from store.trials import undone
 
@@ -267,6 +268,25 @@ async def test_a_webhook_disabled_meanwhile_is_told_nothing(database):
     assert await claim(database) == []
     (found,) = await database.read(delivery_rows.page, "acct_one", {}, None, 10)
     assert found.status is Status.FAILED
+
+
+async def test_a_machine_whose_clock_is_ahead_delays_nothing(postgres_store_url):
+    """What it writes is due by the store's clock, which whoever sends goes by."""
+    async with processes(postgres_store_url, 1) as (database,):
+        await database.write(webhook_rows.add, make_endpoint())
+        ahead = time.time() + 3600
+        (job,) = await database.write(job_rows.insert_all, [make_job()], ahead)
+        for now in (ahead, time.time() - 3600):
+            due_at, store_now = await database.read(delivery_rows.next_due, now)
+            assert due_at <= store_now < ahead - 1800
+        (parcel,) = await claim(database, store_now)
+        await database.write(delivery_rows.redeliver, "acct_one", parcel.delivery.position, ahead)
+        assert await claim(database, store_now) == [], "someone still has it"
+        await database.write(delivery_rows.record, parcel, GOOD, None, store_now)
+        await database.write(delivery_rows.redeliver, "acct_one", parcel.delivery.position, ahead)
+        due_at, store_now = await database.read(delivery_rows.next_due, ahead)
+        assert due_at <= store_now
+        assert parcel.delivery.subject == job.id
 
 
 # -- whatever happens

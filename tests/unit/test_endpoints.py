@@ -12,6 +12,8 @@ from standardwebhooks import Webhook, WebhookVerificationError
 
 from penstock.delivery import read_retry_after
 from penstock.endpoints import (
+    MAX_SECRETS,
+    OVERLAP_SECONDS,
     RETRY_SECONDS,
     Endpoint,
     delivery_id,
@@ -60,6 +62,18 @@ def test_the_former_secret_signs_until_its_time_is_over():
     assert endpoint.secrets_at(NOW - 1) == ["whsec_bmV3", "whsec_b2xk"]
     assert endpoint.secrets_at(NOW) == ["whsec_bmV3"]
     assert make_endpoint().secrets_at(NOW) == ["whsec_bmV3"]
+
+
+@given(some.lists(some.floats(0, 30 * 3600), max_size=12))
+def test_every_secret_counts_for_as_long_as_was_promised(pauses):
+    """However often it is rotated meanwhile, as long as there is room for it."""
+    endpoint, now, promised = make_endpoint(), NOW, {}
+    for pause in pauses:
+        now += pause
+        promised[endpoint.secret] = now + OVERLAP_SECONDS
+        endpoint = endpoint.rotate(now)
+        counting = [secret for secret in reversed(promised) if now < promised[secret]]
+        assert endpoint.secrets_at(now) == [endpoint.secret, *counting][:MAX_SECRETS]
 
 
 @given(some.integers(1, 20), some.none() | some.floats(0, 1e9))

@@ -18,10 +18,11 @@ from penstock.endpoints import (
     Parcel,
     Reason,
     Status,
+    WebhookDisabled,
     next_pause,
 )
 from penstock.identifiers import new_id
-from penstock.store import event_rows, webhook_rows
+from penstock.store import event_rows, moments, webhook_rows
 from penstock.store.bell import DELIVERIES
 from penstock.store.database import RUNG
 from penstock.store.tables import events
@@ -94,9 +95,10 @@ class Busy:
 # -- sending
 
 
-def next_due(connection: Connection) -> float | None:
-    """When the next one is to be sent; None if none is."""
-    return connection.execute(_NEXT).scalar()
+def next_due(connection: Connection, now: float) -> tuple[float | None, float]:
+    """When the next one is to be sent, None if none is; and what time it is by the store's clock."""
+    due_at, store_now = connection.execute(_NEXT.add_columns(moments.current(connection, now))).one()
+    return due_at, store_now
 
 
 def claim(connection: Connection, now: float, busy: Busy) -> list[Parcel]:
@@ -248,8 +250,12 @@ def ping(connection: Connection, account_id: str, webhook_id: str, name: str, no
 def redeliver(connection: Connection, account_id: str, position: int, now: float) -> Delivery:
     """Send it again now, and again as often as if it were new; one that is being sent is left to that."""
     mine = and_(deliveries.c.position == position, deliveries.c.account_id == account_id)
-    idle = deliveries.c.lease.is_(None) | (deliveries.c.due_at <= now)
-    values = {"status": Status.PENDING.value, "tries": 0, "due_at": now, "lease": None, "finished_at": None}
+    told = select(webhooks.c.disabled_at).join(deliveries, deliveries.c.webhook_id == webhooks.c.id).where(mine)
+    if connection.execute(told).scalar() is not None:
+        raise WebhookDisabled(suggestion='Enable it first: PATCH /api/v1/webhooks/{id} with {"disabled": false}.')
+    idle = deliveries.c.lease.is_(None) | moments.has_passed(connection, deliveries.c.due_at, now)
+    due_at = moments.not_after(connection, now)
+    values = {"status": Status.PENDING.value, "tries": 0, "due_at": due_at, "lease": None, "finished_at": None}
     connection.execute(update(deliveries).where(mine, idle).values(values))
     connection.info[RUNG].add(DELIVERIES)
     return get(connection, account_id, position)

@@ -1,16 +1,13 @@
 """Workers and their leases on PostgreSQL: by its clock, as those of machines differ."""
 
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from sqlalchemy import (
-    ColumnElement,
     Connection,
-    Float,
     Integer,
     and_,
     bindparam,
     delete,
-    func,
     insert,
     literal_column,
     select,
@@ -22,9 +19,9 @@ from penstock.jobs import AT_WORK
 from penstock.store import locks
 from penstock.store.bell import QUEUE
 from penstock.store.database import RUNG
+from penstock.store.moments import NOW
 from penstock.store.tables import chores, jobs, workers
 
-NOW: Final = literal_column("extract(epoch FROM clock_timestamp())::double precision", Float)
 HANDING_OVER: Final = "/handing over"
 """After a worker's name: it has claimed the job for whichever worker takes it over."""
 # PostgreSQL's JSON knows no NUL. A row that somebody still has locked is freed by the next look: a worker that waited
@@ -86,11 +83,6 @@ def list_all(connection: Connection) -> list[WorkerRow]:
     held = literal_column("(SELECT count(*) FROM jobs WHERE done = 0 AND owner = workers.id)", Integer)
     query = select(workers.c.id, workers.c.name, workers.c.started_at, NOW - workers.c.renewed_at, held)
     return [WorkerRow(*row) for row in connection.execute(query.order_by(workers.c.started_at, workers.c.id))]
-
-
-def has_passed(connection: Connection, moment: ColumnElement[Any], now: float) -> ColumnElement[bool]:
-    """By this machine's clock and by the database's: a machine that is ahead of time ends nobody's lease."""
-    return moment <= (now if connection.dialect.name == "sqlite" else func.least(now, NOW))
 
 
 def take_turn(connection: Connection, chore: str, seconds: float) -> bool:

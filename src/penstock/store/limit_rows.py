@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 from sqlalchemy import Connection, and_, bindparam, delete, func, insert, select, update
 
-from penstock.store import lease_rows, locks
+from penstock.store import locks, moments
 from penstock.store.tables import buckets, slots
 
 MINUTE: Final = 60.0
@@ -73,7 +73,7 @@ def owe(connection: Connection, owed: Sequence[Owed], now: float) -> None:
 def lease_slots(connection: Connection, owner: str, process: str, limit: int, want: int, now: float) -> int:
     """Give a process up to so many of an owner's slots; how many there were."""
     locks.hold(connection, "slots", owner)
-    silent = lease_rows.has_passed(connection, slots.c.expires_at, now)
+    silent = moments.has_passed(connection, slots.c.expires_at, now)
     connection.execute(delete(slots).where(slots.c.owner == owner, silent))
     query = select(func.sum(slots.c.amount)).where(slots.c.owner == owner)
     given = min(want, limit - int(connection.execute(query).scalar() or 0))

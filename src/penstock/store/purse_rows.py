@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 from sqlalchemy import ColumnElement, Connection, and_, bindparam, case, delete, func, insert, select, update
 
 from penstock.budgets import ACCOUNT_PREFIX, Budget, Payer, Standing
-from penstock.store import event_rows, key_rows, lease_rows, locks, words
+from penstock.store import event_rows, key_rows, locks, moments, words
 from penstock.store.tables import holds, ledger, purses
 
 LEASE_SECONDS: Final = 60.0
@@ -315,11 +315,11 @@ def end_leases(connection: Connection, process: str) -> None:
 
 def expire_leases(connection: Connection, now: float) -> int:
     """Free what processes hold that have been silent for too long; how many leases it were."""
-    return _end(connection, lease_rows.has_passed(connection, holds.c.expires_at, now))
+    return _end(connection, moments.has_passed(connection, holds.c.expires_at, now))
 
 
 def _expire_leases(connection: Connection, place: Place, now: float) -> int:
-    return _end(connection, _lease_in(place, lease_rows.has_passed(connection, holds.c.expires_at, now)))
+    return _end(connection, _lease_in(place, moments.has_passed(connection, holds.c.expires_at, now)))
 
 
 def _end(connection: Connection, which: ColumnElement[bool]) -> int:

@@ -4,12 +4,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, delete, func, insert, select, update
+from sqlalchemy import Connection, Float, Insert, bindparam, delete, func, insert, select, update
 
 from penstock.accounts import Action, Actor, AuditEntry
 from penstock.endpoints import (
     MAX_ENDPOINTS,
-    OVERLAP_SECONDS,
     PING,
     USUAL,
     Endpoint,
@@ -25,11 +24,12 @@ from penstock.store import audit_rows, words
 from penstock.store.bell import DELIVERIES
 from penstock.store.database import RUNG
 from penstock.store.locks import hold
+from penstock.store.moments import not_after
 from penstock.store.webhook_tables import deliveries, webhooks
 
 NOTHING = b"[]"
 """No attempts yet."""
-INSERT = insert(deliveries)  # made once: SQLAlchemy knows it again at once
+MOMENT = "moment"
 ENABLED = "SELECT account_id, id, host, events FROM webhooks WHERE disabled_at IS NULL AND account_id IN"
 
 # -- the outbox
@@ -51,7 +51,7 @@ def enqueue(connection: Connection, told: Sequence[News], now: float) -> None:
     enabled = words.run(connection, *words.among(ENABLED, accounts))
     rows = [row for news in told for row in _deliveries(news, enabled, now)]
     if rows:
-        connection.execute(INSERT, rows)
+        connection.execute(_insert(connection), rows)
         connection.info[RUNG].add(DELIVERIES)
 
 
@@ -73,7 +73,12 @@ def add_ping(connection: Connection, endpoint: Endpoint, name: str, now: float) 
     event = {"account_id": endpoint.account_id, "subject": name, "sequence": 1, "type": PING}
     values = _new(event, endpoint.id, host_of(endpoint.url or ""), None, now)
     connection.info[RUNG].add(DELIVERIES)
-    return connection.execute(INSERT.returning(deliveries.c.position), values).scalar_one()
+    return connection.execute(_insert(connection).returning(deliveries.c.position), values).scalar_one()
+
+
+def _insert(connection: Connection) -> Insert:
+    """Due at once, also where whoever sends them has a clock that is behind."""
+    return insert(deliveries).values(due_at=not_after(connection, bindparam(MOMENT, type_=Float)))
 
 
 def _new(event: Mapping[str, Any], webhook_id: str, host: str, url: str | None, now: float) -> dict[str, Any]:
@@ -85,7 +90,7 @@ def _new(event: Mapping[str, Any], webhook_id: str, host: str, url: str | None, 
         "url": url,
         "status": Status.PENDING.value,
         "tries": 0,
-        "due_at": now,
+        MOMENT: now,
         "created_at": now,
         "attempts": NOTHING,
     }
@@ -129,8 +134,10 @@ def page(connection: Connection, account_id: str, before: str | None, limit: int
     return [_endpoint(row) for row in connection.execute(query.order_by(webhooks.c.id.desc()).limit(limit)).mappings()]
 
 
-def get_own(connection: Connection, account_id: str, now: float) -> Endpoint:
+def get_own(connection: Connection, account_id: str, now: float, *, lock: bool = False) -> Endpoint:
     """What signs the webhooks that an account's jobs bring along; made when it is first asked for."""
+    if lock:
+        hold(connection, "webhooks", account_id)
     return several(connection, {own_id(account_id): account_id}, now)[own_id(account_id)]
 
 
@@ -168,7 +175,7 @@ def change(connection: Connection, endpoint: Endpoint, now: float) -> None:
 
 def rotate(connection: Connection, endpoint: Endpoint, now: float) -> Endpoint:
     """A new secret; messages are signed with both for a while."""
-    rotated = replace(endpoint, secret=new_secret(), former_secret=endpoint.secret, former_until=now + OVERLAP_SECONDS)
+    rotated = endpoint.rotate(now)
     connection.execute(update(webhooks).where(webhooks.c.id == endpoint.id).values(_columns(rotated)))
     return rotated
 

@@ -13,6 +13,7 @@ from penstock.endpoints import (
     Delivery,
     DeliveryNotFound,
     Status,
+    WebhookDisabled,
     WebhookNotFound,
     parse_delivery_id,
 )
@@ -76,7 +77,7 @@ async def get_delivery(delivery_id: DeliveryId, request: Request) -> Response:
 @router.post(
     "/api/v1/webhooks/deliveries/{delivery_id}/redeliver",
     status_code=202,
-    responses={202: RECORD, **signed_in(DeliveryNotFound)},
+    responses={202: RECORD, **signed_in(DeliveryNotFound, WebhookDisabled)},
 )
 async def redeliver(delivery_id: DeliveryId, request: Request) -> Response:
     """Send it again now, whatever came of it, under the same `webhook-id`; failures are tried again as of a new one."""

@@ -81,7 +81,8 @@ async def rotate_secret(request: Request) -> Response:
     now = caller.gateway.clock()
 
     def rotate(connection: Connection) -> Endpoint:
-        return webhook_rows.rotate(connection, webhook_rows.get_own(connection, caller.account_id, now), now)
+        own = webhook_rows.get_own(connection, caller.account_id, now, lock=True)
+        return webhook_rows.rotate(connection, own, now)
 
     return _answer_secret(await caller.gateway.database.write(rotate), now)
 
