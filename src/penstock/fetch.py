@@ -15,6 +15,7 @@ from aiohttp.abc import AbstractResolver, ResolveResult
 from yarl import URL
 
 from penstock.job_errors import FileFetchFailed, FileUnreadable, JobError, UrlNotAllowed
+from penstock.names import Names
 from penstock.urls import Network, check_address, check_characters, check_url
 
 Target: TypeAlias = tuple[int, int, int, str, tuple[Any, ...]]  # as from `socket.getaddrinfo`
@@ -70,7 +71,7 @@ def open_session(
 
     `tls` is for hosts whose certificates a private authority signs.
     """
-    guard = Guard(allow_networks, resolver or aiohttp.ThreadedResolver())
+    guard = Guard(allow_networks, resolver or Names())
     session = aiohttp.ClientSession(
         connector=aiohttp.TCPConnector(
             limit=0,
@@ -130,7 +131,7 @@ class SafeFetcher:
         self._allow_networks = tuple(allow_networks)
         self._max_redirects = max_redirects
         self._seconds = seconds
-        self._resolver = resolver
+        self._resolver = resolver or Names()
         self._tls = tls
 
     async def __aenter__(self) -> Self:
@@ -160,7 +161,7 @@ class SafeFetcher:
         """The URL as it will be used, or `UrlNotAllowed`; a name that cannot be resolved now is let pass."""
         checked = check_url(url, self._allow_networks)
         parts = urlsplit(checked)
-        guard = Guard(self._allow_networks, self._resolver or aiohttp.ThreadedResolver())
+        guard = Guard(self._allow_networks, self._resolver)
         with suppress(OSError, TimeoutError):
             async with asyncio.timeout(CONNECT_SECONDS):
                 await guard.resolve(parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80))
