@@ -1,45 +1,17 @@
 """The commands that speak to a server: what they print where, and the exit codes that scripts go by."""
 
-import json
-import os
-import pty
 import re
-import select
 import shlex
-import signal
-import sys
-import time
-from typing import Any
 
 import pytest
 from openai_double import KEY, OpenAIDouble
 from openai_replies import GREETING
+from remote_shell import QUICK, VIDEO, Shell, on_terminal
 from stage import staged
-from typer.testing import CliRunner, Result
+from typer.testing import CliRunner
 
 from penstock.cli.main import app
 from penstock.client import Client
-
-VIDEO = "sim_text_to_video"
-QUICK = """'script={"latency": 0.05}'"""
-
-
-class Shell:
-    """Runs lines in this process, on a server and a key."""
-
-    def __init__(self, url: str, key: str) -> None:
-        self.environment = {"PENSTOCK_BASE_URL": url, "PENSTOCK_API_KEY": key}
-
-    def __call__(self, line: str, code: int = 0, typed: str | None = None, **environment: str | None) -> Result:
-        known = {**self.environment, **environment}
-        result = CliRunner().invoke(app, shlex.split(line), input=typed, env=known)
-        assert result.exit_code == code, result.output
-        assert "Traceback" not in result.output
-        assert "\x1b" not in result.output
-        return result
-
-    def json(self, line: str, code: int = 0) -> Any:
-        return json.loads(self(f"{line} --json", code).stdout)
 
 
 @pytest.fixture
@@ -167,30 +139,6 @@ def test_webhooks_from_the_shell(shell):
 
 
 # -- on a terminal
-
-
-def on_terminal(shell: Shell, line: str, *steps: tuple[str, str]) -> tuple[str, int]:
-    """What a terminal shows of a line, with what is typed when something has appeared; and the exit code."""
-    process, terminal = pty.fork()
-    if process == 0:
-        signal.signal(signal.SIGINT, signal.SIG_DFL)  # whoever runs tests in the background ignores it
-        environment = {**os.environ, **shell.environment, "TERM": "xterm", "COLUMNS": "120"}
-        os.execve(sys.executable, [sys.executable, "-m", "penstock", *shlex.split(line)], environment)  # noqa: S606
-    shown, seen, left, end = b"", 0, list(steps), time.monotonic() + 60
-    try:
-        while time.monotonic() < end:
-            try:
-                shown += os.read(terminal, 65536) if select.select([terminal], [], [], 0.1)[0] else b""
-            except OSError:  # how Linux says that nobody writes any more
-                break
-            if left and (found := re.search(left[0][0].encode(), shown[seen:])):
-                seen += found.end()
-                os.write(terminal, left.pop(0)[1].encode())
-        else:
-            os.kill(process, signal.SIGKILL)
-        return shown.decode(), os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
-    finally:
-        os.close(terminal)
 
 
 def test_a_terminal_without_colours_gets_none(shell):

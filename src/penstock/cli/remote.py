@@ -16,7 +16,10 @@ import typer
 from penstock.cli.options import ConfigFile, DataFolder, fail, load_settings, print_json
 
 if TYPE_CHECKING:  # loaded inside the commands: `--help` answers at once
+    from urllib.request import OpenerDirector
+
     from penstock.client import PenstockClientError
+    from penstock.client.address import Address
 
 BaseUrl = Annotated[
     str | None,
@@ -209,7 +212,8 @@ def complete_jobs(incomplete: str) -> list[str]:
 
 def _ask_quickly(path: str) -> list[str]:
     """The ids of a list; none where anything is in the way: a shell that waits is worse than no completion."""
-    from urllib.request import Request, urlopen
+    from http.client import HTTPException
+    from urllib.request import Request
 
     from penstock.client.address import find_address
     from penstock.client.failures import BadInput
@@ -217,8 +221,19 @@ def _ask_quickly(path: str) -> list[str]:
     try:
         address = find_address(None, None, timeout=1.0, connections=1)
         request = Request(address.base_url + path, headers=address.headers())  # noqa: S310  its scheme is checked
-        with urlopen(request, timeout=1.0) as reply:  # noqa: S310
+        with _opener(address).open(request, timeout=1.0) as reply:
             told: Mapping[str, Any] = json.load(reply)
         return [str(each["id"]) for each in told["data"]]
-    except (BadInput, OSError, ValueError, KeyError, TypeError):
+    except (BadInput, OSError, HTTPException, ValueError, KeyError, TypeError):
         return []
+
+
+def _opener(address: "Address") -> "OpenerDirector":
+    """As the client goes: past the proxy to this very machine, and to no place that an answer names."""
+    from urllib.request import HTTPRedirectHandler, ProxyHandler, build_opener
+
+    class Staying(HTTPRedirectHandler):
+        def redirect_request(self, *_args: Any, **_named: Any) -> None:
+            """The key is for this server alone."""
+
+    return build_opener(Staying, *([ProxyHandler({})] if address.is_local else []))
