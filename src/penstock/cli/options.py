@@ -3,7 +3,7 @@
 import json
 import os
 import sys
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
@@ -58,7 +58,7 @@ def expected_errors() -> Generator[None]:
     except SettingsError as error:
         fail(str(error))
     except PenstockError as error:
-        fail(error.message, error.suggestion or LISTS.get(error.code, ""), code=1)
+        fail(error.message, error.suggestion or LISTS.get(error.code, ""), code=1, fields=error.body())
     except OSError as error:
         reason = error.strerror or str(error)
         fail(
@@ -86,7 +86,8 @@ def open_store(settings: "Settings") -> "Generator[Engine]":
         fail(str(error))
     except SQLAlchemyError as error:
         reason = getattr(error, "orig", None) or error
-        fail(f"The store {tell_store(settings)} cannot be used: {reason}.", "`penstock doctor` looks closer.")
+        what, fields = f"The store {tell_store(settings)} cannot be used: {reason}.", {"type": "server_error"}
+        fail(what, "`penstock doctor` looks closer.", fields=fields)
     finally:
         engine.dispose()
 
@@ -122,10 +123,23 @@ def tell_store(settings: "Settings") -> str:
 # -- speaking
 
 
-def fail(what: str, remedy: str = "", *, code: int = 2) -> NoReturn:
-    """Say on stderr what is wrong and what to do, and end the command."""
+class Failure(typer.Exit):
+    """People were told what is wrong; `error` tells scripts, who may have asked for JSON."""
+
+    def __init__(self, code: int, error: Mapping[str, Any]) -> None:
+        super().__init__(code)
+        self.error = error
+
+
+def fail(what: str, remedy: str = "", *, code: int = 2, fields: Mapping[str, Any] | None = None) -> NoReturn:
+    """Say on stderr what is wrong and what to do, and end the command; `fields` are of the error shape."""
     typer.echo(f"{what} {remedy}".rstrip(), err=True)
-    raise typer.Exit(code)
+    raise Failure(code, {**shape_error(what), **(fields or {}), "suggestion": remedy or None})
+
+
+def shape_error(message: str) -> dict[str, Any]:
+    """What was found wrong on this side, in the API's shape."""
+    return {"message": message, "type": "invalid_request_error", "code": None, "param": None}
 
 
 def print_json(value: Any) -> None:

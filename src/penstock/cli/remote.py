@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn, cast
 
 import typer
 
-from penstock.cli.options import ConfigFile, DataFolder, fail, load_settings, print_json
+from penstock.cli.options import ConfigFile, DataFolder, fail, load_settings, print_json, shape_error
 
 if TYPE_CHECKING:  # loaded inside the commands: `--help` answers at once
     from urllib.request import OpenerDirector
@@ -130,10 +130,17 @@ def tell_error(error: "PenstockClientError", *, as_json: bool) -> None:
     if as_json:
         fields: Mapping[str, Any] = error.fields if isinstance(error, TellingError) else {}
         of_job = isinstance(error, JobFailed | WaitTimeout)
-        print_json(error.job.raw if of_job else {"error": {"message": error.message, "code": None, **fields}})
+        of_side = {**shape_error(error.message), "type": _type_of(error)}
+        print_json(error.job.raw if of_job else {"error": {**of_side, **fields}})
     typer.secho(plain(error.message), err=True, fg=typer.colors.RED, bold=True)
     for name, value in _rest(error):
         typer.echo(f"  {typer.style(f'{name:<11}', dim=True)} {plain(value)}", err=True)
+
+
+def _type_of(error: "PenstockClientError") -> str:
+    """The group that an error belongs to, where no server of ours said so."""
+    kinds = {Code.AWAY: "server_error", Code.LIMITED: "rate_limit_error"}
+    return kinds.get(code_of(error), "invalid_request_error")
 
 
 def _rest(error: "PenstockClientError") -> list[tuple[str, str]]:

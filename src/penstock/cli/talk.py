@@ -42,6 +42,8 @@ def chat(
     question = _question(prompt or [])
     if question is None and as_json:
         fail("--json needs a prompt.")
+    if question is not None and not question.strip():
+        fail("There is no question.")
     fields = {"max_tokens": max_tokens, "temperature": temperature}
     chosen = model or _first_model(client)
     given = {name: value for name, value in fields.items() if value is not None}
@@ -140,8 +142,6 @@ def reckon(usage: Mapping[str, Any], price: Mapping[str, Any]) -> Decimal | None
 
 
 def _answer_once(talk: Talk, question: str, *, as_json: bool) -> None:
-    if not question.strip():
-        fail("There is no question.")
     answer = talk.ask(question, aloud=not as_json)
     if as_json:
         told = {"model": talk.model, "content": answer, "finish_reason": talk.finish_reason}

@@ -82,7 +82,7 @@ def _read(given: dict[str, str | None]) -> "Question":
 
 
 def _look_up(connection: "Connection", question: "Question") -> list["Line"]:
-    from penstock.errors import InvalidRequest
+    from penstock.errors import AccountNotFound, InvalidRequest
     from penstock.statements import MOST_LINES, check_length
     from penstock.store import account_rows, usage_rows
 
@@ -90,7 +90,7 @@ def _look_up(connection: "Connection", question: "Question") -> list["Line"]:
     if question.account is not None:
         account = account_rows.find(connection, question.account, time.time())
         if account is None:
-            fail(f"There is no account `{question.account}`.", "`penstock account list` lists them.", code=1)
+            raise AccountNotFound(f"There is no account `{question.account}`.")
         account_id = account.id
     days = (question.first, question.last)
     lines = usage_rows.report(connection, account_id, *days, question.by, question.filters, MOST_LINES + 1)
