@@ -7,6 +7,7 @@ import re
 import select
 import shlex
 import signal
+import subprocess
 import sys
 import time
 from typing import Any
@@ -32,6 +33,11 @@ class Shell:
         assert "Traceback" not in result.output
         assert "\x1b" not in result.output
         return result
+
+    def start(self, line: str, **pipes: Any) -> subprocess.Popen[bytes]:
+        """Start a line in a process of its own."""
+        command = [sys.executable, "-m", "penstock", *shlex.split(line)]
+        return subprocess.Popen(command, env={**os.environ, **self.environment}, **pipes)  # noqa: S603
 
     def json(self, line: str, code: int = 0) -> Any:
         return json.loads(self(f"{line} --json", code).stdout)

@@ -1,8 +1,12 @@
 """What the commands that speak to a server do where something is in the way: what they tell, keep and never send."""
 
+import json
+import subprocess
+from pathlib import Path
+
 import pytest
-from flaky_front import Answer, fronting
-from remote_shell import VIDEO, Shell
+from flaky_front import Answer, Spoil, fronting
+from remote_shell import QUICK, VIDEO, Shell
 from typer.testing import CliRunner
 
 from penstock.cli.main import app
@@ -56,3 +60,62 @@ def test_what_is_wrong_is_told_as_json_wherever_it_was_found(shell):
     assert error("jobs list --base-url http://127.0.0.1:9", 4)[0] == "server_error"
     assert "no chat model" in error("chat hi", 3)[1]
     assert shell("chat -s x -- --json", 3).stdout == ""  # a question, not an option
+
+
+# -- results that nothing takes
+
+FULL = Path("/dev/full")
+needs_full = pytest.mark.skipif(not FULL.exists(), reason="the platform has no device that is always full")
+
+
+def test_a_place_that_takes_no_result_is_refused_before_anything_is_sent(shell, front, tmp_path):
+    shell.environment["PENSTOCK_BASE_URL"] = front.url
+    (tmp_path / "a.mp4").touch()
+    job_id = shell(f"generate {VIDEO} {QUICK} --no-wait").stdout.strip()
+    sent = len(front.seen)
+    for place in (tmp_path / "a.mp4" / "x.mp4", f"{tmp_path}/a.mp4/", "~nosuch/x.mp4", "/proc/x/y.mp4"):
+        for line in (f"generate {VIDEO}", f"jobs rerun {job_id}", f"jobs watch {job_id}"):
+            told = shell.json(f"{line} -o '{place}'", 2)["error"]["message"]
+            assert f"--output: {place} " in told
+    assert len(front.seen) == sent
+    assert [each.name for each in tmp_path.iterdir()] == ["a.mp4"]
+
+
+def test_a_place_that_can_be_made_is_none_to_refuse(shell, tmp_path):
+    (tmp_path / "old.mp4").write_bytes(b"old")
+    (tmp_path / "link.mp4").symlink_to("old.mp4")
+    for place, file in (("link.mp4", "old.mp4"), ("a/b/new.mp4", "a/b/new.mp4"), ("c/", "c/video.mp4")):
+        shell(f"generate {VIDEO} {QUICK} -o {tmp_path}/{place}")
+        assert (tmp_path / file).read_bytes()[4:8] == b"ftyp"
+    assert (tmp_path / "link.mp4").is_symlink()
+    shell(f"generate {VIDEO} {QUICK} -o /dev/null")
+
+
+@needs_full
+def test_a_result_that_cannot_be_saved_leaves_its_record(shell):
+    result = shell(f"generate {VIDEO} {QUICK} -o {FULL} --json", 7)
+    job = json.loads(result.stdout)
+    assert (job["status"], job["saved"]) == ("succeeded", None)
+    assert "No space left" in result.stderr
+    assert f"penstock jobs watch {job['id']} -o PATH" in result.stderr
+
+
+def test_a_result_that_cannot_be_fetched_leaves_its_record(shell, front, tmp_path):
+    shell.environment["PENSTOCK_BASE_URL"] = front.url
+    front.upset("GET /api/v1/assets", Spoil())
+    result = shell(f"generate {VIDEO} {QUICK} -o {tmp_path}/x.mp4 --json", 7)
+    job = json.loads(result.stdout)
+    assert (job["status"], job["saved"]) == ("succeeded", None)
+    assert "sha256" in result.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+@needs_full
+@pytest.mark.parametrize("options", ["-o -", "--json", ""])
+def test_a_stdout_that_takes_nothing_is_told(shell, options):
+    with FULL.open("wb") as full:
+        done = shell.start(f"generate {VIDEO} {QUICK} {options}", stdout=full, stderr=subprocess.PIPE)
+        told = done.communicate(timeout=100)[1].decode()
+    assert done.returncode == 7, told
+    assert "No space left" in told
+    assert "Exception" not in told

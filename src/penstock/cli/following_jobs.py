@@ -7,18 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from penstock.cli.options import print_json, tell
+from penstock.cli.options import tell
+from penstock.cli.placing import hand_over
 from penstock.cli.remote import Code, is_live, plain
 
 if TYPE_CHECKING:
     from penstock.client import Client, Job
 
-Output = Annotated[
-    str | None,
-    typer.Option(
-        "--output", "-o", metavar="PATH", help="Save the result to this file or folder; - writes it to stdout."
-    ),
-]
 Seconds = Annotated[float | None, typer.Option("--timeout", metavar="SECONDS", min=0, help="Wait so long at most.")]
 NoWait = Annotated[bool, typer.Option("--no-wait", help="Start it, print its id and end.")]
 
@@ -41,12 +36,7 @@ def follow(
         typer.secho(f"Note: {plain(warning)}", err=True, fg=typer.colors.YELLOW)
     if not as_json:
         typer.echo(f"{job.id} {job.status}{_ending(job)}", err=True)
-    saved = _save(job, output)
-    if not as_json:
-        for line in (each.url for each in job.outputs) if output is None else filter(None, [saved]):
-            typer.echo(line)
-    elif output != "-":
-        print_json({**job.raw, "saved": saved})
+    hand_over(job, output, as_json=as_json)
 
 
 def _wait(client: "Client", job: "Job", timeout: float | None) -> "Job":
@@ -57,16 +47,6 @@ def _wait(client: "Client", job: "Job", timeout: float | None) -> "Job":
         except KeyboardInterrupt:
             if not _asks_to_wait_on(client, job):
                 raise typer.Exit(Code.INTERRUPTED) from None
-
-
-def _save(job: "Job", output: str | None) -> str | None:
-    if output is None:
-        return None
-    if output == "-":
-        sys.stdout.buffer.write(job.bytes())
-        sys.stdout.buffer.flush()
-        return None
-    return str(job.save(output))
 
 
 def _ending(job: "Job") -> str:

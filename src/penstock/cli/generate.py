@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from penstock.cli.following_jobs import NoWait, Output, Seconds, follow
+from penstock.cli.following_jobs import NoWait, Seconds, follow
 from penstock.cli.options import AsJson, print_json
+from penstock.cli.placing import Output, check_output
 from penstock.cli.remote import complete_models, read_params, speaks_to_server
 
 if TYPE_CHECKING:
@@ -45,6 +46,8 @@ def generate(
     if dry_run:
         _quote(client, model, given, as_json=as_json)
         return
+    if not no_wait:
+        check_output(output)
     job = client.generate(model, given, client_ref=client_ref, idempotency_key=idempotency_key)
     follow(client, job, output, timeout, no_wait=no_wait, as_json=as_json)
 

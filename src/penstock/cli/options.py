@@ -142,6 +142,11 @@ def shape_error(message: str) -> dict[str, Any]:
     return {"message": message, "type": "invalid_request_error", "code": None, "param": None}
 
 
+def release_stdout() -> None:
+    """Let stdout, which takes no more, lead nowhere: else Python tries again at its end, and complains."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def print_json(value: Any) -> None:
     """Print a value for scripts."""
     typer.echo(json.dumps(value, indent=2))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn, cast
 
 import typer
 
-from penstock.cli.options import ConfigFile, DataFolder, fail, load_settings, print_json, shape_error
+from penstock.cli.options import ConfigFile, DataFolder, fail, load_settings, print_json, release_stdout, shape_error
 
 if TYPE_CHECKING:  # loaded inside the commands: `--help` answers at once
     from urllib.request import OpenerDirector
@@ -44,6 +44,8 @@ class Code(IntEnum):
     """A budget or a limit does not allow it."""
     TIMED_OUT = 6
     """It was not done in time; it goes on."""
+    UNSAVED = 7
+    """It is done, and nothing takes the result."""
     INTERRUPTED = 130
     """Ctrl-C."""
 
@@ -81,7 +83,7 @@ def _expected_errors(*, as_json: bool) -> Generator[None]:
     except KeyboardInterrupt:
         raise typer.Exit(Code.INTERRUPTED) from None
     except BrokenPipeError:  # whoever read the output has enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        release_stdout()
         raise typer.Exit(0) from None
     except OSError as error:
         fail(f"{error.filename or ''}: {error.strerror or error}.".lstrip(": "))
