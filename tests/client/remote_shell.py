@@ -34,9 +34,9 @@ class Shell:
         assert "\x1b" not in result.output
         return result
 
-    def start(self, line: str, **pipes: Any) -> subprocess.Popen[bytes]:
-        """Start a line in a process of its own."""
-        command = [sys.executable, "-m", "penstock", *shlex.split(line)]
+    def start(self, line: str, redirects: str = "", **pipes: Any) -> subprocess.Popen[bytes]:
+        """Start a line in a process of its own; `redirects` are a shell's, such as `<&-`."""
+        command = ["sh", "-c", f'exec "$@" {redirects}', "sh", sys.executable, "-m", "penstock", *shlex.split(line)]
         return subprocess.Popen(command, env={**os.environ, **self.environment}, **pipes)  # noqa: S603
 
     def json(self, line: str, code: int = 0) -> Any:

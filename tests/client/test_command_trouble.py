@@ -119,3 +119,60 @@ def test_a_stdout_that_takes_nothing_is_told(shell, options):
     assert done.returncode == 7, told
     assert "No space left" in told
     assert "Exception" not in told
+
+
+# -- whatever is typed
+
+
+def run(shell: Shell, line: str, redirects: str = "", typed: bytes = b"", **environment: str) -> tuple[int, str, str]:
+    """A line in a process of its own: exit code, stdout and stderr."""
+    shell.environment |= environment
+    pipe = subprocess.PIPE
+    done = shell.start(line, redirects, stdin=pipe, stdout=pipe, stderr=pipe)
+    told, said = done.communicate(typed, timeout=100)
+    return done.returncode, told.decode(), said.decode()
+
+
+@pytest.mark.parametrize(
+    ("line", "redirects", "told"),
+    [
+        ("chat", "<&-", "There is no question."),
+        ("chat -", "<&-", "There is no question."),
+        ("generate sim_image_to_model --file -", "<&-", "--file: stdin is closed."),
+        (f"generate {VIDEO} -o -", ">&-", "--output: stdout is closed."),
+    ],
+)
+def test_a_closed_stream_is_told(shell, line, redirects, told):
+    assert run(shell, line, redirects) == (2, "", f"{told}\n")
+
+
+def test_what_is_piped_in_may_be_no_utf8(shell, front):
+    body = b'data: {"choices": [{"delta": {"content": "Hello"}}]}\n\ndata: [DONE]\n\n'
+    front.upset("POST", *[Answer(200, {"content-type": "text/event-stream"}, body)] * 2)
+    for encoding in ("utf-8:strict", "ascii"):
+        line, known = "chat -m plain 'Sum up:' -", {"PENSTOCK_BASE_URL": front.url, "PYTHONIOENCODING": encoding}
+        assert run(shell, line, typed="café ".encode() + b"caf\xe9", **known) == (0, "Hello\n", "")
+        question = json.loads(front.seen[-1].body)["messages"][0]["content"]
+        assert question == "Sum up: café caf\N{REPLACEMENT CHARACTER}"
+
+
+def test_a_param_may_have_any_name(shell):
+    job_id = shell(f"generate {VIDEO} {QUICK} --no-wait").stdout.strip()
+    for name in ("job_id", "self", "changes"):
+        told = shell.json(f"jobs rerun {job_id} {name}=5", 3)["error"]
+        assert (told["code"], told["param"]) == ("unknown_param", f"input.0.params.{name}")
+
+
+def test_brackets_upon_brackets_are_text_or_refused(shell):
+    deep = "[" * 20_000
+    (given,) = shell.json(f"generate vendorb_video_31 --dry-run 'prompt={deep[:4000]}'")["input"]
+    assert given["prompt"] == deep[:4000]
+    assert shell.json(f"generate vendorb_video_31 --dry-run 'prompt={deep}'", 3)["error"]["code"] == "invalid_params"
+    nested = "[" * 900 + "]" * 900
+    assert "too deep" in shell.json(f"generate vendorb_video_31 prompt={nested}", 2)["error"]["message"]
+
+
+@pytest.mark.parametrize("host", ["a..b", "☃.net", "日..jp", "[v1.x]:80"])
+def test_a_host_that_can_be_none_is_told(shell, host):
+    shell.environment["PENSTOCK_BASE_URL"] = f"http://{host}"
+    assert f"http://{host} is no address" in shell.json("jobs list", 2)["error"]["message"]

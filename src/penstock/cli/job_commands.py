@@ -92,9 +92,13 @@ def rerun(
     as_json: AsJson = False,
 ) -> None:
     """Run a job again, with some params changed."""
+    from penstock.client.job_record import given_params
+
+    changes = read_params(params or [])
     if not no_wait:
         check_output(output)
-    job = client.rerun(job_id, **read_params(params or []))
+    former = client.job(job_id)
+    job = client.generate(former.model, given_params(former, changes))  # whatever a param is called
     follow(client, job, output, timeout, no_wait=no_wait, as_json=as_json)
 
 

@@ -25,6 +25,8 @@ Output = Annotated[
 
 def check_output(output: str | None) -> None:
     """Refuse a place that takes no file: what is made for it may cost something."""
+    if output == "-" and sys.stdout is None:
+        fail("--output: stdout is closed.")
     if output is None or output == "-":
         return
     try:

@@ -60,6 +60,7 @@ def speaks_to_server(command: Callable[..., None]) -> Callable[..., None]:
         from penstock.client import Client
 
         with _expected_errors(as_json=given["as_json"]), Client(base_url or _settled_address(data, config)) as client:
+            _check_host(client.base_url)
             command(client, **given)
 
     _, *own = inspect.signature(command).parameters.values()
@@ -85,6 +86,8 @@ def _expected_errors(*, as_json: bool) -> Generator[None]:
     except BrokenPipeError:  # whoever read the output has enough
         release_stdout()
         raise typer.Exit(0) from None
+    except RecursionError:
+        fail("What was given is nested too deep to be sent.")
     except OSError as error:
         fail(f"{error.filename or ''}: {error.strerror or error}.".lstrip(": "))
 
@@ -101,6 +104,16 @@ def _settled_address(data: Path | None, config: Path | None) -> str | None:
         fail(str(error))
     host = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(server.host, server.host)  # noqa: S104  it is looked for
     return server.public_url or f"http://{host}:{server.port}"
+
+
+def _check_host(address: str) -> None:
+    """Refuse a host that can be no name, which is found out only when it is looked up."""
+    from httpx2 import URL, InvalidURL
+
+    try:
+        URL(address).raw_host.decode().encode("idna")
+    except (InvalidURL, UnicodeError):
+        fail(f"{plain(address)} is no address: there can be no such host.", "Correct PENSTOCK_BASE_URL or --base-url.")
 
 
 # -- errors
@@ -188,7 +201,7 @@ def read_params(words: Sequence[str]) -> dict[str, Any]:
 def _read_value(text: str) -> Any:
     try:
         return json.loads(text, parse_constant=_refuse)
-    except ValueError:
+    except (ValueError, RecursionError):  # the latter: brackets upon brackets
         return text
 
 

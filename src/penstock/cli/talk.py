@@ -57,8 +57,13 @@ def chat(
 def _question(words: list[str]) -> str | None:
     """What is asked; None: a conversation is wanted."""
     if not words:
-        return None if sys.stdin.isatty() else sys.stdin.read()
-    return " ".join(sys.stdin.read() if word == "-" else word for word in words)
+        return None if sys.stdin is not None and sys.stdin.isatty() else _piped_in()
+    return " ".join(_piped_in() if word == "-" else word for word in words)
+
+
+def _piped_in() -> str:
+    """What is piped in, whatever the locale; a file that was changed may be no UTF-8."""
+    return "" if sys.stdin is None else sys.stdin.buffer.read().decode(errors="replace")
 
 
 def _first_model(client: "Client") -> str:
