@@ -38,6 +38,14 @@ def test_completion_shows_the_key_to_no_stranger(shell, front, stage):
     assert len(front.seen) == 1
 
 
+def test_completion_asks_the_server_that_the_settings_name(shell, stage, tmp_path):
+    (tmp_path / "config.toml").write_text(f"[server]\nport = {stage.url.rpartition(':')[2]}\n")
+    (tmp_path / "wrong.toml").write_text("[server]\nprot = 9\n")
+    line, _ = "penstock generate vendorb", shell.environment.pop("PENSTOCK_BASE_URL")
+    assert complete(shell, line, PENSTOCK_DATA=str(tmp_path)) == ["vendorb_video_31"]
+    assert complete(shell, line, PENSTOCK_CONFIG=str(tmp_path / "wrong.toml")) == []
+
+
 def test_completion_is_silent_where_an_answer_is_no_http(shell, front):
     front.upset("models", Answer(200, {"transfer-encoding": "chunked"}, b"no chunk"))
     assert complete(shell, "penstock generate vendorb", PENSTOCK_BASE_URL=front.url) == []

@@ -101,7 +101,18 @@ def test_errors_are_one_block_and_an_exit_code(shell, stage):
 
 def test_the_settings_say_where_the_server_is(shell, stage, tmp_path):
     (tmp_path / "config.toml").write_text(f"[server]\nport = {stage.url.rpartition(':')[2]}\n")
-    shell(f"jobs list --data {tmp_path}", PENSTOCK_BASE_URL=None)
+    (tmp_path / "other.toml").write_text('[server]\nhost = "::1"\nport = 9\n')
+    (tmp_path / "wrong.toml").write_text("[server]\nprot = 9\n")
+    job_id = shell(f"generate {VIDEO} {QUICK} --no-wait").stdout.strip()
+    asked = f"jobs show {job_id}"
+    del shell.environment["PENSTOCK_BASE_URL"]
+    shell(f"{asked} --data {tmp_path}")
+    shell(asked, PENSTOCK_DATA=str(tmp_path))
+    shell(asked, PENSTOCK_CONFIG=str(tmp_path / "config.toml"))
+    shell(asked, PENSTOCK_CONFIG=str(tmp_path / "other.toml"), PENSTOCK_BASE_URL=stage.url)
+    other = f"{asked} --config {tmp_path}/other.toml"
+    assert "No connection to http://[::1]:9:" in shell(other, 4, PENSTOCK_DATA=str(tmp_path)).stderr
+    assert "Did you mean `port`?" in shell(asked, 2, PENSTOCK_CONFIG=str(tmp_path / "wrong.toml")).stderr
 
 
 def test_models_and_jobs_are_completed(shell):

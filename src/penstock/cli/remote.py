@@ -93,17 +93,19 @@ def _expected_errors(*, as_json: bool) -> Generator[None]:
 
 
 def _settled_address(data: Path | None, config: Path | None) -> str | None:
-    """Where a server with these settings listens; None: as the environment says."""
-    if (data is None and config is None) or os.environ.get("PENSTOCK_BASE_URL"):
+    """Where a server with these settings listens; None: nobody names any, or PENSTOCK_BASE_URL comes before them."""
+    named = data or config or os.environ.get("PENSTOCK_DATA") or os.environ.get("PENSTOCK_CONFIG")
+    if not named or os.environ.get("PENSTOCK_BASE_URL"):
         return None
+    from penstock.cli.serve import address_of
+    from penstock.client import BadInput
     from penstock.settings import SettingsError
 
     try:
         server = load_settings(data, config).server
     except SettingsError as error:
-        fail(str(error))
-    host = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(server.host, server.host)  # noqa: S104  it is looked for
-    return server.public_url or f"http://{host}:{server.port}"
+        raise BadInput(str(error)) from None
+    return server.public_url or address_of(server.host, server.port)
 
 
 def _check_host(address: str) -> None:
@@ -241,7 +243,7 @@ def _ask_quickly(path: str) -> list[str]:
     from penstock.client.failures import BadInput
 
     try:
-        address = find_address(None, None, timeout=1.0, connections=1)
+        address = find_address(_settled_address(None, None), None, timeout=1.0, connections=1)
         request = Request(address.base_url + path, headers=address.headers())  # noqa: S310  its scheme is checked
         with _opener(address).open(request, timeout=1.0) as reply:
             told: Mapping[str, Any] = json.load(reply)
