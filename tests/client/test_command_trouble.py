@@ -1,6 +1,7 @@
 """What the commands that speak to a server do where something is in the way: what they tell, keep and never send."""
 
 import json
+import os
 import subprocess
 from pathlib import Path
 
@@ -127,6 +128,16 @@ def test_a_stdout_that_takes_nothing_is_told(shell, options):
     assert done.returncode == 7, told
     assert "No space left" in told
     assert "Exception" not in told
+
+
+def test_whoever_reads_a_list_may_have_enough(shell):
+    for line in ("jobs list", "jobs list --json", f"generate {VIDEO} {QUICK} -o -"):
+        reading, writing = os.pipe()
+        os.close(reading)
+        done = shell.start(line, stdout=writing, stderr=subprocess.PIPE)
+        os.close(writing)
+        told = done.communicate(timeout=100)[1].decode()
+        assert (done.returncode, "Error" in told) == (0, False), told
 
 
 # -- whatever is typed

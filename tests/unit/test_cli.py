@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import os
 import re
 import shlex
 import socket
@@ -256,6 +257,20 @@ def test_what_is_wrong_is_told_as_json_too(shell: Shell, line: str, code: int, t
     assert told[2] in error["message"]
     assert "param" in error
     assert result.stderr
+
+
+# -- a pipe that ends early
+
+
+@pytest.mark.parametrize("line", ["key list", "models show vendorb_video_31", "usage", "key list --json", "doctor"])
+def test_whoever_reads_may_have_enough(shell: Shell, line: str):
+    shell("key create")
+    reading, writing = os.pipe()
+    os.close(reading)
+    command = [sys.executable, "-m", "penstock", *shlex.split(line), "--data", str(shell.data)]
+    done = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, text=True, check=False)  # noqa: S603
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 # -- settings, store and simulator

@@ -14,7 +14,7 @@ from penstock.cli import account, job_commands, key, ledger, models, webhook_com
 from penstock.cli.audit import audit
 from penstock.cli.doctor import doctor
 from penstock.cli.generate import generate
-from penstock.cli.options import Failure, print_json, shape_error
+from penstock.cli.options import Failure, print_json, release_stdout, shape_error
 from penstock.cli.serve import serve
 from penstock.cli.simulator import sim
 from penstock.cli.talk import chat
@@ -23,7 +23,7 @@ from penstock.cli.worker import worker
 
 
 class _Commands(TyperGroup):
-    """All commands; what is wrong with a line is told as JSON, too, where that is asked for."""
+    """All commands; what is wrong with a line is told as JSON, too, where that is asked for; pipes may end early."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Look for `--json` before the words are given to commands, one of which may refuse them."""
@@ -40,6 +40,9 @@ class _Commands(TyperGroup):
         except typer.TyperException as refused:  # Typer's own, such as an option that is not there
             _tell_scripts(shape_error(refused.format_message()), as_json=ctx.obj)
             raise
+        except BrokenPipeError:  # whoever read the output has enough
+            release_stdout()
+            raise typer.Exit(0) from None
 
 
 def _tell_scripts(error: Mapping[str, Any], *, as_json: bool) -> None:

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 
 if TYPE_CHECKING:  # these take long to load, and not every command needs them
+    from rich.console import Console
+    from rich.table import Table
     from sqlalchemy import Connection, Engine
 
     from penstock.settings import Settings
@@ -59,6 +61,8 @@ def expected_errors() -> Generator[None]:
         fail(str(error))
     except PenstockError as error:
         fail(error.message, error.suggestion or LISTS.get(error.code, ""), code=1, fields=error.body())
+    except BrokenPipeError:
+        raise
     except OSError as error:
         reason = error.strerror or str(error)
         fail(
@@ -162,7 +166,6 @@ def tell(record: Any, text: str, *, as_json: bool, err: bool = False) -> None:
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """Print a table for people; all but the first column may wrap."""
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
@@ -171,5 +174,19 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
         table.add_column(column, no_wrap=column == columns[0], overflow="fold")
     for row in rows:
         table.add_row(*(Text(cell) for cell in row))  # as it is: a name may look like Rich's markup
+    draw(make_console(), table)
+
+
+def make_console() -> "Console":
+    """What tables are drawn with."""
+    from rich.console import Console
+
     # What is piped on must not be cut to the width of a terminal that is not there.
-    Console(width=None if sys.stdout.isatty() else 240).print(table)
+    return Console(width=None if sys.stdout.isatty() else 240)
+
+
+def draw(console: "Console", table: "Table") -> None:
+    """Print a table; a pipe that is broken is told like any other, where Rich would end the process."""
+    with console.capture() as drawn:
+        console.print(table)
+    typer.echo(drawn.get(), nl=False, color=True)

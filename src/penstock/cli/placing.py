@@ -60,7 +60,7 @@ def hand_over(job: "Job", output: str | None, *, as_json: bool) -> None:
                 typer.echo(line)
         elif output != "-":
             print_json({**job.raw, "saved": saved})
-    except BrokenPipeError:  # whoever read it has enough
+    except BrokenPipeError:
         raise
     except (OSError, PenstockClientError) as error:
         _tell_unsaved(job, error, as_json=as_json and output != "-")

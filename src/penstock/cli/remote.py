@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn, cast
 
 import typer
 
-from penstock.cli.options import ConfigFile, DataFolder, fail, load_settings, print_json, release_stdout, shape_error
+from penstock.cli.options import ConfigFile, DataFolder, fail, load_settings, print_json, shape_error
 
 if TYPE_CHECKING:  # loaded inside the commands: `--help` answers at once
     from urllib.request import OpenerDirector
@@ -83,9 +83,8 @@ def _expected_errors(*, as_json: bool) -> Generator[None]:
         raise typer.Exit(code_of(error)) from None
     except KeyboardInterrupt:
         raise typer.Exit(Code.INTERRUPTED) from None
-    except BrokenPipeError:  # whoever read the output has enough
-        release_stdout()
-        raise typer.Exit(0) from None
+    except BrokenPipeError:
+        raise
     except RecursionError:
         fail("What was given is nested too deep to be sent.")
     except OSError as error:
