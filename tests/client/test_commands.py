@@ -1,5 +1,6 @@
 """The commands that speak to a server: what they print where, and the exit codes that scripts go by."""
 
+import json
 import re
 import shlex
 
@@ -165,6 +166,16 @@ def test_a_terminal_shows_progress_and_ctrl_c_asks(shell, client):
     assert "━" in shown
     (job_id,) = set(re.findall(r"job_\w+", shown))
     assert client.job(job_id).wait(30, check=False).status == "canceled"
+
+
+@pytest.mark.parametrize(("answer", "status"), [("c", "cancel"), ("k", "running")])
+def test_ctrl_c_leaves_scripts_the_record(shell, client, answer, status):
+    slow = f"""generate {VIDEO} --json 'script={{"latency": 60}}'"""
+    shown, code = on_terminal(shell, slow, (r"generating[^\n]*s left", "\x03"), (r"\[k\]", f"{answer}\n"))
+    assert code == 130
+    record = json.loads(re.search(r"^\{.*^\}", shown, re.DOTALL | re.MULTILINE)[0])
+    assert record["status"].startswith(status)
+    assert client.cancel(record["id"]).wait(30, check=False).status == "canceled"
 
 
 def test_a_terminal_holds_a_conversation(tmp_path, weights):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from penstock.cli.options import tell
+from penstock.cli.options import print_json, tell
 from penstock.cli.placing import hand_over
 from penstock.cli.remote import Code, is_live, plain
 
@@ -31,7 +31,7 @@ def follow(
     if no_wait:
         tell(job.raw, job.id, as_json=as_json)
         return
-    job = _wait(client, job, timeout)
+    job = _wait(client, job, timeout, as_json=as_json)
     for warning in job.warnings:
         typer.secho(f"Note: {plain(warning)}", err=True, fg=typer.colors.YELLOW)
     if not as_json:
@@ -39,13 +39,21 @@ def follow(
     hand_over(job, output, as_json=as_json)
 
 
-def _wait(client: "Client", job: "Job", timeout: float | None) -> "Job":
+def _wait(client: "Client", job: "Job", timeout: float | None, *, as_json: bool) -> "Job":
+    def note(now: "Job") -> None:
+        nonlocal job
+        job = now
+        hear(now)
+
     while True:
         try:
             with _telling() as hear:
-                return job.wait(timeout, progress=hear)
+                return job.wait(timeout, progress=note)
         except KeyboardInterrupt:
-            if not _asks_to_wait_on(client, job):
+            left = _leave(client, job)
+            if left is not None:
+                if as_json:
+                    print_json(left.raw)
                 raise typer.Exit(Code.INTERRUPTED) from None
 
 
@@ -118,8 +126,8 @@ def _rest_of(job: "Job") -> str:
 # -- Ctrl-C
 
 
-def _asks_to_wait_on(client: "Client", job: "Job") -> bool:
-    """What is to become of the job: true if it is to be waited for after all."""
+def _leave(client: "Client", job: "Job") -> "Job | None":
+    """The job as it is left, going on or canceled as is wished; None: it is to be waited for after all."""
     answer = "k"
     if sys.stdin.isatty() and is_live():
         typer.echo(f"\n{job.id} goes on at the server.", err=True)
@@ -128,9 +136,10 @@ def _asks_to_wait_on(client: "Client", job: "Job") -> bool:
         except (KeyboardInterrupt, typer.Abort):
             typer.echo(err=True)
     if answer.startswith("w"):
-        return True
+        return None
     if answer.startswith("c"):
-        typer.echo(f"{job.id} {client.cancel(job.id).status}", err=True)
+        job = client.cancel(job.id)
+        typer.echo(f"{job.id} {job.status}", err=True)
     else:
         typer.echo(f"{job.id} goes on: penstock jobs watch {job.id}", err=True)
-    return False
+    return job
