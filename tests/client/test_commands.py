@@ -1,45 +1,18 @@
 """The commands that speak to a server: what they print where, and the exit codes that scripts go by."""
 
 import json
-import os
-import pty
 import re
-import select
 import shlex
-import signal
-import sys
-import time
-from typing import Any
 
 import pytest
 from openai_double import KEY, OpenAIDouble
 from openai_replies import GREETING
+from remote_shell import QUICK, VIDEO, Shell, on_terminal
 from stage import staged
-from typer.testing import CliRunner, Result
+from typer.testing import CliRunner
 
 from penstock.cli.main import app
 from penstock.client import Client
-
-VIDEO = "sim_text_to_video"
-QUICK = """'script={"latency": 0.05}'"""
-
-
-class Shell:
-    """Runs lines in this process, on a server and a key."""
-
-    def __init__(self, url: str, key: str) -> None:
-        self.environment = {"PENSTOCK_BASE_URL": url, "PENSTOCK_API_KEY": key}
-
-    def __call__(self, line: str, code: int = 0, typed: str | None = None, **environment: str | None) -> Result:
-        known = {**self.environment, **environment}
-        result = CliRunner().invoke(app, shlex.split(line), input=typed, env=known)
-        assert result.exit_code == code, result.output
-        assert "Traceback" not in result.output
-        assert "\x1b" not in result.output
-        return result
-
-    def json(self, line: str, code: int = 0) -> Any:
-        return json.loads(self(f"{line} --json", code).stdout)
 
 
 @pytest.fixture
@@ -106,7 +79,7 @@ def test_it_can_be_started_and_looked_after_later(shell, tmp_path):
 # -- exit codes and errors
 
 
-def test_errors_are_one_block_and_an_exit_code(shell, stage, cat):
+def test_errors_are_one_block_and_an_exit_code(shell, stage):
     failed = f"""generate {VIDEO} 'script={{"latency": 0.05, "ending": "filtered"}}'"""
     assert "content_filtered" in shell(failed, 1).stderr
     assert shell.json(failed, 1)["error"]["code"] == "content_filtered"
@@ -123,16 +96,24 @@ def test_errors_are_one_block_and_an_exit_code(shell, stage, cat):
     assert "No connection" in shell("jobs list --base-url http://127.0.0.1:9", 4).stderr
     poor = stage.key(budgets={"total": "0.10"})
     assert "insufficient_budget" in shell("generate vendorb_video_31 prompt=x", 5, PENSTOCK_API_KEY=poor).stderr
-    lost = shell(f"generate {VIDEO} {QUICK} -o {cat}/x.mp4", 2).stderr
-    assert re.search(r"job_\w+ succeeded", lost)  # to be saved elsewhere
-    assert f"{cat}: File exists" in lost
     assert "cannot be told as JSON" in shell(f"generate {VIDEO} durationSeconds=1e999", 2).stderr
     assert "nothing at" in shell("jobs show ../jobs", 3).stderr
 
 
 def test_the_settings_say_where_the_server_is(shell, stage, tmp_path):
     (tmp_path / "config.toml").write_text(f"[server]\nport = {stage.url.rpartition(':')[2]}\n")
-    shell(f"jobs list --data {tmp_path}", PENSTOCK_BASE_URL=None)
+    (tmp_path / "other.toml").write_text('[server]\nhost = "::1"\nport = 9\n')
+    (tmp_path / "wrong.toml").write_text("[server]\nprot = 9\n")
+    job_id = shell(f"generate {VIDEO} {QUICK} --no-wait").stdout.strip()
+    asked = f"jobs show {job_id}"
+    del shell.environment["PENSTOCK_BASE_URL"]
+    shell(f"{asked} --data {tmp_path}")
+    shell(asked, PENSTOCK_DATA=str(tmp_path))
+    shell(asked, PENSTOCK_CONFIG=str(tmp_path / "config.toml"))
+    shell(asked, PENSTOCK_CONFIG=str(tmp_path / "other.toml"), PENSTOCK_BASE_URL=stage.url)
+    other = f"{asked} --config {tmp_path}/other.toml"
+    assert "No connection to http://[::1]:9:" in shell(other, 4, PENSTOCK_DATA=str(tmp_path)).stderr
+    assert "Did you mean `port`?" in shell(asked, 2, PENSTOCK_CONFIG=str(tmp_path / "wrong.toml")).stderr
 
 
 def test_models_and_jobs_are_completed(shell):
@@ -169,30 +150,6 @@ def test_webhooks_from_the_shell(shell):
 # -- on a terminal
 
 
-def on_terminal(shell: Shell, line: str, *steps: tuple[str, str]) -> tuple[str, int]:
-    """What a terminal shows of a line, with what is typed when something has appeared; and the exit code."""
-    process, terminal = pty.fork()
-    if process == 0:
-        signal.signal(signal.SIGINT, signal.SIG_DFL)  # whoever runs tests in the background ignores it
-        environment = {**os.environ, **shell.environment, "TERM": "xterm", "COLUMNS": "120"}
-        os.execve(sys.executable, [sys.executable, "-m", "penstock", *shlex.split(line)], environment)  # noqa: S606
-    shown, seen, left, end = b"", 0, list(steps), time.monotonic() + 60
-    try:
-        while time.monotonic() < end:
-            try:
-                shown += os.read(terminal, 65536) if select.select([terminal], [], [], 0.1)[0] else b""
-            except OSError:  # how Linux says that nobody writes any more
-                break
-            if left and (found := re.search(left[0][0].encode(), shown[seen:])):
-                seen += found.end()
-                os.write(terminal, left.pop(0)[1].encode())
-        else:
-            os.kill(process, signal.SIGKILL)
-        return shown.decode(), os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
-    finally:
-        os.close(terminal)
-
-
 def test_a_terminal_without_colours_gets_none(shell):
     shell.environment["NO_COLOR"] = "1"
     shown, code = on_terminal(shell, "jobs show job_nothing")
@@ -209,6 +166,16 @@ def test_a_terminal_shows_progress_and_ctrl_c_asks(shell, client):
     assert "━" in shown
     (job_id,) = set(re.findall(r"job_\w+", shown))
     assert client.job(job_id).wait(30, check=False).status == "canceled"
+
+
+@pytest.mark.parametrize(("answer", "status"), [("c", "cancel"), ("k", "running")])
+def test_ctrl_c_leaves_scripts_the_record(shell, client, answer, status):
+    slow = f"""generate {VIDEO} --json 'script={{"latency": 60}}'"""
+    shown, code = on_terminal(shell, slow, (r"generating[^\n]*s left", "\x03"), (r"\[k\]", f"{answer}\n"))
+    assert code == 130
+    record = json.loads(re.search(r"^\{.*^\}", shown, re.DOTALL | re.MULTILINE)[0])
+    assert record["status"].startswith(status)
+    assert client.cancel(record["id"]).wait(30, check=False).status == "canceled"
 
 
 def test_a_terminal_holds_a_conversation(tmp_path, weights):

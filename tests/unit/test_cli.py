@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import os
 import re
 import shlex
 import socket
@@ -232,6 +233,44 @@ def test_a_model_is_shown_as_json_with_its_schema(shell: Shell):
 
 def test_an_unknown_model_is_told_with_the_nearest(shell: Shell):
     assert "Did you mean `vendorb_video_31`?" in shell("models show vendorb_video", code=1).stderr
+
+
+# -- errors for scripts
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "told"),
+    [
+        ("key show nosuch", 1, ("not_found_error", "key_not_found", "no key nosuch")),
+        ("account show nosuch", 1, ("not_found_error", "account_not_found", "nosuch")),
+        ("usage --account nosuch", 1, ("not_found_error", "account_not_found", "nosuch")),
+        ("models show nosuch", 1, ("invalid_request_error", "model_not_found", "nosuch")),
+        ("key create --budget abc", 2, ("invalid_request_error", None, "--budget: an amount")),
+        ("key create --endpoint write", 2, ("invalid_request_error", None, "'--endpoint'")),
+        ("key lisst", 2, ("invalid_request_error", None, "Did you mean 'list'?")),
+    ],
+)
+def test_what_is_wrong_is_told_as_json_too(shell: Shell, line: str, code: int, told: tuple[str, str | None, str]):
+    result = shell(f"{line} --json", code)
+    error = json.loads(result.stdout)["error"]
+    assert (error["type"], error["code"]) == told[:2]
+    assert told[2] in error["message"]
+    assert "param" in error
+    assert result.stderr
+
+
+# -- a pipe that ends early
+
+
+@pytest.mark.parametrize("line", ["key list", "models show vendorb_video_31", "usage", "key list --json", "doctor"])
+def test_whoever_reads_may_have_enough(shell: Shell, line: str):
+    shell("key create")
+    reading, writing = os.pipe()
+    os.close(reading)
+    command = [sys.executable, "-m", "penstock", *shlex.split(line), "--data", str(shell.data)]
+    done = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, text=True, check=False)  # noqa: S603
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 # -- settings, store and simulator

@@ -8,17 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from penstock.cli.options import print_json, tell
+from penstock.cli.placing import hand_over
 from penstock.cli.remote import Code, is_live, plain
 
 if TYPE_CHECKING:
     from penstock.client import Client, Job
 
-Output = Annotated[
-    str | None,
-    typer.Option(
-        "--output", "-o", metavar="PATH", help="Save the result to this file or folder; - writes it to stdout."
-    ),
-]
 Seconds = Annotated[float | None, typer.Option("--timeout", metavar="SECONDS", min=0, help="Wait so long at most.")]
 NoWait = Annotated[bool, typer.Option("--no-wait", help="Start it, print its id and end.")]
 
@@ -36,37 +31,30 @@ def follow(
     if no_wait:
         tell(job.raw, job.id, as_json=as_json)
         return
-    job = _wait(client, job, timeout)
+    job = _wait(client, job, timeout, as_json=as_json)
     for warning in job.warnings:
         typer.secho(f"Note: {plain(warning)}", err=True, fg=typer.colors.YELLOW)
     if not as_json:
         typer.echo(f"{job.id} {job.status}{_ending(job)}", err=True)
-    saved = _save(job, output)
-    if not as_json:
-        for line in (each.url for each in job.outputs) if output is None else filter(None, [saved]):
-            typer.echo(line)
-    elif output != "-":
-        print_json({**job.raw, "saved": saved})
+    hand_over(job, output, as_json=as_json)
 
 
-def _wait(client: "Client", job: "Job", timeout: float | None) -> "Job":
+def _wait(client: "Client", job: "Job", timeout: float | None, *, as_json: bool) -> "Job":
+    def note(now: "Job") -> None:
+        nonlocal job
+        job = now
+        hear(now)
+
     while True:
         try:
             with _telling() as hear:
-                return job.wait(timeout, progress=hear)
+                return job.wait(timeout, progress=note)
         except KeyboardInterrupt:
-            if not _asks_to_wait_on(client, job):
+            left = _leave(client, job)
+            if left is not None:
+                if as_json:
+                    print_json(left.raw)
                 raise typer.Exit(Code.INTERRUPTED) from None
-
-
-def _save(job: "Job", output: str | None) -> str | None:
-    if output is None:
-        return None
-    if output == "-":
-        sys.stdout.buffer.write(job.bytes())
-        sys.stdout.buffer.flush()
-        return None
-    return str(job.save(output))
 
 
 def _ending(job: "Job") -> str:
@@ -138,8 +126,8 @@ def _rest_of(job: "Job") -> str:
 # -- Ctrl-C
 
 
-def _asks_to_wait_on(client: "Client", job: "Job") -> bool:
-    """What is to become of the job: true if it is to be waited for after all."""
+def _leave(client: "Client", job: "Job") -> "Job | None":
+    """The job as it is left, going on or canceled as is wished; None: it is to be waited for after all."""
     answer = "k"
     if sys.stdin.isatty() and is_live():
         typer.echo(f"\n{job.id} goes on at the server.", err=True)
@@ -148,9 +136,10 @@ def _asks_to_wait_on(client: "Client", job: "Job") -> bool:
         except (KeyboardInterrupt, typer.Abort):
             typer.echo(err=True)
     if answer.startswith("w"):
-        return True
+        return None
     if answer.startswith("c"):
-        typer.echo(f"{job.id} {client.cancel(job.id).status}", err=True)
+        job = client.cancel(job.id)
+        typer.echo(f"{job.id} {job.status}", err=True)
     else:
         typer.echo(f"{job.id} goes on: penstock jobs watch {job.id}", err=True)
-    return False
+    return job

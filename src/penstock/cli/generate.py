@@ -5,11 +5,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from penstock.cli.following_jobs import NoWait, Output, Seconds, follow
-from penstock.cli.options import AsJson, print_json
+from penstock.cli.following_jobs import NoWait, Seconds, follow
+from penstock.cli.options import AsJson, fail, print_json
+from penstock.cli.placing import Output, check_output
 from penstock.cli.remote import complete_models, read_params, speaks_to_server
 
 if TYPE_CHECKING:
+    from typing import BinaryIO
+
     from penstock.client import Client
 
 
@@ -41,12 +44,20 @@ def generate(
     """Generate something, and wait for it."""
     given = read_params(params or [])
     if file is not None:
-        given["file"] = sys.stdin.buffer if file == "-" else file
+        given["file"] = _stdin() if file == "-" else file
     if dry_run:
         _quote(client, model, given, as_json=as_json)
         return
+    if not no_wait:
+        check_output(output)
     job = client.generate(model, given, client_ref=client_ref, idempotency_key=idempotency_key)
     follow(client, job, output, timeout, no_wait=no_wait, as_json=as_json)
+
+
+def _stdin() -> "BinaryIO":
+    if sys.stdin is None:
+        fail("--file: stdin is closed.")
+    return sys.stdin.buffer
 
 
 def _quote(client: "Client", model: str, given: dict[str, Any], *, as_json: bool) -> None:

@@ -4,8 +4,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from penstock.cli.following_jobs import NoWait, Output, Seconds, follow, phase_of
+from penstock.cli.following_jobs import NoWait, Seconds, follow, phase_of
 from penstock.cli.options import AsJson, print_json, print_table, tell
+from penstock.cli.placing import Output, check_output
 from penstock.cli.remote import complete_jobs, complete_models, plain, read_params, speaks_to_server
 
 if TYPE_CHECKING:
@@ -63,6 +64,7 @@ def watch(
     as_json: AsJson = False,
 ) -> None:
     """Watch a job until it is done."""
+    check_output(output)
     follow(client, client.job(job_id), output, timeout, as_json=as_json)
 
 
@@ -90,7 +92,13 @@ def rerun(
     as_json: AsJson = False,
 ) -> None:
     """Run a job again, with some params changed."""
-    job = client.rerun(job_id, **read_params(params or []))
+    from penstock.client.job_record import given_params
+
+    changes = read_params(params or [])
+    if not no_wait:
+        check_output(output)
+    former = client.job(job_id)
+    job = client.generate(former.model, given_params(former, changes))  # whatever a param is called
     follow(client, job, output, timeout, no_wait=no_wait, as_json=as_json)
 
 

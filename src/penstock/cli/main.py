@@ -1,22 +1,57 @@
 """The `penstock` command, put together from one file per command."""
 
+import contextlib
 import os
-from typing import Annotated
+from collections.abc import Mapping
+from itertools import takewhile
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from penstock import __version__
 from penstock.cli import account, job_commands, key, ledger, models, webhook_commands
 from penstock.cli.audit import audit
 from penstock.cli.doctor import doctor
 from penstock.cli.generate import generate
+from penstock.cli.options import Failure, print_json, release_stdout, shape_error
 from penstock.cli.serve import serve
 from penstock.cli.simulator import sim
 from penstock.cli.talk import chat
 from penstock.cli.usage import usage
 from penstock.cli.worker import worker
 
-app = typer.Typer(name="penstock", no_args_is_help=True, pretty_exceptions_enable=False)
+
+class _Commands(TyperGroup):
+    """All commands; what is wrong with a line is told as JSON, too, where that is asked for; pipes may end early."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Look for `--json` before the words are given to commands, one of which may refuse them."""
+        ctx.obj = "--json" in takewhile(lambda word: word != "--", args)
+        return super().parse_args(ctx, args)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command of this line."""
+        try:
+            return super().invoke(ctx)
+        except Failure as failure:
+            _tell_scripts(failure.error, as_json=ctx.obj)
+            raise
+        except typer.TyperException as refused:  # Typer's own, such as an option that is not there
+            _tell_scripts(shape_error(refused.format_message()), as_json=ctx.obj)
+            raise
+        except BrokenPipeError:  # whoever read the output has enough
+            release_stdout()
+            raise typer.Exit(0) from None
+
+
+def _tell_scripts(error: Mapping[str, Any], *, as_json: bool) -> None:
+    if as_json:
+        with contextlib.suppress(OSError):  # stdout itself may be what is wrong
+            print_json({"error": error})
+
+
+app = typer.Typer(name="penstock", cls=_Commands, no_args_is_help=True, pretty_exceptions_enable=False)
 app.command()(serve)
 app.command()(worker)
 app.command()(generate)

@@ -13,7 +13,6 @@ from penstock.cli.options import (
     ConfigFile,
     DataFolder,
     expected_errors,
-    fail,
     load_settings,
     print_json,
     print_table,
@@ -49,13 +48,14 @@ def show(
     config: ConfigFile = None,
 ) -> None:
     """Show one model and its params."""
+    from penstock.errors import ModelNotFound
     from penstock.settings import nearest
 
     with expected_errors():
         offers = _load(data, config)
-    offer = offers.get(model_id)
-    if offer is None:
-        fail(f"There is no model `{model_id}`.", nearest(model_id, offers), code=1)
+        offer = offers.get(model_id)
+        if offer is None:
+            raise ModelNotFound(f"There is no model `{model_id}`.", suggestion=nearest(model_id, offers))
     generation = None if offer.kind == "chat" else cast("Offer", offer).model
     if as_json:
         more = {"params": generation.schema, "example": dict(generation.example)} if generation else {}

@@ -3,7 +3,7 @@
 import json
 import os
 import sys
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 
 if TYPE_CHECKING:  # these take long to load, and not every command needs them
+    from rich.console import Console
+    from rich.table import Table
     from sqlalchemy import Connection, Engine
 
     from penstock.settings import Settings
@@ -58,7 +60,9 @@ def expected_errors() -> Generator[None]:
     except SettingsError as error:
         fail(str(error))
     except PenstockError as error:
-        fail(error.message, error.suggestion or LISTS.get(error.code, ""), code=1)
+        fail(error.message, error.suggestion or LISTS.get(error.code, ""), code=1, fields=error.body())
+    except BrokenPipeError:
+        raise
     except OSError as error:
         reason = error.strerror or str(error)
         fail(
@@ -86,7 +90,8 @@ def open_store(settings: "Settings") -> "Generator[Engine]":
         fail(str(error))
     except SQLAlchemyError as error:
         reason = getattr(error, "orig", None) or error
-        fail(f"The store {tell_store(settings)} cannot be used: {reason}.", "`penstock doctor` looks closer.")
+        what, fields = f"The store {tell_store(settings)} cannot be used: {reason}.", {"type": "server_error"}
+        fail(what, "`penstock doctor` looks closer.", fields=fields)
     finally:
         engine.dispose()
 
@@ -122,10 +127,28 @@ def tell_store(settings: "Settings") -> str:
 # -- speaking
 
 
-def fail(what: str, remedy: str = "", *, code: int = 2) -> NoReturn:
-    """Say on stderr what is wrong and what to do, and end the command."""
+class Failure(typer.Exit):
+    """People were told what is wrong; `error` tells scripts, who may have asked for JSON."""
+
+    def __init__(self, code: int, error: Mapping[str, Any]) -> None:
+        super().__init__(code)
+        self.error = error
+
+
+def fail(what: str, remedy: str = "", *, code: int = 2, fields: Mapping[str, Any] | None = None) -> NoReturn:
+    """Say on stderr what is wrong and what to do, and end the command; `fields` are of the error shape."""
     typer.echo(f"{what} {remedy}".rstrip(), err=True)
-    raise typer.Exit(code)
+    raise Failure(code, {**shape_error(what), **(fields or {}), "suggestion": remedy or None})
+
+
+def shape_error(message: str) -> dict[str, Any]:
+    """What was found wrong on this side, in the API's shape."""
+    return {"message": message, "type": "invalid_request_error", "code": None, "param": None}
+
+
+def release_stdout() -> None:
+    """Let stdout, which takes no more, lead nowhere: else Python tries again at its end, and complains."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def print_json(value: Any) -> None:
@@ -143,7 +166,6 @@ def tell(record: Any, text: str, *, as_json: bool, err: bool = False) -> None:
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """Print a table for people; all but the first column may wrap."""
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
@@ -152,5 +174,19 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
         table.add_column(column, no_wrap=column == columns[0], overflow="fold")
     for row in rows:
         table.add_row(*(Text(cell) for cell in row))  # as it is: a name may look like Rich's markup
+    draw(make_console(), table)
+
+
+def make_console() -> "Console":
+    """What tables are drawn with."""
+    from rich.console import Console
+
     # What is piped on must not be cut to the width of a terminal that is not there.
-    Console(width=None if sys.stdout.isatty() else 240).print(table)
+    return Console(width=None if sys.stdout.isatty() else 240)
+
+
+def draw(console: "Console", table: "Table") -> None:
+    """Print a table; a pipe that is broken is told like any other, where Rich would end the process."""
+    with console.capture() as drawn:
+        console.print(table)
+    typer.echo(drawn.get(), nl=False, color=True)

@@ -13,10 +13,13 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn, cast
 
 import typer
 
-from penstock.cli.options import ConfigFile, DataFolder, fail, load_settings, print_json
+from penstock.cli.options import ConfigFile, DataFolder, fail, load_settings, print_json, shape_error
 
 if TYPE_CHECKING:  # loaded inside the commands: `--help` answers at once
+    from urllib.request import OpenerDirector
+
     from penstock.client import PenstockClientError
+    from penstock.client.address import Address
 
 BaseUrl = Annotated[
     str | None,
@@ -41,6 +44,8 @@ class Code(IntEnum):
     """A budget or a limit does not allow it."""
     TIMED_OUT = 6
     """It was not done in time; it goes on."""
+    UNSAVED = 7
+    """It is done, and nothing takes the result."""
     INTERRUPTED = 130
     """Ctrl-C."""
 
@@ -55,6 +60,7 @@ def speaks_to_server(command: Callable[..., None]) -> Callable[..., None]:
         from penstock.client import Client
 
         with _expected_errors(as_json=given["as_json"]), Client(base_url or _settled_address(data, config)) as client:
+            _check_host(client.base_url)
             command(client, **given)
 
     _, *own = inspect.signature(command).parameters.values()
@@ -77,25 +83,38 @@ def _expected_errors(*, as_json: bool) -> Generator[None]:
         raise typer.Exit(code_of(error)) from None
     except KeyboardInterrupt:
         raise typer.Exit(Code.INTERRUPTED) from None
-    except BrokenPipeError:  # whoever read the output has enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        raise typer.Exit(0) from None
+    except BrokenPipeError:
+        raise
+    except RecursionError:
+        fail("What was given is nested too deep to be sent.")
     except OSError as error:
         fail(f"{error.filename or ''}: {error.strerror or error}.".lstrip(": "))
 
 
 def _settled_address(data: Path | None, config: Path | None) -> str | None:
-    """Where a server with these settings listens; None: as the environment says."""
-    if (data is None and config is None) or os.environ.get("PENSTOCK_BASE_URL"):
+    """Where a server with these settings listens; None: nobody names any, or PENSTOCK_BASE_URL comes before them."""
+    named = data or config or os.environ.get("PENSTOCK_DATA") or os.environ.get("PENSTOCK_CONFIG")
+    if not named or os.environ.get("PENSTOCK_BASE_URL"):
         return None
+    from penstock.cli.serve import address_of
+    from penstock.client import BadInput
     from penstock.settings import SettingsError
 
     try:
         server = load_settings(data, config).server
     except SettingsError as error:
-        fail(str(error))
-    host = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(server.host, server.host)  # noqa: S104  it is looked for
-    return server.public_url or f"http://{host}:{server.port}"
+        raise BadInput(str(error)) from None
+    return server.public_url or address_of(server.host, server.port)
+
+
+def _check_host(address: str) -> None:
+    """Refuse a host that can be no name, which is found out only when it is looked up."""
+    from httpx2 import URL, InvalidURL
+
+    try:
+        URL(address).raw_host.decode().encode("idna")
+    except (InvalidURL, UnicodeError):
+        fail(f"{plain(address)} is no address: there can be no such host.", "Correct PENSTOCK_BASE_URL or --base-url.")
 
 
 # -- errors
@@ -127,10 +146,17 @@ def tell_error(error: "PenstockClientError", *, as_json: bool) -> None:
     if as_json:
         fields: Mapping[str, Any] = error.fields if isinstance(error, TellingError) else {}
         of_job = isinstance(error, JobFailed | WaitTimeout)
-        print_json(error.job.raw if of_job else {"error": {"message": error.message, "code": None, **fields}})
+        of_side = {**shape_error(error.message), "type": _type_of(error)}
+        print_json(error.job.raw if of_job else {"error": {**of_side, **fields}})
     typer.secho(plain(error.message), err=True, fg=typer.colors.RED, bold=True)
     for name, value in _rest(error):
         typer.echo(f"  {typer.style(f'{name:<11}', dim=True)} {plain(value)}", err=True)
+
+
+def _type_of(error: "PenstockClientError") -> str:
+    """The group that an error belongs to, where no server of ours said so."""
+    kinds = {Code.AWAY: "server_error", Code.LIMITED: "rate_limit_error"}
+    return kinds.get(code_of(error), "invalid_request_error")
 
 
 def _rest(error: "PenstockClientError") -> list[tuple[str, str]]:
@@ -176,7 +202,7 @@ def read_params(words: Sequence[str]) -> dict[str, Any]:
 def _read_value(text: str) -> Any:
     try:
         return json.loads(text, parse_constant=_refuse)
-    except ValueError:
+    except (ValueError, RecursionError):  # the latter: brackets upon brackets
         return text
 
 
@@ -209,16 +235,28 @@ def complete_jobs(incomplete: str) -> list[str]:
 
 def _ask_quickly(path: str) -> list[str]:
     """The ids of a list; none where anything is in the way: a shell that waits is worse than no completion."""
-    from urllib.request import Request, urlopen
+    from http.client import HTTPException
+    from urllib.request import Request
 
     from penstock.client.address import find_address
     from penstock.client.failures import BadInput
 
     try:
-        address = find_address(None, None, timeout=1.0, connections=1)
+        address = find_address(_settled_address(None, None), None, timeout=1.0, connections=1)
         request = Request(address.base_url + path, headers=address.headers())  # noqa: S310  its scheme is checked
-        with urlopen(request, timeout=1.0) as reply:  # noqa: S310
+        with _opener(address).open(request, timeout=1.0) as reply:
             told: Mapping[str, Any] = json.load(reply)
         return [str(each["id"]) for each in told["data"]]
-    except (BadInput, OSError, ValueError, KeyError, TypeError):
+    except (BadInput, OSError, HTTPException, ValueError, KeyError, TypeError):
         return []
+
+
+def _opener(address: "Address") -> "OpenerDirector":
+    """As the client goes: past the proxy to this very machine, and to no place that an answer names."""
+    from urllib.request import HTTPRedirectHandler, ProxyHandler, build_opener
+
+    class Staying(HTTPRedirectHandler):
+        def redirect_request(self, *_args: Any, **_named: Any) -> None:
+            """The key is for this server alone."""
+
+    return build_opener(Staying, *([ProxyHandler({})] if address.is_local else []))

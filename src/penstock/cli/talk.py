@@ -42,6 +42,8 @@ def chat(
     question = _question(prompt or [])
     if question is None and as_json:
         fail("--json needs a prompt.")
+    if question is not None and not question.strip():
+        fail("There is no question.")
     fields = {"max_tokens": max_tokens, "temperature": temperature}
     chosen = model or _first_model(client)
     given = {name: value for name, value in fields.items() if value is not None}
@@ -55,8 +57,13 @@ def chat(
 def _question(words: list[str]) -> str | None:
     """What is asked; None: a conversation is wanted."""
     if not words:
-        return None if sys.stdin.isatty() else sys.stdin.read()
-    return " ".join(sys.stdin.read() if word == "-" else word for word in words)
+        return None if sys.stdin is not None and sys.stdin.isatty() else _piped_in()
+    return " ".join(_piped_in() if word == "-" else word for word in words)
+
+
+def _piped_in() -> str:
+    """What is piped in, whatever the locale; a file that was changed may be no UTF-8."""
+    return "" if sys.stdin is None else sys.stdin.buffer.read().decode(errors="replace")
 
 
 def _first_model(client: "Client") -> str:
@@ -140,8 +147,6 @@ def reckon(usage: Mapping[str, Any], price: Mapping[str, Any]) -> Decimal | None
 
 
 def _answer_once(talk: Talk, question: str, *, as_json: bool) -> None:
-    if not question.strip():
-        fail("There is no question.")
     answer = talk.ask(question, aloud=not as_json)
     if as_json:
         told = {"model": talk.model, "content": answer, "finish_reason": talk.finish_reason}

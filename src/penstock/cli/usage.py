@@ -1,6 +1,5 @@
 """`penstock usage`: what was used and what it cost, straight from the store, also while a server runs."""
 
-import sys
 import time
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -12,9 +11,11 @@ from penstock.cli.options import (
     AsJson,
     ConfigFile,
     DataFolder,
+    draw,
     expected_errors,
     fail,
     load_settings,
+    make_console,
     open_store,
     print_json,
 )
@@ -82,7 +83,7 @@ def _read(given: dict[str, str | None]) -> "Question":
 
 
 def _look_up(connection: "Connection", question: "Question") -> list["Line"]:
-    from penstock.errors import InvalidRequest
+    from penstock.errors import AccountNotFound, InvalidRequest
     from penstock.statements import MOST_LINES, check_length
     from penstock.store import account_rows, usage_rows
 
@@ -90,7 +91,7 @@ def _look_up(connection: "Connection", question: "Question") -> list["Line"]:
     if question.account is not None:
         account = account_rows.find(connection, question.account, time.time())
         if account is None:
-            fail(f"There is no account `{question.account}`.", "`penstock account list` lists them.", code=1)
+            raise AccountNotFound(f"There is no account `{question.account}`.")
         account_id = account.id
     days = (question.first, question.last)
     lines = usage_rows.report(connection, account_id, *days, question.by, question.filters, MOST_LINES + 1)
@@ -103,14 +104,12 @@ def _look_up(connection: "Connection", question: "Question") -> list["Line"]:
 
 def _print(question: "Question", lines: Sequence["Line"]) -> None:
     """A table for people: each group's line with a bar as long as its cost, and their sum."""
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
     from penstock.store.usage_rows import told_by, total
 
-    # What is piped on must not be cut to the width of a terminal that is not there.
-    console = Console(width=None if sys.stdout.isatty() else 240)
+    console = make_console()
     about = [name for group in question.by for name in told_by(group) if name != "account_id"]
     table = Table(box=None, pad_edge=False, header_style="bold", show_footer=True, footer_style="bold")
     sums = total(lines)
@@ -124,7 +123,7 @@ def _print(question: "Question", lines: Sequence["Line"]) -> None:
         cells = (*(line.about[name] for name in about), *_cells(line.totals))
         bar = _bar(line.totals.cost, most, ascii_only=console.options.ascii_only)
         table.add_row(*(Text(cell) for cell in cells), Text(bar, "cyan"))  # as it is: a name may look like markup
-    console.print(table)
+    draw(console, table)
     if sums.unpriced:
         typer.echo(f"Not in the cost, as their price is not known: {sums.unpriced:,}.", err=True)
 

@@ -1,0 +1,89 @@
+"""Where a job's result goes: a file, a folder or stdout, looked at before anything is sent."""
+
+import errno
+import os
+import sys
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from penstock.cli.options import fail, print_json, release_stdout
+from penstock.cli.remote import Code, plain
+
+if TYPE_CHECKING:
+    from penstock.client import Job
+
+Output = Annotated[
+    str | None,
+    typer.Option(
+        "--output", "-o", metavar="PATH", help="Save the result to this file or folder; - writes it to stdout."
+    ),
+]
+
+
+def check_output(output: str | None) -> None:
+    """Refuse a place that takes no file: what is made for it may cost something."""
+    if output == "-" and sys.stdout is None:
+        fail("--output: stdout is closed.")
+    if output is None or output == "-":
+        return
+    try:
+        _try_place(output)
+    except OSError as error:
+        fail(f"--output: {output} cannot be written: {error.strerror or error}.")
+    except RuntimeError as error:  # there is no such home, or a link leads to itself
+        fail(f"--output: {output} leads nowhere: {str(error).rstrip('.')}.")
+
+
+def _try_place(output: str) -> None:
+    place = Path(output).expanduser().resolve()
+    is_folder = place.is_dir() or output.endswith(("/", os.sep))
+    if place.exists() and not place.is_file() and not is_folder:  # a device or a pipe, which is not made
+        if not os.access(place, os.W_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+        return
+    folders = [place, *place.parents] if is_folder else place.parents
+    with TemporaryFile(dir=next(folder for folder in folders if folder.exists())):
+        pass  # what a file system takes, its modes alone do not tell
+
+
+def hand_over(job: "Job", output: str | None, *, as_json: bool) -> None:
+    """Save a result and tell of it; where nothing takes it, tell how to get it all the same."""
+    from penstock.client import PenstockClientError
+
+    try:
+        saved = _save(job, output)
+        if not as_json:
+            for line in (each.url for each in job.outputs) if output is None else filter(None, [saved]):
+                typer.echo(line)
+        elif output != "-":
+            print_json({**job.raw, "saved": saved})
+    except BrokenPipeError:
+        raise
+    except (OSError, PenstockClientError) as error:
+        _tell_unsaved(job, error, as_json=as_json and output != "-")
+        raise typer.Exit(Code.UNSAVED) from None
+
+
+def _save(job: "Job", output: str | None) -> str | None:
+    if output is None:
+        return None
+    if output == "-":
+        sys.stdout.buffer.write(job.bytes())
+        sys.stdout.buffer.flush()
+        return None
+    return str(job.save(output))
+
+
+def _tell_unsaved(job: "Job", error: Exception, *, as_json: bool) -> None:
+    why = f"{error.filename or 'output'}: {error.strerror or error}." if isinstance(error, OSError) else str(error)
+    typer.secho(plain(why), err=True, fg=typer.colors.RED, bold=True)
+    typer.echo(f"{job.id} is done: `penstock jobs watch {job.id} -o PATH` saves its result elsewhere.", err=True)
+    try:
+        if as_json:
+            print_json({**job.raw, "saved": None})
+        typer.echo(nl=False)
+    except OSError:  # it is stdout that takes nothing
+        release_stdout()
