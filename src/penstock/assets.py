@@ -188,7 +188,11 @@ class Assets:
         bucket = self._storage.bucket
         if bucket is None:
             return None
-        found = await self._find(asset, lambda key: obstore.head_async(bucket, key))
+        try:
+            found = await self._find(asset, lambda key: obstore.head_async(bucket, key))
+        except AssetNotFound:
+            await self.open(asset, 0, 1)  # unlike a HEAD, its answer tells whether it is the bucket that is gone
+            raise
         with reached():
             return await obstore.sign_async(bucket, "GET", found["path"], timedelta(seconds=max(1, int(seconds))))
 

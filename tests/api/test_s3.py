@@ -135,6 +135,15 @@ async def test_a_presigned_download_is_sent_on_to_the_bucket(start, s3):
     assert code(await server.client.get(urlsplit(output["url"]).path)) == (404, "asset_not_found")
 
 
+@pytest.mark.parametrize("query", ["", "?proxied=true"])
+async def test_a_bucket_that_is_gone_is_no_missing_asset(start, s3, query):
+    """Clients take a 404 as final, and what an operator has mistyped for a while is not."""
+    server = await start(SIMULATOR, PRESIGNED)
+    path = urlsplit((await server.generate(VIDEO, script={}))["outputs"][0]["url"]).path
+    server.gateway.assets = Assets(open_storage("s3://another-bucket"))
+    assert code(await server.client.get(path + query)) == (503, "store_unavailable")
+
+
 @pytest.mark.parametrize("overrides", [{}, IN_BUCKET, PRESIGNED])
 async def test_what_was_stored_by_name_alone_is_still_found(start, s3, overrides):
     server = await start(SIMULATOR, overrides)

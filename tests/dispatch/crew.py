@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections import Counter
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -169,13 +169,15 @@ class Crew:
     def vendor(self) -> Vendor:
         return self.vendors["sim"]
 
-    async def hire(self, seats: int = 100, number: int = 1, max_held: int = 1000) -> list[Worker]:
+    async def hire(
+        self, seats: int = 100, number: int = 1, max_held: int = 1000, knows: Sequence[str] = ("sim", "other")
+    ) -> list[Worker]:
         """Start so many workers; on SQLite there is only ever one."""
         hired: list[Worker] = []
         for _ in range(1 if self.kind == "local" else number):
             database = open_database(self.url)
             await database.watch()
-            dispatch = self._make(database, {"sim": seats, "other": seats}, max_held)
+            dispatch = self._make(database, dict.fromkeys(knows, seats), max_held)
             hired.append(Worker(database, dispatch, self.vendors))
         self.workers += hired
         await asyncio.gather(*(worker.dispatch.start(worker.run) for worker in hired))

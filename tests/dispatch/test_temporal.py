@@ -60,6 +60,21 @@ async def test_a_job_outlives_its_workflow(crew: Crew):
     assert dict(crew.vendor.orders) == {job.id: 1}
 
 
+async def test_who_does_not_know_the_vendor_leaves_the_job_to_who_does(crew: Crew):
+    """Also one that was begun by a worker that has died since."""
+    (stranger,) = await crew.hire(knows=["other"])
+    (first,) = await crew.hire(knows=["sim"])
+    accepted = await crew.accept(number=12)
+    await until(lambda: crew.vendor.running == 12)
+    await first.kill()
+    (second,) = await crew.hire(knows=["sim", "other"])
+    await until(lambda: len(second.held) == 12)
+    await crew.vendor.finish_all()
+    await crew.all_done()
+    assert stranger.claims == {}
+    assert dict(crew.vendor.orders) == {job.id: 1 for job in accepted}
+
+
 async def test_workers_with_and_without_temporal_share_a_store(crew: Crew):
     (with_temporal,) = await crew.hire(seats=10)
     accepted = await crew.accept(number=6)

@@ -263,7 +263,7 @@ class TemporalDispatch(PostgresDispatch):
 
     async def _take_over(self, owner: str, job_id: str) -> Claimed | None:
         try:
-            return await self._database.write(handover_rows.take, owner, job_id)
+            return await self._database.write(handover_rows.take, owner, job_id, self._seats().keys())
         except HeldElsewhere:
             _try_again(SOON)
         except StoreUnavailable:

@@ -1,6 +1,6 @@
 """Jobs that one worker claims with a seat and another runs, whichever Temporal chooses (PostgreSQL)."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from sqlalchemy import Connection, select, update
 
@@ -14,15 +14,16 @@ from penstock.store.tables import jobs
 
 
 class HeldElsewhere(Exception):
-    """A worker whose lease has not ended has the job."""
+    """A worker whose lease has not ended has the job, or it is for one that knows its vendor."""
 
 
-def take(connection: Connection, owner: str, job_id: str) -> Claimed | None:
+def take(connection: Connection, owner: str, job_id: str, vendors: Collection[str]) -> Claimed | None:
     """Take over a job that has a seat, from whoever hands it over or from nobody; None if there is nothing to do."""
     row = connection.execute(select(jobs).where(jobs.c.id == job_id).with_for_update()).one_or_none()
     if row is None or row.done or not row.seated:
         return None
-    if row.owner is not None and not row.owner.endswith(HANDING_OVER):
+    is_held = row.owner is not None and not row.owner.endswith(HANDING_OVER)
+    if is_held or row.vendor not in vendors:
         raise HeldElsewhere
     claim = Claim(job_id, owner, row.epoch + 1, row.deaths)
     connection.execute(update(jobs).where(jobs.c.id == job_id).values(owner=owner, epoch=claim.epoch))
