@@ -1,0 +1,42 @@
+"""The built console in a real Chromium when things go wrong: a hasty hand, a broken stream, a server that is away."""
+
+import pytest
+from chromium import Tab
+from console_stage import FILM
+from playwright.sync_api import Request, expect
+
+from penstock.web.console import FOLDER
+
+pytest_plugins = ["console_fixtures"]
+pytestmark = pytest.mark.skipif(not (FOLDER / "index.html").is_file(), reason="The console is not built: make console")
+
+
+# -- the playground
+
+
+def orders_of(found: Tab) -> list[str]:
+    """The idempotency keys of the jobs that the tab orders from now on."""
+    keys: list[str] = []
+
+    def see(request: Request) -> None:
+        if request.method == "POST" and "idempotency-key" in request.headers:
+            keys.append(request.headers["idempotency-key"])
+
+    found.page.on("request", see)
+    return keys
+
+
+def test_a_double_click_makes_one_job_and_a_press_after_it_another(signed_in: Tab):
+    page, orders = signed_in.page, orders_of(signed_in)
+    signed_in.open(f"/playground/{FILM}")
+    page.get_by_role("textbox", name="Prompt", exact=True).fill("A hasty hand")
+    generate, cards = signed_in.button("Generate"), page.get_by_label("Results").locator("[aria-label^='Job ']")
+    generate.evaluate("button => { button.click(); button.click(); }")
+    expect(cards).to_have_count(1)
+    assert len(orders) == 1
+    while len(orders) == 1:  # as soon as it is no double-click any more
+        generate.click()
+        page.wait_for_timeout(200)
+    expect(cards).to_have_count(2)
+    assert len(set(orders)) == 2
+    expect(page.get_by_role("alert")).to_have_count(0)
