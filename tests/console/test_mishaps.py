@@ -2,7 +2,7 @@
 
 import pytest
 from chromium import Tab
-from console_stage import FILM
+from console_stage import CHAT, FILM, SLOW_CHAT, Theatre
 from playwright.sync_api import Request, expect
 
 from penstock.web.console import FOLDER
@@ -40,3 +40,22 @@ def test_a_double_click_makes_one_job_and_a_press_after_it_another(signed_in: Ta
     expect(cards).to_have_count(2)
     assert len(set(orders)) == 2
     expect(page.get_by_role("alert")).to_have_count(0)
+
+
+def test_an_answer_that_breaks_off_says_so_after_loading_it_again_too(signed_in: Tab, theatre: Theatre):
+    signed_in.open(f"/playground/{CHAT}")
+    theatre.double.queue.append("cut")
+    answer = signed_in.say("It breaks off in the middle").locator('[data-role="assistant"]')
+    expect(signed_in.page.get_by_role("alert")).to_be_visible()
+    expect(answer).to_contain_text("cut off")
+    signed_in.page.reload()
+    expect(answer).to_contain_text("cut off")
+
+
+def test_an_answer_that_is_left_by_loading_the_page_again_does_not_look_whole(signed_in: Tab):
+    signed_in.open(f"/playground/{SLOW_CHAT}")
+    answer = signed_in.say("Take your time").locator('[data-role="assistant"]')
+    expect(answer).to_contain_text("Hello")
+    signed_in.page.reload()
+    expect(signed_in.button("Again")).to_be_visible()
+    assert all("cut off" in each for each in answer.all_inner_texts())  # nothing of it may be left

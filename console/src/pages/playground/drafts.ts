@@ -12,7 +12,7 @@ export interface Turn {
   seconds?: number;
   first?: number;
   /** Of an answer: how it ended, if not well. */
-  ending?: "stopped" | "length" | "content_filter";
+  ending?: "stopped" | "cut" | "length" | "content_filter";
 }
 
 export interface ChatSettings {
