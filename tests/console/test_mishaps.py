@@ -1,7 +1,7 @@
 """The built console in a real Chromium when things go wrong: a hasty hand, a broken stream, a server that is away."""
 
 import pytest
-from chromium import Tab
+from chromium import OpenTab, Tab
 from console_stage import CHAT, FILM, SLOW_CHAT, Theatre
 from playwright.sync_api import Request, expect
 
@@ -59,3 +59,23 @@ def test_an_answer_that_is_left_by_loading_the_page_again_does_not_look_whole(si
     signed_in.page.reload()
     expect(signed_in.button("Again")).to_be_visible()
     assert all("cut off" in each for each in answer.all_inner_texts())  # nothing of it may be left
+
+
+def test_a_prompt_that_is_too_long_is_not_cut_and_says_by_how_much(open_tab: OpenTab, theatre: Theatre):
+    with open_tab(400, account=theatre.account) as found:
+        page, orders = found.page, orders_of(found)
+        found.open(f"/playground/{FILM}")
+        prompt = page.get_by_role("textbox", name="Prompt", exact=True)
+        prompt.focus()
+        page.keyboard.insert_text("\N{WATER WAVE}" * 4000 + "a word too many")
+        expect(prompt).to_have_attribute("aria-invalid", "true")
+        expect(page.get_by_text("15 characters too many; at most 4,000 are taken.")).to_be_visible()
+        expect(page.get_by_text("One param is not right yet.")).to_be_visible()
+        for scheme in ("light", "dark"):
+            page.emulate_media(color_scheme=scheme)
+            expect(page.locator("html")).to_have_attribute("data-mantine-color-scheme", scheme)
+            assert found.look("color-contrast") == []
+        with page.expect_response(lambda response: "idempotency-key" in response.request.headers):
+            found.button("Generate").click()
+        assert len(orders) == 1
+        expect(page.get_by_label("Results").locator("[aria-label^='Job ']")).to_have_count(0)
