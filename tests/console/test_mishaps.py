@@ -79,3 +79,16 @@ def test_a_prompt_that_is_too_long_is_not_cut_and_says_by_how_much(open_tab: Ope
             found.button("Generate").click()
         assert len(orders) == 1
         expect(page.get_by_label("Results").locator("[aria-label^='Job ']")).to_have_count(0)
+
+
+# -- signing in
+
+
+@pytest.mark.parametrize("text", ["\N{KEY}", "psk_\N{CYRILLIC SMALL LETTER KA}", "psk_000000000000000000_no\u200bbody"])
+def test_what_cannot_be_a_key_is_told_in_plain_words(open_tab: OpenTab, text: str):
+    with open_tab(401) as found:
+        found.open()
+        found.page.get_by_label("Key", exact=True).fill(text)
+        found.button("Sign in").click()
+        expect(found.page.get_by_role("alert")).to_contain_text("The key was not accepted")
+        expect(found.page.get_by_role("alert")).not_to_contain_text("Headers")
