@@ -1,9 +1,11 @@
 """The built console in a real Chromium when things go wrong: a hasty hand, a broken stream, a server that is away."""
 
+from collections.abc import Callable
+
 import pytest
 from chromium import OpenTab, Tab
 from console_stage import CHAT, FILM, SLOW_CHAT, Theatre
-from playwright.sync_api import Request, expect
+from playwright.sync_api import Request, Route, expect
 
 from penstock.web.console import FOLDER
 
@@ -92,3 +94,82 @@ def test_what_cannot_be_a_key_is_told_in_plain_words(open_tab: OpenTab, text: st
         found.button("Sign in").click()
         expect(found.page.get_by_role("alert")).to_contain_text("The key was not accepted")
         expect(found.page.get_by_role("alert")).not_to_contain_text("Headers")
+
+
+# -- a server that is away
+
+
+def is_code(name: str) -> Callable[[str], bool]:
+    return lambda url: f"/assets/{name}-" in url and url.endswith(".js")
+
+
+def loads_of(found: Tab) -> list[str]:
+    """Every time that the console is loaded into the tab from now on."""
+    loads: list[str] = []
+    found.page.on("domcontentloaded", lambda page: loads.append(page.url))
+    return loads
+
+
+def test_a_page_that_could_not_be_fetched_appears_when_the_server_is_back(signed_in: Tab):
+    page = signed_in.page
+    signed_in.open("/jobs")
+    signed_in.settled()
+    loads = loads_of(signed_in)
+    page.route("**", lambda route: route.abort("connectionrefused"))
+    page.get_by_role("link", name="Usage").click()
+    expect(page.get_by_role("heading", name="The server does not answer", level=1)).to_be_visible()
+    assert signed_in.look() == []
+    with page.expect_event("requestfailed", lambda request: request.url.endswith("/console")):
+        signed_in.button("Try again").click()
+    expect(page.get_by_role("heading", name="The server does not answer", level=1)).to_be_visible()
+    page.unroute_all()
+    expect(page.get_by_role("heading", name="Usage", level=1)).to_be_visible()
+    assert page.url.endswith("/console/usage")
+    assert len(loads) == 1
+    assert not [each for each in signed_in.trouble if each.startswith("not caught")]
+    signed_in.trouble.clear()
+
+
+def test_a_page_of_an_older_build_says_that_there_is_a_newer(signed_in: Tab):
+    page = signed_in.page
+    signed_in.open("/jobs")
+    signed_in.settled()
+    loads = loads_of(signed_in)
+    page.route(is_code("usage"), lambda route: route.fulfill(status=404))
+    page.route("**/console", renew)
+    page.get_by_role("link", name="Usage").click()
+    expect(page.get_by_role("heading", name="This page was renewed", level=1)).to_be_visible()
+    page.unroute_all()
+    signed_in.button("Load again").click()
+    expect(page.get_by_role("heading", name="Usage", level=1)).to_be_visible()
+    assert len(loads) == 1
+    signed_in.trouble.clear()
+
+
+def renew(route: Route) -> None:
+    """Give the page as another build has it."""
+    route.fulfill(body=route.fetch().text().replace("/assets/index-", "/assets/index-newer-"))
+
+
+def test_code_that_never_comes_is_tried_again_once(signed_in: Tab):
+    page = signed_in.page
+    signed_in.open("/jobs")
+    signed_in.settled()
+    loads = loads_of(signed_in)
+    page.route(is_code("usage"), lambda route: route.abort())
+    page.get_by_role("link", name="Usage").click()
+    expect(page.get_by_role("heading", name="This page did not come", level=1)).to_be_visible()
+    assert len(loads) == 1
+    signed_in.trouble.clear()
+
+
+def test_help_that_could_not_be_fetched_does_not_end_the_console(signed_in: Tab):
+    page = signed_in.page
+    signed_in.open("/jobs")
+    signed_in.settled()
+    page.route("**", lambda route: route.abort("connectionrefused"))
+    signed_in.button("Keyboard shortcuts").click()
+    expect(page.get_by_role("heading", name="The server does not answer", level=1)).to_be_visible()
+    page.unroute_all()
+    expect(page.get_by_role("heading", name="Jobs", level=1)).to_be_visible()
+    signed_in.trouble.clear()
