@@ -91,8 +91,8 @@ def test_a_page_is_accessible_fits_a_phone_and_complains_of_nothing(looking: Tab
     expect(page.locator("html")).to_have_attribute("data-mantine-color-scheme", "dark")
     assert looking.look("color-contrast") == []
     page.emulate_media(color_scheme="light")
-    page.set_viewport_size({"width": 390, "height": 800})
-    page.wait_for_function("() => document.documentElement.scrollWidth <= 390")
+    page.set_viewport_size({"width": 360, "height": 800})
+    page.wait_for_function("() => document.documentElement.scrollWidth <= 360")
     page.set_viewport_size({"width": 1280, "height": 800})
     assert looking.trouble == []
 
