@@ -10,6 +10,7 @@ import { createQueryClient, MODELS } from "./api/queries";
 import { App } from "./app";
 import { nonce } from "./nonce";
 import { getSession } from "./session";
+import { ErrorBoundary } from "./shell/error_boundary";
 import { resolver, theme } from "./theme";
 
 const client = createQueryClient();
@@ -29,7 +30,9 @@ if (root) {
         <Notifications position="bottom-right" limit={4} containerWidth={360} />
         <QueryClientProvider client={client}>
           <Router base="/console">
-            <App />
+            <ErrorBoundary>
+              <App />
+            </ErrorBoundary>
           </Router>
         </QueryClientProvider>
       </MantineProvider>

@@ -1,8 +1,8 @@
 """A tab of a real Chromium that writes down what a page complains of and asks for, and looks at it with axe."""
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -70,6 +70,12 @@ class Tab:
     def dialog(self) -> Locator:
         return self.page.get_by_role("dialog")
 
+    def say(self, text: str) -> Locator:
+        """Send a chat message; returns the log of the conversation."""
+        self.page.get_by_role("textbox", name="Message").fill(text)
+        self.page.keyboard.press("Enter")
+        return self.page.get_by_role("log", name="Messages")
+
     def look(self, *rules: str) -> list[str]:
         """What axe finds serious or critical; by all of its rules, or by those named."""
         self.page.evaluate(STILL)
@@ -96,3 +102,7 @@ def tab(
         assert not found.trouble, found.trouble
     finally:
         context.close()
+
+
+OpenTab = Callable[..., AbstractContextManager[Tab]]
+"""`tab` in the Chromium and at the server of a file of tests."""

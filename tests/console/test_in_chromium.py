@@ -3,25 +3,22 @@
 import base64
 import gzip
 import io
-import shutil
-from collections.abc import Callable, Generator, Iterator
-from contextlib import AbstractContextManager, contextmanager
-from functools import partial
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import browser as browsers
 import pytest
-from chromium import AXE, Tab, tab
-from console_stage import ADMIN_KEY, CHAT, DEAR_FILM, FILM, GEM, MODEL, SLOW_CHAT, Theatre, playing
+from chromium import OpenTab, Tab, tab
+from console_stage import ADMIN_KEY, CHAT, DEAR_FILM, FILM, GEM, MODEL, SLOW_CHAT, Theatre
 from PIL import Image
-from playwright.sync_api import Browser, Locator, expect, sync_playwright
+from playwright.sync_api import Browser, expect
 
 from penstock.web.console import FOLDER
 
+pytest_plugins = ["console_fixtures"]
 pytestmark = pytest.mark.skipif(not (FOLDER / "index.html").is_file(), reason="The console is not built: make console")
 
-OpenTab = Callable[..., AbstractContextManager[Tab]]
 PAGES = {
     "playground": "/playground",
     "chat": f"/playground/{CHAT}",
@@ -48,38 +45,6 @@ PAGES = {
     "audit": "/admin/audit",
     "nowhere": "/nowhere",
 }
-
-
-@pytest.fixture(scope="module")
-def theatre(tmp_path_factory: pytest.TempPathFactory, empty_store: Path, weights: Path) -> Generator[Theatre]:
-    folder = tmp_path_factory.mktemp("console")
-    shutil.copy(empty_store, folder)
-    with playing(folder, weights) as theatre:
-        yield theatre
-
-
-@pytest.fixture(scope="module")
-def browser() -> Generator[Browser]:
-    found = browsers.find()
-    if found is None:
-        pytest.skip("No Chromium is here: `python tools/browser.py` fetches one, or CHROMIUM names it.")
-    if not AXE.is_file():
-        pytest.skip("axe-core is not here: npm ci in tests/javascript")
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=found, args=list(browsers.FLAGS))
-        yield browser
-        browser.close()
-
-
-@pytest.fixture
-def open_tab(browser: Browser, theatre: Theatre) -> OpenTab:
-    return partial(tab, browser, theatre.url)
-
-
-@pytest.fixture
-def signed_in(open_tab: OpenTab, theatre: Theatre) -> Iterator[Tab]:
-    with open_tab(account=theatre.account) as found:
-        yield found
 
 
 @pytest.fixture(scope="module")
@@ -126,8 +91,8 @@ def test_a_page_is_accessible_fits_a_phone_and_complains_of_nothing(looking: Tab
     expect(page.locator("html")).to_have_attribute("data-mantine-color-scheme", "dark")
     assert looking.look("color-contrast") == []
     page.emulate_media(color_scheme="light")
-    page.set_viewport_size({"width": 390, "height": 800})
-    page.wait_for_function("() => document.documentElement.scrollWidth <= 390")
+    page.set_viewport_size({"width": 360, "height": 800})
+    page.wait_for_function("() => document.documentElement.scrollWidth <= 360")
     page.set_viewport_size({"width": 1280, "height": 800})
     assert looking.trouble == []
 
@@ -198,16 +163,9 @@ def test_the_administrator_begins_at_the_keys(open_tab: OpenTab):
 # -- the playground
 
 
-def say(found: Tab, text: str) -> Locator:
-    """Send a message; returns the log of the conversation."""
-    found.page.get_by_role("textbox", name="Message").fill(text)
-    found.page.keyboard.press("Enter")
-    return found.page.get_by_role("log", name="Messages")
-
-
 def test_chat_streams_its_answer_as_formatted_text(signed_in: Tab):
     signed_in.open(f"/playground/{CHAT}")
-    log = say(signed_in, "A **bold** word and <b>no HTML</b>")
+    log = signed_in.say("A **bold** word and <b>no HTML</b>")
     expect(signed_in.button("Again")).to_be_visible()
     answer = log.locator('[data-role="assistant"]')
     expect(answer.locator("strong")).to_have_text("bold")
@@ -219,7 +177,7 @@ def test_chat_streams_its_answer_as_formatted_text(signed_in: Tab):
 def test_stopping_keeps_what_came_and_ends_the_work_upstream(signed_in: Tab, theatre: Theatre):
     gone = len(theatre.double.gone)
     signed_in.open(f"/playground/{SLOW_CHAT}")
-    log = say(signed_in, "Take your time")
+    log = signed_in.say("Take your time")
     answer = log.locator('[data-role="assistant"]')
     expect(answer).to_contain_text("Hello")
     signed_in.button("Stop").click()

@@ -29,7 +29,7 @@ export async function ask(path: string, asking: Asking = {}): Promise<Response> 
   const role = asking.as ?? (path.startsWith("/admin/") ? "admin" : "account");
   const key = asking.key ?? getSession()[role];
   const headers = new Headers(asking.headers);
-  if (key) headers.set("authorization", `Bearer ${key}`);
+  if (key) headers.set("authorization", `Bearer ${asBytes(key)}`);
   const isForm = asking.body instanceof FormData;
   if (asking.body !== undefined && !isForm) headers.set("content-type", "application/json");
   const body = asking.body === undefined ? null : isForm ? (asking.body as FormData) : JSON.stringify(asking.body);
@@ -45,6 +45,11 @@ export async function ask(path: string, asking: Asking = {}): Promise<Response> 
   const error = await errorOf(response);
   if (key !== null && key === getSession()[role]) giveUpKey(error, role);
   throw error;
+}
+
+/** Headers are written byte by byte, and read so: whatever was typed goes as UTF-8, and the server says if it is no key. */
+function asBytes(text: string): string {
+  return String.fromCharCode(...new TextEncoder().encode(text));
 }
 
 /** A key that the server does not want any more leads back to signing in, with the server's own words. */

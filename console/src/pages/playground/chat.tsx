@@ -159,7 +159,12 @@ function Formatted({ text }: { text: string }) {
   );
 }
 
-const ENDINGS = { stopped: "stopped", length: "cut at the most tokens", content_filter: "cut by a filter" };
+const ENDINGS = {
+  stopped: "stopped",
+  cut: "cut off",
+  length: "cut at the most tokens",
+  content_filter: "cut by a filter",
+};
 
 function facts({ tokens, seconds, first, cost, ending }: Turn): string {
   const speed =

@@ -91,8 +91,8 @@ export async function answer(model: Model): Promise<void> {
     }
     if (!isWhole) throw new BrokenOff();
   } catch (error) {
-    if (stop.signal.aborted) state.turn = { ...state.turn, ending: "stopped" };
-    else failed.set(model.id, error instanceof TypeError ? new BrokenOff() : error);
+    state.turn = { ...state.turn, ending: stop.signal.aborted ? "stopped" : "cut" };
+    if (!stop.signal.aborted) failed.set(model.id, error instanceof TypeError ? new BrokenOff() : error);
   }
   running.delete(model.id);
   const done = { ...state.turn, seconds: (performance.now() - began) / 1000, cost: costOf(model, state.turn) };

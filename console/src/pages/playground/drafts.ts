@@ -12,7 +12,7 @@ export interface Turn {
   seconds?: number;
   first?: number;
   /** Of an answer: how it ended, if not well. */
-  ending?: "stopped" | "length" | "content_filter";
+  ending?: "stopped" | "cut" | "length" | "content_filter";
 }
 
 export interface ChatSettings {
@@ -88,7 +88,8 @@ export function useDrafts(): Drafts {
 }
 
 export function addJobs(jobs: { id: string; model: string }[]): void {
-  changeDrafts((drafts) => ({ jobs: [...jobs, ...drafts.jobs].slice(0, MOST_JOBS) }));
+  const isOther = ({ id }: { id: string }) => jobs.every((job) => job.id !== id);
+  changeDrafts((drafts) => ({ jobs: [...jobs, ...drafts.jobs.filter(isOther)].slice(0, MOST_JOBS) }));
 }
 
 export function dropJob(id: string): void {

@@ -50,19 +50,27 @@ export function BaseInput(props: BaseInputTemplateProps) {
   );
 }
 
+/** What is too long is said and not cut: half a prompt can be paid for, too. */
 export function LongText(props: WidgetProps) {
+  const most = props.schema.maxLength ?? Number.POSITIVE_INFINITY;
+  const excess = [...String(props.value ?? "").trim()].length - most;
+  const common = told(props);
   return (
     <Textarea
-      {...told(props)}
+      {...common}
+      error={excess > 0 ? tooLong(excess, most) : common.error}
       data-shortcut="/"
       value={props.value ?? ""}
       autosize
       minRows={3}
       maxRows={12}
-      maxLength={props.schema.maxLength}
       onChange={(event) => props.onChange(event.currentTarget.value || undefined)}
     />
   );
+}
+
+function tooLong(excess: number, most: number): string {
+  return `${formatCount(excess)} ${excess === 1 ? "character" : "characters"} too many; at most ${formatCount(most)} are taken.`;
 }
 
 /** One of a few: all in sight if they are short, else a list. */

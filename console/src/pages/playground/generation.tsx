@@ -17,9 +17,12 @@ import { JobCard } from "./job_card";
 import { type Params, ParamsForm } from "./params_form";
 import { ShowCode } from "./show_code";
 
+const NO_PARAMS: Params = {};
+const DOUBLE_CLICK = 500;
+
 export default function Generation({ model }: { model: Model }) {
   const drafts = useDrafts();
-  const params = drafts.params[model.id] ?? {};
+  const params = drafts.params[model.id] ?? NO_PARAMS;
   const dry = useDryRun(model, params);
   const start = useStart(model);
   const complete = isComplete(model, params);
@@ -33,9 +36,9 @@ export default function Generation({ model }: { model: Model }) {
   const error = start.error ?? (complete ? dry.error : null);
   const details = error instanceof ApiError ? error.details : [];
   const isSaidInForm = details.length > 0 && details.every((detail) => detail.loc.startsWith("input.0.params."));
-  const submit = () => complete && !start.isPending && start.mutate(params);
+  const submit = () => complete && start.begin(params);
   const onKeyDown = (event: KeyboardEvent) => {
-    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) submit();
+    if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && !event.repeat) submit();
   };
   const jobs = drafts.jobs.filter((job) => job.model === model.id);
   return (
@@ -83,7 +86,8 @@ export default function Generation({ model }: { model: Model }) {
 function useStart(model: Model) {
   const client = useQueryClient();
   const attempt = useRef({ params: {} as Params, key: "" });
-  return useMutation({
+  const begun = useRef<Params | null>(null);
+  const start = useMutation({
     // Pressed again after an answer was lost, it is the same order, not a second one.
     mutationFn: (params: Params) => {
       if (attempt.current.params !== params || !attempt.current.key) attempt.current = { params, key: newKey() };
@@ -97,7 +101,19 @@ function useStart(model: Model) {
       addJobs([{ id: job.id, model: model.id }]);
       void client.invalidateQueries({ queryKey: ["dry_run"] });
     },
+    onSettled: (_job, _error, params) => {
+      setTimeout(() => {
+        if (begun.current === params) begun.current = null;
+      }, DOUBLE_CLICK);
+    },
   });
+  /** A double-click is one order: `isPending` is not there before the second click, or is gone again. */
+  const begin = (params: Params) => {
+    if (begun.current === params) return;
+    begun.current = params;
+    start.mutate(params);
+  };
+  return { ...start, begin };
 }
 
 function newKey(): string {

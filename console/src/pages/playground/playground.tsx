@@ -17,7 +17,7 @@ const loadGeneration = () => import("./generation");
 const Chat = lazy(loadChat);
 const Generation = lazy(loadGeneration);
 // Which of them is wanted is known for sure when the models are; until then it is what was wanted last.
-void (getDrafts().kind === "chat" ? loadChat() : loadGeneration());
+(getDrafts().kind === "chat" ? loadChat() : loadGeneration()).catch(() => undefined);
 
 export default function Playground() {
   const models = useModels();
