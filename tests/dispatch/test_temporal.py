@@ -61,12 +61,12 @@ async def test_a_job_outlives_its_workflow(crew: Crew):
 
 
 async def test_who_does_not_know_the_vendor_leaves_the_job_to_who_does(crew: Crew):
-    """Also one that was begun by a worker that has died since."""
+    """Also one that was begun by a worker that is gone."""
     (stranger,) = await crew.hire(knows=["other"])
     (first,) = await crew.hire(knows=["sim"])
     accepted = await crew.accept(number=12)
     await until(lambda: crew.vendor.running == 12)
-    await first.kill()
+    await first.stop()
     (second,) = await crew.hire(knows=["sim", "other"])
     await until(lambda: len(second.held) == 12)
     await crew.vendor.finish_all()
