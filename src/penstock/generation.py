@@ -61,7 +61,9 @@ class GenerationBody(Params):
         description="one element makes a job, several a batch, accepted all or none",
     )
     webhook: Webhook | None = Field(default=None)
-    client_ref: Line | None = Field(default=None, max_length=128, description="yours; echoed, and a filter of the list")
+    client_ref: Annotated[Line, Field(max_length=128)] | None = Field(
+        default=None, description="yours; echoed, and a filter of the list"
+    )
     metadata: (
         dict[Annotated[str, StringConstraints(max_length=64)], Annotated[Text, StringConstraints(max_length=512)]]
         | None

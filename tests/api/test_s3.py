@@ -24,6 +24,7 @@ from typer.testing import CliRunner
 from penstock.cli.main import app
 from penstock.jobs import Asset
 from penstock.stale_uploads import ask, find_account
+from penstock.storage import open_storage
 from penstock.store.asset_rows import StoredAsset
 
 URL = f"s3://{BUCKET}/some/prefix"
@@ -136,11 +137,11 @@ async def test_a_presigned_download_is_sent_on_to_the_bucket(start, s3):
 
 
 @pytest.mark.parametrize("query", ["", "?proxied=true"])
-async def test_a_bucket_that_is_gone_is_no_missing_asset(start, s3, query):
+async def test_a_bucket_that_is_gone_is_no_missing_asset(start, s3, monkeypatch, query):
     """Clients take a 404 as final, and what an operator has mistyped for a while is not."""
     server = await start(SIMULATOR, PRESIGNED)
     path = urlsplit((await server.generate(VIDEO, script={}))["outputs"][0]["url"]).path
-    server.gateway.assets = Assets(open_storage("s3://another-bucket"))
+    monkeypatch.setattr(server.gateway.assets, "_storage", open_storage("s3://another-bucket"))
     assert code(await server.client.get(path + query)) == (503, "store_unavailable")
 
 

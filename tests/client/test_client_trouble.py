@@ -86,7 +86,8 @@ def test_a_key_is_never_shown(stage):
 
 
 @pytest.mark.parametrize(
-    "address", ["127.0.0.1:8787", "ftp://x", "http://me:secret@host", "http://", "http://x:99999", "http://x#y"]
+    "address",
+    ["127.0.0.1:8787", "ftp://x", "http://me:secret@host", "http://", "http://x:99999", "http://x#y", "http://a..b"],
 )
 def test_an_address_that_is_none_is_refused_at_once(address):
     with pytest.raises(BadInput, match="address"):
@@ -372,6 +373,8 @@ def test_a_result_with_the_longest_name_is_saved_and_one_that_is_gone_is_describ
     target = tmp_path / ("n" * 250 + ".mp4")
     assert job.save(target).stat().st_size == job.output.size
     assert [each.name for each in tmp_path.iterdir()] == [target.name]
+    with pytest.raises(BadInput, match="no such home"):
+        job.save("~nobody-has-this-home/boat.mp4")
     job.delete()
     shown = job._repr_html_()  # as a notebook does
     assert job.output.filename in shown

@@ -61,6 +61,7 @@ def _is_address(url: str) -> bool:
     try:
         parts = urlsplit(url)
         known = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:  # a port that is none
+        (parts.hostname or "").encode("idna")
+    except ValueError:  # a port or a name that is none
         return False
     return known and not (parts.username or parts.query or parts.fragment)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import IO, Any, Final
 
 from penstock.client.attempts import Policy, attempt, guess_pause
-from penstock.client.failures import ConnectionFailed, DownloadFailed
+from penstock.client.failures import BadInput, ConnectionFailed, DownloadFailed
 from penstock.client.job_record import OutputRecord
 from penstock.client.resource_paths import path_to
 from penstock.client.steps import Close, Flow, Open, Pause, Read, Reply, Request, Work
@@ -103,7 +103,10 @@ def save(output: OutputRecord, path: Any, policy: Policy) -> Flow[Path]:
 
 
 def _target(output: OutputRecord, path: Any) -> Path:
-    named = Path(path).expanduser()
+    try:
+        named = Path(path).expanduser()
+    except RuntimeError:
+        raise BadInput(f"{path} is nowhere: there is no such home.") from None
     is_folder = named.is_dir() or str(path).endswith(("/", os.sep))
     return named / output.filename if is_folder else named
 
