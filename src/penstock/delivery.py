@@ -167,7 +167,7 @@ class Delivery:
 
     async def _attempt(self, parcel: Parcel) -> _Outcome:
         """Send it once. What went wrong is told in words that name no address."""
-        at, begun = self._clock(), time.monotonic()
+        at, begun = self._now(), time.monotonic()
         body = msgspec.json.encode(self._message(parcel))
         headers = self._headers(parcel, body, at)
         try:
