@@ -129,7 +129,7 @@ def _rest_of(job: "Job") -> str:
 def _leave(client: "Client", job: "Job") -> "Job | None":
     """The job as it is left, going on or canceled as is wished; None: it is to be waited for after all."""
     answer = "k"
-    if sys.stdin.isatty() and is_live():
+    if sys.stdin is not None and sys.stdin.isatty() and is_live():
         typer.echo(f"\n{job.id} goes on at the server.", err=True)
         try:
             answer = typer.prompt("(k)eep it running, (c)ancel it, (w)ait on", default="k", err=True).strip().lower()
