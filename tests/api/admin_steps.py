@@ -46,6 +46,6 @@ async def use(server: Server, key: str, path: str = JOBS) -> tuple[int, str | No
 
 async def until_answered(server: Server, key: str, status: int, code: str | None = None) -> None:
     """Another server follows a change by itself."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while await use(server, key) != (status, code):  # noqa: ASYNC110  a server tells nobody that it has followed
             await asyncio.sleep(0.02)

@@ -75,7 +75,7 @@ async def connect(chat: Chat) -> AsyncGenerator[Wire]:
     """A new connection to the gateway."""
     reader, writer = await asyncio.open_connection("127.0.0.1", int(chat.server.url.rsplit(":", 1)[1]))
     try:
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             yield Wire(reader, writer, chat.key)
     finally:
         writer.close()

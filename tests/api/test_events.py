@@ -20,13 +20,14 @@ UNKNOWN = "evt_000000000zzzz"
 class Listener:
     """An open stream: its events one by one."""
 
-    def __init__(self, response: httpx.Response) -> None:
+    def __init__(self, response: httpx.Response, seconds: float = 60) -> None:
         self._lines = response.aiter_lines()
+        self._seconds = seconds
 
     async def next(self) -> dict[str, Any] | None:
         """The next event, checked against its frame; None at the stream's end."""
         fields: dict[str, str] = {}
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(self._seconds):
             async for line in self._lines:
                 name, _, value = line.partition(": ")
                 if line:

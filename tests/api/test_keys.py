@@ -126,36 +126,32 @@ async def test_no_body_is_looked_at_before_the_key(server):
 async def test_an_expired_key_is_told_so(server):
     expired = await server.new_key(expires_at=time.time() - 1)
     refused(await look(server, f"Bearer {expired}"), 401, "expired_api_key")
-    soon = await server.new_key(expires_at=time.time() + 1.5)
-    assert (await look(server, f"Bearer {soon}")).status_code == 200
-    await until_refused(server, soon, "expired_api_key", within=1.5)
+    later = await server.new_key(expires_at=time.time() + 3600)
+    assert (await look(server, f"Bearer {later}")).status_code == 200
+    soon = await server.new_key(expires_at=time.time() + 0.5)
+    await until_refused(server, soon, "expired_api_key")
     wrong = expired[:-4] + "0000"
     refused(await look(server, f"Bearer {wrong}"), 401, "invalid_api_key")
 
 
-async def until_refused(server: Server, key: str, code: str, within: float) -> None:
-    begun = time.monotonic()
-    async with client_of(server.url, key) as client:
-        while True:
-            sent = time.monotonic()
-            response = await client.get(JOBS)
-            if response.status_code != 200:
-                break
-            assert sent - begun < within, "the key still works"
+async def until_refused(server: Server, key: str, code: str) -> None:
+    async with client_of(server.url, key) as client, asyncio.timeout(60):
+        while (response := await client.get(JOBS)).status_code == 200:  # noqa: ASYNC110  nothing else tells
             await asyncio.sleep(0.01)
     refused(response, 401, code)
 
 
-async def test_a_revoked_key_ends_within_a_second(server):
+async def test_a_revoked_key_ends_soon(server):
+    """Within a second, which `tests/unit/test_keyring.py` holds against a clock of its own."""
     key, other = await server.new_key(), await server.new_key()
     public_id = key.split("_")[1]
     assert (await look(server, f"Bearer {key}")).status_code == 200
     with store_of(server) as store:
         store.execute("UPDATE keys SET revoked_at = ? WHERE public_id = ?", (time.time(), public_id))
-    await until_refused(server, key, "revoked_api_key", within=1.2)
+    await until_refused(server, key, "revoked_api_key")
     assert (await look(server, f"Bearer {other}")).status_code == 200
     assert await server.gateway.database.write(key_rows.revoke, other.split("_")[1], time.time())
-    await until_refused(server, other, "revoked_api_key", within=1.2)
+    await until_refused(server, other, "revoked_api_key")
 
 
 async def test_a_store_that_does_not_answer_is_not_a_wrong_key(server):

@@ -15,7 +15,7 @@ from chat_wire import events_of
 from conftest import Server, running
 from local_steps import CHAT, HELLO, MODEL, SMALL, TOOLS, answer, ask, asking, refuse
 from plain import NO_TLS
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 from penstock.settings import load
 from penstock.store import completion_rows, key_rows
@@ -46,36 +46,42 @@ async def sdk(server: Server) -> AsyncGenerator[openai.AsyncOpenAI]:
         yield client
 
 
+AMPLE = 400
+"""Tokens for an answer whose grammar is finite: more than its letters and all the white space that a grammar allows."""
+
+
 def saying(text: str) -> dict[str, Any]:
-    """What has it say exactly this, whatever it would say itself."""
+    """Return fields that have the model say exactly this text, as JSON, on any machine."""
     schema = {"type": "json_schema", "json_schema": {"name": "said", "schema": {"const": text}}}
-    return {"response_format": schema, "max_tokens": 60}
+    return {"response_format": schema, "max_tokens": AMPLE}
 
 
 # -- answers
 
 
 async def test_a_whole_answer_by_the_sdk(sdk):
-    raw = await sdk.chat.completions.with_raw_response.create(**asking(temperature=0))
+    raw = await sdk.chat.completions.with_raw_response.create(**asking(**saying("hello")))
     reply = raw.parse()
-    assert reply.choices[0].message.content
-    assert reply.choices[0].finish_reason in {"stop", "length"}
-    assert reply.usage.total_tokens == reply.usage.prompt_tokens + reply.usage.completion_tokens
-    assert 0 < reply.usage.completion_tokens <= 4
+    assert json.loads(reply.choices[0].message.content) == "hello"
+    assert reply.choices[0].finish_reason == "stop"
+    free = await sdk.chat.completions.create(**asking(temperature=0))
+    assert free.choices[0].finish_reason in {"stop", "length"}
+    assert free.usage.total_tokens == free.usage.prompt_tokens + free.usage.completion_tokens
+    assert 0 < free.usage.completion_tokens <= 4
     assert (raw.headers["x-penstock-vendor"], raw.headers["x-penstock-cost"]) == ("local", "0.00")
     assert MODEL in {model.id async for model in sdk.models.list()}
 
 
 async def test_a_streamed_answer_by_the_sdk(sdk):
-    wish = asking(temperature=0, stream=True, stream_options={"include_usage": True})  # by chance it may say nothing
+    wish = asking(**saying("hello"), stream=True, stream_options={"include_usage": True})
     stream = await sdk.chat.completions.create(**wish)
     *chunks, last = [chunk async for chunk in stream]
-    assert "".join(chunk.choices[0].delta.content or "" for chunk in chunks)
+    assert json.loads("".join(chunk.choices[0].delta.content or "" for chunk in chunks)) == "hello"
     assert [chunk.choices[0].delta.role for chunk in chunks].count("assistant") == 1
     assert [chunk.choices[0].finish_reason is None for chunk in chunks].count(False) == 1
-    assert chunks[-1].choices[0].finish_reason in {"stop", "length"}
+    assert chunks[-1].choices[0].finish_reason == "stop"
     assert len({chunk.id for chunk in (*chunks, last)}) == 1
-    assert (last.choices, last.usage.completion_tokens <= 4) == ([], True)
+    assert (last.choices, 0 < last.usage.completion_tokens <= AMPLE) == ([], True)
     plain = await sdk.chat.completions.create(**asking(stream=True))
     assert all(chunk.choices and chunk.usage is None for chunk in [chunk async for chunk in plain])
 
@@ -108,15 +114,22 @@ async def test_every_letter_comes_through(server, stream):
 
 
 class Person(BaseModel):
-    name: str
-    age: int
+    """A schema with a longest answer: a name of any length need not end before `max_tokens`."""
+
+    name: str = Field(max_length=12)
+    age: int = Field(ge=0, le=150)
 
 
 async def test_an_answer_fits_its_schema(sdk):
     reply = await sdk.chat.completions.parse(
-        model=MODEL, messages=HELLO, response_format=Person, max_tokens=60, temperature=0
+        model=MODEL, messages=HELLO, response_format=Person, max_tokens=AMPLE, temperature=0
     )
     assert isinstance(reply.choices[0].message.parsed, Person)
+
+
+async def test_an_answer_cut_short_says_so_instead_of_fitting_its_schema(sdk):
+    with pytest.raises(openai.LengthFinishReasonError):
+        await sdk.chat.completions.parse(model=MODEL, messages=HELLO, response_format=Person, max_tokens=2)
 
 
 async def test_stop_ends_an_answer(server):
@@ -133,7 +146,8 @@ async def test_the_same_seed_says_the_same(server):
 
 
 async def test_several_answers_and_their_likelihoods(sdk):
-    reply = await sdk.chat.completions.create(**asking(n=2, logprobs=True, top_logprobs=2, max_tokens=2))
+    on = {"ignore_eos": True}  # else an answer may be empty
+    reply = await sdk.chat.completions.create(**asking(n=2, logprobs=True, top_logprobs=2, max_tokens=2), extra_body=on)
     assert sorted(choice.index for choice in reply.choices) == [0, 1]
     for choice in reply.choices:
         assert 0 < len(choice.logprobs.content) <= 2
@@ -148,7 +162,7 @@ async def test_several_answers_and_their_likelihoods(sdk):
 
 @pytest.mark.parametrize("choice", ["required", {"type": "function", "function": {"name": "weather"}}], ids=str)
 async def test_a_tool_that_must_be_called_is_called(sdk, choice):
-    fields = asking(tools=TOOLS, tool_choice=choice, max_tokens=60, temperature=0)
+    fields = asking(tools=TOOLS, tool_choice=choice, max_tokens=AMPLE, temperature=0)
     whole = (await sdk.chat.completions.create(**fields)).choices[0]
     async with sdk.chat.completions.stream(**fields) as stream:
         streamed = (await stream.get_final_completion()).choices[0]
@@ -159,17 +173,23 @@ async def test_a_tool_that_must_be_called_is_called(sdk, choice):
 
 
 async def test_a_loop_with_a_tool(sdk):
-    fields = asking(tools=TOOLS, max_tokens=40, temperature=0)
-    free = (await sdk.chat.completions.create(**fields, tool_choice="auto")).choices[0]
-    assert bool(free.message.tool_calls) is (free.finish_reason == "tool_calls")
-    assert bool(free.message.tool_calls) is not bool(free.message.content)
-    asked = (await sdk.chat.completions.create(**fields, tool_choice="required")).choices[0].message
+    """What the model says of its own accord is not known here: only that the reply says what it is."""
+    short, ample = (asking(tools=TOOLS, max_tokens=tokens, temperature=0) for tokens in (40, AMPLE))
+    free = await sdk.chat.completions.create(**short, tool_choice="auto")
+    required = await sdk.chat.completions.create(**ample, tool_choice="required")
+    asked = required.choices[0].message
     result = {"role": "tool", "tool_call_id": asked.tool_calls[0].id, "content": "sunny"}
     messages = [*HELLO, asked.model_dump(), result]
-    again = (await sdk.chat.completions.create(**fields | {"messages": messages})).choices[0].message
-    assert again.content or again.tool_calls
-    without = (await sdk.chat.completions.create(**asking(messages=messages))).choices[0].message
-    assert without.content
+    again = await sdk.chat.completions.create(**short | {"messages": messages})
+    without = await sdk.chat.completions.create(**asking(messages=messages))
+    for reply in (free, again):
+        choice = reply.choices[0]
+        assert bool(choice.message.tool_calls) is (choice.finish_reason == "tool_calls")
+        assert not (choice.message.tool_calls and choice.message.content)
+    assert without.choices[0].message.tool_calls is None
+    assert again.usage.prompt_tokens > free.usage.prompt_tokens  # it has read the call and its result
+    bare = await sdk.chat.completions.create(**asking())
+    assert without.usage.prompt_tokens > bare.usage.prompt_tokens
 
 
 async def test_schemas_with_definitions_of_one_name_are_told_apart(server):
@@ -188,7 +208,7 @@ async def test_schemas_with_definitions_of_one_name_are_told_apart(server):
         }
         for name in ("one", "two")
     ]
-    reply = await answer(server, tools=tools, tool_choice="required", max_tokens=60)
+    reply = await answer(server, tools=tools, tool_choice="required", max_tokens=AMPLE)
     function = reply["choices"][0]["message"]["tool_calls"][0]["function"]
     assert json.loads(function["arguments"]) == {"item": f"of {function['name']}"}
 
@@ -240,7 +260,7 @@ async def test_what_it_cannot_do_is_the_callers_mistake(server, fields, param):
         {"messages": [{"role": "user", "content": ""}]},
         {"messages": [{"role": "user", "content": []}]},
         {"messages": [{"role": "developer", "content": "Be short."}, {"role": "tool", "content": None}]},
-        {"max_tokens": 2**63 - 1, **saying("a")},
+        {**saying("a"), "max_tokens": 2**63 - 1},
         {"max_completion_tokens": 1, "max_tokens": 2**40},
         {"seed": -(2**63), "logit_bias": {"5": -100}, "user": "me", "metadata": {"a": "b"}, "store": True},
         {"temperature": 0, "top_p": 0, "frequency_penalty": 2, "presence_penalty": -2},

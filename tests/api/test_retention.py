@@ -193,7 +193,7 @@ async def test_a_job_past_its_retention_is_removed_and_one_kept_for_ever_is_not(
 async def test_past_its_retention_a_job_is_gone_everywhere_before_it_is_removed(server):
     key = {"idempotency-key": "short"}
     done = await server.finish((await order(server, {"latency": 0}, headers=key, retention=1))["id"])
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         while (await server.client.get(f"/api/v1/jobs/{done['id']}")).status_code != 410:  # noqa: ASYNC110
             await asyncio.sleep(0.05)
     path = urlsplit(done["outputs"][0]["url"]).path

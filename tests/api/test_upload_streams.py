@@ -34,7 +34,7 @@ def landed(server: Server) -> list[Path]:
 
 
 async def until(happened: Callable[[], Any]) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while not happened():  # noqa: ASYNC110  told by nobody
             await asyncio.sleep(0.01)
 

@@ -28,7 +28,7 @@ class Victim:
         self.port = free_port()
         self.process: asyncio.subprocess.Process | None = None
         self.client = httpx.AsyncClient(
-            base_url=f"http://127.0.0.1:{self.port}", timeout=30, trust_env=False, verify=NO_TLS
+            base_url=f"http://127.0.0.1:{self.port}", timeout=60, trust_env=False, verify=NO_TLS
         )
 
     async def sign_in(self) -> None:

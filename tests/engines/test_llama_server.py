@@ -42,7 +42,7 @@ def answers(server: LlamaServer) -> bool:
     body = {"messages": [{"role": "user", "content": "Hi"}], "max_tokens": 1}
     headers = {"authorization": f"Bearer {server.key}"}
     url = f"{server.address()}/chat/completions"
-    return httpx.post(url, json=body, headers=headers, trust_env=False, verify=NO_TLS, timeout=30).status_code == 200
+    return httpx.post(url, json=body, headers=headers, trust_env=False, verify=NO_TLS, timeout=60).status_code == 200
 
 
 def children(parent: int | None = None) -> set[int]:

@@ -126,7 +126,7 @@ async def hear_all(site: Site, job_id: str, opened: asyncio.Event) -> list[dict[
         headers = {"last-event-id": heard[-1]["id"]} if heard else {}
         async with site.client.stream("GET", f"/api/v1/jobs/{job_id}/events", headers=headers) as response:
             assert response.status_code in {200, 503}
-            listener = Listener(response)
+            listener = Listener(response, seconds=20)
             with suppress(TimeoutError):
                 while response.status_code == 200 and (event := await listener.next()) is not None:
                     heard.append(event)

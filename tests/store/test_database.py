@@ -71,14 +71,14 @@ class Gate:
 
     def hold(self, _connection: Connection) -> None:
         self.entered.set()
-        assert self.opened.wait(20)
+        assert self.opened.wait(60)
 
 
 @pytest.fixture
 async def gate(database: Database) -> AsyncGenerator[Gate]:
     gate = Gate()
     held = asyncio.create_task(database.write(gate.hold))
-    await asyncio.to_thread(gate.entered.wait, 20)
+    await asyncio.to_thread(gate.entered.wait, 60)
     yield gate
     gate.opened.set()
     await held
@@ -157,7 +157,7 @@ async def test_a_caller_that_goes_away_takes_nothing_with_it(database, gate):
 
 
 async def test_the_event_loop_runs_while_the_writer_works(database, gate):
-    async with asyncio.timeout(15):
+    async with asyncio.timeout(60):
         assert await database.read(notes) == []
     gate.opened.set()
 

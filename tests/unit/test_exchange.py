@@ -248,15 +248,15 @@ async def test_a_download_is_whole_or_trouble(double, line, fault):
 
 async def test_a_download_may_take_longer_than_a_call(double, line):
     async def slowly(_double, request):
-        response = web.StreamResponse(headers={"content-length": "3"})
+        response = web.StreamResponse(headers={"content-length": "4"})
         await response.prepare(request)
-        for _ in range(3):
-            await asyncio.sleep(0.4)
+        for _ in range(4):
+            await asyncio.sleep(0.8)
             await response.write(b"x")
         return response
 
     double.fault(slowly)
-    assert await line.download(seconds=1) == b"xxx"
+    assert await line.download(seconds=3) == b"xxxx"
 
 
 async def test_who_reads_a_download_is_not_blamed_on_the_vendor(double, line):

@@ -7,9 +7,10 @@ from typing import Annotated
 
 import pytest
 from fastapi import Body, FastAPI
+from still_loop import run_still, still_loop
 
 from penstock.errors import BodyTooLarge
-from penstock.web.limits import Limits
+from penstock.web.limits import LINGER_SECONDS, Limits
 from penstock.web.server import serve
 
 MAX = 1000
@@ -24,6 +25,7 @@ class App:
     def __init__(self) -> None:
         self.called = asyncio.Event()
         self.left = asyncio.Event()
+        self.length = 0
 
     async def __call__(self, scope, receive, send) -> None:
         self.called.set()
@@ -32,7 +34,7 @@ class App:
             await send({"type": "http.response.start", "status": 200, "headers": []})
             await send({"type": "http.response.body", "body": b"begun", "more_body": True})
         try:
-            length = await read(receive)
+            await self.read(receive)
         except BodyTooLarge:
             if path != "/handles":
                 raise
@@ -41,15 +43,13 @@ class App:
         if path == "/watch" and (await receive())["type"] == "http.disconnect":
             self.left.set()
             return
-        await respond(send, 200, b"%d bytes" % length)
+        await respond(send, 200, b"%d bytes" % self.length)
 
-
-async def read(receive) -> int:
-    length, more = 0, True
-    while more:
-        message = await receive()
-        length, more = length + len(message["body"]), message["more_body"]
-    return length
+    async def read(self, receive) -> None:
+        self.length, more = 0, True
+        while more:
+            message = await receive()
+            self.length, more = self.length + len(message["body"]), message["more_body"]
 
 
 async def respond(send, status, body):
@@ -135,14 +135,17 @@ async def test_a_caller_in_the_middle_of_a_large_upload_still_reads_the_refusal(
         assert await refusal(reader) == (413, "body_too_large")
 
 
-async def test_a_refused_caller_is_listened_to_for_as_long_as_it_sends():
-    async with serving(App()) as (reader, writer):
-        writer.write(DECLARED % (b"", MAX + 8))
-        for _ in range(8):
-            await asyncio.sleep(0.25)
-            writer.write(b"x" * ((MAX + 8) // 8))
-            await writer.drain()
-        assert await refusal(reader) == (413, "body_too_large")
+def test_a_refused_caller_is_listened_to_for_as_long_as_it_sends():
+    async def scenario() -> None:
+        async with serving(App()) as (reader, writer):
+            writer.write(DECLARED % (b"", MAX + 8))
+            for _ in range(8):
+                await still_loop().put_forward(LINGER_SECONDS * 0.6)
+                writer.write(b"x" * ((MAX + 8) // 8))
+                await writer.drain()
+            assert await refusal(reader) == (413, "body_too_large")
+
+    run_still(scenario())
 
 
 async def test_a_caller_that_waits_to_be_asked_is_refused_without_being_asked():
@@ -168,13 +171,21 @@ async def test_a_stalled_body_is_given_up(app, head):
         assert await refusal(reader) == (408, "request_timeout")
 
 
-async def test_a_body_that_keeps_arriving_is_not_given_up():
-    async with serving(App(), seconds=1) as (reader, writer):
-        writer.write(DECLARED % (b"", 8))
-        for _ in range(8):
-            await asyncio.sleep(1 / 6)
-            writer.write(b"x")
-        assert (await response(reader))[2] == b"8 bytes"
+def test_a_body_that_keeps_arriving_is_not_given_up():
+    async def scenario() -> None:
+        app = App()
+        async with serving(app, seconds=100) as (reader, writer):
+            writer.write(DECLARED % (b"", 8))
+            await app.called.wait()
+            for number in range(8):
+                await still_loop().put_forward(80)
+                writer.write(b"x")
+                async with asyncio.timeout(60):
+                    while app.length <= number:  # noqa: ASYNC110  until it has read it
+                        await asyncio.sleep(0)
+            assert (await response(reader))[2] == b"8 bytes"
+
+    run_still(scenario())
 
 
 async def test_a_body_that_only_drips_is_given_up_in_the_end():

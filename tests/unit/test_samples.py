@@ -1,7 +1,6 @@
 """The simulator's samples, opened by other people's readers."""
 
 import io
-import time
 
 import av
 import pytest
@@ -55,12 +54,6 @@ def test_a_video_is_a_playable_mp4_of_exactly_that_size_and_length(width, height
         frames = [frame.to_image().resize((16, 9)).tobytes() for frame in container.decode(stream)]
     assert len(frames) == seconds * 8
     assert len(set(frames)) > seconds * 4  # it moves
-
-
-def test_a_video_is_made_quickly():
-    started = time.process_time()
-    make_video(1280, 720, 8, seed=1)
-    assert time.process_time() - started < 5  # ten times what it takes, for slow machines
 
 
 @pytest.mark.parametrize("size", [(512, 512), (64, 96), (300, 200)])
