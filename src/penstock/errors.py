@@ -353,6 +353,8 @@ class StoreUnavailable(PenstockError):
 
     status = 503
     retryable = True
+    in_doubt = False
+    """Whether a write may have been committed all the same."""
 
 
 class Overloaded(PenstockError):

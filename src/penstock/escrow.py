@@ -11,16 +11,19 @@ from penstock.budgets import Budget
 from penstock.errors import StoreUnavailable
 from penstock.keys import ApiKey
 from penstock.rates import describe_bucket, write_bucket
-from penstock.shares import CLOCKS, Clocks, MoneyShare, RateShare, Share, SlotShare
+from penstock.shares import CALM_SECONDS, CLOCKS, Clocks, MoneyShare, RateShare, Share, SlotShare, is_in_doubt
 from penstock.store import escrow_rows, limit_rows, purse_rows
 from penstock.store.database import Database
 from penstock.store.limit_rows import Owed
-from penstock.store.purse_rows import LEASE_SECONDS, Place
+from penstock.store.purse_rows import Place
+from penstock.store_contact import StoreContact
 
 TEND_SECONDS: Final = 0.25
 IDLE_SECONDS: Final = 1.0
 """After so long without use, what is free is given back."""
-RENEW_SECONDS: Final = 15.0
+SHOWN_SECONDS: Final = 0.5
+"""Nothing is leased ahead for this time after someone looked at what is held."""
+RENEW_SECONDS: Final = 5.0
 MAX_FOUND: Final = 10_000
 
 log = logging.getLogger(__name__)
@@ -126,8 +129,11 @@ def _put_back(taken: Iterable[Wanted]) -> None:
 class Escrow:
     """One per process. What it has of a limit or a budget is written in the store first, and ends by itself."""
 
-    def __init__(self, database: Database, process: str, clocks: Clocks = CLOCKS) -> None:
+    def __init__(
+        self, database: Database, process: str, clocks: Clocks = CLOCKS, contact: StoreContact | None = None
+    ) -> None:
         self._database = database
+        self._contact = contact
         self._clocks = clocks
         self.process = process
         self._rates: dict[tuple[str, str], RateShare] = {}
@@ -138,6 +144,8 @@ class Escrow:
         """What was found for a key, and for a budget, by their identities; forgotten with each tending."""
         self._tending: asyncio.Task[None] | None = None
         self._renewed = 0.0
+        self._strays: set[Place | str] = set()
+        """Leases of this process in the store that it knows nothing of: a commit was cut in two."""
 
     # -- letting in
 
@@ -202,14 +210,18 @@ class Escrow:
     def _rate(self, owner: str, of: str, kind: str, limit: int) -> RateShare:
         share = self._rates.get((owner, kind))
         if share is None or share.limit != limit:  # what was left of an old limit is forgotten with it
-            share = self._rates[owner, kind] = RateShare(self._database, self._clocks, owner, of, kind, limit)
+            share = self._rates[owner, kind] = RateShare(
+                self._database, self._clocks, owner, of, kind, limit, self._contact
+            )
             self._tend()
         return share
 
     def _slot(self, owner: str, of: str, limit: int) -> SlotShare:
         share = self._slots.get(owner)
         if share is None:
-            share = self._slots[owner] = SlotShare(self._database, self._clocks, owner, of, self.process, limit)
+            share = self._slots[owner] = SlotShare(
+                self._database, self._clocks, owner, of, self.process, limit, self._contact
+            )
             self._tend()
         share.limit = limit
         return share
@@ -222,7 +234,7 @@ class Escrow:
         place = Place(budget.owner, budget.period.value, budget.window(at)[0])
         share = self._money.get(place)
         if share is None:
-            share = MoneyShare(self._database, self._clocks, self.process, budget, key.payer, at)
+            share = MoneyShare(self._database, self._clocks, self.process, budget, key.payer, at, self._contact)
             self._money[place] = share
             self._tend()
         share.budget = budget
@@ -238,8 +250,10 @@ class Escrow:
 
     async def give_back(self, owners: Sequence[str] | None = None) -> None:
         """Give back the money that is not in use, of these owners or all: then what is held is what is under way."""
-        shares = self._money.values()
-        await self._return_money([share for share in shares if owners is None or share.budget.owner in owners])
+        shares = [share for share in self._money.values() if owners is None or share.budget.owner in owners]
+        for share in shares:
+            share.keep_calm(SHOWN_SECONDS)
+        await self._return_money(shares)
 
     async def recall(self, owners: Sequence[str]) -> None:
         """Give back what is free of these owners' budgets, and ask the other processes to do so."""
@@ -274,12 +288,20 @@ class Escrow:
                 log.exception("tending limits and budgets failed; it goes on")
 
     async def _tend_once(self, now: float) -> None:
+        if self._contact is not None and self._contact.is_away:
+            return  # what is leased is needed more than ever, and nobody could take it back
         await self._return_rates(now)
         await self._return_slots(now)
         money = list(self._money.values())
         if money or self._slots:
             recalled = await self._renew(now, money)
-            await self._return_money([share for share in money if share.place in recalled or _is_idle(share, now)])
+            idle = [share for share in money if _is_idle(share, now)]
+            for share in money:
+                if share.place in recalled:
+                    share.keep_calm(CALM_SECONDS)
+                elif share not in idle:
+                    share.fill_up()
+            await self._return_money([*idle, *(share for share in money if share.place in recalled)])
         self._money = {place: share for place, share in self._money.items() if not _is_empty(share, now)}
         self._latest.clear()
 
@@ -287,12 +309,23 @@ class Escrow:
         """Keep what is held, and hear what others need of it."""
         if now - self._renewed < RENEW_SECONDS:
             return await self._database.read(purse_rows.recalled, self.process) if money else set()
-        held = await self._database.write(escrow_rows.renew, self.process, self._clocks.now())
+        held, slots = await self._database.write(escrow_rows.renew, self.process, self._clocks.now())
         self._renewed = now
         for share in money:
             if share.place in held:
-                share.good_until = now + LEASE_SECONDS * 0.8
+                share.renew(now)
+        for owner in slots & self._slots.keys():
+            self._slots[owner].renew(now)
+        await self._return_strays(held, slots)
         return {place for place, is_recalled in held.items() if is_recalled}
+
+    async def _return_strays(self, held: Iterable[Place], slots: set[str]) -> None:
+        """Give back leases that nobody here uses, once what they were used for is certainly written."""
+        used = {share.place for share in self._money.values()}
+        strays = {*(place for place in held if place not in used), *(slots - self._slots.keys())}
+        found, self._strays = strays & self._strays, strays
+        if found:
+            await self._database.write(escrow_rows.end, self.process, found)
 
     async def _return_money(self, shares: Sequence[MoneyShare]) -> None:
         free = {share.place: (share, int(share.free)) for share in shares if share.free > 0}
@@ -305,8 +338,8 @@ class Escrow:
         amounts = {place: amount for place, (_, amount) in free.items()}
         try:
             await self._database.write(purse_rows.give_back, self.process, amounts)
-        except Exception:
-            for share, amount in free.values():
+        except Exception as error:
+            for share, amount in free.values() if not is_in_doubt(error) else ():
                 share.free += amount
             raise
 
@@ -319,9 +352,10 @@ class Escrow:
         if owed:
             try:
                 await self._database.write(limit_rows.owe, owed, self._clocks.now())
-            except Exception:
+            except Exception as error:
                 for share, amount in returned:
-                    share.free -= amount
+                    if amount > 0 or not is_in_doubt(error):
+                        share.free -= amount
                 raise
         self._rates = {name: share for name, share in self._rates.items() if not _is_empty(share, now)}
         self._found.clear()
@@ -334,8 +368,8 @@ class Escrow:
         if idle:
             try:
                 await self._database.write(limit_rows.give_back_slots, self.process, idle)
-            except Exception:
-                for share, amount in returned:
+            except Exception as error:
+                for share, amount in returned if not is_in_doubt(error) else ():
                     share.free += amount
                 raise
         self._slots = {owner: share for owner, share in self._slots.items() if not _is_empty(share, now)}

@@ -42,6 +42,7 @@ from penstock.store import job_rows, key_rows, opening
 from penstock.store.database import Database
 from penstock.store.job_rows import Claim
 from penstock.store.news import NewsRoom
+from penstock.store_contact import StoreContact
 from penstock.supply import build_offers, schemas_wanted
 from penstock.tally import Tally
 from penstock.upkeep import Upkeep
@@ -94,6 +95,7 @@ class Gateway:
     assets: Assets
     inputs: Inputs
     intake: Intake
+    contact: StoreContact
     keyring: Keyring
     dispatch: Dispatch
     upkeep: Upkeep
@@ -181,13 +183,18 @@ class Gateway:
     async def _assemble(self) -> None:
         secret = await self.database.write(key_rows.signing_secret)
         await self._open_assets(secret)
-        self.keyring = Keyring(self.database, secret, self.clock)
-        self.escrow = Escrow(self.database, new_id("process"))
+        self.contact = contact = StoreContact(self.database, lambda: self.settings.chat.outage_seconds)
+        metrics.STORE_AWAY.set_function(lambda: contact.away_seconds)
+        self.keyring = Keyring(self.database, secret, self.clock, contact=contact)
+        self.keyring.start()
+        self._resources.push_async_callback(self.keyring.stop)
+        self.escrow = Escrow(self.database, new_id("process"), contact=contact)
         self._resources.push_async_callback(self.escrow.stop)
         workshop = Workshop()
         self._resources.push_async_callback(workshop.close)
         self.inputs = Inputs(self.database, self.assets, workshop, self._open_fetcher, self.clock)
-        self.upkeep = Upkeep(self.database, self.assets, self.inputs, self.clock, self._recover)
+        is_steady = partial(attrgetter("is_steady"), contact)
+        self.upkeep = Upkeep(self.database, self.assets, self.inputs, self.clock, self._recover, is_steady)
         self.intake = Intake(
             self.database,
             self.inputs,

@@ -1,8 +1,13 @@
-"""Checks API keys: constant time, bounded caches, and a revocation that counts within a second."""
+"""Checks API keys: constant time, bounded caches, and a revocation that counts within a second.
+
+While the store does not answer, keys that it has confirmed are known from memory, for a bounded time.
+"""
 
 import asyncio
 import hashlib
 import hmac
+import logging
+import math
 import time
 from collections import OrderedDict
 from collections.abc import Callable
@@ -17,18 +22,27 @@ from penstock.errors import (
     StoreUnavailable,
 )
 from penstock.keys import ApiKey, hash_secret, parse
-from penstock.store import key_rows
+from penstock.store import audit_rows, key_rows
 from penstock.store.database import Database
+from penstock.store_contact import StoreContact
 
 KNOWN_SECONDS = 0.8
 FRESH_SECONDS = 0.4
 """From then on what is known of a key in use is asked anew, while it still counts: nobody waits for the store."""
 UNKNOWN_SECONDS = 30.0
 MAX_REMEMBERED = 10_000
+WATCH_SECONDS = 1.0
+"""How often to look whether keys or accounts were changed by other processes."""
+PROBE_SECONDS = 0.2
+"""The pause between two such looks while the store is away."""
+OVERLAP = 500
+"""So many entries of the audit log are looked at again: who began earlier may commit later."""
 CHALLENGE = {"WWW-Authenticate": "Bearer"}
 
 Known = tuple[float, ApiKey | None]
 """A key, or that there is none; and until when that counts."""
+
+log = logging.getLogger(__name__)
 
 
 def _is_expired(key: ApiKey, now: float) -> bool:
@@ -67,8 +81,9 @@ class Keyring:
         signing_secret: bytes,
         clock: Callable[[], float],
         monotonic: Callable[[], float] = time.monotonic,
+        contact: StoreContact | None = None,
     ) -> None:
-        self._database = database
+        self._contact = contact or StoreContact(database, monotonic=monotonic)
         self._signing_secret = signing_secret
         self._clock = clock
         self._monotonic = monotonic
@@ -77,6 +92,21 @@ class Keyring:
         self._changes = 0
         self._proven: OrderedDict[bytes, Proof] = OrderedDict()
         self._renewing: set[asyncio.Task[None]] = set()
+        self._audited: set[int] | None = None
+        """The latest entries of the audit log that were seen."""
+        self._sure_at = -math.inf
+        """When the log was last looked at: changes of before are known."""
+        self._watching: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Follow what other processes change, so that no key is known from memory that they revoked in time."""
+        self._watching = asyncio.create_task(self._watch(), name="keyring")
+
+    async def stop(self) -> None:
+        """Stop following."""
+        if self._watching is not None:
+            self._watching.cancel()
+            await asyncio.gather(self._watching, return_exceptions=True)
 
     def forget(self) -> None:
         """Something was changed here: what is known of keys, or was asked before, no longer counts."""
@@ -87,19 +117,29 @@ class Keyring:
             proof.end()
         self._proven.clear()
 
-    async def check(self, authorization: str | None) -> ApiKey:
-        """The key behind an `Authorization` header."""
-        return (await self.prove(authorization)).key
+    async def check(self, authorization: str | None, *, without_store: bool = False) -> ApiKey:
+        """Return the key behind an `Authorization` header."""
+        return (await self.prove(authorization, without_store=without_store)).key
 
-    async def prove(self, authorization: str | None) -> Proof:
-        """The same, with what spares the next request that says it the question."""
+    async def prove(self, authorization: str | None, *, without_store: bool = False) -> Proof:
+        """Like `check`, but return a reusable proof so that the next request skips the lookup.
+
+        `without_store` is for requests that need nothing else of the store: in an outage a key in use is let in.
+        """
         digest = hashlib.sha256((authorization or "").encode()).digest()
         proof = self._proven.get(digest)
-        if proof is not None and self.holds(proof):
-            return proof
+        if proof is not None:
+            if self.holds(proof):
+                return proof
+            if without_store and await self._is_known_from_memory(proof):
+                metrics.SERVED_WITHOUT_STORE.count()
+                metrics.KEY_CHECKS.count("ok")
+                return proof
         try:
             until, key = await self._check(authorization)
         except PenstockError as error:
+            if proof is not None and not isinstance(error, StoreUnavailable):
+                proof.end()
             metrics.KEY_CHECKS.count(error.code)
             raise
         metrics.KEY_CHECKS.count("ok")
@@ -117,6 +157,70 @@ class Keyring:
             renewing.add_done_callback(self._renewing.discard)
         metrics.KEY_CHECKS.count("ok")
         return True
+
+    # -- while the store does not answer
+
+    async def _is_known_from_memory(self, proof: Proof) -> bool:
+        """Whether the store does not answer, and what it said last lets this key in."""
+        if not self._outlasts(proof):
+            return False
+        if not self._contact.is_away:
+            await self._contact.wait_for(self._begin_look_up(proof.key.public_id))
+        return self._contact.is_away and self._outlasts(proof)
+
+    def _outlasts(self, proof: Proof) -> bool:
+        """Whether the key was good at the store's last word, and that was not too long ago."""
+        until, key = self._remembered.get(proof.key.public_id, (0.0, None))
+        if not proof.until or key is None or not _is_good(key) or _is_expired(key, self._clock()):
+            return False
+        if not hmac.compare_digest(key.secret_hash, proof.key.secret_hash):
+            return False
+        if key != proof.key:
+            proof.key = key
+        confirmed_at = max(until - KNOWN_SECONDS, self._sure_at)
+        return self._monotonic() < confirmed_at + self._contact.outage_seconds
+
+    async def _watch(self) -> None:
+        while True:
+            try:
+                await self.learn_changes()
+            except StoreUnavailable:
+                await asyncio.sleep(PROBE_SECONDS)
+            except Exception:
+                log.exception("following changes of keys failed; retrying")
+                await asyncio.sleep(WATCH_SECONDS)
+            else:
+                await asyncio.sleep(WATCH_SECONDS)
+
+    async def learn_changes(self) -> None:
+        """Forget the keys of accounts that were changed since the last look."""
+        known = self._audited
+        if known is None:
+            _, top = await self._contact.ask(audit_rows.last_position)
+        else:
+            top = max(known, default=0)
+            asked, found = await self._contact.ask(audit_rows.count_after, max(0, top - OVERLAP))
+            if found == (len(known), top):
+                self._sure_at = asked
+                return
+        asked, accounts = await self._contact.ask(audit_rows.accounts_after, max(0, top - OVERLAP))
+        self._forget_accounts(None if known is None else {accounts[each] for each in accounts.keys() - known})
+        begin = max(accounts, default=0) - OVERLAP
+        self._audited = {each for each in accounts if each > begin}
+        self._sure_at = asked
+
+    def _forget_accounts(self, changed: set[str | None] | None) -> None:
+        """Ask anew for the keys of these accounts, or of all; what is being asked no longer counts."""
+        if changed is None or None in changed:
+            self.forget()
+        elif changed:
+            self._changes += 1
+            self._looking.clear()
+            gone = [name for name, (_, key) in self._remembered.items() if key is None or key.account_id in changed]
+            for name in gone:
+                del self._remembered[name]
+
+    # -- asking the store
 
     async def _renew(self, proof: Proof) -> None:
         try:
@@ -162,11 +266,15 @@ class Keyring:
         remembered = self._remembered.get(public_id)
         if remembered is not None and self._monotonic() < remembered[0]:
             return remembered
+        return await asyncio.shield(self._begin_look_up(public_id))
+
+    def _begin_look_up(self, public_id: str) -> "asyncio.Task[Known]":
         looking = self._looking.get(public_id)
         if looking is None:  # many requests at once cost one look-up
             looking = asyncio.create_task(self._look_up_once(public_id))
+            looking.add_done_callback(_forgive)
             self._looking[public_id] = looking
-        return await asyncio.shield(looking)
+        return looking
 
     async def _look_up_once(self, public_id: str) -> Known:
         try:
@@ -176,8 +284,8 @@ class Keyring:
                 del self._looking[public_id]
 
     async def _ask_store(self, public_id: str) -> Known:
-        asked, changes = self._monotonic(), self._changes
-        key = await self._database.look(key_rows.get, public_id)
+        changes = self._changes
+        asked, key = await self._contact.ask(key_rows.get, public_id)
         if changes != self._changes:
             return asked, key  # for who asked, and for nobody after the change
         known = asked + (KNOWN_SECONDS if key else UNKNOWN_SECONDS), key
@@ -186,3 +294,9 @@ class Keyring:
         while len(self._remembered) > MAX_REMEMBERED:
             self._remembered.popitem(last=False)
         return known
+
+
+def _forgive(looking: "asyncio.Task[Known]") -> None:
+    """Mark a failure as seen: in an outage nobody may wait for it any more."""
+    if not looking.cancelled():
+        looking.exception()

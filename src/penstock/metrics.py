@@ -54,6 +54,9 @@ class PlainCounter(Collector):
 # -- requests
 
 KEY_CHECKS = PlainCounter("penstock_key_checks", "API keys checked, by outcome.", ["outcome"])
+SERVED_WITHOUT_STORE = PlainCounter(
+    "penstock_requests_without_store", "Requests let in by what is known of their key while the store is away.", []
+)
 EVENT_STREAMS = Gauge("penstock_event_streams_open", "Event streams open now.", registry=REGISTRY)
 
 # -- jobs
@@ -172,6 +175,9 @@ STORE_BATCH = Histogram(
 )
 STORE_SECONDS = Histogram("penstock_store_write_seconds", "Time of one commit.", buckets=_FAST, registry=REGISTRY)
 STORE_QUEUE = Gauge("penstock_store_queue_depth", "Writes waiting for a commit.", registry=REGISTRY)
+STORE_AWAY = Gauge(
+    "penstock_store_away_seconds", "Seconds since the store's last answer; 0 while it answers.", registry=REGISTRY
+)
 SETTINGS_RELOADS = Counter(
     "penstock_settings_reloads", "Settings read anew, by outcome.", ["outcome"], registry=REGISTRY
 )

@@ -154,6 +154,10 @@ class Chat(Table):
         default=0, ge=0, le=65536, description="how much of the response cache may be kept, in MiB; 0: there is none"
     )
     cache_seconds: Timeout = Field(default=600.0, description="how long an answer in the response cache is good for")
+    outage_seconds: Annotated[Duration, Field(ge=0, le=HOUR)] = Field(
+        default=60.0,
+        description="how long chat is served without the store, from its last answer, at most 1h; 0: never",
+    )
 
 
 class Route(Table):

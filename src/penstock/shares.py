@@ -13,7 +13,9 @@ from penstock.errors import PenstockError, RateLimited, StoreUnavailable, TooMan
 from penstock.rates import describe_bucket, write_duration
 from penstock.store import limit_rows, purse_rows
 from penstock.store.database import Database
+from penstock.store.limit_rows import SLOT_SECONDS
 from penstock.store.purse_rows import LEASE_SECONDS, Grant, Place
+from penstock.store_contact import StoreContact
 
 RECALL_SECONDS: Final = 0.3
 RECALLS: Final = 3
@@ -24,6 +26,16 @@ MONEY_PARTS: Final = 64
 RATE_PARTS: Final = 40
 SLOT_PARTS: Final = 8
 """A share is about this part of the whole."""
+RESERVE_SECONDS: Final = 60.0
+"""A caller in steady use has leased what it spends in this time, so that an outage does not stop it."""
+RESERVE_PARTS: Final = 4
+"""But at most this part of what is left of a budget: other processes have their callers, too."""
+PACE_SECONDS: Final = 5.0
+"""Over this time spending is averaged."""
+CALM_SECONDS: Final = 10.0
+"""After others needed it, nothing is kept in reserve for this time."""
+GOOD_PART: Final = 0.8
+"""A lease that was not renewed is used for this part of its time: clocks may differ."""
 
 
 class Clocks(NamedTuple):
@@ -50,13 +62,28 @@ Waiting: TypeAlias = deque[tuple[float, asyncio.Future[None]]]
 class Share:
     """So much is free for requests of this process. Who finds too little waits for the store, with all others."""
 
-    __slots__ = ("_asking", "_refused", "_waiting", "clocks", "database", "expected", "free", "in_use", "used_at")
+    __slots__ = (
+        "_asking",
+        "_refused",
+        "_waiting",
+        "clocks",
+        "contact",
+        "database",
+        "expected",
+        "free",
+        "in_use",
+        "lost",
+        "used_at",
+    )
 
-    def __init__(self, database: Database, clocks: Clocks) -> None:
+    def __init__(self, database: Database, clocks: Clocks, contact: StoreContact | None = None) -> None:
         self.database = database
         self.clocks = clocks
+        self.contact = contact
         self.free: float = 0
         self.in_use: float = 0
+        self.lost: float = 0
+        """How much of what is in use no lease covers, as it has ended meanwhile."""
         self.expected = 0
         self.used_at = clocks.monotonic()
         self._waiting: Waiting = deque()
@@ -67,6 +94,16 @@ class Share:
     def is_waited_for(self) -> bool:
         """Whether requests wait for more of it."""
         return bool(self._waiting)
+
+    @property
+    def is_cut_off(self) -> bool:
+        """Whether the store is known not to answer: then what is leased is all that there is."""
+        return self.contact is not None and self.contact.is_away
+
+    @property
+    def may_expire(self) -> bool:
+        """Whether leases that others have not renewed may be ended."""
+        return self.contact is None or self.contact.is_steady
 
     def try_take(self, amount: float) -> bool:
         """Take it if it is there, which it mostly is."""
@@ -86,6 +123,8 @@ class Share:
         self._waiting.append((amount, turn))
         if self._asking is None:
             self._asking = asyncio.create_task(self._serve())
+        elif self.is_cut_off:
+            self._hand_out()  # who asks for more than is leased may wait for long, and holds up nobody
         try:
             await turn
         except asyncio.CancelledError:
@@ -102,11 +141,19 @@ class Share:
         self.settle(amount, 0)
 
     def settle(self, taken: float, used: float) -> None:
-        """The request is over: of what was taken so much was used."""
+        """Record what a request used of what it took, and free the rest."""
         self.in_use -= taken
+        if self.lost:  # what has ended is not free again; what was used of it is charged to the new lease
+            ended = min(self.lost, taken)
+            self.lost -= ended
+            self.free -= ended
         self.free += taken - used
         if used < taken:
             self._refused = None  # it may not be true any more
+
+    def lose(self) -> None:
+        """Forget what was leased: the store has given it to others."""
+        self.free, self.lost = 0, self.in_use
 
     async def stop(self) -> None:
         """Ask for nothing more; who still waits is refused."""
@@ -177,17 +224,41 @@ class Share:
 class MoneyShare(Share):
     """A lease on one budget in one of its periods."""
 
-    __slots__ = ("budget", "ends", "good_until", "payer", "process", "start")
+    __slots__ = (
+        "_calm_until",
+        "_pace",
+        "_paced_at",
+        "_room",
+        "_spent",
+        "budget",
+        "ends",
+        "good_until",
+        "payer",
+        "process",
+        "start",
+    )
 
     def __init__(
-        self, database: Database, clocks: Clocks, process: str, budget: Budget, payer: Payer, at: float
+        self,
+        database: Database,
+        clocks: Clocks,
+        process: str,
+        budget: Budget,
+        payer: Payer,
+        at: float,
+        contact: StoreContact | None = None,
     ) -> None:
-        super().__init__(database, clocks)
+        super().__init__(database, clocks, contact)
         self.process = process
         self.budget = budget
         self.payer = payer
         self.start, self.ends = budget.window(at)
         self.good_until = 0.0
+        self._calm_until = 0.0
+        self._spent = 0.0
+        self._pace = 0.0
+        self._paced_at = self.used_at
+        self._room = 0
 
     @property
     def place(self) -> Place:
@@ -195,7 +266,7 @@ class MoneyShare(Share):
         return Place(self.budget.owner, self.budget.period.value, self.start)
 
     def try_take(self, amount: float) -> bool:
-        """The same, while the lease is good: one that was not renewed may be another's by now."""
+        """Take it if it is there and the lease is good: one that was not renewed may be another's by now."""
         return self.clocks.monotonic() <= self.good_until and super().try_take(amount)
 
     def settle(self, taken: float, used: float) -> None:
@@ -204,7 +275,50 @@ class MoneyShare(Share):
         The store charges it in the same order; what the lease cannot bear is for the store to judge.
         """
         super().settle(taken, used)
+        self._spent += used
         self.free = max(-self.in_use, self.free)
+
+    def renew(self, asked: float) -> None:
+        """Count the lease as good from when the store was asked for it."""
+        self.good_until = asked + LEASE_SECONDS * GOOD_PART
+
+    # -- what is kept in reserve
+
+    def keep_calm(self, seconds: float) -> None:
+        """Keep nothing in reserve for a while: someone needs it, or wants to see what is held."""
+        self._calm_until = max(self._calm_until, self.clocks.monotonic() + seconds)
+
+    def fill_up(self) -> None:
+        """Lease ahead what a steady caller spends in a minute. Called often, it asks the store seldom."""
+        now = self.clocks.monotonic()
+        self._measure(now)
+        goal = min(self._pace * RESERVE_SECONDS, (self._room + self.free) / RESERVE_PARTS)
+        if self._asking is None and now >= self._calm_until and self.free < goal * 0.75:
+            self._asking = asyncio.create_task(self._reserve(int(goal - self.free)))
+
+    def _measure(self, now: float) -> None:
+        elapsed = now - self._paced_at
+        if elapsed > 0:
+            self._pace += (self._spent / elapsed - self._pace) * min(1.0, elapsed / PACE_SECONDS)
+            self._spent, self._paced_at = 0.0, now
+
+    async def _reserve(self, want: int) -> None:
+        asked = self.clocks.monotonic()
+        try:
+            grant = await self._lease(0, want, part=RESERVE_PARTS)
+            self._room = max(0, grant.standing.left)
+            if grant.amount:
+                self._receive(grant, asked)
+        except StoreUnavailable:
+            pass  # nobody waits for it
+        except BaseException as error:
+            self._fail(error)
+            if not isinstance(error, Exception):
+                self._asking = None
+                raise
+        await self._serve()  # who has come meanwhile
+
+    # -- asking the store
 
     def _usable(self) -> float:
         return self.free if self.clocks.monotonic() <= self.good_until else min(0, self.free)
@@ -217,6 +331,7 @@ class MoneyShare(Share):
             if not self._waiting:
                 return None
             asked, (least, want) = self.clocks.monotonic(), self._wanted()
+            want += self.budget.cap // MONEY_PARTS
             grant = await self._lease(int(least - self._usable()), int(want - self._usable()))
             if grant.amount:
                 self._receive(grant, asked)
@@ -224,6 +339,7 @@ class MoneyShare(Share):
             if not grant.elsewhere or again == RECALLS:
                 return self._refuse_all(least, partial(_refuse_money, self._add_owed(grant.standing)))
             await self.database.write(purse_rows.recall, [self.budget.owner], self.process)
+            self.keep_calm(CALM_SECONDS)
             await asyncio.sleep(RECALL_SECONDS)
         return None
 
@@ -236,24 +352,32 @@ class MoneyShare(Share):
         asked = self.clocks.monotonic()
         held = await self.database.write(purse_rows.renew, self.process, self.clocks.now())
         if self.place in held:
-            self.good_until = asked + LEASE_SECONDS * 0.8
+            self.renew(asked)
         else:
-            self.free = 0
+            self.lose()
 
-    async def _lease(self, least: int, want: int) -> Grant:
+    async def _lease(self, least: int, want: int, part: int = 1) -> Grant:
         now = min(self.clocks.now(), self.ends - 0.001)  # it may end while we ask: it is this period's that is held
-        want += self.budget.cap // MONEY_PARTS
         return await self.database.write(
-            purse_rows.lease, self.process, self.payer, self.budget, least, want, max(now, self.start)
+            purse_rows.lease,
+            self.process,
+            self.payer,
+            self.budget,
+            least,
+            want,
+            max(now, self.start),
+            part=part,
+            may_expire=self.may_expire,
         )
 
     def _receive(self, grant: Grant, asked: float) -> None:
         if grant.anew:
-            self.free = 0  # of a lease that has ended meanwhile
+            self.lose()  # of a lease that has ended meanwhile
         standing = grant.standing
         self.budget, self.start, self.ends = standing.budget, standing.start, standing.ends  # as they are now
+        self._room = max(0, standing.left)
         self.free += grant.amount
-        self.good_until = asked + LEASE_SECONDS * 0.8
+        self.renew(asked)
 
 
 def _refuse_money(standing: Standing, amount: float) -> PenstockError:
@@ -265,8 +389,17 @@ class RateShare(Share):
 
     __slots__ = ("kind", "known_at", "left", "limit", "of", "owner")
 
-    def __init__(self, database: Database, clocks: Clocks, owner: str, of: str, kind: str, limit: int) -> None:
-        super().__init__(database, clocks)
+    def __init__(
+        self,
+        database: Database,
+        clocks: Clocks,
+        owner: str,
+        of: str,
+        kind: str,
+        limit: int,
+        contact: StoreContact | None = None,
+    ) -> None:
+        super().__init__(database, clocks, contact)
         self.owner = owner
         self.of = of
         self.kind = kind
@@ -284,7 +417,9 @@ class RateShare(Share):
 
     async def _ask(self) -> Refusal | None:
         least, want = self._wanted()
-        owed, self.free = -self.free, 0.0  # what is free is given back, in the same step as more is taken
+        returned = 0.0 if self.is_cut_off else max(0.0, self.free)  # in the same step as more is taken
+        owed = max(0.0, -self.free) - returned
+        self.free += owed
         now = self.clocks.now()
         try:
             got = await self.database.write(
@@ -297,8 +432,9 @@ class RateShare(Share):
                 want=max(want, self.limit / RATE_PARTS),
                 owed=owed,
             )
-        except Exception:
-            self.free -= owed
+        except Exception as error:
+            if owed > 0 or not is_in_doubt(error):
+                self.free -= owed
             raise
         self.free += got.taken
         self.left, self.known_at = got.left, now
@@ -336,25 +472,73 @@ class RateShare(Share):
         return describe_bucket(self.kind, self.limit, self.level(now))
 
 
+def is_in_doubt(error: BaseException) -> bool:
+    """Whether what failed may have been committed: then what was given back must not be used again."""
+    return isinstance(error, StoreUnavailable) and error.in_doubt
+
+
 class SlotShare(Share):
     """Some of the streams that may be open at once."""
 
-    __slots__ = ("limit", "of", "owner", "process")
+    __slots__ = ("good_until", "limit", "of", "owner", "process")
 
-    def __init__(self, database: Database, clocks: Clocks, owner: str, of: str, process: str, limit: int) -> None:
-        super().__init__(database, clocks)
+    def __init__(
+        self,
+        database: Database,
+        clocks: Clocks,
+        owner: str,
+        of: str,
+        process: str,
+        limit: int,
+        contact: StoreContact | None = None,
+    ) -> None:
+        super().__init__(database, clocks, contact)
+        self.good_until = 0.0
         self.owner = owner
         self.of = of
         self.process = process
         self.limit = limit
 
+    def try_take(self, amount: float) -> bool:
+        """Take it if it is there and the lease is good: one that was not renewed may be another's by now."""
+        return self.clocks.monotonic() <= self.good_until and super().try_take(amount)
+
+    def renew(self, asked: float) -> None:
+        """Count the slots as good from when the store was asked for them."""
+        self.good_until = asked + SLOT_SECONDS * GOOD_PART
+
+    def _usable(self) -> float:
+        return self.free if self.clocks.monotonic() <= self.good_until else 0
+
     async def _ask(self) -> Refusal | None:
+        asked = self.clocks.monotonic()
+        if asked > self.good_until and (self.free or self.in_use):
+            await self._revive(asked)
+            self._hand_out()
+            if not self._waiting:
+                return None
         wanted = int(self._wanted()[1]) + self.limit // SLOT_PARTS
         got = await self.database.write(
-            limit_rows.lease_slots, self.owner, self.process, self.limit, wanted, self.clocks.now()
+            limit_rows.lease_slots,
+            self.owner,
+            self.process,
+            self.limit,
+            wanted,
+            self.clocks.now(),
+            may_expire=self.may_expire,
         )
         self.free += got
+        if got:
+            self.renew(asked)
         return None if got else self._refuse_all(1, self._refuse)
+
+    async def _revive(self, asked: float) -> None:
+        """After a long silence: look whether the slots are still there."""
+        owners = await self.database.write(limit_rows.renew_slots, self.process, self.clocks.now())
+        if self.owner in owners:
+            self.renew(asked)
+        else:
+            self.lose()
 
     def _refuse(self, amount: float) -> PenstockError:
         del amount

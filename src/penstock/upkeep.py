@@ -53,12 +53,14 @@ class Upkeep:
         inputs: Inputs,
         clock: Callable[[], float],
         recover: Callable[[], Awaitable[None]],
+        is_steady: Callable[[], bool] = lambda: True,
     ) -> None:
         self._database = database
         self._assets = assets
         self._inputs = inputs
         self._clock = clock
         self._recover = recover
+        self._is_steady = is_steady
         self._task: asyncio.Task[None] | None = None
         self.sweeps = False
         """Whether what is past its time is removed here: by the one server that runs the jobs."""
@@ -91,7 +93,7 @@ class Upkeep:
     async def sweep(self) -> int:
         """Remove what is past its time; how much it was."""
         now = self._clock()
-        await self._database.write(escrow_rows.expire, now)
+        await self._database.write(escrow_rows.expire, now, leases=self._is_steady())
         await self._database.write(nudge_rows.remove, now - NUDGE_SECONDS)
         await self._database.write(delivery_rows.remove_old, now - DELIVERY_SECONDS)
         expired = await self._database.read(job_rows.expired, now, BATCH)

@@ -6,7 +6,11 @@ import msgspec
 from sqlalchemy import Connection, insert, select
 
 from penstock.accounts import Action, AuditEntry
+from penstock.store import words
 from penstock.store.tables import audit
+
+_LAST = "SELECT coalesce(max(position), 0) FROM audit"
+_COUNT = "SELECT count(*), coalesce(max(position), 0) FROM audit WHERE position > ?"
 
 
 def append(connection: Connection, entry: AuditEntry) -> None:
@@ -35,6 +39,23 @@ def page(
     if before is not None:
         query = query.where(audit.c.position < before)
     return [_entry(dict(row)) for row in connection.execute(query).mappings()]
+
+
+def last_position(connection: Connection) -> int:
+    """Return the position of the last entry, or 0."""
+    return int(words.run(connection, _LAST)[0][0])
+
+
+def count_after(connection: Connection, position: int) -> tuple[int, int]:
+    """Return the number of entries after this position, and the position of the last one, or 0."""
+    number, last = words.run(connection, _COUNT, position)[0]
+    return int(number), int(last)
+
+
+def accounts_after(connection: Connection, position: int) -> dict[int, str | None]:
+    """Return the account of each entry after this position."""
+    query = select(audit.c.position, audit.c.account_id).where(audit.c.position > position)
+    return {row.position: row.account_id for row in connection.execute(query)}
 
 
 def _entry(fields: dict[Any, Any]) -> AuditEntry:

@@ -1,8 +1,8 @@
 """Limits that processes share: buckets that fill up evenly over a minute, and slots for what is open at once."""
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import Final, NamedTuple
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, Final, NamedTuple
 
 from sqlalchemy import Connection, and_, bindparam, delete, func, insert, select, update
 
@@ -12,7 +12,7 @@ from penstock.store.tables import buckets, slots
 MINUTE: Final = 60.0
 HAIR: Final = 1e-6
 """So much less than what is asked for is as good: who waits as long as told gets it."""
-SLOT_SECONDS: Final = 60.0
+SLOT_SECONDS: Final = 90.0
 """How long a process may be silent before its slots are given to others."""
 
 
@@ -70,11 +70,17 @@ def owe(connection: Connection, owed: Sequence[Owed], now: float) -> None:
 # -- slots
 
 
-def lease_slots(connection: Connection, owner: str, process: str, limit: int, want: int, now: float) -> int:
-    """Give a process up to so many of an owner's slots; how many there were."""
+def lease_slots(
+    connection: Connection, owner: str, process: str, limit: int, want: int, now: float, *, may_expire: bool = True
+) -> int:
+    """Give a process up to so many of an owner's slots. Return the number given.
+
+    `may_expire` first takes back those of processes that have not renewed theirs.
+    """
     locks.hold(connection, "slots", owner)
-    silent = moments.has_passed(connection, slots.c.expires_at, now)
-    connection.execute(delete(slots).where(slots.c.owner == owner, silent))
+    if may_expire:
+        silent = moments.has_passed(connection, slots.c.expires_at, now)
+        connection.execute(delete(slots).where(slots.c.owner == owner, silent))
     query = select(func.sum(slots.c.amount)).where(slots.c.owner == owner)
     given = min(want, limit - int(connection.execute(query).scalar() or 0))
     if given <= 0:
@@ -95,11 +101,15 @@ def give_back_slots(connection: Connection, process: str, amounts: Mapping[str, 
         connection.execute(delete(slots).where(mine, slots.c.amount <= 0))
 
 
-def renew_slots(connection: Connection, process: str, now: float) -> None:
-    """The process lives: its slots stay with it."""
-    connection.execute(update(slots).where(slots.c.process == process).values(expires_at=now + SLOT_SECONDS))
+def renew_slots(connection: Connection, process: str, now: float) -> set[str]:
+    """Keep a living process's slots. Return the owners of whom it has some."""
+    renewed = update(slots).where(slots.c.process == process).values(expires_at=now + SLOT_SECONDS)
+    return set(connection.execute(renewed.returning(slots.c.owner)).scalars())
 
 
-def end_slots(connection: Connection, process: str) -> None:
-    """The process is gone: its slots are free."""
-    connection.execute(delete(slots).where(slots.c.process == process))
+def end_slots(connection: Connection, process: str, only: Collection[Any] | None = None) -> None:
+    """Free the slots of a process that is gone, or only those of these owners."""
+    mine = slots.c.process == process
+    if only is not None:
+        mine = and_(mine, slots.c.owner.in_([each for each in only if type(each) is str]))
+    connection.execute(delete(slots).where(mine))

@@ -232,7 +232,7 @@ class PostgresDatabase(Database):
     def _give_up(self, answer: "asyncio.Future[Any]") -> None:
         self._overdue.cut(STUCK_SECONDS)
         if not answer.done():
-            answer.set_exception(StoreUnavailable(retry_after=1))
+            answer.set_exception(_in_doubt())
 
     def _end_write(self, writing: "asyncio.Future[Written[Any]]") -> None:
         self._waiting -= 1
@@ -262,7 +262,7 @@ class PostgresDatabase(Database):
                 try:
                     connection.commit()
                 except DBAPIError as error:  # nobody knows whether it is committed: the caller looks, or asks again
-                    raise StoreUnavailable(retry_after=1) from error
+                    raise _in_doubt() from error
                 return result
 
         try:
@@ -283,6 +283,13 @@ class PostgresDatabase(Database):
                 return function(connection)
 
         return _persist(look, give_up_at)
+
+
+def _in_doubt() -> StoreUnavailable:
+    """Make the error of a write whose outcome is not known."""
+    error = StoreUnavailable(retry_after=1)
+    error.in_doubt = True
+    return error
 
 
 def _forgive(working: "asyncio.Future[Any]") -> None:

@@ -1,6 +1,6 @@
 """Purses: what is spent and held of each budget in its period, and by whom it is held."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
@@ -10,8 +10,8 @@ from penstock.budgets import ACCOUNT_PREFIX, Budget, Payer, Standing
 from penstock.store import event_rows, key_rows, locks, moments, words
 from penstock.store.tables import holds, ledger, purses
 
-LEASE_SECONDS: Final = 60.0
-"""How long a process may be silent before what it holds is given to others."""
+LEASE_SECONDS: Final = 90.0
+"""How long a process may be silent before what it holds is given to others: longer than chat outlasts an outage."""
 SHARES: Final = (50, 80, 100)
 """At how many percent of a budget its account is told."""
 
@@ -222,11 +222,21 @@ class Grant:
 
 
 def lease(
-    connection: Connection, process: str, payer: Payer, known: Budget, least: int, want: int, now: float
+    connection: Connection,
+    process: str,
+    payer: Payer,
+    known: Budget,
+    least: int,
+    want: int,
+    now: float,
+    *,
+    part: int = 1,
+    may_expire: bool = True,
 ) -> Grant:
     """Give a process up to `want` of a budget, or nothing if there is less than `least`.
 
-    It may know the budget as it was: what counts is how it is now, also in which period.
+    It may know the budget as it was: what counts is how it is now, also in which period. Without need of any,
+    no more is given than one of so many parts of what is left. `may_expire` ends leases that were not renewed.
     """
     locks.join_ledger(connection)
     found = key_rows.budgets_of(connection, (known.owner,))
@@ -234,7 +244,9 @@ def lease(
     if budget is None:  # taken away in this moment: nothing bounds it, and there is no purse to hold it in
         return Grant(max(least, want), Standing(known, 0, 0, *known.window(now)), anew=True)
     purse = open_purse(connection, budget, payer.account_id, now)
-    if purse.room < least and _expire_leases(connection, purse.place, now):
+    if part > 1 and min(want, purse.room // part) <= 0:
+        return Grant(0, purse.standing)  # nobody needs it, so nobody is refused
+    if purse.room < least and may_expire and _expire_leases(connection, purse.place, now):
         purse = open_purse(connection, budget, payer.account_id, now)
     if purse.room < least:
         others = _lease_in(purse.place, holds.c.subject != process)
@@ -243,7 +255,7 @@ def lease(
             announce(connection, purse, payer.account_id, now, refused=True)
             write(connection, purse)
         return Grant(0, purse.standing, int(elsewhere))
-    amount = min(purse.room, max(least, want))
+    amount = min(purse.room // part, max(least, want))
     place = _at(purse.place, its_subject=process)
     before = connection.execute(_AMOUNT, place).scalar()
     if before is None:
@@ -308,9 +320,13 @@ def recalled(connection: Connection, process: str) -> set[Place]:
     return {Place(row.owner, row.period, row.start) for row in connection.execute(query)}
 
 
-def end_leases(connection: Connection, process: str) -> None:
-    """The process is gone: whatever it held is free again."""
-    _end(connection, holds.c.subject == process)
+def end_leases(connection: Connection, process: str, only: Collection[Any] | None = None) -> None:
+    """Free what a process held that is gone, or only what it held of these purses."""
+    if only is None:
+        _end(connection, holds.c.subject == process)
+        return
+    for place in sorted(each for each in only if isinstance(each, Place)):
+        _end(connection, _lease_in(place, holds.c.subject == process))
 
 
 def expire_leases(connection: Connection, now: float) -> int:

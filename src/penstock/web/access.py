@@ -82,7 +82,8 @@ def _write_url(scheme: str, server: tuple[str, int] | None, host: str | None, fo
 async def admit(request: Request, scope: Scope) -> Caller:
     """The caller, if its key is good and may use endpoints of this scope."""
     gateway = gateway_of(request)
-    key = await gateway.keyring.check(request.headers.get("authorization"))
+    authorization = request.headers.get("authorization")
+    key = await gateway.keyring.check(authorization, without_store=scope is Scope.CHAT)
     request.scope["state"]["account"] = key.account_id
     if not key.allows(scope):
         allowed = ", ".join(sorted(key.scopes))

@@ -84,6 +84,7 @@ def _assemble(gateway: Gateway, pages: Sequence[ModuleType]) -> Application:
         exception_handlers=dict(HANDLERS),
     )
     app.state.gateway = gateway
+    app.state.serves_chat = chat_models in pages
     app.state.routes = [route for page in pages for route in page.router.routes]
     app.router.routes += app.state.routes  # an included router would have every request matched over and over
     app.openapi = lambda: document(app, gateway.offers)  # type: ignore[method-assign]

@@ -330,10 +330,18 @@ class Health(Shape):
     version: str
 
 
+class Outage(Shape):
+    """How long the store has not answered, and how much longer chat is served without it."""
+
+    seconds: float
+    seconds_left: float
+
+
 class Readiness(Shape):
     """Whether requests are served, and why not."""
 
-    status: Literal["ready", "draining", "unavailable"]
+    status: Literal["ready", "degraded", "draining", "unavailable"]
     version: str
     settings: str = Field(description="fingerprint of the settings in use")
     checks: dict[str, str]
+    outage: Outage | None = Field(default=None, description="present while the store does not answer")
