@@ -15,6 +15,7 @@ from penstock.inputs import Inputs
 from penstock.jobs import Attempt, Job, State
 from penstock.offers import Offers
 from penstock.polling import Polling
+from penstock.quarantine import Level, Quarantine, Risk
 from penstock.store import job_rows
 from penstock.store.bell import Ear
 from penstock.store.database import Database
@@ -37,6 +38,7 @@ class Tools:
     offers: Callable[[], Offers]
     exchange: Exchange
     polling: Polling
+    quarantine: Quarantine
     collection: Collection
     inputs: Inputs
     history: History
@@ -55,9 +57,11 @@ class ClaimedJob:
     claim: Claim
     job: Job
     ear: Ear
+    risk: Risk
     troubles: int = 0
     due_at: float = 0.0
     grace: float = 0.0  # how much longer than its caller said it may take, for what is our own fault
+    held_back: float = 0.0  # how long it has waited as a suspect: that is not its caller's time
     due: tuple[float | None, float] | None = None
 
     @property
@@ -74,7 +78,7 @@ class ClaimedJob:
         else:
             self.due_at += job.deadline - self.due[1]
         self.due = job.started_at, job.deadline
-        return self.due_at + self.grace - now
+        return self.due_at + self.grace + self.held_back - now
 
     def order(self, attempt: Attempt) -> Order:
         """What to ask of the vendor."""
@@ -95,16 +99,39 @@ class ClaimedJob:
 
     async def amend(self, change: Callable[[Job], Job]) -> None:
         """Write a change under the fence; what comes back is the truth, a caller's cancel included."""
-        self.job = await self.tools.database.write(job_rows.amend, self.claim, change, self.tools.clock())
+        self.learn(await self.tools.database.write(job_rows.amend, self.claim, change, self.tools.clock()))
         self.left()  # if this began the work, its time runs from now
+
+    def learn(self, job: Job) -> None:
+        """Take over what the row says now; by its phase the store knows whether a risky step is under way."""
+        if job.phase is not self.job.phase:
+            self.risk.level = Level.SHARED if job.phase in jobs.RISKY else Level.NONE
+            if jobs.has_advanced(self.job.phase, job.phase):
+                self.risk.advance()
+        self.job = job
+
+    async def dare(self) -> None:
+        """Have it written that a risky step begins: if the process dies in it, the job is a suspect."""
+        risk = self.risk
+        if risk.level is not risk.wanted:
+            await self.tools.database.write(job_rows.mark_risk, self.claim, risk.wanted, risk.beside)
+            risk.level = risk.wanted
+
+    async def step_back(self) -> None:
+        """Have it written that the job only waits: a death meanwhile is not its doing."""
+        self.risk.end_turn()
+        if self.risk.level is not Level.NONE:
+            await self.tools.database.write(job_rows.mark_risk, self.claim, Level.NONE)
+            self.risk.level = Level.NONE
 
     async def look_again(self) -> None:
         """Read the row: a caller may have canceled."""
-        self.job = await self.tools.database.read(job_rows.get_claimed, self.claim)
+        self.learn(await self.tools.database.read(job_rows.get_claimed, self.claim))
 
     async def pause(self, seconds: float | None = None) -> None:
         """Wait longer with every trouble in a row, or as long as the vendor asks; a cancel ends the wait."""
         self.troubles += 1
+        await self.step_back()
         least = self.vendor.options.poll_seconds
         wait = min(MAX_PAUSE, least * 2 ** min(self.troubles, 10)) if seconds is None else max(least, seconds)
         await self.ear.wait(max(0.05, min(wait, self.left())))

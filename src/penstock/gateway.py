@@ -33,6 +33,7 @@ from penstock.keyring import Keyring
 from penstock.landing import Landing
 from penstock.leadership import Appointment, Leadership
 from penstock.polling import Polling
+from penstock.quarantine import Quarantine
 from penstock.records import Scribe
 from penstock.relay import Manner, Relay
 from penstock.runner import Runner
@@ -216,6 +217,7 @@ class Gateway:
             offers=lambda: self.offers,
             exchange=exchange,
             polling=Polling(exchange),
+            quarantine=Quarantine(),
             collection=Collection(exchange, self.assets, workshop),
             inputs=self.inputs,
             history=self.history,

@@ -66,8 +66,13 @@ class Phase(StrEnum):
     DONE = "done"
 
 
-AT_WORK = (Phase.FETCHING, Phase.DISPATCHING, Phase.RECONCILING, Phase.STORING)
-"""When whoever works on a job does more than to wait for its vendor."""
+RISKY = (Phase.FETCHING, Phase.DISPATCHING, Phase.STORING)
+"""Phases in which a process opens, sends or collects a job's bytes, and may die of it. In others it asks or waits."""
+
+
+def has_advanced(before: Phase, after: Phase) -> bool:
+    """Tell whether a step was survived. Looking up a lost order is no step: the risky one comes after it."""
+    return before is not after and Phase.RECONCILING not in (before, after)
 
 
 class Outcome(StrEnum):

@@ -63,6 +63,7 @@ class Ordering(ClaimedJob):
             started_at=now,
         )
         await self.amend(lambda job: replace(self.started(job), phase=Phase.DISPATCHING))
+        await self.dare()
         self.paying = False
         placing = asyncio.ensure_future(self.place(vendor, attempt))
         try:
@@ -171,11 +172,13 @@ class Ordering(ClaimedJob):
             return
         metrics.JOBS_REROUTED.labels(self.job.vendor, error.code if error else outcome.value).inc()
         tried_in_vain = replace(attempt, outcome=outcome)
-        self.job = await self.tools.database.write(
-            job_rows.hand_on,
-            self.claim,
-            lambda job: jobs.reroute(job, tried_in_vain, route.vendor, route.model),
-            self.tools.clock(),
+        self.learn(
+            await self.tools.database.write(
+                job_rows.hand_on,
+                self.claim,
+                lambda job: jobs.reroute(job, tried_in_vain, route.vendor, route.model),
+                self.tools.clock(),
+            )
         )
         if self.job.state is State.RUNNING:
             raise GivenBack
@@ -215,12 +218,14 @@ class Ordering(ClaimedJob):
         """Take up the one that no other job holds; that none is there is no proof that there will be none."""
         found = {order.upstream_id: order for order in orders}
         if found:
-            self.job = await self.tools.database.write(
-                job_rows.adopt,
-                self.claim,
-                list(found),
-                lambda job, upstream_id: self.under_way(job, found[upstream_id]),
-                self.tools.clock(),
+            self.learn(
+                await self.tools.database.write(
+                    job_rows.adopt,
+                    self.claim,
+                    list(found),
+                    lambda job, upstream_id: self.under_way(job, found[upstream_id]),
+                    self.tools.clock(),
+                )
             )
         if self.job.attempt is not None and self.job.attempt.operation is not None:
             self.begin_polling()

@@ -14,8 +14,6 @@ from penstock.store.bell import nudge
 from penstock.store.job_rows import Claim, FenceLost
 
 MAX_CRASHES = 5
-MAX_DEATHS = 10
-"""How many processes may die at work on a job that does not get on: it takes them down."""
 
 log = logging.getLogger(__name__)
 
@@ -30,6 +28,7 @@ class Runner:
         """Work until the job is done or someone else has it. Our own trouble is met by starting over from the row."""
         crashes = 0
         known: Job | None = job
+        risk = self.tools.quarantine.enter(claim.deaths)
         with (
             logs.bind(job_id=claim.job_id),
             self.tools.database.bell.listen(nudge(claim.job_id)) as ear,
@@ -38,9 +37,8 @@ class Runner:
             while True:
                 try:
                     current = known or await self.tools.database.read(job_rows.get_claimed, claim)
-                    shift = Shift(self.tools, claim, current, ear, lost_at=self.tools.steady(), seat=seat)
-                    hopeless = crashes >= MAX_CRASHES or claim.deaths >= MAX_DEATHS
-                    await (shift.give_up() if hopeless else shift.work())
+                    shift = Shift(self.tools, claim, current, ear, risk, lost_at=self.tools.steady(), seat=seat)
+                    await (shift.give_up() if crashes >= MAX_CRASHES else shift.work())
                 except (FenceLost, GivenBack):
                     return
                 except StoreUnavailable:
@@ -51,5 +49,7 @@ class Runner:
                 else:
                     traces.tell_end(span, shift.job)
                     return
+                finally:
+                    risk.end_turn()
                 known = None
                 await asyncio.sleep(1)

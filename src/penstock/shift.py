@@ -6,7 +6,7 @@ Intent written → submit → upstream id written → poll → collect → check
 import asyncio
 import logging
 import random
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -21,6 +21,7 @@ from penstock.job_errors import BadOutput, JobCrashed, JobError, RunTimeout, Sta
 from penstock.jobs import Job, Outcome, Phase, State
 from penstock.offers import credential_id
 from penstock.ordering import Ordering
+from penstock.quarantine import MAX_DEATHS
 from penstock.storage import StorageUnavailable
 from penstock.store import asset_rows
 
@@ -31,6 +32,10 @@ MAX_ANEW = 10
 RESULT_SECONDS = 1800.0
 """How long a finished order's result is tried for."""
 PROGRESS_SECONDS = 0.5
+DEADLY = (
+    "{} processes of the gateway died while they worked on this job ({}), all but the first on no other suspect. "
+    "It is not tried again. Send a new request, or ask the operator to look into the logs."
+)
 
 log = logging.getLogger(__name__)
 
@@ -65,10 +70,8 @@ class Shift(Ordering):
         canceled_early = job.state is State.CANCELING and job.attempt is None
         if canceled_early or self.left() <= 0:
             await self.close(self.tools.clock())
-        elif job.vendor not in self.tools.offers().vendors:
-            await self.wait_for_vendor()
-        elif job.attempt is None and not self.seat.is_set():
-            await self.wait_for_seat()
+        elif (wait := self.find_obstacle()) is not None:
+            await wait()
         elif job.file is None and "url" in given_file(job.params):
             await self.fetch()
         elif job.attempt is None:
@@ -80,6 +83,17 @@ class Shift(Ordering):
         else:
             await self.poll(job.attempt.operation)
 
+    def find_obstacle(self) -> Callable[[], Awaitable[None]] | None:
+        """Return how to wait for what keeps the job from its next step, if anything does."""
+        job = self.job
+        if job.vendor not in self.tools.offers().vendors:
+            return self.wait_for_vendor
+        if job.attempt is None and not self.seat.is_set():
+            return self.wait_for_seat
+        if self.risk.lacks_turn and (job.attempt is None or job.phase is Phase.STORING):
+            return self.wait_for_turn
+        return None
+
     # -- before the vendor
 
     async def wait_for_seat(self) -> None:
@@ -87,21 +101,43 @@ class Shift(Ordering):
         if self.job.state is State.RUNNING and self.job.phase is not Phase.THROTTLED:  # it comes from another vendor
             await self.amend(lambda job: replace(job, phase=Phase.THROTTLED) if job.state is State.RUNNING else job)
             return
-        granted = asyncio.ensure_future(self.seat.wait())
+        await self.wait_for_grant(self.seat)
+
+    async def wait_for_grant(self, granted: asyncio.Event) -> None:
+        """Wait for what others let go of, for a cancel, or for the deadline."""
+        waiting = asyncio.ensure_future(granted.wait())
         spread = random.uniform(1, 2)  # noqa: S311  thousands may wait, and should not all look at once
         patience = min(MAX_PAUSE * spread, self.left())  # a cancel may have rung before anyone listened
         rung = asyncio.ensure_future(self.ear.wait(max(0.0, patience)))
         try:
-            await asyncio.wait((granted, rung), return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait((waiting, rung), return_when=asyncio.FIRST_COMPLETED)
         finally:
-            granted.cancel()
+            waiting.cancel()
             rung.cancel()
-        if not self.seat.is_set():
+        if not granted.is_set():
             await self.look_again()
+
+    async def wait_for_turn(self) -> None:
+        """Wait until this suspect may take its step, as the only one here; after too many deaths end the job."""
+        if self.risk.deaths >= MAX_DEATHS:
+            await self.amend(self.started)
+            raise JobCrashed(DEADLY.format(self.risk.deaths, self.job.phase), stage=self.job.phase.value)
+        begun = self.tools.steady()
+        pause = self.tools.quarantine.wait_left(self.risk)
+        if pause > 0:
+            await self.ear.wait(max(0.0, min(pause, self.left())))
+            await self.look_again()
+        else:
+            turn = self.risk.ask(self.job.account_id, self.job.id)
+            await self.wait_for_grant(turn.granted)
+            if turn.granted.is_set():
+                self.risk.begin(turn)
+        self.held_back += self.tools.steady() - begun
 
     async def wait_for_vendor(self) -> None:
         """The settings have lost the job's vendor: a paid job is not failed for that, it waits to be found again."""
         log.error("the job's vendor is not configured", extra={"fields": {"vendor": self.job.vendor}})
+        await self.step_back()
         await self.ear.wait(MAX_PAUSE)
         await self.look_again()
 
@@ -110,6 +146,7 @@ class Shift(Ordering):
         await self.amend(lambda job: replace(self.started(job), phase=Phase.FETCHING))
         if self.job.state is not State.RUNNING:
             return
+        await self.dare()
         file = self.job.params["file"]
         inputs = self.tools.inputs
         stored = await inputs.fetch(file["url"], file.get("type"), self.job.account_id, self.job.id)
@@ -121,6 +158,7 @@ class Shift(Ordering):
         """Wait for the next poll, a ring or the deadline; then ask, and bring home what is done by then."""
         now = self.tools.steady()
         if now < self.poll_at:
+            await self.step_back()
             again = self.cancel_at if self.cancel_at > now else self.poll_at  # the vendor is to be asked to stop again
             if await self.ear.wait(min(self.poll_at - now, again - now, self.left())):
                 self.poll_at = 0.0  # the caller cancels, or the vendor calls back: no need to wait
@@ -207,6 +245,7 @@ class Shift(Ordering):
         """Bring the outputs home. A download that fails is tried again from a fresh poll: its address may be old."""
         if self.job.phase is not Phase.STORING:
             await self.amend(lambda job: replace(job, phase=Phase.STORING, progress=0.99, eta_at=None))
+        await self.dare()
         model = self.tools.offers().known.get(self.job.model)  # None: the settings no longer declare it
         expected = answer.expected or (Expectation() if model is None else model.expect(self.job.params))
         collected = await self.tools.collection.collect(self.job, self.vendor, answer.outputs, expected)

@@ -9,16 +9,18 @@ from pathlib import Path
 from typing import Any, Final
 
 import httpx
+from aiohttp import web
 from chat_steps import HELLO, settings_of
 from conftest import MODEL, Server, Start
 from openai_double import OpenAIDouble
 from postgres import PostgresServer
 from steps import refused
-from vendors.double import Double, double_of
+from vendors.double import Act, Double, HttpDouble, double_of, hang
 
 from penstock.store.ledger_check import check
 
 CHAT: Final = "/llm/chat/completions"
+OUTPUT: Final = "/outputs/"
 GENERATION: Final = "/model/v1/generation"
 PRICE: Final = 'price = {input_per_million = "1000", output_per_million = "1000"}'
 SCENARIOS: Final = ("plain", "slow:0.05", "slow:0.4")
@@ -123,3 +125,13 @@ def check_away(response: httpx.Response, seconds: float, most: float = PATIENCE_
     assert error["retryable"]
     assert int(response.headers["retry-after"]) >= 1
     assert seconds < most + QUEUE_SECONDS, seconds
+
+
+def withhold(*order_ids: str) -> Act:
+    """Never answer who asks for a result; of these orders, if any are named."""
+
+    async def act(double: HttpDouble, request: web.Request) -> web.StreamResponse:
+        is_theirs = not order_ids or any(order_id in request.path for order_id in order_ids)
+        return await (hang(double, request) if OUTPUT in request.path and is_theirs else double.play(request))
+
+    return act

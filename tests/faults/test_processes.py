@@ -12,11 +12,12 @@ import psycopg
 import pytest
 from conftest import MODEL, Start, client_of
 from fault_machines import Machines, machines_on
-from fault_steps import check_away, timed, until, until_answered
+from fault_steps import check_away, timed, until, until_answered, withhold
 from fleet_machines import Machine
 from postgres import PostgresServer
 from steps import until as look_until
-from vendors.double import hang
+
+from penstock.quarantine import MAX_DEATHS
 
 TAKEOVER_SECONDS = 30.0
 """What a busy machine may make of five."""
@@ -125,12 +126,13 @@ async def test_jobs_of_workers_that_die_or_freeze_are_finished_by_others(
 
 
 async def poison(server: Any, machines: Machines, connection: "psycopg.AsyncConnection[Any]") -> None:
-    """Nine have died at work on it; the tenth is the last."""
+    """All but one have died at work on it, and on no other suspect; the next is the last."""
     await until(lambda: not any(machine.frozen for machine in machines.machines))
-    machines.double.fault(hang, "GET", "/outputs", times=99)
+    machines.double.fault(withhold(), "GET", "/orders/", times=9999)
     job = await server.submit(MODEL, script={"latency": 0.1})
     await look_until(server.client, job["id"], phase="storing")
-    await connection.execute("UPDATE jobs SET deaths = 9 WHERE id = %s", (job["id"],))
+    words = "UPDATE jobs SET deaths = %s, at_risk = 2 WHERE id = %s"
+    await connection.execute(words, (MAX_DEATHS - 1, job["id"]))
     await (await holder(machines, connection, job["id"])).kill()
     done = await server.finish(job["id"])
     assert (done["status"], done["error"]["code"], done["charged"]) == ("failed", "internal_error", False), done

@@ -69,3 +69,20 @@ def test_a_dead_workers_jobs_are_freed_whatever_is_in_their_prompts(postgres_tri
         again = claim_rows.claim(connection, "worker_here", {wanted[0].vendor: 9}, 10, NOW)
         assert [each.job.params["prompt"] for each in again] == list(prompts)
         assert {each.claim.deaths for each in again} == {1}
+
+
+def test_a_death_is_blamed_on_risky_steps_only_and_on_a_suspect_only_if_it_was_alone(postgres_trial: Connection):
+    with undone(postgres_trial) as connection:
+        marks = {"waits": (0, 0), "first": (1, 0), "beside": (1, 3), "alone": (2, 3)}
+        wanted = [make_job(id=f"job_{name}") for name in marks]
+        job_rows.insert_all(connection, wanted, NOW)
+        lease_rows.register(connection, "worker_dead", "dead")
+        claim_rows.claim(connection, "worker_dead", {wanted[0].vendor: 9}, 10, NOW)
+        for name, (at_risk, deaths) in marks.items():
+            values = {"at_risk": at_risk, "deaths": deaths}
+            connection.execute(update(job_table).where(job_table.c.id == f"job_{name}").values(values))
+        assert lease_rows.sweep(connection, -1.0) == len(marks)
+        again = claim_rows.claim(connection, "worker_here", {wanted[0].vendor: 9}, 10, NOW)
+        found = {each.job.id.removeprefix("job_"): each.claim.deaths for each in again}
+        assert found == {"waits": 0, "first": 1, "beside": 3, "alone": 4}
+        assert set(connection.execute(select(job_table.c.at_risk)).scalars()) == {0}

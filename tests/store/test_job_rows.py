@@ -5,13 +5,13 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
-from sqlalchemy import Connection, event, select
+from sqlalchemy import Connection, event, select, update
 from store.sample_jobs import NOW, make_asset, make_attempt, make_job
 
 from penstock import jobs
 from penstock.errors import Gone, JobDeleted, JobNotFinished, JobNotFound
 from penstock.events import EventType
-from penstock.jobs import IllegalMove, Job, Outcome, State
+from penstock.jobs import IllegalMove, Job, Outcome, Phase, State
 from penstock.store import event_rows, job_rows, open_rows, request_rows, words
 from penstock.store.bell import QUEUE, nudge
 from penstock.store.database import Database
@@ -301,3 +301,57 @@ async def test_an_idempotency_key_is_free_again_once_its_jobs_are_gone(database)
     await database.write(add, "batch_2")
     found = await database.read(request_rows.by_idempotency_key, "acct_one", "mine")
     assert found == request("batch_2")
+
+
+# -- risky steps
+
+
+async def marks(database: Database, claim: Claim) -> tuple[int, int]:
+    def find(connection: Connection) -> tuple[int, int]:
+        query = select(job_table.c.at_risk, job_table.c.deaths).where(job_table.c.id == claim.job_id)
+        at_risk, deaths = connection.execute(query).one()
+        return at_risk, deaths
+
+    return await database.read(find)
+
+
+def into(phase: Phase) -> Callable[[Job], Job]:
+    return lambda job: replace(job, phase=phase)
+
+
+def count_deaths(connection: Connection, deaths: int) -> None:
+    connection.execute(update(job_table).values(deaths=deaths))
+
+
+@pytest.mark.parametrize(
+    ("phases", "expected"),
+    [
+        ([Phase.FETCHING], (1, 0)),
+        ([Phase.FETCHING, Phase.DISPATCHING], (1, 0)),
+        ([Phase.DISPATCHING], (1, 4)),
+        ([Phase.RECONCILING], (0, 4)),
+        ([Phase.RECONCILING, Phase.DISPATCHING], (1, 4)),
+        ([Phase.GENERATING], (0, 0)),
+        ([Phase.GENERATING, Phase.STORING], (1, 0)),
+        ([Phase.THROTTLED], (0, 0)),
+    ],
+)
+async def test_a_phase_tells_whether_a_risky_step_is_under_way(database, phases, expected):
+    claim = await hold(database)
+    await database.write(job_rows.amend, claim, start, NOW)
+    await database.write(job_rows.amend, claim, into(Phase.DISPATCHING), NOW)
+    await database.write(count_deaths, 4)
+    for phase in phases:
+        await database.write(job_rows.amend, claim, into(phase), NOW)
+    assert await marks(database, claim) == expected
+
+
+async def test_a_mark_is_fenced_and_takes_the_place_of_whoever_was_alone(database):
+    first, second = await hold(database), await hold(database)
+    await database.write(job_rows.mark_risk, first, 2)
+    await database.write(job_rows.mark_risk, second, 1, [first.job_id])
+    assert [(await marks(database, each))[0] for each in (first, second)] == [1, 1]
+    with pytest.raises(FenceLost):
+        await database.write(job_rows.mark_risk, replace(first, epoch=9), 0)
+    await database.write(open_rows.release_all)
+    assert {(await marks(database, claim))[0] for claim, _ in await database.write(open_rows.claim, "next", 9)} == {0}

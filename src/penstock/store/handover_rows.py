@@ -26,7 +26,7 @@ def take(connection: Connection, owner: str, job_id: str, vendors: Collection[st
     if is_held or row.vendor not in vendors:
         raise HeldElsewhere
     claim = Claim(job_id, owner, row.epoch + 1, row.deaths)
-    connection.execute(update(jobs).where(jobs.c.id == job_id).values(owner=owner, epoch=claim.epoch))
+    connection.execute(update(jobs).where(jobs.c.id == job_id).values(owner=owner, epoch=claim.epoch, at_risk=0))
     return Claimed(claim, event_rows.decode_job(row.document), is_seated=True)
 
 

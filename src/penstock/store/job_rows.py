@@ -12,7 +12,7 @@ from sqlalchemy import Connection, bindparam, or_, select, update
 from penstock.errors import Gone, JobDeleted, JobNotFinished, JobNotFound
 from penstock.events import type_of
 from penstock.identifiers import first_id
-from penstock.jobs import IllegalMove, Job, State
+from penstock.jobs import RISKY, IllegalMove, Job, State, has_advanced
 from penstock.store import event_rows, ledger_rows, locks, usage_rows, words
 from penstock.store.bell import QUEUE, nudge
 from penstock.store.database import RUNG
@@ -22,10 +22,10 @@ from penstock.store.words import Deed
 
 # The columns of `_columns`, in this order.
 UPDATE = "UPDATE jobs SET vendor = ?, state = ?, done = ?, finished_at = ?, expires_at = ?, document = ? WHERE id = ?"
-UPDATE_PHASE = UPDATE.replace(" WHERE", ", deaths = 0 WHERE")
 GET = "SELECT document, removed FROM jobs WHERE id = ? AND account_id = ?"
 LOCK = "SELECT document FROM jobs WHERE id = ? AND owner = ? AND epoch = ? FOR UPDATE"
 encode = msgspec.json.encode
+ALONE = 2
 DISPATCHING = b'"phase":"dispatching"'
 SKEW_SECONDS = 3_900.0
 """How far the time in an id may be from when the job was created: clocks jump, ids only go forward."""
@@ -46,7 +46,7 @@ class Claim:
     owner: str
     epoch: int
     deaths: int = field(default=0, compare=False)
-    """How many processes have died at work on it since it last got on."""
+    """How many processes have died in its present risky step; all but the first while it was the only suspect."""
 
 
 def insert_all(connection: Connection, accepted: Sequence[Job], now: float, *more: Deed) -> list[Job]:
@@ -123,13 +123,21 @@ def _change(connection: Connection, before: Job, change: Callable[[Job], Job], n
     kind, values = type_of(before, after), (*_columns(after, document).values(), after.id)
     words.do_all(
         connection,
-        Deed(UPDATE if after.phase is before.phase else UPDATE_PHASE, values),
+        Deed(_update(before, after), values),
         words.insertion(events, [event_rows.describe(kind, after, document, now)]),
     )
     event_rows.announce(connection, [(kind, after)], now)
     if after.done:
         _pay(connection, after, now)  # last: others wait for the purse and the sums
     return after
+
+
+def _update(before: Job, after: Job) -> str:
+    """Say how a row changes: a new phase also tells whether a risky step begins, and that the last one was survived."""
+    if after.phase is before.phase:
+        return UPDATE
+    deaths = "0" if has_advanced(before.phase, after.phase) else "deaths"
+    return UPDATE.replace(" WHERE", f", at_risk = {int(after.phase in RISKY)}, deaths = {deaths} WHERE")
 
 
 def _pay(connection: Connection, job: Job, now: float) -> None:
@@ -151,6 +159,19 @@ def amend(connection: Connection, claim: Claim, change: Callable[[Job], Job], no
     if not found:
         raise FenceLost(claim.job_id)
     return _change(connection, event_rows.decode_job(found[0][0]), change, now)
+
+
+def mark_risk(connection: Connection, claim: Claim, level: int, beside: Sequence[str] = ()) -> None:
+    """Write down that a risky step of the job begins (1, or 2 if no other suspect's runs here) or is over (0).
+
+    The jobs that it runs `beside` are the only ones of this owner at risk no longer.
+    """
+    theirs = jobs.c.owner == claim.owner
+    ours = update(jobs).where(jobs.c.id == claim.job_id, theirs, jobs.c.epoch == claim.epoch, jobs.c.done == 0)
+    if not connection.execute(ours.values(at_risk=level)).rowcount:
+        raise FenceLost(claim.job_id)
+    if beside:
+        connection.execute(update(jobs).where(jobs.c.id.in_(beside), theirs, jobs.c.at_risk == ALONE).values(at_risk=1))
 
 
 def adopt(

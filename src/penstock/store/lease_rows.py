@@ -6,7 +6,6 @@ from sqlalchemy import (
     Connection,
     Integer,
     and_,
-    bindparam,
     delete,
     insert,
     literal_column,
@@ -15,26 +14,24 @@ from sqlalchemy import (
     update,
 )
 
-from penstock.jobs import AT_WORK
 from penstock.store import locks
 from penstock.store.bell import QUEUE
 from penstock.store.database import RUNG
 from penstock.store.moments import NOW
+from penstock.store.open_rows import SUSPECTED
 from penstock.store.tables import chores, jobs, workers
 
 HANDING_OVER: Final = "/handing over"
 """After a worker's name: it has claimed the job for whichever worker takes it over."""
-# PostgreSQL's JSON knows no NUL. A row that somebody still has locked is freed by the next look: a worker that waited
-# for it could not renew its own lease meanwhile.
-_ORPHANED: Final = text(r"""
-    UPDATE jobs SET owner = NULL, deaths = deaths + CASE
-        WHEN replace(convert_from(document, 'UTF8'), '\u0000', '\ufffd')::jsonb ->> 'phase' IN :at_work
-        THEN 1 ELSE 0 END
+# A row that somebody still has locked is freed by the next look: a worker that waited for it could not renew its own
+# lease meanwhile.
+_ORPHANED: Final = text(f"""
+    UPDATE jobs SET owner = NULL, at_risk = 0, deaths = {SUSPECTED}
     WHERE id IN (
         SELECT id FROM jobs WHERE done = 0 AND owner IS NOT NULL
             AND NOT EXISTS (SELECT 1 FROM workers WHERE workers.id = split_part(jobs.owner, '/', 1))
         FOR UPDATE SKIP LOCKED)
-""").bindparams(bindparam("at_work", expanding=True))
+""")  # noqa: S608  words of our own
 
 
 class WorkerRow(NamedTuple):
@@ -63,7 +60,7 @@ def sweep(connection: Connection, seconds: float) -> int:
     if not locks.try_hold(connection, "leases"):  # two might free what one has freed and a new worker has claimed
         return 0
     connection.execute(delete(workers).where(workers.c.renewed_at < NOW - seconds))
-    freed = connection.execute(_ORPHANED, {"at_work": AT_WORK}).rowcount
+    freed = connection.execute(_ORPHANED).rowcount
     if freed:
         connection.info[RUNG].add(QUEUE)
     return freed

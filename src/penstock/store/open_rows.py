@@ -13,11 +13,8 @@ from sqlalchemy import (
     Integer,
     ScalarSelect,
     Select,
-    Text,
     and_,
     bindparam,
-    case,
-    cast,
     func,
     literal_column,
     select,
@@ -26,7 +23,7 @@ from sqlalchemy import (
 )
 
 from penstock.errors import ConcurrencyLimited
-from penstock.jobs import AT_WORK, Job, State
+from penstock.jobs import Job, State
 from penstock.keys import ApiKey
 from penstock.store import event_rows, locks
 from penstock.store.job_rows import Claim
@@ -88,13 +85,14 @@ PAST_START = (
 TAKE = (
     update(jobs)
     .where(jobs.c.id.in_(bindparam("ids", expanding=True)), FREE)
-    .values(owner=bindparam("new_owner"), epoch=jobs.c.epoch + 1)
+    .values(owner=bindparam("new_owner"), epoch=jobs.c.epoch + 1, at_risk=0)
     .returning(jobs.c.id, jobs.c.epoch, jobs.c.deaths, jobs.c.document)
 )
 SEAT = TAKE.values(seated=1)
 RELEASE = update(jobs).where(OPEN, jobs.c.owner.is_not(None)).values(owner=None)
-PHASE = func.json_extract(cast(jobs.c.document, Text), "$.phase")
-BURY = RELEASE.values(deaths=jobs.c.deaths + case((PHASE.in_(AT_WORK), 1), else_=0))
+SUSPECTED = "deaths + CASE WHEN at_risk = 2 OR (at_risk = 1 AND deaths = 0) THEN 1 ELSE 0 END"
+"""The deaths of a job whose owner has just died: a suspect's are counted only if it was the only one at risk there."""
+BURY = RELEASE.values(deaths=literal_column(SUSPECTED, Integer), at_risk=0)
 OLDEST_WAITING = (
     select(jobs.c.vendor, func.min(jobs.c.created_at))
     .where(FREE, jobs.c.state == State.QUEUED.value)
@@ -136,7 +134,7 @@ def claim_ending(connection: Connection, owner: str, limit: int, now: float) -> 
 
 
 def release_all(connection: Connection, *, died: bool = False) -> None:
-    """Every open job is free to be claimed again; `died`: whoever held them did, and at work on some of them."""
+    """Free every open job to be claimed again; `died`: whoever held them did, perhaps of one of them."""
     connection.execute(BURY if died else RELEASE)
 
 

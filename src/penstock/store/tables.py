@@ -19,7 +19,7 @@ from sqlalchemy import (
     text,
 )
 
-SCHEMA_VERSION = "0005"
+SCHEMA_VERSION = "0006"
 """The newest migration; a test holds it equal to the newest file in migrations/versions."""
 
 metadata = MetaData()
@@ -101,7 +101,8 @@ jobs = Table(
     Column("owner", Word),
     Column("epoch", Integer, nullable=False, default=0),
     Column("seated", Integer, nullable=False, server_default="0"),  # 1: it has one of its vendor's seats (PostgreSQL)
-    Column("deaths", Integer, nullable=False, server_default="0"),  # of processes at work on it, in its present phase
+    Column("deaths", Integer, nullable=False, server_default="0"),  # of processes in a risky step of it (quarantine.py)
+    Column("at_risk", Integer, nullable=False, server_default="0"),  # 1: a risky step is under way, 2: as the only one
     Column("document", LargeBinary, nullable=False),
     Index("jobs_by_account", "account_id", "id"),
     Index("jobs_by_state", "account_id", "state", "id"),
