@@ -21,6 +21,7 @@ from penstock.faults import tell_fault
 from penstock.keys import ApiKey
 from penstock.offers import ChatOffer, Route
 from penstock.prices import TokenPrice
+from penstock.redaction import Redactor
 from penstock.silence import Silence
 from penstock.sse import COMMENT, EventTooLarge
 from penstock.tally import Tally
@@ -83,7 +84,7 @@ class Answer:
         created_at: float,
         tally: Tally,
         lengths: Lengths,
-        secrets: frozenset[str],
+        redactor: Redactor,
     ) -> None:
         self.ask = ask
         self._id = tally.new_id()
@@ -93,7 +94,7 @@ class Answer:
         self._request_id = request_id
         self._tally = tally
         self._lengths = lengths
-        self._secrets = secrets
+        self._redactor = redactor
         self._began = time.perf_counter()
 
     @property
@@ -250,7 +251,7 @@ class Answer:
     def _conclude(self, stream: Stream) -> None:
         """Nothing more comes; see whether that was all."""
         if stream.broken is not None:
-            error = tell_fault(stream.broken.fault(self.vendor.fault), self._secrets)
+            error = tell_fault(stream.broken.fault(self.vendor.fault), self._redactor)
             raise self._interrupt(error, was_told=True)
         if not stream.complete:
             raise self._interrupt(VendorFailed("The vendor's reply broke off."))

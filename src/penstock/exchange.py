@@ -33,6 +33,7 @@ from penstock.contract import (
 )
 from penstock.files import StoredFile
 from penstock.job_errors import BadOutput
+from penstock.redaction import Redactor
 
 if TYPE_CHECKING:
     from penstock.wire import Wire
@@ -61,9 +62,9 @@ class Exchange:
         self._starts: dict[ChatServer, asyncio.Future[str]] = {}
         self._shown: deque[str] = deque(maxlen=MAX_SHOWN)
 
-    def redact(self, said: Mapping[str, str | None] | None, secrets: frozenset[str]) -> dict[str, str | None] | None:
-        """What a vendor said, without addresses, secrets or the tokens that it was lately shown, and not at length."""
-        return redact(said, secrets | frozenset(self._shown))
+    def redact(self, said: Mapping[str, str | None] | None, redactor: Redactor) -> dict[str, str | None] | None:
+        """Return a media vendor's words without what `redactor` hides and the tokens that vendors were lately shown."""
+        return None if said is None else redactor.joined(self._shown).upstream(said)
 
     async def close(self) -> None:
         """Close every connection."""
@@ -307,25 +308,3 @@ async def _read_chunks(body: bytes | Path) -> AsyncIterator[bytes]:
     with await asyncio.to_thread(body.open, "rb") as file:
         while chunk := await asyncio.to_thread(file.read, CHUNK):
             yield chunk
-
-
-_ADDRESS = re.compile(
-    r"\b[a-z][a-z0-9+.-]*://\S+"
-    r"|\b\d{1,3}(?:\.\d{1,3}){3}\b\S*"
-    r"|\b[\w.-]+\.(?:com|net|org|ai|io|dev|cloud|run|app|media|delivery)\b\S*",
-    re.IGNORECASE,
-)
-
-
-def redact(said: Mapping[str, str | None] | None, secrets: frozenset[str]) -> dict[str, str | None] | None:
-    """What a vendor said, without addresses or secrets, and not at length."""
-    if said is None:
-        return None
-    clean: dict[str, str | None] = {}
-    for name, text in said.items():
-        if text is not None:
-            for secret in sorted(filter(None, secrets), key=len, reverse=True):  # whole, before an address in it is cut
-                text = str(text).replace(secret, "…")  # noqa: PLW2901  cleaned step by step
-            text = _ADDRESS.sub("…", str(text))[:300]  # noqa: PLW2901
-        clean[name] = text
-    return clean

@@ -12,17 +12,18 @@ from penstock.errors import (
     VendorFailed,
     VendorRefusedUs,
 )
-from penstock.exchange import redact
+from penstock.redaction import Redactor
 
 
-def tell_fault(fault: Fault, secrets: frozenset[str]) -> PenstockError:
-    """A vendor's failure as an error of ours."""
+def tell_fault(fault: Fault, redactor: Redactor) -> PenstockError:
+    """Map a chat vendor's failure to the error shown to the caller."""
     wait = fault.retry_after if math.isfinite(fault.retry_after or 0) else None
     match fault.blame:
         case Blame.CALLER:
-            said = (redact({"message": fault.message}, secrets) or {})["message"]
             return InvalidRequest(
-                said or "The vendor refused the request.", code=fault.code or "invalid_value", param=fault.param
+                redactor.text(fault.message) or "The vendor refused the request.",
+                code=redactor.code(fault.code) or "invalid_value",
+                param=redactor.param(fault.param),
             )
         case Blame.CREDENTIAL:
             return VendorRefusedUs()

@@ -14,6 +14,7 @@ from penstock.errors import ModelNotAllowed, ModelNotFound
 from penstock.jobs import Attempt
 from penstock.price_book import PriceSchedule, combine, dearest, dearest_tokens, highest, token_ceiling
 from penstock.prices import Price, TokenPrice
+from penstock.redaction import Redactor
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +155,7 @@ class Offers:
     by_model: Mapping[str, Offer]
     vendors: Mapping[str, GenerationVendor]
     known: Mapping[str, GenerationModel]
-    secrets: frozenset[str] = frozenset()
+    redactor: Redactor = field(default_factory=Redactor)
     by_credential: Mapping[tuple[str, str], GenerationVendor] = field(
         default_factory=dict[tuple[str, str], GenerationVendor]
     )

@@ -146,7 +146,7 @@ class Ordering(ClaimedJob):
         phase = Phase.CANCELING if job.state is State.CANCELING else Phase.GENERATING
         usual = self.tools.history.usual_end(job.model, job.started_at)
         job = replace(job, attempts=(*job.attempts[:-1], attempt), phase=phase, eta_at=usual)
-        return jobs.warn(job, answer.warnings)
+        return jobs.warn(job, list(map(self.tools.offers().redactor.text, answer.warnings)))
 
     def begin_polling(self) -> None:
         """The order is under way: ask after a while."""

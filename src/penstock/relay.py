@@ -29,7 +29,7 @@ from penstock.errors import (
 )
 from penstock.escrow import Escrow, Ticket
 from penstock.estimates import Lengths
-from penstock.exchange import Exchange, redact
+from penstock.exchange import Exchange
 from penstock.faults import tell_fault
 from penstock.keys import ApiKey
 from penstock.offers import ChatOffer, Offers, Route, refuse_unpriced
@@ -93,7 +93,7 @@ class Relay:
         self._tally.check()
         offers = self._offers()
         now = self._clock()
-        answer = Answer(ask, offer, key, request_id, now, self._tally, self._lengths, offers.secrets)
+        answer = Answer(ask, offer, key, request_id, now, self._tally, self._lengths, offers.redactor)
         try:
             if key.is_limited:
                 answer.ticket = await self._admit(ask, key)
@@ -232,12 +232,12 @@ class Relay:
 
     def _judge(self, fault: Fault, route: Route, *, probed: bool) -> PenstockError | Elsewhere:
         """What a vendor's refusal means, for the caller and for the route; the operator reads of it in the log."""
-        secrets, health = self._offers().secrets, self.routes.health(route)
+        redactor, health = self._offers().redactor, self.routes.health(route)
         level = logging.ERROR if fault.blame is Blame.CREDENTIAL else logging.INFO
-        said = redact({"code": fault.code, "message": fault.message}, secrets) or {}
+        said = {"code": redactor.code(fault.code), "message": redactor.text(fault.message)}
         fields = {"vendor": route.vendor, "model": route.model, "blame": fault.blame, "status": fault.status, **said}
         log.log(level, "a chat vendor refused", extra={"fields": fields})
-        error = tell_fault(fault, secrets)
+        error = tell_fault(fault, redactor)
         if fault.blame is Blame.CALLER:
             health.succeed()
             return error

@@ -250,10 +250,11 @@ class Shift(Ordering):
         expected = answer.expected or (Expectation() if model is None else model.expect(self.job.params))
         collected = await self.tools.collection.collect(self.job, self.vendor, answer.outputs, expected)
         now = self.tools.clock()
+        warnings = map(self.tools.offers().redactor.text, answer.warnings)
 
         def change(job: Job) -> Job:
             job = replace(job, seed=job.seed if answer.seed is None else answer.seed)
-            return jobs.succeed(job, now, collected.outputs, (*answer.warnings, *collected.warnings))
+            return jobs.succeed(job, now, collected.outputs, (*warnings, *collected.warnings))
 
         self.job = await self.tools.database.write(asset_rows.deliver, self.claim, change, now)
 
@@ -293,7 +294,7 @@ class Shift(Ordering):
 
     async def fail(self, error: JobError) -> None:
         """The job cannot be done."""
-        error.upstream = self.tools.exchange.redact(error.upstream, self.tools.offers().secrets)
+        error.upstream = self.tools.exchange.redact(error.upstream, self.tools.offers().redactor)
         now, body = self.tools.clock(), error.body(self.job.request_id)
         unknown = isinstance(error, UpstreamOutcomeUnknown)
         await self.amend(lambda job: jobs.fail(job, now, body, Outcome.UNKNOWN if unknown else Outcome.FAILED))

@@ -16,6 +16,7 @@ from penstock.contract import GenerationVendor, Home, Served
 from penstock.offers import ChatOffer, Offer, Offers, Route, credential_id
 from penstock.price_book import P, PriceSchedule
 from penstock.prices import DURATIONS, FACES, Price, TokenPrice
+from penstock.redaction import Redactor, find_hosts
 from penstock.setting_prices import PriceList, Sold, misfit
 from penstock.setting_problems import Problem, SettingsError, explain, nearest
 from penstock.setting_values import BUILT_IN
@@ -58,11 +59,19 @@ def build_offers(settings: Settings, former: Offers | None) -> Offers:
         by_model,
         kept_vendors | vendors,
         kept_models | {offer.model.id: offer.model for offer in by_model.values()} | known,
-        settings.secrets | (former.secrets if former else frozenset[str]()),
+        _make_redactor(settings, every, former),
         {**(former.by_credential if former else {}), **_by_credential(vendors)},
         chat,
         chat_vendors,
     )
+
+
+def _make_redactor(settings: Settings, vendors: Mapping[str, Vendor], former: Offers | None) -> Redactor:
+    """Return what hides the secrets and hosts of these settings, and of former ones: answers may still come by them."""
+    usual = [vendor.options.base_url for vendor in vendors.values()]
+    written = [settings.vendors, settings.database_url, str(settings.assets_url), list(settings.secrets)]
+    known = Redactor() if former is None else former.redactor
+    return known.joined(settings.secrets, find_hosts([usual, written]))
 
 
 def schemas_wanted(settings: Settings) -> list[tuple[str, str]]:
