@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias, cast
 
 import msgspec
 from msgspec import structs
@@ -29,6 +29,13 @@ class Ask(msgspec.Struct, frozen=True):  # as all of these: made for every reque
         """A field's value, parsed; None where it is absent."""
         raw = self.fields.get(name)
         return None if raw is None else msgspec.json.decode(raw)
+
+    def forget_messages(self) -> None:
+        """Free the memory of a large body once a vendor answers: nobody reads the messages from then on."""
+        fields = cast("dict[str, msgspec.Raw]", self.fields)
+        fields.pop("messages", None)
+        for name, raw in fields.items():
+            fields[name] = raw.copy()  # each of them holds the whole body
 
     def has(self, name: str, *, but: Any = None) -> bool:
         """Whether a field is present with another value than one that asks for nothing."""
@@ -62,7 +69,12 @@ class Usage(msgspec.Struct, frozen=True):
 CHARACTERS_PER_TOKEN = 4
 MOST_TOKENS = 1_000_000_000
 TOKENS_PER_PICTURE = 1_000
+PIECE_BYTES: Final = 1 << 20
+"""Longer texts are looked at in such pieces: a copy of all would take memory and hold up other threads."""
 _EMBEDDED = re.compile(rb"data:[a-z]+/[^\"\\]*")
+_REST = re.compile(rb"[^\"\\]*")
+_LONGEST_BEGINNING: Final = 64
+"""Of `data:` and the kind of a picture; they may lie on both sides of a border between pieces."""
 
 
 def read_count(told: Any) -> int:
@@ -72,11 +84,40 @@ def read_count(told: Any) -> int:
 
 def guess_tokens(messages: msgspec.Raw) -> int:
     """About how many tokens they have, by their length; a picture has fewer than characters."""
-    text = bytes(messages)
-    pictures = 0
-    if b"data:" in text:
-        text, pictures = _EMBEDDED.subn(b"", text)
-    return len(text) // CHARACTERS_PER_TOKEN + pictures * TOKENS_PER_PICTURE + 1
+    view = memoryview(messages)
+    if len(view) > PIECE_BYTES:
+        length, pictures = _measure_pieces(view)
+    else:
+        text, pictures = view.tobytes(), 0
+        if b"data:" in text:
+            text, pictures = _EMBEDDED.subn(b"", text)
+        length = len(text)
+    return length // CHARACTERS_PER_TOKEN + pictures * TOKENS_PER_PICTURE + 1
+
+
+def _measure_pieces(view: memoryview) -> tuple[int, int]:
+    """Return the number of bytes outside of embedded pictures, and of these, without a copy of the whole."""
+    length, pictures, start, is_inside = len(view), 0, 0, False
+    while start < len(view):
+        piece = view[start : start + PIECE_BYTES].tobytes()
+        is_last = start + len(piece) >= len(view)
+        if is_inside:
+            end = len(rest[0]) if (rest := _REST.match(piece)) else 0
+            length -= end
+            is_inside = end == len(piece)
+            start += end
+            continue
+        found = _EMBEDDED.search(piece) if b"data:" in piece else None
+        if found is None:
+            start += len(piece) if is_last else len(piece) - _LONGEST_BEGINNING
+        elif found.start() > len(piece) - _LONGEST_BEGINNING and not is_last and found.start() > 0:
+            start += found.start()  # to see all of it that says what it is
+        else:
+            pictures += 1
+            length -= len(found[0])
+            is_inside = found.end() == len(piece)
+            start += found.end()
+    return length, pictures
 
 
 def estimate(ask: Ask, answered_characters: int, told: Usage | None = None) -> Usage:

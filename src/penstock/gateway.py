@@ -14,6 +14,7 @@ from urllib.parse import unquote, urlsplit
 
 from penstock import logs, metrics, traces
 from penstock.assets import Assets
+from penstock.body_memory import BodyMemory, make_bounds
 from penstock.cadence import Cadence
 from penstock.claimed import Tools
 from penstock.collection import Collection
@@ -25,6 +26,7 @@ from penstock.errors import StoreUnavailable
 from penstock.escrow import Escrow
 from penstock.estimates import REMEMBERED, History
 from penstock.exchange import Exchange
+from penstock.fair_share import Bounds, FairShare
 from penstock.hooks import Hooks
 from penstock.identifiers import new_id
 from penstock.inputs import Inputs
@@ -109,13 +111,15 @@ class Gateway:
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
+        self._max_body_mb = settings.server.max_body_mb  # read once, at the start
         self.offers = build_offers(settings, None)
         self._rules = _make_rules(settings)
         self.history = History()
         self.clock = time.time
         self.started_at = time.time()
         self.draining = False
-        self.streams = 0
+        self.streams = FairShare()
+        self.body_memory = BodyMemory(self._body_bounds)
         self._resources = AsyncExitStack()
         self._opening = asyncio.Lock()
         self._learning = Learning(self._knows_schemas, self._ask_for_schemas)
@@ -341,6 +345,17 @@ class Gateway:
     async def check_webhook(self, url: str) -> str:
         """A webhook's URL as it will be called, if it may be."""
         return await (await self._open_fetcher()).check(url)
+
+    def _body_bounds(self) -> Bounds:
+        server = self.settings.server
+        return make_bounds(server.max_bodies_mb, server.max_bodies_mb_per_account, self._max_body_mb)
+
+    @property
+    def stream_bounds(self) -> Bounds:
+        """How many event streams may be open; the last tenth is for accounts that have few."""
+        server = self.settings.server
+        most = server.max_streams
+        return Bounds(most, server.max_streams_per_account, reserve=most // 10, little=max(1, most // 100))
 
     def scribe(self, base_url: str) -> Scribe:
         """Writes records whose links lead to the operator's public address, else here."""

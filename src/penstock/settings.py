@@ -84,6 +84,17 @@ class Server(Table):
     drain_seconds: Duration = Field(default=20.0, description="how long a stopping server lets open requests finish")
     admin_key: SecretStr | None = Field(default=None, description="the administrator's key")
     max_streams: int = Field(default=1000, ge=1, description="how many event streams may be open at once")
+    max_streams_per_account: int = Field(
+        default=250,
+        ge=1,
+        description="how many of them one account may have; a tenth of all is kept for those with few",
+    )
+    max_bodies_mb: int = Field(
+        default=256, ge=1, description="how much memory the bodies of requests under way may take, in MiB"
+    )
+    max_bodies_mb_per_account: int = Field(
+        default=64, ge=1, description="how much of it one account may take; always enough for one body"
+    )
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         default="info", description="the least level logged"
     )

@@ -250,7 +250,7 @@ class Shift(Ordering):
         expected = answer.expected or (Expectation() if model is None else model.expect(self.job.params))
         collected = await self.tools.collection.collect(self.job, self.vendor, answer.outputs, expected)
         now = self.tools.clock()
-        warnings = map(self.tools.offers().redactor.text, answer.warnings)
+        warnings = [self.tools.offers().redactor.text(warning) for warning in answer.warnings]
 
         def change(job: Job) -> Job:
             job = replace(job, seed=job.seed if answer.seed is None else answer.seed)

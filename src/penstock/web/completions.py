@@ -3,7 +3,6 @@
 import asyncio
 import re
 import time
-import zlib
 from collections.abc import Awaitable
 from typing import Final, NamedTuple
 
@@ -13,8 +12,6 @@ from penstock import chat_fields
 from penstock.chat import Ask
 from penstock.chat_answer import Answer, Interrupted
 from penstock.errors import (
-    BodyTooLarge,
-    InvalidRequest,
     MethodNotAllowed,
     ModelNotAllowed,
     Overloaded,
@@ -27,6 +24,7 @@ from penstock.keyring import Proof
 from penstock.keys import ApiKey, Scope
 from penstock.money import format_usd
 from penstock.web.answers import error_headers
+from penstock.web.bodies import read_body, read_packed
 from penstock.web.cycle import Cycle
 from penstock.web.limits import CYCLE, Application, Message, Receive, Send
 
@@ -81,8 +79,11 @@ class Completions:
         begun = time.perf_counter()
         try:
             key = await self._admit(cycle, scope)
-            answer = await self._open(await self._read(cycle, receive), key, cycle.request_id)
+            answer = await self._open(await self._read(cycle, receive, key.account_id), key, cycle.request_id)
             try:
+                if cycle.hold is not None:
+                    answer.ask.forget_messages()
+                    cycle.release()
                 if answer.body is not None:
                     await _send_whole(answer, answer.body, cycle, begun)
                 else:
@@ -121,49 +122,21 @@ class Completions:
             raise ModelNotAllowed(f"This API key may not use `{ask.model}`.", param="model")
         return self._gateway.relay.open(ask, offer, key, request_id)
 
-    async def _read(self, cycle: Cycle, receive: Receive) -> Ask:
+    async def _read(self, cycle: Cycle, receive: Receive, account_id: str) -> Ask:
         headers = cycle.head.fields
         content_type = headers.get(b"content-type", JSON)
         if content_type != JSON and content_type.partition(b";")[0].strip().lower() != JSON:
             told = content_type.partition(b";")[0][:80].decode("latin-1")
             raise UnsupportedMediaType(f"Send `content-type: application/json`, not `{told}`.")
-        body = cycle.take_whole_body() or await _receive_all(receive)
         if b"content-encoding" in headers:
-            body = await self._unpack(body, headers[b"content-encoding"].strip().lower())
+            encoding = headers[b"content-encoding"].strip().lower()
+            memory, most = self._gateway.body_memory, self._max_body_bytes
+            body = await read_packed(cycle, receive, memory, account_id, encoding, most)
+        else:
+            body = cycle.take_small_body()
+            if not body:
+                body = await read_body(cycle, receive, self._gateway.body_memory, account_id, self._max_body_bytes)
         return await asyncio.to_thread(chat_fields.read, body) if len(body) > BIG_BODY else chat_fields.read(body)
-
-    async def _unpack(self, body: bytes, encoding: bytes) -> bytes:
-        if encoding in (b"identity", b""):
-            return body
-        if encoding not in (b"gzip", b"x-gzip"):
-            told = encoding[:40].decode("latin-1")
-            raise UnsupportedMediaType(f"`content-encoding` may be gzip or identity, not `{told}`.")
-        unpacked = await asyncio.to_thread(_gunzip, body, self._max_body_bytes + 1)
-        if len(unpacked) > self._max_body_bytes:
-            raise BodyTooLarge(f"The request's body is larger than the {self._max_body_bytes} bytes allowed.")
-        return unpacked
-
-
-async def _receive_all(receive: Receive) -> bytes:
-    message = await receive()
-    if not message.get("more_body"):
-        return message.get("body", b"")
-    pieces = [message.get("body", b"")]
-    while message.get("more_body"):
-        message = await receive()
-        pieces.append(message.get("body", b""))
-    return b"".join(pieces)
-
-
-def _gunzip(body: bytes, limit: int) -> bytes:
-    unpacker = zlib.decompressobj(wbits=31)
-    try:
-        unpacked = unpacker.decompress(body, limit)
-    except zlib.error as error:
-        raise InvalidRequest(f"The body is not gzip as `content-encoding` says: {error}.", code="") from None
-    if not unpacker.eof and len(unpacked) < limit:
-        raise InvalidRequest("The gzip body is cut off.", code="")
-    return unpacked
 
 
 # -- answers

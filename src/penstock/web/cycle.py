@@ -10,6 +10,7 @@ from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, RequestResponseCycle
 from uvicorn.server import ServerState
 
+from penstock.body_memory import SMALL_BODY_BYTES, Hold
 from penstock.errors import InternalError, Overloaded, PenstockError
 from penstock.identifiers import new_id
 from penstock.web.file_sending import Outlet
@@ -53,6 +54,8 @@ class Cycle(RequestResponseCycle):
     gone = False
     on_gone: Callable[[], object] | None = None
     """Called when the caller leaves: a request that costs money must not wait for `receive` to tell."""
+    hold: Hold | None = None
+    """The memory that the request's body takes, until the request is over."""
     _head: bytes | None = None
     _ends_with_connection = False
     _has_news = False
@@ -117,12 +120,23 @@ class Cycle(RequestResponseCycle):
         """Whether nothing of the request is on its way any more."""
         return not self.more_body
 
+    def take_small_body(self) -> bytes:
+        """Return the body if all of it is here and it is too small to be counted, as most are; else nothing."""
+        if len(self.body) > SMALL_BODY_BYTES:
+            return b""
+        return self.take_whole_body()
+
     def take_whole_body(self) -> bytes:
         """The body, if all of it is here and its length was told beforehand; else nothing, and `receive` tells."""
         if self.more_body or self.length is None or not self.body:
             return b""
         body, self.body, self._has_news = self.body, b"", False
         return bytes(body)
+
+    def release(self) -> None:
+        """Give back the memory of the body, which nobody needs any more."""
+        if self.hold is not None:
+            self.hold.release()
 
     def leave(self) -> None:
         """The caller has left."""
@@ -152,6 +166,7 @@ class Cycle(RequestResponseCycle):
             self.transport.close()
         finally:
             self.on_response = _ignore
+            self.release()
 
     def refuse(self, error: PenstockError) -> None:
         """Answer with an error, without asking the application."""

@@ -21,7 +21,6 @@ from penstock.errors import (
     TooManyStreams,
 )
 from penstock.events import ENDINGS, Event, event_id, parse_event_id
-from penstock.gateway import Gateway
 from penstock.keys import Scope
 from penstock.records import Scribe
 from penstock.store import event_rows, job_rows
@@ -131,24 +130,29 @@ class EventStream(StreamingResponse):
         gateway = self._caller.gateway
         ticket = await gateway.escrow.open_stream(self._caller.key)
         try:
-            with _counted(gateway):
+            with _counted(self._caller):
                 await super().__call__(scope, receive, send)
         finally:
             ticket.settle(0, 0)
 
 
 @contextmanager
-def _counted(gateway: Gateway) -> Generator[None]:
-    most = gateway.settings.server.max_streams
-    if gateway.streams >= most:
-        raise TooManyStreams(f"{most} event streams are open.", retry_after=5)
-    gateway.streams += 1
-    metrics.EVENT_STREAMS.set(gateway.streams)
+def _counted(caller: Caller) -> Generator[None]:
+    gateway, account_id = caller.gateway, caller.account_id
+    streams, bounds = gateway.streams, gateway.stream_bounds
+    if not streams.try_take(account_id, 1, bounds):
+        mine = streams.held_by(account_id)
+        told = f"{streams.total} event streams are open, at most {bounds.total} may be"
+        if mine >= bounds.each:
+            told = f"This account has {mine} event streams open, at most {bounds.each} may be"
+        suggestion = "Close a stream, or follow several jobs by the one stream of GET /api/v1/events."
+        raise TooManyStreams(f"{told}.", suggestion=suggestion, retry_after=5)
+    metrics.EVENT_STREAMS.set(streams.total)
     try:
         yield
     finally:
-        gateway.streams -= 1
-        metrics.EVENT_STREAMS.set(gateway.streams)
+        streams.give_back(account_id, 1)
+        metrics.EVENT_STREAMS.set(streams.total)
 
 
 async def _lines(caller: Caller, topic: str, read: Read, after: int, *, ends: bool) -> AsyncIterator[bytes]:

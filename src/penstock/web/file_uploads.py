@@ -5,13 +5,20 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Request
 from starlette.responses import Response
 
-from penstock.errors import BodyTooLarge, FileNotFound, InvalidRequest, RequestTimeout, UnsupportedMediaType
+from penstock.errors import (
+    BodyTooLarge,
+    FileNotFound,
+    InvalidRequest,
+    RateLimited,
+    RequestTimeout,
+    UnsupportedMediaType,
+)
 from penstock.files import StoredFile
 from penstock.identifiers import timestamp
 from penstock.job_errors import FileUnreadable
 from penstock.keys import Scope
 from penstock.store import file_rows
-from penstock.web.access import Caller, admit, signed_in
+from penstock.web.access import Caller, admit, count_request, signed_in
 from penstock.web.answers import Json, success
 from penstock.web.file_forms import read_file
 
@@ -39,19 +46,20 @@ FORM = {
     status_code=201,
     responses={
         201: success("Stored.", "FileRecord"),
-        **signed_in(InvalidRequest, RequestTimeout, BodyTooLarge, UnsupportedMediaType),
+        **signed_in(InvalidRequest, RequestTimeout, BodyTooLarge, UnsupportedMediaType, RateLimited),
     },
     openapi_extra=FORM,
 )
 async def upload_file(request: Request) -> Response:
     """Upload a JPEG, PNG or WebP as the multipart field `file`."""
     caller = await admit(request, Scope.GENERATE)
+    limits = await count_request(caller)
     inputs, retention = caller.gateway.inputs, caller.gateway.settings.jobs.file_retention
     try:
         file = await inputs.upload(read_file(request), caller.account_id, retention)
     except FileUnreadable as error:
         raise InvalidRequest(error.message, code=error.code, param="file") from None
-    return Json(_record(file), 201)
+    return Json(_record(file), 201, limits)
 
 
 @router.get("/api/v1/files/{token}", responses={200: success("The file.", "FileRecord"), **signed_in(FileNotFound)})

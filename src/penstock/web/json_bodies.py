@@ -9,14 +9,24 @@ from fastapi import Request
 from penstock.catalog.params import Params, read, unique
 from penstock.errors import Detail, UnsupportedMediaType
 from penstock.generation import Decoded, decode, refuse
+from penstock.web.access import gateway_of
+from penstock.web.bodies import read_body
+from penstock.web.limits import CYCLE
 
 P = TypeVar("P", bound=Params)
 
+ADMINISTRATORS = "administrators"
+"""Whose part of the memory they use together."""
 BIG_BODY = 1 << 18  # beyond this, parsing is felt by everyone else on the event loop
 
 
 async def read_json(request: Request) -> Decoded:
     """The body as a JSON object."""
+    _check_type(request)
+    return await _decode(await receive_body(request))
+
+
+def _check_type(request: Request) -> None:
     content_type = request.headers.get("content-type", "application/json").partition(";")[0].strip().lower()
     if content_type != "application/json":
         raise UnsupportedMediaType(f"Send `content-type: application/json`, not `{content_type[:80]}`.")
@@ -25,7 +35,17 @@ async def read_json(request: Request) -> Decoded:
         raise UnsupportedMediaType(
             f"Send the body as it is: `content-encoding` may be identity, not `{encoding[:40]}`."
         )
-    raw = await request.body()
+
+
+async def receive_body(request: Request, account: str | None = None) -> bytes:
+    """Return the body within the memory that an account may use; default: the caller's, or the administrators'."""
+    gateway, state = gateway_of(request), request.scope["state"]
+    owner = account or state.get("account") or ADMINISTRATORS
+    cycle, most = request.scope["extensions"][CYCLE], gateway.settings.server.max_body_mb << 20
+    return await read_body(cycle, request.receive, gateway.body_memory, owner, most)
+
+
+async def _decode(raw: bytes) -> Decoded:
     return await asyncio.to_thread(decode, raw) if len(raw) > BIG_BODY else decode(raw)
 
 
@@ -36,7 +56,10 @@ async def read_params(
 
     `more` finds what else is wrong with it. A body that is not there is an empty object.
     """
-    body = (await read_json(request)).body if await request.body() else {}
+    raw = await receive_body(request)
+    if raw:
+        _check_type(request)
+    body = (await _decode(raw)).body if raw else {}
     found, details = read(kind, body, "")
     details = unique([*details, *(more(body) if more else ())])
     if found is None or details:

@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
+from penstock.body_memory import SMALL_BODY_BYTES
 from penstock.errors import BodyTooLarge, PenstockError, RequestTimeout
 
 Message: TypeAlias = MutableMapping[str, Any]
@@ -19,6 +20,8 @@ CYCLE = "penstock.cycle"
 """The ASGI extension by which a request reaches its own `cycle.Cycle`."""
 PATIENCE = 10
 """How many stalls' time a whole body may take: one that only drips is cut in the end."""
+MIN_BYTES_PER_SECOND = 32 << 10
+"""How fast a large body has to arrive on average, after one stall's time: it holds memory that others wait for."""
 LINGER_SECONDS = 1.0
 """How long a refused sender may be silent: closing on bytes that are still to come would reset the answer away."""
 LONGEST_LINGER_SECONDS = 30.0
@@ -62,7 +65,9 @@ class Limits:
         return self._serve_counted(scope, receive, send)
 
     async def _serve_counted(self, scope: Message, receive: Receive, send: Send) -> None:
-        exchange = _Exchange(receive, send, self._max_body_bytes, self._body_seconds)
+        exchange = _Exchange(
+            receive, send, self._max_body_bytes, self._body_seconds, scope["extensions"][CYCLE].length or 0
+        )
         try:
             await self._app(scope, exchange.receive, exchange.send)
         except Exception:
@@ -76,8 +81,9 @@ class _Exchange:
     """One request whose body is counted and timed while it arrives."""
 
     __slots__ = (
+        "_begun_at",
         "_complete",
-        "_give_up_at",
+        "_declared",
         "_max_body_bytes",
         "_now",
         "_receive",
@@ -88,13 +94,14 @@ class _Exchange:
         "started",
     )
 
-    def __init__(self, receive: Receive, send: Send, max_body_bytes: int, seconds: float) -> None:
+    def __init__(self, receive: Receive, send: Send, max_body_bytes: int, seconds: float, declared: int) -> None:
         self._receive = receive
         self._send = send
         self._max_body_bytes = max_body_bytes
+        self._declared = declared
         self._seconds = seconds
         self._now = asyncio.get_running_loop().time
-        self._give_up_at = self._now() + seconds * PATIENCE
+        self._begun_at: float | None = None
         self._received = 0
         self._complete = False
         self.failure: PenstockError | None = None
@@ -105,11 +112,13 @@ class _Exchange:
         if self._complete:
             return await self._receive()
         try:
-            async with asyncio.timeout_at(min(self._now() + self._seconds, self._give_up_at)):
+            async with asyncio.timeout_at(self._due_at()):
                 message = await self._receive()
         except TimeoutError:
             self.failure = RequestTimeout(
-                f"No more of the request's body arrived within {self._seconds:g} s, or the whole took too long."
+                f"No more of the request's body arrived within {self._seconds:g} s, or the whole came more slowly than "
+                f"{MIN_BYTES_PER_SECOND} bytes a second.",
+                suggestion="Send it again over a faster connection, or in smaller parts.",
             )
             raise self.failure from None
         self._received += len(message.get("body", b""))
@@ -118,6 +127,16 @@ class _Exchange:
             raise self.failure
         self._complete = not message.get("more_body", False)
         return message
+
+    def _due_at(self) -> float:
+        """Return when the next of the body must be here; the time begins when someone first wants to read it."""
+        now = self._now()
+        if self._begun_at is None:
+            self._begun_at = now
+        patience = self._seconds * PATIENCE
+        if max(self._declared, self._received) > SMALL_BODY_BYTES:
+            patience = min(patience, self._seconds + self._received / MIN_BYTES_PER_SECOND)
+        return min(now + self._seconds, self._begun_at + patience)
 
     # Not a coroutine itself, so that a stream of many chunks pays one call for each, no frame.
     def send(self, message: Message) -> Awaitable[None]:

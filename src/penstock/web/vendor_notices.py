@@ -13,6 +13,7 @@ from penstock.store import nudge_rows
 from penstock.store.bell import nudge
 from penstock.web.access import gateway_of
 from penstock.web.answers import Json
+from penstock.web.json_bodies import receive_body
 
 router = APIRouter(include_in_schema=False)
 
@@ -23,7 +24,7 @@ async def receive(vendor: str, reference: str, tag: str, request: Request) -> Re
     gateway = gateway_of(request)
     if not gateway.hooks.is_ours(vendor, reference, tag):
         raise NotFound
-    notice = Notice(dict(request.headers), await request.body(), gateway.clock())
+    notice = Notice(dict(request.headers), await receive_body(request, f"vendor {vendor}"), gateway.clock())
     heard = await _is_genuine(gateway, vendor, notice)
     metrics.VENDOR_NOTICES.labels(vendor, "genuine" if heard else "forged").inc()
     if not heard:
