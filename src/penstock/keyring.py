@@ -10,7 +10,7 @@ import logging
 import math
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from penstock import metrics
 from penstock.errors import (
@@ -37,6 +37,8 @@ PROBE_SECONDS = 0.2
 """The pause between two such looks while the store is away."""
 OVERLAP = 500
 """So many entries of the audit log are looked at again: who began earlier may commit later."""
+MAX_ASKED_AGAIN = 500
+"""So many keys of changed accounts are looked up again at once; the others when they are used."""
 CHALLENGE = {"WWW-Authenticate": "Bearer"}
 
 Known = tuple[float, ApiKey | None]
@@ -204,21 +206,34 @@ class Keyring:
                 self._sure_at = asked
                 return
         asked, accounts = await self._contact.ask(audit_rows.accounts_after, max(0, top - OVERLAP))
-        self._forget_accounts(None if known is None else {accounts[each] for each in accounts.keys() - known})
+        gone = self._forget_accounts(None if known is None else {accounts[each] for each in accounts.keys() - known})
         begin = max(accounts, default=0) - OVERLAP
         self._audited = {each for each in accounts if each > begin}
         self._sure_at = asked
+        if gone:
+            await self._ask_again(gone[-MAX_ASKED_AGAIN:])
 
-    def _forget_accounts(self, changed: set[str | None] | None) -> None:
-        """Ask anew for the keys of these accounts, or of all; what is being asked no longer counts."""
+    def _forget_accounts(self, changed: set[str | None] | None) -> list[str]:
+        """Forget the keys of these accounts, or of all, and what is being asked. Return which of them were good."""
         if changed is None or None in changed:
             self.forget()
-        elif changed:
-            self._changes += 1
-            self._looking.clear()
-            gone = [name for name, (_, key) in self._remembered.items() if key is None or key.account_id in changed]
-            for name in gone:
-                del self._remembered[name]
+            return []
+        if not changed:
+            return []
+        self._changes += 1
+        self._looking.clear()
+        gone = {name: key for name, (_, key) in self._remembered.items() if key is None or key.account_id in changed}
+        for name in gone:
+            del self._remembered[name]
+        return [name for name, key in gone.items() if key is not None]
+
+    async def _ask_again(self, names: Sequence[str]) -> None:
+        """Learn what became of keys in use: an outage may begin before their callers come again."""
+        changes = self._changes
+        asked, found = await self._contact.ask(key_rows.get_all, names)
+        if changes == self._changes:
+            for key in found:
+                self._keep(key.public_id, (asked + KNOWN_SECONDS, key))
 
     # -- asking the store
 
@@ -289,11 +304,14 @@ class Keyring:
         if changes != self._changes:
             return asked, key  # for who asked, and for nobody after the change
         known = asked + (KNOWN_SECONDS if key else UNKNOWN_SECONDS), key
+        self._keep(public_id, known)
+        return known
+
+    def _keep(self, public_id: str, known: Known) -> None:
         self._remembered[public_id] = known
         self._remembered.move_to_end(public_id)
         while len(self._remembered) > MAX_REMEMBERED:
             self._remembered.popitem(last=False)
-        return known
 
 
 def _forgive(looking: "asyncio.Task[Known]") -> None:

@@ -11,7 +11,7 @@ from sqlalchemy import Connection
 from penstock.errors import StoreUnavailable
 from penstock.store.database import Database, P, T
 
-SILENT_SECONDS: Final = 0.5
+SILENT_SECONDS: Final = 1.0
 """A question that waits this long for its answer begins an outage."""
 GAP_SECONDS: Final = 5.0
 """Without an answer for this long, contact is not steady."""

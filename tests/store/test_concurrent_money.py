@@ -103,7 +103,7 @@ async def test_a_lease_is_renewed_or_expires_never_both(fleet, seed):
         return database.write(escrow_rows.renew, f"process_{number // 2 % 6}", late)
 
     told = await spread(fleet, 12, tend)
-    kept = sum(bool(each) for each in told if isinstance(each, dict))
+    kept = sum(bool(each.purses) for each in told if isinstance(each, escrow_rows.Renewed))
     assert kept + sum(each for each in told if isinstance(each, int)) == 6
     assert await fleet[0].read(rows, "SELECT held FROM purses") == [(100 * kept,)]
 

@@ -30,6 +30,7 @@ from penstock.keys import ApiKey, Limits
 from penstock.shares import CLOCKS, Clocks
 from penstock.store import budget_rows, limit_rows
 from penstock.store.ledger_check import check
+from penstock.store.purse_rows import LEASE_SECONDS
 
 CAP = 1000
 DAY = 86_400.0
@@ -553,7 +554,7 @@ async def test_streams_stay_open_beyond_a_lease_while_their_process_lives(store,
     await one.open_stream(key)
     for _ in range(4):
         before = store.writes
-        time.move(16)
+        time.move(LEASE_SECONDS * 0.3)
         await wait_for(lambda before=before: _asked_since(store, before + 1))
     with pytest.raises(TooManyStreams):
         await other.open_stream(key)
@@ -565,11 +566,11 @@ async def test_slots_taken_one_after_the_other_from_a_slow_store_all_go_back(sto
     key = replace(make_key(concurrent_streams=50), account_limits=Limits(concurrent_streams=2))
     write, asked, answered = store.write, asyncio.Event(), asyncio.Event()
 
-    async def be_slow(function: Any, *args: Any) -> Any:
+    async def be_slow(function: Any, *args: Any, **options: Any) -> Any:
         if function is limit_rows.lease_slots and args[0] == KEY:
             asked.set()
             await answered.wait()
-        return await write(function, *args)
+        return await write(function, *args, **options)
 
     monkeypatch.setattr(store, "write", be_slow)
     opening = asyncio.create_task(escrow.open_stream(key))

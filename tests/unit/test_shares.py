@@ -32,6 +32,7 @@ from penstock.errors import InsufficientBudget, PenstockError, RateLimited, Stor
 from penstock.shares import RATE_PARTS, MoneyShare, RateShare, Share, SlotShare
 from penstock.store import budget_rows, escrow_rows, purse_rows
 from penstock.store.ledger_check import check
+from penstock.store.purse_rows import LEASE_SECONDS
 
 EPSILON = 1e-3
 
@@ -215,7 +216,7 @@ async def test_a_lease_that_was_not_renewed_in_time_is_found_again(store, time):
     share = share_of(store, time, await set_budget(store, 100))
     await take(share, 100)
     share.put_back(100)
-    time.steady += 50
+    time.steady += LEASE_SECONDS - 10
     assert not share.try_take(30)
     await take(share, 30)
     assert (share.in_use, share.free) == (30, 70)
@@ -228,7 +229,7 @@ async def test_a_lease_that_ended_is_not_used_again(store, time, taken_over):
     share, other = share_of(store, time, budget), share_of(store, time, budget, "two")
     await take(share, 80)
     share.put_back(80)
-    time.move(61)
+    time.move(LEASE_SECONDS + 1)
     if taken_over:
         await take(other, 100)
         with pytest.raises(InsufficientBudget):

@@ -106,6 +106,11 @@ def get(connection: Connection, public_id: str) -> ApiKey | None:
     return _key(rows) if rows else None
 
 
+def get_all(connection: Connection, public_ids: Sequence[str]) -> list[ApiKey]:
+    """Return the keys of these public ids."""
+    return _group(connection.execute(_all.where(keys.c.public_id.in_(public_ids))).all())
+
+
 def list_all(connection: Connection) -> Sequence[ApiKey]:
     """Every key, oldest first."""
     return _group(connection.execute(_all).all())

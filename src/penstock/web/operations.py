@@ -15,7 +15,7 @@ from penstock.web.answers import Json, success
 
 OK: Final = "ok"
 SILENT: Final = "does not answer"
-PROBE_SECONDS: Final = 1.0
+PROBE_SECONDS: Final = 2.0
 """How long the store is waited for; load balancers do not wait much longer for us."""
 
 router = APIRouter(tags=["Operations"])
