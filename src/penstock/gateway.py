@@ -12,7 +12,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
-from penstock import logs, metrics, traces
+from penstock import logs, metrics, sandbox, traces
 from penstock.assets import Assets
 from penstock.cadence import Cadence
 from penstock.claimed import Tools
@@ -71,6 +71,10 @@ FIXED = (
 )
 """What is read once, at the start."""
 
+UPLOAD_CPU_SECONDS = 15
+"""The most computing that one picture may take. The largest take 3 seconds on a slow core."""
+OUTPUT_CPU_SECONDS = 120
+"""The most computing that one output may take: some minutes of video in 4K."""
 TAKE_OVER_SECONDS = 0.5
 """How often a server that does not run the jobs looks whether it should."""
 REMEMBER_SECONDS = 60.0
@@ -184,9 +188,9 @@ class Gateway:
         self.keyring = Keyring(self.database, secret, self.clock)
         self.escrow = Escrow(self.database, new_id("process"))
         self._resources.push_async_callback(self.escrow.stop)
-        workshop = Workshop()
-        self._resources.push_async_callback(workshop.close)
-        self.inputs = Inputs(self.database, self.assets, workshop, self._open_fetcher, self.clock)
+        uploads, outputs = self._open_workshops()
+        most = lambda: self.settings.server.max_uploads  # noqa: E731  as short as the others
+        self.inputs = Inputs(self.database, self.assets, uploads, self._open_fetcher, most, self.clock)
         self.upkeep = Upkeep(self.database, self.assets, self.inputs, self.clock, self._recover)
         self.intake = Intake(
             self.database,
@@ -209,7 +213,7 @@ class Gateway:
             offers=lambda: self.offers,
             exchange=exchange,
             polling=Polling(exchange),
-            collection=Collection(exchange, self.assets, workshop),
+            collection=Collection(exchange, self.assets, outputs),
             inputs=self.inputs,
             history=self.history,
             cadence=Cadence(),
@@ -235,6 +239,18 @@ class Gateway:
         settings = self.settings
         place = module.Place(settings.temporal, settings.temporal_namespace, settings.temporal_queue)
         return module.TemporalDispatch(self.database, self._all_seats, most, self.clock, place)
+
+    def _open_workshops(self) -> tuple[Workshop, Workshop]:
+        """Make one for callers' files and one for outputs: a finished result waits behind no upload."""
+        missing = sandbox.survey().missing
+        if missing:
+            fields = {"missing": ", ".join(missing)}
+            log.warning("hostile files are opened with fewer walls than there could be", extra={"fields": fields})
+        uploads = Workshop(2, seconds=60, cpu_seconds=UPLOAD_CPU_SECONDS)
+        outputs = Workshop(3, seconds=120, cpu_seconds=OUTPUT_CPU_SECONDS, threads=True)
+        self._resources.push_async_callback(uploads.close)
+        self._resources.push_async_callback(outputs.close)
+        return uploads, outputs
 
     async def _open_assets(self, secret: bytes) -> None:
         storage = open_storage(self.settings.assets_url)

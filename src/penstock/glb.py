@@ -5,11 +5,11 @@ import math
 import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Annotated, Literal, TypeVar, cast
 
 import msgspec
 
+from penstock.files import Count, Source, opened, size_of
 from penstock.job_errors import BadOutput
 
 T = TypeVar("T")
@@ -30,8 +30,8 @@ DRACO, MESHOPT = "KHR_draco_mesh_compression", "EXT_meshopt_compression"
 class ModelFacts:
     """What opening a 3D model told."""
 
-    faces: int
-    vertices: int
+    faces: Count
+    vertices: Count
     warnings: tuple[str, ...] = ()
 
 
@@ -92,13 +92,14 @@ class _Document(_Part, frozen=True, kw_only=True):
     scene: Whole = 0
 
 
-def inspect_model(path: str, face_limit: int | None) -> ModelFacts:
-    """How many faces and vertices a GLB shows, after checking that all of it is there."""
-    size = Path(path).stat().st_size
-    if size > MAX_MODEL_BYTES:
-        raise BadOutput(f"The output has {size} bytes; at most {MAX_MODEL_BYTES} are allowed.")
+def inspect_model(source: Source, face_limit: int | None) -> ModelFacts:
+    """Count the faces and vertices that a GLB shows, after checking that all of it is there."""
+    with opened(source) as file:
+        if (size := size_of(file)) > MAX_MODEL_BYTES:
+            raise BadOutput(f"The output has {size} bytes; at most {MAX_MODEL_BYTES} are allowed.")
+        data = file.read()
     try:
-        faces, vertices = _Model(Path(path).read_bytes()).measure()
+        faces, vertices = _Model(data).measure()
     except (ValueError, msgspec.DecodeError, RecursionError) as error:
         raise BadOutput(f"The model is not a valid GLB: {error}.") from error
     if faces == 0:

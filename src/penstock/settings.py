@@ -84,6 +84,7 @@ class Server(Table):
     drain_seconds: Duration = Field(default=20.0, description="how long a stopping server lets open requests finish")
     admin_key: SecretStr | None = Field(default=None, description="the administrator's key")
     max_streams: int = Field(default=1000, ge=1, description="how many event streams may be open at once")
+    max_uploads: int = Field(default=32, ge=1, description="how many files one account may send to one server at once")
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         default="info", description="the least level logged"
     )
