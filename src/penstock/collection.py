@@ -15,7 +15,7 @@ from penstock.inspection import inspect_picture, inspect_video
 from penstock.job_errors import BadOutput, FileUnreadable
 from penstock.jobs import Asset, Job
 from penstock.storage import StorageUnavailable
-from penstock.workshop import WorkFailed, Workshop
+from penstock.workshop import LimitReached, WorkFailed, Workshop
 
 PREVIEW_SECONDS: Final = 60.0
 """How long a preview may take: the result that was paid for does not wait longer for it."""
@@ -76,7 +76,7 @@ class Collection:
             self._exchange.download(job.vendor, vendor, output.download) as chunks,
             self._assets.land(chunks) as landed,
         ):
-            facts, extension = await self._inspect(output, landed, expected)
+            facts, extension = await self._inspect(job.account_id, output, landed, expected)
             remarks: tuple[str, ...] = facts.pop("warnings", ())
             asset = _asset(output, number, landed, facts, extension)
             await self._keep(job.id, asset, landed)
@@ -91,20 +91,24 @@ class Collection:
                 await asyncio.sleep(pause)
         return await self._assets.keep(job_id, asset, landed)
 
-    async def _inspect(self, output: Output, landed: Landed, expected: Expectation) -> tuple[dict[str, Any], str]:
-        """What opening the output told, and its file extension."""
-        path = str(landed.path)
+    async def _inspect(
+        self, account_id: str, output: Output, landed: Landed, expected: Expectation
+    ) -> tuple[dict[str, Any], str]:
+        """Open the output; return its facts and its file extension."""
+        path = landed.path
         try:
             match output.kind:
                 case Kind.MODEL:
-                    model = await self._workshop.insist(inspect_model, path, expected.face_limit)
+                    model = await self._workshop.insist(account_id, inspect_model, path, expected.face_limit)
                     return _fields(model), "glb"
                 case Kind.VIDEO:
                     size = (expected.width, expected.height, expected.seconds)
-                    return _fields(await self._workshop.insist(inspect_video, path, *size)), "mp4"
+                    return _fields(await self._workshop.insist(account_id, inspect_video, path, *size)), "mp4"
                 case Kind.IMAGE:
-                    picture = await self._workshop.insist(inspect_picture, path)
+                    picture = await self._workshop.insist(account_id, inspect_picture, path)
                     return {"width": picture.width, "height": picture.height}, picture.content_type.split("/")[1]
+        except LimitReached as error:
+            raise BadOutput("Opening the output takes more time or memory than allowed.") from error
         except WorkFailed as error:
             raise BadOutput("The output could not be opened.") from error
         except FileUnreadable as error:

@@ -16,7 +16,7 @@ PenstockError
 ├── Gone 410 (job_expired) ── JobDeleted, AssetExpired
 ├── BodyTooLarge 413, UnsupportedMediaType 415, RangeNotSatisfiable 416
 ├── IdempotencyKeyMismatch 422
-├── QueueFull 429, TooManyStreams 429, ConcurrencyLimited 429
+├── QueueFull 429, TooManyStreams 429, TooManyUploads 429, ConcurrencyLimited 429
 ├── RateLimited 429 ── ChatRateLimited (rate_limit_exceeded)
 ├── HeadersTooLarge 431
 ├── InternalError 500, StoreUnavailable 503, Overloaded 503
@@ -303,6 +303,14 @@ class QueueFull(PenstockError):
 
 class TooManyStreams(PenstockError):
     """Too many streams are open."""
+
+    status = 429
+    type = "rate_limit_error"
+    retryable = True
+
+
+class TooManyUploads(PenstockError):
+    """Too many files are sent at once."""
 
     status = 429
     type = "rate_limit_error"

@@ -1,21 +1,35 @@
 """A caller's input files: what is accepted, and what is known of one that was stored."""
 
+import io
+from collections.abc import Generator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Annotated, Literal
+
+import msgspec
 
 MAX_FILE_BYTES = 20 * 1024 * 1024
 MIN_SIDE, MAX_SIDE = 20, 6000
 
-CONTENT_TYPES = {"jpeg": "image/jpeg", "png": "image/png", "webp": "image/webp"}
+PictureType = Literal["image/jpeg", "image/png", "image/webp"]
+CONTENT_TYPES: dict[str, PictureType] = {"jpeg": "image/jpeg", "png": "image/png", "webp": "image/webp"}
 """The image kinds accepted, by sniffed name."""
+
+
+Count = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
+"""A number that a confined process reports: the store and every JSON reader can hold it."""
+Source = bytes | str | Path | IO[bytes]
+"""A file to inspect: its bytes, its path, or open."""
 
 
 @dataclass(frozen=True, slots=True)
 class ImageFacts:
     """What opening an image told."""
 
-    content_type: str
-    width: int
-    height: int
+    content_type: PictureType
+    width: Count
+    height: Count
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +46,26 @@ class StoredFile:
     created_at: float
     expires_at: float | None
     job_id: str | None = None
+
+
+@contextmanager
+def opened(source: Source) -> Generator[IO[bytes]]:
+    """Open a source at its beginning; who gave an open file closes it."""
+    if isinstance(source, bytes):
+        yield io.BytesIO(source)
+    elif isinstance(source, str | Path):
+        with Path(source).open("rb") as file:
+            yield file
+    else:
+        source.seek(0)
+        yield source
+
+
+def size_of(file: IO[bytes]) -> int:
+    """Return the number of bytes of an open file, and go back to its beginning."""
+    size = file.seek(0, io.SEEK_END)
+    file.seek(0)
+    return size
 
 
 def sniff(head: bytes) -> str | None:

@@ -12,7 +12,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
-from penstock import logs, metrics, traces
+from penstock import logs, metrics, sandbox, traces
 from penstock.assets import Assets
 from penstock.body_memory import BodyMemory, make_bounds
 from penstock.cadence import Cadence
@@ -75,6 +75,10 @@ FIXED = (
 )
 """What is read once, at the start."""
 
+UPLOAD_CPU_SECONDS = 15
+"""The most computing that one picture may take. The largest take 3 seconds on a slow core."""
+OUTPUT_CPU_SECONDS = 120
+"""The most computing that one output may take: some minutes of video in 4K."""
 TAKE_OVER_SECONDS = 0.5
 """How often a server that does not run the jobs looks whether it should."""
 REMEMBER_SECONDS = 60.0
@@ -185,9 +189,8 @@ class Gateway:
             if vendor.server is not None and vendor not in offers.chat_vendors.values():
                 await asyncio.to_thread(vendor.server.retire)
 
-    async def _assemble(self) -> None:
-        secret = await self.database.write(key_rows.signing_secret)
-        await self._open_assets(secret)
+    def _open_admission(self, secret: bytes) -> None:
+        """Open what lets callers in: keys, limits and budgets, and what they do while the store is away."""
         self.contact = contact = StoreContact(self.database, lambda: self.settings.chat.outage_seconds)
         metrics.STORE_AWAY.set_function(lambda: contact.away_seconds)
         self.keyring = Keyring(self.database, secret, self.clock, contact=contact)
@@ -195,10 +198,15 @@ class Gateway:
         self._resources.push_async_callback(self.keyring.stop)
         self.escrow = Escrow(self.database, new_id("process"), contact=contact)
         self._resources.push_async_callback(self.escrow.stop)
-        workshop = Workshop()
-        self._resources.push_async_callback(workshop.close)
-        self.inputs = Inputs(self.database, self.assets, workshop, self._open_fetcher, self.clock)
-        is_steady = partial(attrgetter("is_steady"), contact)
+
+    async def _assemble(self) -> None:
+        secret = await self.database.write(key_rows.signing_secret)
+        await self._open_assets(secret)
+        self._open_admission(secret)
+        uploads, outputs = self._open_workshops()
+        most = lambda: self.settings.server.max_uploads  # noqa: E731  as short as the others
+        self.inputs = Inputs(self.database, self.assets, uploads, self._open_fetcher, most, self.clock)
+        is_steady = partial(attrgetter("is_steady"), self.contact)
         self.upkeep = Upkeep(self.database, self.assets, self.inputs, self.clock, self._recover, is_steady)
         self.intake = Intake(
             self.database,
@@ -222,7 +230,7 @@ class Gateway:
             exchange=exchange,
             polling=Polling(exchange),
             quarantine=Quarantine(),
-            collection=Collection(exchange, self.assets, workshop),
+            collection=Collection(exchange, self.assets, outputs),
             inputs=self.inputs,
             history=self.history,
             cadence=Cadence(),
@@ -248,6 +256,18 @@ class Gateway:
         settings = self.settings
         place = module.Place(settings.temporal, settings.temporal_namespace, settings.temporal_queue)
         return module.TemporalDispatch(self.database, self._all_seats, most, self.clock, place)
+
+    def _open_workshops(self) -> tuple[Workshop, Workshop]:
+        """Make one for callers' files and one for outputs: a finished result waits behind no upload."""
+        missing = sandbox.survey().missing
+        if missing:
+            fields = {"missing": ", ".join(missing)}
+            log.warning("hostile files are opened with fewer walls than there could be", extra={"fields": fields})
+        uploads = Workshop(2, seconds=60, cpu_seconds=UPLOAD_CPU_SECONDS)
+        outputs = Workshop(3, seconds=120, cpu_seconds=OUTPUT_CPU_SECONDS, threads=True)
+        self._resources.push_async_callback(uploads.close)
+        self._resources.push_async_callback(outputs.close)
+        return uploads, outputs
 
     async def _open_assets(self, secret: bytes) -> None:
         storage = open_storage(self.settings.assets_url)

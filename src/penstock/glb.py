@@ -5,11 +5,11 @@ import math
 import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Annotated, Literal, TypeVar, cast
 
 import msgspec
 
+from penstock.files import Count, Source, opened, size_of
 from penstock.job_errors import BadOutput
 
 T = TypeVar("T")
@@ -18,8 +18,13 @@ MAX_MODEL_BYTES = 512 * 1024 * 1024
 MAX_DOCUMENT_BYTES = 16 * 1024 * 1024
 FACE_TOLERANCE = 0.05
 
-Whole = Annotated[int, msgspec.Meta(ge=0)]
-Positive = Annotated[int, msgspec.Meta(ge=1)]
+MAX_CHUNKS = 100
+"""Of the file; readers know two."""
+MAX_READ = 4
+"""How many times the bytes of the file may be read for its accessors: they may overlap, but hardly ever do."""
+
+Whole = Annotated[int, msgspec.Meta(ge=0, le=2**32)]
+Positive = Annotated[int, msgspec.Meta(ge=1, le=2**32)]
 FORMATS = {5120: "b", 5121: "B", 5122: "h", 5123: "H", 5125: "I", 5126: "f"}
 COLUMNS = {"SCALAR": 1, "VEC2": 2, "VEC3": 3, "VEC4": 4, "MAT2": 4, "MAT3": 9, "MAT4": 16}
 TRIANGLES, INDEX_TYPES = 4, (5121, 5123, 5125)
@@ -30,8 +35,8 @@ DRACO, MESHOPT = "KHR_draco_mesh_compression", "EXT_meshopt_compression"
 class ModelFacts:
     """What opening a 3D model told."""
 
-    faces: int
-    vertices: int
+    faces: Count
+    vertices: Count
     warnings: tuple[str, ...] = ()
 
 
@@ -92,13 +97,14 @@ class _Document(_Part, frozen=True, kw_only=True):
     scene: Whole = 0
 
 
-def inspect_model(path: str, face_limit: int | None) -> ModelFacts:
-    """How many faces and vertices a GLB shows, after checking that all of it is there."""
-    size = Path(path).stat().st_size
-    if size > MAX_MODEL_BYTES:
-        raise BadOutput(f"The output has {size} bytes; at most {MAX_MODEL_BYTES} are allowed.")
+def inspect_model(source: Source, face_limit: int | None) -> ModelFacts:
+    """Count the faces and vertices that a GLB shows, after checking that all of it is there."""
+    with opened(source) as file:
+        if (size := size_of(file)) > MAX_MODEL_BYTES:
+            raise BadOutput(f"The output has {size} bytes; at most {MAX_MODEL_BYTES} are allowed.")
+        data = file.read()
     try:
-        faces, vertices = _Model(Path(path).read_bytes()).measure()
+        faces, vertices = _Model(data).measure()
     except (ValueError, msgspec.DecodeError, RecursionError) as error:
         raise BadOutput(f"The model is not a valid GLB: {error}.") from error
     if faces == 0:
@@ -112,14 +118,21 @@ def inspect_model(path: str, face_limit: int | None) -> ModelFacts:
 
 
 class _Model:
-    """A GLB. Its parts are looked at one after the other, never by recursion, and its bytes are not copied."""
+    """A GLB. Its parts are looked at one after the other, never by recursion, and its bytes are not copied.
+
+    An accessor is read once, however many parts of meshes share it, and all of them for so many bytes in total.
+    """
 
     def __init__(self, data: bytes) -> None:
+        self._readable = MAX_READ * len(data)
+        self._finite: dict[int, bool] = {}
+        self._largest: dict[int, int] = {}
         text, self._binary = _split_glb(data)
         self._document = document = msgspec.json.decode(text, type=_Document)
         self._buffers = [self._open_buffer(number, buffer) for number, buffer in enumerate(document.buffers)]
         self._views = [self._open_view(f"buffer view {n}", view) for n, view in enumerate(document.buffer_views)]
-        self._columns = [self._open_accessor(f"accessor {n}", part) for n, part in enumerate(document.accessors)]
+        for number, accessor in enumerate(document.accessors):
+            self._check_accessor(f"accessor {number}", accessor)
 
     def measure(self) -> tuple[int, int]:
         """Faces and vertices, each mesh as often as it is shown."""
@@ -151,21 +164,31 @@ class _Model:
             raise ValueError(f"{name} ends outside buffer {region.buffer}")
         return buffer[region.byte_offset : end] if compressed is None else None
 
-    def _open_accessor(self, name: str, accessor: _Accessor) -> list[memoryview]:
-        """Its numbers by column; none where they are compressed or sparse."""
+    def _check_accessor(self, name: str, accessor: _Accessor) -> None:
         if accessor.buffer_view is None:
-            return []
+            return
         view = _pick(self._document.buffer_views, accessor.buffer_view, f"{name}: buffer view")
-        kind, columns = FORMATS[accessor.component_type], COLUMNS[accessor.type]
-        size = struct.calcsize(kind)
-        stride = view.byte_stride or size * columns
-        end = accessor.byte_offset + stride * (accessor.count - 1) + size * columns
+        size, stride = _measure_element(accessor, view)
+        end = accessor.byte_offset + stride * (accessor.count - 1) + size * COLUMNS[accessor.type]
         if end > view.byte_length or stride % size:
             raise ValueError(f"{name} does not fit buffer view {accessor.buffer_view}")
-        data = self._views[accessor.buffer_view]
-        if data is None or accessor.sparse is not None:
+
+    def _read(self, number: int) -> list[memoryview]:
+        """Return an accessor's numbers by column; none where they are compressed or sparse."""
+        accessor = self._document.accessors[number]
+        if accessor.buffer_view is None or accessor.sparse is not None:
             return []
-        numbers = data[accessor.byte_offset : end].cast(cast('Literal["B"]', kind))  # the stubs want one literal
+        data = self._views[accessor.buffer_view]
+        if data is None:
+            return []
+        size, stride = _measure_element(accessor, self._document.buffer_views[accessor.buffer_view])
+        columns = COLUMNS[accessor.type]
+        self._readable -= accessor.count * columns * size
+        if self._readable < 0:
+            raise ValueError(f"its accessors refer to more than {MAX_READ} times the bytes of the file")
+        end = accessor.byte_offset + stride * (accessor.count - 1) + size * columns
+        kind = cast('Literal["B"]', FORMATS[accessor.component_type])  # the stubs want one literal
+        numbers = data[accessor.byte_offset : end].cast(kind)
         return [numbers[column :: stride // size] for column in range(columns)]
 
     def _measure_mesh(self, name: str, mesh: _Mesh) -> tuple[int, int]:
@@ -173,7 +196,9 @@ class _Model:
         faces = sum(self._count_faces(name, part) for part in solid)
         places = {part.attributes["POSITION"] for part in solid}
         for number in places:
-            if not all(math.isfinite(sum(column)) for column in self._columns[number]):
+            if number not in self._finite:
+                self._finite[number] = all(math.isfinite(sum(column)) for column in self._read(number))
+            if not self._finite[number]:
                 raise ValueError(f"{name} has positions that are not finite numbers")
         return faces, sum(self._document.accessors[number].count for number in places)
 
@@ -183,7 +208,7 @@ class _Model:
         places = accessors[part.attributes["POSITION"]]
         count = places.count
         if lengths != {count}:
-            raise ValueError(f"{name} has attributes of different lengths: {sorted(lengths)}")
+            raise ValueError(f"{name} has attributes of different lengths: {min(lengths)} to {max(lengths)}")
         if places.type != "VEC3" or (plain and places.buffer_view is None and places.sparse is None):
             raise ValueError(f"{name} has positions of type {places.type} or without data")
         if part.indices is not None:
@@ -198,10 +223,13 @@ class _Model:
         return count // 3
 
     def _find_largest(self, number: int) -> int:
+        if number in self._largest:
+            return self._largest[number]
         accessor = self._document.accessors[number]
         if accessor.type != "SCALAR" or accessor.component_type not in INDEX_TYPES:
             raise ValueError(f"accessor {number} cannot hold indices")
-        return max((max(column) for column in self._columns[number]), default=0)
+        self._largest[number] = max((max(column) for column in self._read(number)), default=0)
+        return self._largest[number]
 
     def _list_meshes(self) -> Iterator[int]:
         """The mesh of each node that the scene reaches; without a scene of each node, without nodes each mesh."""
@@ -221,6 +249,12 @@ class _Model:
                 yield node.mesh
 
 
+def _measure_element(accessor: _Accessor, view: _View) -> tuple[int, int]:
+    """Return the bytes of one number, and those from one element to the next."""
+    size = struct.calcsize(FORMATS[accessor.component_type])
+    return size, view.byte_stride or size * COLUMNS[accessor.type]
+
+
 def _pick(parts: Sequence[T], number: int, name: str) -> T:
     if number >= len(parts):
         raise ValueError(f"{name} {number} does not exist; there are {len(parts)}")
@@ -236,12 +270,16 @@ def _split_glb(data: bytes) -> tuple[memoryview, memoryview]:
         raise ValueError(f"its header says version {version} and {length} bytes; it has {len(data)} bytes")
     chunks: list[tuple[bytes, memoryview]] = []
     rest = memoryview(data)[12:]
-    while rest:
+    for _ in range(MAX_CHUNKS):
+        if not rest:
+            break
         end = 8 + int.from_bytes(rest[:4], "little")
         if end > len(rest):
             raise ValueError("a chunk ends outside the file")
         chunks += [(bytes(rest[4:8]), rest[8:end])] if len(chunks) < 2 else []  # later ones mean nothing
         rest = rest[end:]
+    if rest:
+        raise ValueError(f"it has more than {MAX_CHUNKS} chunks")
     chunks += [(b"", rest)] * 2  # stand in for chunks that are not there
     (kind, text), (second_kind, binary) = chunks[:2]
     if kind != b"JSON" or len(text) > MAX_DOCUMENT_BYTES:

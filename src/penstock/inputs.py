@@ -10,16 +10,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, unquote_to_bytes
+from weakref import WeakValueDictionary
 
 from penstock.assets import Assets, Landed
-from penstock.files import CONTENT_TYPES, MAX_FILE_BYTES, ImageFacts, StoredFile
+from penstock.fair_queue import Allowance
+from penstock.files import CONTENT_TYPES, MAX_FILE_BYTES, StoredFile
 from penstock.identifiers import new_id
 from penstock.inspection import inspect_image
 from penstock.job_errors import FileUnreadable
 from penstock.storage import StorageUnavailable
 from penstock.store import file_rows
 from penstock.store.database import Database
-from penstock.workshop import WorkFailed, Workshop
+from penstock.workshop import LimitReached, WorkFailed, Workshop
 
 if TYPE_CHECKING:
     from penstock.fetch import SafeFetcher
@@ -36,24 +38,32 @@ class Inputs:
         assets: Assets,
         workshop: Workshop,
         fetcher: Callable[[], Awaitable["SafeFetcher"]],
+        max_uploads: Callable[[], int],
         clock: Callable[[], float],
     ) -> None:
         self._database = database
         self._assets = assets
         self._workshop = workshop
         self._fetcher = fetcher
+        self._max_uploads = max_uploads
         self._clock = clock
-        self._locks = [asyncio.Lock() for _ in range(64)]
+        self._allowance = Allowance()
+        self._locks: WeakValueDictionary[tuple[str, str], asyncio.Lock] = WeakValueDictionary()
 
     async def open(self, data: bytes, account_id: str) -> StoredFile:
-        """A file that was opened and is a picture we accept; not stored yet."""
+        """Open a caller's picture and describe it; it is not stored yet."""
         if len(data) > MAX_FILE_BYTES:
             raise FileUnreadable(f"The file has {len(data)} bytes, at most {MAX_FILE_BYTES} are taken.")
-        sha256 = (await asyncio.to_thread(hashlib.sha256, data)).hexdigest()
-        return await self._open(data, sha256, len(data), account_id)
+        with self._allowance.one(account_id, self._max_uploads()):
+            sha256 = (await asyncio.to_thread(hashlib.sha256, data)).hexdigest()
+            return await self._open(data, sha256, len(data), account_id)
 
     async def upload(self, chunks: AsyncIterator[bytes], account_id: str, retention: float | None) -> StoredFile:
         """Take a caller's upload as it comes, then open and store it."""
+        with self._allowance.one(account_id, self._max_uploads()):
+            return await self._upload(chunks, account_id, retention)
+
+    async def _upload(self, chunks: AsyncIterator[bytes], account_id: str, retention: float | None) -> StoredFile:
         async with self._assets.land(chunks) as landed:
             file = await self._open_landed(landed, account_id)
             file = replace(file, expires_at=None if retention is None else file.created_at + retention)
@@ -94,7 +104,10 @@ class Inputs:
 
     async def _open(self, source: bytes | Path, sha256: str, size: int, account_id: str) -> StoredFile:
         try:
-            facts: ImageFacts = await self._workshop.insist(inspect_image, source)
+            facts = await self._workshop.insist(account_id, inspect_image, source)
+        except LimitReached as error:
+            message = "Opening the picture takes more time or memory than allowed; save it anew, smaller or simpler."
+            raise FileUnreadable(message) from error
         except WorkFailed as error:
             raise FileUnreadable("The file could not be opened as a picture.") from error
         return StoredFile(
@@ -110,8 +123,8 @@ class Inputs:
         )
 
     def _lock(self, file: StoredFile) -> asyncio.Lock:
-        """The same content is never stored and removed at the same time."""
-        return self._locks[int(file.sha256[:4], 16) % len(self._locks)]
+        """Return the lock that keeps one account's content from being stored and removed at the same time."""
+        return self._locks.setdefault((file.account_id, file.sha256), asyncio.Lock())
 
 
 def contradiction(file: StoredFile, declared: str | None) -> str | None:

@@ -1,22 +1,38 @@
 """Opens images and videos to prove that they are what they should be; blocking, meant for the workshop."""
 
-import io
 import re
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from penstock.files import CONTENT_TYPES, MAX_FILE_BYTES, MAX_SIDE, MIN_SIDE, ImageFacts, sniff
+from penstock.files import (
+    CONTENT_TYPES,
+    MAX_FILE_BYTES,
+    MAX_SIDE,
+    MIN_SIDE,
+    Count,
+    ImageFacts,
+    Source,
+    opened,
+    size_of,
+    sniff,
+)
 from penstock.job_errors import BadOutput, FileUnreadable
+from penstock.picture_structure import check_structure
 
 if TYPE_CHECKING:  # Pillow and PyAV are imported where they are used: a child that needs one does not load the other
     from av.container import InputContainer
     from av.video.frame import VideoFrame
 
+_PILLOW = ("PIL.JpegImagePlugin", "PIL.PngImagePlugin", "PIL.WebPImagePlugin", "PIL.TiffImagePlugin")
+_PYAV = ("av", "av.logging", "av.subtitles.stream")
+LIBRARIES = {"inspect_image": _PILLOW, "inspect_picture": _PILLOW, "inspect_video": _PYAV}
+"""What each function imports sooner or later: the workshop does so before, as a confined process may not."""
 MAX_VIDEO_SIDE = 8192
+MAX_FRAMES = 216_000
+"""An hour of 60 frames a second."""
 RATIO_TOLERANCE = 0.01
 SECONDS_NOTED, SECONDS_REFUSED = 0.25, 1.0
 
@@ -25,22 +41,21 @@ SECONDS_NOTED, SECONDS_REFUSED = 0.25, 1.0
 class VideoFacts:
     """What decoding a video told; width and height as it is shown."""
 
-    width: int
-    height: int
+    width: Count
+    height: Count
     duration_seconds: float
     fps: float
-    frames: int
+    frames: Count
     warnings: tuple[str, ...] = ()
 
 
 # -- images
 
 
-def inspect_image(source: bytes | Path) -> ImageFacts:
-    """What a caller's image is, after decoding all of it."""
-    with io.BytesIO(source) if isinstance(source, bytes) else source.open("rb") as file:
-        size = file.seek(0, io.SEEK_END)
-        if size > MAX_FILE_BYTES:
+def inspect_image(source: Source) -> ImageFacts:
+    """Describe a caller's image after decoding all of it."""
+    with opened(source) as file:
+        if (size := size_of(file)) > MAX_FILE_BYTES:
             raise FileUnreadable(f"The image has {size} bytes; at most {MAX_FILE_BYTES} are allowed.")
         try:
             return _decode_image(file, MIN_SIDE)
@@ -48,11 +63,10 @@ def inspect_image(source: bytes | Path) -> ImageFacts:
             raise FileUnreadable(str(error)) from error
 
 
-def inspect_picture(path: str) -> ImageFacts:
-    """What a vendor's preview picture is, after decoding all of it."""
-    with Path(path).open("rb") as file:
-        size = file.seek(0, io.SEEK_END)
-        if size > MAX_FILE_BYTES:
+def inspect_picture(source: Source) -> ImageFacts:
+    """Describe a vendor's preview picture after decoding all of it."""
+    with opened(source) as file:
+        if (size := size_of(file)) > MAX_FILE_BYTES:
             raise BadOutput(f"The output has {size} bytes; at most {MAX_FILE_BYTES} are allowed.")
         try:
             return _decode_image(file, smallest=1)
@@ -68,6 +82,7 @@ def _decode_image(file: IO[bytes], smallest: int) -> ImageFacts:
     file.seek(0)
     if kind is None:
         raise ValueError("The file is not a JPEG, PNG or WebP image; only these are allowed.")
+    check_structure(file, kind)
     # The readers themselves: `Image.open` counts pixels before it tells the sides.
     reader = {
         "jpeg": JpegImagePlugin.JpegImageFile,
@@ -98,12 +113,12 @@ def _decode_image(file: IO[bytes], smallest: int) -> ImageFacts:
 # -- videos
 
 
-def inspect_video(path: str, width: int | None, height: int | None, seconds: float | None) -> VideoFacts:
-    """What an MP4 shows, after decoding all of it, compared with the size and length that were asked for."""
+def inspect_video(source: Source, width: int | None, height: int | None, seconds: float | None) -> VideoFacts:
+    """Describe an MP4 after decoding all of it, compared with the size and length that were asked for."""
     import av.logging  # noqa: PLC0415 - a quick start
 
     av.logging.set_level(None)
-    with Path(path).open("rb") as file:
+    with opened(source) as file:
         if file.read(8)[4:] != b"ftyp":
             raise BadOutput("The video is not an MP4.")
         file.seek(0)
@@ -136,6 +151,8 @@ def _decode_video(container: "InputContainer") -> VideoFacts:
                 raise ValueError(f"frame {frames} is broken")
             first, last = first or frame, frame
             frames += 1
+        if frames > MAX_FRAMES:
+            raise ValueError(f"it has more than {MAX_FRAMES} frames")
     if not (first and last) or packets < stream.frames:
         raise ValueError(f"it holds {packets} of {stream.frames} frames")
     return _describe(first, last, frames, stream.sample_aspect_ratio)

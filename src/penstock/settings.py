@@ -95,6 +95,7 @@ class Server(Table):
     max_bodies_mb_per_account: int = Field(
         default=64, ge=1, description="how much of it one account may take; always enough for one body"
     )
+    max_uploads: int = Field(default=32, ge=1, description="how many files one account may send to one server at once")
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         default="info", description="the least level logged"
     )

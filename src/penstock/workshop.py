@@ -1,133 +1,277 @@
-"""Does heavy, native or risky work in a few child processes, so that a crash, a hang or a bomb in it ends there."""
+"""Opens hostile files in confined child processes, so that a crash, a hang or a bomb in one ends there."""
 
 import asyncio
-import functools
+import logging
 import os
 import signal
+import socket
+import subprocess
 import sys
-from collections.abc import Callable, Generator
-from contextlib import contextmanager, nullcontext, suppress
-from typing import Any, TypeVar, TypeVarTuple, cast
+import tempfile
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import IO, Any, Final, TypeVar, get_type_hints
 
-from anyio import BrokenWorkerProcess, CancelScope, CapacityLimiter, move_on_after, to_process
+import msgspec
+
+from penstock.fair_queue import FairQueue
+from penstock.job_errors import BadOutput, FileUnreadable, JobError
+from penstock.workshop_child import MAX_ANSWER_BYTES, STOP, Answer, Errand
 
 T = TypeVar("T")
-Arguments = TypeVarTuple("Arguments")
+Given = bytes | Path | None
 
-MEMORY_BYTES = 2 * 1024**3
-NICENESS = 5  # whoever waits for the gateway's answer goes first, then this, then what engines generate
-AT_ONCE = cast("CapacityLimiter", nullcontext())
-"""Takes the child just made ready without a turn of the event loop, in which another could take it."""
+MEMORY_BYTES: Final = 2 * 1024**3
+NICENESS: Final = 5  # whoever waits for the gateway's answer goes first, then this, then what engines generate
+GRACE_SECONDS: Final = 60.0
+"""How long a child may take to answer beyond the limit that it enforces itself: it may have to start and import."""
+END_SECONDS: Final = 2.0
+PASSED_ON: Final = ("PYTHONHOME", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
+"""What an interpreter in an unusual place may not start without."""
+ERRORS: Final[Mapping[str, type[JobError]]] = {"BadOutput": BadOutput, "FileUnreadable": FileUnreadable}
+
+log = logging.getLogger(__name__)
 
 
 class WorkFailed(Exception):
-    """The work crashed, took too long or needed too much memory, and was ended together with its process."""
+    """The work crashed and was ended together with its process."""
+
+
+class LimitReached(WorkFailed):
+    """The work took more time or memory than it may. Trying again would take as much."""
 
 
 class Workshop:
-    """At most `workers` children at a time, each kept for later work; each piece of work may take `seconds`.
+    """At most `places` files are opened at a time, by children that are kept; accounts take turns.
 
-    A child imports the program's main module under another name, so that must start nothing when imported.
+    Each file gets `seconds` of time and `cpu_seconds` of computing. Only with `threads` may several cores compute.
     """
 
-    def __init__(self, workers: int = 2, seconds: float = 60) -> None:
-        self._places = CapacityLimiter(workers)
-        self._seconds = seconds
-        self._working: dict[asyncio.Task[Any], CancelScope] = {}
+    def __init__(self, places: int = 2, *, seconds: float = 60, cpu_seconds: int = 20, threads: bool = False) -> None:
+        self.queue = FairQueue(places)
+        self.seconds, self.cpu_seconds, self.threads = seconds, cpu_seconds, threads
+        self._idle: list[_Child] = []
+        self._pieces: dict[asyncio.Task[Any], _Piece] = {}
 
-    async def do(self, function: Callable[[*Arguments], T], *args: *Arguments) -> T:
-        """What the function returns or raises; it, its arguments and its outcome must pickle."""
-        scope = CancelScope()
-        # In a task of its own: anyio loses track of a child if its caller is cancelled while the child starts.
-        working = asyncio.create_task(self._employ(scope, function, args))
-        self._working[working] = scope
-        working.add_done_callback(self._leave)
+    async def do(self, account_id: str, function: Callable[..., T], source: Given = None, *args: Any) -> T:
+        """Return or raise what the function does, once it is this account's turn.
+
+        With a source, its first argument is that file, open. The others and the result must be JSON, the result of
+        the type that the function declares. Errors that are not a job's own become `WorkFailed`.
+        """
+        errand = Errand(
+            function=f"{function.__module__}:{function.__qualname__}",
+            args=args,
+            seconds=self.seconds,
+            cpu_seconds=self.cpu_seconds,
+            memory_bytes=MEMORY_BYTES,
+            threads=self.threads,
+        )
+        piece = _Piece()
+        # In a task of its own: when a caller is cancelled, the child still ends its work, and is used again.
+        working = asyncio.create_task(self._serve(account_id, errand, source, piece))
+        self._pieces[working] = piece
+        working.add_done_callback(self._forget)
         try:
             await asyncio.wait([working])
         finally:
-            scope.cancel()
-        return working.result()
+            piece.abandon(working)
+        return _interpret(function, errand, *working.result())
 
-    async def insist(self, function: Callable[[*Arguments], T], *args: *Arguments) -> T:
-        """The same, and once more if it failed: a child may die of something else than its work."""
+    async def insist(self, account_id: str, function: Callable[..., T], source: Given = None, *args: Any) -> T:
+        """Like `do`, but try once more after a crash: a child may die of something else than its work."""
         try:
-            return await self.do(function, *args)
+            return await self.do(account_id, function, source, *args)
+        except LimitReached:
+            raise
         except WorkFailed:
-            return await self.do(function, *args)
+            return await self.do(account_id, function, source, *args)
 
     async def close(self) -> None:
-        """End the work, and see children started that are about to: the event loop's end would lose them, running."""
-        for scope in self._working.values():
-            scope.cancel()
-        if self._working:
-            await asyncio.wait(self._working)
+        """Abandon all work and end all children."""
+        for working, piece in self._pieces.items():
+            piece.abandon(working)
+        if self._pieces:
+            await asyncio.wait(self._pieces)
+        idle, self._idle = self._idle, []
+        await asyncio.gather(*(asyncio.to_thread(child.end) for child in idle))
 
-    def _leave(self, done: asyncio.Task[Any]) -> None:
-        del self._working[done]
+    def _forget(self, done: asyncio.Task[Any]) -> None:
+        del self._pieces[done]
         if not done.cancelled():
             done.exception()  # its caller may be gone; asyncio would log it as forgotten
 
-    async def _employ(self, scope: CancelScope, function: Callable[..., T], args: tuple[Any, ...]) -> T:
-        name = getattr(function, "__name__", "the work")
-        async with self._places:
+    async def _serve(self, account_id: str, errand: Errand, source: Given, piece: "_Piece") -> tuple[str, bytes]:
+        async with self.queue.place(account_id):
+            piece.is_waiting = False
+            file = await asyncio.to_thread(_open, source)
             try:
-                await to_process.run_sync(_settle, limiter=AT_ONCE)  # starts a child if none is idle
-                with scope, move_on_after(self._seconds):
-                    return await to_process.run_sync(
-                        _work, self._seconds, function, args, cancellable=True, limiter=AT_ONCE
-                    )
-            except BrokenWorkerProcess as error:
-                raise WorkFailed(f"The process doing {name} crashed.") from error
-            except MemoryError as error:
-                raise WorkFailed(f"{name} needed more than {MEMORY_BYTES // 1024**2} MB of memory.") from error
-            raise WorkFailed(f"{name} took longer than {self._seconds:g} seconds and was stopped.")
+                piece.child = child = self._idle.pop() if self._idle else _Child()
+                status, answer = ("stopped", b"") if piece.is_abandoned else await child.do(errand, file)
+            finally:
+                if file is not None:
+                    file.close()
+            if status == "gone":
+                await asyncio.to_thread(child.end)
+            else:
+                self._idle.append(child)
+            return status, answer
 
 
-# -- inside the child
+class _Piece:
+    """One piece of work, which its caller may abandon in the queue or while a child is at it."""
+
+    def __init__(self) -> None:
+        self.is_waiting = True
+        self.is_abandoned = False
+        self.child: _Child | None = None
+
+    def abandon(self, working: asyncio.Task[Any]) -> None:
+        """Leave the queue, or stop the child; nothing if the work is done."""
+        if working.done() or self.is_abandoned:
+            return
+        self.is_abandoned = True
+        if self.is_waiting:
+            working.cancel()
+        elif self.child is not None:
+            self.child.stop()
 
 
-def _work(seconds: float, function: Callable[..., T], args: tuple[Any, ...]) -> T:
-    with _silence(), _alarm(seconds + 1):
-        return function(*args)
+class _Child:
+    """One child process, started with its first errand."""
+
+    def __init__(self) -> None:
+        self._socket: socket.socket | None = None
+        self._process: subprocess.Popen[bytes] | None = None
+        self._is_stopped = False
+
+    async def do(self, errand: Errand, file: IO[bytes] | None) -> tuple[str, bytes]:
+        """Return how the errand ended, `gone` if the child itself did, and the answer."""
+        self._is_stopped = False
+        try:
+            if self._socket is None:
+                await asyncio.to_thread(self._start)
+            if self._socket is None or self._is_stopped:
+                return "stopped", b""
+            line = msgspec.json.encode(errand) + b"\n"
+            socket.send_fds(self._socket, [line], [file.fileno()] if file is not None else [])
+            async with asyncio.timeout(errand.seconds + GRACE_SECONDS):
+                return await self._receive(self._socket)
+        except (OSError, ValueError) as error:  # OSError: also a timeout
+            log.warning("a process that opens files died", extra={"fields": {"reason": repr(error)}})
+            return "gone", b""
+
+    def stop(self) -> None:
+        """Have the child end its work at once."""
+        self._is_stopped = True
+        if self._socket is not None:
+            with suppress(OSError):
+                self._socket.send(STOP)
+
+    def end(self) -> None:
+        """End the process and wait until it is gone."""
+        if self._socket is not None:
+            self._socket.close()
+        if self._process is not None:
+            try:
+                self._process.wait(END_SECONDS)
+            except subprocess.TimeoutExpired:
+                with suppress(ProcessLookupError):
+                    os.killpg(self._process.pid, signal.SIGKILL)
+                self._process.wait()
+
+    async def _receive(self, connection: socket.socket) -> tuple[str, bytes]:
+        data, loop = b"", asyncio.get_running_loop()
+        while True:
+            piece = await loop.sock_recv(connection, MAX_ANSWER_BYTES)
+            if not piece:
+                raise ConnectionError("it closed its socket")
+            data += piece
+            head, line_end, answer = data.partition(b"\n")
+            if line_end:
+                status, length = head.split()
+                if len(answer) >= int(length):
+                    return status.decode(), answer
+
+    def _start(self) -> None:
+        ours, theirs = socket.socketpair()
+        ours.setblocking(False)  # noqa: FBT003  its only parameter
+        try:
+            self._process = subprocess.Popen(  # noqa: S603  our own module, by our own interpreter
+                [sys.executable, "-P", "-m", "penstock.workshop_child", str(NICENESS)],
+                stdin=theirs.fileno(),
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                cwd="/",
+                env=_environment(),
+                start_new_session=True,  # a Ctrl-C in the terminal is for the gateway, which decides
+            )
+        except OSError:
+            ours.close()
+            raise
+        finally:
+            theirs.close()
+        self._socket = ours
 
 
-@functools.cache  # once in each child
-def _settle() -> None:
-    """Step back behind the gateway, and ignore what a terminal or service manager sends to the whole group."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    os.nice(NICENESS)
-    if sys.platform != "win32":
-        import resource  # noqa: PLC0415 - not on every platform
-
-        with suppress(ValueError, OSError):  # a lower limit is set already, or the platform knows none
-            resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-            resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
+def _environment() -> dict[str, str]:
+    """Return what a child's interpreter needs to find its modules: no key, no password, no address."""
+    folders = [os.path.abspath(folder) for folder in sys.path]  # noqa: PTH100  "" is the current folder
+    kept = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
+    settings = {"PYTHONDONTWRITEBYTECODE": "1", "PYTHONUTF8": "1", "OPENBLAS_NUM_THREADS": "1"}
+    return {**kept, **settings, "PYTHONPATH": os.pathsep.join(folders)}
 
 
-@contextmanager
-def _silence() -> Generator[None, None, None]:
-    """Keep native code off the descriptors 1 and 2: results travel over the one, and nobody reads the other."""
-    result, null = os.dup(1), os.open(os.devnull, os.O_WRONLY)
+def _open(source: Given) -> IO[bytes] | None:
+    """Return a file to give to a child: it needs no path, and no right to open one."""
+    if source is None:
+        return None
+    if isinstance(source, Path):
+        return source.open("rb", buffering=0)
+    file: IO[bytes] = (
+        os.fdopen(os.memfd_create("file"), "w+b") if sys.platform == "linux" else tempfile.TemporaryFile()  # noqa: SIM115  closed by who asked for it
+    )
+    file.write(source)
+    file.seek(0)  # which writes the rest, too
+    return file
+
+
+def _interpret(function: Callable[..., T], errand: Errand, status: str, answer: bytes) -> T:
+    """Return the result; nothing that a child says is believed beyond its declared type."""
+    name = errand.function.partition(":")[2]
+    match status:
+        case "done":
+            return _read_answer(function, name, answer)
+        case "cpu":
+            raise LimitReached(f"{name} took more than {errand.cpu_seconds} seconds of computing time")
+        case "time":
+            raise LimitReached(f"{name} took longer than {errand.seconds:g} seconds")
+        case "memory":
+            raise LimitReached(f"{name} needed more than {errand.memory_bytes >> 20} MB of memory")
+        case "unable":
+            log.error("a file could not be opened by us", extra={"fields": {"reason": answer.decode(errors="replace")}})
+        case _:
+            pass
+    raise WorkFailed(f"The process doing {name} crashed ({status}).")
+
+
+def _read_answer(function: Callable[..., T], name: str, answer: bytes) -> T:
     try:
-        os.dup2(null, 1)
-        os.dup2(null, 2)
-        yield
-    finally:
-        os.dup2(result, 1)
-        os.close(result)
-        os.close(null)
+        found = msgspec.json.decode(answer, type=Answer)
+        if found.raised is None:
+            return msgspec.json.decode(found.value, type=_declared(function))
+    except msgspec.MsgspecError as error:
+        raise WorkFailed(f"{name} gave an answer that is none") from error
+    if found.raised.kind == "MemoryError":
+        raise LimitReached(f"{name} needed more than {MEMORY_BYTES >> 20} MB of memory")
+    if found.raised.kind in ERRORS:
+        raise ERRORS[found.raised.kind](found.raised.message)
+    raise WorkFailed(f"{name} raised {found.raised.kind}: {found.raised.message}")
 
 
-@contextmanager
-def _alarm(seconds: float) -> Generator[None, None, None]:
-    """End this process by itself where its parent was killed and cannot: an idle child sees that, a busy one not."""
-    if sys.platform == "win32":
-        yield
-        return
-    signal.signal(signal.SIGALRM, signal.SIG_DFL)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+def _declared(function: Callable[..., Any]) -> Any:
     try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
+        return get_type_hints(function).get("return", Any)
+    except TypeError:  # built-in functions declare nothing
+        return Any

@@ -162,8 +162,9 @@ PART = ("meshes", 0, "primitives", 0)
     ("edit", "message"),
     [
         (set_in("accessors", 0, "count", value=5), "accessor 0 does not fit buffer view 0"),
-        (set_in("accessors", 0, "count", value=10**18), "accessor 0 does not fit"),
-        (set_in("accessors", 0, "count", value=10**30), "accessor 0 does not fit"),
+        (set_in("accessors", 0, "count", value=2**32), "accessor 0 does not fit"),
+        (set_in("accessors", 0, "count", value=10**18), r"accessors\[0\].count"),
+        (set_in("accessors", 0, "count", value=10**30), r"accessors\[0\].count"),
         (set_in("accessors", 0, "count", value=-4), r"accessors\[0\].count"),
         (set_in("accessors", 0, "count", value="4"), r"accessors\[0\].count"),
         (set_in("accessors", 0, "count", value=True), r"accessors\[0\].count"),
@@ -249,6 +250,59 @@ WHOLE = make_model(4, 48, texture=True)
 def test_a_model_with_a_broken_frame_is_refused(measure, data, message):
     with pytest.raises(BadOutput, match=message):
         measure(data)
+
+
+# -- little said, much to do
+
+MANY = 20_000
+LARGE = [0, 1, 2] * 400_000
+
+
+def test_an_accessor_that_many_parts_share_is_read_once(measure):
+    def share(document: dict[str, Any]) -> None:
+        document["meshes"] = [{"primitives": document["meshes"][0]["primitives"] * MANY}] * 3
+
+    assert measure(change(model(indices=("B", LARGE)), share)) == ModelFacts(3 * MANY * 400_000, 3 * 4)
+
+
+@pytest.mark.parametrize("kind", ["indices", "positions"])
+def test_accessors_that_name_the_same_bytes_again_and_again_are_refused(measure, kind):
+    def repeat(document: dict[str, Any]) -> None:
+        points, corners = document["accessors"]
+        if kind == "indices":
+            parts = [{"attributes": {"POSITION": 0}, "indices": number} for number in range(1, MANY)]
+            document.update(accessors=[points] + [corners] * MANY, meshes=[{"primitives": parts}])
+        else:
+            points = points | {"bufferView": 1, "count": 100_000 // 12 * 12}
+            parts = [{"attributes": {"POSITION": number}, "mode": 5} for number in range(MANY)]
+            document.update(accessors=[points] * MANY, meshes=[{"primitives": parts}])
+
+    with pytest.raises(BadOutput, match="more than 4 times the bytes of the file"):
+        measure(change(model(indices=("B", LARGE)), repeat))
+
+
+def test_a_file_of_too_many_chunks_is_refused(measure):
+    data = WHOLE + struct.pack("<I4s", 0, b"FILL") * 1_000_000
+    with pytest.raises(BadOutput, match="more than 100 chunks"):
+        measure(data[:8] + struct.pack("<I", len(data)) + data[12:])
+
+
+def test_many_matrices_take_little_memory(measure):
+    def fill(document: dict[str, Any]) -> None:
+        document["accessors"] += [{"componentType": 5126, "count": 1, "type": "MAT4"}] * 200_000
+
+    assert measure(change(model(indices=("H", SQUARE)), fill)) == ModelFacts(2, 4)
+
+
+def test_a_message_stays_short_whatever_the_document_says(measure):
+    def scatter(document: dict[str, Any]) -> None:
+        document["accessors"] += [{"componentType": 5126, "count": count, "type": "VEC3"} for count in range(1, 50_000)]
+        names = {f"_{number}": number for number in range(2, 50_000)}
+        document["meshes"][0]["primitives"][0]["attributes"] |= names
+
+    with pytest.raises(BadOutput, match="different lengths: 1 to 49998") as caught:
+        measure(change(model(indices=("H", SQUARE)), scatter))
+    assert len(caught.value.message) < 200
 
 
 SOUND_MODELS = [WHOLE, model(indices=("H", SQUARE)), model(mode=5)]

@@ -1,4 +1,4 @@
-"""The workshop against crashes, hangs, bombs and a parent that is killed."""
+"""The workshop against crashes, hangs, bombs, callers that leave and a parent that is killed."""
 
 import asyncio
 import gc
@@ -8,237 +8,253 @@ import signal
 import subprocess
 import sys
 import textwrap
-import time
+from collections.abc import AsyncGenerator, Callable
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
+import workloads as works
 
 from penstock.job_errors import BadOutput
-from penstock.workshop import MEMORY_BYTES, WorkFailed, Workshop
+from penstock.workshop import LimitReached, WorkFailed, Workshop
 
-# -- work
-
-
-def fail(message: str) -> None:
-    raise BadOutput(message, upstream={"code": "7"}, retryable=False)
+on_linux = pytest.mark.skipif(sys.platform != "linux", reason="looks at processes in Linux's own way")
 
 
-def crash() -> None:
-    os._exit(3)
+@pytest.fixture
+async def open_workshop() -> AsyncGenerator[Callable[..., Workshop]]:
+    opened: list[Workshop] = []
+
+    def make(*args: int, **options: float) -> Workshop:
+        opened.append(Workshop(*args, **options))  # pyright: ignore[reportArgumentType]  as the tests give them
+        return opened[-1]
+
+    yield make
+    for workshop in opened:
+        await workshop.close()
 
 
-def fault() -> None:
-    os.kill(os.getpid(), signal.SIGSEGV)
-
-
-def hang(note: str) -> None:
-    Path(note).write_text(str(os.getpid()))
-    while True:
-        pass
-
-
-def hoard() -> int:
-    return len(bytearray(MEMORY_BYTES))
-
-
-def chatter(lines: int) -> str:
-    for _ in range(lines):
-        os.write(1, b"RETURN 3\n" * 100)
-        os.write(2, b"noise\n" * 100)
-    return "done"
-
-
-def raise_timeout() -> None:
-    raise TimeoutError("the work's own")
-
-
-def wait_for(path: str) -> int:
-    while not Path(path).exists():
-        time.sleep(0.01)
-    return os.getpid()
-
-
-def read_once_written(path: Path) -> str:
-    for _ in range(3000):
-        if path.exists() and (text := path.read_text()):
-            return text
-        time.sleep(0.01)
-    pytest.fail(f"{path.name} was not written")
-
-
-def end_of(child: int) -> bool:
-    """Whether a process, maybe not our own child, ends soon."""
-    try:
-        handle = os.pidfd_open(child)
-    except ProcessLookupError:
-        return True
-    try:
-        return bool(select.select([handle], [], [], 20)[0])
-    finally:
-        os.close(handle)
-
-
-def children() -> set[int]:
-    found: set[int] = set()
+def processes_below(ancestor: int) -> set[int]:
+    parents: dict[int, int] = {}
     for stat in Path("/proc").glob("[0-9]*/stat"):
         with suppress(FileNotFoundError, ProcessLookupError):
             state, parent = stat.read_text().rpartition(")")[2].split()[:2]
-            if state != "Z" and int(parent) == os.getpid():
-                found.add(int(stat.parent.name))
+            if state != "Z":
+                parents[int(stat.parent.name)] = int(parent)
+    found: set[int] = set()
+    while more := {child for child, parent in parents.items() if parent in {ancestor, *found}} - found:
+        found |= more
     return found
 
 
-on_linux = pytest.mark.skipif(sys.platform != "linux", reason="looks at processes in Linux's own way")
+async def until(happened: Callable[[], object]) -> None:
+    async with asyncio.timeout(60):
+        while not happened():  # noqa: ASYNC110  the system tells nobody
+            await asyncio.sleep(0.02)
+
+
+async def at_work(before: set[int]) -> None:
+    """Wait until a child has forked."""
+    await until(lambda: any(processes_below(child) for child in processes_below(os.getpid()) - before))
+
 
 # -- what comes back
 
 
-async def test_gives_the_result_of_another_process():
-    workshop = Workshop()
-    assert await workshop.do(pow, 2, 10) == 1024
-    assert await workshop.do(os.getpid) != os.getpid()
+async def test_gives_the_result_of_another_process(open_workshop):
+    workshop = open_workshop()
+    assert await workshop.do("a", pow, None, 2, 10) == 1024
+    assert await workshop.do("a", os.getpid) != os.getpid()
 
 
-async def test_keeps_a_child_for_the_next_work():
-    workshop = Workshop(workers=1)
-    assert await workshop.do(os.getpid) == await workshop.do(os.getpid)
+async def test_gives_an_open_file_by_path_or_bytes(open_workshop, tmp_path):
+    workshop, path = open_workshop(), tmp_path / "file"
+    path.write_bytes(b"by path")
+    assert await workshop.do("a", works.read_all, path, 1, None) == ["by path", 1, None]
+    assert await workshop.do("a", works.read_all, b"by bytes", "x") == ["by bytes", "x"]
 
 
-async def test_lets_the_work_s_own_error_through():
-    with pytest.raises(BadOutput, match="no faces") as caught:
-        await Workshop().do(fail, "no faces")
-    assert (caught.value.upstream, caught.value.retryable) == ({"code": "7"}, False)
+@on_linux
+async def test_keeps_a_child_for_the_next_file_but_no_memory_of_it(open_workshop):
+    workshop, before = open_workshop(1), processes_below(os.getpid())
+    assert await workshop.do("a", works.keep_in_memory, None, "first") == ["first"]
+    child = processes_below(os.getpid()) - before
+    assert await workshop.do("b", works.keep_in_memory, None, "second") == ["second"]
+    assert processes_below(os.getpid()) - before == child
+    assert len(child) == 1
 
 
-async def test_tells_the_work_s_own_timeout_from_ours():
-    with pytest.raises(TimeoutError, match="the work's own"):
-        await Workshop().do(raise_timeout)
+async def test_lets_a_job_s_error_through(open_workshop):
+    with pytest.raises(BadOutput, match="no faces"):
+        await open_workshop().do("a", works.fail, None, "no faces")
 
 
-async def test_noise_on_the_descriptors_disturbs_neither_result_nor_output(capfd):
-    workshop = Workshop(workers=1)
-    assert await workshop.do(chatter, 200) == "done"  # more than any pipe holds
-    assert await workshop.do(pow, 2, 3) == 8
+@pytest.mark.parametrize(
+    ("work", "args", "message"),
+    [
+        (works.raise_timeout, (), "raise_timeout raised TimeoutError"),
+        (works.fail_otherwise, ("?",), "fail_otherwise raised UrlNotAllowed"),
+        (works.lie, (), "lie gave an answer"),
+        (works.answer_much, (), "crashed"),
+        (works.end_well, (), "crashed"),
+    ],
+)
+async def test_any_other_error_or_answer_is_a_failure_of_the_work(open_workshop, work, args, message):
+    workshop = open_workshop(1)
+    with pytest.raises(WorkFailed, match=message):
+        await workshop.do("a", work, None, *args)
+    assert await workshop.do("a", pow, None, 3, 2) == 9
+
+
+async def test_noise_on_the_descriptors_disturbs_neither_result_nor_output(open_workshop, capfd):
+    workshop = open_workshop(1)
+    assert await workshop.do("a", works.chatter, None, 200) == "done"  # more than any pipe holds
     assert capfd.readouterr() == ("", "")
 
 
 # -- what goes wrong
 
 
-@pytest.mark.parametrize("work", [crash, fault])
-async def test_a_crash_is_reported_and_the_next_work_is_done(work):
-    workshop = Workshop(workers=1)
+@pytest.mark.parametrize("work", [works.crash, works.fault])
+async def test_a_crash_is_reported_and_the_next_work_is_done(open_workshop, work):
+    workshop = open_workshop(1)
     with pytest.raises(WorkFailed, match=f"{work.__name__} crashed"):
-        await workshop.do(work)
-    assert await workshop.do(pow, 3, 2) == 9
+        await workshop.do("a", work)
+    assert await workshop.do("a", pow, None, 3, 2) == 9
 
 
-@on_linux
-async def test_a_hang_is_killed_in_time_while_the_event_loop_runs_on():
-    workshop = Workshop(workers=1, seconds=2)
-    child, turns = await workshop.do(os.getpid), 0
-    working = asyncio.create_task(workshop.do(exec, "while True: pass"))
+async def test_a_hang_is_killed_while_the_event_loop_runs_on(open_workshop):
+    workshop, turns = open_workshop(1, seconds=1), 0
+    working = asyncio.create_task(workshop.do("a", works.sleep, None, 600))
     while not working.done():
         await asyncio.sleep(0.005)
         turns += 1
-    with pytest.raises(WorkFailed, match="exec took longer than 2 seconds"):
+    with pytest.raises(LimitReached, match="sleep took longer than 1 seconds"):
         await working
-    assert turns > 20  # whoever waited for the child would have had none in these two seconds
-    assert child not in children()
-    assert await workshop.do(pow, 3, 2) == 9
+    assert turns > 20  # whoever waited for the child would have had none
+    assert await workshop.do("a", pow, None, 3, 2) == 9
+
+
+async def test_too_much_computing_is_ended_and_not_tried_again(open_workshop):
+    workshop = open_workshop(1, cpu_seconds=1)
+    with pytest.raises(LimitReached, match="spin took more than 1 seconds of computing time"):
+        await workshop.insist("a", works.spin)
+    assert await workshop.do("b", pow, None, 3, 2) == 9
 
 
 @on_linux
-async def test_a_cancelled_caller_ends_the_child(tmp_path):
-    note = tmp_path / "note"
-    working = asyncio.create_task(Workshop().do(hang, str(note)))
-    child = int(await asyncio.to_thread(read_once_written, note))
-    working.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await working
-    assert await asyncio.to_thread(end_of, child)
+async def test_a_memory_bomb_is_contained(open_workshop):
+    workshop = open_workshop(1)
+    with pytest.raises(LimitReached, match="hoard needed more than 2048 MB"):
+        await workshop.do("a", works.hoard)
+    assert await workshop.do("a", pow, None, 3, 2) == 9
 
 
 @on_linux
-async def test_a_caller_cancelled_while_a_child_starts_leaves_nothing_behind(caplog):
-    before = children()
-    workshop = Workshop(workers=2)
-    for number in range(30):
-        working = asyncio.create_task(workshop.do(time.sleep, 60))
-        await asyncio.sleep(number / 100)
+async def test_a_child_that_is_killed_is_replaced(open_workshop):
+    workshop, before = open_workshop(1), processes_below(os.getpid())
+    assert await workshop.do("a", pow, None, 2, 2) == 4
+    for child in processes_below(os.getpid()) - before:
+        os.kill(child, 9)
+        await until(lambda child=child: child not in processes_below(os.getpid()))
+    assert await workshop.insist("a", pow, None, 3, 2) == 9
+
+
+@on_linux
+async def test_signals_to_the_whole_group_do_not_reach_the_work(open_workshop):
+    before = processes_below(os.getpid())
+    working = asyncio.create_task(open_workshop(1).do("a", works.sleep, None, 1.0))
+    await at_work(before)
+    for process in processes_below(os.getpid()) - before:
+        os.kill(process, signal.SIGINT)
+        os.kill(process, signal.SIGTERM)
+    assert await working == 1.0
+
+
+# -- callers that leave
+
+
+@on_linux
+async def test_a_cancelled_caller_ends_the_work_and_gives_the_place_back(open_workshop):
+    before, workshop = processes_below(os.getpid()), open_workshop(1)
+    for _ in range(3):
+        working = asyncio.create_task(workshop.do("a", works.spin))
+        await at_work(before)
         working.cancel()
         with pytest.raises(asyncio.CancelledError):
             await working
-    kept = {await workshop.do(os.getpid), await workshop.do(os.getpid)}
-    assert kept <= children() - before
-    async with asyncio.timeout(60):
-        while len(children() - before) > 2:  # noqa: ASYNC110  one just killed may still wait to be reaped
-            await asyncio.sleep(0.02)
+        assert await workshop.do("b", pow, None, 3, 2) == 9
+    assert len(processes_below(os.getpid()) - before) == 1  # the same child all along
+    assert (workshop.queue.held, workshop.queue.waiting) == (0, 0)
+
+
+@on_linux
+async def test_callers_cancelled_at_any_moment_leave_nothing_behind(open_workshop, caplog):
+    before = processes_below(os.getpid())
+    workshop = open_workshop(2)
+    for number in range(30):
+        working = [asyncio.create_task(workshop.do(account, works.spin)) for account in "aab"]
+        await asyncio.sleep(number / 200)
+        for each in working:
+            each.cancel()
+        assert {type(each) for each in await asyncio.gather(*working, return_exceptions=True)} == {
+            asyncio.CancelledError
+        }
+    assert await workshop.do("a", pow, None, 3, 2) == 9
+    await until(lambda: len(processes_below(os.getpid()) - before) <= 2)
+    assert (workshop.queue.held, workshop.queue.waiting) == (0, 0)
     gc.collect()
     assert not caplog.records
 
 
 @on_linux
-async def test_closing_sees_the_child_started_that_is_about_to():
-    before, workshop = children(), Workshop()
-    working = asyncio.create_task(workshop.do(time.sleep, 60))
-    async with asyncio.timeout(30):
-        while not (started := children() - before):  # noqa: ASYNC110  the system tells nobody
-            await asyncio.sleep(0.005)
-    working.cancel()
+async def test_closing_ends_everything_also_what_is_about_to_start(open_workshop):
+    before, workshop = processes_below(os.getpid()), open_workshop(2)
+    working = [asyncio.create_task(workshop.do(str(number), works.spin)) for number in range(5)]
+    await asyncio.sleep(0)
     await workshop.close()
-    assert {await workshop.do(os.getpid)} == started  # it is known, and will not outlive the event loop
+    await asyncio.gather(*working, return_exceptions=True)
+    assert processes_below(os.getpid()) == before
 
 
-@on_linux
-async def test_a_memory_bomb_is_contained():
-    workshop = Workshop(workers=1)
-    with pytest.raises(WorkFailed, match="hoard needed more than 2048 MB"):
-        await workshop.do(hoard)
-    assert await workshop.do(pow, 3, 2) == 9
+# -- turns
 
 
-async def test_signals_to_the_whole_group_do_not_reach_the_work(tmp_path):
-    workshop = Workshop(workers=1)
-    child = await workshop.do(os.getpid)
-    go = tmp_path / "go"
-    working = asyncio.create_task(workshop.do(wait_for, str(go)))
-    os.kill(child, signal.SIGINT)
-    os.kill(child, signal.SIGTERM)
-    go.touch()
-    assert await working == child
+async def test_never_more_children_than_places_and_waiting_is_not_working(open_workshop):
+    workshop = open_workshop(1, seconds=3)
+    assert await asyncio.gather(*(workshop.do("a", works.sleep, None, 0.5) for _ in range(7))) == [0.5] * 7
 
 
-async def test_never_more_children_than_workers_and_waiting_is_not_working():
-    workshop = Workshop(workers=1, seconds=3)
-    await asyncio.gather(*(workshop.do(time.sleep, 0.5) for _ in range(7)))
-    assert len(set(await asyncio.gather(*(workshop.do(os.getpid) for _ in range(4))))) == 1
+async def test_one_account_never_holds_all_places(open_workshop):
+    workshop = open_workshop(2)
+    greedy = [asyncio.create_task(workshop.do("a", works.spin)) for _ in range(5)]
+    await asyncio.sleep(0)
+    for _ in range(3):
+        assert await workshop.do("b", pow, None, 2, 3) == 8  # though none of the others ends
+    assert not any(each.done() for each in greedy)
+    for each in greedy:
+        each.cancel()
+    await asyncio.gather(*greedy, return_exceptions=True)
 
 
 # -- the parent
 
 PARENT = """
-import asyncio, os, sys, time
+import asyncio, os, sys
+import workloads
 from penstock.workshop import Workshop
 
-def spin(path):
-    with open(path, "w") as note:
-        note.write(str(os.getpid()))
-    while True:
-        pass
-
 async def live():
-    workshop = Workshop(workers=2, seconds=3)
+    workshop = Workshop(2, seconds=600, cpu_seconds=600)
+    await workshop.do("a", pow, None, 2, 2)
+    print("started", flush=True)
     if sys.argv[1] == "idle":
-        print(await workshop.do(os.getpid), flush=True)
-        await asyncio.sleep(60)
+        await asyncio.sleep(600)
     else:
-        await workshop.do(spin, sys.argv[2])
+        await workshop.do("a", workloads.spin)
 
 if __name__ == "__main__":
-    print("started", flush=True)
-    if sys.argv[3] == "uvloop":
+    if sys.argv[2] == "uvloop":
         import uvloop
         uvloop.run(live())
     asyncio.run(live())
@@ -248,13 +264,23 @@ if __name__ == "__main__":
 @on_linux
 @pytest.mark.parametrize("loop", ["asyncio", "uvloop"])
 @pytest.mark.parametrize("state", ["idle", "busy"])
-async def test_children_end_when_the_parent_is_killed_and_never_start_the_program_again(tmp_path, state, loop):
-    program, note = tmp_path / "program.py", tmp_path / "note"
+async def test_children_end_when_the_parent_is_killed(tmp_path, state, loop):
+    program = tmp_path / "program.py"
     program.write_text(textwrap.dedent(PARENT))
-    with subprocess.Popen([sys.executable, program, state, note, loop], stdout=subprocess.PIPE, text=True) as parent:  # noqa: ASYNC220, S603 - our own program
+    environ = os.environ | {"PYTHONPATH": str(Path(__file__).parent)}
+    command = [sys.executable, program, state, loop]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environ) as parent:  # noqa: ASYNC220, S603 - ours
         assert parent.stdout
         assert parent.stdout.readline() == "started\n"
-        child = int(parent.stdout.readline() if state == "idle" else await asyncio.to_thread(read_once_written, note))
+        await until(lambda: len(processes_below(parent.pid)) == (1 if state == "idle" else 2))
+        handles = [os.pidfd_open(process) for process in processes_below(parent.pid)]
         parent.kill()
-        assert await asyncio.to_thread(end_of, child)
-        assert parent.stdout.read() == ""
+        for handle in handles:
+            assert await asyncio.to_thread(select.select, [handle], [], [], 60) == ([handle], [], [])
+            os.close(handle)
+
+
+def test_nothing_is_loaded_that_only_children_need():
+    code = "import sys, penstock.workshop; print({'PIL', 'av', 'numpy'} & set(sys.modules))"
+    answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)  # noqa: S603 - ours
+    assert answer.stdout == "set()\n"

@@ -1,0 +1,81 @@
+"""Count the pieces of a picture before it is decoded: a few bytes each, they can cost a reader minutes."""
+
+import os
+import re
+import struct
+from typing import IO, Final
+
+MAX_CHUNKS: Final = 20_000
+"""Of a PNG or WebP. The largest file in pieces of 1 KiB has as many; encoders write 8 KiB and more."""
+MAX_OTHER_CHUNKS: Final = 1000
+"""Of a PNG, beside those with pixels."""
+MAX_SEGMENTS: Final = 2000
+"""Of a JPEG. A file full of metadata has 320, of 64 KiB each."""
+MAX_SCANS: Final = 100
+"""Of a JPEG. Each is another pass over all pixels; a progressive one has about 10."""
+MAX_FILLING: Final = 65_536
+"""Bytes between the segments of a JPEG that mean nothing."""
+
+PIXELS: Final = (b"IDAT", b"fdAT")
+WITHOUT_LENGTH: Final = frozenset({0x01, *range(0xD0, 0xD9)})
+START_OF_SCAN, END_OF_IMAGE = 0xDA, 0xD9
+MARKER: Final = re.compile(rb"\xff[^\x00\xff\xd0-\xd7]")
+"""Where a scan's pixels end: in them, a byte 255 is followed by 0 or by a number for a restart."""
+
+
+def check_structure(file: IO[bytes], kind: str) -> None:
+    """Raise a ValueError for a picture of too many pieces. Damage is left to the reader, which stops at it."""
+    file.seek(0)
+    match kind:
+        case "png":
+            _check_png(file)
+        case "webp":
+            _check_webp(file)
+        case _:
+            _check_jpeg(file.read())
+    file.seek(0)
+
+
+def _check_png(file: IO[bytes]) -> None:
+    file.seek(8)
+    chunks = others = 0
+    while len(head := file.read(8)) == 8:
+        length, kind = struct.unpack(">I4s", head)
+        chunks += 1
+        others += kind not in PIXELS
+        if chunks > MAX_CHUNKS or others > MAX_OTHER_CHUNKS:
+            allowed = f"at most {MAX_CHUNKS} are allowed, and {MAX_OTHER_CHUNKS} without pixels"
+            raise ValueError(f"The PNG image has too many chunks; {allowed}. Save it anew.")
+        if kind == b"IEND":
+            return
+        file.seek(length + 4, os.SEEK_CUR)
+
+
+def _check_webp(file: IO[bytes]) -> None:
+    file.seek(12)
+    chunks = 0
+    while len(head := file.read(8)) == 8:
+        chunks += 1
+        if chunks > MAX_CHUNKS:
+            raise ValueError(f"The WEBP image has too many chunks; at most {MAX_CHUNKS} are allowed. Save it anew.")
+        length = int.from_bytes(head[4:], "little")
+        file.seek(length + length % 2, os.SEEK_CUR)
+
+
+def _check_jpeg(data: bytes) -> None:
+    """Follow the segments up to the end of the first picture: cameras append whole videos."""
+    position, segments, scans, filling = 2, 0, 0, 0
+    while position + 4 <= len(data) and data[position + 1] != END_OF_IMAGE:
+        marker = data[position + 1]
+        if data[position] != 0xFF or marker in (0x00, 0xFF):
+            position, filling = position + 1, filling + 1
+        else:
+            length = 0 if marker in WITHOUT_LENGTH else int.from_bytes(data[position + 2 : position + 4], "big")
+            position, segments = position + 2 + length, segments + 1
+        if marker == START_OF_SCAN:
+            scans += 1
+            found = MARKER.search(data, position)
+            position = len(data) if found is None else found.start()
+        if segments > MAX_SEGMENTS or filling > MAX_FILLING or scans > MAX_SCANS:
+            allowed = f"at most {MAX_SEGMENTS} segments, {MAX_SCANS} scans and {MAX_FILLING} bytes between them"
+            raise ValueError(f"The JPEG image is in too many pieces; {allowed} are allowed. Save it anew.")

@@ -1,0 +1,195 @@
+"""The workshop's child process: has imported what the work needs, and forks a confined process for each file.
+
+It never touches a file's bytes itself. The forked process has the open file, a pipe for its answer, and nothing else.
+Messages come as lines of JSON over the socket at descriptor 0; answers go back as a line with a length, then bytes.
+"""
+
+import functools
+import gc
+import importlib
+import os
+import select
+import signal
+import socket
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, BinaryIO, NoReturn
+
+import msgspec
+
+from penstock import sandbox
+from penstock.job_errors import JobError
+
+MAX_ANSWER_BYTES = 1 << 16
+MAX_MESSAGE_CHARACTERS = 500
+END_SECONDS = 1.0
+"""How long a process may take to end after its answer."""
+STOP = b"stop\n"
+
+
+class Errand(msgspec.Struct, frozen=True, kw_only=True):
+    """One piece of work. `function` is `module:name`; a file that was sent with it is its first argument."""
+
+    function: str
+    args: tuple[Any, ...]
+    seconds: float
+    cpu_seconds: int
+    memory_bytes: int
+    threads: bool
+
+
+class Raised(msgspec.Struct, frozen=True):
+    """The error that the work raised: its class and message."""
+
+    kind: str
+    message: str
+
+
+class Answer(msgspec.Struct, frozen=True):
+    """The work's result, or the error that it raised."""
+
+    value: msgspec.Raw = msgspec.Raw(b"null")
+    raised: Raised | None = None
+
+
+def main() -> None:
+    """Do one errand after the other until the gateway closes the socket or dies."""
+    for name in (signal.SIGINT, signal.SIGTERM):  # sent to everyone at once; the gateway decides
+        signal.signal(name, signal.SIG_IGN)
+    os.nice(int(sys.argv[1]))
+    sandbox.keep_privileges()
+    control = socket.socket(fileno=os.dup(0))
+    null = os.open(os.devnull, os.O_RDWR)
+    os.dup2(null, 0)
+    while True:
+        line, file, is_wanted = _receive(control)
+        errand = msgspec.json.decode(line, type=Errand)
+        status, answer = _do(errand, file, control) if is_wanted else ("stopped", b"")
+        if file is not None:
+            os.close(file)
+        control.sendall(b"%s %d\n%s" % (status.encode(), len(answer), answer))
+
+
+def _receive(control: socket.socket) -> tuple[bytes, int | None, bool]:
+    """Return the next errand, the file that came with it, and whether it is still wanted."""
+    data, file = b"", None
+    while not data.endswith(b"\n"):
+        piece, files, _, _ = socket.recv_fds(control, 1 << 16, 1)
+        if not piece:
+            os._exit(0)
+        data, file = (data + piece).removeprefix(STOP), files[0] if files else file  # one that came too late
+    line, _, rest = data.partition(b"\n")
+    return line, file, not rest
+
+
+def _do(errand: Errand, file: int | None, control: socket.socket) -> tuple[str, bytes]:
+    try:
+        function = _find(errand.function)
+        answers, answer = os.pipe()
+        child = os.fork()
+        if child == 0:
+            _work(errand, function, file, answer, (control.fileno(), answers))
+        os.close(answer)
+        try:
+            return _supervise(child, answers, control, errand.seconds)
+        finally:
+            os.close(answers)
+    except (ImportError, AttributeError, OSError) as error:
+        return "unable", repr(error).encode()[:MAX_ANSWER_BYTES]
+
+
+@functools.cache
+def _find(name: str) -> Callable[..., Any]:
+    """Import the function and what its module says that it will import, so that no forked process has to."""
+    module = importlib.import_module(name.partition(":")[0])
+    function = getattr(module, name.partition(":")[2])
+    for library in getattr(module, "LIBRARIES", {}).get(function.__name__, ()):
+        with suppress(ImportError):  # its next version may have no such module
+            importlib.import_module(library)
+    gc.collect()
+    gc.freeze()  # the memory that forked processes share stays shared
+    return function
+
+
+def _supervise(child: int, answers: int, control: socket.socket, seconds: float) -> tuple[str, bytes]:
+    """Wait for the answer and the end of the forked process, and end it if it takes too long or is not wanted."""
+    answer, reason, deadline = b"", "", time.monotonic() + seconds
+    while not reason:
+        ready, _, _ = select.select([answers, control], [], [], max(0.0, deadline - time.monotonic()))
+        if not ready:
+            reason = "time"
+        elif control in ready:
+            if not control.recv(1 << 16):  # the gateway is gone
+                os.kill(child, signal.SIGKILL)
+                os._exit(0)
+            reason = "stopped"
+        elif piece := os.read(answers, 1 << 16):
+            answer += piece
+            reason = "crashed" if len(answer) > MAX_ANSWER_BYTES else ""
+        else:
+            break
+    ending = _await_end(child, 0.0 if reason else END_SECONDS)
+    if reason:
+        return reason, b""
+    if ending == 0 and answer:
+        return "done", answer
+    return {-signal.SIGXCPU: "cpu", -signal.SIGKILL: "memory"}.get(ending, "crashed"), str(ending).encode()
+
+
+def _await_end(child: int, seconds: float) -> int:
+    """Return its exit code, or the negative number of the signal that ended it; ours if it does not end in time."""
+    deadline = time.monotonic() + seconds
+    while True:
+        found, status = os.waitpid(child, os.WNOHANG)
+        if found:
+            return os.waitstatus_to_exitcode(status)
+        if time.monotonic() >= deadline:
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+            return 1
+        time.sleep(0.0005)
+
+
+# -- in the forked process
+
+
+def _work(
+    errand: Errand, function: Callable[..., Any], file: int | None, answer: int, others: tuple[int, ...]
+) -> NoReturn:
+    try:
+        sandbox.end_with_parent()
+        for descriptor in others:
+            os.close(descriptor)
+        limits = sandbox.Limits(cpu_seconds=errand.cpu_seconds, memory_bytes=errand.memory_bytes)
+        sandbox.limit(limits, threads=errand.threads)
+        sandbox.confine(readable=READABLE, threads=errand.threads)
+        data = msgspec.json.encode(_answer(errand, function, file))
+        while data:
+            data = data[os.write(answer, data) :]
+        os._exit(0)
+    finally:
+        os._exit(1)
+
+
+def _answer(errand: Errand, function: Callable[..., Any], file: int | None) -> Answer:
+    try:
+        args: tuple[BinaryIO | Any, ...] = errand.args
+        if file is not None:
+            args = (os.fdopen(file, "rb", closefd=False), *args)
+        return Answer(value=msgspec.Raw(msgspec.json.encode(function(*args))))
+    except JobError as error:
+        return Answer(raised=Raised(type(error).__name__, error.message[:MAX_MESSAGE_CHARACTERS]))
+    except MemoryError:
+        return Answer(raised=Raised("MemoryError", ""))
+    except Exception as error:  # noqa: BLE001  whatever it is, the work failed by it
+        with suppress(Exception):
+            return Answer(raised=Raised(type(error).__name__, str(error)[:MAX_MESSAGE_CHARACTERS]))
+        return Answer(raised=Raised(type(error).__name__, ""))
+
+
+READABLE = sandbox.library_folders()
+
+if __name__ == "__main__":
+    main()
