@@ -10,7 +10,7 @@ from penstock import metrics, traces
 from penstock.chat import Ask, Usage, estimate
 from penstock.chat_cache import CachedAnswer, Keeper
 from penstock.chat_contract import ChatVendor
-from penstock.chat_passing import Malformed, PassedStream
+from penstock.chat_passing import Broken, Malformed, PassedStream
 from penstock.chat_rendering import RenderedStream
 from penstock.chat_stream import Outlet, Stream
 from penstock.contract import ReplyLost
@@ -20,6 +20,7 @@ from penstock.estimates import Lengths
 from penstock.faults import tell_fault
 from penstock.keys import ApiKey
 from penstock.offers import ChatOffer, Route
+from penstock.openai_dialect import body_tells_error
 from penstock.prices import TokenPrice
 from penstock.redaction import Redactor
 from penstock.silence import Silence
@@ -32,6 +33,10 @@ if TYPE_CHECKING:
 
 Leave: TypeAlias = Callable[[Outcome, PenstockError | None], None]
 
+PEEK = 64
+OBJECTS = (b"{", b"[")
+MAX_PLAIN = 1 << 20
+"""Bytes that are kept of a reply that is no stream: it may be the JSON of an error."""
 LINGER_SECONDS = 0.5
 """How long the end of a finished reply is waited for, so that its connection can be used again."""
 
@@ -101,6 +106,11 @@ class Answer:
     def reply_id(self) -> str:
         """For a reply without an id of its own."""
         return f"chatcmpl-{self._request_id}"
+
+    @property
+    def account_id(self) -> str:
+        """Whose request it is."""
+        return self._key.account_id
 
     @property
     def has_alternatives(self) -> bool:
@@ -193,12 +203,17 @@ class Answer:
             if translator is None
             else RenderedStream(self.ask, translator, self.reply_id, created)
         )
+        plain = b""  # of a reply that is no stream of events
         while not self._first and not stream.comments:
             data = await self.incoming.read_some()
+            if (plain or data[:PEEK].lstrip()[:1] in OBJECTS) and len(plain) < MAX_PLAIN:
+                plain += data
             self._first = _feed(stream, data)
             if stream.broken is not None and not self._first:
                 raise stream.broken
             if not data and not stream.complete:
+                if plain and body_tells_error(plain):
+                    raise Broken(plain)
                 raise Malformed("the stream ended before it began")
         self.end_waiting()
 

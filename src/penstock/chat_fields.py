@@ -1,6 +1,7 @@
 """Reads a chat request without parsing more of it than must be known, and says exactly what is wrong with it."""
 
 import codecs
+import json
 import re
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Final, Literal, TypeAlias, cast
@@ -16,6 +17,8 @@ MAX_STOPS: Final = 4
 MAX_PAIRS: Final = 16
 MODEL_LENGTH: Final = 256
 TEXT_PIECE: Final = 1 << 16
+MAX_EXPLAINED: Final = 1 << 20
+"""Larger bodies are not parsed a second time to say what is wrong with them: it would hold up everyone else."""
 
 Checked: TypeAlias = msgspec.Raw
 Check: TypeAlias = Callable[[str, msgspec.Raw], Checked]
@@ -49,6 +52,8 @@ _body = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _usual = msgspec.json.Decoder(_Usual)
 _turns = msgspec.json.Decoder(list[_Turn])
 _value = msgspec.json.Decoder()
+_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
+_LONE = re.compile("[\ud800-\udfff]")
 _Text = codecs.getincrementaldecoder("utf-8")
 
 
@@ -94,6 +99,7 @@ def _split(body: bytes) -> dict[str, msgspec.Raw]:
         _check_text(body)
         found = _body.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        _refuse_surrogates(body)
         reason = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
         raise InvalidRequest(
             f"We could not parse the JSON body of your request: {reason}.", code="", suggestion="Send a JSON object."
@@ -102,6 +108,42 @@ def _split(body: bytes) -> dict[str, msgspec.Raw]:
         return found
     # For typed clients an absent field is null.
     return {name: raw for name, raw in found.items() if _peek(raw) != b"null"}
+
+
+def _refuse_surrogates(body: bytes) -> None:
+    """Name the field in which half of a surrogate pair stands alone: the parser's own words mislead."""
+    if len(body) > MAX_EXPLAINED or _SURROGATE.search(body) is None:
+        return
+    try:
+        place = _find_surrogate(json.loads(body))
+    except (ValueError, RecursionError):
+        return  # something else is wrong too
+    if place is None:
+        return
+    raise InvalidRequest(
+        f"Invalid '{place}': it holds half of a UTF-16 surrogate pair (\\ud800 to \\udfff) without the other half, "
+        "which is no character.",
+        param=place,
+        code="invalid_value",
+        suggestion="Escape characters beyond U+FFFF as a pair, or send them as UTF-8.",
+    )
+
+
+def _find_surrogate(value: Any, place: str = "") -> str | None:
+    """Return where the first text, or name, with a surrogate stands: `messages[0].content`."""
+    if isinstance(value, str):
+        return place if _LONE.search(value) else None
+    if isinstance(value, dict):
+        for name, item in cast("dict[str, Any]", value).items():
+            shown = _LONE.sub("\N{REPLACEMENT CHARACTER}", name)[:80]
+            inner = f"{place}.{shown}" if place else shown
+            if (found := inner if shown != name[:80] else _find_surrogate(item, inner)) is not None:
+                return found
+    elif isinstance(value, list):
+        for index, item in enumerate(cast("list[Any]", value)):
+            if (found := _find_surrogate(item, f"{place}[{index}]")) is not None:
+                return found
+    return None
 
 
 def _peek(raw: msgspec.Raw) -> bytes:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias, cast
 
 Json: TypeAlias = dict[str, Any]
+COUNTS = ("prompt_tokens", "completion_tokens", "total_tokens")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,20 +37,43 @@ class Mender:
             if not found.get(name) or not isinstance(found[name], type(value)):
                 found[name] = value
         found.pop("error", None)  # null: told apart before
-        if not _is_count(found.get("usage")):
-            del found["usage"]
+        usage = _mend_usage(found.pop("usage", None))
+        if usage is not None:
+            found["usage"] = usage
 
 
-def _is_count(usage: Any) -> bool:
-    """Whether `usage` holds numbers where clients look for them; some have texts or fractions there."""
+def _mend_usage(usage: Any) -> Json | None:
+    """Return `usage` with whole numbers where clients look for them; None where it has other things there, or none."""
+    counted = _count(usage)
+    if counted is None:
+        return None
+    prompt, completion, total = (counted.get(name) for name in COUNTS)
+    if total is None and None not in (prompt, completion):
+        counted["total_tokens"] = prompt + completion
+    elif total is not None and (prompt is None) != (completion is None):
+        counted["prompt_tokens" if prompt is None else "completion_tokens"] = max(
+            0, total - (prompt or completion or 0)
+        )
+    elif prompt is None or completion is None:
+        return None
+    return counted
+
+
+def _count(usage: Any) -> Json | None:
+    """Return `usage` with `3.0` as 3; None where something else than whole numbers stands for them."""
     if not isinstance(usage, dict):
-        return usage is None
-    for name, value in cast("Json", usage).items():
-        if name.endswith("_tokens") and not isinstance(value, int | None):
-            return False
-        if name.endswith("_tokens_details") and not (value is None or _is_count(value)):
-            return False
-    return True
+        return None
+    counted = dict(cast("Json", usage))
+    for name, value in counted.items():
+        if name.endswith("_tokens"):
+            counted[name] = int(value) if isinstance(value, float) and value.is_integer() else value
+            if not isinstance(counted[name], int | None) or isinstance(value, bool):
+                return None
+        elif name.endswith("_tokens_details") and value is not None:
+            counted[name] = _count(value)
+            if counted[name] is None:
+                return None
+    return counted
 
 
 def _objects(found: Any) -> list[tuple[int, Json]]:

@@ -10,6 +10,7 @@ from penstock.chat import Ask, Fault, Usage, estimate, read_count
 from penstock.chat_mending import Json, Mender
 from penstock.chat_template import TextTemplate, learn
 from penstock.contract import Reply
+from penstock.openai_dialect import body_tells_error
 from penstock.sse import Splitter
 
 DONE = b"data: [DONE]\n\n"
@@ -105,7 +106,7 @@ class _Choice(msgspec.Struct):
 
 class _Completion(_Head):
     choices: list[_Choice]
-    usage: _Usage | None = None
+    usage: _Usage | UnsetType | None = UNSET
     error: UnsetType = UNSET
 
 
@@ -371,10 +372,13 @@ def pass_whole(body: bytes, ask: Ask, reply_id: str, created: int) -> tuple[byte
     for choice in completion.choices:
         message = choice.message
         characters += len(message.content or "") + len(message.reasoning_content or "")
-    return body, None if completion.usage is None else _read_usage(completion.usage), characters
+    return body, _read_usage(completion.usage) if isinstance(completion.usage, _Usage) else None, characters
 
 
 def _is_whole(completion: _Completion) -> bool:
+    usage = completion.usage
+    if usage is None or (isinstance(usage, _Usage) and not _has_counts(usage)):
+        return False
     for choice in completion.choices:
         message = choice.message
         has_reasoning = message.reasoning_content or not message.reasoning
@@ -383,12 +387,16 @@ def _is_whole(completion: _Completion) -> bool:
     return bool(completion.choices)
 
 
+def _has_counts(usage: _Usage) -> bool:
+    return None not in (usage.prompt_tokens, usage.completion_tokens, usage.total_tokens)
+
+
 def _mend_whole(body: bytes, mender: Mender) -> tuple[bytes, _Completion]:
+    if body_tells_error(body):
+        raise Broken(body)
     found = _parse(body)
     if found is None:
         raise Malformed("the reply is not an object")
-    if found.get("error"):
-        raise Broken(body)
     try:
         whole = _encode(mender.mend_completion(found))
         completion = _completion.decode(whole)

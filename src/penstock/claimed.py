@@ -8,7 +8,7 @@ from typing import TypeVar
 from penstock import jobs
 from penstock.cadence import Cadence
 from penstock.collection import Collection
-from penstock.contract import Flow, GenerationVendor, Order
+from penstock.contract import MAX_RETRY_AFTER_SECONDS, Flow, GenerationVendor, Order
 from penstock.estimates import History
 from penstock.exchange import Exchange
 from penstock.inputs import Inputs
@@ -133,6 +133,10 @@ class ClaimedJob:
         self.troubles += 1
         await self.step_back()
         least = self.vendor.options.poll_seconds
-        wait = min(MAX_PAUSE, least * 2 ** min(self.troubles, 10)) if seconds is None else max(least, seconds)
+        wait = (
+            min(MAX_PAUSE, least * 2 ** min(self.troubles, 10))
+            if seconds is None
+            else max(least, min(seconds, MAX_RETRY_AFTER_SECONDS))
+        )
         await self.ear.wait(max(0.05, min(wait, self.left())))
         await self.look_again()

@@ -8,7 +8,7 @@ from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, ClassVar, Protocol, TypeAlias, TypeVar
+from typing import Any, ClassVar, Final, Protocol, TypeAlias, TypeVar
 
 import msgspec
 from pydantic import BaseModel, ConfigDict, Field
@@ -19,6 +19,8 @@ from penstock.job_errors import JobError
 from penstock.prices import Price
 
 T = TypeVar("T")
+MAX_RETRY_AFTER_SECONDS: Final = 3600.0
+"""No vendor is waited for longer, and no caller is told to wait longer, whatever it asks for."""
 
 
 class Unclear(Exception):
@@ -107,9 +109,9 @@ class Reply:
 
     @property
     def retry_after(self) -> float | None:
-        """Seconds of a numeric `Retry-After`."""
+        """Seconds of a numeric `Retry-After`, at most an hour."""
         try:
-            return min(86_400.0, max(0.0, float(self.headers["retry-after"])))
+            return min(MAX_RETRY_AFTER_SECONDS, max(0.0, float(self.headers["retry-after"])))
         except (KeyError, ValueError):
             return None
 

@@ -1,9 +1,9 @@
 """What a caller is told of a chat vendor's failure: enough to act on, never a credential, a host or an account."""
 
-import math
 from typing import assert_never
 
 from penstock.chat import Blame, Fault
+from penstock.contract import MAX_RETRY_AFTER_SECONDS
 from penstock.errors import (
     ChatRateLimited,
     InvalidRequest,
@@ -17,7 +17,7 @@ from penstock.redaction import Redactor
 
 def tell_fault(fault: Fault, redactor: Redactor) -> PenstockError:
     """Map a chat vendor's failure to the error shown to the caller."""
-    wait = fault.retry_after if math.isfinite(fault.retry_after or 0) else None
+    wait = None if fault.retry_after is None else min(fault.retry_after, MAX_RETRY_AFTER_SECONDS)
     match fault.blame:
         case Blame.CALLER:
             return InvalidRequest(

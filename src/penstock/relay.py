@@ -33,7 +33,7 @@ from penstock.exchange import Exchange
 from penstock.faults import tell_fault
 from penstock.keys import ApiKey
 from penstock.offers import ChatOffer, Offers, Route, refuse_unpriced
-from penstock.routes import Health, Routes
+from penstock.routes import Probe, RouteHealth, Routes
 from penstock.sse import EventTooLarge
 from penstock.tally import Tally
 from penstock.usage_records import Outcome
@@ -151,7 +151,7 @@ class Relay:
 
     async def _try_routes(self, answer: Answer, offer: ChatOffer, vendors: Mapping[str, ChatVendor]) -> None:
         last: PenstockError | None = None
-        for route in self.routes.choose(offer.routes):
+        for route in self.routes.choose(offer.routes, answer.account_id):
             try:
                 await self._try(answer, route, vendors[route.vendor])
             except Elsewhere as trouble:
@@ -166,36 +166,37 @@ class Relay:
         call = await self._prepare_long(ask, vendor, route) if ask.size > BIG else _prepare(ask, vendor, route)
         self._enter(route, vendor)
         health = self.routes.health(route)
-        probed = health.begin()
-        farewell = self._make_farewell(route, vendor, health, has_alternatives=answer.has_alternatives)
+        account = answer.account_id
+        probe = health.begin(account)
+        farewell = self._make_farewell(route, vendor, health, account, has_alternatives=answer.has_alternatives)
         answer.take_route(route, vendor, farewell)
         outcome = "canceled"
         try:
             await self._hear(answer, vendor, call)
             outcome = "ok"
-            if probed or not ask.stream or not answer.has_alternatives:
-                health.succeed()  # of any other stream the end will tell
+            if True in probe or not ask.stream or not answer.has_alternatives:
+                health.succeed(account)  # of any other stream the end will tell
         except _Refused as refused:
             outcome = refused.fault.blame
             answer.refused()
-            raise self._judge(refused.fault, route, probed=probed) from None
+            raise self._judge(refused.fault, route, account, probe) from None
         except NotSent as error:
             outcome = "not_sent"
             answer.refused()
             unreached = "The vendor could not be reached. Nothing was submitted."
             failure = VendorFailed(str(error) if isinstance(error, NotStarted) else unreached, retry_after=1)
-            health.fail(self.routes.now(), failure, probed=probed)
+            health.fail(self.routes.now(), account, failure, probe=probe, unprovoked=True)
             raise Elsewhere(failure) from error
         except (ReplyLost, Malformed, EventTooLarge, TimeoutError) as error:
             # The vendor may have done the work: asking again, or another, could mean to pay twice.
             outcome = "timeout" if isinstance(error, TimeoutError) else "lost"
             failure = VendorTimeout() if isinstance(error, TimeoutError) else VendorAnswerLost(_describe(error))
-            health.fail(self.routes.now(), failure, probed=probed)
+            health.fail(self.routes.now(), account, failure, probe=probe)
             raise failure from error
         finally:
             metrics.CHAT_ATTEMPTS.count(route.vendor, outcome)
             if outcome == "canceled":
-                health.abstain(probed=probed)
+                health.abstain(account, probe)
             if outcome != "ok":
                 answer.hang_up(outcome)
 
@@ -230,7 +231,7 @@ class Relay:
                 raise
             raise _refuse(vendor, answer.incoming, b"") from None
 
-    def _judge(self, fault: Fault, route: Route, *, probed: bool) -> PenstockError | Elsewhere:
+    def _judge(self, fault: Fault, route: Route, account: str, probe: Probe) -> PenstockError | Elsewhere:
         """What a vendor's refusal means, for the caller and for the route; the operator reads of it in the log."""
         redactor, health = self._offers().redactor, self.routes.health(route)
         level = logging.ERROR if fault.blame is Blame.CREDENTIAL else logging.INFO
@@ -239,9 +240,9 @@ class Relay:
         log.log(level, "a chat vendor refused", extra={"fields": fields})
         error = tell_fault(fault, redactor)
         if fault.blame is Blame.CALLER:
-            health.succeed()
+            health.succeed(account)
             return error
-        health.fail(self.routes.now(), error, fault, probed=probed)
+        health.fail(self.routes.now(), account, error, fault, probe=probe)
         return Elsewhere(error)
 
     def _enter(self, route: Route, vendor: ChatVendor) -> None:
@@ -252,7 +253,9 @@ class Relay:
         if vendor.server is not None:
             vendor.server.enter()
 
-    def _make_farewell(self, route: Route, vendor: ChatVendor, health: Health, *, has_alternatives: bool) -> Leave:
+    def _make_farewell(
+        self, route: Route, vendor: ChatVendor, health: RouteHealth, account: str, *, has_alternatives: bool
+    ) -> Leave:
         """What to do when the vendor is let go: give its place free, and remember how a stream ended.
 
         A vendor that begins its answers and breaks off is left alone only where another can be asked instead.
@@ -263,9 +266,9 @@ class Relay:
             if vendor.server is not None:
                 vendor.server.leave()
             if outcome is Outcome.OK:
-                health.succeed()
+                health.succeed(account)
             elif outcome is Outcome.CUT and error is not None and has_alternatives:
-                health.fail(self.routes.now(), error, probed=False)
+                health.fail(self.routes.now(), account, error)
 
         return leave
 

@@ -1,9 +1,11 @@
 """Every way a chat can fail, as the official Python SDK tells it: class, code, param, request id, and retries."""
 
 import asyncio
+import json
 import time
 from typing import Any
 
+import chat_canned
 import httpx
 import openai
 import pytest
@@ -296,3 +298,75 @@ async def test_nothing_is_retried_after_the_first_byte(chat):
     with pytest.raises(openai.APIError):
         [chunk async for chunk in await client.chat.completions.create(model="cut", messages=HELLO, stream=True)]
     assert len(chat.double.requests) == 1
+
+
+# -- what neither parser nor vendor says well
+
+
+@pytest.mark.parametrize(
+    ("body", "param"),
+    [
+        (r'{"model": "plain", "messages": [{"role": "user", "content": "\ud800"}]}', "messages[0].content"),
+        (r'{"model": "plain", "messages": [{"role": "user", "content": "a\uDC00b"}]}', "messages[0].content"),
+        (r'{"model": "plain", "messages": [{"role": "user", "content": "\ud83d\ud83d\ude00"}]}', "messages[0].content"),
+        (r'{"model": "\ud800", "messages": [{"role": "user", "content": "a"}]}', "model"),
+        (
+            r'{"model": "plain", "messages": [{"role": "user", "content": [{"text": "\udfff"}]}]}',
+            "messages[0].content[0].text",
+        ),
+        (r'{"model": "plain", "messages": [{"role": "user", "content": "a"}], "stop": ["a", "\ud800"]}', "stop[1]"),
+    ],
+)
+async def test_half_a_surrogate_pair_is_named(chat, body, param):
+    headers = {"content-type": "application/json"}
+    response = await chat.server.client.post("/llm/chat/completions", content=body, headers=headers)
+    told = response.json()["error"]
+    assert (response.status_code, told["code"], told["param"]) == (400, "invalid_value", param)
+    assert "surrogate" in told["message"]
+    assert not chat.double.requests
+
+
+async def test_whole_pairs_and_escaped_backslashes_pass(chat):
+    body = r'{"model": "plain", "messages": [{"role": "user", "content": "\ud83d\ude00 \\ud800"}]}'
+    headers = {"content-type": "application/json"}
+    assert (await chat.server.client.post("/llm/chat/completions", content=body, headers=headers)).is_success
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize(
+    ("said", "message", "param"),
+    [
+        ({"detail": "The input is too loud"}, "The input is too loud", None),
+        (
+            {"detail": [{"loc": ["body", "messages", 0, "content"], "msg": "Field required", "type": "missing"}]},
+            "messages[0].content: Field required",
+            "messages[0].content",
+        ),
+        (
+            {"detail": [{"loc": ["body", "n"], "msg": "one"}, {"loc": ["body", "m"], "msg": "two"}]},
+            "n: one; m: two",
+            "n",
+        ),
+        (["The input is too loud", "and too long"], "The input is too loud; and too long", None),
+        ({"errors": [{"message": "The input is too loud"}]}, "The input is too loud", None),
+        ({"error": ["The input is too loud"]}, "The input is too loud", None),
+    ],
+    ids=str,
+)
+async def test_a_refusal_of_another_shape_keeps_its_text(start, said, message, param, stream):
+    async with chat_canned.canned() as upstream:
+        upstream.reply = b"HTTP/1.1 422 No\r\nconnection: close\r\n\r\n" + json.dumps(said).encode()
+        server = await start(chat_canned.settings_of(upstream))
+        body = {"model": "canned", "messages": HELLO, "stream": stream}
+        response = await server.client.post("/llm/chat/completions", json=body)
+        told = response.json()["error"]
+        assert (response.status_code, told["message"], told["param"]) == (400, message, param)
+
+
+@pytest.mark.parametrize("status", [429, 503, 500])
+async def test_nobody_is_told_to_wait_for_more_than_an_hour(start, status):
+    async with chat_canned.canned() as upstream:
+        upstream.reply = f"HTTP/1.1 {status} No\r\nretry-after: 86400\r\nconnection: close\r\n\r\n{{}}".encode()
+        server = await start(chat_canned.settings_of(upstream))
+        response = await server.client.post("/llm/chat/completions", json={"model": "canned", "messages": HELLO})
+        assert response.headers["retry-after"] == "3600"

@@ -287,6 +287,118 @@ async def test_new_settings_forget_what_failed(start):
         assert await chat.vendor() == "one"
 
 
+# -- errors with a status of success
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"error": {"message": "overloaded", "code": 503}},
+        [{"error": {"message": "overloaded", "code": 503}}],
+        {"error": "overloaded"},
+        {"object": "error", "message": "overloaded", "code": 500},
+        {"detail": "overloaded"},
+        {"message": "overloaded", "code": "server_busy"},
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("indent", [None, 2])
+async def test_an_error_with_a_status_of_success_is_followed_by_the_next_route(start, body, stream, indent):
+    async with canned_first(start) as (server, upstream, double):
+        upstream.reply = chat_canned.WHOLE + b"\n" + json.dumps(body, indent=indent).encode()
+        question = {"model": "model", "messages": HELLO, "stream": stream}
+        response = await server.client.post("/llm/chat/completions", json=question)
+        assert (response.status_code, response.headers["x-penstock-vendor"]) == (200, "two")
+        assert (len(upstream.requests), len(double.requests)) == (1, 1)
+
+
+# -- one account and the others
+
+
+FLAGGED = {
+    "error": {
+        "code": 403,
+        "message": "Your chosen model requires moderation and your input was flagged.",
+        "metadata": {"reasons": ["violence"], "flagged_input": "Hello", "provider_name": "OpenAI", "model_slug": "m"},
+    }
+}
+
+
+def reply_of(status: int, body: Any) -> bytes:
+    head = f"HTTP/1.1 {status} Oh\r\ncontent-type: application/json\r\nconnection: close\r\n\r\n"
+    return head.encode() + json.dumps(body).encode()
+
+
+@asynccontextmanager
+async def canned_first(start: Start) -> AsyncGenerator[tuple[Server, chat_canned.Canned, OpenAIDouble]]:
+    """The model `model` by a canned upstream, then by a double; `canned` only by the former."""
+    async with chat_canned.canned() as upstream, OpenAIDouble() as double:
+        routes = '{vendor = "canned", order = 1}, {vendor = "two", model = "plain", order = 2}'
+        vendors = chat_canned.settings_of(upstream) + VENDOR.format(name="two", url=double.url, key=KEY, more="")
+        yield await start(f'{vendors}[[models]]\nid = "model"\nkind = "chat"\nroutes = [{routes}]\n'), upstream, double
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("status", [403, 200])
+async def test_input_that_a_vendor_flags_is_its_callers_business(start, status, stream):
+    async with canned_first(start) as (server, upstream, double):
+        upstream.reply = reply_of(status, FLAGGED)
+        body = {"model": "model", "messages": HELLO, "stream": stream}
+        for _ in range(5):
+            response = await server.client.post("/llm/chat/completions", json=body)
+            assert error_of(response) == (400, "content_policy_violation")
+            told = response.json()["error"]
+            assert (told["type"], told["param"]) == ("invalid_request_error", "messages")
+            assert "flagged" in told["message"]
+            assert "violence" in told["message"]
+            assert response.headers["x-should-retry"] == "false"
+        assert (len(upstream.requests), len(double.requests)) == (5, 0)
+
+
+@pytest.mark.parametrize(
+    ("status", "body"),
+    [
+        (403, FLAGGED),
+        (403, {"error": {"message": "This input is not for you", "code": 403}}),
+        (402, {"error": {"message": "You requested up to 65536 tokens, but can only afford 100", "code": 402}}),
+        (400, {"error": {"message": "Invalid value: 'Incorrect API key provided'", "code": "invalid_value"}}),
+        (500, {"error": {"message": "poison"}}),
+        (504, {"error": {"message": "slow"}}),
+        (200, {"error": {"message": "poison"}}),
+        (200, {"neither": "this nor that"}),
+        (429, {"error": {"message": "Request too large", "code": "rate_limit_exceeded"}}),
+    ],
+    ids=str,
+)
+async def test_what_one_account_provokes_sheds_nobody_else(start, status, body):
+    async with canned_first(start) as (server, upstream, _):
+        others = [await server.sign_in(f"other-{number}") for number in range(3)]
+        question = {"model": "canned", "messages": HELLO}
+        upstream.reply = reply_of(status, body)
+        for _ in range(10):
+            assert (await server.client.post("/llm/chat/completions", json=question)).status_code >= 400
+        message = {"role": "assistant", "content": "Hi", "refusal": None}
+        choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": "stop"}
+        head = {"id": "c-1", "object": "chat.completion", "created": 1, "model": "m"}
+        upstream.reply = reply_of(200, head | {"choices": [choice]})
+        answers = await asyncio.gather(
+            *(other.post("/llm/chat/completions", json=question) for other in others for _ in range(5))
+        )
+        assert [answer.status_code for answer in answers] == [200] * 15
+
+
+async def test_what_two_accounts_see_closes_a_route_to_a_third(start):
+    async with routed(start, in_order()) as chat:
+        chat.stop_time()
+        one, two = [await chat.server.sign_in(name) for name in ("first", "second")]
+        chat.one.queue = ["status:500"] * 3
+        for client in (one, two, one):
+            assert (await client.post("/llm/chat/completions", json={"model": "model", "messages": HELLO})).is_success
+        assert [await chat.vendor() for _ in range(3)] == ["two"] * 3
+        assert chat.calls[0] == 3
+
+
 # -- our own credential
 
 

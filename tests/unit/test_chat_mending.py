@@ -201,12 +201,52 @@ def test_a_whole_reply_passes_as_it_is():
             reply_of({**MESSAGE, "reasoning": "Hm", "reasoning_content": "Hm"}),
         ),
         (reply_of() | {"error": None}, reply_of()),
-        (reply_of() | {"usage": None, "id": None}, reply_of() | {"usage": None, "id": "chatcmpl-ours"}),
+        (reply_of() | {"id": None}, reply_of() | {"id": "chatcmpl-ours"}),
     ],
 )
 def test_a_whole_reply_that_falls_short_is_mended(lame, mended):
     body, _, _ = pass_whole(json.dumps(lame).encode(), make_ask(), "chatcmpl-ours", 1234)
     assert json.loads(body) == mended
+
+
+PLAIN_COUNTS: Json = {"prompt_tokens": 19, "completion_tokens": 7, "total_tokens": 26}
+
+
+@pytest.mark.parametrize(
+    ("told", "mended"),
+    [
+        (None, None),
+        ({}, None),
+        ("19", None),
+        ({"prompt_tokens": None, "completion_tokens": None, "total_tokens": None}, None),
+        ({"prompt_tokens": 19}, None),
+        ({"total_tokens": 26}, None),
+        (PLAIN_COUNTS | {"prompt_tokens": 3.5}, None),
+        (PLAIN_COUNTS | {"prompt_tokens": "19"}, None),
+        (PLAIN_COUNTS | {"prompt_tokens": True}, None),
+        (PLAIN_COUNTS | {"total_tokens": None}, PLAIN_COUNTS),
+        (PLAIN_COUNTS | {"completion_tokens": None}, PLAIN_COUNTS),
+        ({name: float(count) for name, count in PLAIN_COUNTS.items()}, PLAIN_COUNTS),
+        (
+            PLAIN_COUNTS | {"completion_tokens_details": {"reasoning_tokens": 2.0}},
+            PLAIN_COUNTS | {"completion_tokens_details": {"reasoning_tokens": 2}},
+        ),
+    ],
+)
+def test_usage_of_a_whole_reply_has_whole_numbers_or_is_left_out(told, mended):
+    body, usage, _ = pass_whole(json.dumps(reply_of() | {"usage": told}).encode(), make_ask(), "chatcmpl-ours", 1234)
+    assert json.loads(body).get("usage", "absent") == (mended or "absent")
+    assert (usage and (usage.prompt, usage.completion)) == (mended and (19, 7))
+
+
+def test_usage_of_a_stream_may_be_written_with_a_point():
+    stream = make_stream(include_usage=True)
+    told = {name: float(count) for name, count in PLAIN_COUNTS.items()}
+    found = read_whole(
+        run(stream, write(text_of("a"), chunk_of(choice_of({}, "stop")), chunk_of() | {"usage": told}) + DONE)
+    )
+    assert found[-1]["usage"] == PLAIN_COUNTS
+    assert stream.usage == Usage(19, 7)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from hypothesis import strategies as some
 from penstock.chat import Blame, Fault
 from penstock.errors import Overloaded, PenstockError, RateLimited, VendorFailed, VendorRefusedUs, VendorTimeout
 from penstock.offers import Route
-from penstock.routes import FAILURES, LONGEST_REST, LONGEST_WISH, SHORTEST_REST, Health, Routes
+from penstock.routes import FAILURES, LONGEST_REST, LONGEST_WISH, MAX_ACCOUNTS, SHORTEST_REST, Routes
 
 ONE, TWO, THREE = (Route(name, "m") for name in ("one", "two", "three"))
 
@@ -25,6 +25,41 @@ class Clock:
         return self.now
 
 
+class Seen:
+    """A route's health as one account sees it."""
+
+    def __init__(self, routes: Routes, route: Route, account: str) -> None:
+        self._all = routes.health(route)
+        self._account = account
+
+    def begin(self) -> Any:
+        probe = self._all.begin(self._account)
+        return probe if True in probe else ()
+
+    def succeed(self) -> None:
+        self._all.succeed(self._account)
+
+    def abstain(self, *, probed: Any) -> None:
+        self._all.abstain(self._account, probed or (False, False))
+
+    def fail(
+        self, now: float, error: PenstockError, fault: Fault | None = None, *, probed: Any = (), **how: bool
+    ) -> None:
+        self._all.fail(now, self._account, error, fault, probe=probed or (False, False), **how)
+
+    @property
+    def failures(self) -> int:
+        return max(health.failures for health in self._all.of(self._account))
+
+    @property
+    def rests_until(self) -> float:
+        return self._all.rests_until(self._account)
+
+    @property
+    def wished_until(self) -> float:
+        return max(health.wished_until for health in self._all.of(self._account))
+
+
 class Ways:
     """Routes, and what becomes of requests on them."""
 
@@ -33,23 +68,30 @@ class Ways:
         self.routes = Routes(self.clock)
         self.all = routes
 
-    def choose(self) -> list[str]:
-        return [route.vendor for route in self.routes.choose(self.all)]
+    def choose(self, account: str = "a") -> list[str]:
+        return [route.vendor for route in self.routes.choose(self.all, account)]
 
-    def health(self, route: Route) -> Health:
-        return self.routes.health(route)
+    def health(self, route: Route, account: str = "a") -> Seen:
+        return Seen(self.routes, route, account)
 
-    def fail(self, route: Route, error: PenstockError | None = None, fault: Fault | None = None) -> None:
-        health = self.health(route)
-        health.fail(self.clock.now, error or VendorFailed(), fault, probed=health.begin())
+    def fail(
+        self,
+        route: Route,
+        error: PenstockError | None = None,
+        fault: Fault | None = None,
+        account: str = "a",
+        **how: bool,
+    ) -> None:
+        health = self.health(route, account)
+        health.fail(self.clock.now, error or VendorFailed(), fault, probed=health.begin(), **how)
 
-    def fail_often(self, route: Route, times: int = FAILURES) -> None:
+    def fail_often(self, route: Route, times: int = FAILURES, account: str = "a") -> None:
         for _ in range(times):
-            self.fail(route)
+            self.fail(route, account=account)
 
-    def succeed(self, route: Route) -> None:
-        self.health(route).begin()
-        self.health(route).succeed()
+    def succeed(self, route: Route, account: str = "a") -> None:
+        self.health(route, account).begin()
+        self.health(route, account).succeed()
 
 
 def wish(seconds: float, blame: Blame = Blame.LIMIT) -> Fault:
@@ -174,7 +216,7 @@ def test_what_happens_while_one_route_is_tried_counts_for_the_next():
     _, two, _ = ways.all
     ways.fail_often(two)
     ways.clock.now += SHORTEST_REST
-    first, second = ways.routes.choose(ways.all), ways.routes.choose(ways.all)
+    first, second = ways.routes.choose(ways.all, "a"), ways.routes.choose(ways.all, "a")
     assert [next(first).vendor, next(second).vendor] == ["one", "one"]
     assert next(first) == two
     assert ways.health(two).begin()
@@ -193,8 +235,8 @@ def test_health_belongs_to_the_vendors_model():
     other = Route("one", "n")
     ways = Ways(ONE, other)
     ways.fail_often(ONE)
-    assert list(ways.routes.choose([ONE, other])) == [other]
-    assert list(ways.routes.choose([ONE, Route("one", "m", weight=9), TWO])) == [TWO]
+    assert list(ways.routes.choose([ONE, other], "a")) == [other]
+    assert list(ways.routes.choose([ONE, Route("one", "m", weight=9), TWO], "a")) == [TWO]
 
 
 def test_new_settings_forget_everything_and_old_requests_tell_them_nothing():
@@ -300,6 +342,137 @@ def test_a_refusal_tells_the_shortest_wait_and_why():
     assert caught.value.retry_after == 8
 
 
+# -- one account and the others
+
+
+DEAD = Fault(Blame.CREDENTIAL, status=403)
+
+
+@pytest.mark.parametrize("fault", [None, Fault(Blame.VENDOR, status=500), DEAD, Fault(Blame.CREDENTIAL, status=402)])
+def test_what_one_account_provokes_closes_a_route_to_it_alone(fault):
+    ways = Ways(ONE, TWO)
+    for _ in range(50):
+        ways.fail(ONE, fault=fault)
+        ways.clock.now += 0.01
+    assert ways.choose("a") == ["two"]
+    for account in "bcd":
+        assert sorted(ways.choose(account)) == ["one", "two"]
+
+
+def test_what_two_accounts_see_in_a_row_closes_a_route_to_everyone():
+    ways = Ways(ONE, TWO)
+    ways.fail_often(ONE, 2, account="a")
+    assert sorted(ways.choose("c")) == ["one", "two"]
+    ways.fail(ONE, account="b")
+    assert ways.choose("c") == ["two"]
+
+
+def test_a_success_of_anyone_forgets_what_others_saw():
+    ways = Ways(ONE, TWO)
+    for _ in range(20):
+        ways.fail_often(ONE, 5, account="a")
+        ways.succeed(ONE, account="b")
+        ways.fail(ONE, account="b")
+        assert sorted(ways.choose("c")) == ["one", "two"]
+        ways.succeed(ONE, account="c")
+
+
+@pytest.mark.parametrize("how", [{"unprovoked": True}, {"fault": Fault(Blame.CREDENTIAL, status=401)}])
+def test_what_no_request_provokes_closes_a_route_to_everyone(how):
+    ways = Ways(ONE, TWO)
+    for _ in range(FAILURES):
+        ways.fail(ONE, account="a", **how)
+    assert ways.choose("b") == ["two"]
+
+
+def test_a_refused_key_closes_a_route_to_everyone_at_once():
+    ways = Ways(ONE, TWO)
+    ways.fail(ONE, VendorRefusedUs(), Fault(Blame.CREDENTIAL, status=401), account="a")
+    assert ways.choose("b") == ["two"]
+
+
+def test_one_account_cannot_make_the_rest_of_all_longer():
+    ways = Ways(ONE, TWO)
+    ways.fail_often(ONE, 2, account="a")
+    ways.fail(ONE, account="b")
+    for _ in range(10):
+        ways.clock.now += LONGEST_REST
+        ways.fail(ONE, account="a")
+    ways.clock.now += 2 * SHORTEST_REST
+    assert sorted(ways.choose("c")) == ["one", "two"]
+
+
+def test_an_outage_that_all_see_rests_longer_and_longer():
+    ways = Ways(ONE, TWO)
+    ways.fail_often(ONE, 2, account="a")
+    ways.fail(ONE, account="b")
+    rests: list[float] = []
+    for number in range(8):
+        shared = ways.routes.health(ONE).shared
+        rests.append(shared.rests_until - ways.clock.now)
+        ways.clock.now = shared.rests_until
+        ways.fail(ONE, account="cd"[number % 2])
+    assert rests == [1, 2, 4, 8, 16, LONGEST_REST, LONGEST_REST, LONGEST_REST]
+
+
+def test_a_wish_told_to_one_account_binds_it_and_one_told_to_two_binds_all():
+    ways = Ways(ONE)
+    ways.fail(ONE, RateLimited("much"), wish(9), account="a")
+    with pytest.raises(RateLimited):
+        ways.choose("a")
+    assert ways.choose("b") == ["one"]
+    ways.fail(ONE, RateLimited("much"), wish(7), account="b")
+    with pytest.raises(RateLimited, match="much") as caught:
+        ways.choose("c")
+    assert caught.value.retry_after == 7
+    ways.clock.now += 7
+    assert ways.choose("c") == ["one"]
+
+
+def test_a_wish_that_is_over_is_no_wish_of_two():
+    ways = Ways(ONE)
+    ways.fail(ONE, RateLimited(), wish(5), account="a")
+    ways.clock.now += 5
+    ways.fail(ONE, RateLimited(), wish(5), account="b")
+    assert ways.choose("c") == ["one"]
+
+
+def test_a_sole_route_that_rests_for_one_account_is_open_to_others():
+    ways = Ways(ONE)
+    ways.fail_often(ONE, 9, account="a")
+    assert True in ways.health(ONE, "a").begin()
+    with pytest.raises(VendorFailed):
+        ways.choose("a")
+    assert [ways.choose("b") for _ in range(20)] == [["one"]] * 20
+
+
+def test_no_more_accounts_are_remembered_than_allowed():
+    ways = Ways(ONE, TWO)
+    for number in range(3 * MAX_ACCOUNTS):
+        ways.fail_often(ONE, account=f"a{number}")
+        ways.succeed(ONE, account="good")
+    assert len(ways.routes.health(ONE)._own) == MAX_ACCOUNTS
+
+
+@given(
+    some.lists(
+        some.tuples(some.sampled_from(["fail", "refuse", "limit", "leave", "wait"]), some.floats(0.1, 40)), max_size=60
+    )
+)
+def test_no_history_of_one_account_closes_a_route_to_another(history):
+    ways = Ways(ONE, TWO)
+    for kind, seconds in history:
+        faults = {"refuse": DEAD, "limit": wish(seconds)}
+        if kind == "wait":
+            ways.clock.now += seconds
+        elif kind == "leave":
+            health = ways.health(ONE)
+            health.abstain(probed=health.begin())
+        else:
+            ways.fail(ONE, fault=faults.get(kind))
+        assert sorted(ways.choose("b")) == ["one", "two"]
+
+
 # -- whatever happens
 
 Step = tuple[str, int, float]
@@ -318,7 +491,7 @@ class Traffic:
 
     def __init__(self) -> None:
         self.ways = Ways(ONE, TWO, Route("three", "m", order=2))
-        self.open: list[tuple[Route, bool]] = []
+        self.open: list[tuple[Route, Any]] = []
         self.probes = Counter[Route]()
 
     def step(self, kind: str, number: int, seconds: float) -> None:
@@ -342,14 +515,14 @@ class Traffic:
 
     def _choose(self) -> Route | None:
         try:
-            return next(self.ways.routes.choose(self.ways.all))
+            return next(self.ways.routes.choose(self.ways.all, "a"))
         except PenstockError as error:
             waits = error.retry_after
         assert waits is not None
         assert 0 <= waits <= LONGEST_WISH
         return None
 
-    def _end(self, kind: str, route: Route, probed: bool, seconds: float) -> None:
+    def _end(self, kind: str, route: Route, probed: Any, seconds: float) -> None:
         health, now = self.ways.health(route), self.ways.clock.now
         ends: dict[str, Any] = {
             "succeed": health.succeed,

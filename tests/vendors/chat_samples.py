@@ -13,6 +13,7 @@ from penstock.chat import Ask, Fault
 from penstock.chat_contract import ChatOptions, ChatVendor, RemoteChat
 from penstock.contract import Home
 from penstock.faults import tell_fault
+from penstock.redaction import Redactor
 from penstock.vendors import load_vendor, vendor_names
 from penstock.web.answers import error_headers
 
@@ -202,8 +203,8 @@ def check_fault(fault: Fault) -> None:
     assert isinstance(fault.message, str)
     assert isinstance(fault.code, str | None)
     assert isinstance(fault.param, str | None)
-    error = tell_fault(fault, frozenset({KEY}))
-    assert KEY not in error.message
+    error = tell_fault(fault, Redactor({KEY}))
+    assert KEY not in str(error.body("req_1"))
     error_headers(error)
     json.dumps(error.body("req_1"), allow_nan=False)
 

@@ -377,7 +377,8 @@ class Translation:
     def _count(self, usage: Json) -> chat.Used:
         """A later count takes the place of an earlier one; one that is left out stays."""
         told: Json = {**usage, **(usage.get("output_tokens_details") or {})}
-        self._counts |= {name: count for name, count in told.items() if isinstance(count, int)}
+        whole = {name: count for name, count in told.items() if isinstance(count, int | float) and count % 1 == 0}
+        self._counts |= {name: int(count) for name, count in whole.items()}
         count = self._counts.get
         cached = count("cache_read_input_tokens", 0)
         prompt = count("input_tokens", 0) + count("cache_creation_input_tokens", 0) + cached

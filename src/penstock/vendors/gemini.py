@@ -88,7 +88,9 @@ class Gemini(RemoteChat):
             error = msgspec.json.decode(reply.body.strip().strip(b"[]"), type=dict[str, Json])["error"]
         except (LookupError, ValueError, RecursionError):
             error = NOTHING
-        return _tell_fault(error, reply.status, reply.retry_after)
+        code = error.get("code")
+        status = code if reply.status < 400 and type(code) is int else reply.status
+        return _tell_fault(error, status, reply.retry_after)
 
 
 # -- the request
