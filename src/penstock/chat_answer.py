@@ -33,6 +33,8 @@ Leave: TypeAlias = Callable[[Outcome, PenstockError | None], None]
 
 LINGER_SECONDS = 0.5
 """How long the end of a finished reply is waited for, so that its connection can be used again."""
+LINGER_BYTES = 64 << 10
+"""How much may come until then; a vendor that goes on is not listened to."""
 
 
 class Interrupted(Exception):
@@ -228,7 +230,9 @@ class Answer:
                 await incoming.pour(partial(self._take, stream, outlet, silence))
             if not (stream.ended or stream.broken):
                 self._pass(_feed(stream, b""), stream, outlet, is_over=True)
-        except (ReplyLost, EventTooLarge) as error:
+        except EventTooLarge as error:
+            raise self._interrupt(VendorFailed(f"The vendor's reply broke off: {error}.")) from error
+        except ReplyLost as error:
             raise self._interrupt(_name_silence(silence)) from error
         finally:
             silence.stop()
@@ -249,6 +253,8 @@ class Answer:
 
     def _conclude(self, stream: Stream) -> None:
         """Nothing more comes; see whether that was all."""
+        if isinstance(stream.broken, Malformed):
+            raise self._interrupt(VendorFailed(f"The vendor's reply broke off: {stream.broken}."))
         if stream.broken is not None:
             error = tell_fault(stream.broken.fault(self.vendor.fault), self._secrets)
             raise self._interrupt(error, was_told=True)
@@ -284,8 +290,9 @@ class Answer:
         if self._outcome is Outcome.OK and self.incoming is not None and not self.incoming.is_whole:
             try:
                 async with asyncio.timeout(LINGER_SECONDS):
-                    while await self.incoming.read_some():
-                        pass
+                    left = LINGER_BYTES
+                    while left > 0 and (more := await self.incoming.read_some()):
+                        left -= len(more)
             except (ReplyLost, TimeoutError):
                 pass
 
