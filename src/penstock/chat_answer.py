@@ -18,9 +18,9 @@ from penstock.errors import PenstockError, VendorFailed, VendorTimeout
 from penstock.escrow import Ticket
 from penstock.estimates import Lengths
 from penstock.faults import tell_fault
+from penstock.flat_errors import read_error
 from penstock.keys import ApiKey
 from penstock.offers import ChatOffer, Route
-from penstock.openai_dialect import body_tells_error
 from penstock.prices import TokenPrice
 from penstock.redaction import Redactor
 from penstock.silence import Silence
@@ -39,6 +39,8 @@ MAX_PLAIN = 1 << 20
 """Bytes that are kept of a reply that is no stream: it may be the JSON of an error."""
 LINGER_SECONDS = 0.5
 """How long the end of a finished reply is waited for, so that its connection can be used again."""
+LINGER_BYTES = 64 << 10
+"""How much may come until then; a vendor that goes on is not listened to."""
 
 
 class Interrupted(Exception):
@@ -212,8 +214,8 @@ class Answer:
             if stream.broken is not None and not self._first:
                 raise stream.broken
             if not data and not stream.complete:
-                if plain and body_tells_error(plain):
-                    raise Broken(plain)
+                if plain and (error := read_error(plain)):
+                    raise Broken(error)
                 raise Malformed("the stream ended before it began")
         self.end_waiting()
 
@@ -244,7 +246,9 @@ class Answer:
                 await incoming.pour(partial(self._take, stream, outlet, silence))
             if not (stream.ended or stream.broken):
                 self._pass(_feed(stream, b""), stream, outlet, is_over=True)
-        except (ReplyLost, EventTooLarge) as error:
+        except EventTooLarge as error:
+            raise self._interrupt(VendorFailed(f"The vendor's reply broke off: {error}.")) from error
+        except ReplyLost as error:
             raise self._interrupt(_name_silence(silence)) from error
         finally:
             silence.stop()
@@ -265,6 +269,8 @@ class Answer:
 
     def _conclude(self, stream: Stream) -> None:
         """Nothing more comes; see whether that was all."""
+        if isinstance(stream.broken, Malformed):
+            raise self._interrupt(VendorFailed(f"The vendor's reply broke off: {stream.broken}."))
         if stream.broken is not None:
             error = tell_fault(stream.broken.fault(self.vendor.fault), self._redactor)
             raise self._interrupt(error, was_told=True)
@@ -300,8 +306,9 @@ class Answer:
         if self._outcome is Outcome.OK and self.incoming is not None and not self.incoming.is_whole:
             try:
                 async with asyncio.timeout(LINGER_SECONDS):
-                    while await self.incoming.read_some():
-                        pass
+                    left = LINGER_BYTES
+                    while left > 0 and (more := await self.incoming.read_some()):
+                        left -= len(more)
             except (ReplyLost, TimeoutError):
                 pass
 

@@ -8,6 +8,7 @@ from typing import Any, Final, Protocol, TypeAlias
 import httptools
 
 from penstock.contract import ReplyLost
+from penstock.time_slices import SLICE_BYTES
 
 ENOUGH: Final = 256 << 10
 """So much of a reply waits for its reader; a head is not larger."""
@@ -34,6 +35,14 @@ class Line(Protocol):
         """The reply has ended."""
         ...
 
+    def pause(self) -> None:
+        """Read no more for now."""
+        ...
+
+    def resume(self) -> None:
+        """Go on reading."""
+        ...
+
 
 class Incoming:
     """A reply on its way. Its parser is its own: nothing of it is left behind for the next."""
@@ -44,18 +53,18 @@ class Incoming:
     sink: Sink | None = None
     fruitless = 0  # bytes since the last of a body: of the head, or of trailers
     _head = b""  # of a reply that was not parsed
+    is_paused = False
     _size = 0
+    _room = ENOUGH
     _waiter: asyncio.Future[None] | None = None
     _failure: ReplyLost | None = None
     _is_interim = False
-    _is_paused = False
     _has_chunk = False
     _is_between_chunks = False
     _sunk: Exception | None = None
 
-    def __init__(self, connection: Line, transport: asyncio.Transport) -> None:
+    def __init__(self, connection: Line) -> None:
         self._connection: Line | None = connection
-        self._transport = transport
         self._pieces: list[bytes] = []
         self._headers: dict[str, str] = {}
 
@@ -76,19 +85,25 @@ class Incoming:
             await self._wait()
 
     async def read_some(self) -> bytes:
-        """What has come, at least a byte; nothing at the end. A body that is not whole ends in `ReplyLost`."""
+        """Return what has come: at least a byte, about two slices at most; nothing at the end.
+
+        A body that is not whole ends in `ReplyLost`.
+        """
         while not self._pieces and not self.is_whole:
             self._resume()
             await self._wait()
-        return self._take_pieces()
+        return self._take_some()
 
     async def pour(self, sink: Sink) -> None:
         """Have the sink take what comes, as it comes: with no task to be woken in between.
 
         Returns when it wants no more for now, and at the end. A body that is not whole ends in `ReplyLost`.
         """
-        if self._pieces and not sink(self._take_pieces()):
-            return
+        while self._pieces:
+            if not sink(self._take_some()):
+                return
+            if self._pieces:  # what came before may be much: others have their turn in between
+                await asyncio.sleep(0)
         self.sink = sink
         try:
             self._resume()
@@ -127,15 +142,28 @@ class Incoming:
         self._size = 0
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
+    def _take_some(self) -> bytes:
+        """Return the next pieces, up to about two slices: more at once would hold up the event loop."""
+        pieces, count, size = self._pieces, 0, 0
+        if pieces and len(pieces[0]) > 2 * SLICE_BYTES:
+            pieces[:1] = pieces[0][:SLICE_BYTES], pieces[0][SLICE_BYTES:]
+        while count < len(pieces) and size < SLICE_BYTES:
+            size += len(pieces[count])
+            count += 1
+        self._size -= size
+        some = pieces[0] if count == 1 else b"".join(pieces[:count])
+        del pieces[:count]
+        return some
+
     def _pause(self) -> None:
-        if not self._is_paused and self._connection is not None:
-            self._is_paused = True
-            self._transport.pause_reading()
+        if not self.is_paused and self._connection is not None:
+            self.is_paused = True
+            self._connection.pause()
 
     def _resume(self) -> None:
-        if self._is_paused and self._connection is not None:
-            self._is_paused = False
-            self._transport.resume_reading()
+        if self.is_paused and self._connection is not None:
+            self.is_paused = False
+            self._connection.resume()
 
     @property
     def is_over(self) -> bool:
@@ -144,9 +172,9 @@ class Incoming:
 
     async def read_all(self, limit: int) -> bytes:
         """The whole body; `status` and `headers` are known then, if not before."""
+        self._room = limit + 1
         while not self.is_whole and self._size <= limit:
-            if self._is_paused:
-                self._resume()
+            self._resume()
             if self._failure is not None:
                 raise self._failure
             self._waiter = asyncio.get_running_loop().create_future()
@@ -201,7 +229,12 @@ class Incoming:
         self.fruitless += len(data)
         if self.parser is None:
             self.parser = httptools.HttpResponseParser(self)
-        self.parser.feed_data(data)
+        pieces, before = self._pieces, len(self._pieces)
+        try:
+            self.parser.feed_data(data)
+        finally:  # one piece for each read, also of a vendor that sends its bytes one by one
+            if len(pieces) > before + 1 and pieces is self._pieces:
+                pieces[before:] = [b"".join(pieces[before:])]
         # The next read begins with a new chunk, of whose first line nothing has come yet.
         self._is_between_chunks = self._has_chunk and data.endswith(b"\r\n")
 
@@ -239,9 +272,11 @@ class Incoming:
         self.fruitless = 0
         if self.sink is None:
             self._size += len(body)
-            self._wake()
-            if self._size >= ENOUGH:
+            if self._size >= self._room:
                 self._pause()
+                self._wake()
+            elif self._room == ENOUGH:  # else all of it is waited for
+                self._wake()
 
     def on_message_complete(self) -> None:
         """The reply is whole, unless it was only an interim one."""

@@ -1,11 +1,25 @@
 """Puts replies right that fall short of OpenAI's dialect: what clients rely on is filled in, the rest stays."""
 
+import re
 from collections.abc import Container
 from dataclasses import dataclass
-from typing import Any, TypeAlias, cast
+from typing import Any, Final, TypeAlias, cast
+
+from penstock.chat_calls import ToolCalls, mend_calls, mend_function
+from penstock.chat_json import write_json
 
 Json: TypeAlias = dict[str, Any]
 COUNTS = ("prompt_tokens", "completion_tokens", "total_tokens")
+
+TEXT_FIELDS: Final = ("content", "text", "delta", "response", "output", "completion", "generated_text", "token")
+"""Where dialects that nobody asked for have their text."""
+THOUGHTS: Final = ("thinking", "reasoning")
+_HOLDS_TEXT = re.compile(rb'"(?:choices|delta|content|text|parts|candidates|content_block)"\s*:')
+
+
+def is_chunk_like(payload: bytes) -> bool:
+    """Tell whether an event that cannot be read may have held some of the answer."""
+    return _HOLDS_TEXT.search(payload) is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,21 +30,62 @@ class Mender:
     created: int
     model: str
 
-    def mend_chunk(self, chunk: Json, finished: Container[int]) -> Json:
-        """A chunk of a stream; `finished` are the choices that have had their reason."""
+    def mend_chunk(self, chunk: Json, finished: Container[int], calls: dict[int, ToolCalls], said: int = 0) -> Json:
+        """Mend a chunk of a stream; `finished` are the choices that have had their reason.
+
+        `calls` are the tool calls of each choice so far, and `said` is how many characters there were.
+        Raise a `TypeError` or `ValueError` where some of the answer would be lost.
+        """
         self._fill_head(chunk, "chat.completion.chunk")
-        choices = [_mend_delta(index, choice, finished) for index, choice in _objects(chunk.get("choices"))]
+        if "choices" not in chunk and any(chunk.get(name) for name in TEXT_FIELDS):
+            raise TypeError("some text, but no choices")
+        choices = [
+            self._mend_choice(index, choice, finished, calls, said)
+            for index, choice in _objects(chunk.get("choices"), "choices")
+        ]
         return chunk | {"choices": choices}
 
     def mend_completion(self, reply: Json) -> Json:
-        """A reply that was not streamed."""
+        """Mend a reply that was not streamed."""
         self._fill_head(reply, "chat.completion")
-        for index, choice in _objects(reply.get("choices")):
-            choice.setdefault("index", index)
+        for index, choice in _objects(reply.get("choices"), "choices"):
+            if type(choice.get("index")) is not int:
+                choice["index"] = index
             choice.setdefault("logprobs", None)
-            if isinstance(choice.get("message"), dict):
-                _mend_message(choice, choice["message"])
+            if choice.get("message") is None and isinstance(choice.get("text"), str):
+                choice["message"] = {"content": choice["text"]}  # as the older endpoint answers
+            self._mend_message(choice, choice["message"])
         return reply
+
+    def _mend_choice(
+        self, position: int, choice: Json, finished: Container[int], calls: dict[int, ToolCalls], said: int
+    ) -> Json:
+        index = choice["index"] = _read_index(choice.get("index"), position)
+        reason = None if index in finished else choice.get("finish_reason") or None  # "", or said twice
+        delta = _find_delta(choice, said, is_last=reason is not None)
+        _mend_texts(delta)
+        if delta.get("tool_calls") is not None:
+            known = calls.setdefault(index, ToolCalls())
+            delta["tool_calls"] = known.mend(delta["tool_calls"], f"call_{self.id}_{index}")
+        if delta.get("function_call") is not None:
+            delta["function_call"] = calls.setdefault(index, ToolCalls()).mend_function(delta["function_call"])
+        return choice | {"delta": delta, "finish_reason": reason}
+
+    def _mend_message(self, choice: Json, message: Any) -> None:
+        if not isinstance(message, dict):
+            raise TypeError("a message of another shape than expected")
+        found = cast("Json", message)
+        for name, value in (("role", "assistant"), ("refusal", None), ("content", None)):
+            found.setdefault(name, value)
+        _mend_texts(found)
+        if not found.get("tool_calls"):
+            found.pop("tool_calls", None)
+        else:
+            found["tool_calls"] = mend_calls(found["tool_calls"], f"call_{self.id}_{choice['index']}")
+        if found.get("function_call") is not None:
+            found["function_call"] = mend_function(found["function_call"])
+        if not choice.get("finish_reason"):
+            choice["finish_reason"] = "tool_calls" if "tool_calls" in found else "stop"
 
     def _fill_head(self, found: Json, kind: str) -> None:
         for name, value in (("id", self.id), ("object", kind), ("created", self.created), ("model", self.model)):
@@ -76,38 +131,74 @@ def _count(usage: Any) -> Json | None:
     return counted
 
 
-def _objects(found: Any) -> list[tuple[int, Json]]:
-    items = cast("list[Any]", found) if isinstance(found, list) else []
-    return [(index, cast("Json", item)) for index, item in enumerate(items) if isinstance(item, dict)]
+def _objects(found: Any, what: str) -> list[tuple[int, Json]]:
+    if found is None:
+        return []
+    if not isinstance(found, list) or not all(isinstance(item, dict) for item in cast("list[Any]", found)):
+        raise TypeError(f"{what} of another shape than expected")
+    return list(enumerate(cast("list[Json]", found)))
 
 
-def _mend_delta(position: int, choice: Json, finished: Container[int]) -> Json:
-    index = choice.setdefault("index", position)
-    delta: Json = choice.get("delta") or {}
-    _mend_texts(delta)
-    for number, call in _objects(delta.get("tool_calls")):
-        call.setdefault("index", number)
-    reason = None if index in finished else choice.get("finish_reason") or None  # "", or said twice
-    return choice | {"delta": delta, "finish_reason": reason}
+def _read_index(told: Any, position: int) -> int:
+    if isinstance(told, str) and told.isascii() and told.isdigit():
+        return int(told[:9])
+    return told if type(told) is int else position
 
 
-def _mend_message(choice: Json, message: Json) -> None:
-    for name, value in (("role", "assistant"), ("refusal", None), ("content", None)):
-        message.setdefault(name, value)
-    _mend_texts(message)
-    if not message.get("tool_calls"):
-        message.pop("tool_calls", None)
-    if not choice.get("finish_reason"):
-        choice["finish_reason"] = "tool_calls" if "tool_calls" in message else "stop"
+def _find_delta(choice: Json, said: int, *, is_last: bool) -> Json:
+    """Return what is new in a choice; some call it `message` or `text`."""
+    delta = choice.get("delta")
+    if isinstance(delta, str):
+        return {"content": delta}
+    if delta is None and isinstance(choice.get("text"), str):
+        return {"content": choice.pop("text")}
+    if delta is None and isinstance(choice.get("message"), dict):
+        message: Json = choice.pop("message")
+        text = message.get("content")
+        # At the end it is the whole message, which clients have already.
+        return {} if is_last and isinstance(text, str) and said >= len(text) else message
+    if delta is not None and not isinstance(delta, dict):
+        raise TypeError("a delta of another shape than expected")
+    return cast("Json", delta or {})
 
 
 def _mend_texts(message: Json) -> None:
-    """One text of content, and reasoning under the name that clients read beside the vendor's own."""
-    if isinstance(message.get("content"), list):
-        parts = (part.get("text") for _, part in _objects(message["content"]))
-        message["content"] = "".join(text for text in parts if isinstance(text, str))
+    """Have one text of content, and reasoning under the name that clients read beside the vendor's own."""
+    content = message.get("content")
+    if content is not None and not isinstance(content, str):
+        texts = _join_parts(content)
+        message["content"] = texts.get("content", "")
+        if texts.get("reasoning"):
+            message["reasoning_content"] = texts["reasoning"]
     if message.get("reasoning") and not message.get("reasoning_content"):
         message["reasoning_content"] = message["reasoning"]
-    for name in ("reasoning", "reasoning_content"):
-        if not isinstance(message.get(name, ""), str):
+    for name in ("reasoning", "reasoning_content", "refusal"):
+        if not isinstance(message.get(name), str | None):
             del message[name]
+
+
+def _join_parts(content: Any) -> dict[str, str]:
+    """Return the text of content and of reasoning that parts hold; a picture has none."""
+    if isinstance(content, bool | int | float):
+        return {"content": write_json(content).decode()}
+    found = {"content": "", "reasoning": ""}
+    for part in cast("list[Any]", content) if isinstance(content, list) else [content]:
+        name, text = _read_part(part)
+        found[name] += text
+    return found
+
+
+def _read_part(part: Any) -> tuple[str, str]:
+    if isinstance(part, str):
+        return "content", part
+    if not isinstance(part, dict):
+        raise TypeError("a part of another shape than expected")
+    fields = cast("Json", part)
+    name = "reasoning" if fields.get("type") in THOUGHTS else "content"
+    for field in ("text", "content", *THOUGHTS, "refusal"):
+        told = fields.get(field)
+        if isinstance(told, str):
+            return name, told
+        if isinstance(told, list) and told:
+            return name, "".join(_read_part(inner)[1] for inner in cast("list[Any]", told))
+    return name, ""

@@ -1,21 +1,25 @@
 """Replies in OpenAI's own dialect: passed as they are, counted on the way, and mended where they fall short."""
 
 from collections.abc import Callable
-from typing import cast
+from typing import Any, cast
 
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
 from penstock.chat import Ask, Fault, Usage, estimate, read_count
-from penstock.chat_mending import Json, Mender
+from penstock.chat_calls import ToolCalls
+from penstock.chat_json import MARK, UNREADABLE, read_json, write_json
+from penstock.chat_mending import Json, Mender, is_chunk_like
 from penstock.chat_template import TextTemplate, learn
 from penstock.contract import Reply
-from penstock.openai_dialect import body_tells_error
+from penstock.flat_errors import find_error, read_error, write_error
 from penstock.sse import Splitter
 
 DONE = b"data: [DONE]\n\n"
-UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 UNMENDABLE = (ValueError, LookupError, TypeError, AttributeError, RecursionError)
+MAX_CHOICES = 1_000
+MAX_SKIPPED = 10_000
+"""Events in a row of which nothing is passed on."""
 
 
 class Broken(Exception):
@@ -51,11 +55,14 @@ class _Usage(msgspec.Struct, gc=False):
 
 
 class _Function(msgspec.Struct, gc=False):
+    name: str | None = None
     arguments: str | None = None
 
 
 class _ToolCall(msgspec.Struct, gc=False):
     index: int
+    id: str | None = None
+    type: str | None = None
     function: _Function | None = None
 
 
@@ -65,12 +72,14 @@ class _Delta(msgspec.Struct, gc=False):
     reasoning_content: str | None = None
     reasoning: str | None = None  # vLLM and Ollama call it so
     tool_calls: list[_ToolCall] | None = None
+    function_call: _Function | None = None  # of old
 
 
 class _ChunkChoice(msgspec.Struct, gc=False):
     index: int
     delta: _Delta
     finish_reason: str | None
+    error: UnsetType = UNSET
 
 
 class _Chunk(msgspec.Struct, gc=False):
@@ -88,20 +97,33 @@ class _Head(msgspec.Struct, gc=False):
     model: str
 
 
+class _WholeFunction(msgspec.Struct):
+    name: str
+    arguments: str
+
+
+class _WholeCall(msgspec.Struct):
+    id: str
+    type: str
+    function: _WholeFunction | None = None
+
+
 class _Message(msgspec.Struct):
-    role: Raw
+    role: str
     content: str | None
     refusal: str | None
     reasoning_content: str | None = None
     reasoning: str | None = None
-    tool_calls: list[Raw] | UnsetType = UNSET
+    tool_calls: list[_WholeCall] | UnsetType = UNSET
+    function_call: _WholeFunction | None = None
 
 
 class _Choice(msgspec.Struct):
     index: int
     message: _Message
     finish_reason: str
-    logprobs: Raw
+    logprobs: dict[str, Any] | None
+    error: UnsetType = UNSET
 
 
 class _Completion(_Head):
@@ -115,17 +137,15 @@ _head = msgspec.json.Decoder(_Head)
 _chunk = msgspec.json.Decoder(_Chunk)
 _completion = msgspec.json.Decoder(_Completion)
 _fields = msgspec.json.Decoder(dict[str, Raw])
-_anything = msgspec.json.Decoder()
 _encode = msgspec.json.Encoder().encode
 
 
-def _parse(payload: bytes) -> Json | None:
-    """The object written there; None where it is none, which a decoder of known fields may not have seen."""
+def _parse(payload: bytes) -> Any:
+    """Return what is written there; None where nobody can read it."""
     try:
-        found = _anything.decode(payload)
-    except UNREADABLE:
+        return read_json(payload)
+    except (ValueError, RecursionError):
         return None
-    return cast("Json", found) if isinstance(found, dict) else None
 
 
 def _read_usage(found: _Usage) -> Usage | None:
@@ -149,11 +169,13 @@ class PassedStream:
 
     __slots__ = (
         "_ask",
+        "_calls",
         "_characters",
         "_is_mended",
         "_last",
         "_mender",
         "_seen",
+        "_skipped",
         "_splitter",
         "_template",
         "_usage_chunk",
@@ -171,6 +193,8 @@ class PassedStream:
         self._is_mended: bool | None = None  # whether the head of every chunk needs it; the first one tells
         self._splitter = Splitter()
         self._seen: set[int] = set()
+        self._calls: dict[int, ToolCalls] = {}
+        self._skipped = 0
         self.finished: dict[int, str] = {}
         self._template: TextTemplate | None = None
         self._usage_chunk: bytes | None = None
@@ -179,7 +203,7 @@ class PassedStream:
         self._characters = 0
         self.malformed = 0
         self.ended = False
-        self.broken: Broken | None = None
+        self.broken: Broken | Malformed | None = None
         self.quick: Callable[[bytes], bytes | None] | None = None
 
     @property
@@ -221,23 +245,25 @@ class PassedStream:
     def _take_all(self, events: list[tuple[bytes, bytes]]) -> list[bytes]:
         out: list[bytes] = []
         try:
-            for _, payload in events:
-                self._take(payload, out)
-        except Broken as broken:  # what came before it still counts
+            for name, payload in events:
+                self._take(name, payload, out)
+        except (Broken, Malformed) as broken:  # what came before it still counts
             self.broken = broken
         return out
 
-    def _take(self, payload: bytes, out: list[bytes]) -> None:
+    def _take(self, name: bytes, payload: bytes, out: list[bytes]) -> None:
         if self.ended or payload.startswith(b"[DONE]"):
             self.ended = True
             return
-        if b"\n" in payload:  # an event of several lines
-            payload = payload.replace(b"\n", b" ")
-        chunk = self._read(payload)
+        if b"\n" in payload:
+            self._take_lines(name, payload, out)
+            return
+        chunk = self._read(payload) if name != b"error" else None
         if chunk is None:
-            mended = self._mend(payload)
+            mended = self._mend(name, payload)
             if mended is None:
                 self.malformed += 1
+                self._skip()
                 return
             payload, chunk = mended
         elif self._template is None and len(chunk.choices) == 1 and _is_text(chunk.choices[0]):
@@ -246,6 +272,20 @@ class PassedStream:
         self._last = payload
         if passed := self._with_usage(payload, chunk):
             out += (b"data: ", passed, b"\n\n")
+            self._skipped = 0
+        else:
+            self._skip()
+
+    def _take_lines(self, name: bytes, payload: bytes, out: list[bytes]) -> None:
+        """Take an event of several lines, or several events without blank lines between them."""
+        joined = payload.replace(b"\n", b" ")
+        for line in payload.split(b"\n") if _parse(joined) is None and name != b"error" else [joined]:
+            self._take(name, line, out)
+
+    def _skip(self) -> None:
+        self._skipped += 1
+        if self._skipped > MAX_SKIPPED:
+            raise Malformed("it sent events without content, without end")
 
     def _read(self, payload: bytes) -> _Chunk | None:
         """The chunk, counted; None for one that must be mended, if it can be."""
@@ -268,9 +308,18 @@ class PassedStream:
         return chunk
 
     def _is_well(self, choice: _ChunkChoice) -> bool:
-        if choice.finish_reason is not None and (not choice.finish_reason or choice.index in self.finished):
-            return False  # empty, or said twice
-        return choice.delta.reasoning is None or choice.delta.reasoning_content is not None
+        delta, reason = choice.delta, choice.finish_reason
+        if reason is not None and (not reason or reason == "error" or choice.index in self.finished):
+            return False  # empty, a failure, or said twice
+        if delta.tool_calls is not None and not self._calls_of(choice).fit(delta.tool_calls):
+            return False
+        if delta.function_call is not None and self._calls_of(choice).repeats(delta.function_call.name):
+            return False
+        return delta.reasoning is None or delta.reasoning_content is not None
+
+    def _calls_of(self, choice: _ChunkChoice) -> ToolCalls:
+        found = self._calls.get(choice.index)
+        return self._calls.setdefault(choice.index, ToolCalls()) if found is None else found
 
     def _count(self, chunk: _Chunk) -> None:
         for choice in chunk.choices:
@@ -279,22 +328,35 @@ class PassedStream:
             if choice.finish_reason is not None:
                 self.finished[choice.index] = choice.finish_reason
             self._characters += len(delta.content or delta.reasoning_content or delta.refusal or "")
-            for call in delta.tool_calls or ():
-                self._characters += len((call.function and call.function.arguments) or "")
+            if delta.tool_calls:
+                self._calls_of(choice).record(delta.tool_calls)
+                self._characters += sum(
+                    len(call.function.arguments or "") for call in delta.tool_calls if call.function
+                )
+            if delta.function_call is not None:
+                self._calls_of(choice).record_function(delta.function_call.name)
+                self._characters += len(delta.function_call.arguments or "")
+        if len(self._seen) > MAX_CHOICES:
+            raise Malformed("it sent too many choices")
 
-    def _mend(self, payload: bytes) -> tuple[bytes, _Chunk] | None:
+    def _mend(self, name: bytes, payload: bytes) -> tuple[bytes, _Chunk] | None:
+        """Return the chunk that was meant; None for an event that is none, and holds nothing of the answer."""
         found = _parse(payload)
-        if found is None:
+        if name == b"error":
+            raise Broken(write_error(payload.decode("utf-8", "replace") if found is None else found))
+        if not isinstance(found, dict):
+            if is_chunk_like(payload):
+                raise Malformed("it sent an event that cannot be read")
             return None
-        if found.get("error"):
-            raise Broken(payload)
+        if error := find_error(cast("Json", found)):
+            raise Broken(error)
         try:
-            whole = _encode(self._mender.mend_chunk(found, self.finished))
-            chunk = _chunk.decode(whole)
+            whole = self._mender.mend_chunk(cast("Json", found), self.finished, self._calls, self.characters)
+            chunk = msgspec.convert(whole, _Chunk)
         except UNMENDABLE:
-            return None
+            raise Malformed("it sent an event of an unknown shape") from None
         self._count(chunk)
-        return whole, chunk
+        return write_json(whole), chunk
 
     def _with_usage(self, payload: bytes, chunk: _Chunk) -> bytes | None:
         """The chunk with `usage` as the caller asked for it: null on every one, or on none."""
@@ -316,15 +378,16 @@ class PassedStream:
 
     def _make_chunk(self, rest: Json, usage: Json | None) -> bytes:
         """One of our own, with the head of the vendor's last."""
-        last = _parse(self._last) or self._mender.mend_chunk({}, ())
+        last: Json = _parse(self._last) or self._mender.mend_chunk({}, (), {})
         last.pop("usage", None)
-        return _encode(last | rest | ({"usage": usage} if self._ask.include_usage else {}))
+        return write_json(last | rest | ({"usage": usage} if self._ask.include_usage else {}))
 
 
 def _is_text(choice: _ChunkChoice) -> bool:
     """Whether there is nothing in it but some of the first choice's text."""
     delta = choice.delta
     is_plain = delta.content is not None and delta.tool_calls is None and delta.reasoning is None
+    is_plain = is_plain and delta.function_call is None
     return is_plain and choice.finish_reason is None and choice.index == 0
 
 
@@ -348,7 +411,12 @@ def _drop_usage(payload: bytes) -> bytes:
         before, found, after = payload.partition(written)
         if found and written not in after:
             return before + after
-    fields = _fields.decode(payload)
+    try:
+        fields = _fields.decode(payload)
+    except UNREADABLE:  # half a surrogate pair
+        told: Json = read_json(payload)
+        del told["usage"]
+        return write_json(told)
     del fields["usage"]
     return _encode(fields)
 
@@ -359,20 +427,22 @@ def _drop_usage(payload: bytes) -> bytes:
 def pass_whole(body: bytes, ask: Ask, reply_id: str, created: int) -> tuple[bytes, Usage | None, int]:
     """The reply for the caller, what it used, and how many characters it has."""
     completion = None
+    body = body.removeprefix(MARK)
     try:
         _check_text(body)
         completion = _completion.decode(body)
-    except msgspec.ValidationError:
+    except UNREADABLE:
         pass  # it is mended
-    except UNREADABLE as error:
-        raise Malformed(str(error)) from None
     if completion is None or not _is_whole(completion):
         body, completion = _mend_whole(body, Mender(reply_id, created, ask.model))
-    characters = 0
-    for choice in completion.choices:
-        message = choice.message
-        characters += len(message.content or "") + len(message.reasoning_content or "")
+    characters = sum(_count_message(choice.message) for choice in completion.choices)
     return body, _read_usage(completion.usage) if isinstance(completion.usage, _Usage) else None, characters
+
+
+def _count_message(message: _Message) -> int:
+    calls = () if isinstance(message.tool_calls, UnsetType) else message.tool_calls
+    called = sum(len(call.function.arguments) for call in calls if call.function is not None)
+    return len(message.content or "") + len(message.reasoning_content or "") + called
 
 
 def _is_whole(completion: _Completion) -> bool:
@@ -382,7 +452,11 @@ def _is_whole(completion: _Completion) -> bool:
     for choice in completion.choices:
         message = choice.message
         has_reasoning = message.reasoning_content or not message.reasoning
-        if not choice.finish_reason or message.tool_calls == [] or not has_reasoning:
+        if not choice.finish_reason or choice.finish_reason == "error" or not has_reasoning:
+            return False
+        if message.tool_calls == []:
+            return False
+        if not isinstance(message.tool_calls, UnsetType) and not all(call.id for call in message.tool_calls):
             return False
     return bool(completion.choices)
 
@@ -392,16 +466,16 @@ def _has_counts(usage: _Usage) -> bool:
 
 
 def _mend_whole(body: bytes, mender: Mender) -> tuple[bytes, _Completion]:
-    if body_tells_error(body):
-        raise Broken(body)
+    if error := read_error(body):
+        raise Broken(error)
     found = _parse(body)
-    if found is None:
+    if not isinstance(found, dict):
         raise Malformed("the reply is not an object")
     try:
-        whole = _encode(mender.mend_completion(found))
-        completion = _completion.decode(whole)
+        whole = mender.mend_completion(cast("Json", found))
+        completion = msgspec.convert(whole, _Completion)
     except UNMENDABLE as error:
         raise Malformed(str(error)) from None
     if not completion.choices:
         raise Malformed("the reply holds no choice")
-    return whole, completion
+    return write_json(whole), completion

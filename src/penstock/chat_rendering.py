@@ -1,9 +1,7 @@
 """Replies in a vendor's own dialect: their parts, written as OpenAI's chunks or as one completion."""
 
 from collections.abc import Iterable, Iterator
-from typing import Any, assert_never
-
-import msgspec
+from typing import Any, assert_never, cast
 
 from penstock.chat import (
     Arguments,
@@ -23,10 +21,11 @@ from penstock.chat import (
     read_count,
 )
 from penstock.chat_contract import Translator
-from penstock.chat_passing import DONE, UNMENDABLE, Broken, Malformed
+from penstock.chat_json import read_json, write_json
+from penstock.chat_mending import is_chunk_like
+from penstock.chat_passing import DONE, MAX_SKIPPED, UNMENDABLE, Broken, Malformed
+from penstock.flat_errors import find_error, write_error
 from penstock.sse import Splitter
-
-_encode = msgspec.json.Encoder().encode
 
 
 class _Choice:
@@ -166,7 +165,7 @@ class RenderedStream:
         self._translator = translator
         self._splitter = Splitter()
         self.malformed = 0
-        self.broken: Broken | None = None
+        self.broken: Broken | Malformed | None = None
         self.quick = None  # every event is translated
 
     @property
@@ -220,7 +219,7 @@ class RenderedStream:
         try:
             for name, payload in events:
                 out += self._render(name, payload)
-        except Broken as broken:  # what came before it still counts
+        except (Broken, Malformed) as broken:  # what came before it still counts
             self.broken = broken
         return b"".join(out)
 
@@ -231,10 +230,27 @@ class RenderedStream:
                 for delta in self._reply.take(part):
                     yield self._event({"choices": [delta], **without})
         except UNMENDABLE:
+            _check_harmless(name, payload)
             self.malformed += 1
+            if self.malformed > MAX_SKIPPED:
+                raise Malformed("it sent events that cannot be read, without end") from None
 
     def _event(self, rest: dict[str, Any]) -> bytes:
-        return b"data: " + _encode(self._reply.head("chat.completion.chunk") | rest) + b"\n\n"
+        return b"data: " + write_json(self._reply.head("chat.completion.chunk") | rest) + b"\n\n"
+
+
+def _check_harmless(name: bytes, payload: bytes) -> None:
+    """See that an event that the translator does not understand is no error, and holds nothing of the answer."""
+    try:
+        found = read_json(payload)
+    except (ValueError, RecursionError):
+        found = payload.decode("utf-8", "replace") if name == b"error" else None
+    if name == b"error":
+        raise Broken(write_error(found))
+    if isinstance(found, dict) and (error := find_error(cast("dict[str, Any]", found))):
+        raise Broken(error)
+    if is_chunk_like(payload):
+        raise Malformed("it sent an event of an unknown shape")
 
 
 def render_whole(parts: Iterable[Part], ask: Ask, reply_id: str, created: int) -> tuple[bytes, Usage | None, int]:
@@ -253,7 +269,7 @@ def render_whole(parts: Iterable[Part], ask: Ask, reply_id: str, created: int) -
     ]
     usage = reply.usage or estimate(ask, reply.characters)
     body = reply.head("chat.completion") | {"choices": choices, "usage": usage.as_json()}
-    return _encode(body), reply.usage, reply.characters
+    return write_json(body), reply.usage, reply.characters
 
 
 def _message(choice: _Choice) -> dict[str, Any]:

@@ -4,14 +4,14 @@ from collections.abc import Callable, Mapping
 from typing import Protocol
 
 from penstock.chat import Usage
-from penstock.chat_passing import Broken
+from penstock.chat_passing import Broken, Malformed
 
 
 class Stream(Protocol):
     """A vendor's reply becoming ours, whatever the dialect."""
 
     malformed: int
-    broken: Broken | None
+    broken: Broken | Malformed | None
 
     @property
     def quick(self) -> Callable[[bytes], bytes | None] | None:

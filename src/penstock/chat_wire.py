@@ -12,6 +12,7 @@ import httptools
 
 from penstock.chat_incoming import ENOUGH, Incoming
 from penstock.contract import Call, NotSent, ReplyLost
+from penstock.time_slices import SLICE_BYTES, TimeSlices
 
 IDLE_SECONDS: Final = 15.0
 """How long a connection is kept for the next call: less than vendors keep it, so that calls do not run into its end."""
@@ -35,13 +36,19 @@ class _Connection(asyncio.Protocol):
         self._incoming: Incoming | None = None
         self._writable: asyncio.Future[None] | None = None
         self._is_sent = False
+        self._backlog = b""  # a large read, of which `_place` bytes are processed; meanwhile nothing more is read
+        self._place = 0
+        self._is_waiting = False  # for its next time slice
+        self._is_held = False
+        self._has_eof = False
+        self._is_lost = False
         self.idle_since = 0.0
 
     def begin(self, head: bytes, body: bytes) -> Incoming:
         """Send a call, or the first of a long one."""
         if self.transport.is_closing():
             raise NotSent("closed before anything was sent")
-        incoming = self._incoming = Incoming(self, self.transport)
+        incoming = self._incoming = Incoming(self)
         self._is_sent = len(body) <= ENOUGH
         self.transport.write(head + body if self._is_sent else head + body[:ENOUGH])
         return incoming
@@ -64,18 +71,72 @@ class _Connection(asyncio.Protocol):
     def finish(self, *, is_reusable: bool) -> None:
         """The reply has ended."""
         self._incoming = None
-        self.transport.resume_reading()
-        if is_reusable and self._is_sent:
+        if is_reusable and self._is_sent and not self._backlog:  # more came than was asked for
+            self._release()
             self._wire.keep(self._address, self)
         else:
             self.cut()
 
     def cut(self, reason: str = "the connection was lost") -> None:
         """Hang up at once; what there is not of the reply will never be."""
+        self._backlog = b""
         if self._incoming is not None:
             self._incoming.end(ReplyLost(reason))
             self._incoming = None
         self.transport.abort()
+
+    # -- large reads: taken in slices, so that nobody else waits for a vendor that sends at wire speed
+
+    def pause(self) -> None:
+        """Read no more: the reply's reader has enough for now."""
+        if not self._is_held and not self._is_lost:
+            self._is_held = True
+            self.transport.pause_reading()
+
+    def resume(self) -> None:
+        """Go on: first with what has come already."""
+        if not self._backlog:
+            self._release()
+        elif not self._is_waiting:
+            self._is_waiting = True
+            self._wire.slices.add(self)
+
+    def take_slice(self) -> bool:
+        """Process some of a large read; return whether more of it can follow."""
+        incoming = self._incoming
+        self._is_waiting = incoming is not None and bool(self._backlog) and not incoming.is_paused
+        if incoming is None or not self._is_waiting:
+            return False  # cut meanwhile, or the reader will resume it
+        end = self._place + SLICE_BYTES
+        data = self._backlog[self._place : end]
+        self._place = end
+        if end >= len(self._backlog):
+            self._backlog = b""
+        self._hear(incoming, data)
+        self._is_waiting = bool(self._backlog) and not incoming.is_paused
+        if not self._backlog and self._incoming is incoming:
+            self._catch_up(incoming)
+        return self._is_waiting
+
+    def _put_off(self, data: bytes) -> None:
+        self._backlog = self._backlog[self._place :] + data if self._backlog else data
+        self._place = 0
+        self.pause()
+        self.resume()
+
+    def _catch_up(self, incoming: Incoming) -> None:
+        """The large read is processed: do what waited for that."""
+        if self._has_eof:
+            self.eof_received()
+        elif self._is_lost:
+            self.cut()
+        elif not incoming.is_paused:
+            self._release()
+
+    def _release(self) -> None:
+        if self._is_held and not self._is_lost:
+            self._is_held = False
+            self.transport.resume_reading()
 
     # -- what the transport tells
 
@@ -86,10 +147,16 @@ class _Connection(asyncio.Protocol):
         incoming = self._incoming
         if incoming is None:  # nobody asked anything
             self.cut()
-        elif incoming.parser is None and incoming.take_whole(data):
+        elif incoming.parser is None and not self._backlog and incoming.take_whole(data):
             incoming.end()
             self.finish(is_reusable=True)
-        elif incoming.fruitless > ENOUGH:
+        elif len(data) > SLICE_BYTES or self._backlog:
+            self._put_off(data)
+        else:
+            self._hear(incoming, data)
+
+    def _hear(self, incoming: Incoming, data: bytes) -> None:
+        if incoming.fruitless > ENOUGH:
             self.cut("the head is too large")
         else:
             try:
@@ -102,12 +169,20 @@ class _Connection(asyncio.Protocol):
 
     def eof_received(self) -> None:
         incoming = self._incoming
+        if self._backlog:
+            self._has_eof = True  # not before the rest was heard
+            return
         if incoming is not None and incoming.status and not incoming.headers.keys() & LENGTHS:
             incoming.end()  # so ends a reply that did not tell its length, and no other
         self.cut()
 
     def connection_lost(self, exc: Exception | None) -> None:
         _, _, is_secure = self._address
+        self._is_lost = True
+        if self._backlog:
+            self._wire.forget(self._address, self)
+            self.resume_writing()
+            return
         if exc is not None and self._incoming is not None and not is_secure:
             # Writing to a vendor that refuses a long call and hangs up may fail before its words are read.
             with suppress(OSError):
@@ -131,6 +206,7 @@ class ChatWire:
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
+        self.slices = TimeSlices(self._loop)
         self._idle: dict[_Address, dict[_Connection, None]] = {}
         self._tls: asyncio.Future[ssl.SSLContext] | None = None
         self._sweeping = self._loop.call_later(IDLE_SECONDS, self._sweep)

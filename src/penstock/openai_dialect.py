@@ -46,23 +46,6 @@ def read_fault(reply: Reply) -> Fault:
     return Fault(blame, message, word, param if isinstance(param, str) else None, reply.retry_after, status)
 
 
-def body_tells_error(body: bytes) -> bool:
-    """Return whether the body of a reply that began well is the JSON of an error, and not an answer."""
-    return _tells_error(_parse(body))
-
-
-def _tells_error(found: Any) -> bool:
-    if isinstance(found, list):
-        items = cast("list[Any]", found)
-        return len(items) == 1 and _tells_error(items[0])
-    said = _as_object(found)
-    if said.get("error") or "error" in (said.get("object"), said.get("type")):
-        return True
-    return (
-        "choices" not in said and bool(_find_text(said)) and bool({"code", "detail", "errors", "status"} & said.keys())
-    )
-
-
 def _flags_input(said: Json, status: int, word: str, message: str) -> bool:
     """Return whether the vendor refuses what was asked, and not who asked it; OpenRouter says so with a 403."""
     if "flagged_input" in _as_object(said.get("metadata")):

@@ -93,6 +93,13 @@ def good_chunks(draw: some.DrawFn) -> list[Json]:
     """A stream of one to three choices, every one of which has its end."""
     count = draw(some.integers(1, 3))
     said = draw(some.lists(some.tuples(some.integers(0, count - 1), deltas, extras), max_size=12))
+    opened: set[int] = set()
+    for index, delta, _ in said:
+        for called in delta.get("tool_calls", ()):
+            if index not in opened:  # as OpenAI begins a call
+                opened.add(index)
+                called |= {"id": f"call_{index}", "type": "function"}
+                called["function"] |= {"name": "look"}
     chunks = [chunk_of(choice_of(delta, index=index), **more) for index, delta, more in said]
     ends = [chunk_of(choice_of({}, draw(some.sampled_from(["stop", "length"])), index)) for index in range(count)]
     return chunks + ends

@@ -73,7 +73,7 @@ def test_chunks_may_be_cut_anywhere(texts, forms, cuts):
     places = sorted({0, len(whole), *ends, *(cut for cut in cuts if cut < len(whole))})
     for chosen in ([0, *sorted(ends), len(whole)], places):
         taken, line = bytearray(), Dummy()
-        incoming = Incoming(line, None)
+        incoming = Incoming(line)
         incoming.parse(CHUNKED)
         for start, end in pairwise(chosen):
             incoming.sink = sink = lambda data, taken=taken: taken.extend(data) is None

@@ -1,10 +1,13 @@
 """Server-sent events: the same ones come out, whatever line ends, fields, comments and pieces they come in."""
 
+from collections.abc import Iterable
+from itertools import repeat
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from penstock.sse import MAX_EVENT, EventTooLarge, Splitter
+from penstock.sse import MAX_EVENT, MAX_IDLE_BYTES, MAX_LINES, EventTooLarge, Splitter
 
 Event = tuple[bytes, list[bytes]]
 LINE_ENDS = (b"\n", b"\r\n", b"\r")
@@ -103,3 +106,41 @@ def test_an_event_that_never_ends_is_given_up():
     small = Splitter()
     assert len(small.feed(b"data: x\n\n" * 1000)) == 1000
     assert len(small.feed(b"data: " + b"x" * MAX_EVENT + b"\n\n")) == 1  # it has ended
+
+
+def feed_all(splitter: Splitter, pieces: Iterable[bytes]) -> None:
+    for piece in pieces:
+        splitter.feed(piece)
+
+
+@pytest.mark.parametrize("nothing", [b": still thinking\n\n", b":\n\n", b"\n", b"id: 7\n\n", b"\r\n"])
+def test_comments_and_blank_lines_without_end_are_given_up(nothing):
+    splitter = Splitter()
+    piece = nothing * (8192 // len(nothing))
+    for _ in range((MAX_IDLE_BYTES - 100_000) // len(piece)):  # as much as is allowed
+        assert splitter.feed(piece) == []
+    assert splitter.feed(b"\n\ndata: a\n\n") == [(b"", b"a")]
+    with pytest.raises(EventTooLarge, match="comments only"):
+        feed_all(splitter, repeat(piece, 3 * MAX_IDLE_BYTES // len(piece)))
+
+
+@pytest.mark.parametrize("line", [b": a comment\n", b"data: x\n", b"id: 7\n"])
+def test_an_event_of_too_many_lines_is_given_up(line):
+    with pytest.raises(EventTooLarge):
+        Splitter().feed(line * (MAX_LINES + 2) + b"\n")
+    with pytest.raises(EventTooLarge):
+        feed_all(Splitter(), repeat(line, MAX_LINES + 2))
+
+
+def test_a_large_event_in_small_pieces_is_joined_once():
+    splitter, text = Splitter(), b"data: " + b"x" * (MAX_EVENT - 100)
+    for start in range(0, len(text), 4096):
+        assert splitter.feed(text[start : start + 4096]) == []
+    assert splitter.feed(b"\n") == []
+    assert splitter.feed(b"\ndata: b\n\n") == [(b"", text[6:]), (b"", b"b")]
+
+
+def test_json_in_several_lines_is_one_event():
+    text = b'data: {\n  "a": [\n    1\n  ],\n"b": 2\n}\n\n'
+    assert split([text]) == [(b"", b'{\n  "a": [\n    1\n  ],\n"b": 2\n}')]
+    assert split([b"data: {\nfoo: bar\nnothing\n\n"]) == [(b"", b"{")]

@@ -144,7 +144,7 @@ def test_a_reply_with_anything_in_any_place_breaks_nothing(name, data, value):
     check_output(run(stream, write(events), []))
     assert stream.usage is None or all(type(count) is int for count in (stream.usage.prompt, stream.usage.completion))
     assert type(stream.characters) is int
-    if stream.broken is not None:
+    if isinstance(stream.broken, Broken):
         check_fault(stream.broken.fault(make_vendor(name).fault))
     path = data.draw(some.sampled_from(list(places_in(sample.whole))))
     try:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, ClassVar, Final, Literal, TypeAlias
+from typing import Any, ClassVar, Final, Literal, TypeAlias, cast
 
 import msgspec
 from pydantic import Field
@@ -10,6 +10,7 @@ from pydantic import Field
 from penstock import chat
 from penstock.chat import Ask, Blame, Fault, Reason
 from penstock.chat_contract import ChatOptions, RemoteChat
+from penstock.chat_json import read_json, write_json
 from penstock.contract import Call, Home, Reply
 from penstock.errors import InvalidRequest
 
@@ -301,7 +302,13 @@ BLAMES: Final = (
 )
 TOO_LONG: Final = re.compile(r"(prompt|input) is too long|context (limit|window|length)", re.IGNORECASE)
 NO_CREDIT: Final = re.compile(r"credit balance is too low|reached your specified .*usage limit", re.IGNORECASE)
-_decode = msgspec.json.Decoder(Json).decode
+
+
+def _decode(data: bytes) -> Json:
+    told = read_json(data)
+    if not isinstance(told, dict):
+        raise ValueError("Expected an object")
+    return cast("Json", told)
 
 
 class Translation:
@@ -364,7 +371,7 @@ class Translation:
                 self._tool = index
                 yield chat.ToolCall(call_id, name)
                 if taken:  # in a stream they come later, piece by piece
-                    yield chat.Arguments(msgspec.json.encode(taken).decode())
+                    yield chat.Arguments(write_json(taken).decode())
             case {"type": "input_json_delta", "partial_json": str(json)} if json and index == self._tool:
                 yield chat.Arguments(json)
             case {"text": ""} | {"thinking": ""}:

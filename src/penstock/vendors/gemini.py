@@ -12,6 +12,7 @@ from pydantic import Field
 from penstock import chat
 from penstock.chat import Ask, Blame, Fault, Reason
 from penstock.chat_contract import ChatOptions, RemoteChat
+from penstock.chat_json import read_json, write_json
 from penstock.contract import Call, Home, Reply
 from penstock.errors import InvalidRequest
 from penstock.identifiers import new_id
@@ -348,7 +349,7 @@ class Translation:
 
     def whole(self, body: bytes) -> Iterator[chat.Part]:
         """The parts, in the order they come."""
-        reply: Json = msgspec.json.decode(body)
+        reply: Json = read_json(body)
         if error := reply.get("error"):
             yield _tell_fault(error, error.get("code") or 500, None)
             return
@@ -370,7 +371,7 @@ class Translation:
                 self._called.add(choice)
                 call_id = _make_call_id(call.get("id"), part.get("thoughtSignature"))
                 yield chat.ToolCall(call_id, call["name"], choice)
-                yield chat.Arguments(msgspec.json.encode(call.get("args") or NOTHING).decode(), choice)
+                yield chat.Arguments(write_json(call.get("args") or NOTHING).decode(), choice)
             elif text := part.get("text"):
                 yield chat.Reasoning(text, choice) if part.get("thought") else chat.Text(text, choice)
         if reason := candidate.get("finishReason"):

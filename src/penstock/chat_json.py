@@ -1,0 +1,53 @@
+"""Read and write the JSON of chat vendors, also where strict parsers give up: no text may get lost for a detail."""
+
+import json
+import math
+from typing import Any, Final
+
+import msgspec
+
+MARK: Final = b"\xef\xbb\xbf"
+"""The byte order mark that some servers begin with."""
+UNREADABLE: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+LARGE_BYTES: Final = 256 << 10
+MAX_VALUES: Final = 100_000
+"""How many values a large text may hold to be parsed: more would hold up the event loop."""
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder().decode
+
+
+def read_json(text: bytes) -> Any:
+    r"""Parse JSON, also with a mark before it, bytes that are no UTF-8, control characters, `NaN` or `"\ud83d"`.
+
+    Such bytes become U+FFFD. Numbers that JSON has not become null. Half a surrogate pair stays: the other half may be
+    in the next event. Raise a `ValueError` or `RecursionError` for anything else.
+    """
+    if len(text) > LARGE_BYTES and text.count(b",") + text.count(b"[") + text.count(b"{") > MAX_VALUES:
+        raise ValueError("JSON of too many values")
+    try:
+        return _decode(text)
+    except UNREADABLE:
+        pass
+    told = text.removeprefix(MARK).decode("utf-8", "replace")
+    try:
+        return json.loads(told, parse_constant=_drop, parse_float=_read_float, strict=False)
+    except ValueError as error:
+        raise ValueError(f"Invalid JSON: {error}") from None
+
+
+def write_json(found: Any) -> bytes:
+    """Write JSON in one line, half surrogate pairs included."""
+    try:
+        return _encode(found)
+    except UnicodeEncodeError:
+        return json.dumps(found, separators=(",", ":")).encode()
+
+
+def _drop(constant: str) -> None:
+    """Take `NaN` and the infinities for null, as browsers' `JSON.stringify` does."""
+    del constant
+
+
+def _read_float(told: str) -> float | None:
+    number = float(told)
+    return number if math.isfinite(number) else None
