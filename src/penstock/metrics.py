@@ -53,6 +53,9 @@ class PlainCounter(Collector):
 
 # -- requests
 
+CONNECTIONS_CUT = PlainCounter(
+    "penstock_connections_cut", "Connections ended by us: too many of them, or nobody read there.", ["reason"]
+)
 KEY_CHECKS = PlainCounter("penstock_key_checks", "API keys checked, by outcome.", ["outcome"])
 EVENT_STREAMS = Gauge("penstock_event_streams_open", "Event streams open now.", registry=REGISTRY)
 
