@@ -68,6 +68,10 @@ FIXED = (
     "server.port",
     "server.max_body_mb",
     "server.drain_seconds",
+    "server.max_connections",
+    "server.max_connections_per_address",
+    "server.proxies",
+    "server.write_timeout",
     "server.log_level",
     "server.log_format",
     "jobs.max_held",
@@ -115,7 +119,7 @@ class Gateway:
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
-        self._max_body_mb = settings.server.max_body_mb  # read once, at the start
+        self.max_body_mb = settings.server.max_body_mb  # read once, at the start
         self.offers = build_offers(settings, None)
         self._rules = _make_rules(settings)
         self.history = History()
@@ -368,7 +372,7 @@ class Gateway:
 
     def _body_bounds(self) -> Bounds:
         server = self.settings.server
-        return make_bounds(server.max_bodies_mb, server.max_bodies_mb_per_account, self._max_body_mb)
+        return make_bounds(server.max_bodies_mb, server.max_bodies_mb_per_account, self.max_body_mb)
 
     @property
     def stream_bounds(self) -> Bounds:

@@ -53,6 +53,9 @@ class PlainCounter(Collector):
 
 # -- requests
 
+CONNECTIONS_CUT = PlainCounter(
+    "penstock_connections_cut", "Connections ended by us: too many of them, or nobody read there.", ["reason"]
+)
 KEY_CHECKS = PlainCounter("penstock_key_checks", "API keys checked, by outcome.", ["outcome"])
 SERVED_WITHOUT_STORE = PlainCounter(
     "penstock_requests_without_store", "Requests let in by what is known of their key while the store is away.", []

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib.util import find_spec
+from ipaddress import ip_network
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, cast
 
@@ -96,6 +97,19 @@ class Server(Table):
         default=64, ge=1, description="how much of it one account may take; always enough for one body"
     )
     max_uploads: int = Field(default=32, ge=1, description="how many files one account may send to one server at once")
+    max_connections: int = Field(default=20_000, ge=1, description="how many connections may be open at once")
+    max_connections_per_address: int = Field(
+        default=5_000,
+        ge=1,
+        description="how many of them one address, or one IPv6 network of 64 bits, may have",
+    )
+    proxies: Networks = Field(
+        default=(ip_network("127.0.0.0/8"), ip_network("::1/128")),
+        description="networks (CIDR) of your reverse proxies, whose connections are not counted by address",
+    )
+    write_timeout: Timeout = Field(
+        default=60.0, description="how long a caller may take nothing of its response before it is cut off"
+    )
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         default="info", description="the least level logged"
     )

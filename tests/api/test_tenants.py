@@ -19,7 +19,7 @@ NARROW = "[server]\nmax_body_mb = 2\nmax_bodies_mb = 8\nmax_bodies_mb_per_accoun
 
 async def until(condition) -> None:
     async with asyncio.timeout(60):
-        while not condition():
+        while not condition():  # noqa: ASYNC110  the server has no event for it
             await asyncio.sleep(0.01)
 
 

@@ -128,6 +128,7 @@ class _Process:
         """To the end."""
         from penstock.web import server
 
+        wanted = self._settings.server
         opening = asyncio.create_task(self._open())
         opening.add_done_callback(lambda done: self._stop.set() if not done.cancelled() and done.exception() else None)
         try:
@@ -143,6 +144,9 @@ class _Process:
                 on_drain=self._drain,
                 on_reload=lambda: self._start(self._reload()),
                 stop=self._stop,
+                bounds=server.ConnectionBounds(
+                    wanted.max_connections, wanted.max_connections_per_address, wanted.proxies, wanted.write_timeout
+                ),
             )
             if opening.done():
                 await opening

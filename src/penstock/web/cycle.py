@@ -54,6 +54,8 @@ class Cycle(RequestResponseCycle):
     gone = False
     on_gone: Callable[[], object] | None = None
     """Called when the caller leaves: a request that costs money must not wait for `receive` to tell."""
+    outlet: Outlet | None = None
+    """Sends a file, past the transport."""
     hold: Hold | None = None
     """The memory that the request's body takes, until the request is over."""
     _head: bytes | None = None
@@ -283,13 +285,15 @@ class Cycle(RequestResponseCycle):
         await self.flow.drain()
         if self.disconnected:
             return
-        outlet = Outlet(self.transport)
+        outlet = self.outlet = Outlet(self.transport, count)
         self.on_gone = outlet.close
         try:
             sent = await outlet.send(file, start, count)
         except ConnectionError:
             self.cut()
             return
+        finally:
+            self.outlet = None
         if not self.disconnected:
             self.transport.set_write_buffer_limits()
             self._count(sent, more=False)

@@ -15,11 +15,13 @@ class Outlet:
     Nothing of the transport's may wait to be written meanwhile.
     """
 
-    def __init__(self, transport: Any) -> None:
+    def __init__(self, transport: Any, count: int) -> None:
         self._loop = asyncio.get_running_loop()
         self._socket = os.dup(transport.get_extra_info("socket").fileno())
         self._waiter: asyncio.Future[None] = self._loop.create_future()
         self._closed = False
+        self.left = count
+        """Bytes that are still to be sent."""
 
     async def send(self, file: int, start: int, count: int) -> int:
         """Send bytes of an open file; how many were sent until the caller left or the file ended."""
@@ -34,6 +36,7 @@ class Outlet:
                     if sent == 0:
                         break
                     start += sent
+                    self.left = end - start
         finally:
             os.close(self._socket)
         return count - (end - start)

@@ -1,18 +1,41 @@
 """The HTTP/1.1 connection, with the bounds that uvicorn leaves open and every refusal in our error shape."""
 
 import asyncio
+import socket
+import struct
+from contextlib import suppress
 from itertools import chain
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar, Final, cast
 
 import httptools
 from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
+from penstock import metrics
 from penstock.errors import HeadersTooLarge, InvalidRequest, Overloaded, PenstockError
 from penstock.identifiers import new_id
 from penstock.web.cycle import Cycle
+from penstock.web.doorman import Doorman
+from penstock.web.file_sending import Outlet
 from penstock.web.heads import Head, Headers, Heads
 from penstock.web.limits import CYCLE, LINGER_SECONDS, render_error
+
+LINGER_NOT: Final = struct.pack("ii", 1, 0)
+
+
+def _count_queued(transport: Any) -> int:
+    """Return the bytes that the system was given and the caller's has not taken; 0 where it does not tell.
+
+    A slow reader takes some of these for long before the system wants more of us.
+    """
+    try:
+        import fcntl  # noqa: PLC0415  not on every platform
+        import termios  # noqa: PLC0415
+
+        queued = fcntl.ioctl(transport.get_extra_info("socket").fileno(), termios.TIOCOUTQ, struct.pack("i", 0))
+    except (ImportError, OSError, ValueError):
+        return 0
+    return struct.unpack("i", queued)[0]
 
 
 class Guarded(HttpToolsProtocol):
@@ -24,6 +47,7 @@ class Guarded(HttpToolsProtocol):
     head_seconds: ClassVar[float] = 10.0
     head_bytes: ClassVar[int] = 65_536
     heads: ClassVar[Heads] = Heads()
+    doorman: ClassVar[Doorman] = Doorman()
 
     app: Any
     parser: Any
@@ -36,11 +60,24 @@ class Guarded(HttpToolsProtocol):
     _begun: int = 0  # requests that began in the latest read
     _refused = False
     _refusal: PenstockError | None = None  # to be told once whoever asked before is answered
+    _host = ""
+    _outlet: Outlet | None = None  # which `_unread` is of
+    _unread: int | None = None  # bytes that the caller had not taken when this was last looked at
+    _progress_at = 0.0
 
     def connection_made(self, transport: asyncio.Transport) -> None:
         """Give the first request its time."""
         super().connection_made(transport)
-        self._start_deadline(self.head_seconds)
+        self._host = self.client[0] if self.client else ""
+        refusal = self.doorman.enter(self._host)
+        if refusal is None:
+            self._start_deadline(self.head_seconds)
+            return
+        metrics.CONNECTIONS_CUT.count("too_many")
+        if self.doorman.is_overrun:
+            transport.abort()
+        else:
+            self._refuse(refusal)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Tell whoever works for the caller, and leave nothing behind."""
@@ -48,6 +85,7 @@ class Guarded(HttpToolsProtocol):
         if self.timeout_keep_alive_task is not None:
             self.timeout_keep_alive_task.cancel()
         self.connections.discard(self)
+        self.doorman.leave(self._host)
         self.parser = None
         self.flow.resume_writing()
         if exc is None:
@@ -197,7 +235,7 @@ class Guarded(HttpToolsProtocol):
     def _run(self, cycle: Cycle) -> None:
         """Have the request answered."""
         most = self.limit_concurrency
-        if most is not None and (len(self.connections) >= most or len(self.tasks) >= most):
+        if most is not None and len(self.tasks) >= most:
             cycle.refuse(Overloaded())
             return
         self._running = cycle
@@ -233,8 +271,36 @@ class Guarded(HttpToolsProtocol):
             left = self._idle_since + self.timeout_keep_alive - self.loop.time()
             if left > 0.001:
                 self._await_next(left)
+            elif _count_queued(self.transport):  # nobody has read the last answer: the system is not to keep it either
+                self._reset()
             else:
                 self.transport.close()
+
+    # -- readers that do not read
+
+    def check_progress(self, now: float) -> None:
+        """Cut the connection off if its reader has taken nothing of what waits for it for too long."""
+        outlet = None if self._running is None else self._running.outlet
+        unread = self.transport.get_write_buffer_size() if outlet is None else outlet.left
+        if unread:
+            unread += _count_queued(self.transport)
+        if not unread:
+            if self._unread is not None:
+                self._unread = None
+                self.transport.set_write_buffer_limits()
+        elif self._unread is None or unread < self._unread or outlet is not self._outlet:
+            # From now on nobody writes more before the caller has read it all: so what is unread tells of progress.
+            self.transport.set_write_buffer_limits(0)
+            self._unread, self._outlet, self._progress_at = unread, outlet, now
+        elif now - self._progress_at >= self.doorman.bounds.write_seconds:
+            metrics.CONNECTIONS_CUT.count("not_reading")
+            self._reset()
+
+    def _reset(self) -> None:
+        """End the connection at once: the system, too, forgets what nobody reads."""
+        with suppress(OSError, AttributeError):
+            self.transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, LINGER_NOT)
+        self.transport.abort()
 
     def _head_size(self) -> int:
         return len(self.url) + sum(map(len, chain.from_iterable(self.headers)))

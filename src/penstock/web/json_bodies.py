@@ -41,7 +41,7 @@ async def receive_body(request: Request, account: str | None = None) -> bytes:
     """Return the body within the memory that an account may use; default: the caller's, or the administrators'."""
     gateway, state = gateway_of(request), request.scope["state"]
     owner = account or state.get("account") or ADMINISTRATORS
-    cycle, most = request.scope["extensions"][CYCLE], gateway.settings.server.max_body_mb << 20
+    cycle, most = request.scope["extensions"][CYCLE], gateway.max_body_mb << 20
     return await read_body(cycle, request.receive, gateway.body_memory, owner, most)
 
 

@@ -10,18 +10,19 @@ import signal
 import socket
 import threading
 from collections.abc import Callable, Coroutine, Generator
-from typing import Any, TypeVar
+from dataclasses import replace
+from typing import Any, TypeVar, cast
 
 import uvicorn
 
+from penstock.web.doorman import ConnectionBounds, Doorman
 from penstock.web.guard import Guarded
 from penstock.web.limits import Application
 
 T = TypeVar("T")
 
-MAX_CONNECTIONS = 20_000
-"""The last valve: above it, new requests get 503 `overloaded`."""
-
+CHECK_SECONDS = 5.0
+"""How often at least it is looked for connections whose readers do not read."""
 CUT_SECONDS = 5
 """How long requests that were cancelled at the drain's deadline have to clean up."""
 
@@ -61,17 +62,21 @@ async def serve(
     on_reload: Callable[[], None] | None = None,
     stop: asyncio.Event | None = None,
     protocol: type[Guarded] = Guarded,
-    max_connections: int = MAX_CONNECTIONS,
+    bounds: ConnectionBounds = ConnectionBounds(),  # noqa: B008  frozen
+    max_connections: int | None = None,
 ) -> None:
     """Serve until SIGTERM, SIGINT or `stop`, then drain; a second signal ends the process at once.
 
     `on_ready` is told the real port, `on_drain` must end the streams that would not end by themselves,
     `on_reload` is called for SIGHUP.
     """
+    if max_connections is not None:
+        bounds = replace(bounds, max_connections=max_connections)
     listener = await _bind(host, port)
+    guarded = type("Served", (protocol,), {"doorman": Doorman(bounds)})
     config = uvicorn.Config(
         app,
-        http=protocol,
+        http=guarded,
         ws="none",
         loop="none",
         interface="asgi3",
@@ -81,11 +86,11 @@ async def serve(
         server_header=False,
         proxy_headers=False,  # read where links are made, in access.py: not every request needs them
         backlog=4096,
-        limit_concurrency=max_connections,
+        limit_concurrency=bounds.max_connections,
         timeout_keep_alive=75,
         timeout_graceful_shutdown=math.ceil(drain_seconds) + CUT_SECONDS,
     )
-    server = _Server(config, drain_seconds, on_drain)
+    server = _Server(config, drain_seconds, on_drain, bounds.write_seconds)
     stopping = asyncio.ensure_future(_stop_on(stop, server)) if stop else None
     with contextlib.closing(listener), _signals(server, on_reload):
         server.on_started = lambda: on_ready(listener.getsockname()[1])
@@ -101,10 +106,14 @@ class _Server(uvicorn.Server):
 
     on_started: Callable[[], None]
 
-    def __init__(self, config: uvicorn.Config, drain_seconds: float, on_drain: Callable[[], None] | None) -> None:
+    def __init__(
+        self, config: uvicorn.Config, drain_seconds: float, on_drain: Callable[[], None] | None, write_seconds: float
+    ) -> None:
         super().__init__(config)
         self._drain_seconds = drain_seconds
         self._on_drain = on_drain
+        self._write_seconds = write_seconds
+        self._checking: asyncio.Task[None] | None = None
 
     @contextlib.contextmanager
     def capture_signals(self) -> Generator[None]:
@@ -113,6 +122,7 @@ class _Server(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
+        self._checking = asyncio.create_task(self._check_readers(), name="readers")
         self.on_started()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
@@ -124,6 +134,16 @@ class _Server(uvicorn.Server):
         cut = loop.call_later(self._drain_seconds, self._cut)
         await super().shutdown(sockets)
         cut.cancel()
+        if self._checking is not None:
+            self._checking.cancel()
+
+    async def _check_readers(self) -> None:
+        """Look after all connections now and then: a timer for each would cost every request."""
+        loop, pause = asyncio.get_running_loop(), min(CHECK_SECONDS, self._write_seconds / 4)
+        while True:
+            await asyncio.sleep(pause)
+            for connection in cast("list[Guarded]", list(self.server_state.connections)):
+                connection.check_progress(loop.time())
 
     def _cut(self) -> None:
         if self.server_state.tasks:
