@@ -2,6 +2,7 @@
 
 import base64
 import contextlib
+import io
 import json
 import os
 import re
@@ -16,6 +17,7 @@ from typing import IO
 
 import httpx
 import pytest
+from PIL import Image
 from plain import NO_TLS
 from shell import Shell, forget_settings
 
@@ -118,6 +120,27 @@ def test_only_models_on_offer_are_in_the_welcome(shell: Shell):
         assert len(server.curls) == 2
         assert "vendora" not in server.welcome
         assert "simulator" not in server.welcome
+
+
+def test_a_folder_that_was_there_before_is_closed_to_others(shell: Shell):
+    old = shell.data / "assets"
+    old.mkdir(parents=True, mode=0o755)
+    for name, mode in (("penstock.db", 0o644), ("penstock.lock", 0o644)):
+        (shell.data / name).touch(mode)
+    for folder in (shell.data, old):
+        folder.chmod(0o755)
+    with serving(shell) as server:
+        made = shell.json("key create")
+        picture, headers = io.BytesIO(), {"authorization": f"Bearer {made['key']}"}
+        Image.new("RGB", (64, 64)).save(picture, "PNG")
+        files = {"file": ("a.png", picture.getvalue())}
+        sent = httpx.post(f"{server.address}/api/v1/files", headers=headers, files=files, verify=NO_TLS, timeout=60)
+        assert sent.is_success, sent.text
+        assert [path for path in old.rglob("*") if path.is_file()], "the upload is kept here"
+        found = {path.name: path.stat().st_mode & 0o077 for path in (shell.data, *shell.data.rglob("*"))}
+        assert {name for name, mode in found.items() if mode} == set()
+        assert {"penstock.db", "penstock.db-wal", "penstock.db-shm", "journal", "assets"} <= found.keys()
+        assert server.end() == 0
 
 
 def test_keys_come_and_go_while_a_server_runs(shell: Shell):
