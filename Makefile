@@ -5,7 +5,8 @@ BIN := $(VENV)/bin
 JAVASCRIPT := tests/javascript
 CONSOLE := src/penstock/console/index.html
 CONSOLE_SOURCES := $(shell find console -name node_modules -prune -o -type f -print)
-PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+# Twice quiet: errors are shown, warnings about the machine's own pip configuration are not.
+PIP := $(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check
 # uv needs a tenth of pip's time. Where it cannot be had, or its index lacks something, pip does the work.
 INDEX = $${PIP_INDEX_URL:-$$($(BIN)/python -m pip config get global.index-url 2>/dev/null)}
 UV = index=$(INDEX); $(BIN)/uv pip install --quiet --python $(BIN)/python $${index:+--index-url $$index}
@@ -42,7 +43,7 @@ $(VENV)/.installed-dev: $(VENV)/.installed requirements-dev.lock $(JAVASCRIPT)/n
 	@touch $@
 
 $(JAVASCRIPT)/node_modules: $(JAVASCRIPT)/package-lock.json
-	@cd $(JAVASCRIPT) && npm ci --silent --no-audit --no-fund
+	@cd $(JAVASCRIPT) && npm ci --silent --no-audit --no-fund --ignore-scripts
 	@touch $@
 
 console: $(CONSOLE)  ## build the web console, if its sources have changed

@@ -12,6 +12,8 @@ from pydantic_core import ErrorDetails, PydanticCustomError
 
 PRICE_KINDS = ("<media>", "<chat>")
 """What Pydantic calls the two forms of a price; nobody wrote it."""
+SHORTEST_HIDDEN = 4
+"""How many characters a secret has that is hidden in messages."""
 
 KeyPath: TypeAlias = tuple[str | int, ...]
 """Where a value stands: ("server", "port") or ("models", 0, "routes", 1, "vendor")."""
@@ -60,9 +62,13 @@ class Source:
         return f"{self.file or 'settings'} {label}".strip()
 
     def hide(self, text: str) -> str:
-        """The text with every secret made unreadable; the longest first, as one may hold another."""
+        """The text with every secret made unreadable; the longest first, as one may hold another.
+
+        One of a letter or two hides nothing: its marks would show where it stood, and spoil the whole message.
+        """
         for secret in sorted(self.secrets, key=len, reverse=True):
-            text = text.replace(secret, "***")
+            if len(secret) >= SHORTEST_HIDDEN:
+                text = text.replace(secret, "***")
         return text
 
 

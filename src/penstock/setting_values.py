@@ -7,7 +7,7 @@ from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import Annotated, Any, cast
 
-from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field, SecretStr
 
 from penstock.setting_problems import reject
 from penstock.setting_sources import make_absolute
@@ -17,6 +17,7 @@ BUILT_IN = ("embedded", "local", "sim")
 MINUTE, HOUR, DAY, WEEK = 60.0, 3600.0, 86400.0, 604800.0
 UNITS = {"": 1.0, "s": 1.0, "m": MINUTE, "h": HOUR, "d": DAY, "w": WEEK}
 LONGEST = 36500 * DAY
+ADMIN_KEY_LENGTH, ADMIN_KEY_LETTERS = 16, 6
 
 
 def parse_duration(value: Any) -> float:
@@ -99,7 +100,17 @@ def parse_params(value: Any) -> Any:
     return cast("dict[str, Any]", found)
 
 
+def check_admin_key(key: SecretStr) -> SecretStr:
+    """Refuse what could be guessed: the administrator's key opens every account."""
+    text = key.get_secret_value()
+    if len(text) < ADMIN_KEY_LENGTH or len(set(text)) < ADMIN_KEY_LETTERS:
+        what = f"is too easy to guess: at least {ADMIN_KEY_LENGTH} characters, {ADMIN_KEY_LETTERS} of them different"
+        raise reject(what, "Make one with `openssl rand -hex 32`, and give it to whoever administers.")
+    return key
+
+
 Duration = Annotated[float, BeforeValidator(parse_duration)]
+AdminKey = Annotated[SecretStr, AfterValidator(check_admin_key)]
 Timeout = Annotated[Duration, Field(gt=0)]
 Retention = Annotated[Annotated[float, Field(gt=0)] | None, BeforeValidator(parse_retention)]
 Network = Annotated[IPv4Network | IPv6Network, BeforeValidator(_parse_network)]

@@ -9,7 +9,7 @@ from admin_steps import ADMIN_KEY, JOBS, WITH_ADMIN, administer, make_account, m
 from conftest import SIMULATOR, client_of
 from steps import refused
 
-from penstock.settings import load
+from penstock.settings import SettingsError, load
 
 NAMES = {"account_id": "default", "public_id": "nobody", "period": "day", "subject": "job_nobody"}
 
@@ -70,27 +70,41 @@ async def test_a_reload_changes_the_administrators_key_at_once(start, tmp_path):
         await asyncio.to_thread(config.write_text, toml)
         await server.gateway.reload(load(config, {}, {"data": server.gateway.settings.data}))
 
-    await reload(WITH_ADMIN.replace(ADMIN_KEY, "another key"))
+    await reload(WITH_ADMIN.replace(ADMIN_KEY, "another-administrators-key"))
     refused(await old.get("/admin/v1/accounts"), 401, "invalid_api_key")
-    async with client_of(server.url, "another key") as new:
+    async with client_of(server.url, "another-administrators-key") as new:
         assert (await new.get("/admin/v1/accounts")).status_code == 200
         await reload(SIMULATOR)
         refused(await new.get("/admin/v1/accounts"), 401, "missing_api_key")
 
 
-@pytest.mark.parametrize("environ", [{"PENSTOCK_ADMIN_KEY": "short"}, {"PENSTOCK_SERVER_ADMIN_KEY": "long"}])
+SHORT, LONG = "of-the-short-variable", "of-the-long-variable"
+
+
+@pytest.mark.parametrize("environ", [{"PENSTOCK_ADMIN_KEY": SHORT}, {"PENSTOCK_SERVER_ADMIN_KEY": LONG}])
 def test_either_variable_sets_it(environ, tmp_path):
     found = load(None, environ, {"data": tmp_path}).server.admin_key
     assert found is not None
     assert found.get_secret_value() == next(iter(environ.values()))
-    both = load(None, {"PENSTOCK_ADMIN_KEY": "short", "PENSTOCK_SERVER_ADMIN_KEY": "long"}, {"data": tmp_path})
-    assert both.server.admin_key.get_secret_value() == "long"
-    assert both.secrets == {"long"}
+    both = load(None, {"PENSTOCK_ADMIN_KEY": SHORT, "PENSTOCK_SERVER_ADMIN_KEY": LONG}, {"data": tmp_path})
+    assert both.server.admin_key.get_secret_value() == LONG
+    assert both.secrets == {LONG}
+
+
+@pytest.mark.parametrize("key", ["a", "fifteen-letters", "aaaaaaaaaaaaaaaaaaaaaaaa", "abababababababababab"])
+def test_a_key_that_can_be_guessed_is_refused_with_a_way_to_make_one(key, tmp_path):
+    with pytest.raises(SettingsError) as refusal:
+        load(None, {"PENSTOCK_ADMIN_KEY": key}, {"data": tmp_path})
+    told = str(refusal.value)
+    assert "PENSTOCK_ADMIN_KEY" in told
+    assert "at least 16 characters" in told
+    assert "openssl rand -hex 32" in told
+    assert len(key) < 5 or key not in told
 
 
 async def test_a_key_beyond_ascii_is_the_same_byte_for_byte(start):
-    server = await start(WITH_ADMIN.replace(ADMIN_KEY, "schlüssel ☂"))
-    headers = {"authorization": "Bearer schlüssel ☂".encode()}
+    server = await start(WITH_ADMIN.replace(ADMIN_KEY, "schlüssel ☂ für alle"))
+    headers = {"authorization": "Bearer schlüssel ☂ für alle".encode()}
     assert (await server.client.get("/admin/v1/accounts", headers=headers)).status_code == 200
 
 

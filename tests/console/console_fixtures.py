@@ -26,7 +26,7 @@ def browser() -> Generator[Browser]:
     if found is None:
         pytest.skip("No Chromium is here: `python tools/browser.py` fetches one, or CHROMIUM names it.")
     if not AXE.is_file():
-        pytest.skip("axe-core is not here: npm ci in tests/javascript")
+        pytest.skip("axe-core is not here: run `make setup-dev`; it is installed in tests/javascript")
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=found, args=list(browsers.FLAGS))
         yield browser

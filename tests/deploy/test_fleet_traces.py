@@ -37,14 +37,14 @@ def running(service: str, environ: dict[str, str], folder: Path) -> Generator[su
         process.communicate(timeout=60)
 
 
-async def _address(process: subprocess.Popen[str]) -> tuple[str, str]:
-    """Where a gateway serves, and the key that it made."""
+async def _address(process: subprocess.Popen[str], folder: Path) -> tuple[str, str]:
+    """Where a gateway serves, and the key that it made and put away."""
     assert process.stdout is not None
     text = ""
     async with asyncio.timeout(60):
-        while not (found := re.search(r"serves on (\S+)[\s\S]*?shown once: keep it\.\s+(\S+)", text)):
+        while not (found := re.search(r"serves on (\S+)[\s\S]*?first API key is in", text)):
             text += await asyncio.to_thread(process.stdout.readline)
-    return found[1], found[2]
+    return found[1], (folder / "first-key").read_text().strip()
 
 
 async def test_a_job_is_one_trace_through_both(postgres_url, tmp_path):
@@ -57,7 +57,7 @@ async def test_a_job_is_one_trace_through_both(postgres_url, tmp_path):
             "OTEL_BSP_SCHEDULE_DELAY": "50",
         }
         gateway = stack.enter_context(running("gateway-1", environ, tmp_path / "gateway"))
-        url, key = await _address(gateway)
+        url, key = await _address(gateway, tmp_path / "gateway")
         stack.enter_context(running("worker-1", environ, tmp_path / "worker"))
         headers = {"authorization": f"Bearer {key}", "traceparent": f"00-{TRACE}-00f067aa0ba902b7-01"}
         async with httpx.AsyncClient(

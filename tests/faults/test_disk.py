@@ -42,12 +42,12 @@ async def small_disk(folder: Path, config: Path) -> AsyncGenerator[tuple[httpx.A
         assert process.stdout is not None
         async with asyncio.timeout(60):
             told = ""
-            while "psk_" not in told:
+            while "first API key is in" not in told:
                 told = (await process.stdout.readline()).decode()
-        key = next(word for word in told.replace('"', " ").split() if word.startswith("psk_"))
-        async with client_of(f"http://127.0.0.1:{port}", key) as client:
+        disk = Path(f"/proc/{process.pid}/root") / data.relative_to("/")
+        async with client_of(f"http://127.0.0.1:{port}", (disk / "first-key").read_text().strip()) as client:
             await until_answered(client, "/readyz", 200)
-            yield client, Path(f"/proc/{process.pid}/root") / data.relative_to("/")
+            yield client, disk
     finally:
         process.kill()
         await process.wait()

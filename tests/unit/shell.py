@@ -41,7 +41,7 @@ class Shell:
         self.data.mkdir(exist_ok=True)
         (self.data / "config.toml").write_text(text, "utf-8")
 
-    def start(self, line: str) -> subprocess.Popen[str]:
+    def start(self, line: str, stdout: int = subprocess.PIPE) -> subprocess.Popen[str]:
         """Start a line in a process of its own."""
         command = [sys.executable, "-m", "penstock", *shlex.split(line), "--data", str(self.data)]
-        return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)  # noqa: S603
+        return subprocess.Popen(command, stdout=stdout, stderr=subprocess.PIPE, text=True)  # noqa: S603

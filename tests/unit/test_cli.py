@@ -315,12 +315,14 @@ def _statuses(report: Any) -> dict[str, str]:
 
 def test_doctor_on_a_fresh_folder_finds_no_failure_and_makes_nothing(shell: Shell):
     shell.configure('weights = "weights"\n[server]\nport = 0\n')
+    shell.data.chmod(0o700)
     report = shell.json("doctor")
     assert report["ok"]
     assert _statuses(report) == {
         "settings": "ok",
         "data folder": "ok",
         "assets folder": "ok",
+        "permissions": "ok",
         "disk": "ok",
         "store": "ok",
         "vendors": "ok",
@@ -352,6 +354,36 @@ def test_doctor_tells_a_vendors_problem_beside_anothers_health(shell: Shell):
     assert "fail vendor bad" in told
     assert "Did you mean `sim`?" in told
     assert "Did you mean `poll_seconds`?" in told
+
+
+def test_doctor_tells_what_is_open_to_others_and_a_command_closes_it(shell: Shell):
+    shell("key create")
+    assert shell.data.stat().st_mode & 0o777 == 0o700
+    assert "ok   permissions" in shell("doctor").stdout
+    shell.data.chmod(0o755)
+    (shell.data / "penstock.db").chmod(0o644)
+    told = shell("doctor").stdout
+    assert f"warn permissions: {shell.data}/penstock.db is open to other users of this machine (mode 0644)" in told
+    assert "chmod go-rwx" in told
+    shell("key list")
+    assert (shell.data / "penstock.db").stat().st_mode & 0o777 == 0o600
+    assert "warn permissions" not in shell("doctor").stdout
+
+
+def test_doctor_tells_of_secrets_in_a_file_that_others_may_read(shell: Shell, tmp_path: Path, monkeypatch):
+    config = tmp_path / "penstock.toml"
+    vendor = '[vendors.far]\ntype = "openai_compatible"\nbase_url = "https://far.example/v1"\napi_key = "{}"\n'
+    monkeypatch.setenv("FAR_KEY", "sk-far-away-4711")
+    for key, mode, warned in (
+        ("sk-far-away-4711", 0o644, True),
+        ("sk-far-away-4711", 0o600, False),
+        ("env:FAR_KEY", 0o644, False),
+    ):
+        config.write_text(vendor.format(key))
+        config.chmod(mode)
+        told = shell(f"doctor --config {config}").stdout
+        assert ("warn settings file" in told) is warned
+        assert "sk-far-away" not in told
 
 
 def test_doctor_wants_a_key_that_works(shell: Shell):

@@ -2,12 +2,15 @@
 
 import base64
 import contextlib
+import io
 import json
 import os
+import pty
 import re
 import shlex
 import signal
 import socket
+import stat
 import subprocess
 import time
 from collections.abc import Iterator
@@ -16,6 +19,7 @@ from typing import IO
 
 import httpx
 import pytest
+from PIL import Image
 from plain import NO_TLS
 from shell import Shell, forget_settings
 
@@ -86,14 +90,14 @@ def paste(line: str) -> httpx.Response:
 
 
 @pytest.mark.long
-def test_a_first_start_prints_a_key_and_lines_that_work(shell: Shell):
+def test_a_first_start_makes_a_key_and_prints_lines_that_work(shell: Shell):
     with serving(shell) as server:
-        assert "shown once" in server.welcome
+        key = (shell.data / "first-key").read_text().strip()
         assert "no vendor is configured: the built-in engines serve" in server.welcome
         assert "is missing" not in server.welcome
         assert f"{server.address}/docs" in server.welcome
         assert str(shell.data) in server.welcome
-        chat, video, model, jobs = (paste(line) for line in server.curls)
+        chat, video, model, jobs = (paste(line.replace("$PENSTOCK_API_KEY", key)) for line in server.curls)
         assert chat.status_code == 200
         assert chat.json()["choices"][0]["message"]["content"]
         assert (video.status_code, video.json()["status"], video.json()["model"]) == (
@@ -112,12 +116,70 @@ def test_a_first_start_prints_a_key_and_lines_that_work(shell: Shell):
         assert [key["name"] for key in shell.json("key list")] == ["first key"]
 
 
+def test_a_first_key_that_no_terminal_shows_is_put_away(shell: Shell):
+    """Logs of containers keep what a server prints for ever."""
+    with serving(shell) as server:
+        place = shell.data / "first-key"
+        assert f"Your first API key is in {place}" in server.welcome
+        assert "psk_" not in server.welcome
+        assert "penstock key create" in server.welcome
+        assert stat.S_IMODE(place.stat().st_mode) == 0o600
+        assert server.get("/api/v1/jobs", place.read_text().strip()).status_code == 200
+
+
+def test_a_terminal_shows_the_first_key_once(shell: Shell):
+    leader, follower = pty.openpty()
+    process = shell.start("serve --port 0", stdout=follower)
+    os.close(follower)
+    told = b""
+    try:
+        with contextlib.suppress(OSError):  # so a terminal ends
+            while b"/api/v1/jobs?limit=2" not in told:
+                told += os.read(leader, 65536)
+    finally:
+        process.kill()
+        process.communicate()
+        os.close(leader)
+    assert b"Your API key, shown once: keep it." in told
+    assert len(set(re.findall(rb"psk_[0-9a-z]{18}_[0-9a-z]{38}", told))) == 1
+    assert not (shell.data / "first-key").exists()
+
+
+def test_a_first_key_that_cannot_be_put_away_keeps_nobody_out(shell: Shell):
+    (shell.data / "first-key" / "in the way").mkdir(parents=True)
+    with serving(shell) as server:
+        assert "psk_" not in server.welcome
+        made = shell.json("key create")
+        assert server.get("/api/v1/jobs", made["key"]).status_code == 200
+
+
 def test_only_models_on_offer_are_in_the_welcome(shell: Shell):
     shell.configure('[vendors.mine]\ntype = "sim"\n[[models]]\nid = "vendorb_video_31"\nvendor = "mine"\n')
     with serving(shell) as server:
         assert len(server.curls) == 2
         assert "vendora" not in server.welcome
         assert "simulator" not in server.welcome
+
+
+def test_a_folder_that_was_there_before_is_closed_to_others(shell: Shell):
+    old = shell.data / "assets"
+    old.mkdir(parents=True, mode=0o755)
+    for name, mode in (("penstock.db", 0o644), ("penstock.lock", 0o644)):
+        (shell.data / name).touch(mode)
+    for folder in (shell.data, old):
+        folder.chmod(0o755)
+    with serving(shell) as server:
+        made = shell.json("key create")
+        picture, headers = io.BytesIO(), {"authorization": f"Bearer {made['key']}"}
+        Image.new("RGB", (64, 64)).save(picture, "PNG")
+        files = {"file": ("a.png", picture.getvalue())}
+        sent = httpx.post(f"{server.address}/api/v1/files", headers=headers, files=files, verify=NO_TLS, timeout=60)
+        assert sent.is_success, sent.text
+        assert [path for path in old.rglob("*") if path.is_file()], "the upload is kept here"
+        found = {path.name: path.stat().st_mode & 0o077 for path in (shell.data, *shell.data.rglob("*"))}
+        assert {name for name, mode in found.items() if mode} == set()
+        assert {"penstock.db", "penstock.db-wal", "penstock.db-shm", "journal", "assets"} <= found.keys()
+        assert server.end() == 0
 
 
 def test_keys_come_and_go_while_a_server_runs(shell: Shell):
@@ -137,8 +199,8 @@ def test_of_several_servers_on_a_folder_one_runs_the_jobs(shell: Shell):
         assert lock.read_text() == f"{first.process.pid}\n"
         assert "another server" not in first.welcome
         assert f"run by another server (process {first.process.pid})" in second.welcome
-        assert "psk_" in first.welcome
-        assert "psk_" not in second.welcome
+        assert "first API key" in first.welcome
+        assert "first API key" not in second.welcome
         assert first.end() == 0
         second.await_log("this one runs them now")
         assert lock.read_text() == f"{second.process.pid}\n"
@@ -195,7 +257,7 @@ def test_a_taken_port_is_told_and_costs_no_key(shell: Shell):
     assert "Traceback" not in told
     assert out == ""
     with serving(shell) as server:
-        assert "shown once" in server.welcome
+        assert "first API key" in server.welcome
 
 
 @pytest.mark.parametrize("host", ["192.0.2.1", "no.such.host.invalid"])

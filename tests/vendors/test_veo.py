@@ -109,6 +109,14 @@ def test_the_settings_problem_names_its_place_and_no_key(tmp_path):
     assert "c2VjcmV0" not in str(caught.value)
 
 
+@pytest.mark.parametrize("path", ["key.json", "/etc/penstock/key.json", "~/key.json"])
+def test_a_path_without_its_word_is_told_the_word(tmp_path, path):
+    config = tmp_path / "penstock.toml"
+    config.write_text(f'[vendors.veo]\ntype = "veo"\nservice_account = "{path}"\n')
+    with pytest.raises(SettingsError, match=r'`service_account`.*use "file:PATH"'):
+        build_offers(load(config, {}, {"data": tmp_path}), None)
+
+
 @pytest.mark.parametrize(
     ("given_settings", "base", "storage"),
     [

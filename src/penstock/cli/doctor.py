@@ -16,7 +16,15 @@ from urllib.parse import unquote, urlsplit
 import typer
 
 from penstock.admin_records import status_of
-from penstock.cli.options import AsJson, ConfigFile, DataFolder, load_settings, print_json, tell_store
+from penstock.cli.options import (
+    AsJson,
+    ConfigFile,
+    DataFolder,
+    load_settings,
+    print_json,
+    private_places,
+    tell_store,
+)
 from penstock.cli.serve import address_of
 
 if TYPE_CHECKING:  # takes long to load, and `penstock --help` does not need it
@@ -65,6 +73,7 @@ def _examine(data: Path | None, config: Path | None) -> Iterator[Finding]:
     yield Finding("settings", OK, f"read from {settings.source.file or 'the environment and defaults'}")
     yield _check_folder("data folder", settings.data)
     yield _check_assets(settings.assets_url)
+    yield from _check_permissions(settings)
     yield _check_space(settings.data)
     yield from _check_store(settings)
     yield from _check_vendors(settings)
@@ -95,6 +104,36 @@ def _check_folder(check: str, folder: Path) -> Finding:
         remedy = "Make it writable for this process, or choose another with --data."
         return Finding(check, FAIL, f"{place} cannot be written: {error.strerror}", remedy)
     return Finding(check, OK, f"{folder} is writable" if place == folder else f"{folder} will be made at the start")
+
+
+def _check_permissions(settings: "Settings") -> Iterator[Finding]:
+    """Look for what other users of this machine may read or change, and for secrets in an open settings file."""
+    from penstock.permissions import find_open, look
+
+    found = find_open(*private_places(settings))
+    for place in found:
+        who = f"; {place.obstacle}" if place.obstacle else ""
+        message = f"{place.path} is open to other users of this machine (mode {place.octal}{who})"
+        yield Finding(
+            "permissions", WARN, message, f"Close it: chmod go-rwx '{place.path}'. A server does it at its start."
+        )
+    if not found:
+        yield Finding("permissions", OK, "what is kept is closed to other users of this machine")
+    file = settings.source.file
+    config = Path(file) if file is not None else None
+    if config is not None and look(config) is not None and _has_secrets(config, settings):
+        message = f"{config} has secrets in it, and other users of this machine may read it"
+        remedy = f'Close it: chmod go-rwx \'{config}\', or write "env:NAME" or "file:PATH" instead of the secrets.'
+        yield Finding("settings file", WARN, message, remedy)
+
+
+def _has_secrets(config: Path, settings: "Settings") -> bool:
+    """Return whether a secret stands in the file itself, or the password of the store."""
+    from sqlalchemy import make_url
+
+    password = make_url(settings.database_url).password
+    text = config.read_text("utf-8", errors="replace")
+    return any(secret in text for secret in (*settings.secrets, *([str(password)] if password else [])))
 
 
 def _check_assets(url: str) -> Finding:

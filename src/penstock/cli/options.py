@@ -7,6 +7,7 @@ from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from urllib.parse import unquote, urlsplit
 
 import typer
 
@@ -71,15 +72,37 @@ def expected_errors() -> Generator[None]:
         )
 
 
+def private_places(settings: "Settings") -> tuple[Path, Path | None, Path | None]:
+    """Return what must be closed to other users of this machine: the data folder, the store's file, the assets."""
+    from penstock.store.opening import is_file, path_of
+
+    assets = urlsplit(settings.assets_url)
+    return (
+        settings.data,
+        path_of(settings.database_url) if is_file(settings.database_url) else None,
+        Path(unquote(assets.path)) if assets.scheme == "file" else None,
+    )
+
+
 @contextmanager
 def open_store(settings: "Settings") -> "Generator[Engine]":
     """The store at this version's schema, also beside a running server; made if there is none."""
+    from penstock.permissions import private_umask, tighten
+
+    settings.data.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with private_umask(settings.data):
+        tighten(*private_places(settings))
+        with _open_store(settings) as engine:
+            yield engine
+
+
+@contextmanager
+def _open_store(settings: "Settings") -> "Generator[Engine]":
     from sqlalchemy.exc import SQLAlchemyError
 
     from penstock.store.opening import is_file, make_engine, path_of
     from penstock.store.schema import SchemaTooNew, upgrade
 
-    settings.data.mkdir(mode=0o700, parents=True, exist_ok=True)
     if is_file(settings.database_url):
         path_of(settings.database_url).parent.mkdir(parents=True, exist_ok=True)
     engine = make_engine(settings.database_url)

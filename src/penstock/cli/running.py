@@ -3,12 +3,13 @@
 import asyncio
 import gc
 import logging
+import os
 import time
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
-from penstock.cli.options import expected_errors, fail, open_store, tell_store
+from penstock.cli.options import expected_errors, fail, open_store, private_places, tell_store
 
 if TYPE_CHECKING:  # take long to load, and `penstock --help` does not need them
     from penstock.gateway import Gateway
@@ -54,7 +55,7 @@ def _appoint(settings: "Settings", *, is_worker: bool) -> "Leadership | Appointm
     from penstock.leadership import Appointment, Leadership
     from penstock.store.opening import is_file
 
-    settings.data.mkdir(mode=0o700, parents=True, exist_ok=True)
+    _close_to_others(settings)
     if not is_file(settings.database_url):
         return Appointment(is_held=is_worker or settings.jobs.run == "here")
     if is_worker:
@@ -67,6 +68,15 @@ def _appoint(settings: "Settings", *, is_worker: bool) -> "Leadership | Appointm
     with open_store(settings):
         pass
     return leadership
+
+
+def _close_to_others(settings: "Settings") -> None:
+    """Have whatever this process and its children make be its user's alone, and close what was there before."""
+    from penstock.permissions import mask_of, tighten, warn_of
+
+    settings.data.mkdir(mode=0o700, parents=True, exist_ok=True)
+    os.umask(mask_of(settings.data))
+    warn_of(tighten(*private_places(settings)))
 
 
 def _await_schema(settings: "Settings", leadership: "Leadership") -> None:

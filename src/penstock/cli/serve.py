@@ -1,14 +1,19 @@
 """`penstock serve`: the gateway; it runs the jobs too, unless another process of the same store does."""
 
+import asyncio
 import base64
 import json
+import logging
 import math
+import os
 import struct
+import sys
 import time
 import zlib
 from collections.abc import Iterator
 from functools import partial
 from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -24,6 +29,9 @@ if TYPE_CHECKING:  # take long to load, and `penstock --help` does not need them
     from penstock.offers import Offers
 
 VIDEO, MODEL = "vendorb_video_31", "vendora_image_to_model"
+FIRST_KEY = "first-key"
+
+log = logging.getLogger(__name__)
 
 
 def serve(
@@ -40,11 +48,12 @@ def serve(
 
 
 async def _welcome(gateway: "Gateway", port: int) -> None:
-    """Say where the server is and how to try it; a store without keys gets its first, shown here and never again."""
+    """Say where the server is and how to try it; a store without keys gets its first, handed over once."""
     from penstock.engines.weights import missing
     from penstock.store.opening import is_file
 
     key = await gateway.database.write(_issue_first)
+    shown = key if sys.stdout.isatty() else None
     address = address_of(gateway.settings.server.host, port)
     typer.secho(f"Penstock {__version__} serves on {address}", bold=True)
     typer.echo(f"  data   {gateway.settings.data}")
@@ -59,13 +68,29 @@ async def _welcome(gateway: "Gateway", port: int) -> None:
         typer.echo("  models no vendor is configured: the built-in engines serve")
     for weight in missing(gateway.settings.weights):
         typer.secho(f"  !      {weight.name} is missing: run `penstock models pull`", fg="yellow")
-    if key:
-        typer.secho(f"\nYour API key, shown once: keep it.\n  {key}", bold=True)
+    if shown:
+        typer.secho(f"\nYour API key, shown once: keep it.\n  {shown}", bold=True)
     else:
+        place = None if key is None else await asyncio.to_thread(_put_away, gateway.settings.data, key)
+        if place is not None:
+            typer.echo(f"\nYour first API key is in {place}, for your eyes only. Read it, then remove the file.")
         typer.echo("\nThe lines below take your key from $PENSTOCK_API_KEY; `penstock key create` makes another.")
     typer.echo("\nTry it:")
-    for line in _examples(address, key or "$PENSTOCK_API_KEY", gateway.offers):
+    for line in _examples(address, shown or "$PENSTOCK_API_KEY", gateway.offers):
         typer.echo(f"\n{line}")
+
+
+def _put_away(folder: Path, key: str) -> Path | None:
+    """Keep the key in a file of its own where no terminal shows it: whatever reads stdout may keep it for ever."""
+    place = folder / FIRST_KEY
+    try:
+        place.unlink(missing_ok=True)  # of a store that is no more
+        with os.fdopen(os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600), "w") as file:
+            file.write(f"{key}\n")
+    except OSError as error:
+        log.warning("the first key could not be kept", extra={"fields": {"path": str(place), "reason": str(error)}})
+        return None
+    return place
 
 
 def _issue_first(connection: "Connection") -> str | None:

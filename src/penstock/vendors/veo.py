@@ -97,7 +97,9 @@ def _read_account(text: str) -> _Account:
     try:
         account = msgspec.json.decode(text, type=_Account)
     except (msgspec.MsgspecError, ValueError):
-        raise ValueError("`service_account` should be a JSON object with `client_email` and `private_key`") from None
+        wanted = "`service_account` should be a JSON object with `client_email` and `private_key`"
+        advice = "" if text.lstrip().startswith(("{", "[")) else '; for the path of a key file use "file:PATH"'
+        raise ValueError(wanted + advice) from None
     if not account.private_key.startswith("-----BEGIN ") or "PRIVATE KEY-----" not in account.private_key:
         raise ValueError("the `private_key` of `service_account` is not in PEM")
     if not account.token_uri.startswith(("https://", "http://")):
