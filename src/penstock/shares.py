@@ -26,8 +26,10 @@ MONEY_PARTS: Final = 64
 RATE_PARTS: Final = 40
 SLOT_PARTS: Final = 8
 """A share is about this part of the whole."""
-RESERVE_SECONDS: Final = 60.0
+RESERVE_SECONDS: Final = 80.0
 """A caller in steady use has leased what it spends in this time, so that an outage does not stop it."""
+LEAST_RESERVE: Final = 0.75
+"""With less than this part of its reserve, it is filled up."""
 RESERVE_PARTS: Final = 4
 """But at most this part of what is left of a budget: other processes have their callers, too."""
 PACE_SECONDS: Final = 5.0
@@ -293,7 +295,7 @@ class MoneyShare(Share):
         now = self.clocks.monotonic()
         self._measure(now)
         goal = min(self._pace * RESERVE_SECONDS, (self._room + self.free) / RESERVE_PARTS)
-        if self._asking is None and now >= self._calm_until and self.free < goal * 0.75:
+        if self._asking is None and now >= self._calm_until and self.free < goal * LEAST_RESERVE:
             self._asking = asyncio.create_task(self._reserve(int(goal - self.free)))
 
     def _measure(self, now: float) -> None:
