@@ -227,6 +227,7 @@ class MoneyShare(Share):
     """A lease on one budget in one of its periods."""
 
     __slots__ = (
+        "_begun_at",
         "_calm_until",
         "_pace",
         "_paced_at",
@@ -259,7 +260,7 @@ class MoneyShare(Share):
         self._calm_until = 0.0
         self._spent = 0.0
         self._pace = 0.0
-        self._paced_at = self.used_at
+        self._begun_at = self._paced_at = self.used_at
         self._room = 0
 
     @property
@@ -299,9 +300,10 @@ class MoneyShare(Share):
             self._asking = asyncio.create_task(self._reserve(int(goal - self.free)))
 
     def _measure(self, now: float) -> None:
-        elapsed = now - self._paced_at
-        if elapsed > 0:
-            self._pace += (self._spent / elapsed - self._pace) * min(1.0, elapsed / PACE_SECONDS)
+        elapsed, age = now - self._paced_at, now - self._begun_at
+        if elapsed > 0:  # a plain mean at first, then one that forgets
+            weight = min(1.0, elapsed / min(PACE_SECONDS, age))
+            self._pace += (self._spent / elapsed - self._pace) * weight
             self._spent, self._paced_at = 0.0, now
 
     async def _reserve(self, want: int) -> None:

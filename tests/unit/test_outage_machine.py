@@ -1,4 +1,4 @@
-"""Outages at any moment, of any length: processes spend what they have leased and no more, and no lease is spent twice."""
+"""Outages at any moment, of any length: processes spend what they have leased, and no lease is spent twice."""
 
 import asyncio
 import shutil
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from escrow_steps import FileStore, Store, Time, charge, make_key, rows, set_budget, standing
+from escrow_steps import FileStore, Time, charge, make_key, rows, set_budget, standing
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
@@ -145,6 +145,33 @@ class Fleet:
             for number in range(len(self.processes)):
                 await self.tend(number)
 
+    async def do(self, deed: str, which: Any, how: Any) -> None:
+        match deed:
+            case "take":
+                await self.processes[which].take(self.key, how)
+            case "settle":
+                self.processes[which].settle(how)
+            case "outage":
+                self.cut(is_cut=which)
+            case "pass":
+                await self.pass_time(which)
+            case "tend":
+                await self.tend(which)
+            case _:
+                await self.kill(which)
+
+    async def end(self) -> None:
+        """In the end nothing stays held, and all that is left can be had."""
+        self.cut(is_cut=False)
+        for process in self.processes:
+            while process.under_way:
+                process.settle(1.0)
+        await self.pass_time(LEASE_SECONDS + STEADY_SECONDS + 10)
+        await self.check()
+        spent, held = await standing(self.lines[0])
+        assert held == 0
+        assert await self.processes[0].take(self.key, CAP - spent)
+
     def cut(self, *, is_cut: bool) -> None:
         for line in self.lines:
             line.cut = is_cut
@@ -216,29 +243,9 @@ steps = some.lists(
 def test_no_outage_makes_anyone_spend_what_is_not_leased(moves: list[tuple[str, Any, Any]]):
     async def work(fleet: Fleet) -> None:
         for deed, which, how in moves:
-            match deed:
-                case "take":
-                    await fleet.processes[which].take(fleet.key, how)
-                case "settle":
-                    fleet.processes[which].settle(how)
-                case "outage":
-                    fleet.cut(is_cut=which)
-                case "pass":
-                    await fleet.pass_time(which)
-                case "tend":
-                    await fleet.tend(which)
-                case _:
-                    await fleet.kill(which)
+            await fleet.do(deed, which, how)
             await fleet.check()
-        fleet.cut(is_cut=False)
-        for process in fleet.processes:
-            while process.under_way:
-                process.settle(1.0)
-        await fleet.pass_time(LEASE_SECONDS + STEADY_SECONDS + 10)
-        await fleet.check()
-        spent, held = await standing(fleet.lines[0])
-        assert held == 0, "nothing stays held for ever"
-        assert await fleet.processes[0].take(fleet.key, CAP - spent), "and all that is left can be had"
+        await fleet.end()
 
     run(work)
 
@@ -376,5 +383,3 @@ async def test_slots_that_ended_are_not_used_again(fleet: Fleet):
         await one.escrow.open_stream(key)
     for stream in others:
         stream.settle(0, 0)
-
-
