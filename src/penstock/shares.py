@@ -26,8 +26,10 @@ MONEY_PARTS: Final = 64
 RATE_PARTS: Final = 40
 SLOT_PARTS: Final = 8
 """A share is about this part of the whole."""
-RESERVE_SECONDS: Final = 60.0
+RESERVE_SECONDS: Final = 80.0
 """A caller in steady use has leased what it spends in this time, so that an outage does not stop it."""
+LEAST_RESERVE: Final = 0.75
+"""With less than this part of its reserve, it is filled up."""
 RESERVE_PARTS: Final = 4
 """But at most this part of what is left of a budget: other processes have their callers, too."""
 PACE_SECONDS: Final = 5.0
@@ -225,6 +227,7 @@ class MoneyShare(Share):
     """A lease on one budget in one of its periods."""
 
     __slots__ = (
+        "_begun_at",
         "_calm_until",
         "_pace",
         "_paced_at",
@@ -257,7 +260,7 @@ class MoneyShare(Share):
         self._calm_until = 0.0
         self._spent = 0.0
         self._pace = 0.0
-        self._paced_at = self.used_at
+        self._begun_at = self._paced_at = self.used_at
         self._room = 0
 
     @property
@@ -293,13 +296,14 @@ class MoneyShare(Share):
         now = self.clocks.monotonic()
         self._measure(now)
         goal = min(self._pace * RESERVE_SECONDS, (self._room + self.free) / RESERVE_PARTS)
-        if self._asking is None and now >= self._calm_until and self.free < goal * 0.75:
+        if self._asking is None and now >= self._calm_until and self.free < goal * LEAST_RESERVE:
             self._asking = asyncio.create_task(self._reserve(int(goal - self.free)))
 
     def _measure(self, now: float) -> None:
-        elapsed = now - self._paced_at
-        if elapsed > 0:
-            self._pace += (self._spent / elapsed - self._pace) * min(1.0, elapsed / PACE_SECONDS)
+        elapsed, age = now - self._paced_at, now - self._begun_at
+        if elapsed > 0:  # a plain mean at first, then one that forgets
+            weight = min(1.0, elapsed / min(PACE_SECONDS, age))
+            self._pace += (self._spent / elapsed - self._pace) * weight
             self._spent, self._paced_at = 0.0, now
 
     async def _reserve(self, want: int) -> None:

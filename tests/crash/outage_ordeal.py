@@ -185,7 +185,7 @@ class OutageOrdeal:
         while True:
             with suppress(aiohttp.ClientError, ConnectionError, TimeoutError):
                 async with session.get(f"{machine.url}/readyz", timeout=aiohttp.ClientTimeout(3)) as response:
-                    self._ready.append((time.monotonic(), response.status, (await response.json())["status"]))
+                    self._ready.append((time.monotonic(), response.status, (await response.json()).get("status", "")))
             await asyncio.sleep(0.5)
 
     # -- the verdict
