@@ -5,7 +5,14 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Request
 from starlette.responses import Response
 
-from penstock.errors import BodyTooLarge, FileNotFound, InvalidRequest, RequestTimeout, UnsupportedMediaType
+from penstock.errors import (
+    BodyTooLarge,
+    FileNotFound,
+    InvalidRequest,
+    RequestTimeout,
+    TooManyUploads,
+    UnsupportedMediaType,
+)
 from penstock.files import StoredFile
 from penstock.identifiers import timestamp
 from penstock.job_errors import FileUnreadable
@@ -39,7 +46,7 @@ FORM = {
     status_code=201,
     responses={
         201: success("Stored.", "FileRecord"),
-        **signed_in(InvalidRequest, RequestTimeout, BodyTooLarge, UnsupportedMediaType),
+        **signed_in(InvalidRequest, RequestTimeout, BodyTooLarge, UnsupportedMediaType, TooManyUploads),
     },
     openapi_extra=FORM,
 )
