@@ -8,10 +8,11 @@ import ctypes
 import functools
 import os
 import platform
+import socket
 import struct
 import sys
 import sysconfig
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from errno import ENOSYS, ENOTTY, EPERM
@@ -191,6 +192,23 @@ def library_folders(*more: str) -> list[str]:
     variables = {"base": sys.base_prefix, "platbase": sys.base_exec_prefix}
     own = [sysconfig.get_path(name) for name in names] + [sysconfig.get_path(name, vars=variables) for name in names]
     return sorted({*own, *SYSTEM_LIBRARIES, str(Path(__file__).parent), *more})
+
+
+def try_out() -> dict[str, bool]:
+    """Try, inside a confined process, to get out of it; return what is closed."""
+    return {
+        "files": _is_refused(lambda: os.close(os.open("/", os.O_RDONLY))),
+        "network": _is_refused(lambda: socket.socket().close()),
+        "processes": _is_refused(lambda: os.execv(sys.executable, [sys.executable, "-V"])),  # noqa: S606  it is refused
+    }
+
+
+def _is_refused(attempt: Callable[[], None]) -> bool:
+    try:
+        attempt()
+    except PermissionError:
+        return True
+    return False
 
 
 # -- Landlock

@@ -1,5 +1,6 @@
 """`penstock doctor`: looks at everything a server needs, and says what to do."""
 
+import asyncio
 import errno
 import json
 import os
@@ -77,6 +78,7 @@ def _examine(data: Path | None, config: Path | None) -> Iterator[Finding]:
     yield _check_space(settings.data)
     yield from _check_store(settings)
     yield from _check_vendors(settings)
+    yield _check_sandbox()
     yield from _check_engines(settings.weights)
     yield _check_port(settings)
 
@@ -241,6 +243,43 @@ def _check_vendors(settings: "Settings") -> Iterator[Finding]:
             yield Finding("models", OK, f"{len(offers.by_model) + len(offers.chat)} on offer")
         except SettingsError as error:
             yield from _problems("models", error)
+
+
+# -- the processes that open hostile files
+
+
+def _check_sandbox() -> Finding:
+    from penstock import sandbox
+    from penstock.workshop import WorkFailed
+
+    offered = sandbox.survey()
+    try:
+        closed = asyncio.run(_try_sandbox())
+    except (WorkFailed, OSError) as error:
+        remedy = "Check that this interpreter can start child processes: no file can be opened without them."
+        return Finding("sandbox", FAIL, f"files cannot be opened: {error}", remedy)
+    walls = [f"Landlock (version {offered.landlock})"] if offered.landlock else []
+    walls += [name for name in ("seccomp", "no_new_privs") if name not in offered.missing]
+    walls += ["limits of CPU time, memory, files and processes"]
+    around = f"pictures and outputs are opened behind {', '.join(walls)}"
+    still_open = [name for name, is_closed in closed.items() if not is_closed]
+    if not offered.missing and not still_open:
+        return Finding("sandbox", OK, around)
+    lacking = ", ".join(offered.missing) or "nothing"
+    message = f"{around}; missing: {lacking}; open to them: {', '.join(still_open) or 'nothing'}"
+    remedy = "Run on Linux 5.13 or newer, and let a container's seccomp profile pass `seccomp` and `landlock_*`."
+    return Finding("sandbox", WARN, message, remedy)
+
+
+async def _try_sandbox() -> dict[str, bool]:
+    from penstock import sandbox
+    from penstock.workshop import Workshop
+
+    workshop = Workshop(1, threads=True)
+    try:
+        return await workshop.do("doctor", sandbox.try_out)
+    finally:
+        await workshop.close()
 
 
 # -- the built-in engines

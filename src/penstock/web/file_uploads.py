@@ -11,6 +11,7 @@ from penstock.errors import (
     InvalidRequest,
     RateLimited,
     RequestTimeout,
+    TooManyUploads,
     UnsupportedMediaType,
 )
 from penstock.files import StoredFile
@@ -46,7 +47,7 @@ FORM = {
     status_code=201,
     responses={
         201: success("Stored.", "FileRecord"),
-        **signed_in(InvalidRequest, RequestTimeout, BodyTooLarge, UnsupportedMediaType, RateLimited),
+        **signed_in(InvalidRequest, RequestTimeout, BodyTooLarge, UnsupportedMediaType, RateLimited, TooManyUploads),
     },
     openapi_extra=FORM,
 )

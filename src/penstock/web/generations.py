@@ -21,6 +21,7 @@ from penstock.errors import (
     QueueFull,
     RateLimited,
     RequestTimeout,
+    TooManyUploads,
     UnsupportedMediaType,
 )
 from penstock.intake import Forecast
@@ -79,6 +80,7 @@ RESPONSES: dict[int | str, dict[str, Any]] = {
         UnsupportedMediaType,
         IdempotencyKeyMismatch,
         QueueFull,
+        TooManyUploads,
         ConcurrencyLimited,
         RateLimited,
         InsufficientBudget,

@@ -7,6 +7,8 @@ import sys
 from importlib import import_module
 from typing import Any
 
+from penstock import sandbox
+
 ASIDE = ("SIGINT", "SIGTERM", "SIGHUP")
 """What a terminal or a service manager sends to everyone at once. The gateway drains first; its pipe says when."""
 
@@ -19,6 +21,7 @@ def main() -> None:
     report = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what native code prints must not pass for the report
     order = json.loads(sys.stdin.buffer.readline())
+    sandbox.keep_privileges()  # it needs its socket, and reads nothing but text
     restrain(order["memory_mb"])
     library: Any = import_module("xllamacpp")  # so, because it carries no types
     server = library.Server(describe(order, library.CommonParams()))

@@ -9,6 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from penstock import sandbox
 from penstock.engines.product import Product, Tell, Unable
 
 NICENESS = 15  # whoever waits for the gateway's answer goes first
@@ -22,6 +23,7 @@ def main() -> None:
     errand: dict[str, Any] = json.loads(sys.stdin.buffer.readline())
     threading.Thread(target=_end_with_parent, daemon=True).start()
     _limit(errand["seconds"], errand["memory_mb"])
+    _confine(errand)
     _say(voice, _work(errand, lambda share: _say(voice, {"progress": round(share, 4)})))
     os._exit(0)  # native threads need not be waited for
 
@@ -98,6 +100,15 @@ def _limit(seconds: float, memory_mb: int) -> None:
     with suppress(ValueError, OSError):  # a lower limit is set already, or the platform knows none
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         resource.setrlimit(resource.RLIMIT_AS, (memory_mb << 20, memory_mb << 20))
+
+
+def _confine(errand: Mapping[str, Any]) -> None:
+    """Leave it its libraries, weights and order: it decodes the caller's picture."""
+    machine = ("/proc/cpuinfo", "/proc/meminfo", f"/proc/{os.getpid()}", "/sys/devices", "/dev")
+    weights = Path(errand["weights"])
+    linked = [str(path.resolve()) for path in weights.iterdir()] if weights.is_dir() else []  # the link is not enough
+    readable = sandbox.library_folders(str(weights), *linked, errand["picture"], *machine)
+    sandbox.restrain(readable=readable, writable=(errand["folder"], os.devnull))
 
 
 if __name__ == "__main__":
