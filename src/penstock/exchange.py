@@ -68,7 +68,7 @@ class Exchange:
 
     def redact(self, said: Mapping[str, str | None] | None, redactor: Redactor) -> dict[str, str | None] | None:
         """Return a media vendor's words without what `redactor` hides and the tokens that vendors were lately shown."""
-        return None if said is None else redactor.joined(self._shown).upstream(said)
+        return redactor.upstream(said, self._shown)
 
     async def close(self) -> None:
         """Close every connection."""
