@@ -1,6 +1,7 @@
 """One chat answer on its way to the caller: what is sent, how long the vendor may be silent, what it used."""
 
 import asyncio
+import logging
 import time
 from collections.abc import Callable
 from functools import partial
@@ -26,6 +27,7 @@ from penstock.redaction import Redactor
 from penstock.silence import Silence
 from penstock.sse import COMMENT, EventTooLarge
 from penstock.tally import Tally
+from penstock.token_bounds import BYTES_PER_CHARACTER, borne_out, bound_claim
 from penstock.usage_records import Begun, Completion, Outcome
 
 if TYPE_CHECKING:
@@ -41,6 +43,9 @@ LINGER_SECONDS = 0.5
 """How long the end of a finished reply is waited for, so that its connection can be used again."""
 LINGER_BYTES = 64 << 10
 """How much may come until then; a vendor that goes on is not listened to."""
+
+
+log = logging.getLogger(__name__)
 
 
 class Interrupted(Exception):
@@ -64,6 +69,8 @@ class Answer:
     waited = 0.0
     """How long the vendor took to begin, or for a whole answer to end: the rest is ours."""
     ticket: Ticket | None = None
+    held: int | None = None
+    """Money that was held for it, in 10⁻⁹ USD; None where no budget bears on it."""
     keeper: Keeper | None = None
     _first_byte: float | None = None
     _waiting_since = 0.0
@@ -75,6 +82,7 @@ class Answer:
     _error: PenstockError | None = None
     _closed = False
     _settled = False
+    _is_capped = False
     _price: TokenPrice | None = None
     _cost: int | None = None
     _first = b""
@@ -356,8 +364,11 @@ class Answer:
         if self._settled:
             return self._cost
         self._settled = True
-        usage = self._count()
+        claim = self._claim()
+        usage = bound_claim(claim, self.ask, self._seen())
         cost = self._cost = self._cost_of(usage)
+        if usage is not claim or self._is_capped:
+            self._report_cut(claim, usage)
         if self.ticket is not None:
             self.ticket.settle(cost or 0, usage.prompt + usage.completion)
         if self._outcome is Outcome.OK:
@@ -385,6 +396,16 @@ class Answer:
         return cost
 
     def _count(self) -> Usage:
+        """Return what was used, as far as a vendor's claim can be true."""
+        return bound_claim(self._claim(), self.ask, self._seen())
+
+    def _seen(self) -> int:
+        """Return how many bytes of the answer were seen, at most."""
+        if self.stream is None:
+            return len(self.body or b"")
+        return self.stream.characters * BYTES_PER_CHARACTER
+
+    def _claim(self) -> Usage:
         if self._usage is not None:
             return self._usage
         if not self._worked:
@@ -399,7 +420,23 @@ class Answer:
         """What so much costs at the vendor that gives it; None where that one's price is not known."""
         if not self._worked or self.route is None:
             return 0  # nobody has done anything, or it was kept from before
-        return None if self._price is None else self._price.of(usage)
+        if self._price is None:
+            return None
+        cost = self._price.of(usage)
+        if self.held is None or cost <= self.held:
+            return cost
+        # Only what was sent and seen may cost more than what was held: a claim alone does not.
+        most = max(self.held, self._price.of(borne_out(usage, self.ask, self._seen())))
+        self._is_capped = cost > most
+        return min(cost, most)
+
+    def _report_cut(self, claim: Usage, usage: Usage) -> None:
+        """Report a claim that cannot be true, or that was charged only up to what was held."""
+        metrics.CHAT_CLAIMS_CUT.labels(self.vendor_name).inc()
+        claimed = {"prompt": claim.prompt, "completion": claim.completion}
+        counted = {"prompt": usage.prompt, "completion": usage.completion, "cost": self._cost, "held": self.held}
+        fields = {"vendor": self.vendor_name, "model": self.ask.model, "claimed": claimed, "counted": counted}
+        log.warning("vendor claimed more tokens than can be true; the claim was cut", extra={"fields": fields})
 
 
 def _name_silence(silence: Silence) -> PenstockError:

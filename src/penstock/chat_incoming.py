@@ -77,6 +77,11 @@ class Incoming:
         self._head = b""
         return self._headers
 
+    @property
+    def has_begun(self) -> bool:
+        """Whether any of it has come."""
+        return self.status != 0 or self.fruitless > 0
+
     # -- for the reader
 
     async def wait_head(self) -> None:

@@ -103,7 +103,7 @@ def _mend_usage(usage: Any) -> Json | None:
     if counted is None:
         return None
     prompt, completion, total = (counted.get(name) for name in COUNTS)
-    if total is None and None not in (prompt, completion):
+    if total is None and prompt is not None and completion is not None:
         counted["total_tokens"] = prompt + completion
     elif total is not None and (prompt is None) != (completion is None):
         counted["prompt_tokens" if prompt is None else "completion_tokens"] = max(

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import httptools
 
 from penstock.chat_incoming import ENOUGH, Incoming
-from penstock.contract import Call, NotSent, ReplyLost
+from penstock.contract import Call, NotSent, ReplyLost, Unread
 from penstock.time_slices import SLICE_BYTES, TimeSlices
 
 IDLE_SECONDS: Final = 15.0
@@ -190,6 +190,10 @@ class _Connection(asyncio.Protocol):
                     self.data_received(data)
         self._wire.forget(self._address, self)
         self.resume_writing()
+        if isinstance(exc, ConnectionResetError) and self._incoming is not None and not self._incoming.has_begun:
+            # A system resets a connection, and does not just end it, where some of what came was never read.
+            self._incoming.end(Unread("the connection was reset before the call was read"))
+            self._incoming = None
         self.cut()
 
     def pause_writing(self) -> None:

@@ -45,6 +45,10 @@ class ReplyLost(Exception):
     """The call may have reached the vendor and its answer did not reach us: never make a paid one again blindly."""
 
 
+class Unread(ReplyLost):
+    """The other side hung up before it had read the whole call, so it cannot have acted on it."""
+
+
 # -- what goes over the wire
 
 

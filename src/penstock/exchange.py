@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
@@ -29,6 +30,7 @@ from penstock.contract import (
     Reply,
     ReplyLost,
     Unclear,
+    Unread,
     Upstream,
 )
 from penstock.files import StoredFile
@@ -43,6 +45,8 @@ T = TypeVar("T")
 MAX_REPLY_BYTES = 128 * 1024 * 1024  # some vendors put a whole video into a JSON reply
 CHUNK = 1 << 18
 ELSEWHERE = re.compile(r"(?!https?:)[a-z][a-z0-9+.-]*:", re.IGNORECASE)  # how an address begins that is not on the web
+MAX_STARTS = 3  # how often a server of our own is tried for one chat request
+MAX_LOOKS = 500
 MAX_SHOWN = 64  # how many credentials are remembered, to be taken out of what vendors say
 
 log = logging.getLogger(__name__)
@@ -64,7 +68,7 @@ class Exchange:
 
     def redact(self, said: Mapping[str, str | None] | None, redactor: Redactor) -> dict[str, str | None] | None:
         """Return a media vendor's words without what `redactor` hides and the tokens that vendors were lately shown."""
-        return None if said is None else redactor.joined(self._shown).upstream(said)
+        return redactor.upstream(said, self._shown)
 
     async def close(self) -> None:
         """Close every connection."""
@@ -159,27 +163,49 @@ class Exchange:
         return self._open_own(vendor.server, call, vendor.options.connect_seconds)
 
     async def _open_own(self, server: ChatServer, call: Call, seconds: float) -> Incoming:
-        """The same of a server that we start ourselves."""
-        address = server.address() or await self._start(server)
+        """Like `open`, of a server that we start ourselves, and start again if it died before it read the call.
+
+        A call that it may have read is never repeated: it may be what the server died of.
+        """
+        unread = 0
+        for left in reversed(range(MAX_STARTS)):
+            address = server.address() or await self._start(server)
+            try:
+                return await self._open_head(address, call, seconds)
+            except (NotSent, Unread) as error:
+                unread += isinstance(error, Unread)
+                if not left or unread > 1 or not await _is_gone(server, address):
+                    raise
+        raise NotSent("it died as often as it was started")
+
+    async def _open_head(self, address: str, call: Call, seconds: float) -> Incoming:
+        """Make a call and wait for the head of its reply."""
+        incoming = await self._chat_wire.open(address, call, seconds)
         try:
-            return await self._chat_wire.open(address, call, seconds)
-        except NotSent:
-            if not await _is_gone(server, address):
-                raise
-        return await self._chat_wire.open(await self._start(server), call, seconds)
+            await incoming.wait_head()
+        except BaseException:
+            incoming.close()
+            raise
+        return incoming
 
     async def _start(self, server: ChatServer) -> str:
         """Where it serves once it does; all who wait share one thread, as there are few of them."""
         start = self._starts.get(server)
-        if start is None:
+        if start is None or start.done():  # where one is over, what it started may be dead
             start = self._starts[server] = asyncio.ensure_future(asyncio.to_thread(server.start))
-            start.add_done_callback(lambda done: (self._starts.pop(server), done.cancelled() or done.exception()))
+            start.add_done_callback(partial(self._end_start, server))
         try:
             return await asyncio.shield(start)  # who leaves leaves alone
         except ConnectionRefusedError as error:
             raise NotStarted(str(error)) from error
         except OSError as error:
             raise NotStarted(f"The server of this model cannot be started: {error.strerror}.") from error
+
+    def _end_start(self, server: ChatServer, start: asyncio.Future[str]) -> None:
+        if self._starts.get(server) is start:
+            del self._starts[server]
+        if not start.cancelled():
+            start.exception()  # who waited has seen it
 
     async def _ask(self, name: str, vendor: GenerationVendor, call: Call, be_sure: Callable[[], None] | None) -> Reply:
         shown = call.headers.get("authorization", "").rpartition(" ")[2]
@@ -251,7 +277,7 @@ def _advance(flow: Flow[T], reply: Reply | None) -> Call | _Returned[T]:
 
 async def _is_gone(server: ChatServer, address: str) -> bool:
     """Whether it has just died: its port is closed a moment before its process is known to be over."""
-    for _ in range(100):
+    for _ in range(MAX_LOOKS):
         if server.address() != address:
             return True
         await asyncio.sleep(0.01)

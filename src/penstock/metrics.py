@@ -158,6 +158,9 @@ CHAT_ATTEMPTS = PlainCounter(
 CHAT_MALFORMED = Counter(
     "penstock_chat_malformed_events", "Events of chat vendors that were skipped.", ["vendor"], registry=REGISTRY
 )
+CHAT_CLAIMS_CUT = Counter(
+    "penstock_chat_claims_cut", "Chat vendors' counts of tokens that were not believed.", ["vendor"], registry=REGISTRY
+)
 
 # -- money
 

@@ -9,7 +9,7 @@ from urllib.parse import quote, unquote, urlsplit
 
 MASK: Final = "…"
 MAX_TEXT: Final = 300
-MAX_READ: Final = 10_000
+MAX_READ: Final = 2_000
 """Characters of a text that are looked at. The rest would be cut anyway."""
 MIN_SECRET: Final = 4
 """A shorter secret protects nothing, and hiding it would spoil ordinary words."""
@@ -21,12 +21,16 @@ MIN_NAME: Final = 8
 """A host name of fewer letters, and nothing but letters, is hidden only where it stands in an address."""
 
 _ADDRESS: Final = re.compile(
-    r"\b[a-z][a-z0-9+.-]*://\S+"
+    r"\b[a-z][a-z0-9+.-]{0,20}://\S+"
     r"|\b\d{1,3}(?:\.\d{1,3}){3}\b\S*"
-    r"|\[[0-9a-f]*:[0-9a-f:.]+\](?::\d+)?"
-    r"|\b[\w.-]+\.(?:com|net|org|ai|io|dev|cloud|run|app|media|delivery|internal|local|lan)\b\S*",
+    r"|\[[0-9a-f]*:[0-9a-f:.]+\](?::\d+)?",
     re.IGNORECASE,
 )
+_WORD: Final = re.compile(r"\S+")
+_DOMAIN: Final = re.compile(
+    r"[\w-]\.(?:com|net|org|ai|io|dev|cloud|run|app|media|delivery|internal|local|lan)\b", re.IGNORECASE
+)
+"""How a host name ends. One pattern for the whole name would take a time that grows with the square of its length."""
 _TOKEN: Final = re.compile(
     r"\b(?:bearer|basic)\s+[\w+/=.~-]{8,}|\b(?:sk|pk|rk|psk|gsk|xai|hf|r8)[-_][\w-]{12,}|\bAIza[\w-]{12,}",
     re.IGNORECASE,
@@ -52,9 +56,9 @@ class Redactor:
     def text(self, said: Any, most: int = MAX_TEXT) -> str:
         """Return a text without secrets, addresses and hosts, cut at so many characters."""
         found = str(said)[:MAX_READ]
-        for pattern in (self._secret, _TOKEN, _ADDRESS, self._host):  # secrets first, before an address in one is cut
+        for pattern in (self._secret, _TOKEN, _ADDRESS):  # secrets first, before an address in one is cut
             found = pattern.sub(MASK, found)
-        return found[:most]
+        return self._host.sub(MASK, _WORD.sub(_hide_domain, found))[:most]
 
     def code(self, said: Any) -> str | None:
         """Return an error's code if it looks like one and holds nothing to hide."""
@@ -64,21 +68,40 @@ class Redactor:
         """Return the name of a field if it looks like one and holds nothing to hide."""
         return self._keep(said, _PARAM)
 
-    def upstream(self, said: Mapping[str, str | None] | None) -> dict[str, str | None] | None:
-        """Return a media vendor's `code`, `message` and `id` as callers may see them."""
+    def upstream(
+        self, said: Mapping[str, str | None] | None, shown: Iterable[str] = ()
+    ) -> dict[str, str | None] | None:
+        """Return a media vendor's `code`, `message` and `id` as callers may see them, without tokens it was `shown`."""
         if said is None:
             return None
-        return {name: self._clean(name, text) for name, text in said.items()}
+        tokens = tuple(shown)
+        return {name: self._clean(name, text, tokens) for name, text in said.items()}
 
-    def _clean(self, name: str, text: str | None) -> str | None:
+    def _clean(self, name: str, text: str | None, shown: Iterable[str]) -> str | None:
         if text is None:
             return None
+        for token in shown:
+            text = text.replace(token, MASK)
         return self.code(text) if name == "code" else self.text(text)
 
     def _keep(self, said: Any, shape: re.Pattern[str]) -> str | None:
         if not isinstance(said, str) or not shape.fullmatch(said):
             return None
         return said if self.text(said) == said else None
+
+
+def _hide_domain(found: re.Match[str]) -> str:
+    """Mask a word from the beginning of its first host name on."""
+    word = found[0]
+    domain = _DOMAIN.search(word)
+    if domain is None:
+        return word
+    start = 0
+    for place in range(domain.start(), -1, -1):
+        if not (word[place].isalnum() or word[place] in "_.-"):
+            start = place + 1
+            break
+    return word[:start] + MASK
 
 
 def find_hosts(value: Any) -> Iterator[str]:

@@ -130,6 +130,7 @@ class Relay:
         try:
             if not self._escrow.try_hold(answer.ticket, key, cost, answer.created_at):
                 await self._escrow.hold(answer.ticket, key, cost, answer.created_at)
+            answer.held = cost
         except InsufficientBudget as error:
             metrics.BUDGET_REFUSALS.labels(error.facts["of"]).inc()
             raise

@@ -38,6 +38,15 @@ def ticks(child: int) -> int:
     return sum(map(int, Path(f"/proc/{child}/stat").read_text().rsplit(")", 1)[1].split()[11:13]))
 
 
+def unread_at(port: int) -> bool:
+    """Whether something has come to this port that nobody has read."""
+    for line in Path("/proc/net/tcp").read_text().splitlines()[1:]:
+        _, here, _, state, queues = line.split()[:5]
+        if int(here.rpartition(":")[2], 16) == port and state == "01" and int(queues.partition(":")[2], 16):
+            return True
+    return False
+
+
 async def until_it_works(child: int) -> None:
     """Until it has been working for a tenth of a second from now on."""
     enough = ticks(child) + 10

@@ -18,11 +18,12 @@ from conftest import Server, running
 from openai_double import KEY, OpenAIDouble
 from openai_replies import GREETING, PROMPT_TOKENS, pieces_of
 
-from penstock.chat import MOST_TOKENS, Usage
+from penstock.chat import Usage
 from penstock.money import format_usd
 from penstock.settings import load
 from penstock.store import completion_rows, key_rows
 from penstock.store.opening import open_database
+from penstock.token_bounds import UNSEEN_TOKENS
 from penstock.usage_records import Completion, Outcome
 
 WORDS = len(pieces_of(GREETING))
@@ -261,8 +262,42 @@ async def test_no_count_that_a_vendor_tells_stops_the_records(start, count, stre
         for _ in range(2):
             assert (await ask(server, "canned", stream=stream)).status_code == 200
             await asyncio.sleep(0.3)  # the first is on its way to the store before the second comes
-        expected = Usage(min(max(count, 0), MOST_TOKENS), min(max(count, 0), MOST_TOKENS))
-        assert [record.usage for record in await records(server, 2)] == [expected] * 2
+        found = [record.usage for record in await records(server, 2)]
+        assert [usage.estimated for usage in found] == [count > 0] * 2  # cut to what can be true
+        for usage in found:
+            assert (0 if count < 0 else 1) <= usage.prompt <= max(0, min(count, 1500))
+            assert (0 if count < 0 else 1) <= usage.completion <= max(0, min(count, UNSEEN_TOKENS + 1000))
+
+
+FALSE = {"prompt_tokens": 10**9, "completion_tokens": 10**9, "total_tokens": 2 * 10**9}
+DEAR = 'price = {input_per_million = "100", output_per_million = "100"}'
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("limits", [{}, {"max_tokens": 10}, {"max_tokens": 10, "n": 3}, {"max_completion_tokens": 10}])
+async def test_a_false_claim_never_costs_more_than_what_was_held(start, limits, stream, caplog):
+    choice: dict[str, Any] = {"index": 0, "logprobs": None, "finish_reason": "stop"}
+    choice |= {"delta": {"content": "Hi"}} if stream else {"message": {"role": "assistant", "content": "Hi"}}
+    body = json.dumps({"id": "c-1", "object": "x", "created": 1, "model": "m", "choices": [choice], "usage": FALSE})
+    async with chat_canned.canned() as upstream:
+        upstream.reply = (chat_canned.STREAM + b"data: " if stream else chat_canned.WHOLE) + body.encode()
+        server = await start(chat_canned.settings_of(upstream, price=DEAR))
+        client = await server.sign_in("spender", budgets={"total": "1"}, tokens_per_minute=1_000_000)
+        question = {"model": "canned", "messages": HELLO, "stream": stream, **limits}
+        response = await client.post("/llm/chat/completions", json=question)
+        assert response.status_code == 200
+        await server.gateway.tally.flush()
+        usage = (await client.get("/api/v1/usage")).json()
+        (budget,) = usage["budgets"]
+        sent, seen = len(response.request.content), 8 if stream else len(body)
+        held = (len(json.dumps(HELLO)) // 4 + 1) * 4 // 3 + 16 + limits.get("n", 1) * (10 if limits else 1000)
+        assert 0 < float(budget["spent"]) <= max(held, sent + seen) * 0.0001
+        if limits:
+            assert float(budget["spent"]) <= (sent + 10 * limits.get("n", 1)) * 0.0001
+        assert "the claim was cut" in caplog.text
+        assert 'penstock_chat_claims_cut_total{vendor="canned"}' in (await server.client.get("/metrics")).text
+        again = await client.post("/llm/chat/completions", json=question | {"max_tokens": 1})
+        assert again.status_code == 200, "the rate limit was not charged for what cannot be true"
 
 
 async def test_an_end_without_its_blank_line_is_told_once(start):

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from conftest import Server, Start
-from local_steps import LONG, SMALL, TOOLS, answer, ask, begin, children, refuse, until, until_it_works
+from local_steps import LONG, SMALL, TOOLS, answer, ask, begin, children, refuse, unread_at, until, until_it_works
 
 from penstock.settings import load
 
@@ -57,6 +57,23 @@ async def test_one_that_dies_takes_no_answer_for_whole_and_comes_back(start: Sta
     lost = await whole
     assert (lost.status_code, lost.json()["error"]["type"]) == (502, "server_error")
     assert (await ask(server, tools=TOOLS, tool_choice="required", max_tokens=60)).status_code == 200
+
+
+@pytest.mark.parametrize("stream", [False, True])
+async def test_a_question_that_comes_while_it_dies_is_asked_of_the_next(start: Start, stream: bool):
+    server = await start(SMALL)
+    await answer(server)
+    (child,) = children()
+    os.kill(child, signal.SIGSTOP)  # what comes now waits in the system, and is never read
+    asking = asyncio.create_task(ask(server, stream=stream))
+    vendor = server.gateway.offers.chat_vendors["local"]
+    assert vendor.server is not None
+    port = int((vendor.server.address() or "").rpartition(":")[2].removesuffix("/v1"))
+    await until(lambda: unread_at(port))
+    os.kill(child, signal.SIGKILL)
+    response = await asking
+    assert response.status_code == 200, response.text
+    assert children() - {child}
 
 
 @pytest.mark.parametrize("stream", [False, True])

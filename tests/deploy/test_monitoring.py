@@ -59,6 +59,7 @@ def test_every_metric_of_ours_is_looked_at():
     unseen = {name for name in families if name not in text}
     assert unseen <= {
         "penstock_key_checks_total",
+        "penstock_chat_claims_cut_total",
         "penstock_chat_malformed_events_total",
         "penstock_store_write_batch_size",
     }
