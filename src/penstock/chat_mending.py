@@ -66,7 +66,7 @@ class Mender:
         _mend_texts(delta)
         if delta.get("tool_calls") is not None:
             known = calls.setdefault(index, ToolCalls())
-            delta["tool_calls"] = known.mend(delta["tool_calls"], f"call_{self.id}_{index}")
+            delta["tool_calls"] = known.mend(delta["tool_calls"], self._name_calls(index))
         if delta.get("function_call") is not None:
             delta["function_call"] = calls.setdefault(index, ToolCalls()).mend_function(delta["function_call"])
         return choice | {"delta": delta, "finish_reason": reason}
@@ -81,11 +81,15 @@ class Mender:
         if not found.get("tool_calls"):
             found.pop("tool_calls", None)
         else:
-            found["tool_calls"] = mend_calls(found["tool_calls"], f"call_{self.id}_{choice['index']}")
+            found["tool_calls"] = mend_calls(found["tool_calls"], self._name_calls(choice["index"]))
         if found.get("function_call") is not None:
             found["function_call"] = mend_function(found["function_call"])
         if not choice.get("finish_reason"):
             choice["finish_reason"] = "tool_calls" if "tool_calls" in found else "stop"
+
+    def _name_calls(self, choice: int) -> str:
+        """Return what our ids of tool calls begin with; OpenAI takes ids of 40 characters at most."""
+        return f"call_{self.id[-20:]}_{choice}"
 
     def _fill_head(self, found: Json, kind: str) -> None:
         for name, value in (("id", self.id), ("object", kind), ("created", self.created), ("model", self.model)):

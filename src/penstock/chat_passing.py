@@ -230,8 +230,11 @@ class PassedStream:
 
     def end(self) -> bytes:
         """The vendor's stream is over: what closes ours."""
+        was_complete = self.complete
         out = self._take_all(self._splitter.end())
-        if not self.complete:
+        if was_complete and isinstance(self.broken, Malformed):
+            self.broken = None  # a cut event behind the end of every choice holds nothing of them
+        if self.broken is not None or not self.complete:
             return b"".join(out)
         for index in sorted(self._seen - self.finished.keys()):  # ended in due form, only without a reason
             choice: Json = {"index": index, "delta": {}, "logprobs": None, "finish_reason": "stop"}

@@ -74,7 +74,7 @@ class _Reply:
                 raise Broken(part)
             case Text() | Reasoning() | ToolCall() | Arguments() | Finish():
                 choice = self.choices.setdefault(_check_index(part.choice), _Choice())
-                return [] if choice.finished else self._grow(choice, part)
+                return self._grow(choice, part)
             case _ as unreachable:
                 assert_never(unreachable)
         return []
@@ -105,7 +105,11 @@ class _Reply:
             case Finish():
                 deltas = [*_open(choice, part.choice, content=""), *_close_call(choice, part.choice)]
                 choice.finished = part.reason
-                return [*deltas, _delta(part.choice, {}, part.reason)]
+                return deltas  # the reason comes last: some vendors tell it with every event
+
+    def end(self) -> list[dict[str, Any]]:
+        """Return the deltas that end every choice."""
+        return [_delta(index, {}, choice.finished) for index, choice in sorted(self.choices.items())]
 
     def head(self, kind: str) -> dict[str, Any]:
         return {"id": self.id, "object": kind, "created": self.created, "model": self.model}
@@ -204,10 +208,15 @@ class RenderedStream:
 
     def end(self) -> bytes:
         """The vendor's stream is over: what closes ours."""
+        was_complete = self.complete
         rest = self._render_all(self._splitter.end())
-        if not self.complete:
+        if was_complete and isinstance(self.broken, Malformed):
+            self.broken = None  # a cut event behind the end of every choice holds nothing of them
+        if self.broken is not None or not self.complete:
             return rest
         reply = self._reply
+        without = {"usage": None} if reply.ask.include_usage else {}
+        rest += b"".join(self._event({"choices": [delta], **without}) for delta in reply.end())
         if reply.ask.include_usage:
             usage = reply.usage or estimate(reply.ask, reply.characters)
             rest += self._event({"choices": [], "usage": usage.as_json()})

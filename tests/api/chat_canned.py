@@ -1,9 +1,10 @@
 """An upstream that writes what it is told, byte for byte, and hangs up: for what no honest server would send."""
 
 import asyncio
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: %b\r\nconnection: close\r\n\r\n"
 STREAM = HEAD % b"text/event-stream"
@@ -12,18 +13,23 @@ WHOLE = HEAD % b"application/json"
 
 @dataclass
 class Canned:
-    """`reply` is what the next requests get; `requests` are those that came, heads and all."""
+    """`reply` is what the next requests get, in pieces that end at `cuts`; `requests` are those that came."""
 
     url: str = ""
     reply: bytes = b""
+    cuts: Sequence[int] = ()
     requests: list[bytes] = field(default_factory=list[bytes])
 
     async def answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         head = await reader.readuntil(b"\r\n\r\n")
         length = int(head.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0])
         self.requests.append(head + await reader.readexactly(length))
-        writer.write(self.reply)
-        await writer.drain()
+        ends = sorted({0, len(self.reply), *(cut for cut in self.cuts if cut < len(self.reply))})
+        with suppress(ConnectionError):  # the caller may have heard enough
+            for start, end in pairwise(ends):
+                writer.write(self.reply[start:end])
+                await writer.drain()
+                await asyncio.sleep(0)
         writer.close()
 
 

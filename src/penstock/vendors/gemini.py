@@ -32,6 +32,7 @@ ENDINGS: Final = {"MAX_TOKENS": Reason.LENGTH, **dict.fromkeys(FILTERED, Reason.
 MEDIA_TYPES: Final = {"jpg": "image/jpeg"} | {kind: f"image/{kind}" for kind in ("gif", "jpeg", "png", "webp")}
 NO_SIGNATURE: Final = "skip_thought_signature_validator"  # Google's word for calls that another model made
 NOTHING: Final[Json] = {}
+REPLY_FIELDS: Final = frozenset({"candidates", "modelVersion", "promptFeedback", "responseId", "usageMetadata"})
 
 _VERSION = re.compile(r"/v\d+(?:alpha|beta)?\d*(?:/|$)")
 _OWN_ID = re.compile(r"call_[0-9a-z]{26}(?:_([\w-]+))?")
@@ -353,6 +354,8 @@ class Translation:
         if error := reply.get("error"):
             yield _tell_fault(error, error.get("code") or 500, None)
             return
+        if not reply.keys() & REPLY_FIELDS:
+            raise ValueError("a reply of another shape than expected")
         yield chat.Opening(reply.get("responseId") or "", reply.get("modelVersion") or "")
         candidates: list[Json] = reply.get("candidates") or []
         for position, candidate in enumerate(candidates):
