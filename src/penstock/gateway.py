@@ -194,7 +194,9 @@ class Gateway:
         self._resources.push_async_callback(self.escrow.stop)
         workshop = Workshop()
         self._resources.push_async_callback(workshop.close)
-        self.inputs = Inputs(self.database, self.assets, workshop, self._open_fetcher, self.clock)
+        self.inputs = Inputs(
+            self.database, self.assets, workshop, self._open_fetcher, self.clock, lambda: self._rules.storage_quota
+        )
         self.upkeep = Upkeep(self.database, self.assets, self.inputs, self.clock, self._recover)
         self.intake = Intake(
             self.database,
@@ -384,6 +386,7 @@ def _make_rules(settings: Settings) -> Rules:
         max_waiting=jobs.max_waiting,
         max_waiting_total=jobs.max_waiting_total,
         check_url=partial(check_url, allow_networks=settings.fetch.allow_networks),
+        storage_quota=settings.storage_quota,
     )
 
 

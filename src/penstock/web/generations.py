@@ -21,6 +21,7 @@ from penstock.errors import (
     QueueFull,
     RateLimited,
     RequestTimeout,
+    StorageQuotaExceeded,
     UnsupportedMediaType,
 )
 from penstock.intake import Forecast
@@ -82,6 +83,7 @@ RESPONSES: dict[int | str, dict[str, Any]] = {
         ConcurrencyLimited,
         RateLimited,
         InsufficientBudget,
+        StorageQuotaExceeded,
     ),
 }
 EXTRA: dict[str, Any] = {
