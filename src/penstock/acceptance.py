@@ -11,7 +11,7 @@ from penstock.errors import IdempotencyKeyMismatch, InsufficientBudget
 from penstock.generation import Decoded
 from penstock.jobs import Job
 from penstock.keys import ApiKey
-from penstock.store import file_rows, job_rows, open_rows, request_rows
+from penstock.store import file_rows, job_rows, open_rows, request_rows, storage_rows
 from penstock.store.database import Database
 from penstock.store.ledger_rows import Holding
 from penstock.store.open_rows import Headroom
@@ -67,12 +67,15 @@ class Acceptance:
 
     submission: Submission
     jobs: Sequence[Job]
+    storage_quota: int | None = None
+    """How many bytes the account may keep; None: any number."""
 
     @property
     def is_simple(self) -> bool:
         """Whether it may go with others: nobody has to be waited for, and nothing else is to be written with it."""
         key = self.submission.key
         is_limited = key.limits.concurrent_jobs is not None or key.account_limits.concurrent_jobs is not None
+        is_limited = is_limited or self.storage_quota is not None
         return not (is_limited or self.submission.is_retry) and all(job.file is None for job in self.jobs)
 
     @property
@@ -136,6 +139,8 @@ def accept(connection: Connection, wanted: Acceptance, now: float) -> Receipt:
     request_rows.wait_for_same(connection, *submission.slot, is_retry=submission.is_retry)
     if earlier := find_earlier(connection, submission, now):
         return earlier
+    if wanted.storage_quota is not None:
+        storage_rows.refuse_full(connection, submission.key.account_id, wanted.storage_quota)
     headroom = open_rows.admit(connection, submission.key, len(wanted.jobs), now)
     for job in sorted(wanted.jobs, key=_digest):  # their rows are locked, by everyone in the same order
         token = given_file(job.params).get("file_token")

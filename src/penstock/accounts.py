@@ -1,8 +1,10 @@
 """Accounts, what administrators ask for, and how their words are checked, wherever they come from."""
 
 import difflib
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from decimal import Decimal
 from enum import StrEnum
 from functools import cache
 from importlib import resources
@@ -15,6 +17,8 @@ from penstock.money import NANOS, parse_usd
 MAX_CAP: Final = 1_000_000_000 * NANOS
 """Sums of such amounts still fit into the store's integers."""
 MAX_LIMIT: Final = 1_000_000_000
+MAX_QUOTA: Final = 10**18
+"""Bytes."""
 MAX_LABEL: Final = 200
 LONGEST_SECONDS: Final = 36500 * 86400.0
 """How far ahead a key may expire, as in every other setting of a time."""
@@ -62,6 +66,10 @@ class Account:
     """Of all its keys together."""
     keys: int = 0
     """How many of its keys are neither revoked nor expired."""
+    storage_quota: int | None = None
+    """How many bytes it may keep; None: as many as the settings say."""
+    stored: int = 0
+    """How many bytes of files and assets it keeps."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,6 +136,17 @@ def read_cap(value: Any) -> int:
     if cap > MAX_CAP:
         raise ValueError("should be at most 1000000000 USD")
     return cap
+
+
+def read_size(text: str) -> int:
+    """A number of bytes, from a text such as 500MB, 20GB or 1.5TB."""
+    found = re.fullmatch(r"([0-9]{1,12}(?:\.[0-9]{1,6})?) ?([kmgt]?)(i?)b?", text.strip().lower())
+    if found is None:
+        raise ValueError("should be a number of bytes, or a text such as 500MB, 20GB or 1.5TiB")
+    size = int(Decimal(found[1]) * (1024 if found[3] else 1000) ** " kmgt".index(found[2] or " "))
+    if size > MAX_QUOTA:
+        raise ValueError("should be at most 1000000TB")
+    return size
 
 
 def read_time_zone(name: str) -> str:

@@ -21,6 +21,7 @@ def describe_account(account: Account, standings: Iterable[Standing]) -> dict[st
         "limits": asdict(account.limits),
         "budgets": [standing.describe() for standing in standings],
         "keys": account.keys,
+        "storage": {"bytes": account.stored, "quota": account.storage_quota},
     }
 
 

@@ -12,7 +12,7 @@ from penstock.errors import AccountClosed, AccountExists, AccountNotFound, Budge
 from penstock.identifiers import new_id, timestamp
 from penstock.keys import NO_LIMITS, PREFIX, ApiKey, Limits, hash_secret, make
 from penstock.money import format_usd
-from penstock.store import account_rows, audit_rows, budget_rows, key_rows, locks
+from penstock.store import account_rows, audit_rows, budget_rows, key_rows, locks, storage_rows
 
 ALONE: Final = "administration"
 """One change after the other: each reads what it changes, and tells in the audit log what it was before."""
@@ -35,12 +35,16 @@ def create_account(
     now: float,
     limits: Limits = NO_LIMITS,
     allowances: tuple[Allowance, ...] = (),
+    storage_quota: int | None = None,
 ) -> Account:
     """Make an account, which needs no key yet."""
     _refuse_taken(connection, name, now)
-    account = Account(id=new_id("acct"), name=name, created_at=now, limits=limits)
+    account = Account(id=new_id("acct"), name=name, created_at=now, limits=limits, storage_quota=storage_quota)
     account_rows.add(connection, account)
-    detail = {"name": name, "limits": _tell_limits(limits)}
+    detail: dict[str, Any] = {"name": name, "limits": _tell_limits(limits)}
+    if storage_quota is not None:
+        storage_rows.set_quota(connection, account.id, storage_quota)
+        detail["storage_quota"] = storage_quota
     _note(connection, actor, Action.ACCOUNT_CREATED, account.id, account.id, now, detail)
     for allowance in allowances:
         set_budget(connection, actor, account, allowance, now)
@@ -64,6 +68,8 @@ def change_account(
     if after.name != before.name:
         _refuse_taken(connection, after.name, now)
     account_rows.write(connection, after)
+    if after.storage_quota != before.storage_quota:
+        storage_rows.set_quota(connection, after.id, after.storage_quota)
     for action, detail in _account_changes(before, after):
         _note(connection, actor, action, after.id, after.id, now, detail)
     return after
@@ -80,6 +86,9 @@ def _account_changes(before: Account, after: Account) -> list[tuple[Action, Mapp
         changes.append((Action.ACCOUNT_RENAMED, {"name": {"from": before.name, "to": after.name}}))
     if after.limits != before.limits:
         changes.append((Action.ACCOUNT_LIMITED, {"limits": _compare(asdict(before.limits), asdict(after.limits))}))
+    if after.storage_quota != before.storage_quota:
+        moved = {"from": before.storage_quota, "to": after.storage_quota}
+        changes.append((Action.ACCOUNT_LIMITED, {"storage_quota": moved}))
     if after.closed_at != before.closed_at:
         changes.append((Action.ACCOUNT_REOPENED if after.closed_at is None else Action.ACCOUNT_CLOSED, {}))
     return changes

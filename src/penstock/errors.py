@@ -6,7 +6,7 @@ PenstockError
 ├── MissingApiKey 401
 │   └── InvalidApiKey ── ExpiredApiKey, RevokedApiKey
 ├── InsufficientBudget 402
-├── ModelNotAllowed 403, ScopeNotAllowed 403
+├── ModelNotAllowed 403, ScopeNotAllowed 403, StorageQuotaExceeded 403
 ├── NotFound 404 ── ModelNotFound, JobNotFound, FileNotFound, AssetNotFound; of webhooks, in endpoints.py,
 │                   WebhookNotFound, DeliveryNotFound (and TooManyWebhooks, WebhookDisabled 409); for administrators
 │                   AccountNotFound, KeyNotFound, BudgetNotFound, EntryNotFound
@@ -148,6 +148,13 @@ class ScopeNotAllowed(PenstockError):
 
     status = 403
     type = "permission_error"
+
+
+class StorageQuotaExceeded(PenstockError):
+    """The account keeps as many bytes of files and results as it may."""
+
+    status = 403
+    type = "insufficient_quota"
 
 
 class NotFound(PenstockError):

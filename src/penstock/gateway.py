@@ -209,7 +209,8 @@ class Gateway:
         self._open_admission(secret)
         uploads, outputs = self._open_workshops()
         most = lambda: self.settings.server.max_uploads  # noqa: E731  as short as the others
-        self.inputs = Inputs(self.database, self.assets, uploads, self._open_fetcher, most, self.clock)
+        quota = lambda: self._rules.storage_quota  # noqa: E731
+        self.inputs = Inputs(self.database, self.assets, uploads, self._open_fetcher, most, self.clock, quota)
         is_steady = partial(attrgetter("is_steady"), self.contact)
         self.upkeep = Upkeep(self.database, self.assets, self.inputs, self.clock, self._recover, is_steady)
         self.intake = Intake(
@@ -413,6 +414,7 @@ def _make_rules(settings: Settings) -> Rules:
         max_waiting=jobs.max_waiting,
         max_waiting_total=jobs.max_waiting_total,
         check_url=partial(check_url, allow_networks=settings.fetch.allow_networks),
+        storage_quota=settings.storage_quota,
     )
 
 

@@ -40,7 +40,9 @@ class Inputs:
         fetcher: Callable[[], Awaitable["SafeFetcher"]],
         max_uploads: Callable[[], int],
         clock: Callable[[], float],
+        storage_quota: Callable[[], int | None] = lambda: None,
     ) -> None:
+        self._storage_quota = storage_quota
         self._database = database
         self._assets = assets
         self._workshop = workshop
@@ -80,13 +82,16 @@ class Inputs:
             file = replace(await self._open_landed(landed, account_id), job_id=job_id)
             if problem := contradiction(file, declared):
                 raise FileUnreadable(problem)
-            await self.store(file, landed.path)
+            await self._store(file, landed.path, file_rows.add_fetched, file)
         return file
 
     async def store(self, file: StoredFile, source: bytes | Path) -> None:
-        """Write a file's row, then its bytes."""
+        """Write a file's row, then its bytes; or raise if they are more than the account's quota leaves."""
+        await self._store(file, source, file_rows.add, file, self._storage_quota())
+
+    async def _store(self, file: StoredFile, source: bytes | Path, add: Callable[..., None], *given: Any) -> None:
         async with self._lock(file):
-            await self._database.write(file_rows.add, file)
+            await self._database.write(add, *given)
             try:
                 await self._assets.put_file(file, source)
             except StorageUnavailable:  # nobody knows whether the bytes came: the sweep removes both

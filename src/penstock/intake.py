@@ -46,6 +46,8 @@ class Rules:
     max_waiting: int
     max_waiting_total: int
     check_url: Callable[[str], str]
+    storage_quota: int | None = None
+    """How many bytes an account may keep that has no quota of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,10 +164,11 @@ class Intake:
 
     async def _commit(self, submission: Submission, accepted: Sequence[Job]) -> Receipt:
         """Write the jobs with their holds; what is held for chat and not used is asked back before refusing."""
-        payer = submission.key.payer
+        payer, quota = submission.key.payer, submission.key.storage_quota
+        quota = self._rules().storage_quota if quota is None else quota
         for left in reversed(range(RECALLS + 1)):
             try:
-                return await self._desk.accept(Acceptance(submission, accepted))
+                return await self._desk.accept(Acceptance(submission, accepted, quota))
             except InsufficientBudget as error:
                 if not left or not await self._database.read(purse_rows.leased_of, payer.owners):
                     await self._database.write(purse_rows.announce_refusal, payer, self._clock())

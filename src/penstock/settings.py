@@ -132,6 +132,9 @@ class AssetDownloads(Table):
         default="proxied",
         description="proxied: through this server; presigned: a redirect to a short-lived address of the S3 bucket",
     )
+    quota_mb: int = Field(
+        default=0, ge=0, description="how many MiB of files and assets an account may keep; 0: any number"
+    )
 
 
 class Jobs(Table):
@@ -317,6 +320,11 @@ class Settings(Table):
     def model_post_init(self, context: Any, /) -> None:
         """Keep where the values came from."""
         self._source = context.source if isinstance(context, _Context) else Source()
+
+    @property
+    def storage_quota(self) -> int | None:
+        """How many bytes an account may keep that has no quota of its own; None: any number."""
+        return self.assets.quota_mb << 20 or None
 
     @property
     def source(self) -> Source:

@@ -25,6 +25,7 @@ from penstock.store import (
     nudge_rows,
     open_rows,
     request_rows,
+    storage_rows,
 )
 from penstock.store.database import Database
 
@@ -125,12 +126,18 @@ class Upkeep:
                         await self._count()
                 if self.sweeps and time.monotonic() >= next_tidying:
                     next_tidying = time.monotonic() + TIDY_SECONDS
+                    await self._mend_storage()
                     await self._assets.end_stale_uploads(self._clock() - STALE_SECONDS)
             except StoreUnavailable as error:
                 log.warning("upkeep waits", extra={"fields": {"reason": error.message}})
             except Exception:
                 log.exception("upkeep failed; it goes on")
             await asyncio.sleep(COUNT_SECONDS)
+
+    async def _mend_storage(self) -> None:
+        """Correct sums of what accounts keep: processes of an earlier version do not keep them up to date."""
+        for account_id in await self._database.read(storage_rows.find_drift):
+            await self._database.write(storage_rows.recount, account_id)
 
     async def _count(self) -> None:
         self.backlog.learn(await self._database.read(open_rows.count))

@@ -1,15 +1,19 @@
 """One account does its worst over HTTP; another one is served all the same."""
 
 import asyncio
+import base64
 import gzip
+import io
 import json
+import random
 from contextlib import AsyncExitStack, asynccontextmanager
 
 import httpx
 import pytest
 from chat_steps import HELLO, chatting
-from conftest import Server, client_of
-from steps import IDLE, refused
+from conftest import MODEL, SIMULATOR, VIDEO, Server, client_of
+from PIL import Image
+from steps import GENERATION, IDLE, refused
 
 MIB = 1 << 20
 CHAT = "/llm/chat/completions"
@@ -172,3 +176,62 @@ async def test_uploads_count_as_requests(start):
     error = refused(told, 429, "rate_limited")
     assert error["retryable"]
     assert int(told.headers["retry-after"]) >= 1
+
+
+# -- storage
+
+
+def picture(shade: int) -> bytes:
+    out = io.BytesIO()
+    noise = random.Random(shade).randbytes(64 * 64 * 3)  # noqa: S311  no secret
+    Image.frombytes("RGB", (64, 64), noise).save(out, "PNG")
+    return out.getvalue()
+
+
+async def test_a_full_quota_refuses_uploads_and_jobs_and_deleting_frees_it(start):
+    server = await start(SIMULATOR + "[server]\nadmin_key = 'the-administrators-key-of-this-test'\n")
+    admin = await server.clients.enter_async_context(client_of(server.url, "the-administrators-key-of-this-test"))
+    client = await server.sign_in("studio")
+    size = len(picture(1))
+    changed = await admin.patch("/admin/v1/accounts/studio", json={"storage_quota": 2 * size + 10})
+    assert changed.json()["storage"] == {"bytes": 0, "quota": 2 * size + 10}
+
+    async def upload(shade: int) -> httpx.Response:
+        return await client.post("/api/v1/files", files={"file": ("a.png", picture(shade))})
+
+    await until_key(client, server, 2 * size + 10)
+    answers = await asyncio.gather(*(upload(shade) for shade in range(6)))
+    stored = [answer.json()["file_token"] for answer in answers if answer.status_code == 201]
+    assert len(stored) == 2
+    for answer in answers:
+        if answer.status_code != 201:
+            error = refused(answer, 403, "storage_quota_exceeded")
+            assert str(2 * size + 10) in error["message"]
+            assert not error["retryable"]
+    usage = (await client.get("/api/v1/usage")).json()
+    assert usage["storage"] == {"bytes": 2 * size, "quota": 2 * size + 10}
+    await admin.patch("/admin/v1/accounts/studio", json={"storage_quota": 2 * size})
+    await until_key(client, server, 2 * size)
+    order = {"model": VIDEO, "input": [{"params": {}}]}
+    refused(await client.post(GENERATION, json=order), 403, "storage_quota_exceeded")
+    inline = {"url": "data:image/png;base64," + base64.b64encode(picture(9)).decode()}
+    with_file = {"model": MODEL, "input": [{"params": {"file": inline}}]}
+    refused(await client.post(GENERATION, json=with_file), 403, "storage_quota_exceeded")
+    assert (await client.delete(f"/api/v1/files/{stored[0]}")).status_code == 204
+    job = (await client.post(GENERATION, json=order)).json()
+    done = (await client.get(f"/api/v1/jobs/{job['id']}", params={"wait": 60})).json()
+    assert done["status"] == "succeeded"  # its result is stored, whatever its size
+    made = sum(output["bytes"] for output in done["outputs"])
+    assert (await client.get("/api/v1/usage")).json()["storage"]["bytes"] == size + made
+    assert (await client.delete(f"/api/v1/jobs/{job['id']}")).status_code == 204
+    assert (await client.get("/api/v1/usage")).json()["storage"]["bytes"] == size
+    shown = (await admin.get("/admin/v1/accounts/studio")).json()
+    assert shown["storage"] == {"bytes": size, "quota": 2 * size}
+    assert (await server.client.post("/api/v1/files", files={"file": ("a.png", picture(7))})).status_code == 201
+
+
+async def until_key(client: httpx.AsyncClient, server: Server, quota: int) -> None:
+    """Keys follow their account within a second."""
+    async with asyncio.timeout(60):
+        while (await server.gateway.keyring.check(client.headers["authorization"])).storage_quota != quota:  # noqa: ASYNC110
+            await asyncio.sleep(0.05)

@@ -20,12 +20,14 @@ from penstock.cli.allowances import (
     OfPeriod,
     Remove,
     RequestsPerMinute,
+    StorageQuota,
     TimeZone,
     TokensPerMinute,
     make_limits,
     print_record,
     read_allowance,
     read_allowances,
+    read_quota,
     tell_accounts,
     word_budgets,
     word_limits,
@@ -61,6 +63,7 @@ def create(
     tokens_per_minute: TokensPerMinute = None,
     concurrent_jobs: ConcurrentJobs = None,
     concurrent_streams: ConcurrentStreams = None,
+    storage_quota: StorageQuota = None,
     as_json: AsJson = False,
     data: DataFolder = None,
     config: ConfigFile = None,
@@ -76,10 +79,11 @@ def create(
         concurrent_jobs=concurrent_jobs,
         concurrent_streams=concurrent_streams,
     )
+    quota = read_quota(storage_quota)
     with expected_errors():
         name, allowances = _check_name(name), read_allowances(budget, budget_period, budget_time_zone)
         with change_store(load_settings(data, config)) as connection:
-            made = administration.create_account(connection, Actor.CLI, name, now, limits, allowances)
+            made = administration.create_account(connection, Actor.CLI, name, now, limits, allowances, quota)
             [record] = tell_accounts(connection, [made], now)
     print_json(record) if as_json else typer.echo(record["id"])
 
@@ -146,6 +150,7 @@ def limits(
     tokens_per_minute: TokensPerMinute = None,
     concurrent_jobs: ConcurrentJobs = None,
     concurrent_streams: ConcurrentStreams = None,
+    storage_quota: StorageQuota = None,
     as_json: AsJson = False,
     data: DataFolder = None,
     config: ConfigFile = None,
@@ -160,7 +165,7 @@ def limits(
             concurrent_jobs=concurrent_jobs,
             concurrent_streams=concurrent_streams,
         )
-        return replace(account, limits=wanted)
+        return replace(account, limits=wanted, storage_quota=read_quota(storage_quota, account.storage_quota))
 
     _change(name, amend, data, config, as_json=as_json)
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from penstock.accounts import MAX_LIMIT, Account, Allowance, read_cap, read_label, read_time_zone
+from penstock.accounts import MAX_LIMIT, Account, Allowance, read_cap, read_label, read_size, read_time_zone
 from penstock.admin_records import describe_account, describe_key
 from penstock.budgets import Period
 from penstock.cli.options import fail, print_table
@@ -31,6 +31,13 @@ ConcurrentJobs = Annotated[
 ConcurrentStreams = Annotated[
     int | None,
     typer.Option(metavar="N", min=0, max=MAX_LIMIT, help="How many streams may be open at once; 0: any number."),
+]
+StorageQuota = Annotated[
+    str | None,
+    typer.Option(
+        metavar="SIZE",
+        help="How much may be kept in files and results, such as 500MB or 20GB; default: as the settings say.",
+    ),
 ]
 BudgetAmount = Annotated[
     str | None, typer.Option("--budget", metavar="USD", help="The most that may be spent in a period: 10, or 0.50.")
@@ -64,6 +71,16 @@ def make_limits(limits: Limits, **given: int | None) -> Limits:
     """The limits with those that were given in place of theirs; 0 takes one away."""
     known = {name: getattr(limits, name) for name in given}
     return Limits(**{name: known[name] if limit is None else limit or None for name, limit in given.items()})
+
+
+def read_quota(text: str | None, before: int | None = None) -> int | None:
+    """The quota in bytes that an option gives; `default` takes one away."""
+    if text is None or text == "default":
+        return before if text is None else None
+    try:
+        return read_size(text)
+    except ValueError as error:
+        fail(f"--storage-quota: {error}.")
 
 
 def read_allowances(amount: str | None, period: Period, zone: str) -> tuple[Allowance, ...]:
@@ -117,7 +134,11 @@ def word_limits(limits: Mapping[str, int | None]) -> str:
 
 def print_record(record: Mapping[str, Any]) -> None:
     """Print a record for people: a line for each field, and one for each budget."""
-    rows = [(name, _word(value)) for name, value in record.items() if name not in ("object", "limits", "budgets")]
+    apart = ("object", "limits", "budgets", "storage")
+    rows = [(name, _word(value)) for name, value in record.items() if name not in apart]
+    if "storage" in record:
+        kept, quota = record["storage"]["bytes"], record["storage"]["quota"]
+        rows.append(("storage", f"{kept} bytes" + ("" if quota is None else f" of {quota}")))
     rows += [(name.replace("_", " "), str(limit)) for name, limit in record["limits"].items() if limit is not None]
     for budget in record["budgets"]:
         told = f"{budget['spent']} spent and {budget['held']} held of {budget['cap']} USD"

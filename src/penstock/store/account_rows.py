@@ -8,7 +8,7 @@ from penstock.accounts import Account
 from penstock.budgets import ACCOUNT_PREFIX
 from penstock.keys import Limits
 from penstock.store.key_rows import LIMITS
-from penstock.store.tables import accounts, keys
+from penstock.store.tables import accounts, keys, storage
 
 
 def add(connection: Connection, account: Account) -> None:
@@ -48,7 +48,10 @@ def _read(connection: Connection, where: ColumnElement[bool], now: float, limit:
         or_(keys.c.expires_at.is_(None), keys.c.expires_at > now),
     )
     count = select(func.count()).select_from(keys).where(working).correlate(accounts).scalar_subquery()
-    query = select(accounts, count.label("keys")).where(where).order_by(accounts.c.id.desc()).limit(limit)
+    stored = func.coalesce(storage.c.files + storage.c.assets, 0).label("stored")
+    query = select(accounts, count.label("keys"), storage.c.quota.label("storage_quota"), stored)
+    query = query.outerjoin(storage, storage.c.account_id == accounts.c.id)
+    query = query.where(where).order_by(accounts.c.id.desc()).limit(limit)
     rows = connection.execute(query)
     return [_account(dict(row)) for row in rows.mappings()]
 

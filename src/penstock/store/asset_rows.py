@@ -3,11 +3,11 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, insert, select, update
+from sqlalchemy import Connection, func, insert, select, update
 
 from penstock.errors import AssetExpired, AssetNotFound
 from penstock.jobs import Asset, Job
-from penstock.store import job_rows
+from penstock.store import job_rows, locks, storage_rows
 from penstock.store.job_rows import Claim
 from penstock.store.tables import assets, jobs
 
@@ -57,6 +57,7 @@ def deliver(connection: Connection, claim: Claim, change: Callable[[Job], Job], 
     """A job's success and its assets, in one transaction."""
     job = job_rows.amend(connection, claim, change, now)
     add_all(connection, job, job.outputs)
+    storage_rows.change(connection, job.account_id, assets=sum(asset.bytes for asset in job.outputs))
     return job
 
 
@@ -73,4 +74,10 @@ def unswept(connection: Connection, limit: int) -> Sequence[str]:
 
 def mark_swept(connection: Connection, job_id: str) -> None:
     """The bytes of a job's assets are gone."""
-    connection.execute(update(assets).where(assets.c.job_id == job_id).values(swept=1))
+    locks.hold(connection, "sweep", job_id)  # of two who do so one counts it
+    kept = (assets.c.job_id == job_id) & (assets.c.swept == 0)
+    query = select(assets.c.account_id, func.sum(assets.c.bytes)).where(kept).group_by(assets.c.account_id)
+    freed = connection.execute(query).all()
+    connection.execute(update(assets).where(kept).values(swept=1))
+    for account_id, size in freed:
+        storage_rows.change(connection, account_id, assets=-int(size))

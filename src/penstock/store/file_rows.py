@@ -8,7 +8,7 @@ from sqlalchemy import ColumnElement, Connection, delete, func, insert, or_, sel
 
 from penstock.errors import FileNotFound
 from penstock.files import StoredFile
-from penstock.store import locks
+from penstock.store import locks, storage_rows
 from penstock.store.tables import files, jobs
 
 
@@ -16,10 +16,31 @@ def _file(row: Any) -> StoredFile:
     return StoredFile(**row._asdict())
 
 
-def add(connection: Connection, file: StoredFile) -> None:
-    """Write a file's row; the row comes before the bytes, so that a clean-up never takes bytes still wanted."""
+def add(connection: Connection, file: StoredFile, quota: int | None = None) -> None:
+    """Write a file's row; the row comes before the bytes, so that a clean-up never takes bytes still wanted.
+
+    Content that the account does not have yet counts, and raises if it is more than the quota leaves. `quota` is that
+    of accounts without one of their own.
+    """
     locks.hold(connection, "file", file.account_id, file.sha256)
+    is_new = _count_same(connection, file) == 0
     connection.execute(insert(files), asdict(file))
+    if is_new:
+        storage_rows.reserve(connection, file.account_id, file.bytes, quota)
+
+
+def add_fetched(connection: Connection, file: StoredFile) -> None:
+    """Like `add`, for a job that is accepted already: it counts, and is not refused."""
+    locks.hold(connection, "file", file.account_id, file.sha256)
+    is_new = _count_same(connection, file) == 0
+    connection.execute(insert(files), asdict(file))
+    if is_new:
+        storage_rows.change(connection, file.account_id, files=file.bytes)
+
+
+def _count_same(connection: Connection, file: StoredFile) -> int:
+    same = (files.c.account_id == file.account_id) & (files.c.sha256 == file.sha256)
+    return connection.execute(select(func.count()).select_from(files).where(same)).scalar_one()
 
 
 def get(connection: Connection, account_id: str, token: str, now: float) -> StoredFile:
@@ -70,7 +91,8 @@ def remove(connection: Connection, file: StoredFile, remove_bytes: Callable[[Sto
     Both in one transaction: a row that another process writes for the same bytes comes before or after them.
     """
     locks.hold(connection, "file", file.account_id, file.sha256)
-    connection.execute(delete(files).where(files.c.token == file.token))
-    same = (files.c.account_id == file.account_id) & (files.c.sha256 == file.sha256)
-    if connection.execute(select(func.count()).select_from(files).where(same)).scalar_one() == 0:
+    was_there = connection.execute(delete(files).where(files.c.token == file.token)).rowcount
+    if _count_same(connection, file) == 0:
         remove_bytes(file)
+        if was_there:
+            storage_rows.change(connection, file.account_id, files=-file.bytes)

@@ -12,7 +12,7 @@ from penstock.budgets import Budget, Period
 from penstock.identifiers import new_id
 from penstock.keys import ApiKey, Limits, Scope
 from penstock.store import words
-from penstock.store.tables import accounts, budgets, keys, secrets
+from penstock.store.tables import accounts, budgets, keys, secrets, storage
 
 LIMITS = tuple(Limits.__dataclass_fields__)
 BUDGETS = "SELECT owner, period, cap, time_zone FROM budgets WHERE owner IN"
@@ -92,9 +92,11 @@ _all = (
         keys,
         accounts.c.name.label("account"),
         *(accounts.c[name].label(f"account_{name}") for name in (*LIMITS, "closed_at")),
+        storage.c.quota.label("storage_quota"),
         *(budgets.c[name].label(f"budget_{name}") for name in _BUDGET),
     )
     .join(accounts, accounts.c.id == keys.c.account_id)
+    .outerjoin(storage, storage.c.account_id == keys.c.account_id)
     .outerjoin(budgets, budgets.c.owner.in_((keys.c.lineage, keys.c.account_id)))
     .order_by(keys.c.created_at, keys.c.public_id, budgets.c.owner, budgets.c.period)
 )

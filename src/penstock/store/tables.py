@@ -19,7 +19,7 @@ from sqlalchemy import (
     text,
 )
 
-SCHEMA_VERSION = "0006"
+SCHEMA_VERSION = "0008"
 """The newest migration; a test holds it equal to the newest file in migrations/versions."""
 
 metadata = MetaData()
@@ -224,7 +224,17 @@ assets = Table(
     Column("removed", Word),  # set: out of sight
     Column("swept", Integer, nullable=False, server_default="0"),  # 1: the bytes are gone too
     Index("assets_by_job", "job_id"),
+    Index("assets_kept", "account_id", **where("swept = 0")),
     Index("assets_unswept", "job_id", **where("removed IS NOT NULL AND swept = 0")),
+)
+
+storage = Table(  # what each account keeps in files and assets; a file's content counts once
+    "storage",
+    metadata,
+    Column("account_id", Word, primary_key=True),
+    Column("files", BigInteger, nullable=False),  # bytes, as all of these
+    Column("assets", BigInteger, nullable=False),
+    Column("quota", BigInteger),  # None: as the settings say
 )
 
 completions = Table(

@@ -52,6 +52,12 @@ class Caller:
         return self.key.account_id
 
     @property
+    def storage_quota(self) -> int | None:
+        """How many bytes the account may keep; None: any number."""
+        own = self.key.storage_quota
+        return self.gateway.settings.storage_quota if own is None else own
+
+    @property
     def scribe(self) -> Scribe:
         """Writes records with links that lead back the way the request came."""
         return self.gateway.scribe(base_url(self.request))

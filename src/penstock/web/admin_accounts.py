@@ -50,7 +50,7 @@ async def create_account(request: Request) -> Response:
 
     def create(connection: Connection, actor: Actor) -> dict[str, Any]:
         made = administration.create_account(
-            connection, actor, body.name, admin.now, limits_of(body.limits), body.allowances
+            connection, actor, body.name, admin.now, limits_of(body.limits), body.allowances, body.storage_quota
         )
         return tell(connection, [made], admin.now)[0]
 
@@ -97,6 +97,8 @@ async def change_account(account_id: AccountId, request: Request) -> Response:
         changed = replace(
             account, name=wanted.name or account.name, limits=change_limits(account.limits, given.get("limits", {}))
         )
+        if "storage_quota" in given:
+            changed = replace(changed, storage_quota=wanted.storage_quota)
         if wanted.closed is None:
             return changed
         return administration.close(changed, admin.now) if wanted.closed else replace(changed, closed_at=None)

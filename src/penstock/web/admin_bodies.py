@@ -14,6 +14,7 @@ from pydantic_core import PydanticCustomError
 from penstock.accounts import (
     LONGEST_SECONDS,
     MAX_LIMIT,
+    MAX_QUOTA,
     OVERLAP_SECONDS,
     Allowance,
     KeyWish,
@@ -67,6 +68,7 @@ Label = Annotated[Text, AfterValidator(_telling(read_label))]
 Reason = Annotated[Text, AfterValidator(_telling(partial(read_label, least=1)))]
 AccountName = Annotated[Text, AfterValidator(_telling(read_account_name))]
 Limit = Annotated[Integer, Field(ge=1, le=MAX_LIMIT)]
+Quota = Annotated[Integer, Field(ge=0, le=MAX_QUOTA)]
 Models = Annotated[list[Text], Field(max_length=1000)]
 
 
@@ -127,6 +129,9 @@ class AccountBody(Budgeted):
     model_config = _example(name="studio", limits={"concurrent_jobs": 4}, budgets=[{"period": "month", "cap": "50.00"}])
 
     name: AccountName = Field(description="1 to 200 printable characters that no other account has")
+    storage_quota: Quota | None = Field(
+        default=None, description="bytes of files and assets it may keep; default: as the settings say"
+    )
 
 
 class AccountPatch(Params):
@@ -136,6 +141,9 @@ class AccountPatch(Params):
 
     name: AccountName | None = Field(default=None, description="another name; its id stays")
     limits: LimitsBody | None = Field(default=None, description="those to change; null takes one away")
+    storage_quota: Quota | None = Field(
+        default=None, description="bytes of files and assets it may keep; null: as the settings say"
+    )
     closed: Boolean | None = Field(default=None, description="true: its keys are refused; false: they work again")
 
     nested: ClassVar = {"limits": LimitsBody}

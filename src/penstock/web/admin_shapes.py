@@ -6,7 +6,7 @@ from pydantic import Field
 
 from penstock.accounts import Action
 from penstock.keys import Scope
-from penstock.web.shapes import BudgetShape, Moment, Shape
+from penstock.web.shapes import BudgetShape, Moment, Shape, StorageShape
 
 
 class LimitsShape(Shape):
@@ -29,6 +29,7 @@ class AccountRecord(Shape):
     limits: LimitsShape = Field(description="of all its keys together")
     budgets: list[BudgetShape]
     keys: int = Field(description="how many of its keys are neither revoked nor expired")
+    storage: StorageShape = Field(description="its quota is null where that of the settings holds")
 
 
 class KeyRecord(Shape):

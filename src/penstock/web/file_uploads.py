@@ -11,6 +11,7 @@ from penstock.errors import (
     InvalidRequest,
     RateLimited,
     RequestTimeout,
+    StorageQuotaExceeded,
     TooManyUploads,
     UnsupportedMediaType,
 )
@@ -18,7 +19,7 @@ from penstock.files import StoredFile
 from penstock.identifiers import timestamp
 from penstock.job_errors import FileUnreadable
 from penstock.keys import Scope
-from penstock.store import file_rows
+from penstock.store import file_rows, storage_rows
 from penstock.web.access import Caller, admit, count_request, signed_in
 from penstock.web.answers import Json, success
 from penstock.web.file_forms import read_file
@@ -47,7 +48,15 @@ FORM = {
     status_code=201,
     responses={
         201: success("Stored.", "FileRecord"),
-        **signed_in(InvalidRequest, RequestTimeout, BodyTooLarge, UnsupportedMediaType, RateLimited, TooManyUploads),
+        **signed_in(
+            InvalidRequest,
+            RequestTimeout,
+            BodyTooLarge,
+            UnsupportedMediaType,
+            RateLimited,
+            StorageQuotaExceeded,
+            TooManyUploads,
+        ),
     },
     openapi_extra=FORM,
 )
@@ -55,6 +64,8 @@ async def upload_file(request: Request) -> Response:
     """Upload a JPEG, PNG or WebP as the multipart field `file`."""
     caller = await admit(request, Scope.GENERATE)
     limits = await count_request(caller)
+    if caller.storage_quota is not None:  # a full one is told before the file is read
+        await caller.gateway.database.read(storage_rows.refuse_full, caller.account_id, caller.storage_quota)
     inputs, retention = caller.gateway.inputs, caller.gateway.settings.jobs.file_retention
     try:
         file = await inputs.upload(read_file(request), caller.account_id, retention)

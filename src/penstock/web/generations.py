@@ -21,6 +21,7 @@ from penstock.errors import (
     QueueFull,
     RateLimited,
     RequestTimeout,
+    StorageQuotaExceeded,
     TooManyUploads,
     UnsupportedMediaType,
 )
@@ -84,6 +85,7 @@ RESPONSES: dict[int | str, dict[str, Any]] = {
         ConcurrencyLimited,
         RateLimited,
         InsufficientBudget,
+        StorageQuotaExceeded,
     ),
 }
 EXTRA: dict[str, Any] = {

@@ -167,6 +167,13 @@ class TypicalSeconds(Shape):
     jobs: int
 
 
+class StorageShape(Shape):
+    """What an account keeps in files and assets, in bytes."""
+
+    bytes: int
+    quota: int | None
+
+
 class BudgetShape(Shape):
     """Where a budget stands; decimal strings of USD. `held` is reserved for what is under way."""
 

@@ -14,7 +14,7 @@ from penstock.errors import Detail, InvalidRequest
 from penstock.gateway import Gateway
 from penstock.keys import Scope
 from penstock.statements import FORMATS, KINDS, MOST_LINES, USUAL_DAYS, Question
-from penstock.store import account_rows, purse_rows, usage_rows
+from penstock.store import account_rows, purse_rows, storage_rows, usage_rows
 from penstock.store.usage_rows import Group, Line
 from penstock.web.access import admit, signed_in
 from penstock.web.answers import Json, success
@@ -70,8 +70,9 @@ async def tell_usage(gateway: Gateway, request: Request, payer: Payer | None) ->
     query = request.query_params.multi_items()
     question = statements.read_question(query, datetime.fromtimestamp(now, UTC).date(), everyone=payer is None)
     await gateway.settle_up(None if payer is None else payer.owners)
-    write = _write_csv if (question.format or _preferred(request)) == "csv" else _write_json
-    return await gateway.database.read(write, question, payer, now)
+    if (question.format or _preferred(request)) == "csv":
+        return await gateway.database.read(_write_csv, question, payer, now)
+    return await gateway.database.read(_write_json, question, payer, now, gateway.settings.storage_quota)
 
 
 def _preferred(request: Request) -> str:
@@ -88,12 +89,22 @@ def _write_csv(connection: Connection, question: Question, payer: Payer | None, 
     return Response(statements.as_csv(question, lines), headers=headers, media_type="text/csv")
 
 
-def _write_json(connection: Connection, question: Question, payer: Payer | None, now: float) -> Response:
+def _write_json(
+    connection: Connection, question: Question, payer: Payer | None, now: float, quota: int | None
+) -> Response:
     account_id = _account_of(connection, question, payer, now)
     lines = _look_up(connection, question, account_id)
     payer = payer or (Payer(account_id, "", "") if account_id else None)
     standings = purse_rows.standings(connection, payer, now) if payer else ()
-    return Json(statements.as_json(question, lines, [standing.describe() for standing in standings]))
+    told = statements.as_json(question, lines, [standing.describe() for standing in standings])
+    return Json(told | {"storage": _describe_storage(connection, account_id, quota)})
+
+
+def _describe_storage(connection: Connection, account_id: str | None, quota: int | None) -> Any:
+    if account_id is None:
+        return None
+    stored = storage_rows.get(connection, account_id)
+    return {"bytes": stored.bytes, "quota": quota if stored.quota is None else stored.quota}
 
 
 def _look_up(connection: Connection, question: Question, account_id: str | None) -> list[Line]:

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import ConfigDict, Field
 
 from penstock.store.usage_rows import Group, Kind
-from penstock.web.shapes import BudgetShape, Shape
+from penstock.web.shapes import BudgetShape, Shape, StorageShape
 
 Day = Annotated[str, Field(json_schema_extra={"format": "date"})]
 
@@ -53,3 +53,4 @@ class UsageStatement(Shape):
     data: list[UsageLine]
     total: UsageSums
     budgets: list[BudgetShape]
+    storage: StorageShape | None = Field(description="what is kept now; null for all accounts together")
