@@ -1,14 +1,16 @@
 # syntax=docker/dockerfile:1
 # docker build -t penstock .                          with the built-in engines
 # docker build -t penstock --build-arg ENGINES=no .   without, which is more than half of the packages
-ARG PYTHON=3.13
+# `make pin-images` adds the digests of these tags: then a tag that is moved changes nothing here.
+ARG NODE_IMAGE=node:22-slim
+ARG PYTHON_IMAGE=python:3.13-slim
 
-FROM node:22-slim AS console
+FROM ${NODE_IMAGE} AS console
 WORKDIR /build/console
 COPY console ./
 RUN npm install --no-save --silent --no-audit --no-fund --ignore-scripts && npm run --silent build
 
-FROM python:${PYTHON}-slim AS build
+FROM ${PYTHON_IMAGE} AS build
 ARG ENGINES=yes
 WORKDIR /build
 RUN python -m venv /opt/penstock
@@ -23,7 +25,7 @@ COPY --from=console /build/src/penstock/console ./src/penstock/console
 RUN /opt/penstock/bin/pip install --no-cache-dir --disable-pip-version-check --no-deps --no-build-isolation . \
     && /opt/penstock/bin/python -m compileall -q /opt/penstock/lib
 
-FROM python:${PYTHON}-slim
+FROM ${PYTHON_IMAGE}
 ARG ENGINES=yes
 LABEL org.opencontainers.image.title="penstock" \
       org.opencontainers.image.description="One key, one body shape and one bill for 3D, video and chat models." \

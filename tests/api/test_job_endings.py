@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from datetime import datetime
 from typing import Any
 
 from aiohttp import web
@@ -123,22 +124,24 @@ async def test_the_time_left_is_told_once_such_jobs_have_run(server):
     untold = {"progress": False}
     first = await order(server.client, {"latency": 0.8, **untold})
     assert (await until(server.client, first["id"], phase="generating"))["eta_seconds"] is None
-    assert (await server.finish(first["id"]))["status"] == "succeeded"
+    done = await server.finish(first["id"])
+    assert done["status"] == "succeeded"
+    took = datetime.fromisoformat(done["finished_at"]) - datetime.fromisoformat(done["started_at"])
     second = await order(server.client, {"latency": 30, **untold})
     running = await until(server.client, second["id"], phase="generating")
-    assert 0 <= running["eta_seconds"] < 10
+    assert 0 <= running["eta_seconds"] <= took.total_seconds() + 1
     model = (await server.client.get(f"/api/v1/models/{MODEL}")).json()
     assert model["typical_seconds"]["jobs"] == 1
 
 
 async def test_what_the_vendor_tells_of_progress_is_passed_on(server):
-    job = await order(server.client, {"latency": 4, "queued": 1.5})
+    job = await order(server.client, {"latency": 40, "queued": 3})
     waiting = await until(server.client, job["id"], queue_position=1)
     assert waiting["status"] == "running"
     running = await until(server.client, job["id"], queue_position=None)
     assert 0 < running["progress"] < 1
-    assert 0 <= running["eta_seconds"] < 4
-    assert running["poll_after_ms"] <= 1000
+    assert 0 <= running["eta_seconds"] < 40
+    assert 0 < running["poll_after_ms"] <= 5000
 
 
 # -- deadlines

@@ -6,6 +6,7 @@ import json
 import os
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -21,6 +22,7 @@ from steps import until
 from test_retention import on_disk, picture, upload
 from typer.testing import CliRunner
 
+from penstock import storage
 from penstock.cli.main import app
 from penstock.jobs import Asset
 from penstock.stale_uploads import ask, find_account
@@ -45,8 +47,15 @@ def running_s3(tmp_path_factory: pytest.TempPathFactory) -> Generator[S3Server]:
 
 
 @pytest.fixture
-def s3(running_s3: S3Server, monkeypatch: pytest.MonkeyPatch) -> S3Server:
+def impatient() -> None:
+    """Give the bucket as little time as ever, in tests that freeze it. In all others a busy machine is no outage."""
+
+
+@pytest.fixture
+def s3(running_s3: S3Server, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> S3Server:
     """The bucket, empty, and how to reach it in the environment."""
+    if "impatient" not in request.fixturenames:
+        monkeypatch.setitem(storage._QUICK, "timeout", timedelta(seconds=60))
     for name, value in running_s3.environment.items():
         monkeypatch.setenv(name, value)
     obstore.delete(running_s3.bucket, running_s3.list_keys())
@@ -248,6 +257,7 @@ async def test_an_order_whose_picture_is_out_of_reach_is_placed_when_it_is_back(
     assert (done["status"], len(done["attempts"]), len(double.orders)) == ("succeeded", 1, 2), done["error"]
 
 
+@pytest.mark.usefixtures("impatient")
 async def test_requests_that_need_the_bucket_are_told_to_come_back(start, s3):
     server = await start(SIMULATOR, IN_BUCKET)
     server.gateway.upkeep.sweeps = False  # what is removed here, the test removes
@@ -281,6 +291,7 @@ async def refused(asking: Awaitable[httpx.Response]) -> None:
     assert time.monotonic() - began < 20
 
 
+@pytest.mark.usefixtures("impatient")
 async def test_a_server_starts_while_the_bucket_does_not_answer(start, s3):
     s3.freeze()
     try:

@@ -88,6 +88,47 @@ def _requires(name: str) -> list[str]:
         return []
 
 
+FAKE_DOCKER = """#!/bin/sh
+for last; do :; done
+case "$last" in *@*) exit 3 ;; esac
+printf '"sha256:%s"' "$(printf '%s' "$last" | sha256sum | cut -d ' ' -f 1)"
+"""
+
+
+def _pin(folder: Path, path: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, str(ROOT / "tools" / "pin_images.py"), str(folder)]
+    return subprocess.run(command, env={"PATH": path}, capture_output=True, text=True, check=False)  # noqa: S603
+
+
+def test_images_are_pinned_to_digests_and_again(tmp_path):
+    """By the registry's word only: here a program plays docker."""
+    (tmp_path / "deploy").mkdir()
+    for name in ("Dockerfile", "deploy/compose.yaml"):
+        (tmp_path / name).write_text((ROOT / name).read_text())
+    assert "docker is not here" in _pin(tmp_path, "/nowhere").stderr
+    (tmp_path / "docker").write_text(FAKE_DOCKER)
+    (tmp_path / "docker").chmod(0o755)
+    for _ in range(2):
+        done = _pin(tmp_path, f"{tmp_path}:{os.environ['PATH']}")
+        assert done.returncode == 0, done.stderr
+        dockerfile = (tmp_path / "Dockerfile").read_text()
+        pinned = re.findall(r"^ARG \w+_IMAGE=\S+:\S+@sha256:[0-9a-f]{64}$", dockerfile, re.MULTILINE)
+        assert len(pinned) == dockerfile.count("_IMAGE=") == 2
+        services = yaml.safe_load((tmp_path / "deploy" / "compose.yaml").read_text())["services"]
+        assert all(
+            re.search(r"@sha256:[0-9a-f]{64}$", services[name]["image"]) for name in services if name not in OURS
+        )
+        assert len(done.stdout.splitlines()) == len(set(done.stdout.split())) == 6
+
+
+@pytest.mark.parametrize("path", ["Makefile", "Dockerfile"])
+def test_no_package_of_npm_runs_a_script_of_its_own(path):
+    lines = [line for line in (ROOT / path).read_text().splitlines() if re.search(r"npm (ci|install)\b", line)]
+    assert all("--ignore-scripts" in line for line in lines if not line.startswith("#"))
+    for folder in ("console", "tests/javascript"):
+        assert "ignore-scripts=true" in (ROOT / folder / ".npmrc").read_text().splitlines()
+
+
 # -- compose
 
 

@@ -129,7 +129,7 @@ def test_toml_examples_are_settings_that_start(path, tmp_path):
         assert tomllib.loads(block)
         config = tmp_path / f"{number}.toml"
         config.write_text(block)
-        secrets = dict.fromkeys(re.findall(r'"env:(\w+)"', block), "secret")
+        secrets = dict.fromkeys(re.findall(r'"env:(\w+)"', block), "a-secret-that-is-long-enough")
         offers = build_offers(load(config, secrets, {"data": tmp_path}), None)
         assert offers.by_model or offers.chat
         for vendor in offers.vendors.values():

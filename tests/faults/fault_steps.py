@@ -26,7 +26,7 @@ PRICE: Final = 'price = {input_per_million = "1000", output_per_million = "1000"
 SCENARIOS: Final = ("plain", "slow:0.05", "slow:0.4")
 PATIENCE_SECONDS: Final = 5.0
 """How long a store that is away is waited for before anyone is told."""
-QUEUE_SECONDS: Final = 10.0
+QUEUE_SECONDS: Final = 40.0
 """What a busy machine may add to that."""
 
 
