@@ -86,7 +86,14 @@ class ClaimedJob:
         webhook = self.tools.webhook(attempt.vendor, self.vendor, attempt.reference)
         recipe = None if model is None else model.recipe
         return Order(
-            attempt.reference, attempt.model, self.job.params, self.job.file, recipe, webhook, attempt.started_at
+            attempt.reference,
+            attempt.model,
+            self.job.params,
+            self.job.file,
+            recipe,
+            webhook,
+            attempt.started_at,
+            self.tools.clock(),
         )
 
     def started(self, job: Job) -> Job:

@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from penstock.catalog.model import Expectation, GenerationModel, Recipe
 from penstock.files import StoredFile
 from penstock.job_errors import JobError
+from penstock.lookup import Listing
 from penstock.prices import Price
 
 T = TypeVar("T")
@@ -143,6 +144,7 @@ class Order:
     recipe: Recipe | None = None  # of a model that the configuration declares
     webhook: str | None = None  # where the vendor may tell that something has happened
     placed_at: float = 0.0  # when we set about it: an order that is older by the vendor's clock is not this one
+    asked_at: float = 0.0  # what our clock says now, to compare it with the vendor's
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,9 +177,15 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class Similar:
-    """Orders that look like the lost one, oldest first: it is one that no other job holds. None proves nothing."""
+    """Orders in a vendor's list that may be the lost one, oldest first: it is one that no other job holds.
+
+    Those that are not `alike` may be another caller's with another file: none is taken up. If all are others', the
+    `listing` may prove that the order never arrived; without one nothing is proven.
+    """
 
     orders: tuple[Accepted, ...] = ()
+    listing: Listing | None = None
+    alike: bool = True
 
 
 @dataclass(frozen=True, slots=True)

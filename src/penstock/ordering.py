@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from penstock import jobs, metrics
 from penstock.claimed import ClaimedJob, GivenBack
@@ -23,6 +23,7 @@ from penstock.errors import StoreUnavailable
 from penstock.exchange import TROUBLE
 from penstock.job_errors import JobError, UpstreamAuth, UpstreamOutcomeUnknown, UpstreamRejected, UpstreamUnavailable
 from penstock.jobs import Attempt, Job, Outcome, Phase, State
+from penstock.lookup import Listing, Loss, proves_absence
 from penstock.offers import credential_id
 from penstock.store import job_rows
 
@@ -30,6 +31,13 @@ log = logging.getLogger(__name__)
 
 MAX_NOT_SENT = 5
 LOOK_SECONDS = 1.0
+MAX_LOOK_SECONDS = 5.0
+MIN_PROOFS = 3
+"""How many looks in a row must prove that an order never arrived: a list may be wrong for a moment."""
+MIN_EMPTY_PROOFS = 10
+"""How many are needed of a list that is empty: it may be out of order."""
+MAX_BLOCKED_SECONDS = 300.0
+"""How much longer than usual an order is looked for that is found, but may be about to be another job's."""
 GRACE_SECONDS = 10.0
 """How long a process that is to stop waits for the answer to an order: without it the order may be lost."""
 NOT_TAKEN = (UpstreamAuth, UpstreamRejected, UpstreamUnavailable)
@@ -45,6 +53,9 @@ class Ordering(ClaimedJob):
     """How a job comes to have an order under way."""
 
     lost_at: float = 0.0  # the latest that an order of unknown fate can have left us
+    looks: int = 0
+    proofs: int = 0  # how many looks in a row have proven that it never arrived
+    seen_at: dict[str, float] = field(default_factory=dict[str, float])  # when orders that may be it were first seen
     unsent: int = 0
     paying: bool = False
     poll_at: float = 0.0
@@ -82,7 +93,7 @@ class Ordering(ClaimedJob):
         except NotSent:
             await self.not_sent(attempt)
         except (ReplyLost, Unclear):
-            self.lost_at = self.tools.steady()
+            self.lost_at, self.looks, self.proofs = self.tools.steady(), 0, 0
             await self.amend(lambda job: replace(job, phase=Phase.RECONCILING))
         else:
             await self.answered(attempt, answer)
@@ -197,8 +208,8 @@ class Ordering(ClaimedJob):
         match answer:
             case Accepted():
                 await self.accepted(answer)
-            case Similar(orders):
-                await self.adopt(orders)
+            case Similar():
+                await self.recognize(attempt, answer)
             case Untold():
                 raise UpstreamOutcomeUnknown
             case Absent():
@@ -214,9 +225,28 @@ class Ordering(ClaimedJob):
         await self.amend(lambda job: jobs.end_attempt(job, Outcome.NEVER_ARRIVED, phase=Phase.DISPATCHING))
         await self.pause()
 
-    async def adopt(self, orders: tuple[Accepted, ...]) -> None:
-        """Take up the one that no other job holds; that none is there is no proof that there will be none."""
-        found = {order.upstream_id: order for order in orders}
+    async def recognize(self, attempt: Attempt, answer: Similar) -> None:
+        """Take up the order that no other job holds, or place it again if the list proves that it never arrived."""
+        self.looks += 1
+        names = [order.upstream_id for order in answer.orders]
+        if answer.alike and await self.adopt(answer):
+            self.begin_polling()
+            return
+        has_free = bool(names) and await self.tools.database.read(job_rows.has_free, self.claim, names)
+        is_proven = not has_free and self.is_proven(attempt, answer.listing)
+        self.proofs = self.proofs + 1 if is_proven else 0
+        if self.proofs >= (MIN_PROOFS if answer.listing and answer.listing.entries else MIN_EMPTY_PROOFS):
+            await self.never_arrived(attempt)
+        elif not await self.may_still_arrive(
+            MAX_BLOCKED_SECONDS if self.proofs or (has_free and answer.alike) else 0.0
+        ):
+            raise UpstreamOutcomeUnknown
+
+    async def adopt(self, answer: Similar) -> bool:
+        """Take up one of the orders, if one is free; one that another job is about to hold may be so later."""
+        found = {order.upstream_id: order for order in answer.orders}
+        now = self.tools.clock()
+        self.seen_at = {name: self.seen_at.get(name, now) for name in found}
         if found:
             self.learn(
                 await self.tools.database.write(
@@ -224,18 +254,25 @@ class Ordering(ClaimedJob):
                     self.claim,
                     list(found),
                     lambda job, upstream_id: self.under_way(job, found[upstream_id]),
-                    self.tools.clock(),
+                    now,
+                    self.seen_at,
                 )
             )
-        if self.job.attempt is not None and self.job.attempt.operation is not None:
-            self.begin_polling()
-        elif not await self.may_still_arrive():
-            raise UpstreamOutcomeUnknown
+        return self.job.attempt is not None and self.job.attempt.operation is not None
 
-    async def may_still_arrive(self) -> bool:
-        """Believe that a vendor does not know an order only when it can no longer be on its way; else wait a little."""
-        waits = self.tools.steady() < self.lost_at + self.vendor.lookup_seconds
+    def is_proven(self, attempt: Attempt, listing: Listing | None) -> bool:
+        """Tell whether a list without the order proves that the vendor never took it."""
+        if listing is None:
+            return False
+        now = self.tools.clock()
+        lost_at = now - (self.tools.steady() - self.lost_at)
+        return proves_absence(listing, Loss(attempt.started_at, lost_at, now, self.vendor.lookup_seconds))
+
+    async def may_still_arrive(self, more_seconds: float = 0.0) -> bool:
+        """Wait for the next look, unless the order can no longer be on its way and this much more time has passed."""
+        waits = self.tools.steady() < self.lost_at + self.vendor.lookup_seconds + more_seconds
         if waits:
-            await self.ear.wait(min(LOOK_SECONDS, self.vendor.lookup_seconds))
+            seconds = min(LOOK_SECONDS * (1 + self.looks // 5), MAX_LOOK_SECONDS)
+            await self.ear.wait(min(seconds, self.vendor.lookup_seconds or seconds))
             await self.look_again()
         return waits

@@ -27,6 +27,8 @@ from penstock.store import asset_rows
 
 MAX_BAD_OUTPUTS = 2
 """How often an output that cannot be opened is fetched: it was paid for, and bytes break on their way too."""
+MAX_ABSENCES = 7
+"""How many polls in a row must not know an order before it is gone: their pauses double, for one to three minutes."""
 MAX_ANEW = 10
 """How often an order that costs nothing is begun again after the machine that made it was gone."""
 RESULT_SECONDS = 1800.0
@@ -51,6 +53,7 @@ class Shift(Ordering):
     stuck_since: float = 0.0
     told_at: float = 0.0
     bad_outputs: int = 0
+    absences: int = 0
 
     async def work(self) -> None:
         """Do the next thing until nothing is left to do."""
@@ -188,10 +191,12 @@ class Shift(Ordering):
         """What the vendor said of the order."""
         before, now = self.polled_at, self.tools.steady()
         self.polled_at = now
+        is_gone = isinstance(answer, Failed) and answer.gone
+        self.absences = self.absences if is_gone else 0
         if isinstance(answer, Running):
             await self.running(answer)
             return
-        if before and self.job.phase is not Phase.STORING:  # else it was noticed before
+        if before and not is_gone and self.job.phase is not Phase.STORING:  # else it was noticed before
             self.tools.cadence.learn(self.job.attempts[-1].route, self.age())
             finished_at = getattr(answer, "finished_at", None)
             told = now - before if finished_at is None else max(0.0, self.tools.clock() - finished_at)
@@ -200,11 +205,7 @@ class Shift(Ordering):
         if isinstance(answer, Failed):
             if answer.gone and self.vendor.repeats and await self.place_anew():
                 return
-            if answer.gone and self.job.attempts[-1].credential != credential_id(self.vendor):
-                log.error(
-                    "the credential that placed an order is needed", extra={"fields": {"vendor": self.job.vendor}}
-                )
-                await self.pause()
+            if answer.gone and await self.doubts_absence():
                 return
             raise answer.error
         try:
@@ -214,6 +215,18 @@ class Shift(Ordering):
             if self.bad_outputs >= MAX_BAD_OUTPUTS:
                 raise
             await self.pause()
+
+    async def doubts_absence(self) -> bool:
+        """Wait for the next look at an order that the vendor does not know; False if it was looked for often enough."""
+        if self.job.attempts[-1].credential != credential_id(self.vendor):
+            log.error("the credential that placed an order is needed", extra={"fields": {"vendor": self.job.vendor}})
+            await self.pause()
+            return True
+        self.absences += 1
+        if self.absences >= MAX_ABSENCES:
+            return False
+        await self.pause(min(MAX_PAUSE, self.vendor.options.poll_seconds * 2**self.absences))
+        return True
 
     async def place_anew(self) -> bool:
         """The machine that made it is gone, and it cost nothing: begin again, but not for ever."""

@@ -2,27 +2,39 @@
 
 import hashlib
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any, Final, cast
+from email.utils import parsedate_to_datetime
+from typing import Any, Final, NamedTuple, cast
 
 from penstock.catalog.model import Recipe
 from penstock.catalog.params import as_object
-from penstock.contract import Call, Done, Failed, Kind, Order, Output, Refused, Reply, Role, Unclear
-from penstock.job_errors import ContentFiltered, JobError, UpstreamAuth, UpstreamRejected, UpstreamUnavailable
+from penstock.contract import Call, Done, Failed, Flow, Kind, Order, Output, Refused, Reply, Role, Unclear
+from penstock.job_errors import (
+    ContentFiltered,
+    JobError,
+    UpstreamAuth,
+    UpstreamError,
+    UpstreamRejected,
+    UpstreamUnavailable,
+)
+from penstock.lookup import CLOCK_SECONDS, Entry, Listing
 
 NO_CREDIT: Final = "This gateway's account at the vendor has no credit left. The operator has been told."
 NO_OUTPUT: Final = "The vendor finished without an output and gave no reason."
+GONE: Final = "The vendor does not know the job any more."
+NOT_THERE: Final = {404, 410}
+"""Statuses of a poll by which an order is gone, if it is asked for often enough."""
 KINDS: Final = {"3d": Kind.MODEL, "video": Kind.VIDEO, "image": Kind.IMAGE}
 ENDINGS: Final = {
     Kind.MODEL: (".glb", ".gltf"),
     Kind.VIDEO: (".mp4", ".mov", ".webm"),
     Kind.IMAGE: (".png", ".jpg", ".jpeg", ".webp"),
 }
-CLOCK_SECONDS: Final = 120.0
-"""How far a vendor's clock may be off."""
 DONE_ANYWAY: Final = {"compressionQuality": "optimized", "personGeneration": "allow_adult"}
 MAX_DEPTH: Final = 8
+MAX_PAGES: Final = 20
+"""How much of a list is read for one lost order."""
 SPLIT: Final = re.compile(r"[.\[\]]+")
 
 
@@ -71,6 +83,11 @@ def fail_empty(upstream_id: str, error: type[JobError] = ContentFiltered) -> Fai
     return Failed(error(NO_OUTPUT, upstream=say(None, "finished without an output", upstream_id)))
 
 
+def fail_gone(reply: Reply, message: Any = None, upstream_id: Any = None) -> Failed:
+    """Report an order as gone: the runner believes it only after several polls."""
+    return Failed(UpstreamError(GONE, retryable=False, upstream=say(reply.status, message, upstream_id)), gone=True)
+
+
 def epoch(told: Any) -> float | None:
     """A time in ISO 8601 as seconds since the epoch; of UTC, if it does not say of where."""
     try:
@@ -80,9 +97,58 @@ def epoch(told: Any) -> float | None:
         return None
 
 
-def may_be_of(order: Order, created_at: float | None) -> bool:
-    """Whether what was created then may be this order, which was placed later than any before it; clocks may differ."""
-    return created_at is None or created_at >= order.placed_at - CLOCK_SECONDS
+def may_be_of(order: Order, created_at: float | None, told_at: float | None = None) -> bool:
+    """Tell whether what was created then may be this order; `told_at` is the vendor's clock at `asked_at` of ours."""
+    ahead = 0.0 if told_at is None or not order.asked_at else told_at - order.asked_at
+    return created_at is None or created_at >= order.placed_at + ahead - CLOCK_SECONDS
+
+
+# -- lists of orders
+
+
+class Row(NamedTuple):
+    """One order in a vendor's list: its id, when it was created, and all that is told of it."""
+
+    upstream_id: str
+    created_at: float | None
+    told: Any
+
+
+class Rows(NamedTuple):
+    """The orders of a list as far as it was read, and what it proves."""
+
+    rows: Sequence[Row]
+    listing: Listing
+
+
+def read_list(order: Order, ask: Callable[[int, int], Flow[tuple[Sequence[Row], float | None]]]) -> Flow[Rows]:
+    """Read a list until it is certainly older than the order, or ends; `ask` gets the page's number and its offset.
+
+    Only an empty page is an end: a vendor may give fewer than it was asked for. Rows that come twice are kept once.
+    """
+    rows: dict[str, Row] = {}
+    told_at: float | None = None
+    is_whole = False
+    for number in range(MAX_PAGES):
+        page, now = yield from ask(number, len(rows))
+        told_at = told_at if number else now
+        if not page:
+            is_whole = "" not in rows
+            break
+        fresh = [row for row in page if row.upstream_id not in rows]
+        rows |= {row.upstream_id: row for row in fresh}
+        if not fresh or not any(may_be_of(order, row.created_at, told_at) for row in fresh):
+            break
+    entries = tuple(Entry(row.upstream_id, row.created_at) for row in rows.values())
+    return Rows([row for row in rows.values() if row.upstream_id], Listing(entries, is_whole, told_at))
+
+
+def tell_time(reply: Reply) -> float | None:
+    """Return the vendor's clock, in seconds since the epoch, from `Date`."""
+    try:
+        return parsedate_to_datetime(reply.headers["date"]).timestamp()
+    except (KeyError, ValueError, TypeError, OverflowError):
+        return None
 
 
 # -- where a result holds its assets

@@ -370,7 +370,7 @@ SAMPLE = Sample(
             (200, COMPLETED | {"error": "late", "error_type": "request_timeout"}, Failed),
             (200, COMPLETED | {"error": None, "error_type": 7}, Failed),
             (401, {"detail": "no"}, Unclear),
-            (404, {"detail": "Request not found"}, Unclear),
+            (404, {"detail": "Request not found"}, Failed),
             (503, {"detail": "no", "error_type": "internal_error"}, Unclear),
         ],
         "cancel": [

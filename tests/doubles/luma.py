@@ -251,7 +251,7 @@ SAMPLE = Sample(
             (200, generation("failed", failure_reason={"moderation": 1}), Failed),
             (200, generation("failed", failure_reason="Frame moderation failed"), Failed),
             (200, generation(7), Unclear),
-            (404, trouble(), Unclear),
+            (404, trouble(), Failed),
             (401, trouble(), Unclear),
         ],
         "cancel": [(204, {}, bool), (200, {}, bool), (404, {}, bool), (401, {}, Unclear), (503, {}, Unclear)],

@@ -232,7 +232,7 @@ SAMPLE = Sample(
             (200, task("FAILED", task_error={"message": ["NSFW"], "code": {}}), Failed),
             (200, task("CANCELED"), Failed),
             (200, {"message": "ok"}, Unclear),
-            (404, trouble(), Unclear),
+            (404, trouble(), Failed),
             (401, trouble(), Unclear),
         ],
         "cancel": [(200, {}, bool), (204, {}, bool), (404, {}, bool), (409, {}, bool), (401, {}, Unclear)],

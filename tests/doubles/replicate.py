@@ -363,7 +363,7 @@ SAMPLE = Sample(
             (200, told("canceled"), Failed),
             (200, told("aborted"), Failed),
             (200, {}, Unclear),
-            (404, trouble(404), Unclear),
+            (404, trouble(404), Failed),
             (401, trouble(401), Unclear),
         ],
         "cancel": [

@@ -225,7 +225,7 @@ SAMPLE = Sample(
             (200, task("FAILED", failure=None, failureCode=None), Failed),
             (200, task("CANCELLED"), Failed),
             (404, trouble(), Failed),
-            (404, [], Unclear),
+            (404, [], Failed),
             (401, trouble(), Unclear),
             (429, trouble(), Unclear),
             (504, {}, Unclear),

@@ -60,6 +60,9 @@ class TripoDouble(MediaDouble):
     def __init__(self) -> None:
         super().__init__()
         self.tokens: set[str] = set()
+        self.page = 50  # how many orders a page of the list holds at most
+        self.lag = 0.0  # how long an order is not listed yet
+        self.ahead = 0.0  # how many seconds its clock is ahead
 
     async def play(self, request: web.BaseRequest) -> web.StreamResponse:
         response = await self._play(request)
@@ -82,7 +85,7 @@ class TripoDouble(MediaDouble):
             case "POST", ["tasks", "list"] if self.mode == "v3":
                 return self._list(json.loads(await request.read())["task_ids"])
             case "GET", ["account", "usage"] if self.mode == "v3":
-                return self._usage()
+                return self._usage(int(request.query["limit"]), int(request.query["offset"]))
         return answer(404, trouble(2001, "not found"))
 
     async def _upload(self, request: web.BaseRequest) -> web.Response:
@@ -121,10 +124,17 @@ class TripoDouble(MediaDouble):
         tasks = {order.id: self._task(order) for order in known}
         return answer(200, {"code": 0, "data": {"tasks": tasks, "missed": [name for name in ids if name not in tasks]}})
 
-    def _usage(self) -> web.Response:
-        latest = sorted(self.orders.values(), key=lambda order: order.created_at, reverse=True)[:20]
+    def _usage(self, limit: int, offset: int) -> web.Response:
+        listed = [order for order in self.orders.values() if time.time() >= order.created_at + self.lag]
+        latest = sorted(listed, key=lambda order: order.created_at, reverse=True)[offset:][: min(limit, self.page)]
         items = [
-            {"task_id": order.id, "type": "image_to_model", "status": "running", "credits_consumed": 30}
+            {
+                "task_id": order.id,
+                "type": "image_to_model",
+                "status": "running",
+                "created_at": datetime.fromtimestamp(order.created_at + self.ahead, UTC).isoformat(),
+                "credits_consumed": 30,
+            }
             for order in latest
         ]
         return answer(200, {"code": 0, "data": {"items": items}})
@@ -138,7 +148,7 @@ class TripoDouble(MediaDouble):
             "progress": 0,
             "queuing_num": -1,
             "running_left_time": -1,
-            "created_at": datetime.fromtimestamp(order.created_at, UTC).isoformat(),
+            "created_at": datetime.fromtimestamp(order.created_at + self.ahead, UTC).isoformat(),
         }
         if not order.done:
             return task | (

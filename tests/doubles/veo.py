@@ -381,7 +381,7 @@ SAMPLE = Sample(
             (200, done(videos=[7]), Unclear),
             (200, operation(done="yes"), Unclear),
             (401, trouble(401), Unclear),
-            (404, trouble(404), Unclear),
+            (404, trouble(404), Failed),
             (429, trouble(429), Unclear),
             (503, trouble(503), Unclear),
         ],

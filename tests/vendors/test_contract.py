@@ -138,7 +138,7 @@ SAMPLES = {
                 (200, sim_order("canceled"), Failed),
                 (200, sim_order("succeeded", outputs=[{"kind": "song", "role": "primary", "path": "/x"}]), Unclear),
                 (200, sim_order("running", progress="half"), Unclear),
-                (404, {}, Unclear),
+                (404, {}, Failed),
                 (429, {}, Unclear),
             ],
             "cancel": [(200, {}, bool), (409, {}, bool), (503, {}, Unclear), (429, {}, Unclear)],

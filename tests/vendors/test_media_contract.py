@@ -1,5 +1,6 @@
 """One suite over every media vendor: a whole gateway, the vendor's double across HTTP, and all that can happen."""
 
+import asyncio
 import hashlib
 import importlib
 import json
@@ -248,6 +249,39 @@ async def test_poll_trouble(server, double, way):
     double.fault(POLLS[way], *double.poll_call)
     check(await generate(server, double), Verdict(None))
     assert double.count(*double.poll_call) > 1
+    assert double.count(*double.order_call) == 1
+
+
+async def until_polled(double: MediaDouble, times: int) -> None:
+    """Wait until orders were asked for so often."""
+    async with asyncio.timeout(60):
+        while double.count(*double.poll_call) < times:  # noqa: ASYNC110  nobody rings for it
+            await asyncio.sleep(0.01)
+
+
+@each
+async def test_an_order_that_is_gone_ends_the_job(server, double):
+    double.plans.append(Plan(polls=100_000))
+    job = await submit(server, double)
+    await until_polled(double, 1)
+    double.orders.clear()
+    job = await server.finish(job["id"])
+    assert (job["status"], job["error"]["code"], job["charged"]) == ("failed", "upstream_error", False)
+    assert "know" in job["error"]["message"]
+    assert double.count(*double.order_call) == 1
+
+
+@parametrize("kind", lambda kind: [()] if kind.vendor != "comfyui" else [])  # its queue is the truth, and its own
+async def test_an_order_that_is_not_known_for_a_while_is_waited_for(server, double):
+    double.plans.append(Plan(polls=3))
+    job = await submit(server, double)
+    await until_polled(double, 1)
+    hidden = dict(double.orders)
+    double.orders.clear()
+    seen = double.count(*double.poll_call)
+    await until_polled(double, seen + 2)
+    double.orders |= hidden
+    check(await server.finish(job["id"]), Verdict(None))
     assert double.count(*double.order_call) == 1
 
 

@@ -13,6 +13,7 @@ from penstock.errors import Gone, JobDeleted, JobNotFinished, JobNotFound
 from penstock.events import type_of
 from penstock.identifiers import first_id
 from penstock.jobs import RISKY, IllegalMove, Job, State, has_advanced
+from penstock.lookup import Placing, choose_free
 from penstock.store import event_rows, ledger_rows, locks, usage_rows, words
 from penstock.store.bell import QUEUE, nudge
 from penstock.store.database import RUNG
@@ -175,25 +176,45 @@ def mark_risk(connection: Connection, claim: Claim, level: int, beside: Sequence
 
 
 def adopt(
-    connection: Connection, claim: Claim, found: Sequence[str], change: Callable[[Job, str], Job], now: float
+    connection: Connection,
+    claim: Claim,
+    found: Sequence[str],
+    change: Callable[[Job, str], Job],
+    now: float,
+    seen_at: Mapping[str, float] | None = None,
 ) -> Job:
     """Give a lost order back to its job: the first of the upstream ids found that no other job of its vendor holds.
 
-    While another job places an order like it, none is given: one of those found may be that job's.
+    While another job places an order like it, none is given that may be that job's: one that was first seen before
+    the other was begun, as `seen_at` tells, cannot be.
     """
     job = get_claimed(connection, claim)
     locks.hold(connection, "orders", job.vendor)
+    documents = _list_others(connection, job)
+    held = [name for name in found if any(encode(name) in document for document in documents)]
+    dispatching = (event_rows.decode_job(document) for document in documents if DISPATCHING in document)
+    alike = (
+        other for other in dispatching if other.params == job.params and other.upstream_model == job.upstream_model
+    )
+    placing = [Placing(other.attempt.started_at) for other in alike if other.attempt is not None]
+    free = choose_free(found, held, placing, seen_at)
+    return job if free is None else amend(connection, claim, lambda job: change(job, free), now)
+
+
+def has_free(connection: Connection, claim: Claim, found: Sequence[str]) -> bool:
+    """Tell whether no other job holds one of these orders: then it may be this job's."""
+    documents = _list_others(connection, get_claimed(connection, claim))
+    return any(not any(encode(name) in document for document in documents) for name in found)
+
+
+def _list_others(connection: Connection, job: Job) -> Sequence[bytes]:
+    """List the documents of all other jobs of the vendor that may hold an order as young as this job's."""
     others = select(jobs.c.document).where(
         jobs.c.vendor == job.vendor,
         jobs.c.id != job.id,
         or_(jobs.c.finished_at.is_(None), jobs.c.finished_at >= job.attempts[-1].started_at - MAX_CLOCK_SECONDS),
     )
-    held = list(connection.execute(others).scalars())
-    dispatching = (event_rows.decode_job(document) for document in held if DISPATCHING in document)
-    if any(other.params == job.params and other.upstream_model == job.upstream_model for other in dispatching):
-        return job
-    free = next((name for name in found if not any(encode(name) in document for document in held)), None)
-    return job if free is None else amend(connection, claim, lambda job: change(job, free), now)
+    return connection.execute(others).scalars().all()
 
 
 def hand_on(connection: Connection, claim: Claim, change: Callable[[Job], Job], now: float) -> Job:

@@ -35,7 +35,7 @@ from penstock.contract import (
     UsualGeneration,
 )
 from penstock.job_errors import ContentFiltered, UpstreamError, UpstreamRejected, UpstreamUnavailable
-from penstock.vendor_replies import NO_CREDIT, finish, judge, keep_recipe, lost_of_video, say
+from penstock.vendor_replies import NO_CREDIT, NOT_THERE, fail_gone, finish, judge, keep_recipe, lost_of_video, say
 
 VEO: Final = "fal-ai/veo3.1"
 TRIPO: Final = "tripo3d/h3.1/image-to-3d"
@@ -199,6 +199,8 @@ class Fal(UsualGeneration):
     def poll(self, operation: Mapping[str, Any]) -> Flow[Running | Done | Failed]:
         """Ask how the request stands, and for its result once there is one."""
         reply = yield self._call("GET", self._address(operation, "status_url"))
+        if reply.status in NOT_THERE:
+            return fail_gone(reply, _explain(reply)[1], operation["id"])
         if reply.status not in (200, 202):
             raise Unclear(f"HTTP {reply.status}")
         told = reply.read(_Word)
@@ -213,6 +215,8 @@ class Fal(UsualGeneration):
             return _settle(reply, operation)
         except Unclear:
             if not told.error:  # else it has failed for certain
+                if reply.status in NOT_THERE:
+                    return fail_gone(reply, _explain(reply)[1], operation["id"])
                 raise
             return Failed(UpstreamError(upstream=say(None, told.error, operation["id"])))
 

@@ -46,10 +46,22 @@ from penstock.job_errors import (
     UpstreamRejected,
     UpstreamUnavailable,
 )
-from penstock.vendor_replies import NO_CREDIT, fail_empty, judge, lost_of_video, pick_outputs, say
+from penstock.vendor_replies import (
+    NO_CREDIT,
+    NOT_THERE,
+    Row,
+    fail_empty,
+    fail_gone,
+    judge,
+    lost_of_video,
+    pick_outputs,
+    read_list,
+    say,
+    tell_time,
+)
 
 PATH: Final = "/v1/videos/text2video"
-LATEST: Final = f"{PATH}?pageNum=1&pageSize=500"
+PAGE: Final = 500
 TURBO: Final = "kling-v2-5-turbo"
 MODELS: Final = ["kling-v1", "kling-v1-6", "kling-v2-master", "kling-v2-1-master", TURBO, "kling-v2-6"]
 MAX_PROMPT: Final = 2500
@@ -67,6 +79,7 @@ ERRORS: Final[Mapping[int, type[JobError]]] = {
     **dict.fromkeys((1000, 1001, 1002, 1003, 1004, 1103, 1304), UpstreamAuth),
     **dict.fromkeys((1200, 1201, 1202, 1203), UpstreamRejected),
 }
+UNKNOWN: Final = 1203  # what was asked for is not there
 NO_PAYMENT: Final = {1100, 1101, 1102}
 POLICY: Final = {1300, 1301}
 POLICY_WORDS: Final = re.compile(
@@ -172,19 +185,29 @@ class Kling(UsualGeneration):
         return _judge(reply, code, self._say(code, trouble.message, trouble.request_id))
 
     def find(self, order: Order) -> Flow[Accepted | Similar | Absent | Untold]:
-        """By our reference among the latest of the account; a list that lags or has more pages proves no absence."""
-        reply = yield self._call("GET", LATEST)
+        """By our reference among the latest of the account."""
+        latest, listing = yield from read_list(order, self._list)
+        for row in latest:
+            if as_object(row.told.get("task_info")).get("external_task_id") == order.reference:
+                return _accept(order, row.upstream_id)
+        return Similar(listing=listing)
+
+    def _list(self, number: int, offset: int) -> Flow[tuple[Sequence[Row], float | None]]:
+        del offset
+        reply = yield self._call("GET", f"{PATH}?pageNum={number + 1}&pageSize={PAGE}")
         if reply.status != 200:
             raise Unclear(f"HTTP {reply.status}")
-        for told in map(as_object, reply.read(_Listing).data):
-            task_id, info = told.get("task_id"), as_object(told.get("task_info"))
-            if info.get("external_task_id") == order.reference and isinstance(task_id, str) and task_id:
-                return _accept(order, task_id)
-        return Similar()
+        found = map(as_object, reply.read(_Listing).data)
+        rows = [Row(_name(told.get("task_id")), _moment(told.get("created_at")), told) for told in found]
+        return rows, tell_time(reply)
 
     def poll(self, operation: Mapping[str, Any]) -> Flow[Running | Done | Failed]:
         """Ask how the order stands."""
         reply = yield self._call("GET", f"{PATH}/{quote(operation['id'], safe='')}")
+        trouble = reply.tell(_Trouble) or _Trouble()
+        if reply.status in NOT_THERE or trouble.code == UNKNOWN:
+            told = self._say(trouble.code, trouble.message, operation["id"])
+            return fail_gone(reply, told["message"], operation["id"])
         if reply.status != 200:
             raise Unclear(f"HTTP {reply.status}")
         task = reply.read(_Answer).data
@@ -294,15 +317,24 @@ def _judge(reply: Reply, code: int, said: Mapping[str, str | None]) -> Refused |
     return Failed(ERRORS[code](upstream=said)) if code in ERRORS else judge(reply, said)
 
 
+def _moment(told: Any) -> float | None:
+    """Return milliseconds as seconds since the epoch."""
+    is_time = isinstance(told, int | float) and not isinstance(told, bool) and 0 < told < MAX_MILLISECONDS
+    return told / 1000 if is_time else None
+
+
+def _name(told: Any) -> str:
+    return told if isinstance(told, str) else ""
+
+
 def _finish(task: _Task, operation: Mapping[str, Any]) -> Done | Failed:
     outputs, expected, told = pick_outputs(task.task_result, RESULT), operation.get("expected"), task.updated_at
     if not outputs:
         return fail_empty(operation["id"])
-    is_time = isinstance(told, int | float) and not isinstance(told, bool) and 0 < told < MAX_MILLISECONDS
     return Done(
         outputs,
         expected=None if expected is None else Expectation(**expected),
-        finished_at=told / 1000 if is_time else None,
+        finished_at=_moment(told),
     )
 
 

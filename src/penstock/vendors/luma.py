@@ -40,12 +40,26 @@ from penstock.contract import (
     settled,
 )
 from penstock.job_errors import ContentFiltered, UpstreamError, UpstreamUnavailable
-from penstock.vendor_replies import NO_CREDIT, epoch, fail_empty, judge, lost_of_video, may_be_of, say
+from penstock.vendor_replies import (
+    NO_CREDIT,
+    NOT_THERE,
+    Row,
+    epoch,
+    fail_empty,
+    fail_gone,
+    judge,
+    lost_of_video,
+    may_be_of,
+    read_list,
+    say,
+    tell_time,
+)
 
 RAY: Final = "ray-2"
 LENGTHS: Final = {4: 5, 6: 5, 8: 9}
 """The seconds that Luma makes for those asked of `vendorb_video_31`."""
 SHORT_SIDES: Final = {"540p": 540, "720p": 720, "1080p": 1080, "4k": 2160}
+PAGE: Final = 50
 ENDED: Final = {"completed", "failed"}
 MODERATION: Final = re.compile(r"moderat|blacklisted|nsfw|policy|prohibited|inappropriate|safety", re.IGNORECASE)
 CREDIT: Final = re.compile(r"\bcredits?\b|\bbalance\b", re.IGNORECASE)
@@ -157,19 +171,27 @@ class Luma(UsualGeneration):
 
     def find(self, order: Order) -> Flow[Accepted | Similar | Absent | Untold]:
         """Among the latest of the account: those with the same request, and first those still under way."""
-        reply = yield self._call("GET", "/generations?limit=50&offset=0")
-        if reply.status != 200:
-            raise Unclear(f"HTTP {reply.status}")
         callback = {"callback_url": order.webhook}  # ours alone, where there is one
         wanted = callback if order.webhook else callback | _describe(order)
-        latest = [told for told in reply.read(_List).generations if may_be_of(order, epoch(told.created_at))]
-        found = [told for told in latest if _is_of(told.request, wanted)]
-        found.sort(key=lambda told: (told.state in ENDED, epoch(told.created_at) or math.inf))
-        return Similar(tuple(_accept(order, told.id) for told in found if told.id))
+        latest, listing = yield from read_list(order, self._list)
+        recent = [row for row in latest if may_be_of(order, row.created_at, listing.told_at)]
+        found = [row for row in recent if _is_of(row.told.request, wanted)]
+        found.sort(key=lambda row: (row.told.state in ENDED, row.created_at or math.inf))
+        return Similar(tuple(_accept(order, row.upstream_id) for row in found), listing)
+
+    def _list(self, number: int, offset: int) -> Flow[tuple[Sequence[Row], float | None]]:
+        del number
+        reply = yield self._call("GET", f"/generations?limit={PAGE}&offset={offset}")
+        if reply.status != 200:
+            raise Unclear(f"HTTP {reply.status}")
+        found = reply.read(_List).generations
+        return [Row(told.id or "", epoch(told.created_at), told) for told in found], tell_time(reply)
 
     def poll(self, operation: Mapping[str, Any]) -> Flow[Running | Done | Failed]:
         """Ask how the order stands."""
         reply = yield self._call("GET", f"/generations/{quote(operation['id'], safe='')}")
+        if reply.status in NOT_THERE:
+            return fail_gone(reply, _words((reply.tell(_Trouble) or _Trouble()).detail), operation["id"])
         if reply.status != 200:
             raise Unclear(f"HTTP {reply.status}")
         return _stand(reply.read(_Generation), operation)

@@ -33,7 +33,7 @@ from penstock.contract import (
     UsualGeneration,
 )
 from penstock.job_errors import ContentFiltered, UpstreamError, UpstreamRejected
-from penstock.vendor_replies import fail_empty, judge, say
+from penstock.vendor_replies import NOT_THERE, fail_empty, fail_gone, judge, say
 
 PATH: Final = "/openapi/v1/image-to-3d"
 LATEST: Final = "latest"
@@ -148,6 +148,8 @@ class Meshy(UsualGeneration):
     def poll(self, operation: Mapping[str, Any]) -> Flow[Running | Done | Failed]:
         """Ask how the order stands."""
         reply = yield self._call("GET", f"{PATH}/{quote(operation['id'], safe='')}")
+        if reply.status in NOT_THERE:
+            return fail_gone(reply, (reply.tell(_Trouble) or _Trouble()).message, operation["id"])
         if reply.status != 200:
             raise Unclear(f"HTTP {reply.status}")
         return _stand(reply.read(_Task), operation)

@@ -40,7 +40,21 @@ from penstock.contract import (
     UsualGeneration,
 )
 from penstock.job_errors import ContentFiltered, UpstreamError
-from penstock.vendor_replies import epoch, fail_empty, finish, judge, keep_recipe, lost_of_video, mark, may_be_of, say
+from penstock.lookup import Entry, Listing
+from penstock.vendor_replies import (
+    NOT_THERE,
+    epoch,
+    fail_empty,
+    fail_gone,
+    finish,
+    judge,
+    keep_recipe,
+    lost_of_video,
+    mark,
+    may_be_of,
+    say,
+    tell_time,
+)
 
 VEO: Final = "google/veo-3.1-fast"
 PICTURE: Final = "image"
@@ -172,21 +186,28 @@ class Replicate(UsualGeneration):
 
     def find(self, order: Order) -> Flow[Similar]:
         """Among the latest of the account, which come newest first."""
-        found: list[_Prediction] = []
-        page = _Page([], "/v1/predictions")
-        for _ in range(MAX_PAGES):
+        latest: list[_Prediction] = []
+        recent = latest
+        page, told_at = _Page([], "/v1/predictions"), None
+        for number in range(MAX_PAGES):
             reply = yield self._call("GET", page.next or "")
             if reply.status != 200:
                 raise Unclear(f"HTTP {reply.status}")
-            page = reply.read(_Page)
-            found += [each for each in page.results if _is_of(each, order)]
-            if not self._is_own(page.next):
+            page, told_at = reply.read(_Page), told_at if number else tell_time(reply)
+            latest += page.results
+            recent = [each for each in latest if may_be_of(order, epoch(each.created_at), told_at)]
+            if not self._is_own(page.next) or len(recent) < len(latest):
                 break
-        return Similar(tuple(_accept(order, each.id) for each in reversed(found)))
+        found = tuple(_accept(order, each.id) for each in reversed(recent) if _is_of(each, order))
+        entries = tuple(Entry(str(each.id), epoch(each.created_at)) for each in latest)
+        is_bare = any(map(_is_bare, recent))
+        return Similar(found, None if is_bare else Listing(entries, page.next is None, told_at))
 
     def poll(self, operation: Mapping[str, Any]) -> Flow[Running | Done | Failed]:
         """Ask how the order stands."""
         reply = yield self._call("GET", f"/v1/predictions/{operation['id']}")
+        if reply.status in NOT_THERE:
+            return fail_gone(reply, (reply.tell(dict[str, Any]) or {}).get("detail"), operation["id"])
         if reply.status != 200:
             raise Unclear(f"HTTP {reply.status}")
         prediction = reply.read(_Prediction)
@@ -317,7 +338,7 @@ def _accept(order: Order, prediction_id: str) -> Accepted:
 def _is_of(prediction: _Prediction, order: Order) -> bool:
     """Whether model and input are the order's. Another caller's result is worse than none: what is unsure is not it."""
     wanted, told, (_, field, name) = _describe(order), as_object(prediction.input), _place(order.model)
-    if not _is_named(prediction) or not may_be_of(order, epoch(prediction.created_at)):
+    if not _is_named(prediction):
         return False
     if wanted.keys() != told.keys() or (not field and "seed" not in told):
         return False
@@ -326,6 +347,11 @@ def _is_of(prediction: _Prediction, order: Order) -> bool:
     if any(told[each] != value for each, value in wanted.items() if not isinstance(value, DataUri)):
         return False
     return order.file is None or _digest(told[_slot(order)]) == order.file.sha256
+
+
+def _is_bare(prediction: _Prediction) -> bool:
+    """Tell whether nobody can say any more what was ordered: an hour after its end the input is removed."""
+    return prediction.data_removed is True or not as_object(prediction.input) or not _is_named(prediction)
 
 
 def _is_named(prediction: _Prediction) -> bool:

@@ -27,7 +27,7 @@ from penstock.contract import (
     UsualGeneration,
 )
 from penstock.job_errors import ContentFiltered, JobError, UpstreamError, UpstreamRejected, UpstreamUnavailable
-from penstock.vendor_replies import NO_CREDIT, finish, judge, lost_of_video, say
+from penstock.vendor_replies import NO_CREDIT, NOT_THERE, fail_gone, finish, judge, lost_of_video, say
 
 GEN, VEO, VEO_FAST = "gen4.5", "veo3.1", "veo3.1_fast"
 MAX_PROMPT: Final = 1000
@@ -149,9 +149,8 @@ class Runway(UsualGeneration):
     def poll(self, operation: Mapping[str, Any]) -> Flow[Running | Done | Failed]:
         """Ask how the order stands; one that was deleted cannot be fetched any more."""
         reply = yield self._call("GET", f"/v1/tasks/{quote(operation['id'], safe='')}")
-        if reply.status == 404 and reply.tell(_Trouble):  # Runway's own word, not that of a proxy
-            message = "The vendor does not know the job any more."
-            return Failed(UpstreamError(message, retryable=False, upstream=_say(reply)), gone=True)
+        if reply.status in NOT_THERE:
+            return fail_gone(reply, _say(reply)["message"], operation["id"])
         if reply.status != 200:
             raise Unclear(f"HTTP {reply.status}")
         return _stand(reply.read(_Task), operation["id"])

@@ -34,6 +34,7 @@ from penstock.contract import (
 from penstock.engines.simulator.upstream import Simulator
 from penstock.job_errors import ContentFiltered, UpstreamAuth, UpstreamError, UpstreamRejected
 from penstock.prices import FREE
+from penstock.vendor_replies import NOT_THERE, fail_gone
 
 SERVED = [Served(model, FREE) for family in (image_to_model, text_to_video, simulated) for model in family.MODELS]
 
@@ -145,6 +146,8 @@ class Sim(UsualGeneration):
         if reply.status == 404 and "order" in operation:  # the simulator of another machine took it
             yield self._call("PUT", call.url, operation["order"])
             reply = yield call
+        if reply.status in NOT_THERE:
+            return fail_gone(reply, None, operation["id"])
         if reply.status != 200:
             raise Unclear(f"HTTP {reply.status}")
         order = reply.read(_Standing)

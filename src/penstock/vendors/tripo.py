@@ -41,7 +41,19 @@ from penstock.job_errors import (
     UpstreamUnavailable,
 )
 from penstock.prices import Price
-from penstock.vendor_replies import NO_CREDIT, epoch, fail_empty, judge, mark, may_be_of, say
+from penstock.vendor_replies import (
+    GONE,
+    NO_CREDIT,
+    NOT_THERE,
+    Row,
+    epoch,
+    fail_empty,
+    judge,
+    mark,
+    read_list,
+    say,
+    tell_time,
+)
 
 HOSTS: Final = {"v3": "https://openapi.tripo3d.ai", "v2": "https://api.tripo3d.ai/v2/openapi"}
 SEED_ONLY: Final = "v1.4-20240625"
@@ -52,7 +64,7 @@ PRICE: Final = Price.model_validate(
         "per_job_if": {"texture": "0.10", "model_version=P1-20260311": "0.20", "model_version=P2-20260801": "0.80"},
     }
 )
-GONE: Final = "The vendor does not know the job any more."
+UNKNOWN: Final = 2001
 FULL: Final = {1007, 2000, 2014}
 """Codes of orders that may be taken later: too many requests, too many at once, moderation out of order."""
 ERRORS: Final[Mapping[int, type[JobError]]] = {
@@ -93,10 +105,15 @@ class _Task(msgspec.Struct):
     running_left_time: float | None = None
     input: Any = None
     output: Any = None
+    created_at: Any = None
     completed_at: Any = None
     error_code: Any = None
     error_message: Any = None
     error_msg: Any = None
+
+
+class _NoList(Exception):
+    """The account's usage is not told here."""
 
 
 class _Item(msgspec.Struct):
@@ -155,28 +172,56 @@ class Tripo(UsualGeneration):
         return Accepted(created.task_id, {"id": created.task_id}, warnings)
 
     def find(self, order: Order) -> Flow[Accepted | Similar | Absent | Untold]:
-        """Among the latest of the account: its input is echoed, and holds the seeds that we chose."""
+        """Among the latest of the account: its input is echoed, and mostly holds a seed that we chose.
+
+        One without that seed may be another's, with another picture: then only its absence can be proven.
+        """
         wanted, _ = self._describe(order, None)
-        if not self._v3 or "texture_seed" not in wanted:  # then it may be another's, with another picture
+        if not self._v3:
             return Untold()
-        reply = yield self._call("GET", "/v3/account/usage?limit=20&offset=0")
+        try:
+            latest, listing = yield from read_list(order, lambda _, offset: self._list(offset))
+        except _NoList:
+            return Untold()
+        found = [row.upstream_id for row in latest if row.told is not None and _is_of(row.told.input, wanted)]
+        orders = tuple(Accepted(name, {"id": name}) for name in reversed(found))
+        if orders and "texture_seed" in wanted:
+            return orders[0]
+        return Similar(orders, listing, alike="texture_seed" in wanted)
+
+    def _list(self, offset: int) -> Flow[tuple[Sequence[Row], float | None]]:
+        """Read a page of the account's usage, with what was ordered; an item that our key cannot open is not ours."""
+        reply = yield self._call("GET", f"/v3/account/usage?limit={self.batch}&offset={offset}")
         if reply.status == 404:
-            return Untold()
+            raise _NoList
         if reply.status != 200:
             raise Unclear(f"HTTP {reply.status}")
-        for item in _data(reply, _Usage).items:
-            if not may_be_of(order, epoch(item.created_at)):
+        told_at, items = tell_time(reply), _data(reply, _Usage).items
+        tasks = yield from self._open_all([item.task_id for item in items])  # whatever their time: clocks may differ
+        rows = [(item, tasks.get(item.task_id)) for item in items]
+        return [Row(item.task_id, epoch(item.created_at) or _created(task), task) for item, task in rows], told_at
+
+    def _open_all(self, names: Sequence[str]) -> Flow[Mapping[str, _Task]]:
+        """Get several tasks in one call, and alone those that it misses."""
+        if not names:
+            return {}
+        reply = yield self._call("POST", "/v3/tasks/list", {"task_ids": list(names)})
+        found = dict(_data(reply, _Several).tasks) if reply.status == 200 and not _code(reply) else {}
+        for name in names:
+            if name in found:
                 continue
-            reply = yield self._call("GET", f"/v3/tasks/{quote(item.task_id, safe='')}")
-            if reply.status == 200 and _is_of(_data(reply, _Task).input, wanted):
-                return Similar((Accepted(item.task_id, {"id": item.task_id}),))
-        return Similar()
+            reply = yield self._call("GET", f"/v3/tasks/{quote(name, safe='')}")
+            if reply.status == 200 and not _code(reply):
+                found[name] = _data(reply, _Task)
+            elif reply.status not in NOT_THERE and _code(reply) != UNKNOWN:
+                raise Unclear(f"HTTP {reply.status}")
+        return found
 
     def poll(self, operation: Mapping[str, Any]) -> Flow[Running | Done | Failed]:
         """Ask how the order stands."""
         path = "/v3/tasks" if self._v3 else "/task"
         reply = yield self._call("GET", f"{path}/{quote(operation['id'], safe='')}")
-        if reply.status == 404 or _code(reply) == 2001:
+        if reply.status in NOT_THERE or _code(reply) == UNKNOWN:
             return Failed(UpstreamError(GONE, retryable=False, upstream=_say(reply)), gone=True)
         if reply.status != 200:
             raise Unclear(f"HTTP {reply.status}")
@@ -277,6 +322,10 @@ def _finish(task: _Task, task_id: str) -> Done | Failed:
     if isinstance(preview, str):
         outputs.append(Output(Kind.IMAGE, Role.PREVIEW, Call("GET", preview)))
     return Done(tuple(outputs), finished_at=epoch(task.completed_at))
+
+
+def _created(task: _Task | None) -> float | None:
+    return None if task is None else epoch(task.created_at)
 
 
 def _is_of(echo: Any, wanted: Mapping[str, Any]) -> bool:

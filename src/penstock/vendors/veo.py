@@ -39,7 +39,7 @@ from penstock.contract import (
 )
 from penstock.job_errors import ContentFiltered, JobError, UpstreamAuth, UpstreamError, UpstreamRejected
 from penstock.prices import Price
-from penstock.vendor_replies import fail_empty, judge, say
+from penstock.vendor_replies import GONE, NOT_THERE, fail_empty, fail_gone, judge, say
 
 LOCATION: Final = "us-central1"
 HOST: Final = "aiplatform.googleapis.com"
@@ -242,9 +242,16 @@ class Veo(UsualGeneration):
         """Ask how the operation stands, or look into the folder of one whose name was lost."""
         if "folder" in operation:
             videos = yield from self._list(operation["folder"])
-            return Done((yield from self._fetch(videos))) if videos else Running()
+            if not videos:  # they were there when the order was found: somebody has removed them
+                return Failed(
+                    UpstreamError(GONE, retryable=False, upstream=say(None, "no video in the folder")), gone=True
+                )
+            return Done((yield from self._fetch(videos)))
         ask = Call("POST", f"{operation['path']}:fetchPredictOperation", json={"operationName": operation["name"]})
         reply = yield from self._send(msgspec.structs.replace(ask, seconds=300))
+        if reply.status in NOT_THERE:
+            trouble = getattr(reply.tell(_Operation), "error", None) or _Trouble()
+            return fail_gone(reply, trouble.message, operation["id"])
         if reply.status != 200:
             raise Unclear(f"HTTP {reply.status}")
         told = reply.read(_Operation)
