@@ -92,7 +92,7 @@ class Plan:
     long: float = 0.0
     """Which part of the answers without `max_tokens` is far longer than the others: more than was held for it."""
     freeze: float = 0.0
-    """For how many seconds one server is frozen; after 60 the others have what it held."""
+    """For how many seconds one server is frozen; after 90 the others have what it held."""
     seed: int = 0
 
     @property

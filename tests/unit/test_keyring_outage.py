@@ -101,6 +101,20 @@ async def test_a_known_key_passes_and_no_other(desk: Desk):
     assert desk.contact.is_away
 
 
+async def test_nobody_makes_the_keys_of_others_forgotten(desk: Desk, monkeypatch: pytest.MonkeyPatch):
+    """One caller writes its key in more ways than headers are remembered."""
+    monkeypatch.setattr("penstock.keyring.MAX_REMEMBERED", 8)
+    (quiet, key), (loud, _) = await desk.issue(), await desk.issue()
+    await desk.check(quiet)
+    for spaces in range(30):
+        await desk.check(" " * spaces + loud)
+    desk.fails = True
+    desk.pass_time()
+    assert await desk.check(quiet) == key
+    assert await desk.check("  " + quiet) == key
+    assert await desk.is_refused("  " + quiet[:-1] + ("0" if quiet[-1] != "0" else "1"))
+
+
 async def test_what_needs_the_store_waits_for_it(desk: Desk):
     text, _ = await desk.issue()
     await desk.check(text)
