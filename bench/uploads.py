@@ -3,8 +3,8 @@
 python bench/uploads.py [--hostile 6] [--kind chunks] [--megabytes 13] [--rounds 5] [--penstock PATH]
 
 The hostile pictures are sound PNGs of a million empty chunks, or of 36 million pixels, sent at once by one account.
-Meanwhile another account uploads small pictures, one after the other, and orders jobs whose results are stored: of these
-the time in the phase `storing` is what counts. Before, both are measured on an idle server.
+Meanwhile another account uploads small pictures, one after the other, and orders jobs whose results are stored: of
+these the time in the phase `storing` is what counts. Before, both are measured on an idle server.
 `--penstock` names another version's `src` folder to compare with.
 """
 

@@ -264,15 +264,19 @@ class Gateway:
 
     def _open_workshops(self) -> tuple[Workshop, Workshop]:
         """Make one for callers' files and one for outputs: a finished result waits behind no upload."""
-        missing = sandbox.survey().missing
-        if missing:
-            fields = {"missing": ", ".join(missing)}
-            log.warning("hostile files are opened with fewer walls than there could be", extra={"fields": fields})
         uploads = Workshop(2, seconds=60, cpu_seconds=UPLOAD_CPU_SECONDS)
         outputs = Workshop(3, seconds=120, cpu_seconds=OUTPUT_CPU_SECONDS, threads=True)
         self._resources.push_async_callback(uploads.close)
         self._resources.push_async_callback(outputs.close)
+        self._surveying = asyncio.create_task(self._survey(), name="survey")
+        self._resources.push_async_callback(asyncio.wait, [self._surveying])
         return uploads, outputs
+
+    async def _survey(self) -> None:
+        """Log which walls around the processes that open files are missing on this machine."""
+        if missing := (await asyncio.to_thread(sandbox.survey)).missing:
+            fields = {"missing": ", ".join(missing)}
+            log.warning("hostile files are opened with fewer walls than there could be", extra={"fields": fields})
 
     async def _open_assets(self, secret: bytes) -> None:
         storage = open_storage(self.settings.assets_url)

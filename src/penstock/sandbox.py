@@ -6,15 +6,17 @@ All knowledge of system calls is in this module; docs/decisions/0033 says when t
 
 import ctypes
 import functools
+import json
 import os
 import platform
 import socket
 import struct
+import subprocess
 import sys
 import sysconfig
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from errno import ENOSYS, ENOTTY, EPERM
 from pathlib import Path
 from typing import Any, Final
@@ -77,6 +79,7 @@ SCOPES: Final = 0b11
 """From version 6 on: no abstract sockets and no signals of processes outside."""
 
 SYSTEM_LIBRARIES: Final = ("/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/local/lib", "/etc/ld.so.cache")
+SURVEY_SECONDS: Final = 60.0
 O_PATH: Final = getattr(os, "O_PATH", 0)
 
 
@@ -108,8 +111,36 @@ class Limits:
 NOTHING: Final = Confinement(0, seccomp=False, no_new_privileges=False)
 
 
+@functools.cache
 def survey() -> Confinement:
-    """Return the walls that this kernel offers, without raising any."""
+    """Return the walls that this kernel offers, as a process that is started for it finds them.
+
+    Not this one: a filter around us, such as a service manager's, may kill a process for asking.
+    """
+    command = [sys.executable, "-P", "-m", "penstock.sandbox"]
+    try:
+        found = subprocess.run(command, capture_output=True, timeout=SURVEY_SECONDS, check=True).stdout  # noqa: S603  ours
+        return Confinement(**json.loads(found))
+    except (OSError, ValueError, subprocess.SubprocessError):
+        return NOTHING
+
+
+def survey_forked() -> Confinement:
+    """Like `survey`, but in a fork of this process, which must have no threads."""
+    answers, answer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.write(answer, json.dumps(asdict(look_around())).encode())
+        os._exit(0)
+    os.close(answer)
+    with os.fdopen(answers, "rb") as pipe:
+        found = pipe.read()
+    _, status = os.waitpid(child, 0)
+    return Confinement(**json.loads(found)) if status == 0 else NOTHING
+
+
+def look_around() -> Confinement:
+    """Return the walls that this kernel offers; a filter around this process may kill it for that."""
     machine = _machine()
     if machine is None:
         return NOTHING
@@ -118,17 +149,19 @@ def survey() -> Confinement:
     return Confinement(_landlock_version(), seccomp, no_new_privileges=True)
 
 
-def confine(*, readable: Iterable[str], threads: bool) -> Confinement:
+def confine(offered: Confinement, *, readable: Iterable[str], threads: bool) -> Confinement:
     """Confine this process for good to computing on what it has open, and to reading below the paths.
 
     Without Landlock it can open nothing at all: everything that it imports must be imported before.
     """
     machine = _machine()
-    if machine is None:
+    if machine is None or not offered.no_new_privileges:
         return NOTHING
     no_new_privileges = _prctl(PR_SET_NO_NEW_PRIVS, 1) == 0
     _prctl(PR_SET_DUMPABLE, 0)
-    landlock = _restrict_files(readable, writable=())
+    landlock = _restrict_files(readable, writable=()) if offered.landlock else 0
+    if not offered.seccomp:
+        return Confinement(landlock, seccomp=False, no_new_privileges=no_new_privileges)
     column, architecture, _ = machine
     calls = COMPUTING | (OPENING if landlock else {})
     rules = [_Rule(number, ALLOW) for number in _numbers(calls, column)]
@@ -138,13 +171,15 @@ def confine(*, readable: Iterable[str], threads: bool) -> Confinement:
     return Confinement(landlock, seccomp, no_new_privileges)
 
 
-def restrain(*, readable: Iterable[str], writable: Iterable[str]) -> Confinement:
+def restrain(offered: Confinement, *, readable: Iterable[str], writable: Iterable[str]) -> Confinement:
     """Keep an engine's process from the network, from other programs and from files that are not its own."""
     machine = _machine()
-    if machine is None:
+    if machine is None or not offered.no_new_privileges:
         return NOTHING
     no_new_privileges = _prctl(PR_SET_NO_NEW_PRIVS, 1) == 0
-    landlock = _restrict_files(readable, writable)
+    landlock = _restrict_files(readable, writable) if offered.landlock else 0
+    if not offered.seccomp:
+        return Confinement(landlock, seccomp=False, no_new_privileges=no_new_privileges)
     column, architecture, _ = machine
     rules = [_Rule(number, REFUSE | EPERM) for number in _numbers(DANGEROUS, column)]
     rules += [_Rule(CLONE3[column], REFUSE | ENOSYS), _Rule(CLONE[column], ALLOW, CLONE_THREAD)]
@@ -330,3 +365,7 @@ def _call(number: int, *args: Any) -> int:
 def _prctl(option: int, value: int) -> int:
     zero = ctypes.c_ulong(0)
     return _c_library().prctl(ctypes.c_int(option), ctypes.c_ulong(value), zero, zero, zero)
+
+
+if __name__ == "__main__":
+    sys.stdout.write(json.dumps(asdict(look_around())))

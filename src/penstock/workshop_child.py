@@ -59,14 +59,14 @@ def main() -> None:
     for name in (signal.SIGINT, signal.SIGTERM):  # sent to everyone at once; the gateway decides
         signal.signal(name, signal.SIG_IGN)
     os.nice(int(sys.argv[1]))
-    sandbox.keep_privileges()
+    offered = sandbox.survey_forked()
     control = socket.socket(fileno=os.dup(0))
     null = os.open(os.devnull, os.O_RDWR)
     os.dup2(null, 0)
     while True:
         line, file, is_wanted = _receive(control)
         errand = msgspec.json.decode(line, type=Errand)
-        status, answer = _do(errand, file, control) if is_wanted else ("stopped", b"")
+        status, answer = _do(errand, file, control, offered) if is_wanted else ("stopped", b"")
         if file is not None:
             os.close(file)
         control.sendall(b"%s %d\n%s" % (status.encode(), len(answer), answer))
@@ -84,13 +84,15 @@ def _receive(control: socket.socket) -> tuple[bytes, int | None, bool]:
     return line, file, not rest
 
 
-def _do(errand: Errand, file: int | None, control: socket.socket) -> tuple[str, bytes]:
+def _do(errand: Errand, file: int | None, control: socket.socket, offered: sandbox.Confinement) -> tuple[str, bytes]:
     try:
         function = _find(errand.function)
         answers, answer = os.pipe()
         child = os.fork()
         if child == 0:
-            _work(errand, function, file, answer, (control.fileno(), answers))
+            for descriptor in (control.fileno(), answers):
+                os.close(descriptor)
+            _work(errand, function, file, answer, offered)
         os.close(answer)
         try:
             return _supervise(child, answers, control, errand.seconds)
@@ -156,15 +158,13 @@ def _await_end(child: int, seconds: float) -> int:
 
 
 def _work(
-    errand: Errand, function: Callable[..., Any], file: int | None, answer: int, others: tuple[int, ...]
+    errand: Errand, function: Callable[..., Any], file: int | None, answer: int, offered: sandbox.Confinement
 ) -> NoReturn:
     try:
         sandbox.end_with_parent()
-        for descriptor in others:
-            os.close(descriptor)
         limits = sandbox.Limits(cpu_seconds=errand.cpu_seconds, memory_bytes=errand.memory_bytes)
         sandbox.limit(limits, threads=errand.threads)
-        sandbox.confine(readable=READABLE, threads=errand.threads)
+        sandbox.confine(offered, readable=READABLE, threads=errand.threads)
         data = msgspec.json.encode(_answer(errand, function, file))
         while data:
             data = data[os.write(answer, data) :]

@@ -18,7 +18,7 @@ from shell import Shell, forget_settings
 from typer.main import get_command
 from typer.testing import CliRunner
 
-from penstock import __version__
+from penstock import __version__, sandbox
 from penstock.cli.main import app
 
 PAGE = (Path(__file__).parents[2] / "docs" / "command-line.md").read_text("utf-8")
@@ -327,6 +327,7 @@ def test_doctor_on_a_fresh_folder_finds_no_failure_and_makes_nothing(shell: Shel
         "store": "ok",
         "vendors": "ok",
         "models": "ok",
+        "sandbox": "warn" if sandbox.survey().missing else "ok",
         "engines": "ok",
         "weights": "warn",
         "port": "ok",

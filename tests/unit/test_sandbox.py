@@ -1,5 +1,6 @@
 """The walls around a process that opens hostile files, tried from inside, by what this kernel offers."""
 
+import asyncio
 import os
 import re
 import socket
@@ -39,14 +40,23 @@ async def workshop(request) -> AsyncGenerator[Workshop]:
     await workshop.close()
 
 
-@pytest.fixture
-async def tried(workshop, tmp_path) -> AsyncGenerator[dict[str, str]]:
+@pytest.fixture(scope="module", params=[False, True], ids=["one-thread", "threads"])
+def tried(request, tmp_path_factory) -> dict[str, str]:
     """What became of each attempt to get out; the file is one like the store's, readable for this user."""
-    path = tmp_path / "penstock.db"
+    path = tmp_path_factory.mktemp("store") / "penstock.db"
     path.write_bytes(b"secret")
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        yield await workshop.do("a", try_walls, None, listener.getsockname()[1], str(path))
+
+    async def attempt() -> dict[str, str]:
+        workshop = Workshop(1, threads=request.param)
+        try:
+            with socket.create_server(("127.0.0.1", 0)) as listener:
+                return await workshop.do("a", try_walls, None, listener.getsockname()[1], str(path))
+        finally:
+            await workshop.close()
+
+    found = asyncio.run(attempt())
     assert path.read_bytes() == b"secret"
+    return found
 
 
 async def test_the_environment_holds_no_secret(workshop, monkeypatch):
@@ -68,13 +78,13 @@ async def test_nothing_is_open_but_the_file_and_the_answer(workshop, tmp_path):
 @pytest.mark.parametrize(
     "attempt", ["connect", "datagram", "local", "fork", "execute", "kill", "slow down", "memory file"]
 )
-async def test_there_is_no_way_to_the_network_or_to_other_processes(tried, attempt):
+def test_there_is_no_way_to_the_network_or_to_other_processes(tried, attempt):
     assert tried[attempt] == "PermissionError"
 
 
 @needs_landlock
 @pytest.mark.parametrize("attempt", ["read", "write", "make", "remove", "list", "passwords", "own environment"])
-async def test_there_is_no_way_to_files(tried, attempt):
+def test_there_is_no_way_to_files(tried, attempt):
     assert tried[attempt] == "PermissionError"
 
 
@@ -91,6 +101,7 @@ async def test_only_where_it_is_allowed_can_a_thread_start(workshop):
 
 STRICT = """
 import os, sys
+from dataclasses import replace
 from importlib import import_module
 from penstock import inspection, sandbox
 from penstock.glb import inspect_model
@@ -99,8 +110,8 @@ for libraries in inspection.LIBRARIES.values():
     for library in libraries:
         import_module(library)
 files = [open(path, "rb") for path in sys.argv[1:]]
-sandbox._landlock_version = lambda: 0
-print(sandbox.confine(readable=(), threads=True))
+offered = replace(sandbox.survey(), landlock=0)
+print(sandbox.confine(offered, readable=(), threads=True))
 for file in files:
     match file.name.rpartition(".")[2]:
         case "png":
@@ -145,13 +156,37 @@ async def test_every_kind_is_opened_inside(tmp_path):
 
 # -- other machines
 
+KILLING = """
+import asyncio
+from penstock import sandbox
+from penstock.workshop import Workshop
+
+async def live():
+    workshop = Workshop(1)
+    print(await workshop.do("a", pow, None, 2, 3), sandbox.survey().missing)
+    await workshop.close()
+
+machine = sandbox._machine()
+calls = (machine[2], sandbox.LANDLOCK_CREATE, sandbox.LANDLOCK_RESTRICT)
+rules = [sandbox._Rule(number, sandbox.KILL) for number in calls]
+sandbox._prctl(sandbox.PR_SET_NO_NEW_PRIVS, 1)
+assert sandbox._filter(machine, sandbox._assemble(machine[1], rules, sandbox.ALLOW))
+asyncio.run(live())
+"""
+
+
+@needs_seccomp
+def test_under_a_filter_that_kills_who_asks_for_walls_files_are_still_opened():
+    answer = subprocess.run([sys.executable, "-c", KILLING], capture_output=True, text=True, check=False)  # noqa: S603 - ours
+    assert answer.stdout == "8 ('Landlock', 'seccomp', 'no_new_privs')\n", answer.stderr
+
 
 @pytest.mark.parametrize("system", [("darwin", "arm64"), ("linux", "riscv64"), ("linux", "i686"), ("win32", "AMD64")])
 def test_elsewhere_the_walls_are_reported_as_missing(monkeypatch, system):
     monkeypatch.setattr(sys, "platform", system[0])
     monkeypatch.setattr("platform.machine", lambda: system[1])
-    assert sandbox.survey().missing == ("Landlock", "seccomp", "no_new_privs")
-    assert sandbox.confine(readable=(), threads=False) == sandbox.NOTHING
+    assert sandbox.look_around().missing == ("Landlock", "seccomp", "no_new_privs")
+    assert sandbox.confine(OFFERED, readable=(), threads=False) == sandbox.NOTHING
 
 
 HEADERS = {
@@ -182,3 +217,42 @@ def test_a_filter_never_jumps_beyond_its_end_and_ends_with_a_decision():
         assert program[2] == (0x06, 0, 0, sandbox.KILL)
         assert all(place + 1 + max(yes, no) < len(program) for place, (_, yes, no, _) in enumerate(program[:-1]))
         assert program[-1] == (0x06, 0, 0, sandbox.REFUSE)
+
+
+# -- the engines' children
+
+ENGINE = """
+import os, sys
+from pathlib import Path
+from penstock import sandbox
+from penstock.engines.studio import child
+from walls import try_walls
+
+folder = Path(sys.argv[1])
+errand = {"weights": str(folder / "weights"), "picture": str(folder / "picture"), "folder": str(folder / "made")}
+child._confine(errand, sandbox.survey())
+print((folder / "picture").read_text(), (folder / "weights" / "linked").read_text())
+(folder / "made" / "model.glb").write_text("made")
+print(*(f"{name}={what}" for name, what in try_walls(9, str(folder / "order.json")).items()), sep="\\n", flush=True)
+os._exit(0)
+"""
+
+
+@needs_landlock
+@needs_seccomp
+def test_an_engine_s_child_reaches_its_order_and_nothing_else(tmp_path):
+    for name in ("weights", "made", "elsewhere"):
+        (tmp_path / name).mkdir()
+    for name, text in (("picture", "pixels"), ("order.json", "{}"), ("elsewhere/large", "numbers")):
+        (tmp_path / name).write_text(text)
+    (tmp_path / "weights" / "linked").symlink_to(tmp_path / "elsewhere" / "large")
+    environ = os.environ | {"PYTHONPATH": str(Path(__file__).parents[1] / "crash")}
+    command = [sys.executable, "-c", ENGINE, tmp_path]
+    answer = subprocess.run(command, capture_output=True, text=True, check=False, env=environ)  # noqa: S603 - ours
+    assert answer.stderr == ""
+    first, *rest = answer.stdout.splitlines()
+    assert first == "pixels numbers"
+    tried = dict(line.partition("=")[::2] for line in rest)
+    closed = ("connect", "datagram", "local", "read", "write", "make", "remove", "passwords", "fork", "execute", "kill")
+    assert {name: tried[name] for name in closed} == dict.fromkeys(closed, "PermissionError")
+    assert (tmp_path / "made" / "model.glb").read_text() == "made"

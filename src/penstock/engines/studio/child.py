@@ -21,9 +21,10 @@ def main() -> None:
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, 1)  # native code likes to print
     errand: dict[str, Any] = json.loads(sys.stdin.buffer.readline())
+    offered = sandbox.survey_forked()  # before there are threads
     threading.Thread(target=_end_with_parent, daemon=True).start()
     _limit(errand["seconds"], errand["memory_mb"])
-    _confine(errand)
+    _confine(errand, offered)
     _say(voice, _work(errand, lambda share: _say(voice, {"progress": round(share, 4)})))
     os._exit(0)  # native threads need not be waited for
 
@@ -102,13 +103,13 @@ def _limit(seconds: float, memory_mb: int) -> None:
         resource.setrlimit(resource.RLIMIT_AS, (memory_mb << 20, memory_mb << 20))
 
 
-def _confine(errand: Mapping[str, Any]) -> None:
+def _confine(errand: Mapping[str, Any], offered: sandbox.Confinement) -> None:
     """Leave it its libraries, weights and order: it decodes the caller's picture."""
-    machine = ("/proc/cpuinfo", "/proc/meminfo", f"/proc/{os.getpid()}", "/sys/devices", "/dev")
+    machine = ("/proc/cpuinfo", "/proc/meminfo", f"/proc/{os.getpid()}", "/sys/devices", "/dev/urandom")
     weights = Path(errand["weights"])
     linked = [str(path.resolve()) for path in weights.iterdir()] if weights.is_dir() else []  # the link is not enough
     readable = sandbox.library_folders(str(weights), *linked, errand["picture"], *machine)
-    sandbox.restrain(readable=readable, writable=(errand["folder"], os.devnull))
+    sandbox.restrain(offered, readable=readable, writable=(errand["folder"], os.devnull))
 
 
 if __name__ == "__main__":
