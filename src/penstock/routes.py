@@ -20,6 +20,7 @@ LONGEST_WISH: Final = 60.0
 MAX_ACCOUNTS: Final = 1_000
 """So many accounts are remembered for each route; beyond that the one whose failures began first is forgotten."""
 UNAUTHORIZED: Final = 401
+LASTING: Final = (0, UNAUTHORIZED, 429)  # 0: told in a stream; 429: no credit is left
 
 
 @dataclass(slots=True)
@@ -72,8 +73,8 @@ def _rest_after(failures: int) -> float:
 
 
 def _is_lasting(fault: Fault | None) -> bool:
-    """A refused credential does not get better by trying again."""
-    return fault is not None and fault.blame is Blame.CREDENTIAL
+    """A refused key does not get better by trying again; a 402 or 403 may be about the request alone."""
+    return fault is not None and fault.blame is Blame.CREDENTIAL and fault.status in LASTING
 
 
 Probe: TypeAlias = tuple[bool, bool]

@@ -231,6 +231,17 @@ def test_a_refused_credential_rests_at_once():
     assert sorted(ways.choose()) == ["one", "two"]
 
 
+@pytest.mark.parametrize("status", [400, 402, 403])
+def test_what_may_be_about_the_request_alone_does_not_rest_at_once(status):
+    ways = Ways(ONE)
+    for _ in range(FAILURES - 1):
+        ways.fail(ONE, VendorRefusedUs(), Fault(Blame.CREDENTIAL, status=status))
+        assert [ways.choose() for _ in range(5)] == [["one"]] * 5
+    ways.succeed(ONE)
+    ways.fail(ONE, VendorRefusedUs(), Fault(Blame.CREDENTIAL, status=status))
+    assert not ways.health(ONE).begin()
+
+
 def test_health_belongs_to_the_vendors_model():
     other = Route("one", "n")
     ways = Ways(ONE, other)
