@@ -154,7 +154,7 @@ def _mend_texts(message: Json) -> None:
         message["reasoning_content"] = message["reasoning"]
     for name in ("reasoning", "reasoning_content", "refusal"):
         if not isinstance(message.get(name), str | None):
-            del message[name]
+            message[name] = "".join(_join_parts(message[name]).values())
 
 
 def _join_parts(content: Any) -> dict[str, str]:
