@@ -9,7 +9,7 @@ from msgspec import UNSET, Raw, UnsetType
 from penstock.chat import Ask, Fault, Usage, estimate, read_count
 from penstock.chat_calls import ToolCalls
 from penstock.chat_json import MARK, UNREADABLE, read_json, write_json, write_plain
-from penstock.chat_mending import Json, Mender, is_chunk_like
+from penstock.chat_mending import Json, Mender, is_chunk_like, wraps_chunk
 from penstock.chat_template import TextTemplate, learn
 from penstock.contract import Reply
 from penstock.flat_errors import find_error, write_error
@@ -353,6 +353,8 @@ class PassedStream:
             return None
         if error := find_error(cast("Json", found)):
             raise Broken(error)
+        if "choices" not in found and wraps_chunk(payload):
+            raise Malformed("it sent an event of an unknown shape")
         try:
             whole = self._mender.mend_chunk(cast("Json", found), self.finished, self._calls, self.characters)
             chunk = msgspec.convert(whole, _Chunk)
