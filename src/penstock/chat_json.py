@@ -43,6 +43,14 @@ def write_json(found: Any) -> bytes:
         return json.dumps(found, separators=(",", ":")).encode()
 
 
+def write_plain(found: Any) -> bytes:
+    """Write JSON that every parser reads: `?` stands for half a surrogate pair, so lengths stay."""
+    try:
+        return _encode(found)
+    except UnicodeEncodeError:
+        return json.dumps(found, separators=(",", ":"), ensure_ascii=False).encode("utf-8", "replace")
+
+
 def _drop(constant: str) -> None:
     """Take `NaN` and the infinities for null, as browsers' `JSON.stringify` does."""
     del constant

@@ -17,6 +17,14 @@ THOUGHTS: Final = ("thinking", "reasoning")
 _HOLDS_TEXT = re.compile(rb'"(?:choices|delta|content|text|parts|candidates|content_block)"\s*:')
 
 
+_HOLDS_CHOICE = re.compile(rb'"(?:choices|delta)"\s*:\s*[\[{"]')
+
+
+def wraps_chunk(payload: bytes) -> bool:
+    """Tell whether an object without choices may hold a chunk somewhere inside."""
+    return _HOLDS_CHOICE.search(payload) is not None
+
+
 def is_chunk_like(payload: bytes) -> bool:
     """Tell whether an event that cannot be read may have held some of the answer."""
     return _HOLDS_TEXT.search(payload) is not None
@@ -178,7 +186,7 @@ def _mend_texts(message: Json) -> None:
         message["reasoning_content"] = message["reasoning"]
     for name in ("reasoning", "reasoning_content", "refusal"):
         if not isinstance(message.get(name), str | None):
-            del message[name]
+            message[name] = "".join(_join_parts(message[name]).values())
 
 
 def _join_parts(content: Any) -> dict[str, str]:

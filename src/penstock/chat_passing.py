@@ -8,8 +8,8 @@ from msgspec import UNSET, Raw, UnsetType
 
 from penstock.chat import Ask, Fault, Usage, estimate, read_count
 from penstock.chat_calls import ToolCalls
-from penstock.chat_json import MARK, UNREADABLE, read_json, write_json
-from penstock.chat_mending import Json, Mender, is_chunk_like
+from penstock.chat_json import MARK, UNREADABLE, read_json, write_json, write_plain
+from penstock.chat_mending import Json, Mender, is_chunk_like, wraps_chunk
 from penstock.chat_template import TextTemplate, learn
 from penstock.contract import Reply
 from penstock.flat_errors import find_error, read_error, write_error
@@ -109,7 +109,7 @@ class _WholeCall(msgspec.Struct):
 
 
 class _Message(msgspec.Struct):
-    role: str
+    role: Raw
     content: str | None
     refusal: str | None
     reasoning_content: str | None = None
@@ -122,7 +122,7 @@ class _Choice(msgspec.Struct):
     index: int
     message: _Message
     finish_reason: str
-    logprobs: dict[str, Any] | None
+    logprobs: Raw
     error: UnsetType = UNSET
 
 
@@ -353,6 +353,8 @@ class PassedStream:
             return None
         if error := find_error(cast("Json", found)):
             raise Broken(error)
+        if "choices" not in found and wraps_chunk(payload):
+            raise Malformed("it sent an event of an unknown shape")
         try:
             whole = self._mender.mend_chunk(cast("Json", found), self.finished, self._calls, self.characters)
             chunk = msgspec.convert(whole, _Chunk)
@@ -476,7 +478,7 @@ def _mend_whole(body: bytes, mender: Mender) -> tuple[bytes, _Completion]:
         raise Malformed("the reply is not an object")
     try:
         whole = mender.mend_completion(cast("Json", found))
-        completion = msgspec.convert(whole, _Completion)
+        completion = _completion.decode(write_plain(whole))
     except UNMENDABLE as error:
         raise Malformed(str(error)) from None
     if not completion.choices:

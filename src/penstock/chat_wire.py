@@ -39,6 +39,7 @@ class _Connection(asyncio.Protocol):
         self._backlog = b""  # a large read, of which `_place` bytes are processed; meanwhile nothing more is read
         self._place = 0
         self._is_waiting = False  # for its next time slice
+        self._is_slicing = False
         self._is_held = False
         self._has_eof = False
         self._is_lost = False
@@ -112,7 +113,9 @@ class _Connection(asyncio.Protocol):
         self._place = end
         if end >= len(self._backlog):
             self._backlog = b""
-        self._hear(incoming, data)
+        self._is_slicing = True
+        self.data_received(data)
+        self._is_slicing = False
         self._is_waiting = bool(self._backlog) and not incoming.is_paused
         if not self._backlog and self._incoming is incoming:
             self._catch_up(incoming)
@@ -150,13 +153,9 @@ class _Connection(asyncio.Protocol):
         elif incoming.parser is None and not self._backlog and incoming.take_whole(data):
             incoming.end()
             self.finish(is_reusable=True)
-        elif len(data) > SLICE_BYTES or self._backlog:
+        elif len(data) > SLICE_BYTES or (self._backlog and not self._is_slicing):
             self._put_off(data)
-        else:
-            self._hear(incoming, data)
-
-    def _hear(self, incoming: Incoming, data: bytes) -> None:
-        if incoming.fruitless > ENOUGH:
+        elif incoming.fruitless > ENOUGH:
             self.cut("the head is too large")
         else:
             try:

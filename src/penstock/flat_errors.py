@@ -55,12 +55,12 @@ def write_error(told: Any) -> bytes:
 
 def _is_error(found: _Told) -> bool:
     """Tell whether an object without choices is an error."""
-    kind = f"{found.get('object')} {found.get('type')}".lower()
+    kinds = [str(found.get(name)).lower() for name in ("object", "type")]
     answer = found.get("base_resp")
     refused = isinstance(answer, Mapping) and cast("_Told", answer).get("status_code")
     return bool(
         any(found.get(name) for name in (*HOLDERS, "error_code", "error_msg", "error_message"))
-        or "error" in kind
+        or any(kind.endswith("error") for kind in kinds)
         or found.get("status") == "error"
         or found.get("success") is False
         or isinstance(found.get("message"), str)

@@ -55,6 +55,7 @@ UNREADABLE: list[bytes] = [
     b'{"choices":' + b"[" * 100_000 + b"]" * 100_000 + b"}",  # no Python reads so deep
     b'{"content":"a","stop":false}',
     b'{"response":"a","done":false}',
+    b'{"data":{"choices":[{"index":0,"delta":{"content":"a"}}]}}',
 ]
 """Some of the answer may be in it, and nobody knows how."""
 

@@ -98,6 +98,7 @@ def test_an_event_that_is_called_error(data, message):
     [
         {},
         {"type": "ping"},
+        {"type": "error_check", "status": "ok"},
         {"error": None},
         {"error": ""},
         {"error": {}},
