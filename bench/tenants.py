@@ -202,7 +202,7 @@ async def measure_readers(place: Place, readers: int, patience: float) -> dict[s
         each.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         each.connect(("127.0.0.1", place.port))
         each.setblocking(False)  # noqa: FBT003  the standard library's
-        each.send(ask * 8)
+        each.send(ask * 40)
         sockets.append(each)
     await asyncio.sleep(5)
     most = memory_mb(place.pid)
@@ -235,7 +235,7 @@ async def main() -> None:
     parser.add_argument("--size-mb", type=int, default=31)
     parser.add_argument("--streams", type=int, default=1200)
     parser.add_argument("--readers", type=int, default=200)
-    parser.add_argument("--patience", type=float, default=70)
+    parser.add_argument("--patience", type=float, default=80)
     parser.add_argument("--program", default=PENSTOCK_PROGRAM)
     parser.add_argument("--name", default="tenants")
     given = parser.parse_args()

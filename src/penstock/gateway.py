@@ -68,6 +68,7 @@ FIXED = (
     "server.port",
     "server.max_body_mb",
     "server.drain_seconds",
+    "server.metrics_port",
     "server.max_connections",
     "server.max_connections_per_address",
     "server.proxies",

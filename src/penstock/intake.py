@@ -128,9 +128,10 @@ class Intake:
         request, details = read_body(body, submission.path_model)
         if request is None:
             model = body.get("model")
-            offer = offers.by_model.get(model) if isinstance(model, str) else None
+            may_use = isinstance(model, str) and submission.key.allows_model(model)
+            offer = offers.by_model.get(model) if may_use else None
             raise refuse([*details, *(read_raw_params(body, offer.model) if offer else ())])
-        offer = offers.get(request.model)
+        offer = offers.get(request.model, submission.key.allows_model)
         if not submission.key.allows_model(request.model):
             raise ModelNotAllowed(f"This API key may not use `{request.model}`.", param="model")
         if submission.key.budgets and not offer.is_priced(self._clock()):

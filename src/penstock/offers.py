@@ -2,7 +2,7 @@
 
 import hashlib
 import random
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -166,12 +166,12 @@ class Offers:
         """Who follows an order up: the vendor with the credential that placed it, as long as that is known."""
         return self.by_credential.get((attempt.vendor, attempt.credential)) or self.vendors[attempt.vendor]
 
-    def get(self, model: str) -> Offer:
-        """The offer of this id, or an error that names the nearest."""
+    def get(self, model: str, allows: Callable[[str], bool] | None = None) -> Offer:
+        """The offer of this id, or an error that names the nearest of those that the caller may use."""
         offer = self.by_model.get(model)
         if offer is None:
             raise ModelNotFound(
-                unknown_name("model", model, self.by_model),
+                unknown_name("model", model, filter(allows, self.by_model)),
                 param="model",
                 suggestion="GET /api/v1/models lists what is served here.",
             )

@@ -18,6 +18,7 @@ from pydantic import (
     ConfigDict,
     Field,
     PlainValidator,
+    SecretStr,
     ValidationError,
     ValidationInfo,
     field_validator,
@@ -97,6 +98,10 @@ class Server(Table):
         default=64, ge=1, description="how much of it one account may take; always enough for one body"
     )
     max_uploads: int = Field(default=32, ge=1, description="how many files one account may send to one server at once")
+    metrics_key: SecretStr | None = Field(default=None, description="a key for `GET /metrics` from other machines")
+    metrics_port: int | None = Field(
+        default=None, ge=1, le=65535, description="a port of its own for /metrics and health, which needs no key"
+    )
     max_connections: int = Field(default=20_000, ge=1, description="how many connections may be open at once")
     max_connections_per_address: int = Field(
         default=5_000,

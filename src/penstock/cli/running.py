@@ -154,6 +154,7 @@ class _Process:
                 on_drain=self._drain,
                 on_reload=lambda: self._start(self._reload()),
                 stop=self._stop,
+                metrics_port=None if self._is_worker else wanted.metrics_port,
                 bounds=server.ConnectionBounds(
                     wanted.max_connections, wanted.max_connections_per_address, wanted.proxies, wanted.write_timeout
                 ),

@@ -1,6 +1,6 @@
 """The web application: routes, error shape and what surrounds every request; only composition."""
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from types import ModuleType
 
 from fastapi import FastAPI
@@ -31,7 +31,7 @@ from penstock.web import (
 from penstock.web.answers import HANDLERS
 from penstock.web.completions import Completions
 from penstock.web.cors import Cors
-from penstock.web.limits import Application, Limits
+from penstock.web.limits import Application, Limits, Message, Receive, Send
 from penstock.web.openapi import document
 from penstock.web.switchboard import Switchboard
 from penstock.web.tracing import Tracing
@@ -63,15 +63,32 @@ def create_app(gateway: Gateway) -> Application:
     """An ASGI application in front of this gateway."""
     app = _assemble(gateway, PAGES)
     max_body_bytes = gateway.settings.server.max_body_mb << 20
-    return Tracing(Cors(Limits(Completions(app, gateway, max_body_bytes), max_body_bytes)))
+    served = Tracing(Cors(Limits(Completions(app, gateway, max_body_bytes), max_body_bytes)))
+    metrics_port = gateway.settings.server.metrics_port
+    return served if metrics_port is None else _Doors(served, create_worker_app(gateway), metrics_port)
 
 
 def create_worker_app(gateway: Gateway) -> Application:
     """What a worker shows of itself: whether it lives, is ready, and its metrics."""
-    return Tracing(Limits(_assemble(gateway, (operations,)), 0))
+    return Tracing(Limits(_assemble(gateway, (operations,), has_open_metrics=True), 0))
 
 
-def _assemble(gateway: Gateway, pages: Sequence[ModuleType]) -> Application:
+class _Doors:
+    """Two applications behind two ports."""
+
+    def __init__(self, app: Application, inside: Application, inside_port: int) -> None:
+        self._app = app
+        self._inside = inside
+        self._inside_port = inside_port
+
+    def __call__(self, scope: Message, receive: Receive, send: Send) -> Awaitable[None]:
+        """Serve one request."""
+        if scope["type"] == "http" and scope["server"] and scope["server"][1] == self._inside_port:
+            return self._inside(scope, receive, send)
+        return self._app(scope, receive, send)
+
+
+def _assemble(gateway: Gateway, pages: Sequence[ModuleType], *, has_open_metrics: bool = False) -> Application:
     app = FastAPI(
         title="Penstock",
         version=__version__,
@@ -85,6 +102,7 @@ def _assemble(gateway: Gateway, pages: Sequence[ModuleType]) -> Application:
     )
     app.state.gateway = gateway
     app.state.serves_chat = chat_models in pages
+    app.state.has_open_metrics = has_open_metrics
     app.state.routes = [route for page in pages for route in page.router.routes]
     app.router.routes += app.state.routes  # an included router would have every request matched over and over
     app.openapi = lambda: document(app, gateway.offers)  # type: ignore[method-assign]

@@ -4,6 +4,8 @@ from collections.abc import Awaitable
 
 from penstock.web.limits import CYCLE, Application, Message, Receive, Send
 
+METRICS_PATH = "/metrics"
+"""Not for pages of others."""
 EXPOSED = (
     "x-request-id, retry-after, retry-after-ms, x-should-retry, x-ratelimit-limit-requests, "
     "x-ratelimit-limit-tokens, x-ratelimit-remaining-requests, x-ratelimit-remaining-tokens, "
@@ -29,7 +31,11 @@ class Cors:
 
     def __call__(self, scope: Message, receive: Receive, send: Send) -> Awaitable[None]:
         """Serve one request."""
-        if scope["type"] == "http" and (cycle := scope["extensions"][CYCLE]).head.has_origin:
+        if (
+            scope["type"] == "http"
+            and (cycle := scope["extensions"][CYCLE]).head.has_origin
+            and scope["path"] != METRICS_PATH
+        ):
             cycle.extra += ORIGIN
             if scope["method"] == "OPTIONS" and (wanted := _preflight(scope)) is not None:
                 return _answer(wanted, send)

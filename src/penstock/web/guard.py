@@ -184,6 +184,14 @@ class Guarded(HttpToolsProtocol):
             self.headers,
             keep_alive=version != "1.0" and self.parser.should_keep_alive(),
         )
+        self.headers = []  # what comes after the body is no part of the head
+        if (repeated := head.find_repeated()) is not None:
+            self._refuse(
+                InvalidRequest(
+                    f"The header `{repeated}` was sent more than once, and may be sent once.", code="invalid_http"
+                )
+            )
+            raise InvalidRequest  # stops the parser
         before, cycle = self.cycle, self._make_cycle(head, head.headers)
         self.cycle = cycle
         if before is None or before.response_complete:

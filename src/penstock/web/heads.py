@@ -13,6 +13,13 @@ MAX_BYTES: Final = 4_096
 MOST: Final = 1_000
 GIVEN_ID: Final = re.compile(rb"[A-Za-z0-9._:-]{8,100}")
 _LENGTH: Final = re.compile(rb"\r\ncontent-length: ?(\d{1,9})\r\n", re.IGNORECASE)
+SINGLE: Final = frozenset(
+    {
+        *(b"authorization", b"host", b"x-api-key", b"idempotency-key", b"x-request-id"),
+        *(b"content-length", b"transfer-encoding", b"content-type", b"content-encoding"),
+    }
+)
+"""Of two of these one reader would believe the first and the next one the last."""
 _READ_ANEW: Final = frozenset({b"transfer-encoding", b"upgrade", b"expect", b"x-request-id"})
 """What is said with these is of one request alone, or of more than it."""
 
@@ -25,6 +32,8 @@ class Head:
     def __init__(self, method: str, url: bytes, version: str, headers: Headers, *, keep_alive: bool) -> None:
         parsed = httptools.parse_url(url)
         path = parsed.path.decode("ascii")
+        if path.endswith("/"):  # answered as the path without it
+            path = path.rstrip("/") or "/"
         self.scope: dict[str, Any] = {
             "type": "http",
             "http_version": version,
@@ -49,6 +58,17 @@ class Head:
             if name == b"transfer-encoding":
                 self.length = None
                 break
+
+    def find_repeated(self) -> str | None:
+        """Return the name of a header that may be sent only once and was sent more often; None: there is none."""
+        if len(self.fields) == len(self.headers):
+            return None  # as nearly always
+        seen: set[bytes] = set()
+        for name, _ in self.headers:
+            if name in SINGLE and name in seen:
+                return name.decode("ascii")
+            seen.add(name)
+        return None
 
     @property
     def given_id(self) -> str | None:

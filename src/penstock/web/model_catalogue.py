@@ -37,7 +37,7 @@ async def get_model(model_id: str, request: Request) -> Response:
     """One model."""
     caller = await admit(request, Scope.READ)
     chat = caller.gateway.offers.chat.get(model_id)
-    offer = None if chat else caller.gateway.offers.get(model_id)
+    offer = None if chat else caller.gateway.offers.get(model_id, caller.key.allows_model)
     if not caller.key.allows_model(model_id):
         raise ModelNotAllowed(f"This API key may not use `{model_id}`.", param="model")
     if offer is not None:

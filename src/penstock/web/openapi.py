@@ -1,5 +1,6 @@
 """The OpenAPI document: FastAPI's routes, plus each model's params inside the generation request."""
 
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -21,12 +22,32 @@ KEY = {"type": "http", "scheme": "bearer", "description": "`Authorization: Beare
 ADMIN_KEY = {"type": "http", "scheme": "bearer", "description": "the administrator's key, `server.admin_key`"}
 
 
+MAX_DOCUMENTS = 32
+"""Documents for keys that may use some models only; each takes long to make."""
+
+
 def document(app: FastAPI, offers: Offers) -> dict[str, Any]:
     """The whole interface as it is served now; kept until the offers change, as making it takes long."""
     kept = getattr(app.state, "document", None)
     if kept is None or kept[0] is not offers:
         kept = app.state.document = (offers, _make(app, offers))
     return kept[1]
+
+
+def encode_document(app: FastAPI, offers: Offers, models: frozenset[str]) -> bytes:
+    """Return the interface as JSON, with these models only; empty: with all of them. One copy is kept for all."""
+    kept = getattr(app.state, "encoded", None)
+    if kept is None or kept[0] is not offers or len(kept[1]) > MAX_DOCUMENTS:
+        kept = app.state.encoded = (offers, {})
+    known: dict[frozenset[str], bytes] = kept[1]
+    chosen = frozenset(offers.by_model.keys() & models if models else offers.by_model)
+    if chosen not in known:
+        if chosen == offers.by_model.keys():
+            known[chosen] = msgspec.json.encode(document(app, offers))
+        else:
+            own = replace(offers, by_model={name: offers.by_model[name] for name in offers.by_model if name in chosen})
+            known[chosen] = msgspec.json.encode(_make(app, own))
+    return known[chosen]
 
 
 def _make(app: FastAPI, offers: Offers) -> dict[str, Any]:

@@ -1,6 +1,8 @@
-"""Operations: health, readiness, metrics and the OpenAPI document; no key needed."""
+"""Operations: health, readiness, metrics and the OpenAPI document; only metrics need a key, and not everywhere."""
 
 import asyncio
+from contextlib import suppress
+from ipaddress import ip_network
 from typing import Any, Final
 
 from fastapi import APIRouter, Request
@@ -8,10 +10,14 @@ from sqlalchemy import Connection, text
 from starlette.responses import Response
 
 from penstock import __version__, metrics
-from penstock.errors import StoreUnavailable
+from penstock.errors import InvalidApiKey, MissingApiKey, StoreUnavailable
 from penstock.gateway import Gateway
-from penstock.web.access import gateway_of
-from penstock.web.answers import Json, success
+from penstock.keyring import CHALLENGE
+from penstock.web.access import ALWAYS, gateway_of
+from penstock.web.admin_access import is_same_key
+from penstock.web.answers import Json, problems, success
+from penstock.web.doorman import is_among
+from penstock.web.openapi import encode_document
 
 OK: Final = "ok"
 SILENT: Final = "does not answer"
@@ -19,6 +25,11 @@ PROBE_SECONDS: Final = 2.0
 """How long the store is waited for; load balancers do not wait much longer for us."""
 
 router = APIRouter(tags=["Operations"])
+
+LOOPBACK: Final = (ip_network("127.0.0.0/8"), ip_network("::1/128"))
+FORWARDED: Final = frozenset({"forwarded", "x-forwarded-for", "x-real-ip", "via", "x-forwarded-host"})
+"""Who sends one of these is a proxy, whose callers may be anywhere."""
+_page = metrics.RenderedPage()
 
 
 @router.head("/healthz", include_in_schema=False)
@@ -62,17 +73,47 @@ async def _check_store(gateway: Gateway) -> str:
     return OK
 
 
-@router.get("/metrics", responses={200: {"content": {"text/plain": {"schema": {"type": "string"}}}}})
-async def read_metrics() -> Response:
-    """What Prometheus reads."""
-    body, content_type = metrics.render()
+@router.get(
+    "/metrics",
+    responses={
+        200: {"content": {"text/plain": {"schema": {"type": "string"}}}},
+        **problems(MissingApiKey, InvalidApiKey, *ALWAYS),
+    },
+)
+async def read_metrics(request: Request) -> Response:
+    """What Prometheus reads: from the same machine, by `server.metrics_port`, or with a key."""
+    state: Any = request.app.state
+    if not getattr(state, "has_open_metrics", False):
+        _admit_reader(request)
+    body, content_type = await asyncio.to_thread(_page.read)
     return Response(body, media_type=content_type)
+
+
+def _admit_reader(request: Request) -> None:
+    """Let in who reaches us directly from this machine, or has the key of metrics or of administrators."""
+    client = request.client
+    headers = request.headers
+    if client is not None and is_among(client.host, LOOPBACK) and FORWARDED.isdisjoint(headers.keys()):
+        return
+    server = gateway_of(request).settings.server
+    kept = [key.get_secret_value().strip() for key in (server.metrics_key, server.admin_key) if key is not None]
+    scheme, _, text = headers.get("authorization", "").partition(" ")
+    if scheme.lower() == "bearer" and any(secret and is_same_key(text.strip(), secret) for secret in kept):
+        return
+    told = "Metrics need the key of `server.metrics_key` or the administrator's, as `Authorization: Bearer …`."
+    kind = InvalidApiKey if text else MissingApiKey
+    raise kind(told, headers=CHALLENGE, suggestion="Or set `server.metrics_port`: there they need none.")
 
 
 @router.get("/openapi.json", include_in_schema=False)
 async def openapi(request: Request) -> Response:
-    """This interface, as a document."""
-    return Json(await asyncio.to_thread(request.app.openapi))
+    """This interface, as a document; a key that may use some models only is shown these."""
+    models = frozenset[str]()
+    if "authorization" in request.headers:
+        with suppress(MissingApiKey, StoreUnavailable):
+            models = (await gateway_of(request).keyring.check(request.headers["authorization"])).models
+    body = await asyncio.to_thread(encode_document, request.app, gateway_of(request).offers, models)
+    return Response(body, media_type="application/json")
 
 
 def _ask(connection: Connection) -> None:

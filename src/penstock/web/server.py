@@ -64,6 +64,7 @@ async def serve(
     protocol: type[Guarded] = Guarded,
     bounds: ConnectionBounds = ConnectionBounds(),  # noqa: B008  frozen
     max_connections: int | None = None,
+    metrics_port: int | None = None,
 ) -> None:
     """Serve until SIGTERM, SIGINT or `stop`, then drain; a second signal ends the process at once.
 
@@ -72,7 +73,13 @@ async def serve(
     """
     if max_connections is not None:
         bounds = replace(bounds, max_connections=max_connections)
-    listener = await _bind(host, port)
+    listeners = [await _bind(host, port)]
+    if metrics_port is not None:
+        try:
+            listeners.append(await _bind(host, metrics_port))
+        except BaseException:
+            listeners[0].close()
+            raise
     guarded = type("Served", (protocol,), {"doorman": Doorman(bounds)})
     config = uvicorn.Config(
         app,
@@ -92,10 +99,12 @@ async def serve(
     )
     server = _Server(config, drain_seconds, on_drain, bounds.write_seconds)
     stopping = asyncio.ensure_future(_stop_on(stop, server)) if stop else None
-    with contextlib.closing(listener), _signals(server, on_reload):
-        server.on_started = lambda: on_ready(listener.getsockname()[1])
+    with contextlib.ExitStack() as stack, _signals(server, on_reload):
+        for listener in listeners:
+            stack.enter_context(contextlib.closing(listener))
+        server.on_started = lambda: on_ready(listeners[0].getsockname()[1])
         try:
-            await server.serve([listener])
+            await server.serve(listeners)
         finally:
             if stopping:
                 stopping.cancel()
