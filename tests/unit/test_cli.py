@@ -372,7 +372,8 @@ def test_doctor_tells_what_is_open_to_others_and_a_command_closes_it(shell: Shel
 
 
 def test_doctor_tells_of_secrets_in_a_file_that_others_may_read(shell: Shell, tmp_path: Path, monkeypatch):
-    config = tmp_path / "penstock.toml"
+    config, link = tmp_path / "penstock.toml", tmp_path / "link.toml"
+    link.symlink_to(config)
     vendor = '[vendors.far]\ntype = "openai_compatible"\nbase_url = "https://far.example/v1"\napi_key = "{}"\n'
     monkeypatch.setenv("FAR_KEY", "sk-far-away-4711")
     for key, mode, warned in (
@@ -382,9 +383,17 @@ def test_doctor_tells_of_secrets_in_a_file_that_others_may_read(shell: Shell, tm
     ):
         config.write_text(vendor.format(key))
         config.chmod(mode)
-        told = shell(f"doctor --config {config}").stdout
+        told = shell(f"doctor --config {link}").stdout
         assert ("warn settings file" in told) is warned
         assert "sk-far-away" not in told
+
+
+def test_doctor_reminds_of_a_first_key_that_lies_about(shell: Shell):
+    shell.configure("")
+    (shell.data / "first-key").write_text("psk_something_secret\n")
+    told = shell("doctor").stdout
+    assert "warn first key" in told
+    assert "psk_" not in told
 
 
 def test_doctor_wants_a_key_that_works(shell: Shell):

@@ -26,7 +26,7 @@ from penstock.cli.options import (
     private_places,
     tell_store,
 )
-from penstock.cli.serve import address_of
+from penstock.cli.serve import FIRST_KEY, address_of
 
 if TYPE_CHECKING:  # takes long to load, and `penstock --help` does not need it
     from penstock.settings import Settings
@@ -121,8 +121,11 @@ def _check_permissions(settings: "Settings") -> Iterator[Finding]:
         )
     if not found:
         yield Finding("permissions", OK, "what is kept is closed to other users of this machine")
+    if (settings.data / FIRST_KEY).exists():
+        message = f"the first API key is still in {settings.data / FIRST_KEY}"
+        yield Finding("first key", WARN, message, "Read it, then remove the file.")
     file = settings.source.file
-    config = Path(file) if file is not None else None
+    config = Path(file).resolve() if file is not None else None  # whoever may read it may do so by any link
     if config is not None and look(config) is not None and _has_secrets(config, settings):
         message = f"{config} has secrets in it, and other users of this machine may read it"
         remedy = f'Close it: chmod go-rwx \'{config}\', or write "env:NAME" or "file:PATH" instead of the secrets.'
