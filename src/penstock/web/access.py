@@ -90,6 +90,16 @@ async def admit(request: Request, scope: Scope) -> Caller:
     return Caller(request, gateway, key)
 
 
+async def use_request(caller: Caller) -> dict[str, str]:
+    """Count the request against the limits of its key and account, and return the headers that describe them."""
+    if not caller.key.is_limited:
+        return {}
+    ticket = await caller.gateway.escrow.admit(caller.key)
+    limits = dict(ticket.describe())
+    ticket.settle(0, 0)  # a request is used up by being let in
+    return limits
+
+
 def signed_in(*errors: type[PenstockError]) -> dict[int | str, dict[str, Any]]:
     """The `responses` of a route that needs a key."""
     return problems(*errors, *SIGNED_IN)

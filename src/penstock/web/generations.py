@@ -26,7 +26,7 @@ from penstock.errors import (
 from penstock.intake import Forecast
 from penstock.keys import Scope
 from penstock.money import format_usd
-from penstock.web.access import Caller, admit, base_url, signed_in
+from penstock.web.access import Caller, admit, base_url, signed_in, use_request
 from penstock.web.answers import RETRY_AFTER, Json, request_id_of, success
 from penstock.web.json_bodies import read_json
 from penstock.web.waiting import wait_until_done
@@ -117,11 +117,7 @@ async def _generate(caller: Caller, path_model: str | None) -> Response:
         is_retry=_retry_count(request) >= 1,
         base_url=base_url(request),
     )
-    ticket = await caller.gateway.escrow.admit(caller.key) if caller.key.is_limited else None
-    limits: dict[str, str] = {}
-    if ticket is not None:
-        limits = dict(ticket.describe())
-        ticket.settle(0, 0)  # a request is used up by being let in
+    limits = await use_request(caller)
     result = await caller.gateway.intake.accept(submission)
     if isinstance(result, Forecast):
         return Json(_dry_run(result), headers=limits)
