@@ -321,6 +321,7 @@ class GenerationVendor(Protocol):
     declares: bool  # whether the configuration may declare models of it
     batch: int  # how many orders `poll_many` takes; below 2 it is not asked
     repeats: bool  # whether an order that is gone, as with its machine, costs nothing and may be placed anew
+    addresses: Sequence[str]  # URLs besides `base_url` that the operator configured: they may be inside its network
 
     def __init__(self, options: Any, home: Home) -> None: ...
 
@@ -362,6 +363,7 @@ class UsualGeneration:
     declares: bool = False
     batch: int = 0
     repeats: bool = False
+    addresses: Sequence[str] = ()
 
     def find(self, order: Order) -> Flow[Accepted | Similar | Absent | Untold]:
         """There is no way to look an order up."""

@@ -7,12 +7,13 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
 from penstock import metrics
-from penstock.endpoints import PING, Attempt, Parcel, Status, host_of, sign
+from penstock.endpoints import PING, Attempt, Parcel, Status, host_of, lane_of, sign
 from penstock.errors import StoreUnavailable
 from penstock.identifiers import timestamp
 from penstock.job_errors import JobError
@@ -20,15 +21,12 @@ from penstock.records import Scribe
 from penstock.store import delivery_rows
 from penstock.store.bell import DELIVERIES, Ear
 from penstock.store.database import Database
-from penstock.store.delivery_rows import Busy
+from penstock.webhook_places import LINGER_SECONDS, Places, Seat
 
 if TYPE_CHECKING:
     from penstock.fetch import SafeFetcher
 
 ATTEMPT_SECONDS: Final = 15.0
-MAX_UNDER_WAY: Final = 64
-MAX_OF_ACCOUNT: Final = 32
-MAX_TO_HOST: Final = 8
 POLL_SECONDS: Final = 1.0
 """How often to look without being told: whoever wrote may have died before it could ring."""
 RECORD_SECONDS: Final = 12.0
@@ -66,7 +64,7 @@ class Delivery:
         self._clock = clock
         self._behind = 0.0
         self._ear = Ear()
-        self._busy = Busy(MAX_UNDER_WAY, MAX_OF_ACCOUNT, MAX_TO_HOST)
+        self._places = Places()
         self._under_way: dict[asyncio.Task[None], Parcel] = {}
         self._task: asyncio.Task[None] | None = None
 
@@ -113,7 +111,7 @@ class Delivery:
 
     async def _take_on(self) -> float:
         """Begin with what is due; how long there is nothing more to do, if nobody rings."""
-        if self._busy.room < 1:
+        if self._places.is_full:
             return POLL_SECONDS
         asked_at = self._clock()
         due_at, now = await self._database.read(delivery_rows.next_due, asked_at)
@@ -124,11 +122,19 @@ class Delivery:
         parcels = await self._claim(now)
         for parcel in parcels:
             metrics.WEBHOOK_LAG.observe(max(0.0, now - parcel.due_at))
-            self._busy.take(parcel.delivery.account_id, host_of(parcel.delivery.url))
-            task = asyncio.create_task(self._deliver(parcel), name=parcel.delivery.id)
-            self._under_way[task] = parcel
-            task.add_done_callback(self._end)
+            self._begin(parcel)
         return 0.0 if parcels else POLL_SECONDS
+
+    def _begin(self, parcel: Parcel) -> None:
+        seat = self._places.take(parcel.delivery.account_id, parcel.delivery.lane)
+        task = asyncio.create_task(self._deliver(parcel), name=parcel.delivery.id)
+        timer = asyncio.get_running_loop().call_later(LINGER_SECONDS, self._linger, seat)
+        self._under_way[task] = parcel
+        task.add_done_callback(partial(self._end, seat, timer))
+
+    def _linger(self, seat: Seat) -> None:
+        if self._places.linger(seat):
+            self._ear.ring()  # others may have its fast place
 
     def _now(self) -> float:
         """By the clock that all machines share: theirs differ, and one that is ahead would send what others send."""
@@ -136,7 +142,7 @@ class Delivery:
 
     async def _claim(self, now: float) -> list[Parcel]:
         """What is due; whoever is stopped meanwhile gives back what it has taken on: nobody would know of it."""
-        claiming = asyncio.ensure_future(self._database.write(delivery_rows.claim, now, self._busy.copy()))
+        claiming = asyncio.ensure_future(self._database.write(delivery_rows.claim, now, self._places.plan()))
         try:
             return await asyncio.shield(claiming)
         except asyncio.CancelledError:
@@ -145,9 +151,10 @@ class Delivery:
                 await self._database.write(delivery_rows.release, leases, self._now())
             raise
 
-    def _end(self, task: asyncio.Task[None]) -> None:
-        parcel = self._under_way.pop(task)
-        self._busy.take(parcel.delivery.account_id, host_of(parcel.delivery.url), -1)
+    def _end(self, seat: Seat, timer: asyncio.TimerHandle, task: asyncio.Task[None]) -> None:
+        timer.cancel()
+        del self._under_way[task]
+        self._places.give_back(seat)
         self._ear.ring()  # what comes after it, or had no room, may go now
         if not task.cancelled() and (error := task.exception()) is not None:
             log.error("a webhook was not told; it is tried again", exc_info=error)
@@ -156,6 +163,7 @@ class Delivery:
 
     async def _deliver(self, parcel: Parcel) -> None:
         outcome = await self._attempt(parcel)
+        self._learn(parcel, outcome.attempt)
         status = await self._record(parcel, outcome)
         if status is None:
             return
@@ -164,6 +172,13 @@ class Delivery:
             delivery = parcel.delivery
             fields = {"delivery": delivery.id, "host": host_of(delivery.url), "status": outcome.attempt.status_code}
             log.warning("a webhook was not told and is not tried again", extra={"fields": fields})
+
+    def _learn(self, parcel: Parcel, attempt: Attempt) -> None:
+        """Remember how the endpoint behaved. A ping that is taken also proves the webhook that it was sent to."""
+        self._places.learn(parcel.delivery.lane, succeeded=attempt.succeeded, seconds=attempt.seconds)
+        if parcel.delivery.type == PING and attempt.succeeded:
+            lane = lane_of(parcel.delivery.webhook_id, None)
+            self._places.learn(lane, succeeded=True, seconds=attempt.seconds)
 
     async def _attempt(self, parcel: Parcel) -> _Outcome:
         """Send it once. What went wrong is told in words that name no address."""

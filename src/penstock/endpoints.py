@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 from urllib.parse import urlsplit
+from zlib import crc32
 
 from penstock.errors import NotFound, PenstockError
 from penstock.events import BUDGET_EVENT, ENDINGS, Event, EventType, event_id, parse_event_id
@@ -21,6 +22,11 @@ TELLABLE: Final = (*EventType, BUDGET_EVENT)
 USUAL: Final = tuple(ENDINGS.values())
 """What it is told if it asks for nothing in particular."""
 MAX_ENDPOINTS: Final = 20
+MAX_PINGS: Final = 4
+"""Pings of an account that may be under way at once, over all processes."""
+PING_SECONDS: Final = 60.0
+"""A ping that nobody has sent for so long no longer counts: nobody may be there to send it."""
+PING_RETRY_SECONDS: Final = 5
 OVERLAP_SECONDS: Final = 86_400.0
 """How long messages are signed with the former secret too."""
 MAX_SECRETS = 5
@@ -31,6 +37,8 @@ PATIENCE_SECONDS: Final = 5 * 86_400.0
 """An endpoint that has done nothing but fail for so long is disabled, at the next delivery that is given up."""
 MAX_RETRY_AFTER: Final = 86_400.0
 MAX_ATTEMPTS_KEPT: Final = 20
+HOST_LANES: Final = 64
+PATH_LANES: Final = 64
 SECRET_PREFIX: Final = "whsec_"  # noqa: S105  of every secret, none itself
 OWN_PREFIX: Final = "own_"
 
@@ -55,6 +63,14 @@ class WebhookDisabled(PenstockError):
 
     status = 409
     type = "conflict_error"
+
+
+class TooManyPings(PenstockError):
+    """Too many pings of this account are under way."""
+
+    status = 429
+    type = "rate_limit_error"
+    retryable = True
 
 
 class Status(StrEnum):
@@ -141,6 +157,8 @@ class Delivery:
     sequence: int
     type: str
     url: str
+    lane: str
+    """See `lane_of`."""
     status: Status
     tries: int
     """Since it was last asked for."""
@@ -188,8 +206,26 @@ def own_id(account_id: str) -> str:
 
 
 def host_of(url: str) -> str:
-    """Who is spoken to: one that is slow must not hold up others."""
+    """Return the host and port of a URL."""
     return urlsplit(url).netloc
+
+
+def lane_of(webhook_id: str, url: str | None) -> str:
+    """Name the endpoint of a delivery, as far as its share of places is concerned.
+
+    A webhook is its own lane. Jobs may bring any number of URLs along, so those of an account are spread over a bounded
+    number of lanes, by host and by path: the pending lanes are walked through when deliveries are claimed.
+    """
+    if url is None:
+        return webhook_id
+    parts = urlsplit(url)
+    host, path = crc32(parts.netloc.encode()), crc32(f"{parts.netloc}{parts.path}".encode())
+    return f"{webhook_id}#{host % HOST_LANES:02x}{path % PATH_LANES:02x}"
+
+
+def ping_lane_of(account_id: str, webhook_id: str = "") -> str:
+    """Name the lane of a webhook's pings: they do not wait behind other messages. All of an account begin alike."""
+    return f"ping {account_id} {webhook_id}"
 
 
 # -- signing, as Standard Webhooks has it

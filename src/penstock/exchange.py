@@ -36,6 +36,7 @@ from penstock.contract import (
 from penstock.files import StoredFile
 from penstock.job_errors import BadOutput
 from penstock.redaction import Redactor
+from penstock.urls import Network
 
 if TYPE_CHECKING:
     from penstock.wire import Wire
@@ -59,8 +60,13 @@ TROUBLE = (NotSent, ReplyLost, Unclear)
 class Exchange:
     """Makes vendors' calls, wherever their upstreams are."""
 
-    def __init__(self, read_file: Callable[[StoredFile], Awaitable[bytes]]) -> None:
+    def __init__(
+        self,
+        read_file: Callable[[StoredFile], Awaitable[bytes]],
+        allow_networks: Callable[[], Sequence[Network]] = tuple,
+    ) -> None:
         self._read_file = read_file
+        self._allow_networks = allow_networks
         self._wire: Wire | None = None
         self._chat_wire = ChatWire()
         self._starts: dict[ChatServer, asyncio.Future[str]] = {}
@@ -250,7 +256,7 @@ class Exchange:
         if self._wire is not None:
             return self._wire
         module: Any = await asyncio.to_thread(importlib.import_module, "penstock.wire")
-        wire: Wire = self._wire or module.Wire()  # another call may have been first
+        wire: Wire = self._wire or module.Wire(self._allow_networks)  # another call may have been first
         self._wire = wire
         return wire
 

@@ -1,24 +1,21 @@
 """Fetching of callers' URLs, checked when they are read, when their names are resolved, and when they are dialled."""
 
 import asyncio
-import socket
 import ssl
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import dataclass
-from ipaddress import ip_address
-from typing import Any, Self, TypeAlias
+from typing import Self
 from urllib.parse import urljoin, urlsplit
 
 import aiohttp
-from aiohttp.abc import AbstractResolver, ResolveResult
+from aiohttp.abc import AbstractResolver
 from yarl import URL
 
+from penstock.address_guard import Guard
 from penstock.job_errors import FileFetchFailed, FileUnreadable, JobError, UrlNotAllowed
 from penstock.names import Names
-from penstock.urls import Network, check_address, check_characters, check_url
-
-Target: TypeAlias = tuple[int, int, int, str, tuple[Any, ...]]  # as from `socket.getaddrinfo`
+from penstock.urls import Network, check_characters, check_url
 
 CONNECT_SECONDS = 5.0
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
@@ -27,38 +24,6 @@ ANSWER_SECONDS = 2.0
 """How long the beginning of an answer is waited for, once its status is known."""
 
 # -- connections
-
-
-class Guard(AbstractResolver):
-    """Lets connections reach allowed addresses only: checked as a name is resolved, and again as it is dialled.
-
-    The first check refuses a name with even one bad address; the second also sees addresses that need no resolving.
-    """
-
-    def __init__(self, allow_networks: Sequence[Network], resolver: AbstractResolver) -> None:
-        self._allow_networks = allow_networks
-        self._resolver = resolver
-
-    async def resolve(
-        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
-    ) -> list[ResolveResult]:
-        """Resolve once; what is returned here is what gets dialled."""
-        answers = await self._resolver.resolve(host, port, family)
-        if not answers:
-            raise OSError("no address")
-        for answer in answers:
-            subject = f"An address that the URL's host {host!r} resolves to"
-            check_address(ip_address(answer["host"]), answer["port"], self._allow_networks, subject)
-        return answers
-
-    async def close(self) -> None:
-        """Do nothing: the resolver belongs to whoever gave it."""
-
-    def open_socket(self, target: Target) -> socket.socket:
-        """Make the socket for a connection to the target, if it may be made."""
-        family, kind, protocol, _, destination = target
-        check_address(ip_address(destination[0]), destination[1], self._allow_networks, "The URL's host")
-        return socket.socket(family, kind, protocol)
 
 
 def open_session(

@@ -226,7 +226,7 @@ class Gateway:
         )
         self.delivery = Delivery(self.database, self._open_fetcher, self.scribe, self.clock)
         self.hooks = Hooks(secret, lambda: self.settings.server.public_url)
-        self.exchange = exchange = Exchange(self.assets.get_file)
+        self.exchange = exchange = Exchange(self.assets.get_file, lambda: self.settings.fetch.allow_networks)
         self._resources.push_async_callback(self._close_vendors)
         self._resources.push_async_callback(exchange.close)
         await self._open_chat(exchange)

@@ -11,8 +11,11 @@ from weakref import WeakValueDictionary
 
 from aiohttp.abc import AbstractResolver, ResolveResult
 
-AT_ONCE: Final = 128
-"""A lookup cannot be ended: it keeps its thread for as long as the system's resolver is patient."""
+AT_ONCE: Final = 512
+"""A lookup cannot be ended: it keeps its thread for as long as the system's resolver is patient.
+
+So there are twice as many as attempts of webhooks: the resolver may be more patient than they are.
+"""
 OF_DOMAIN: Final = 4
 """At once, of names that end alike: whoever has a domain that never answers holds up only its names."""
 NUMERIC: Final = socket.AI_NUMERICHOST | socket.AI_NUMERICSERV

@@ -126,7 +126,9 @@ class Server(Table):
 class Fetch(Table):
     """`[fetch]`: how callers' URLs are fetched."""
 
-    allow_networks: Networks = Field(default=(), description="private networks (CIDR) that callers' URLs may lead into")
+    allow_networks: Networks = Field(
+        default=(), description="private networks (CIDR) that callers' and vendors' URLs may lead into"
+    )
     seconds: Timeout = Field(default=20.0, description="how long fetching one file may take")
 
 

@@ -2,12 +2,12 @@
 
 import asyncio
 import io
+import logging
 import re
-import socket
-from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
 from ipaddress import ip_address
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 from urllib.parse import quote, urljoin, urlsplit
 
 import aiohttp
@@ -16,9 +16,10 @@ from aiohttp.abc import AbstractStreamWriter
 from aiohttp.payload import BytesIOPayload
 from yarl import URL
 
+from penstock.address_guard import Guard
 from penstock.contract import Call, GenerationVendor, InDoubt, NotSent, ReplyLost, Unclear
 from penstock.job_errors import UrlNotAllowed
-from penstock.urls import check_address, is_allowed
+from penstock.urls import Network, is_allowed
 
 CONNECT_SECONDS = 5.0
 IDLE_SECONDS = 60.0
@@ -28,15 +29,24 @@ PIECE: Final = 1 << 18
 WRITTEN: Final = "%!#$&'()*+,/:;=?@[]~"
 """What stands in URLs as it is: a signed one is sent byte for byte."""
 REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
+Origin: TypeAlias = tuple[str, int | None]
+"""A host and a port."""
 WHOLE: Final = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 """How a URL with a scheme begins; another may stand further on, inside of a query."""
+
+
+CREDENTIALS: Final = frozenset({"authorization", "cookie", "proxy-authorization"})
+"""Headers that prove who we are; so does any whose name ends in `-key` or `-token`."""
+
+log = logging.getLogger(__name__)
 
 
 class Wire:
     """Opened in the event loop that uses it."""
 
-    def __init__(self) -> None:
-        self._sessions: dict[tuple[str, bool], aiohttp.ClientSession] = {}
+    def __init__(self, allow_networks: Callable[[], Sequence[Network]] = tuple) -> None:
+        self._allow_networks = allow_networks
+        self._sessions: dict[tuple[str, tuple[Network, ...] | None], aiohttp.ClientSession] = {}
 
     async def close(self) -> None:
         """Close every connection."""
@@ -46,21 +56,31 @@ class Wire:
 
     @asynccontextmanager
     async def request(
-        self, name: str, vendor: GenerationVendor, call: Call, be_sure: Callable[[], None] | None = None
+        self,
+        name: str,
+        vendor: GenerationVendor,
+        call: Call,
+        be_sure: Callable[[], None] | None = None,
+        *,
+        redirected_from: Origin | None = None,
     ) -> AsyncGenerator[aiohttp.ClientResponse]:
         """One HTTP call; what its failure means for a paid order is decided here, by class.
 
-        A vendor out in the world cannot send us to an address inside our own network. `be_sure` is called when there
-        is a connection, and again in the very step that writes to it; if it raises `InDoubt`, nothing is sent.
+        An address that a vendor has named is a public one, or the operator named its network, or it is the vendor's
+        own: see `_is_trusted`. Credentials go to its own hosts only. `be_sure` is called when there is a connection,
+        and again in the very step that writes to it; if it raises `InDoubt`, nothing is sent.
         """
-        headers = {"accept-encoding": "identity", "user-agent": "penstock", **call.headers}
+        target = _target(vendor, call)
+        is_own = _origin(target) in own_origins(vendor)
+        is_trusted = is_own or _is_trusted(vendor, target, redirected_from)
+        given = call.headers if is_own else without_credentials(call.headers)
+        headers = {"accept-encoding": "identity", "user-agent": "penstock", **given}
         body, doubt = _body(call), _Doubt(be_sure)
         if body is not None and call.form is None:
             headers.setdefault("content-type", "application/json")
         if isinstance(body, bytes):
             body = _Pieces(body, doubt.look)
-        target = _target(vendor, call)
-        session = self._session(name, vendor, guarded=_is_guarded(str(target), vendor.options.base_url))
+        session = self._session(name, vendor, guarded=not is_trusted)
         try:
             async with asyncio.timeout(call.seconds):
                 response = await session.request(
@@ -69,6 +89,11 @@ class Wire:
             async with response:
                 yield response
         except UrlNotAllowed as error:
+            fields = {"vendor": name, "host": target.host, "port": target.port}
+            log.warning(
+                "vendor named a private address that is not its own; not reached unless `fetch.allow_networks` has it",
+                extra={"fields": fields},
+            )
             raise Unclear("the address may not be reached from here") from error
         except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.InvalidURL) as error:
             raise NotSent(type(error).__name__) from error
@@ -82,28 +107,33 @@ class Wire:
     @asynccontextmanager
     async def download(self, name: str, vendor: GenerationVendor, call: Call) -> AsyncGenerator[aiohttp.ClientResponse]:
         """What a GET leads to in the end. A credential goes to the host that it is meant for, and no further."""
-        url, headers = str(_target(vendor, call)), call.headers
+        target = _target(vendor, call)
+        url, headers, named = str(target), call.headers, None
         for _ in range(MAX_REDIRECTS + 1):
-            async with self.request(name, vendor, Call("GET", url, headers, seconds=call.seconds)) as response:
+            step = Call("GET", url, headers, seconds=call.seconds)
+            async with self.request(name, vendor, step, redirected_from=named) as response:
                 if response.status not in REDIRECTS:
                     yield response
                     return
-                target = _follow(url, response.headers.get("location", ""))
-            if urlsplit(target)[:2] != urlsplit(url)[:2]:
+                following = _follow(url, response.headers.get("location", ""))
+            if urlsplit(following)[:2] != urlsplit(url)[:2]:
                 headers = dict[str, str]()
-            url = target
+            url, named = following, _origin(target)
         raise Unclear("the download redirects too often")
 
     def _session(self, name: str, vendor: GenerationVendor, *, guarded: bool) -> aiohttp.ClientSession:
-        session = self._sessions.get((name, guarded))
+        networks = tuple(self._allow_networks()) if guarded else None
+        session = self._sessions.get((name, networks))
         if session is None:
+            guard = None if networks is None else Guard(networks, aiohttp.ThreadedResolver())
             session = aiohttp.ClientSession(
                 connector=aiohttp.TCPConnector(
                     limit=0,
                     limit_per_host=max(8, min(vendor.options.max_concurrent, MAX_CONNECTIONS)),
                     keepalive_timeout=15,
                     ttl_dns_cache=30,
-                    socket_factory=_open_public_socket if guarded else None,
+                    resolver=guard,
+                    socket_factory=None if guard is None else guard.open_socket,
                 ),
                 trace_configs=[_watch_connections()],
                 auto_decompress=False,
@@ -112,7 +142,7 @@ class Wire:
                 timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS, sock_read=IDLE_SECONDS),
             )
             session._retry_connection = False  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] aiohttp resends GETs
-            self._sessions[name, guarded] = session
+            self._sessions[name, networks] = session
         return session
 
 
@@ -193,25 +223,46 @@ def _read(url: str, trouble: type[Exception]) -> URL:
     raise trouble("not an address")
 
 
-def _is_guarded(url: str, base_url: str) -> bool:
-    """Whether a download goes to a host that a vendor out in the world has named."""
-    return urlsplit(url)[:2] != urlsplit(base_url)[:2] and not _is_inside(base_url)
+def own_origins(vendor: GenerationVendor) -> set[Origin]:
+    """List the hosts and ports that the operator configured for a vendor."""
+    origins: set[Origin] = set()
+    for address in (vendor.options.base_url, *vendor.addresses):
+        with suppress(ValueError):
+            url = URL(address)
+            origins |= {_origin(url)} if url.host else set()
+    return origins
 
 
-def _is_inside(base_url: str) -> bool:
-    """Whether a vendor is in our own network, as its address tells."""
-    host = urlsplit(base_url).hostname or ""
+def _is_trusted(vendor: GenerationVendor, target: URL, redirected_from: Origin | None) -> bool:
+    """Tell if a vendor inside our network may lead to this address beside it.
+
+    It may name another port of its own host, as of a server for its files. A redirect stays on what was named.
+    """
+    hosts = {host for host, _ in own_origins(vendor) if _is_inside(host)}
+    if _origin(target)[0] not in hosts:
+        return False
+    return redirected_from is None or _origin(target) == redirected_from
+
+
+def _is_inside(host: str) -> bool:
+    """Tell if a host that the operator configured is in its own network, as far as its name tells."""
     try:
         return not is_allowed(ip_address(host))
     except ValueError:
         return "." not in host or host.endswith((".local", ".internal", ".localhost"))
 
 
-def _open_public_socket(target: tuple[int, int, int, str, tuple[Any, ...]]) -> socket.socket:
-    """A socket for a connection to an address out in the world."""
-    family, kind, protocol, _, destination = target
-    check_address(ip_address(destination[0]), destination[1], (), "The output's host")
-    return socket.socket(family, kind, protocol)
+def _origin(url: URL) -> Origin:
+    return (url.host or "").lower().rstrip("."), url.port
+
+
+def without_credentials(headers: Mapping[str, str]) -> dict[str, str]:
+    """Keep what may be shown to a host that is not the vendor's own."""
+    return {
+        name: value
+        for name, value in headers.items()
+        if name.lower() not in CREDENTIALS and not name.lower().endswith(("-key", "-token"))
+    }
 
 
 def _body(call: Call) -> bytes | aiohttp.FormData | None:

@@ -217,6 +217,44 @@ async def test_a_ping_tells_how_it_went_and_is_tried_once(server, receiver):
     assert message.id not in [event["id"] for event in (await server.client.get("/api/v1/events")).json()["data"]]
 
 
+async def test_pings_count_against_the_limits_of_the_key(server, receiver):
+    client = await server.sign_in("limited", requests_per_minute=2)
+    hook = await create(client, receiver.url())
+    ping = f"/api/v1/webhooks/{hook['id']}/ping"
+    first = await client.post(ping)
+    assert (first.status_code, first.headers["x-ratelimit-limit-requests"]) == (200, "2")
+    await client.post(ping)
+    late = await client.post(ping)
+    if late.status_code == 200:  # a busy machine: the bucket has filled again meanwhile
+        late = await client.post(ping)
+    error = refused(late, 429, "rate_limited")
+    assert error["retryable"]
+    assert int(late.headers["retry-after"]) >= 1
+
+
+async def test_an_account_has_few_pings_under_way(server, receiver, monkeypatch):
+    monkeypatch.setattr("penstock.delivery.ATTEMPT_SECONDS", 100)
+    receiver.reply = receiver.hang
+    hook = await create(server.client, receiver.url())
+    path = f"/api/v1/webhooks/{hook['id']}/ping"
+    waiting = [asyncio.create_task(server.client.post(path)) for _ in range(4)]
+    async with asyncio.timeout(60):
+        while len(await deliveries(server.client, status="pending")) < 4:  # noqa: ASYNC110  the list is all there is
+            await asyncio.sleep(0.02)
+    full = await server.client.post(path)
+    error = refused(full, 429, "too_many_pings")
+    assert (error["type"], error["retryable"], full.headers["retry-after"]) == ("rate_limit_error", True, "5")
+    assert "4 pings" in error["message"]
+    other = await server.sign_in("other")
+    async with receiving() as elsewhere:
+        theirs = await create(other, elsewhere.url())
+        assert (await other.post(f"/api/v1/webhooks/{theirs['id']}/ping")).json()["status"] == "delivered"
+    receiver.reply = 200
+    receiver.closing.set()
+    assert {response.json()["status"] for response in await asyncio.gather(*waiting)} == {"delivered"}
+    assert (await server.client.post(path)).json()["status"] == "delivered"
+
+
 # -- disabling
 
 
@@ -363,6 +401,85 @@ async def test_a_receiver_that_hangs_holds_up_nobody_else(server, receiver, monk
         assert len(stuck.messages) <= 8
         waiting = await deliveries(server.client, f"{slow['id']}/deliveries", status="pending", limit=100)
         assert len(waiting) == 32
+
+
+async def test_a_receiver_that_hangs_does_not_delay_its_neighbour_on_the_host(server, receiver, monkeypatch):
+    monkeypatch.setattr("penstock.delivery.ATTEMPT_SECONDS", 100)
+
+    async def answer(request: web.BaseRequest) -> web.StreamResponse:
+        return await receiver.hang(request) if request.path == "/hang" else web.Response()
+
+    receiver.reply = answer
+    for path in ("/hang", "/works"):
+        await create(server.client, receiver.url(path), events=["job.queued"])
+    for _ in range(3):
+        await order(server.client, *[{}] * 16)
+    await arrived(receiver, "/works", 48)
+    assert len(paths(receiver, "/hang")) == 1, "it has yet to answer for the first time"
+
+
+async def test_accounts_whose_receivers_all_hang_delay_no_other(server, receiver, monkeypatch):
+    monkeypatch.setattr("penstock.delivery.ATTEMPT_SECONDS", 100)
+    async with receiving() as stuck:
+        stuck.reply = stuck.hang
+        for account in ("one", "two"):
+            client = await server.sign_in(account)
+            for number in range(20):
+                await create(client, stuck.url(f"/{account}/{number}"), events=["job.queued"])
+            await order(client, *[{}] * 4)
+        await stuck.wait(40)
+        await create(server.client, receiver.url(), events=["job.queued"])
+        await order(server.client, *[{}] * 8)
+        await receiver.wait(8)
+        assert len(stuck.messages) == 40, "one for each"
+
+
+async def test_receivers_of_an_account_that_hang_delay_none_of_its_others(server, receiver, monkeypatch):
+    monkeypatch.setattr("penstock.delivery.ATTEMPT_SECONDS", 100)
+    async with receiving() as stuck:
+        stuck.reply = stuck.hang
+        for number in range(19):
+            await create(server.client, stuck.url(f"/{number}"), events=["job.queued"])
+        for number in range(31):
+            own = {"url": stuck.url(f"/own/{number}"), "events": ["job.queued"]}
+            await order(server.client, {}, webhook=own)
+        await create(server.client, receiver.url(), events=["job.queued"])
+        await order(server.client, *[{}] * 8)
+        await receiver.wait(8)
+
+
+async def test_a_slow_endpoint_is_tried_again_by_one_attempt_at_a_time_until_it_takes_a_message(
+    server, receiver, monkeypatch
+):
+    monkeypatch.setattr("penstock.delivery.ATTEMPT_SECONDS", 1)  # longer than an attempt may be quick
+    receiver.reply = receiver.hang
+    await create(server.client, receiver.url(), events=["job.queued"])
+    await order(server.client, {})
+    await settled(server.client)
+    monkeypatch.setattr("penstock.delivery.ATTEMPT_SECONDS", 100)
+    await hasten(server)
+    await order(server.client, *[{}] * 16)
+    await receiver.wait(2)
+    other = await create(server.client, receiver.url("/other"), events=["job.queued"])
+    ping = asyncio.create_task(server.client.post(f"/api/v1/webhooks/{other['id']}/ping"))
+    await arrived(receiver, "/other", 1)
+    assert len(paths(receiver, "/hook")) == 2, "many are due, and one is under way"
+    receiver.reply = 200
+    receiver.closing.set()
+    assert (await ping).json()["status"] == "delivered"
+    await settled(server.client, count=18)
+
+
+def paths(receiver: Receiver, path: str) -> list[str]:
+    return [message.path for message in receiver.messages if message.path == path]
+
+
+async def arrived(receiver: Receiver, path: str, number: int) -> None:
+    """Wait until so many messages have come under this path."""
+    async with asyncio.timeout(60):
+        while len(paths(receiver, path)) < number:
+            receiver.news.clear()
+            await receiver.news.wait()
 
 
 async def test_what_is_being_sent_when_a_server_stops_is_sent_by_the_next(start, receiver):

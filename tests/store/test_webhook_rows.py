@@ -3,14 +3,14 @@
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, func, select, text
 from store.fleet import processes
 from store.sample_jobs import NOW, make_job
 from store.trials import undone
@@ -22,8 +22,9 @@ from penstock.jobs import Job
 from penstock.store import delivery_rows, event_rows, job_rows, webhook_rows
 from penstock.store.bell import DELIVERIES
 from penstock.store.database import RUNG, Database
-from penstock.store.delivery_rows import LEASE_SECONDS, Busy
+from penstock.store.delivery_rows import LEASE_SECONDS
 from penstock.store.webhook_tables import deliveries
+from penstock.webhook_places import ENDPOINT_PLACES, Candidate, Places, Plan, Usage
 
 GOOD = Attempt(at=NOW, seconds=0.1, status_code=200)
 BAD = Attempt(at=NOW, seconds=0.1, status_code=500, error="The URL answered 500.")
@@ -54,12 +55,21 @@ async def advance(database: Database, job: Job) -> None:
     )
 
 
-def room(most: int = 64, of_account: int = 32, of_host: int = 8) -> Busy:
-    return Busy(most, of_account, of_host)
+class Few(Plan):
+    """Chooses no more than so many, of endpoints that have all answered before."""
+
+    __slots__ = ("most",)
+
+    def __init__(self, most: int = 64) -> None:
+        super().__init__(Usage(), {}, {})
+        object.__setattr__(self, "most", most)
+
+    def choose(self, due: Iterable[Candidate], held: Sequence[Candidate] = ()) -> list[Candidate]:
+        return sorted(due, key=lambda each: (each.due_at, each.position))[: self.most - len(held)]
 
 
-async def claim(database: Database, now: float = NOW, busy: Busy | None = None) -> list[Parcel]:
-    return await database.write(delivery_rows.claim, now, busy or room())
+async def claim(database: Database, now: float = NOW, plan: Plan | None = None) -> list[Parcel]:
+    return await database.write(delivery_rows.claim, now, plan or Few())
 
 
 async def count(database: Database) -> int:
@@ -120,7 +130,7 @@ async def test_a_jobs_own_webhook_is_signed_with_one_secret_of_its_account(datab
     own = {"url": "https://own.example/", "events": ["job.queued"], "base_url": ""}
     for _ in range(2):
         await accept(database, webhook=own)
-    parcels = [*await claim(database, busy=room(1)), *await claim(database)]
+    parcels = [*await claim(database, plan=Few(1)), *await claim(database)]
     assert {parcel.endpoint.id for parcel in parcels} == {own_id("acct_one")}
     known = await database.write(webhook_rows.get_own, "acct_one", NOW)
     assert {parcel.endpoint.secret for parcel in parcels} == {known.secret}
@@ -195,47 +205,136 @@ async def test_a_jobs_events_are_first_told_one_after_the_other(database):
     assert [parcel.delivery.sequence for parcel in await claim(database, NOW + 7)] == [1]
 
 
-async def test_no_host_and_no_account_takes_all_the_room(database):
-    for number in (1, 2, 3):
+@pytest.fixture(params=["few", "many"])
+def crowd(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Due deliveries are looked at one by one, and as if there were a lot of them."""
+    if request.param == "many":
+        monkeypatch.setattr("penstock.store.delivery_rows.FEW", 0)
+
+
+async def claim_by(database: Database, places: Places, now: float = NOW) -> list[Parcel]:
+    """Take on as one process does."""
+    parcels = await database.write(delivery_rows.claim, now, places.plan())
+    for parcel in parcels:
+        places.take(parcel.delivery.account_id, parcel.delivery.lane)
+    return parcels
+
+
+@pytest.mark.usefixtures("crowd")
+async def test_an_endpoint_has_one_attempt_under_way_until_it_answers(database):
+    for number in (1, 2):
         await database.write(webhook_rows.add, make_endpoint(number))
-    await database.write(webhook_rows.add, make_endpoint(9, "acct_two"))
-    for _ in range(60):
+    for _ in range(20):
+        await accept(database)
+    places = Places()
+    taken = await claim_by(database, places)
+    assert Counter(parcel.delivery.url for parcel in taken) == {"https://1.example/": 1, "https://2.example/": 1}
+    assert await claim_by(database, places) == []
+    places.learn(taken[0].delivery.lane, succeeded=True, seconds=0.1)
+    more = await claim_by(database, places)
+    assert {parcel.delivery.lane for parcel in more} == {taken[0].delivery.lane}
+    assert len(more) == ENDPOINT_PLACES - 1
+    assert await claim_by(database, places) == []
+
+
+@pytest.mark.usefixtures("crowd")
+async def test_a_backlog_of_full_endpoints_hides_nothing(database):
+    """The oldest thousand are of endpoints that have no place: what is due behind them is found all the same."""
+    for account in ("acct_one", "acct_two"):
+        await database.write(webhook_rows.add, make_endpoint(1, account))
+    for number in range(500):
+        await accept(database, account_id=("acct_one", "acct_two")[number % 2])
+    places = Places()
+    assert len(await claim_by(database, places)) == 2
+    await database.write(webhook_rows.add, make_endpoint(2))
+    await database.write(webhook_rows.add, make_endpoint(1, "acct_three"))
+    await accept(database)
+    await accept(database, account_id="acct_three")
+    taken = await claim_by(database, places)
+    assert {parcel.endpoint.id for parcel in taken} == {"hook_acct_one_2", "hook_acct_three_1"}
+    assert await claim_by(database, places) == []
+
+
+@pytest.mark.usefixtures("crowd")
+async def test_accounts_take_turns(database):
+    for number in range(20):
+        await database.write(webhook_rows.add, make_endpoint(number))
+    await database.write(webhook_rows.add, make_endpoint(1, "acct_two"))
+    await database.write(webhook_rows.add, make_endpoint(2, "acct_two"))
+    for _ in range(30):
         await accept(database)
     await accept(database, account_id="acct_two")
-    taken = await claim(database, busy=room(64, of_account=20, of_host=8))
-    assert Counter(parcel.delivery.account_id for parcel in taken) == {"acct_one": 20, "acct_two": 1}
-    taken = await claim(database, busy=room(64, of_account=32, of_host=8))
-    assert set(Counter(parcel.delivery.url for parcel in taken).values()) == {8}
-    busy = room(64, of_account=32, of_host=8)
-    assert [busy.take("acct_one", "1.example") for _ in range(8)] == [True] * 8
-    taken = await claim(database, busy=busy)
-    assert Counter(parcel.delivery.url for parcel in taken) == {"https://2.example/": 8, "https://3.example/": 8}
-    assert len(await claim(database, busy=room(5))) == 5
+    places = Places()
+    taken = await claim_by(database, places)
+    assert Counter(parcel.delivery.account_id for parcel in taken) == {"acct_one": 20, "acct_two": 2}
+    assert {parcel.delivery.account_id for parcel in taken[:4]} == {"acct_one", "acct_two"}, "not the oldest alone"
+
+
+@pytest.mark.usefixtures("crowd")
+async def test_urls_that_jobs_bring_along_have_places_of_their_own(database):
+    for path in ("hang", "works", "hang"):
+        await accept(database, webhook={"url": f"https://own.example/{path}", "events": ["job.queued"], "base_url": ""})
+    places = Places()
+    taken = await claim_by(database, places)
+    assert sorted(parcel.delivery.url for parcel in taken) == ["https://own.example/hang", "https://own.example/works"]
+
+
+@pytest.mark.usefixtures("crowd")
+async def test_what_older_code_wrote_is_taken_on(database):
+    """It wrote the host where the lane is now, of all accounts alike."""
+    for account in ("acct_one", "acct_two"):
+        await database.write(webhook_rows.add, make_endpoint(1, account))
+        await accept(database, account_id=account)
+
+    def age(connection: Connection) -> None:
+        connection.execute(deliveries.update().values(lane="1.example"))
+
+    await database.write(age)
+    places, accounts = Places(), set[str]()
+    for _ in range(2):
+        (parcel,) = await claim_by(database, places)
+        accounts.add(parcel.delivery.account_id)
+        places = Places()
+    assert accounts == {"acct_one", "acct_two"}
+
+
+async def test_a_claim_walks_past_a_backlog_by_an_index(database):
+    """Neither store visits the rows of a backlog: each use of the table is a step into an index."""
+    await database.write(webhook_rows.add, make_endpoint())
+    await accept(database)
+
+    def explain(connection: Connection) -> list[str]:
+        if connection.dialect.name == "postgresql":
+            connection.execute(text("SET LOCAL enable_seqscan = off"))  # the table is too small for indexes
+        plans: list[str] = []
+        for query in (delivery_rows._FEW_DUE, delivery_rows._HEADS):  # no public surface shows plans
+            said = query.params(now=NOW, full=["x"]).compile(connection, compile_kwargs={"literal_binds": True})
+            word = "EXPLAIN QUERY PLAN" if connection.dialect.name == "sqlite" else "EXPLAIN"
+            rows = connection.exec_driver_sql(f"{word} {said}".replace("%", "%%")).all()
+            plans.append("\n".join(str(row[-1]) for row in rows))
+        return plans
+
+    few, heads = await database.write(explain)
+    assert "deliveries_due" in few
+    assert "deliveries_untried" in few
+    assert "deliveries_by_lane" in heads
+    assert "Index" in heads or heads.count("deliveries_by_lane") == 3, "SQLite's, whatever is stored"
+    for plan in (few, heads):
+        assert "SCAN deliveries\n" not in f"{plan}\n"
+        assert "SCAN others" not in plan
+        assert "Seq Scan" not in plan
 
 
 async def test_many_who_take_on_at_once_share_what_is_there(database):
     await database.write(webhook_rows.add, make_endpoint())
     for _ in range(40):
         await accept(database)
-    shares = await asyncio.gather(*(claim(database, busy=room(4)) for _ in range(10)))
+    shares = await asyncio.gather(*(claim(database, plan=Few(4)) for _ in range(10)))
     taken = [parcel.delivery.position for share in shares for parcel in share]
     assert len(taken) == len(set(taken))
     while more := await claim(database):
         taken += [parcel.delivery.position for parcel in more]
     assert (len(taken), len(set(taken))) == (40, 40)
-
-
-async def test_busy_counts_up_and_down():
-    busy = room(3, of_account=2, of_host=1)
-    assert busy.take("a", "x")
-    assert not busy.take("b", "x")
-    assert busy.take("a", "y")
-    assert not busy.take("a", "z")
-    assert busy.full == (["a"], ["x", "y"])
-    copy = busy.copy()
-    for host in ("x", "y"):
-        busy.take("a", host, -1)
-    assert (busy, copy.room) == (room(3, of_account=2, of_host=1), 1)
 
 
 # -- forgetting
@@ -362,7 +461,7 @@ class Story:
         self.events += 1
 
     def take(self, which: int) -> None:
-        for parcel in delivery_rows.claim(self.connection, self.now, room(which + 1)):
+        for parcel in delivery_rows.claim(self.connection, self.now, Few(which + 1)):
             position, sequence = parcel.delivery.position, parcel.delivery.sequence
             if position in self.held:
                 assert self.held[position][1] <= self.now, "someone has it"

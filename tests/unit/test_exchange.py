@@ -6,10 +6,12 @@ import email
 import email.policy
 import json
 import logging
+import socket
 import ssl
 import time
 from collections.abc import AsyncGenerator
 from contextlib import suppress
+from ipaddress import ip_network
 from pathlib import Path
 from typing import Any
 
@@ -52,9 +54,9 @@ async def no_file(file: StoredFile) -> bytes:
 class Line:
     """One vendor and the exchange that speaks to it."""
 
-    def __init__(self, vendor: Sim) -> None:
+    def __init__(self, vendor: Sim, *networks: str) -> None:
         self.vendor = vendor
-        self.exchange = Exchange(no_file)
+        self.exchange = Exchange(no_file, lambda: [ip_network(network) for network in networks])
 
     async def drive(self, flow: Flow[Any]) -> Any:
         return await self.exchange.drive("far", self.vendor, "test", flow)
@@ -80,6 +82,14 @@ async def double(tmp_path: Path) -> AsyncGenerator[Double]:
 @pytest.fixture
 async def line(double: Double) -> AsyncGenerator[Line]:
     line = Line(sim(double.url))
+    yield line
+    await line.exchange.close()
+
+
+@pytest.fixture
+async def near(double: Double) -> AsyncGenerator[Line]:
+    """The vendor may lead to other hosts of this machine: the operator has named its network."""
+    line = Line(sim(double.url), "127.0.0.0/8", "::1/128")
     yield line
     await line.exchange.close()
 
@@ -284,21 +294,21 @@ async def test_a_download_goes_where_it_is_sent_with_the_credential_within_one_o
     assert {seen.headers["Authorization"] for seen in double.seen} == {f"Bearer {API_KEY}"}
 
 
-async def test_a_credential_goes_to_no_other_origin_and_does_not_come_back(double, line, tmp_path):
+async def test_a_credential_goes_to_no_other_origin_and_does_not_come_back(double, near, tmp_path):
     async with double_of(tmp_path / "other") as other:
         double.fault(redirect(f"{other.url}/there"))
         other.fault(redirect(f"{double.url}/back"))
         double.fault(reply(200, b"bytes"), path="/back")
         given_headers = {"authorization": f"Bearer {API_KEY}", "x-api-key": API_KEY}
-        assert await line.download("/a", **given_headers) == b"bytes"
+        assert await near.download("/a", **given_headers) == b"bytes"
         assert API_KEY in str(double.seen[0].headers)
         assert API_KEY not in str([*other.seen, double.seen[1]])
 
 
-async def test_nor_to_another_name_of_the_same_host(double, line):
+async def test_nor_to_another_name_of_the_same_host(double, near):
     double.fault(redirect(f"http://localhost:{double.port}/there"))
     double.fault(reply(200, b"bytes"), path="/there")
-    assert await line.download("/a", authorization=f"Bearer {API_KEY}") == b"bytes"
+    assert await near.download("/a", authorization=f"Bearer {API_KEY}") == b"bytes"
     assert "Authorization" not in double.seen[1].headers
 
 
@@ -363,9 +373,9 @@ async def test_a_download_never_leaves_https(double, tls_server, scheme):
     await line.exchange.close()
 
 
-async def test_but_may_come_to_it(double, line, tls_server):
+async def test_but_may_come_to_it(double, near, tls_server):
     double.fault(redirect(f"https://127.0.0.1:{tls_server.port}/x"))
-    assert await line.download("/a") == PNG
+    assert await near.download("/a") == PNG
 
 
 async def test_a_vendor_out_in_the_world_leads_nobody_inside(double, monkeypatch):
@@ -378,6 +388,120 @@ async def test_a_vendor_out_in_the_world_leads_nobody_inside(double, monkeypatch
             await line.drive(ask(call))
     assert double.seen == []
     await line.exchange.close()
+
+
+SPELLINGS = {
+    "another port": "http://127.0.0.1:{port}/x",
+    "another address": "http://127.0.0.2:{port}/x",
+    "a name": "http://localhost:{port}/x",
+    "a number": "http://2130706433:{port}/x",
+    "octal": "http://0177.0.0.1:{port}/x",
+    "hexadecimal": "http://0x7f.1:{port}/x",
+    "mapped": "http://[::ffff:127.0.0.1]:{port}/x",
+    "NAT64": "http://[64:ff9b::7f00:1]:{port}/x",
+    "any address": "http://0.0.0.0:{port}/x",
+    "metadata": "http://169.254.169.254/latest/meta-data",
+    "metadata, mapped": "http://[::ffff:169.254.169.254]/latest/meta-data",
+    "a private network": "http://10.255.255.1/x",
+}
+
+
+@pytest.fixture
+async def neighbour(tmp_path: Path) -> AsyncGenerator[Double]:
+    """A server beside the vendor that is not the vendor's."""
+    async with double_of(tmp_path / "neighbour") as neighbour:
+        neighbour.fault(reply(200, b"inside"), times=99)
+        yield neighbour
+
+
+@pytest.mark.parametrize("spelling", SPELLINGS)
+async def test_a_vendor_inside_redirects_to_no_other_private_address(double, line, neighbour, spelling, caplog):
+    url = SPELLINGS[spelling].format(port=neighbour.port)
+    double.fault(redirect(url))
+    with pytest.raises(TROUBLE):
+        await line.download("/a")
+    double.fault(redirect("/b"))
+    double.fault(redirect(url), path="/b")
+    with pytest.raises(TROUBLE):
+        await line.download("/a")
+    assert neighbour.seen == []
+    assert "fetch.allow_networks" in caplog.text or spelling in ("a number", "octal"), "these are no addresses at all"
+
+
+@pytest.mark.parametrize("spelling", [spelling for spelling in SPELLINGS if spelling != "another port"])
+async def test_nor_does_it_name_one(line, neighbour, spelling):
+    url = SPELLINGS[spelling].format(port=neighbour.port)
+    with pytest.raises(TROUBLE):
+        await line.download(url)
+    for call in (Call("GET", url), Call("PUT", url, body=b"picture", prepares=True), Call("POST", url, json={})):
+        with pytest.raises(TROUBLE):
+            await line.drive(ask(call))
+    assert neighbour.seen == []
+
+
+async def test_it_names_another_port_of_its_own_host_which_leads_nowhere_else_and_is_shown_no_credential(
+    double, line, neighbour, tmp_path
+):
+    """Such as a server for its files beside it."""
+    url = f"http://127.0.0.1:{neighbour.port}/x"
+    assert await line.download(url, authorization=f"Bearer {API_KEY}") == b"inside"
+    assert API_KEY not in str(neighbour.seen)
+    neighbour.faults.clear()
+    neighbour.fault(redirect("/again"))
+    neighbour.fault(reply(200, b"again"), path="/again")
+    assert await line.download(url) == b"again"
+    async with double_of(tmp_path / "third") as third:
+        neighbour.fault(redirect(f"{third.url}/x"))
+        with pytest.raises(Unclear, match="may not be reached"):
+            await line.download(url)
+        assert third.seen == []
+        neighbour.fault(redirect(f"{double.url}/x"))
+        double.fault(reply(200, b"back"), path="/x")
+        assert await line.download(url) == b"back"
+
+
+async def test_it_may_where_the_operator_named_the_network_and_is_shown_no_credential(double, near, neighbour):
+    headers = {"Authorization": f"Bearer {API_KEY}", "X-API-Key": API_KEY, "x-goog-api-key": API_KEY, "Cookie": API_KEY}
+    url = f"http://127.0.0.1:{neighbour.port}/x"
+    assert await near.download(url, **headers) == b"inside"
+    await near.drive(ask(Call("POST", url, {**headers, "x-own": "1"}, json={})))
+    assert [seen.headers.get("x-own") for seen in neighbour.seen] == [None, "1"]
+    assert API_KEY not in str(neighbour.seen)
+    await near.drive(ask(Call("POST", f"{double.url}/x", headers, json={})))
+    assert API_KEY in str(double.seen), "its own host is shown them"
+
+
+async def test_a_wide_network_does_not_open_the_metadata_of_a_cloud(double):
+    line = Line(sim(double.url), "169.254.0.0/16")
+    double.fault(redirect("http://169.254.169.254/latest/meta-data"))
+    with pytest.raises(Unclear, match="may not be reached"):
+        await line.download("/a")
+    await line.exchange.close()
+
+
+async def test_a_name_with_even_one_private_address_is_not_reached(double, line, neighbour, monkeypatch):
+    look_up = socket.getaddrinfo
+
+    def lie(host: Any, port: Any, *options: Any, **more: Any) -> Any:
+        if host != "cdn.example":
+            return look_up(host, port, *options, **more)
+        return [
+            (socket.AF_INET, socket.SOCK_STREAM, 6, "", ("93.184.215.14", port)),
+            (socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", port)),
+        ]
+
+    monkeypatch.setattr(socket, "getaddrinfo", lie)
+    double.fault(redirect(f"http://cdn.example:{neighbour.port}/x"))
+    with pytest.raises(Unclear, match="may not be reached"):
+        await line.download("/a")
+    assert neighbour.seen == []
+
+
+async def test_other_addresses_of_a_vendors_table_are_its_own(double, line, neighbour):
+    line.vendor.addresses = [f"http://127.0.0.1:{neighbour.port}/rest"]
+    url = f"http://127.0.0.1:{neighbour.port}/x"
+    assert await line.download(url, authorization=f"Bearer {API_KEY}") == b"inside"
+    assert API_KEY in str(neighbour.seen)
 
 
 # -- addresses, byte for byte

@@ -23,6 +23,7 @@ class Silent:
 
     options: Options
     asked: list[bytes] = field(default_factory=list[bytes])
+    addresses: tuple[str, ...] = ()
 
     async def listen(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with suppress(asyncio.IncompleteReadError, ConnectionError):

@@ -1,12 +1,24 @@
 """Deliveries in the store: taken on for a while, told how they went, listed, sent again and forgotten."""
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
-from sqlalchemy import ColumnElement, Connection, Select, and_, delete, exists, func, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Float,
+    Integer,
+    Select,
+    and_,
+    bindparam,
+    delete,
+    exists,
+    func,
+    literal_column,
+    select,
+    update,
+)
 
 from penstock.endpoints import (
     MAX_ATTEMPTS_KEPT,
@@ -27,23 +39,71 @@ from penstock.store.bell import DELIVERIES
 from penstock.store.database import RUNG
 from penstock.store.tables import events
 from penstock.store.webhook_tables import deliveries, webhooks
+from penstock.webhook_places import Candidate, Plan
 
-BATCH = 64
+FEW = 256
+"""So many due deliveries are looked at one by one. Of more, the next ones of each endpoint are."""
+MANY = 1000
+"""Rows that are asked for in one query."""
 LEASE_SECONDS = 30.0
 """Twice as long as an attempt may take: then whoever took it on has died."""
 GONE = 410
 decode_attempts = msgspec.json.Decoder(tuple[Attempt, ...]).decode
 
-_earlier = deliveries.alias("earlier")
-_PENDING = deliveries.c.status == Status.PENDING.value
-_IS_LATER = exists().where(
-    _earlier.c.subject == deliveries.c.subject,
-    _earlier.c.webhook_id == deliveries.c.webhook_id,
-    _earlier.c.sequence < deliveries.c.sequence,
-    _earlier.c.status == Status.PENDING.value,
-    _earlier.c.tries == 0,
+_heads = deliveries.alias("heads")
+_others = deliveries.alias("others")
+
+
+def _is_pending(table: Any) -> ColumnElement[bool]:
+    """Say it as the partial indexes do: SQLite does not recognize them by a value that is filled in later."""
+    return table.c.status == literal_column(f"'{Status.PENDING.value}'")
+
+
+def _is_later(table: Any) -> ColumnElement[bool]:
+    """Tell if an earlier event of the same job has yet to be tried. One that failed delays nothing."""
+    earlier = deliveries.alias("earlier")
+    return exists().where(
+        earlier.c.subject == table.c.subject,
+        earlier.c.webhook_id == table.c.webhook_id,
+        earlier.c.sequence < table.c.sequence,
+        _is_pending(earlier),
+        earlier.c.tries == literal_column("0"),
+    )
+
+
+_PENDING = _is_pending(deliveries)
+_NOW = bindparam("now", type_=Float)
+_DUE = and_(_PENDING, deliveries.c.due_at <= _NOW)
+_CANDIDATE = select(deliveries.c.position, deliveries.c.account_id, deliveries.c.lane, deliveries.c.due_at)
+_FEW_DUE = (
+    _CANDIDATE.add_columns(_is_later(deliveries).label("is_later"))
+    .where(_DUE)
+    .order_by(deliveries.c.due_at)
+    .limit(FEW + 1)
 )
-"""Whether an earlier event of the same job has yet to be tried: one that failed holds up nothing."""
+
+
+def _first_of_each_lane() -> Select[Any]:
+    """Step from lane to lane through their index: rows of a backlog are not visited, however many there are."""
+    first = select(func.min(_others.c.lane).label("lane")).where(_is_pending(_others)).cte("lanes", recursive=True)
+    following = select(func.min(_others.c.lane)).where(_is_pending(_others), _others.c.lane > first.c.lane)
+    lanes = first.union_all(select(following.scalar_subquery()).where(first.c.lane.is_not(None)))
+    head = _next_of(lanes.c.lane, bindparam("one", value=1, type_=Integer)).correlate(lanes).scalar_subquery()
+    named = lanes.c.lane.is_not(None) & lanes.c.lane.not_in(bindparam("full", expanding=True))
+    return select(head).select_from(lanes).where(named)
+
+
+def _next_of(lane: Any, number: Any) -> Select[Any]:
+    """Select what is due in a lane, as many as that."""
+    return (
+        select(_heads.c.position)
+        .where(_heads.c.lane == lane, _is_pending(_heads), _heads.c.due_at <= _NOW, ~_is_later(_heads))
+        .order_by(_heads.c.due_at, _heads.c.position)
+        .limit(number)
+    )
+
+
+_HEADS = _first_of_each_lane()
 _WHOLE = (
     select(
         deliveries,
@@ -56,42 +116,6 @@ _WHOLE = (
 _NEXT = select(func.min(deliveries.c.due_at)).where(_PENDING)
 
 
-@dataclass(slots=True)
-class Busy:
-    """How much is under way, and what is the most: of all, of one account, and to one host."""
-
-    room: int
-    of_account: int
-    of_host: int
-    accounts: Counter[str] = field(default_factory=Counter[str])
-    hosts: Counter[str] = field(default_factory=Counter[str])
-
-    def copy(self) -> "Busy":
-        """For whoever counts on and may have to begin anew."""
-        return Busy(self.room, self.of_account, self.of_host, Counter(self.accounts), Counter(self.hosts))
-
-    def take(self, account_id: str, host: str, number: int = 1) -> bool:
-        """Count one more if there is a place for it; `number` -1 gives it back."""
-        full = self.accounts[account_id] >= self.of_account or self.hosts[host] >= self.of_host or self.room < 1
-        if number > 0 and full:
-            return False
-        self.room -= number
-        self.accounts[account_id] += number
-        self.hosts[host] += number
-        for counts, name in ((self.accounts, account_id), (self.hosts, host)):
-            if not counts[name]:
-                del counts[name]
-        return True
-
-    @property
-    def full(self) -> tuple[list[str], list[str]]:
-        """Accounts and hosts that get no more."""
-        return (
-            [name for name, count in self.accounts.items() if count >= self.of_account],
-            [name for name, count in self.hosts.items() if count >= self.of_host],
-        )
-
-
 # -- sending
 
 
@@ -101,15 +125,17 @@ def next_due(connection: Connection, now: float) -> tuple[float | None, float]:
     return due_at, store_now
 
 
-def claim(connection: Connection, now: float, busy: Busy) -> list[Parcel]:
-    """Take on what is due, as much as there is room for; whoever dies with it loses it after a while."""
-    chosen = _choose(connection, now, busy.copy())
+def claim(connection: Connection, now: float, plan: Plan) -> list[Parcel]:
+    """Take on what is due, as far as there is room. Whoever dies with it loses it when the lease is over."""
+    chosen = {each.position: each.due_at for each in _choose(connection, now, plan)}
     if not chosen:
         return []
+    turns = {position: turn for turn, position in enumerate(chosen)}
     lease = new_id("lease")
     values = {"lease": lease, "due_at": now + LEASE_SECONDS}
     connection.execute(update(deliveries).where(deliveries.c.position.in_(chosen)).values(values))
     rows = connection.execute(_WHOLE.where(deliveries.c.position.in_(chosen))).mappings().all()
+    rows = sorted(rows, key=lambda row: turns[row["position"]])
     wanted = {row["webhook_id"]: row["account_id"] for row in rows}
     found = webhook_rows.several(connection, wanted, now)
     parcels: list[Parcel] = []
@@ -126,24 +152,47 @@ def claim(connection: Connection, now: float, busy: Busy) -> list[Parcel]:
     return parcels
 
 
-def _choose(connection: Connection, now: float, busy: Busy) -> dict[int, float]:
-    """Positions, and when each was due. One account's or host's backlog is passed over once it has its share."""
-    chosen: dict[int, float] = {}
-    while busy.room > 0:
-        accounts, hosts = busy.full
-        query = (
-            select(deliveries.c.position, deliveries.c.account_id, deliveries.c.host, deliveries.c.due_at)
-            .where(_PENDING, deliveries.c.due_at <= now, ~_IS_LATER, deliveries.c.position.not_in(chosen))
-            .where(deliveries.c.account_id.not_in(accounts), deliveries.c.host.not_in(hosts))
-            .order_by(deliveries.c.due_at, deliveries.c.position)
-            .limit(BATCH)
-            .with_for_update(skip_locked=True, of=deliveries)
-        )
-        rows = connection.execute(query).all()
-        chosen |= {row.position: row.due_at for row in rows if busy.take(row.account_id, row.host)}
-        if len(rows) < BATCH:
+def _choose(connection: Connection, now: float, plan: Plan) -> list[Candidate]:
+    """Choose and lock what to take on. What another process has locked is left to it, and others are tried."""
+    due = _few_due(connection, now)
+    if due is None:
+        due = _due_by_lane(connection, now, plan)
+    held: list[Candidate] = []
+    while wanted := plan.choose(due, held):
+        tried = {each.position for each in wanted}
+        query = select(deliveries.c.position).where(deliveries.c.position.in_(tried), _DUE)
+        locked = connection.execute(query.with_for_update(skip_locked=True), {"now": now}).scalars().all()
+        held += [each for each in wanted if each.position in locked]
+        if len(locked) == len(wanted):
             break
-    return chosen
+        due = [each for each in due if each.position not in tried]
+    return held
+
+
+def _few_due(connection: Connection, now: float) -> list[Candidate] | None:
+    """Return all that is due, or None if that is a lot."""
+    rows = connection.execute(_FEW_DUE, {"now": now}).all()
+    if len(rows) > FEW:
+        return None
+    return [Candidate(*row[:4]) for row in rows if not row.is_later]
+
+
+def _due_by_lane(connection: Connection, now: float, plan: Plan) -> list[Candidate]:
+    """Return the next delivery of each endpoint that has room, and more of those that may have more at once."""
+    heads = connection.execute(_HEADS, {"now": now, "full": plan.full_lanes()}).scalars()
+    positions = [each for each in heads if each is not None]
+    due: list[Candidate] = []
+    for start in range(0, len(positions), MANY):
+        query = _CANDIDATE.where(deliveries.c.position.in_(positions[start : start + MANY]))
+        due += [Candidate(*row) for row in connection.execute(query)]
+    for head in plan.choose(due):
+        if (room := plan.room_of(head.lane)) > 1:
+            more = _next_of(bindparam("lane"), bindparam("room", type_=Integer))
+            positions = connection.execute(more, {"lane": head.lane, "room": room, "now": now}).scalars()
+            due += [
+                Candidate(each, head.account_id, head.lane, head.due_at) for each in positions if each != head.position
+            ]
+    return due
 
 
 def record(
@@ -269,8 +318,7 @@ def remove_old(connection: Connection, before: float, limit: int = 1000) -> int:
 
 def _delivery(row: Mapping[Any, Any]) -> Delivery:
     fields = dict(row)
-    del fields["host"]
-    fields["url"] = fields.pop("address")
+    fields["url"], fields["lane"] = fields.pop("address"), fields.pop("host")
     fields["status"] = Status(fields["status"])
     fields["attempts"] = decode_attempts(fields["attempts"])
     return Delivery(**fields)

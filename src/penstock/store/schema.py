@@ -14,7 +14,7 @@ from penstock.store.webhook_tables import metadata
 MIGRATIONS = Path(__file__).with_name("migrations")
 FIRST_TOLD: Final = "0004"
 """Since this version a store says which code may serve it."""
-SUPPORTED: Final = {"0004": "0004", "0005": "0005", "0006": "0005", "0008": "0005"}
+SUPPORTED: Final = {"0004": "0004", "0005": "0005", "0006": "0005", "0007": "0005", "0008": "0005"}
 """Of each version since, the oldest whose code may."""
 VERSIONS: Final = text(
     "CREATE TABLE alembic_version "

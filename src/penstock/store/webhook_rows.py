@@ -4,21 +4,27 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, Float, Insert, bindparam, delete, func, insert, select, update
+from sqlalchemy import Connection, Float, Insert, bindparam, delete, func, insert, literal_column, select, update
 
 from penstock.accounts import Action, Actor, AuditEntry
 from penstock.endpoints import (
     MAX_ENDPOINTS,
+    MAX_PINGS,
     PING,
+    PING_RETRY_SECONDS,
+    PING_SECONDS,
     USUAL,
     Endpoint,
     Reason,
     Status,
+    TooManyPings,
     TooManyWebhooks,
     WebhookNotFound,
     host_of,
+    lane_of,
     new_secret,
     own_id,
+    ping_lane_of,
 )
 from penstock.store import audit_rows, words
 from penstock.store.bell import DELIVERIES
@@ -30,7 +36,7 @@ from penstock.store.webhook_tables import deliveries, webhooks
 NOTHING = b"[]"
 """No attempts yet."""
 MOMENT = "moment"
-ENABLED = "SELECT account_id, id, host, events FROM webhooks WHERE disabled_at IS NULL AND account_id IN"
+ENABLED = "SELECT account_id, id, events FROM webhooks WHERE disabled_at IS NULL AND account_id IN"
 
 # -- the outbox
 
@@ -58,22 +64,34 @@ def enqueue(connection: Connection, told: Sequence[News], now: float) -> None:
 def _deliveries(news: News, enabled: Sequence[tuple[Any, ...]], now: float) -> list[dict[str, Any]]:
     account_id, subject, sequence, kind, own = news
     wanted = [
-        (webhook_id, host, None)
-        for whose, webhook_id, host, events in enabled
-        if whose == account_id and f" {kind} " in events
+        (webhook_id, None) for whose, webhook_id, events in enabled if whose == account_id and f" {kind} " in events
     ]
     if own is not None and kind in (own["events"] or USUAL):
-        wanted.append((own_id(account_id), host_of(own["url"]), own["url"]))
+        wanted.append((own_id(account_id), own["url"]))
     event = {"account_id": account_id, "subject": subject, "sequence": sequence, "type": kind}
     return [_new(event, *each, now) for each in wanted]
 
 
 def add_ping(connection: Connection, endpoint: Endpoint, name: str, now: float) -> int:
-    """Have a webhook told that it is tried; where the delivery stands."""
+    """Write a ping of a webhook and return its position, unless the account has too many under way."""
+    _refuse_pings(connection, endpoint.account_id, now)
     event = {"account_id": endpoint.account_id, "subject": name, "sequence": 1, "type": PING}
-    values = _new(event, endpoint.id, host_of(endpoint.url or ""), None, now)
+    values = _new(event, endpoint.id, None, now) | {"lane": ping_lane_of(endpoint.account_id, endpoint.id)}
     connection.info[RUNG].add(DELIVERIES)
     return connection.execute(_insert(connection).returning(deliveries.c.position), values).scalar_one()
+
+
+def _refuse_pings(connection: Connection, account_id: str, now: float) -> None:
+    hold(connection, "pings", account_id)
+    first = ping_lane_of(account_id)
+    mine = deliveries.c.lane.between(first, f"{first}~") & (deliveries.c.status == literal_column("'pending'"))
+    count = select(func.count()).where(mine, deliveries.c.created_at > now - PING_SECONDS)
+    if connection.execute(count).scalar_one() >= MAX_PINGS:
+        raise TooManyPings(
+            f"{MAX_PINGS} pings of this account are under way, as many as may be at once.",
+            suggestion="Wait until one of them is answered, at most 15 seconds.",
+            retry_after=PING_RETRY_SECONDS,
+        )
 
 
 def _insert(connection: Connection) -> Insert:
@@ -81,12 +99,12 @@ def _insert(connection: Connection) -> Insert:
     return insert(deliveries).values(due_at=not_after(connection, bindparam(MOMENT, type_=Float)))
 
 
-def _new(event: Mapping[str, Any], webhook_id: str, host: str, url: str | None, now: float) -> dict[str, Any]:
+def _new(event: Mapping[str, Any], webhook_id: str, url: str | None, now: float) -> dict[str, Any]:
     """A delivery that is due at once."""
     return {
         **event,
         "webhook_id": webhook_id,
-        "host": host,
+        "lane": lane_of(webhook_id, url),
         "url": url,
         "status": Status.PENDING.value,
         "tries": 0,
@@ -166,8 +184,6 @@ def change(connection: Connection, endpoint: Endpoint, now: float) -> None:
     """Write a webhook anew; what is on its way to it goes to where it is now, or nowhere if it is disabled."""
     connection.execute(update(webhooks).where(webhooks.c.id == endpoint.id).values(_columns(endpoint)))
     own = (deliveries.c.webhook_id == endpoint.id) & (deliveries.c.status == Status.PENDING.value)
-    if endpoint.url is not None:
-        connection.execute(update(deliveries).where(own).values(host=host_of(endpoint.url)))
     if endpoint.disabled_at is not None:  # what is being sent comes to its own end
         gone = {"status": Status.FAILED.value, "due_at": None, "finished_at": now}
         connection.execute(update(deliveries).where(own, deliveries.c.lease.is_(None)).values(gone))

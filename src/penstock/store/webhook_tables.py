@@ -34,7 +34,7 @@ deliveries = Table(  # the outbox: written with the event
     Column("sequence", Integer, nullable=False),
     Column("type", Word, nullable=False),
     Column("url", Text),  # none: the webhook's
-    Column("host", Word, nullable=False),
+    Column("host", Word, nullable=False, key="lane"),  # older code wrote the host there, as places were shared by it
     Column("status", Word, nullable=False),
     Column("tries", Integer, nullable=False),
     Column("due_at", Float),  # pending: when it is sent, or taken up again from whoever took it and died
@@ -43,6 +43,8 @@ deliveries = Table(  # the outbox: written with the event
     Column("finished_at", Float),
     Column("attempts", LargeBinary, nullable=False),
     Index("deliveries_due", "due_at", **where("status = 'pending'")),
+    Index("deliveries_by_lane", "lane", "due_at", "position", **where("status = 'pending'")),
+    Index("deliveries_untried", "subject", "webhook_id", "sequence", **where("status = 'pending' AND tries = 0")),
     Index("deliveries_by_webhook", "webhook_id", "position"),
     Index("deliveries_by_account", "account_id", "position"),
     Index("deliveries_by_status", "account_id", "status", "position"),

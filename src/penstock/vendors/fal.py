@@ -155,6 +155,7 @@ class Fal(UsualGeneration):
         given, base = options.model_fields_set, options.base_url
         self._rest = (base if "base_url" in given and "rest_url" not in given else options.rest_url).rstrip("/")
         self._schemas = (base if "base_url" in given and "schema_url" not in given else options.schema_url).rstrip("/")
+        self.addresses = (self._rest, self._schemas)
         self._keys: list[bytes] = []
         self._keys_at = self._asked_at = -math.inf
 

@@ -211,6 +211,7 @@ class Veo(UsualGeneration):
         self.options = options
         self.lookup_seconds = options.lookup_seconds
         self._account = _read_account(options.service_account) if options.service_account else None
+        self.addresses = (options.storage_url, *([self._account.token_uri] if self._account else ()))
         project = options.project or (self._account and self._account.project_id) or ""
         self._models = f"/v1/projects/{quote(project, safe=':')}/locations/{options.location}/publishers/google/models"
         self._token: tuple[str, float] | None = None  # and until when it is used, by the monotonic clock

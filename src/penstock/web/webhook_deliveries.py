@@ -13,15 +13,16 @@ from penstock.endpoints import (
     Delivery,
     DeliveryNotFound,
     Status,
+    TooManyPings,
     WebhookDisabled,
     WebhookNotFound,
     parse_delivery_id,
 )
-from penstock.errors import InvalidRequest
+from penstock.errors import InvalidRequest, RateLimited
 from penstock.identifiers import new_id, timestamp
 from penstock.keys import Scope
 from penstock.store import delivery_rows, webhook_rows
-from penstock.web.access import Caller, admit, signed_in
+from penstock.web.access import Caller, admit, count_request, signed_in
 from penstock.web.admin_accounts import answer_page
 from penstock.web.answers import Json, success
 from penstock.web.webhooks import Limit, WebhookId
@@ -87,10 +88,14 @@ async def redeliver(delivery_id: DeliveryId, request: Request) -> Response:
     return Json(describe(found), 202)
 
 
-@router.post("/api/v1/webhooks/{webhook_id}/ping", responses={200: RECORD, **signed_in(WebhookNotFound)})
+@router.post(
+    "/api/v1/webhooks/{webhook_id}/ping",
+    responses={200: RECORD, **signed_in(WebhookNotFound, TooManyPings, RateLimited)},
+)
 async def ping(webhook_id: WebhookId, request: Request) -> Response:
     """Send a `webhook.ping` now, also to one that is disabled; the answer tells how it went, or is still `pending`."""
     caller = await admit(request, Scope.GENERATE)
+    limits = await count_request(caller)
     database, name = caller.gateway.database, new_id("ping")
     with database.bell.listen(name) as ear:
         now, give_up_at = caller.gateway.clock(), time.monotonic() + PING_SECONDS
@@ -99,7 +104,7 @@ async def ping(webhook_id: WebhookId, request: Request) -> Response:
             found = await database.read(delivery_rows.get, caller.account_id, position)
             left = give_up_at - time.monotonic()
             if found.status is not Status.PENDING or left <= 0 or caller.gateway.draining:
-                return Json(describe(found))
+                return Json(describe(found), headers=limits)
             await ear.wait(min(LOOK_SECONDS, left))
 
 

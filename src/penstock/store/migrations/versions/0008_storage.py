@@ -6,7 +6,7 @@ from sqlalchemy import BigInteger, Column
 from penstock.store.migrations.portable import Word, where
 
 revision = "0008"
-down_revision = "0006"
+down_revision = "0007"
 
 
 def upgrade() -> None:

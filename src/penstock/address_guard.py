@@ -1,0 +1,44 @@
+"""Guard of outgoing connections: dials public addresses and those of networks that the operator named, no others."""
+
+import socket
+from collections.abc import Sequence
+from ipaddress import ip_address
+from typing import Any, TypeAlias
+
+from aiohttp.abc import AbstractResolver, ResolveResult
+
+from penstock.urls import Network, check_address
+
+Target: TypeAlias = tuple[int, int, int, str, tuple[Any, ...]]  # as from `socket.getaddrinfo`
+
+
+class Guard(AbstractResolver):
+    """Lets connections reach allowed addresses only: checked as a name is resolved, and again as it is dialled.
+
+    The first check refuses a name with even one bad address; the second also sees addresses that need no resolving.
+    """
+
+    def __init__(self, allow_networks: Sequence[Network], resolver: AbstractResolver) -> None:
+        self._allow_networks = allow_networks
+        self._resolver = resolver
+
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
+    ) -> list[ResolveResult]:
+        """Resolve once; what is returned here is what gets dialled."""
+        answers = await self._resolver.resolve(host, port, family)
+        if not answers:
+            raise OSError("no address")
+        for answer in answers:
+            subject = f"An address that the URL's host {host!r} resolves to"
+            check_address(ip_address(answer["host"]), answer["port"], self._allow_networks, subject)
+        return answers
+
+    async def close(self) -> None:
+        """Do nothing: the resolver belongs to whoever gave it."""
+
+    def open_socket(self, target: Target) -> socket.socket:
+        """Make the socket for a connection to the target, if it may be made."""
+        family, kind, protocol, _, destination = target
+        check_address(ip_address(destination[0]), destination[1], self._allow_networks, "The URL's host")
+        return socket.socket(family, kind, protocol)

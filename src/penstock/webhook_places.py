@@ -1,0 +1,296 @@
+"""Places of webhook attempts: how many run at once, shared so that receivers that hang delay no others."""
+
+from collections import Counter, OrderedDict, defaultdict, deque
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import Final, NamedTuple, TypeVar
+
+T = TypeVar("T")
+
+PLACES: Final = 256
+"""Attempts under way at once in a process."""
+DOUBTFUL_PLACES: Final = 192
+"""Of these, the most that attempts may fill whose endpoint has not answered quickly before."""
+LAST_DOUBTFUL_PLACES: Final = 224
+"""Up to here an account gets one such attempt if it has nothing else under way."""
+ACCOUNT_PLACES: Final = 96
+FAST_PLACES: Final = 64
+"""Attempts begun less than `LINGER_SECONDS` ago, apart from those of slow endpoints."""
+ACCOUNT_FAST_PLACES: Final = 48
+UNPROVEN_PLACES: Final = 40
+"""Of the fast places, the most for endpoints that have not answered yet."""
+SLOW_PLACES: Final = 32
+ACCOUNT_SLOW_PLACES: Final = 8
+ENDPOINT_PLACES: Final = 8
+"""For an endpoint that answers. Any other has one."""
+LINGER_SECONDS: Final = 0.5
+"""An attempt that takes longer gives its fast place to others and goes on."""
+MAX_KNOWN: Final = 10_000
+"""Endpoints, and accounts, that are remembered."""
+
+
+class Pace(Enum):
+    """Behaviour of an endpoint at its last attempt."""
+
+    PROVEN = auto()
+    """It answered quickly, or it took the message."""
+    UNPROVEN = auto()
+    """It has not been tried by this process, or not lately."""
+    SLOW = auto()
+    """It failed, and took its time: it has few places until it takes a message."""
+
+
+class Kind(Enum):
+    """Kind of place that an attempt holds."""
+
+    PROVEN = auto()
+    UNPROVEN = auto()
+    SLOW = auto()
+    LINGERING = auto()
+
+
+FAST: Final = (Kind.PROVEN, Kind.UNPROVEN)
+KINDS: Final = {Pace.PROVEN: Kind.PROVEN, Pace.UNPROVEN: Kind.UNPROVEN, Pace.SLOW: Kind.SLOW}
+
+
+class Candidate(NamedTuple):
+    """A delivery that is due. Its lane is its endpoint, as far as places are concerned."""
+
+    position: int
+    account_id: str
+    lane: str
+    due_at: float
+
+
+@dataclass(slots=True)
+class Seat:
+    """Place of one attempt under way."""
+
+    account_id: str
+    lane: str
+    kind: Kind
+
+
+class Usage:
+    """Counts of the places in use: of all accounts, of each, and of each lane."""
+
+    def __init__(self) -> None:
+        self.all: Counter[Kind] = Counter()
+        self.accounts: defaultdict[str, Counter[Kind]] = defaultdict(Counter)
+        self.lanes: Counter[str] = Counter()
+
+    def copy(self) -> "Usage":
+        """Copy the counts, for a plan that may be dropped."""
+        copied = Usage()
+        copied.all = Counter(self.all)
+        copied.accounts.update({name: Counter(counts) for name, counts in self.accounts.items()})
+        copied.lanes = Counter(self.lanes)
+        return copied
+
+    def of(self, account_id: str) -> Counter[Kind]:
+        """Return the counts of an account."""
+        return self.accounts.get(account_id) or Counter()
+
+    def add(self, seat: Seat, number: int = 1) -> None:
+        """Count one place more, or with -1 one less."""
+        mine = self.accounts[seat.account_id]
+        _count(self.all, seat.kind, number)
+        _count(mine, seat.kind, number)
+        _count(self.lanes, seat.lane, number)
+        if not mine:
+            del self.accounts[seat.account_id]
+
+
+@dataclass(frozen=True, slots=True)
+class Shares:
+    """Most places that one account may have. They shrink with the number of accounts that want some."""
+
+    places: int
+    fast: int
+    slow: int
+
+    @classmethod
+    def among(cls, accounts: int, fast_accounts: int, slow_accounts: int) -> "Shares":
+        """Divide the places of each kind among so many accounts."""
+        return cls(
+            places=max(4, min(ACCOUNT_PLACES, PLACES // max(1, accounts))),
+            fast=max(4, min(ACCOUNT_FAST_PLACES, FAST_PLACES // max(1, fast_accounts))),
+            slow=max(1, min(ACCOUNT_SLOW_PLACES, SLOW_PLACES // max(1, slow_accounts))),
+        )
+
+    def has_room(self, usage: Usage, account_id: str, pace: Pace) -> bool:
+        """Tell if the account may begin another attempt to an endpoint of this pace."""
+        every, mine = usage.all, usage.of(account_id)
+        total, own = every.total(), mine.total()
+        doubtful, most = total - every[Kind.PROVEN], DOUBTFUL_PLACES if own else LAST_DOUBTFUL_PLACES
+        if pace is not Pace.PROVEN and (own >= self.places * 3 // 4 or doubtful >= most):
+            return False
+        if total >= PLACES or own >= self.places:
+            return False
+        if pace is Pace.SLOW:
+            return every[Kind.SLOW] < SLOW_PLACES and mine[Kind.SLOW] < self.slow
+        if pace is Pace.UNPROVEN and (
+            every[Kind.UNPROVEN] >= UNPROVEN_PLACES or mine[Kind.UNPROVEN] >= max(1, self.fast * 2 // 3)
+        ):
+            return False
+        return sum(every[kind] for kind in FAST) < FAST_PLACES and sum(mine[kind] for kind in FAST) < self.fast
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """Memory of an endpoint."""
+
+    pace: Pace = Pace.UNPROVEN
+    turn: int = 0
+    """When it last had a place, counted in places given."""
+
+
+_UNKNOWN: Final = _Known()
+
+
+class Places:
+    """Places of one process. Its memory of endpoints is its own: a fresh process learns it by one attempt to each."""
+
+    def __init__(self) -> None:
+        self._usage = Usage()
+        self._known: OrderedDict[str, _Known] = OrderedDict()
+        self._turns: OrderedDict[str, int] = OrderedDict()
+        self._turn = 0
+
+    @property
+    def is_full(self) -> bool:
+        """Tell if nothing at all can begin."""
+        return self._usage.all.total() >= PLACES
+
+    @property
+    def is_empty(self) -> bool:
+        """Tell if nothing is under way."""
+        return not self._usage.all
+
+    def take(self, account_id: str, lane: str) -> Seat:
+        """Give a place to an attempt that a plan has chosen."""
+        self._turn += 1
+        known = _Known(self._known.get(lane, _UNKNOWN).pace, self._turn)
+        _remember(self._known, lane, known)
+        _remember(self._turns, account_id, self._turn)
+        seat = Seat(account_id, lane, KINDS[known.pace])
+        self._usage.add(seat)
+        return seat
+
+    def linger(self, seat: Seat) -> bool:
+        """Free the fast place of an attempt that takes long; tell if it had one."""
+        if seat.kind not in FAST:
+            return False
+        self._usage.add(seat, -1)
+        seat.kind = Kind.LINGERING
+        self._usage.add(seat)
+        return True
+
+    def give_back(self, seat: Seat) -> None:
+        """Free the place of an attempt that is over."""
+        self._usage.add(seat, -1)
+
+    def learn(self, lane: str, *, succeeded: bool, seconds: float) -> None:
+        """Remember how an endpoint behaved. One that fails quickly takes no place from others: it is not slow."""
+        is_quick = succeeded or seconds < LINGER_SECONDS
+        turn = self._known.get(lane, _UNKNOWN).turn
+        _remember(self._known, lane, _Known(Pace.PROVEN if is_quick else Pace.SLOW, turn))
+
+    def plan(self) -> "Plan":
+        """Begin a plan of what to send next, for another thread: it has its own counts."""
+        return Plan(self._usage.copy(), self._known, self._turns)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Chooses what to begin with. It changes nothing, so it may be asked again."""
+
+    _usage: Usage
+    _known: Mapping[str, _Known]
+    _turns: Mapping[str, int]
+
+    def full_lanes(self) -> list[str]:
+        """List the endpoints that have all the places that they may have."""
+        return [lane for lane in self._usage.lanes if not self._room(lane, self._usage)]
+
+    def room_of(self, lane: str) -> int:
+        """Return how many attempts more the endpoint may have under way."""
+        return self._room(lane, self._usage)
+
+    def choose(self, due: Iterable[Candidate], held: Sequence[Candidate] = ()) -> list[Candidate]:
+        """Choose what to begin with beside what is held already, as far as there is room.
+
+        Accounts take turns, and so do the endpoints of an account. Whoever has no room for it is passed over.
+        """
+        waiting, usage = self._line_up(due), self._usage.copy()
+        for each in held:
+            usage.add(self._seat(each))
+        shares = self._share(usage, waiting)
+        turns = deque(sorted(waiting, key=lambda name: (usage.of(name).total(), self._turns.get(name, 0))))
+        chosen: list[Candidate] = []
+        while turns:
+            account_id = turns.popleft()
+            found = self._next(waiting[account_id], usage, shares)
+            if found is not None:
+                usage.add(self._seat(found))
+                chosen.append(found)
+                turns.append(account_id)
+        return chosen
+
+    def _share(self, usage: Usage, waiting: Mapping[str, Iterable[Candidate]]) -> Shares:
+        """Divide the places among the accounts that have some or could use some."""
+        fast = {name for name, counts in usage.accounts.items() if any(counts[kind] for kind in FAST)}
+        slow = {name for name, counts in usage.accounts.items() if counts[Kind.SLOW]}
+        for name, line in waiting.items():
+            paces = {self._pace(each.lane) for each in line if self._room(each.lane, usage)}
+            if Pace.SLOW in paces:
+                slow.add(name)
+            if paces - {Pace.SLOW}:
+                fast.add(name)
+        return Shares.among(len(usage.accounts.keys() | waiting.keys()), len(fast), len(slow))
+
+    def _line_up(self, due: Iterable[Candidate]) -> dict[str, deque[Candidate]]:
+        """Order each account's candidates: first one of each endpoint, then the second of each, and so on."""
+        lanes: defaultdict[str, list[Candidate]] = defaultdict(list)
+        for candidate in due:
+            lanes[candidate.lane].append(candidate)
+        lines: defaultdict[str, list[tuple[tuple[float, ...], Candidate]]] = defaultdict(list)
+        for lane, candidates in lanes.items():
+            turn = self._known.get(lane, _UNKNOWN).turn
+            for place, candidate in enumerate(sorted(candidates, key=lambda each: (each.due_at, each.position))):
+                rank = (place, turn, candidate.due_at, candidate.position)
+                lines[candidate.account_id].append((rank, candidate))
+        return {name: deque(candidate for _, candidate in sorted(line)) for name, line in lines.items()}
+
+    def _next(self, line: deque[Candidate], usage: Usage, shares: Shares) -> Candidate | None:
+        while line:
+            candidate = line.popleft()
+            pace = self._pace(candidate.lane)
+            if self._room(candidate.lane, usage) and shares.has_room(usage, candidate.account_id, pace):
+                return candidate
+        return None
+
+    def _room(self, lane: str, usage: Usage) -> int:
+        most = ENDPOINT_PLACES if self._pace(lane) is Pace.PROVEN else 1
+        return max(0, most - usage.lanes[lane])
+
+    def _pace(self, lane: str) -> Pace:
+        return self._known.get(lane, _UNKNOWN).pace
+
+    def _seat(self, candidate: Candidate) -> Seat:
+        return Seat(candidate.account_id, candidate.lane, KINDS[self._pace(candidate.lane)])
+
+
+def _count(counts: Counter[T], name: T, number: int) -> None:
+    counts[name] += number
+    if not counts[name]:
+        del counts[name]
+
+
+def _remember(memory: OrderedDict[str, T], name: str, value: T) -> None:
+    """Keep the newest of a bounded memory."""
+    memory[name] = value
+    memory.move_to_end(name)
+    if len(memory) > MAX_KNOWN:
+        memory.popitem(last=False)
