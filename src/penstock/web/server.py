@@ -68,18 +68,11 @@ async def serve(
 ) -> None:
     """Serve until SIGTERM, SIGINT or `stop`, then drain; a second signal ends the process at once.
 
-    `on_ready` is told the real port, `on_drain` must end the streams that would not end by themselves,
-    `on_reload` is called for SIGHUP.
+    `on_ready` gets the real port, `on_drain` must end endless streams, `on_reload` is called for SIGHUP.
     """
     if max_connections is not None:
         bounds = replace(bounds, max_connections=max_connections)
-    listeners = [await _bind(host, port)]
-    if metrics_port is not None:
-        try:
-            listeners.append(await _bind(host, metrics_port))
-        except BaseException:
-            listeners[0].close()
-            raise
+    listeners = await _bind_all(host, port, metrics_port)
     guarded = type("Served", (protocol,), {"doorman": Doorman(bounds)})
     config = uvicorn.Config(
         app,
@@ -108,6 +101,18 @@ async def serve(
         finally:
             if stopping:
                 stopping.cancel()
+
+
+async def _bind_all(host: str, port: int, metrics_port: int | None) -> list[socket.socket]:
+    """Listen on the port, and on that of metrics if there is one; on both or on none."""
+    listeners = [await _bind(host, port)]
+    if metrics_port is not None:
+        try:
+            listeners.append(await _bind(host, metrics_port))
+        except BaseException:
+            listeners[0].close()
+            raise
+    return listeners
 
 
 class _Server(uvicorn.Server):
