@@ -179,13 +179,13 @@ class Refused:
 class Similar:
     """Orders in a vendor's list that may be the lost one, oldest first: it is one that no other job holds.
 
-    Those that are not `alike` may be another caller's with another file: none is taken up. If all are others', the
-    `listing` may prove that the order never arrived; without one nothing is proven.
+    Those that are `doubtful` may be it, or another caller's with another file: none is taken up. If all of both are
+    others', the `listing` may prove that the order never arrived; without one nothing is proven.
     """
 
     orders: tuple[Accepted, ...] = ()
     listing: Listing | None = None
-    alike: bool = True
+    doubtful: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,10 +3,11 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Final
+from typing import Any, Final
 
 CLOCK_SECONDS: Final = 120.0
 """How far a vendor's clock may be off where its replies do not tell the time."""
+PLAIN: Final = (str, int, float, bool)
 MARGIN_SECONDS: Final = 5.0
 """How far it may be off where they do: `Date` has whole seconds, and its machines may differ."""
 
@@ -74,6 +75,18 @@ def proves_absence(listing: Listing, loss: Loss) -> bool:
         return True
     return any(
         entry.created_at is not None and entry.created_at > loss.lost_at + ahead + margin for entry in listing.entries
+    )
+
+
+def contradicts(echo: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
+    """Tell whether an echoed input is certainly not that of the order: something plain in both differs.
+
+    That a vendor leaves something out, or fills something in, is no contradiction: absence must not follow from it.
+    """
+    return any(
+        str(echo[name]).lower() != str(value).lower()
+        for name, value in wanted.items()
+        if isinstance(value, PLAIN) and isinstance(echo.get(name), PLAIN)
     )
 
 

@@ -228,8 +228,8 @@ class Ordering(ClaimedJob):
     async def recognize(self, attempt: Attempt, answer: Similar) -> None:
         """Take up the order that no other job holds, or place it again if the list proves that it never arrived."""
         self.looks += 1
-        names = [order.upstream_id for order in answer.orders]
-        if answer.alike and await self.adopt(answer):
+        names = [*(order.upstream_id for order in answer.orders), *answer.doubtful]
+        if await self.adopt(answer):
             self.begin_polling()
             return
         has_free = bool(names) and await self.tools.database.read(job_rows.has_free, self.claim, names)
@@ -238,7 +238,7 @@ class Ordering(ClaimedJob):
         if self.proofs >= (MIN_PROOFS if answer.listing and answer.listing.entries else MIN_EMPTY_PROOFS):
             await self.never_arrived(attempt)
         elif not await self.may_still_arrive(
-            MAX_BLOCKED_SECONDS if self.proofs or (has_free and answer.alike) else 0.0
+            MAX_BLOCKED_SECONDS if self.proofs or (has_free and answer.orders) else 0.0
         ):
             raise UpstreamOutcomeUnknown
 

@@ -13,6 +13,7 @@ from penstock.lookup import (
     Loss,
     Placing,
     choose_free,
+    contradicts,
     proves_absence,
     reaches_back,
 )
@@ -114,3 +115,10 @@ def test_nobody_is_given_what_another_holds_or_may_be_about_to(found, held, begu
         assert chosen in free
         assert all(chosen in seen_at and moment > seen_at[chosen] + MARGIN_SECONDS for moment in begun)
     assert choose_free(found, held, placing, None) == (None if begun else next(iter(free), None))
+
+
+@given(st.dictionaries(names, st.integers(0, 3)), st.dictionaries(names, st.integers(0, 3)))
+def test_only_what_is_told_can_contradict(echo, wanted):
+    assert contradicts(echo, wanted) == any(echo[name] != wanted[name] for name in echo.keys() & wanted.keys())
+    assert not contradicts({}, wanted)
+    assert not contradicts({name: str(value) for name, value in wanted.items()}, wanted)

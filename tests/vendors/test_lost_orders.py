@@ -113,3 +113,18 @@ async def test_equal_jobs_whose_orders_are_lost_each_find_their_own(start: Start
         check(job, Verdict(None))
     assert len(tripo.orders) == len(done)
     assert {job["attempts"][-1]["upstream_id"] for job in done} == tripo.orders.keys()
+
+
+async def test_what_a_vendor_does_not_echo_is_no_proof(start: Start, tripo: TripoDouble):
+    """Its list has an order that may be ours: it tells nothing of the seed by which we would know."""
+
+    async def take_and_forget(double: HttpDouble, request: Any) -> Any:
+        await double.play(request)
+        for order in tripo.orders.values():
+            order.body.pop("texture_seed")
+        return await drop(double, request)
+
+    tripo.fault(take_and_forget, *tripo.order_call)
+    server = await start(tripo.settings(lookup_seconds=0.5))
+    job = await generate(server, tripo)
+    assert (job["error"]["code"], len(tripo.orders)) == ("upstream_outcome_unknown", 1)

@@ -54,6 +54,7 @@ from penstock.vendor_replies import (
     fail_gone,
     judge,
     lost_of_video,
+    may_be_of,
     pick_outputs,
     read_list,
     say,
@@ -187,10 +188,14 @@ class Kling(UsualGeneration):
     def find(self, order: Order) -> Flow[Accepted | Similar | Absent | Untold]:
         """By our reference among the latest of the account."""
         latest, listing = yield from read_list(order, self._list)
+        doubtful: list[str] = []
         for row in latest:
-            if as_object(row.told.get("task_info")).get("external_task_id") == order.reference:
+            reference = as_object(row.told.get("task_info")).get("external_task_id")
+            if reference == order.reference:
                 return _accept(order, row.upstream_id)
-        return Similar(listing=listing)
+            if not reference and may_be_of(order, row.created_at, listing.told_at):
+                doubtful.append(row.upstream_id)
+        return Similar((), listing, tuple(doubtful))
 
     def _list(self, number: int, offset: int) -> Flow[tuple[Sequence[Row], float | None]]:
         del offset

@@ -40,6 +40,7 @@ from penstock.contract import (
     settled,
 )
 from penstock.job_errors import ContentFiltered, UpstreamError, UpstreamUnavailable
+from penstock.lookup import contradicts
 from penstock.vendor_replies import (
     NO_CREDIT,
     NOT_THERE,
@@ -177,7 +178,9 @@ class Luma(UsualGeneration):
         recent = [row for row in latest if may_be_of(order, row.created_at, listing.told_at)]
         found = [row for row in recent if _is_of(row.told.request, wanted)]
         found.sort(key=lambda row: (row.told.state in ENDED, row.created_at or math.inf))
-        return Similar(tuple(_accept(order, row.upstream_id) for row in found), listing)
+        doubtful = [row for row in recent if row not in found and not contradicts(as_object(row.told.request), wanted)]
+        orders = tuple(_accept(order, row.upstream_id) for row in found)
+        return Similar(orders, listing, tuple(row.upstream_id for row in doubtful))
 
     def _list(self, number: int, offset: int) -> Flow[tuple[Sequence[Row], float | None]]:
         del number

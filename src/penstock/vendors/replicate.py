@@ -40,7 +40,7 @@ from penstock.contract import (
     UsualGeneration,
 )
 from penstock.job_errors import ContentFiltered, UpstreamError
-from penstock.lookup import Entry, Listing
+from penstock.lookup import Entry, Listing, contradicts
 from penstock.vendor_replies import (
     NOT_THERE,
     epoch,
@@ -200,8 +200,8 @@ class Replicate(UsualGeneration):
                 break
         found = tuple(_accept(order, each.id) for each in reversed(recent) if _is_of(each, order))
         entries = tuple(Entry(str(each.id), epoch(each.created_at)) for each in latest)
-        is_bare = any(map(_is_bare, recent))
-        return Similar(found, None if is_bare else Listing(entries, page.next is None, told_at))
+        doubtful = tuple(str(each.id) for each in recent if not _is_of(each, order) and _may_be(each, order))
+        return Similar(found, Listing(entries, page.next is None, told_at), doubtful)
 
     def poll(self, operation: Mapping[str, Any]) -> Flow[Running | Done | Failed]:
         """Ask how the order stands."""
@@ -349,9 +349,10 @@ def _is_of(prediction: _Prediction, order: Order) -> bool:
     return order.file is None or _digest(told[_slot(order)]) == order.file.sha256
 
 
-def _is_bare(prediction: _Prediction) -> bool:
-    """Tell whether nobody can say any more what was ordered: an hour after its end the input is removed."""
-    return prediction.data_removed is True or not as_object(prediction.input) or not _is_named(prediction)
+def _may_be(prediction: _Prediction, order: Order) -> bool:
+    """Tell whether it may be the order after all: its input is removed an hour after its end, a large file uploaded."""
+    wanted = {name: value for name, value in _describe(order).items() if not isinstance(value, DataUri)}
+    return not contradicts(as_object(prediction.input), wanted)
 
 
 def _is_named(prediction: _Prediction) -> bool:

@@ -40,6 +40,7 @@ from penstock.job_errors import (
     UpstreamRejected,
     UpstreamUnavailable,
 )
+from penstock.lookup import contradicts
 from penstock.prices import Price
 from penstock.vendor_replies import (
     GONE,
@@ -50,6 +51,7 @@ from penstock.vendor_replies import (
     fail_empty,
     judge,
     mark,
+    may_be_of,
     read_list,
     say,
     tell_time,
@@ -183,11 +185,14 @@ class Tripo(UsualGeneration):
             latest, listing = yield from read_list(order, lambda _, offset: self._list(offset))
         except _NoList:
             return Untold()
-        found = [row.upstream_id for row in latest if row.told is not None and _is_of(row.told.input, wanted)]
-        orders = tuple(Accepted(name, {"id": name}) for name in reversed(found))
-        if orders and "texture_seed" in wanted:
-            return orders[0]
-        return Similar(orders, listing, alike="texture_seed" in wanted)
+        opened = [row for row in latest if row.told is not None]
+        found = [row.upstream_id for row in opened if _is_of(row.told.input, wanted)]
+        if found and "texture_seed" in wanted:
+            return Accepted(found[-1], {"id": found[-1]})
+        plain = {name: value for name, value in wanted.items() if name != "input"}
+        recent = [row for row in opened if may_be_of(order, row.created_at, listing.told_at)]
+        doubtful = [row.upstream_id for row in recent if not contradicts(as_object(row.told.input), plain)]
+        return Similar((), listing, tuple(doubtful))
 
     def _list(self, offset: int) -> Flow[tuple[Sequence[Row], float | None]]:
         """Read a page of the account's usage, with what was ordered; an item that our key cannot open is not ours."""
