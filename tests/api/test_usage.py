@@ -62,7 +62,7 @@ async def usage(client: httpx.AsyncClient, **query: Any) -> dict[str, Any]:
     assert response.status_code == 200, response.text
     told = response.json()
     UsageStatement.model_validate(told)
-    assert set(told) == {"object", "from", "to", "by", "currency", "data", "total", "budgets"}
+    assert set(told) == {"object", "from", "to", "by", "currency", "data", "total", "budgets", "storage"}
     return told
 
 
