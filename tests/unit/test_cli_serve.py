@@ -86,7 +86,7 @@ def paste(line: str) -> httpx.Response:
     words = shlex.split(line)
     headers = dict(words[at + 1].split(": ", 1) for at, word in enumerate(words) if word == "-H")
     body = words[words.index("-d") + 1] if "-d" in words else None
-    return httpx.request("POST" if body else "GET", words[1], headers=headers, content=body, timeout=40)
+    return httpx.request("POST" if body else "GET", words[1], headers=headers, content=body, timeout=100)
 
 
 @pytest.mark.long
@@ -99,13 +99,13 @@ def test_a_first_start_makes_a_key_and_prints_lines_that_work(shell: Shell):
         assert str(shell.data) in server.welcome
         chat, video, model, jobs = (paste(line.replace("$PENSTOCK_API_KEY", key)) for line in server.curls)
         assert chat.status_code == 200
-        assert chat.json()["choices"][0]["message"]["content"]
-        assert (video.status_code, video.json()["status"], video.json()["model"]) == (
-            200,
-            "succeeded",
-            "vendorb_video_31",
-        )
-        assert (model.status_code, model.json()["status"]) == (200, "succeeded")
+        assert chat.json()["choices"][0]["finish_reason"] in {"stop", "length"}
+        for started, name in ((video, "vendorb_video_31"), (model, "vendora_image_to_model")):
+            assert started.status_code in {200, 202}, started.text  # 202 where 30 seconds are too few for the machine
+            path, done = f"/api/v1/jobs/{started.json()['id']}?wait=50", started.json()
+            while not done["done"]:
+                done = server.get(path, key).json()
+            assert (done["status"], done["model"]) == ("succeeded", name)
         assert [job["id"] for job in jobs.json()["data"]] == [model.json()["id"], video.json()["id"]]
         assert {job["vendor"] for job in jobs.json()["data"]} == {"embedded"}
         assert server.end() == 0
