@@ -170,15 +170,15 @@ async def test_two_equal_lost_orders_find_one_each(start: Start, kling: KlingDou
     assert kling.count(*kling.order_call) == 2
 
 
-async def test_a_list_without_it_is_no_proof(start: Start, kling: KlingDouble):
+async def test_a_list_without_it_is_proof_only_once_it_was_read(start: Start, kling: KlingDouble):
     server = await start(kling.settings(lookup_seconds=0.1))
     kling.place({"external_task_id": "another"}, wish_of({}))
     kling.fault(drop, *kling.order_call)
     kling.fault(reply(503), "GET", "/v1/videos/text2video?")
     job = await server.generate(VIDEO, **MILL)
-    assert job["error"]["code"] == "upstream_outcome_unknown"
-    assert kling.count(*kling.order_call) == 1
-    assert kling.count("GET", "/v1/videos/text2video?") >= 2
+    assert [attempt["outcome"] for attempt in job["attempts"]] == ["never_arrived", "succeeded"]
+    assert kling.count(*kling.order_call) == 2
+    assert kling.count("GET", "/v1/videos/text2video?") >= 4
 
 
 # -- call-backs
