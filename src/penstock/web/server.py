@@ -9,7 +9,7 @@ import os
 import signal
 import socket
 import threading
-from collections.abc import Callable, Coroutine, Generator
+from collections.abc import Callable, Coroutine, Generator, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar, cast
 
@@ -73,17 +73,10 @@ async def serve(
     """
     if max_connections is not None:
         bounds = replace(bounds, max_connections=max_connections)
-    listeners = [await _bind(host, port)]
-    if metrics_port is not None:
-        try:
-            listeners.append(await _bind(host, metrics_port))
-        except BaseException:
-            listeners[0].close()
-            raise
-    guarded = type("Served", (protocol,), {"doorman": Doorman(bounds)})
+    listeners = await _bind_all(host, [port] if metrics_port is None else [port, metrics_port])
     config = uvicorn.Config(
         app,
-        http=guarded,
+        http=type("Served", (protocol,), {"doorman": Doorman(bounds)}),
         ws="none",
         loop="none",
         interface="asgi3",
@@ -159,6 +152,19 @@ class _Server(uvicorn.Server):
             logger.warning("Cutting %d requests off at the drain's deadline", len(self.server_state.tasks))
         for task in self.server_state.tasks:
             task.cancel()
+
+
+async def _bind_all(host: str, ports: Sequence[int]) -> list[socket.socket]:
+    """Bind every port or none."""
+    bound: list[socket.socket] = []
+    try:
+        for port in ports:
+            bound.append(await _bind(host, port))  # noqa: PERF401  those before are closed if one fails
+    except BaseException:
+        for listener in bound:
+            listener.close()
+        raise
+    return bound
 
 
 async def _bind(host: str, port: int) -> socket.socket:
