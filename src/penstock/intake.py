@@ -128,8 +128,8 @@ class Intake:
         request, details = read_body(body, submission.path_model)
         if request is None:
             model = body.get("model")
-            may_use = isinstance(model, str) and submission.key.allows_model(model)
-            offer = offers.by_model.get(model) if may_use else None
+            known = offers.by_model.get(model) if isinstance(model, str) else None
+            offer = known if known is not None and submission.key.allows_model(known.model.id) else None
             raise refuse([*details, *(read_raw_params(body, offer.model) if offer else ())])
         offer = offers.get(request.model, submission.key.allows_model)
         if not submission.key.allows_model(request.model):

@@ -17,7 +17,7 @@ BUILT_IN = ("embedded", "local", "sim")
 MINUTE, HOUR, DAY, WEEK = 60.0, 3600.0, 86400.0, 604800.0
 UNITS = {"": 1.0, "s": 1.0, "m": MINUTE, "h": HOUR, "d": DAY, "w": WEEK}
 LONGEST = 36500 * DAY
-ADMIN_KEY_LENGTH, ADMIN_KEY_LETTERS = 16, 6
+ADMIN_KEY_LENGTH, ADMIN_KEY_LETTERS = 8, 5
 
 
 def parse_duration(value: Any) -> float:

@@ -84,7 +84,7 @@ class Server(Table):
     )
     max_body_mb: int = Field(default=32, ge=1, le=1024, description="the largest request body, in MiB")
     drain_seconds: Duration = Field(default=20.0, description="how long a stopping server lets open requests finish")
-    admin_key: AdminKey | None = Field(default=None, description="the administrator's key, of at least 16 characters")
+    admin_key: AdminKey | None = Field(default=None, description="the administrator's key, of at least 8 characters")
     max_streams: int = Field(default=1000, ge=1, description="how many event streams may be open at once")
     max_streams_per_account: int = Field(
         default=250,

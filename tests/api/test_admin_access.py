@@ -91,13 +91,13 @@ def test_either_variable_sets_it(environ, tmp_path):
     assert both.secrets == {LONG}
 
 
-@pytest.mark.parametrize("key", ["a", "fifteen-letters", "aaaaaaaaaaaaaaaaaaaaaaaa", "abababababababababab"])
+@pytest.mark.parametrize("key", ["a", "seven77", "aaaaaaaaaaaaaaaaaaaaaaaa", "abababababababababab"])
 def test_a_key_that_can_be_guessed_is_refused_with_a_way_to_make_one(key, tmp_path):
     with pytest.raises(SettingsError) as refusal:
         load(None, {"PENSTOCK_ADMIN_KEY": key}, {"data": tmp_path})
     told = str(refusal.value)
     assert "PENSTOCK_ADMIN_KEY" in told
-    assert "at least 16 characters" in told
+    assert "at least 8 characters" in told
     assert "openssl rand -hex 32" in told
     assert len(key) < 5 or key not in told
 

@@ -64,6 +64,7 @@ class Guarded(HttpToolsProtocol):
     _outlet: Outlet | None = None  # which `_unread` is of
     _unread: int | None = None  # bytes that the caller had not taken when this was last looked at
     _progress_at = 0.0
+    _is_narrow = False  # nothing is written while anything is unread
 
     def connection_made(self, transport: asyncio.Transport) -> None:
         """Give the first request its time."""
@@ -293,13 +294,17 @@ class Guarded(HttpToolsProtocol):
         if unread:
             unread += _count_queued(self.transport)
         if not unread:
-            if self._unread is not None:
-                self._unread = None
+            self._unread = None
+            if self._is_narrow:
+                self._is_narrow = False
                 self.transport.set_write_buffer_limits()
         elif self._unread is None or unread < self._unread or outlet is not self._outlet:
-            # From now on nobody writes more before the caller has read it all: so what is unread tells of progress.
-            self.transport.set_write_buffer_limits(0)
             self._unread, self._outlet, self._progress_at = unread, outlet, now
+        elif not self._is_narrow:
+            # From now on nobody writes more before the caller has read it all: so what is unread tells of progress.
+            self._is_narrow = True
+            self.transport.set_write_buffer_limits(0)
+            self._unread, self._progress_at = unread, now
         elif now - self._progress_at >= self.doorman.bounds.write_seconds:
             metrics.CONNECTIONS_CUT.count("not_reading")
             self._reset()

@@ -36,13 +36,13 @@ def document(app: FastAPI, offers: Offers) -> dict[str, Any]:
 
 def encode_document(app: FastAPI, offers: Offers, models: frozenset[str]) -> bytes:
     """Return the interface as JSON, with these models only; empty: with all of them. One copy is kept for all."""
-    kept = getattr(app.state, "encoded", None)
+    kept: tuple[Offers, dict[frozenset[str], bytes]] | None = getattr(app.state, "encoded", None)
     if kept is None or kept[0] is not offers or len(kept[1]) > MAX_DOCUMENTS:
-        kept = app.state.encoded = (offers, {})
-    known: dict[frozenset[str], bytes] = kept[1]
+        kept = app.state.encoded = offers, dict[frozenset[str], bytes]()
+    known = kept[1]
     chosen = frozenset(offers.by_model.keys() & models if models else offers.by_model)
     if chosen not in known:
-        if chosen == offers.by_model.keys():
+        if len(chosen) == len(offers.by_model):
             known[chosen] = msgspec.json.encode(document(app, offers))
         else:
             own = replace(offers, by_model={name: offers.by_model[name] for name in offers.by_model if name in chosen})

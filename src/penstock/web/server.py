@@ -9,7 +9,7 @@ import os
 import signal
 import socket
 import threading
-from collections.abc import Callable, Coroutine, Generator
+from collections.abc import Callable, Coroutine, Generator, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar, cast
 
@@ -68,15 +68,15 @@ async def serve(
 ) -> None:
     """Serve until SIGTERM, SIGINT or `stop`, then drain; a second signal ends the process at once.
 
-    `on_ready` gets the real port, `on_drain` must end endless streams, `on_reload` is called for SIGHUP.
+    `on_ready` is told the real port, `on_drain` must end the streams that would not end by themselves,
+    `on_reload` is called for SIGHUP.
     """
     if max_connections is not None:
         bounds = replace(bounds, max_connections=max_connections)
-    listeners = await _bind_all(host, port, metrics_port)
-    guarded = type("Served", (protocol,), {"doorman": Doorman(bounds)})
+    listeners = await _bind_all(host, [port] if metrics_port is None else [port, metrics_port])
     config = uvicorn.Config(
         app,
-        http=guarded,
+        http=type("Served", (protocol,), {"doorman": Doorman(bounds)}),
         ws="none",
         loop="none",
         interface="asgi3",
@@ -101,18 +101,6 @@ async def serve(
         finally:
             if stopping:
                 stopping.cancel()
-
-
-async def _bind_all(host: str, port: int, metrics_port: int | None) -> list[socket.socket]:
-    """Listen on the port, and on that of metrics if there is one; on both or on none."""
-    listeners = [await _bind(host, port)]
-    if metrics_port is not None:
-        try:
-            listeners.append(await _bind(host, metrics_port))
-        except BaseException:
-            listeners[0].close()
-            raise
-    return listeners
 
 
 class _Server(uvicorn.Server):
@@ -164,6 +152,19 @@ class _Server(uvicorn.Server):
             logger.warning("Cutting %d requests off at the drain's deadline", len(self.server_state.tasks))
         for task in self.server_state.tasks:
             task.cancel()
+
+
+async def _bind_all(host: str, ports: Sequence[int]) -> list[socket.socket]:
+    """Bind every port or none."""
+    bound: list[socket.socket] = []
+    try:
+        for port in ports:
+            bound.append(await _bind(host, port))  # noqa: PERF401  those before are closed if one fails
+    except BaseException:
+        for listener in bound:
+            listener.close()
+        raise
+    return bound
 
 
 async def _bind(host: str, port: int) -> socket.socket:
