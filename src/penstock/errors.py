@@ -16,7 +16,7 @@ PenstockError
 ├── Gone 410 (job_expired) ── JobDeleted, AssetExpired
 ├── BodyTooLarge 413, UnsupportedMediaType 415, RangeNotSatisfiable 416
 ├── IdempotencyKeyMismatch 422
-├── QueueFull 429, TooManyStreams 429, TooManyUploads 429, ConcurrencyLimited 429
+├── QueueFull 429, TooManyStreams 429, TooManyUploads 429, ConcurrencyLimited 429; of webhooks TooManyPings 429
 ├── RateLimited 429 ── ChatRateLimited (rate_limit_exceeded)
 ├── HeadersTooLarge 431
 ├── InternalError 500, StoreUnavailable 503, Overloaded 503
