@@ -114,8 +114,13 @@ class _Connection(asyncio.Protocol):
         if end >= len(self._backlog):
             self._backlog = b""
         self._is_slicing = True
-        self.data_received(data)
-        self._is_slicing = False
+        try:
+            self.data_received(data)
+        except Exception:
+            self.cut()
+            raise
+        finally:
+            self._is_slicing = False
         self._is_waiting = bool(self._backlog) and not incoming.is_paused
         if not self._backlog and self._incoming is incoming:
             self._catch_up(incoming)

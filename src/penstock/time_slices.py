@@ -38,12 +38,14 @@ class TimeSlices:
         # Not the loop's clock: uvloop's stands still during a turn.
         end = time.perf_counter() + TURN_SECONDS
         waiting = self._waiting
-        while waiting:
-            work = waiting.popleft()
-            if work.take_slice():
-                waiting.append(work)
-            if time.perf_counter() >= end:
-                break
-        self._is_scheduled = bool(waiting)
-        if waiting:
-            self._loop.call_soon(self._run)
+        try:
+            while waiting:
+                work = waiting.popleft()
+                if work.take_slice():
+                    waiting.append(work)
+                if time.perf_counter() >= end:
+                    break
+        finally:  # work that fails holds up nobody else's
+            self._is_scheduled = bool(waiting)
+            if waiting:
+                self._loop.call_soon(self._run)

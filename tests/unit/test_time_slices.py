@@ -65,6 +65,30 @@ async def test_slices_come_in_turn_with_the_rest_of_the_loop_between_them():
     assert all("turn" in (first, second) for first, second in pairwise(log))
 
 
+class Faulty:
+    """Work with a mistake in it."""
+
+    def take_slice(self) -> bool:
+        raise RuntimeError("a mistake")
+
+
+async def test_work_that_fails_holds_up_no_other():
+    log: list[str] = []
+    loop = asyncio.get_running_loop()
+    noticed: list[str] = []
+    loop.set_exception_handler(lambda _, context: noticed.append(str(context["exception"])))
+    slices = TimeSlices(loop)
+    work = Work("a", 2, log)
+    for each in (Faulty(), work):
+        slices.add(each)
+    for _ in range(20):
+        await asyncio.sleep(0)
+    slices.add(later := Work("b", 1, log))
+    while later.left:  # noqa: ASYNC110  turns are counted
+        await asyncio.sleep(0)
+    assert (log, noticed) == (["a", "a", "b"], ["a mistake"])
+
+
 def saying_at_once(said: bytes, *, closes: bool = False) -> Handle:
     async def handle(line: Line) -> None:
         while True:
