@@ -37,6 +37,8 @@ _TOKEN: Final = re.compile(
 )
 """Credentials by their looks: a vendor may have others than ours at hand."""
 _CODE: Final = re.compile(r"[A-Za-z0-9][\w.:-]{0,63}", re.ASCII)
+_CODES: Final = re.compile(rf"{_CODE.pattern}(?:, {_CODE.pattern}){{0,9}}", re.ASCII)
+"""One code or several: a media vendor may give a number for each thing that it disliked."""
 _PARAM: Final = re.compile(r"[A-Za-z_$][\w.$\[\]-]{0,127}", re.ASCII)
 
 
@@ -82,7 +84,7 @@ class Redactor:
             return None
         for token in shown:
             text = text.replace(token, MASK)
-        return self.code(text) if name == "code" else self.text(text)
+        return self._keep(text, _CODES) if name == "code" else self.text(text)
 
     def _keep(self, said: Any, shape: re.Pattern[str]) -> str | None:
         if not isinstance(said, str) or not shape.fullmatch(said):

@@ -201,7 +201,7 @@ async def test_a_drain_ends_streams(server):
         server.gateway.drain()
         assert all(not event["data"]["done"] for event in await of_job.rest())
         await of_account.rest()
-    assert server.gateway.streams == 0
+    assert server.gateway.streams.total == 0
 
 
 async def test_a_stream_ends_with_its_key(server):

@@ -128,6 +128,7 @@ async def test_the_rest_is_there_too(async_client, png):
     await async_client.delete_file(file.file_token)
     assert (await async_client.model(VIDEO)).id in [model.id for model in await async_client.models()]
     assert (await async_client.usage()).currency == "USD"
+    await async_client.generate(VIDEO, script=QUICK)
     assert "job.queued" in [event.type async for event in async_client.events()]
     hook = await async_client.webhooks.create("https://example.com/")
     assert [each.id async for each in async_client.webhooks.list()] == [hook.id]

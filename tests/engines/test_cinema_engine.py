@@ -46,9 +46,15 @@ def test_tells_every_frame(tmp_path: Path, weights: Path):
     assert told == pytest.approx([(index + 1) / FPS for index in range(FPS)])
 
 
-def test_the_same_wish_is_the_same_bytes(tmp_path: Path, weights: Path):
-    first, second = (make(tmp_path / name, weights, "A cat in the rain") for name in ("one", "two"))
-    assert first.primary.read_bytes() == second.primary.read_bytes()
+def decode(path: Path) -> list[np.ndarray]:
+    with av.open(str(path)) as container:
+        return [frame.to_ndarray() for frame in container.decode(video=0)]
+
+
+def test_the_same_wish_is_the_same_film(tmp_path: Path, weights: Path):
+    """Without loss, as then only the drawing counts: x264 decides otherwise now and then on some processors."""
+    first, second = (make(tmp_path / name, weights, "A cat in the rain", lossless=True) for name in ("one", "two"))
+    assert np.array_equal(decode(first.primary), decode(second.primary))
     assert first.preview.read_bytes() == second.preview.read_bytes()
     assert (first.seed, first.warnings) == (second.seed, second.warnings)
     assert make(tmp_path / "three", weights, "A cat in the rain!").seed != first.seed

@@ -121,8 +121,8 @@ def test_a_store_of_an_earlier_version_keeps_all_that_it_has(engine, version):
     assert schema.current_version(engine) == SCHEMA_VERSION
     with engine.connect() as connection:
         for name, rows in written.items():
-            table = metadata.tables[name]
-            kept = connection.execute(select(*(table.c[column] for column in rows[0]))).mappings()
+            columns = {column.name: column for column in metadata.tables[name].columns}  # not by what code calls them
+            kept = connection.execute(select(*(columns[column].label(column) for column in rows[0]))).mappings()
             kept = [dict(row) for row in kept]
             assert all(row in kept for row in rows), name
     with transact(engine) as connection:

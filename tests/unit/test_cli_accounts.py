@@ -38,6 +38,7 @@ def test_an_account_needs_no_key(shell: Shell):
         "closed_at": None,
         "limits": NO_LIMITS,
         "budgets": [],
+        "storage": {"bytes": 0, "quota": None},
         "keys": 0,
     }
     assert shell.json(f"account show {made}") == shown

@@ -321,7 +321,6 @@ async def test_a_result_that_cannot_be_had_is_asked_for_again(begin, double):
         say(400, b"<html>"),
         say(401, {"detail": "who?", "error_type": "auth"}),
         say(403, {"detail": "not you"}),
-        say(404, {"detail": "Request not found"}),
         say(429, {}),
         say(301, {}),
         say(202, {"status": "IN_PROGRESS"}),

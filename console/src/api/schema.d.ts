@@ -52,6 +52,8 @@ export interface components {
              * @description how many of its keys are neither revoked nor expired
              */
             keys: number;
+            /** @description its quota is null where that of the settings holds */
+            storage: components["schemas"]["StorageShape"];
         };
         /**
          * Action
@@ -948,6 +950,16 @@ export interface components {
             typical_seconds: components["schemas"]["TypicalSeconds"] | null;
         };
         /**
+         * Outage
+         * @description How long the store has not answered, and how much longer chat is served without it.
+         */
+        Outage: {
+            /** Seconds */
+            seconds: number;
+            /** Seconds Left */
+            seconds_left: number;
+        };
+        /**
          * Outcome
          * @description How an attempt at a vendor ended.
          * @enum {string}
@@ -1059,7 +1071,7 @@ export interface components {
              * Status
              * @enum {string}
              */
-            status: "ready" | "draining" | "unavailable";
+            status: "ready" | "degraded" | "draining" | "unavailable";
             /** Version */
             version: string;
             /**
@@ -1071,6 +1083,11 @@ export interface components {
             checks: {
                 [key: string]: string;
             };
+            /**
+             * @description present while the store does not answer
+             * @default null
+             */
+            outage: components["schemas"]["Outage"] | null;
         };
         /**
          * Reason
@@ -1170,6 +1187,16 @@ export interface components {
          * @enum {string}
          */
         Status: "pending" | "delivered" | "failed";
+        /**
+         * StorageShape
+         * @description What an account keeps in files and assets, in bytes.
+         */
+        StorageShape: {
+            /** Bytes */
+            bytes: number;
+            /** Quota */
+            quota: number | null;
+        };
         /**
          * TokenPriceShape
          * @description Decimal strings of USD.
@@ -1340,6 +1367,8 @@ export interface components {
             total: components["schemas"]["UsageSums"];
             /** Budgets */
             budgets: components["schemas"]["BudgetShape"][];
+            /** @description what is kept now; null for all accounts together */
+            storage: components["schemas"]["StorageShape"] | null;
         };
         /**
          * UsageSums
@@ -1596,6 +1625,12 @@ export interface components {
              * @description 1 to 200 printable characters that no other account has
              */
             name: string;
+            /**
+             * Storage Quota
+             * @description bytes of files and assets it may keep; default: as the settings say
+             * @default null
+             */
+            storage_quota: number | null;
         };
         /**
          * AccountPatch
@@ -1619,6 +1654,12 @@ export interface components {
              * @default null
              */
             limits: components["schemas"]["LimitsBody"] | null;
+            /**
+             * Storage Quota
+             * @description bytes of files and assets it may keep; null: as the settings say
+             * @default null
+             */
+            storage_quota: number | null;
             /**
              * Closed
              * @description true: its keys are refused; false: they work again
