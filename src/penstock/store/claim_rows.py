@@ -137,7 +137,7 @@ def _is_late(job_id: str, document: bytes, now: float) -> bool:
 
 def places(connection: Connection, most: int) -> dict[str, int]:
     """How many jobs wait for the same vendor before each: as many rounds as its account has own jobs before it."""
-    return dict(connection.execute(_PLACES, {"most": most}).tuples().all())  # at once: there may be thousands
+    return dict(connection.execute(_PLACES, {"most": most}).all())  # at once: there may be thousands
 
 
 def give_back_all_but(connection: Connection, owner: str, kept: Collection[str]) -> None:
