@@ -68,7 +68,7 @@ class Acceptance:
     submission: Submission
     jobs: Sequence[Job]
     storage_quota: int | None = None
-    """How many bytes the account may keep; None: any number."""
+    """Bytes that the account may keep; None: any number."""
 
     @property
     def is_simple(self) -> bool:

@@ -67,9 +67,9 @@ class Account:
     keys: int = 0
     """How many of its keys are neither revoked nor expired."""
     storage_quota: int | None = None
-    """How many bytes it may keep; None: as many as the settings say."""
+    """Bytes that it may keep; None: as many as the settings say."""
     stored: int = 0
-    """How many bytes of files and assets it keeps."""
+    """Bytes of files and assets that it keeps."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

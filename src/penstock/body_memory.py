@@ -15,7 +15,7 @@ LITTLE_BYTES: Final = 1 << 20
 RESERVE_PART: Final = 8
 """One part of so many of the whole is the reserve."""
 WAIT_SECONDS: Final = 5.0
-"""How long a request waits for room before it is refused."""
+"""Seconds that a request waits for room before it is refused."""
 MAX_WAITING_EACH: Final = 32
 MAX_WAITING: Final = 1_024
 MIB: Final = 1 << 20
@@ -58,7 +58,7 @@ class BodyMemory:
         self._wait_seconds = wait_seconds
         self._share = FairShare()
         self._lines: dict[str, deque[tuple[int, asyncio.Future[None]]]] = {}
-        """Who waits, by account; the accounts are served in turn."""
+        """Waiting requests, by account; the accounts are served in turn."""
         self._waiting = 0
 
     @property

@@ -42,7 +42,7 @@ MAX_PLAIN = 1 << 20
 LINGER_SECONDS = 0.5
 """How long the end of a finished reply is waited for, so that its connection can be used again."""
 LINGER_BYTES = 64 << 10
-"""How much may come until then; a vendor that goes on is not listened to."""
+"""Bytes that may come until then; a vendor that goes on is not listened to."""
 
 
 log = logging.getLogger(__name__)

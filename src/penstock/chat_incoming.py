@@ -79,7 +79,7 @@ class Incoming:
 
     @property
     def has_begun(self) -> bool:
-        """Whether any of it has come."""
+        """Tell if any of it has come."""
         return self.status != 0 or self.fruitless > 0
 
     # -- for the reader

@@ -11,7 +11,7 @@ MARK: Final = b"\xef\xbb\xbf"
 UNREADABLE: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 LARGE_BYTES: Final = 256 << 10
 MAX_VALUES: Final = 100_000
-"""How many values a large text may hold to be parsed: more would hold up the event loop."""
+"""Values that a large text may hold to be parsed: more would hold up the event loop."""
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder().decode
 

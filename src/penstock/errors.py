@@ -369,7 +369,7 @@ class StoreUnavailable(PenstockError):
     status = 503
     retryable = True
     in_doubt = False
-    """Whether a write may have been committed all the same."""
+    """True if a write may have been committed all the same."""
 
 
 class Overloaded(PenstockError):

@@ -9,7 +9,7 @@ from typing import Final
 from penstock.errors import Overloaded, TooManyUploads
 
 MAX_UNDER_WAY: Final = 1000
-"""How many files all accounts together may have under way in one process."""
+"""Files that all accounts together may have under way in one process."""
 RETRY_SECONDS: Final = 2
 
 

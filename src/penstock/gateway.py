@@ -382,7 +382,7 @@ class Gateway:
 
     @property
     def stream_bounds(self) -> Bounds:
-        """How many event streams may be open; the last tenth is for accounts that have few."""
+        """Return the bounds of open event streams; the last tenth is for accounts that have few."""
         server = self.settings.server
         most = server.max_streams
         return Bounds(most, server.max_streams_per_account, reserve=most // 10, little=max(1, most // 100))

@@ -21,7 +21,7 @@ FACE_TOLERANCE = 0.05
 MAX_CHUNKS = 100
 """Of the file; readers know two."""
 MAX_READ = 4
-"""How many times the bytes of the file may be read for its accessors: they may overlap, but hardly ever do."""
+"""Times that the bytes of the file may be read for its accessors: they may overlap, but hardly ever do."""
 
 Whole = Annotated[int, msgspec.Meta(ge=0, le=2**32)]
 Positive = Annotated[int, msgspec.Meta(ge=1, le=2**32)]

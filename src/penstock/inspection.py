@@ -29,7 +29,7 @@ if TYPE_CHECKING:  # Pillow and PyAV are imported where they are used: a child t
 _PILLOW = ("PIL.JpegImagePlugin", "PIL.PngImagePlugin", "PIL.WebPImagePlugin", "PIL.TiffImagePlugin")
 _PYAV = ("av", "av.logging", "av.subtitles.stream")
 LIBRARIES = {"inspect_image": _PILLOW, "inspect_picture": _PILLOW, "inspect_video": _PYAV}
-"""What each function imports sooner or later: the workshop does so before, as a confined process may not."""
+"""Modules that each function imports: the workshop loads them before, as a confined process may not."""
 MAX_VIDEO_SIDE = 8192
 MAX_FRAMES = 216_000
 """An hour of 60 frames a second."""

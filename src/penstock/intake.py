@@ -47,7 +47,7 @@ class Rules:
     max_waiting_total: int
     check_url: Callable[[str], str]
     storage_quota: int | None = None
-    """How many bytes an account may keep that has no quota of its own."""
+    """Bytes that an account without a quota of its own may keep."""
 
 
 @dataclass(frozen=True, slots=True)

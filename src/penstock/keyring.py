@@ -32,7 +32,7 @@ FRESH_SECONDS = 0.4
 UNKNOWN_SECONDS = 30.0
 MAX_REMEMBERED = 10_000
 WATCH_SECONDS = 1.0
-"""How often to look whether keys or accounts were changed by other processes."""
+"""Seconds between two looks for keys or accounts that other processes changed."""
 PROBE_SECONDS = 0.2
 """The pause between two such looks while the store is away."""
 OVERLAP = 500
@@ -173,7 +173,7 @@ class Keyring:
         return Proof(key, until)
 
     async def _is_known_from_memory(self, proof: Proof) -> bool:
-        """Whether the store does not answer, and what it said last lets this key in."""
+        """Tell if the store does not answer, and what it said last lets this key in."""
         if not self._outlasts(proof):
             return False
         if not self._contact.is_away:
@@ -181,7 +181,7 @@ class Keyring:
         return self._contact.is_away and self._outlasts(proof)
 
     def _outlasts(self, proof: Proof) -> bool:
-        """Whether the key was good at the store's last word, and that was not too long ago."""
+        """Tell if the key was good at the store's last word, and that was not too long ago."""
         until, key = self._remembered.get(proof.key.public_id, (0.0, None))
         if not proof.until or key is None or not _is_good(key) or _is_expired(key, self._clock()):
             return False

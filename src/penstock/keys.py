@@ -55,7 +55,7 @@ class ApiKey:
     account_limits: Limits = NO_LIMITS
     account_closed_at: float | None = None
     storage_quota: int | None = None
-    """How many bytes its account may keep, if it has a quota of its own."""
+    """Bytes that its account may keep, if it has a quota of its own."""
     budgets: tuple[Budget, ...] = ()
     """Its own and its account's."""
     is_limited: bool = field(init=False, compare=False)

@@ -1,4 +1,4 @@
-"""What a vendor's list of orders proves about one whose answer was lost: pure rules, no I/O and no clock."""
+"""Rules for what a vendor's list of orders proves about one whose answer was lost; no I/O and no clock."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -6,10 +6,10 @@ from itertools import pairwise
 from typing import Any, Final
 
 CLOCK_SECONDS: Final = 120.0
-"""How far a vendor's clock may be off where its replies do not tell the time."""
+"""Seconds that a vendor's clock may be off where its replies do not give the time."""
 PLAIN: Final = (str, int, float, bool)
 MARGIN_SECONDS: Final = 5.0
-"""How far it may be off where they do: `Date` has whole seconds, and its machines may differ."""
+"""Seconds that it may be off where they do: `Date` has whole seconds, and its machines may differ."""
 
 
 @dataclass(frozen=True, slots=True)

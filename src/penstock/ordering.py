@@ -33,11 +33,11 @@ MAX_NOT_SENT = 5
 LOOK_SECONDS = 1.0
 MAX_LOOK_SECONDS = 5.0
 MIN_PROOFS = 3
-"""How many looks in a row must prove that an order never arrived: a list may be wrong for a moment."""
+"""Looks in a row that must prove that an order never arrived: a list may be wrong for a moment."""
 MIN_EMPTY_PROOFS = 10
-"""How many are needed of a list that is empty: it may be out of order."""
+"""Looks that are needed of an empty list: it may be out of order."""
 MAX_BLOCKED_SECONDS = 300.0
-"""How much longer than usual an order is looked for that is found, but may be about to be another job's."""
+"""Seconds beyond the usual time for an order that is found, but may be about to be another job's."""
 GRACE_SECONDS = 10.0
 """How long a process that is to stop waits for the answer to an order: without it the order may be lost."""
 NOT_TAKEN = (UpstreamAuth, UpstreamRejected, UpstreamUnavailable)

@@ -17,14 +17,14 @@ from penstock.dispatch.seats import Seat, Seats
 MAX_DEATHS: Final = 5
 """After so many deaths of processes in one step of a job it ends: the first beside others, the rest as the suspect."""
 PAUSE_SECONDS: Final = (0.0, 3.0, 9.0, 27.0)
-"""How long after it was claimed a suspect begins its step, by the number of deaths."""
+"""Seconds after its claim at which a suspect begins its step, by the number of deaths."""
 TURN_SECONDS: Final = 5.0
 """After so long in its turn a suspect no longer keeps the next one waiting; a death is then neither's."""
 TURNS: Final = "turns"
 
 
 class Level(IntEnum):
-    """How a row marks its risky step, in `at_risk`."""
+    """Marks of a row's risky step, in `at_risk`."""
 
     NONE = 0
     SHARED = 1

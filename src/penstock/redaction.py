@@ -30,7 +30,7 @@ _WORD: Final = re.compile(r"\S+")
 _DOMAIN: Final = re.compile(
     r"[\w-]\.(?:com|net|org|ai|io|dev|cloud|run|app|media|delivery|internal|local|lan)\b", re.IGNORECASE
 )
-"""How a host name ends. One pattern for the whole name would take a time that grows with the square of its length."""
+"""The end of a host name. One pattern for the whole name would take a time that grows with the square of its length."""
 _TOKEN: Final = re.compile(
     r"\b(?:bearer|basic)\s+[\w+/=.~-]{8,}|\b(?:sk|pk|rk|psk|gsk|xai|hf|r8)[-_][\w-]{12,}|\bAIza[\w-]{12,}",
     re.IGNORECASE,

@@ -25,7 +25,7 @@ LASTING: Final = (0, UNAUTHORIZED, 429)  # 0: told in a stream; 429: no credit i
 
 @dataclass(slots=True)
 class Health:
-    """How one route has been doing, for everyone or for one account."""
+    """Recent failures of one route, as seen by everyone or by one account."""
 
     failures: int = 0
     rests_until: float = 0.0
@@ -78,7 +78,7 @@ def _is_lasting(fault: Fault | None) -> bool:
 
 
 Probe: TypeAlias = tuple[bool, bool]
-"""Whether a request tries out a route that rests for everyone, and one that rests for its account."""
+"""Two flags: the request tries out a route that rests for everyone, or one that rests for its account."""
 
 
 class RouteHealth:

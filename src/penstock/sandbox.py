@@ -40,12 +40,12 @@ COMPUTING: Final = _read_table("""
     exit_group 231 94, newfstatat 262 79, set_robust_list 273 99, getrandom 318 278, membarrier 324 283,
     rseq 334 293, poll 7 -, ppoll 271 73, statx 332 291
 """)
-"""What decoding an open file takes. Nothing here reaches another process, the network or a path's content."""
+"""System calls for decoding an open file. Nothing here reaches another process, the network or a path's content."""
 OPENING: Final = _read_table("""
     open 2 -, stat 4 -, lstat 6 -, access 21 -, readlink 89 -, openat 257 56, getdents64 217 61, readlinkat 267 78,
     faccessat 269 48, faccessat2 439 439
 """)
-"""What a late import takes; allowed only where Landlock says which files may be opened."""
+"""System calls for a late import; allowed only where Landlock says which files may be opened."""
 DANGEROUS: Final = _read_table("""
     socket 41 198, connect 42 203, accept 43 202, bind 49 200, listen 50 201, socketpair 53 199, accept4 288 242,
     execve 59 221, execveat 322 281, ptrace 101 117, process_vm_readv 310 270, process_vm_writev 311 271,
@@ -56,7 +56,7 @@ DANGEROUS: Final = _read_table("""
     open_by_handle_at 304 265, init_module 175 105, finit_module 313 273, fork 57 -, vfork 58 -,
     kexec_load 246 104, syslog 103 116, sethostname 170 161
 """)
-"""What no engine needs, of a process that otherwise may do as it likes."""
+"""System calls that no engine needs; all others are allowed to it."""
 CLONE: Final = (56, 220)
 CLONE3: Final = (435, 435)
 IOCTL: Final = (16, 29)

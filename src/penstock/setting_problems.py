@@ -13,7 +13,7 @@ from pydantic_core import ErrorDetails, PydanticCustomError
 PRICE_KINDS = ("<media>", "<chat>")
 """What Pydantic calls the two forms of a price; nobody wrote it."""
 SHORTEST_HIDDEN = 4
-"""How many characters a secret has that is hidden in messages."""
+"""Characters of the shortest secret that is hidden in messages."""
 
 KeyPath: TypeAlias = tuple[str | int, ...]
 """Where a value stands: ("server", "port") or ("models", 0, "routes", 1, "vendor")."""

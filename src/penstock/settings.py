@@ -330,7 +330,7 @@ class Settings(Table):
 
     @property
     def storage_quota(self) -> int | None:
-        """How many bytes an account may keep that has no quota of its own; None: any number."""
+        """Return the bytes that an account without a quota of its own may keep; None: any number."""
         return self.assets.quota_mb << 20 or None
 
     @property

@@ -85,7 +85,7 @@ class Share:
         self.free: float = 0
         self.in_use: float = 0
         self.lost: float = 0
-        """How much of what is in use no lease covers, as it has ended meanwhile."""
+        """The part of what is in use whose lease has ended meanwhile."""
         self.expected = 0
         self.used_at = clocks.monotonic()
         self._waiting: Waiting = deque()
@@ -99,12 +99,12 @@ class Share:
 
     @property
     def is_cut_off(self) -> bool:
-        """Whether the store is known not to answer: then what is leased is all that there is."""
+        """Tell if the store is known not to answer: then what is leased is all that there is."""
         return self.contact is not None and self.contact.is_away
 
     @property
     def may_expire(self) -> bool:
-        """Whether leases that others have not renewed may be ended."""
+        """Tell if leases that others have not renewed may be ended."""
         return self.contact is None or self.contact.is_steady
 
     def try_take(self, amount: float) -> bool:
@@ -477,7 +477,7 @@ class RateShare(Share):
 
 
 def is_in_doubt(error: BaseException) -> bool:
-    """Whether what failed may have been committed: then what was given back must not be used again."""
+    """Tell if what failed may have been committed: then what was given back must not be used again."""
     return isinstance(error, StoreUnavailable) and error.in_doubt
 
 

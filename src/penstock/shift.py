@@ -28,7 +28,7 @@ from penstock.store import asset_rows
 MAX_BAD_OUTPUTS = 2
 """How often an output that cannot be opened is fetched: it was paid for, and bytes break on their way too."""
 MAX_ABSENCES = 7
-"""How many polls in a row must not know an order before it is gone: their pauses double, for one to three minutes."""
+"""Polls in a row that must not know an order before it is gone: their pauses double, for one to three minutes."""
 MAX_ANEW = 10
 """How often an order that costs nothing is begun again after the machine that made it was gone."""
 RESULT_SECONDS = 1800.0

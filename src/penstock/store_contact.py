@@ -43,22 +43,22 @@ class StoreContact:
 
     @property
     def outage_seconds(self) -> float:
-        """How long chat is served from memory, counted from the store's last answer."""
+        """Seconds that chat is served from memory, counted from the store's last answer."""
         return self._outage_seconds()
 
     @property
     def away_seconds(self) -> float:
-        """How long the store has not answered; 0 while it does."""
+        """Return the seconds for which the store has not answered; 0 while it does."""
         return self._monotonic() - self.heard_at if self.is_away else 0.0
 
     @property
     def seconds_left(self) -> float:
-        """How much longer chat is served without the store."""
+        """Return the seconds that chat is still served without the store."""
         return max(0.0, self.outage_seconds - self.away_seconds)
 
     @property
     def is_steady(self) -> bool:
-        """Whether the store has answered for long enough that whoever has not renewed a lease is gone.
+        """Tell if the store has answered for so long that whoever has not renewed a lease is gone.
 
         Right after an outage it is not: the others were cut off as well, and may have spent what they lease.
         """

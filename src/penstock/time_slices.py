@@ -8,7 +8,7 @@ from typing import Final, Protocol
 SLICE_BYTES: Final = 8 << 10
 """A larger read is processed in slices of this size; an ordinary read of a chat stream is far smaller."""
 TURN_SECONDS: Final = 0.002
-"""How much of one turn of the event loop all large reads together may take."""
+"""The part of one turn of the event loop that all large reads together may take."""
 
 
 class Sliced(Protocol):

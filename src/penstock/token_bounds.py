@@ -8,12 +8,12 @@ from msgspec import structs
 from penstock.chat import Ask, Usage
 
 HIDDEN_PROMPT_TOKENS: Final = 1_024
-"""What a vendor may add to a prompt: its template, and instructions of its own."""
+"""Tokens that a vendor may add to a prompt: its template, and instructions of its own."""
 UNSEEN_TOKENS: Final = 131_072
-"""What a choice may have beyond what is shown, as reasoning: no model is known to say more in one answer."""
+"""Tokens that a choice may have beyond what is shown, as reasoning: no model is known to say more at once."""
 PICTURE_TOKENS: Final = 50_000
 DOCUMENT_TOKENS: Final = 1_000_000
-"""What a picture, and a document, film or recording, may come to, however short its data or address is."""
+"""Tokens of a picture, and of a document, film or recording, however short its data or address is."""
 LIMITS: Final = ("max_completion_tokens", "max_tokens")
 ELSEWHERE: Final = ("cachedContent", "container", "extra_body", "google", "web_search_options")
 """Fields by which a vendor reads what was not sent with the request."""

@@ -34,7 +34,7 @@ ENDINGS: Final = {
 DONE_ANYWAY: Final = {"compressionQuality": "optimized", "personGeneration": "allow_adult"}
 MAX_DEPTH: Final = 8
 MAX_PAGES: Final = 20
-"""How much of a list is read for one lost order."""
+"""Pages of a list that are read for one lost order."""
 SPLIT: Final = re.compile(r"[.\[\]]+")
 
 

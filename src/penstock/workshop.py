@@ -25,10 +25,10 @@ Given = bytes | Path | None
 MEMORY_BYTES: Final = 2 * 1024**3
 NICENESS: Final = 5  # whoever waits for the gateway's answer goes first, then this, then what engines generate
 GRACE_SECONDS: Final = 60.0
-"""How long a child may take to answer beyond the limit that it enforces itself: it may have to start and import."""
+"""Seconds that a child may take beyond the limit that it enforces itself: it may have to start and import."""
 END_SECONDS: Final = 2.0
 PASSED_ON: Final = ("PYTHONHOME", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
-"""What an interpreter in an unusual place may not start without."""
+"""Variables that an interpreter in an unusual place may not start without."""
 ERRORS: Final[Mapping[str, type[JobError]]] = {"BadOutput": BadOutput, "FileUnreadable": FileUnreadable}
 
 log = logging.getLogger(__name__)

@@ -25,7 +25,7 @@ from penstock.job_errors import JobError
 MAX_ANSWER_BYTES = 1 << 16
 MAX_MESSAGE_CHARACTERS = 500
 END_SECONDS = 1.0
-"""How long a process may take to end after its answer."""
+"""Seconds that a process may take to end after its answer."""
 STOP = b"stop\n"
 
 

@@ -47,7 +47,7 @@ class Claim:
     owner: str
     epoch: int
     deaths: int = field(default=0, compare=False)
-    """How many processes have died in its present risky step; all but the first while it was the only suspect."""
+    """Processes that died in its present risky step; all but the first while it was the only suspect."""
 
 
 def insert_all(connection: Connection, accepted: Sequence[Job], now: float, *more: Deed) -> list[Job]:

@@ -11,7 +11,7 @@ from penstock.store import event_rows, key_rows, locks, moments, words
 from penstock.store.tables import holds, ledger, purses
 
 LEASE_SECONDS: Final = 90.0
-"""How long a process may be silent before what it holds is given to others: longer than chat outlasts an outage."""
+"""Seconds of silence after which a process's leases go to others: longer than chat outlasts an outage."""
 SHARES: Final = (50, 80, 100)
 """At how many percent of a budget its account is told."""
 

@@ -1,4 +1,4 @@
-"""How many bytes an account keeps in files and assets: a sum that every change keeps up to date."""
+"""Bytes that an account keeps in files and assets: a sum that every change keeps up to date."""
 
 from collections.abc import Sequence
 from typing import Final, NamedTuple
@@ -16,7 +16,7 @@ _ADD: Final = (
 
 
 class Stored(NamedTuple):
-    """What an account keeps, in bytes, and the quota of its own, if it has one."""
+    """The bytes that an account keeps, and the quota of its own, if it has one."""
 
     files: int = 0
     assets: int = 0

@@ -53,7 +53,7 @@ class Caller:
 
     @property
     def storage_quota(self) -> int | None:
-        """How many bytes the account may keep; None: any number."""
+        """Return the bytes that the account may keep; None: any number."""
         own = self.key.storage_quota
         return self.gateway.settings.storage_quota if own is None else own
 

@@ -53,7 +53,7 @@ class Doorman:
 
     @property
     def is_overrun(self) -> bool:
-        """Whether there are so many that not even a refusal can be written to each."""
+        """Tell if there are so many that not even a refusal can be written to each."""
         return self.count > self.bounds.max_connections * 1.1 + 16
 
     def leave(self, host: str) -> None:

@@ -21,7 +21,7 @@ CYCLE = "penstock.cycle"
 PATIENCE = 10
 """How many stalls' time a whole body may take: one that only drips is cut in the end."""
 MIN_BYTES_PER_SECOND = 32 << 10
-"""How fast a large body has to arrive on average, after one stall's time: it holds memory that others wait for."""
+"""Bytes a second that a large body needs on average, after one stall's time: it holds memory that others wait for."""
 LINGER_SECONDS = 1.0
 """How long a refused sender may be silent: closing on bytes that are still to come would reset the answer away."""
 LONGEST_LINGER_SECONDS = 30.0

@@ -22,13 +22,13 @@ from penstock.web.openapi import encode_document
 OK: Final = "ok"
 SILENT: Final = "does not answer"
 PROBE_SECONDS: Final = 2.0
-"""How long the store is waited for; load balancers do not wait much longer for us."""
+"""Seconds that the store is waited for; load balancers do not wait much longer for us."""
 
 router = APIRouter(tags=["Operations"])
 
 LOOPBACK: Final = (ip_network("127.0.0.0/8"), ip_network("::1/128"))
 FORWARDED: Final = frozenset({"forwarded", "x-forwarded-for", "x-real-ip", "via", "x-forwarded-host"})
-"""Who sends one of these is a proxy, whose callers may be anywhere."""
+"""Headers of proxies, whose callers may be anywhere."""
 _page = metrics.RenderedPage()
 
 

@@ -22,7 +22,7 @@ from penstock.web.limits import Application
 T = TypeVar("T")
 
 CHECK_SECONDS = 5.0
-"""How often at least it is looked for connections whose readers do not read."""
+"""At most this many seconds pass between two looks for connections whose readers do not read."""
 CUT_SECONDS = 5
 """How long requests that were cancelled at the drain's deadline have to clean up."""
 

@@ -1,4 +1,4 @@
-"""Which jobs are in a step of which a process may die."""
+"""Mark jobs that are in a step of which a process may die."""
 
 from alembic import op
 from sqlalchemy import Column, Integer

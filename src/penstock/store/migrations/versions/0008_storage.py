@@ -1,4 +1,4 @@
-"""How many bytes each account keeps, and how many it may."""
+"""Count the bytes that each account keeps, beside those that it may."""
 
 from alembic import op
 from sqlalchemy import BigInteger, Column
