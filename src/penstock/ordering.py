@@ -54,7 +54,9 @@ class Ordering(ClaimedJob):
 
     lost_at: float = 0.0  # the latest that an order of unknown fate can have left us
     looks: int = 0
+    look_began: float = 0.0  # when the latest of them did
     proofs: int = 0  # how many looks in a row have proven that it never arrived
+    vain: int = 0  # how many looks at a time when it could no longer be on its way have neither found nor disproved it
     seen_at: dict[str, float] = field(default_factory=dict[str, float])  # when orders that may be it were first seen
     unsent: int = 0
     paying: bool = False
@@ -200,6 +202,7 @@ class Ordering(ClaimedJob):
         """Look it up; never place it again unless it provably never arrived."""
         if self.job.phase is not Phase.RECONCILING:
             await self.amend(lambda job: replace(job, phase=Phase.RECONCILING))
+        self.look_began = self.tools.steady()
         try:
             answer = await self.drive("find", self.vendor.find(self.order(attempt)))
         except TROUBLE as error:
@@ -240,7 +243,14 @@ class Ordering(ClaimedJob):
         elif not await self.may_still_arrive(
             MAX_BLOCKED_SECONDS if self.proofs or (has_free and answer.orders) else 0.0
         ):
+            await self.look_in_vain()
+
+    async def look_in_vain(self) -> None:
+        """Give up after several looks: the list may have changed while one of them read it."""
+        self.vain += 1
+        if self.vain >= MIN_PROOFS:
             raise UpstreamOutcomeUnknown
+        await self.wait_for_look()
 
     async def adopt(self, answer: Similar) -> bool:
         """Take up one of the orders, if one is free; one that another job is about to hold may be so later."""
@@ -269,10 +279,17 @@ class Ordering(ClaimedJob):
         return proves_absence(listing, Loss(attempt.started_at, lost_at, now, self.vendor.lookup_seconds))
 
     async def may_still_arrive(self, more_seconds: float = 0.0) -> bool:
-        """Wait for the next look, unless the order can no longer be on its way and this much more time has passed."""
-        waits = self.tools.steady() < self.lost_at + self.vendor.lookup_seconds + more_seconds
+        """Wait for the next look, unless the order could no longer be on its way when this one began.
+
+        What was asked before that time says nothing, however late it is answered.
+        """
+        waits = self.look_began < self.lost_at + self.vendor.lookup_seconds + more_seconds
         if waits:
-            seconds = min(LOOK_SECONDS * (1 + self.looks // 5), MAX_LOOK_SECONDS)
-            await self.ear.wait(min(seconds, self.vendor.lookup_seconds or seconds))
-            await self.look_again()
+            await self.wait_for_look()
         return waits
+
+    async def wait_for_look(self) -> None:
+        """Wait until the vendor may be asked for its list again, longer after many looks."""
+        seconds = min(LOOK_SECONDS * (1 + self.looks // 5), MAX_LOOK_SECONDS)
+        await self.ear.wait(min(seconds, self.vendor.lookup_seconds or seconds))
+        await self.look_again()

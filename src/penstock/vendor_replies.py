@@ -124,20 +124,24 @@ class Rows(NamedTuple):
 def read_list(order: Order, ask: Callable[[int, int], Flow[tuple[Sequence[Row], float | None]]]) -> Flow[Rows]:
     """Read a list until it is certainly older than the order, or ends; `ask` gets the page's number and its offset.
 
-    Only an empty page is an end: a vendor may give fewer than it was asked for. Rows that come twice are kept once.
+    Only an empty page is an end: a vendor may give fewer than it was asked for. Rows that come twice are kept once:
+    orders placed meanwhile move the others to the next page. A vendor that repeats itself twice is not asked again.
     """
     rows: dict[str, Row] = {}
     told_at: float | None = None
     is_whole = False
+    offset = repeats = 0
     for number in range(MAX_PAGES):
-        page, now = yield from ask(number, len(rows))
+        page, now = yield from ask(number, offset)
         told_at = told_at if number else now
         if not page:
             is_whole = "" not in rows
             break
         fresh = [row for row in page if row.upstream_id not in rows]
         rows |= {row.upstream_id: row for row in fresh}
-        if not fresh or not any(may_be_of(order, row.created_at, told_at) for row in fresh):
+        offset += len(page)
+        repeats = 0 if fresh else repeats + 1
+        if repeats > 1 or (fresh and not any(may_be_of(order, row.created_at, told_at) for row in fresh)):
             break
     entries = tuple(Entry(row.upstream_id, row.created_at) for row in rows.values())
     return Rows([row for row in rows.values() if row.upstream_id], Listing(entries, is_whole, told_at))

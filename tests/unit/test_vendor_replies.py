@@ -14,6 +14,7 @@ from penstock.job_errors import ContentFiltered, UpstreamAuth, UpstreamError, Up
 from penstock.vendor_replies import (
     CLOCK_SECONDS,
     NO_CREDIT,
+    Row,
     epoch,
     fail_empty,
     finish,
@@ -23,6 +24,7 @@ from penstock.vendor_replies import (
     mark,
     may_be_of,
     pick_outputs,
+    read_list,
     say,
 )
 
@@ -265,3 +267,46 @@ def test_depth_without_end_is_not_followed():
     for _ in range(5000):
         deep = [deep]
     assert urls(deep) == []
+
+
+# -- lists of orders
+
+NOW = 1_800_000_000.0
+LOST = Order("ours", "m", {}, placed_at=NOW, asked_at=NOW)
+
+
+def read(pages: Any) -> Any:
+    """Read a list whose pages are made by a function of their offset."""
+    calls: list[int] = []
+
+    def ask(number: int, offset: int) -> Any:
+        calls.append(offset)
+        yield Call("GET", "/orders")
+        return pages(number, offset), NOW
+
+    reading = read_list(LOST, ask)
+    try:
+        next(reading)
+        while True:
+            reading.send(Reply(200, {}, b""))
+    except StopIteration as end:
+        return end.value, calls
+
+
+def name_rows(names: Any) -> list[Row]:
+    return [Row(str(name), NOW, None) for name in names]
+
+
+def test_orders_placed_while_a_list_is_read_do_not_make_it_end_early():
+    """One more at the top with each of the first pages: those after it begin with what ended the last."""
+    found, calls = read(lambda number, offset: name_rows(range(-min(number, 2), 6))[offset : offset + 3])
+    assert {row.upstream_id for row in found.rows} >= {str(name) for name in range(6)}
+    assert found.listing.is_whole
+    assert len(calls) < 10
+
+
+def test_a_vendor_that_knows_no_pages_is_not_asked_for_ever_and_proves_nothing():
+    found, calls = read(lambda _number, _offset: name_rows(range(3)))
+    assert len(found.rows) == 3
+    assert not found.listing.is_whole
+    assert len(calls) == 3
