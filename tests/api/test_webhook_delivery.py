@@ -446,6 +446,7 @@ async def test_receivers_of_an_account_that_hang_delay_none_of_its_others(server
         await create(server.client, receiver.url(), events=["job.queued"])
         await order(server.client, *[{}] * 8)
         await receiver.wait(8)
+        assert not stuck.closing.is_set(), "they hang on"
 
 
 async def test_a_slow_endpoint_is_tried_again_by_one_attempt_at_a_time_until_it_takes_a_message(

@@ -10,7 +10,7 @@ from typing import Any
 from aiohttp import web
 from doubles.media import Case, MediaDouble, Placed, Refusal, Sample, Verdict, Wish, answer
 
-from penstock.contract import Accepted, Done, Failed, Refused, Running, Unclear, Untold
+from penstock.contract import Accepted, Done, Failed, Refused, Running, Similar, Unclear, Untold
 
 PATH = "/openapi/v1/image-to-3d"
 MOST_AT_ONCE = 10
@@ -122,18 +122,29 @@ class MeshyDouble(MediaDouble):
     }
     busy = Refusal(429, trouble("NoMoreConcurrentTasks"), Verdict(None), {"Retry-After": "0"})
 
+    def settings(self, **more: Any) -> str:
+        return super().settings(**{"lookup_seconds": 1, **more})
+
     async def play(self, request: web.BaseRequest) -> web.StreamResponse:
         if request.headers.get("Authorization") != f"Bearer {self.credential}":
             return answer(401, trouble("Invalid API key"))
         match request.method, request.path.removeprefix(PATH).split("/"):
             case "POST", [""]:
                 return self._order(json.loads(await request.read()))
+            case "GET", [""]:
+                return self._list(int(request.query["page_num"]), int(request.query["page_size"]))
             case "GET", ["", task_id] if (order := self._known(task_id)) is not None:
                 return answer(200, self._task(order))
             case "DELETE", ["", task_id] if (order := self._known(task_id)) is not None:
                 order.canceled = True
                 return web.Response(status=200)
         return answer(404, trouble("Task not found"))
+
+    def _list(self, number: int, size: int) -> web.Response:
+        """A page of tasks, the newest first; none says of which picture it is."""
+        latest = sorted(self.orders.values(), key=lambda order: order.created_at, reverse=True)
+        page = latest[(number - 1) * size : number * size]
+        return answer(200, [{"id": order.id, "created_at": int(order.created_at * 1000)} for order in page])
 
     def _known(self, task_id: str) -> Placed | None:
         order = self.orders.get(task_id)
@@ -216,7 +227,7 @@ SAMPLE = Sample(
             (409, trouble(), Unclear),
             (500, trouble(), Unclear),
         ],
-        "find": [(200, [], Untold)],
+        "find": [(200, [], Similar), (404, trouble(), Untold), (200, {"result": []}, Untold), (500, {}, Unclear)],
         "poll": [
             (200, task("PENDING", preceding_tasks=2), Running),
             (200, task("IN_PROGRESS", progress=40, preceding_tasks=0), Running),

@@ -122,7 +122,7 @@ def test_what_is_no_error(harmless):
 )
 def test_anything_can_be_written_as_an_error(told):
     found = json.loads(write_error(told))["error"]
-    found["message"].encode()
+    assert found["message"].encode().decode() == found["message"]
 
 
 def test_a_long_message_is_cut():

@@ -17,6 +17,7 @@ from doubles.meshy import MeshyDouble
 from PIL import Image
 from ports import free_port
 from vendors.double import drop, drop_after, reply
+from vendors.test_media_contract import generate
 
 from penstock.engines.simulator.samples import make_preview
 from penstock.settings import load
@@ -107,6 +108,23 @@ async def test_meshy_is_not_asked_for_what_it_cannot_read(start: Start, meshy: M
     assert (job["status"], job["error"]["code"]) == ("failed", "upstream_rejected")
     assert job["error"]["message"] == "Meshy takes JPEG and PNG pictures only."
     assert meshy.seen == []
+
+
+async def test_an_order_that_meshy_never_got_is_placed_again(start: Start, meshy: MeshyDouble):
+    """Its list does not say what was ordered: only that all in it are other jobs'."""
+    server = await start(meshy.settings(lookup_seconds=0.5))
+    first = await generate(server, meshy)
+    meshy.fault(drop, *meshy.order_call)
+    second = await generate(server, meshy)
+    assert (first["status"], second["status"], len(meshy.orders)) == ("succeeded", "succeeded", 2), second["error"]
+    assert [attempt["outcome"] for attempt in second["attempts"]] == ["never_arrived", "succeeded"]
+
+
+async def test_an_order_at_meshy_that_nobody_knows_may_be_ours(start: Start, meshy: MeshyDouble):
+    server = await start(meshy.settings(lookup_seconds=0.5))
+    meshy.fault(drop_after, *meshy.order_call)
+    job = await generate(server, meshy)
+    assert (job["error"]["code"], len(meshy.orders)) == ("upstream_outcome_unknown", 1)
 
 
 async def test_meshy_tells_its_queue(start: Start, meshy: MeshyDouble):

@@ -13,6 +13,7 @@ from penstock.catalog.model import Expectation, GenerationModel
 from penstock.catalog.params import as_object
 from penstock.catalog.schema_params import FILE, SchemaParams
 from penstock.contract import (
+    Absent,
     Accepted,
     Call,
     DataUri,
@@ -29,14 +30,17 @@ from penstock.contract import (
     Role,
     Running,
     Served,
+    Similar,
     Unclear,
+    Untold,
     UsualGeneration,
 )
 from penstock.job_errors import ContentFiltered, UpstreamError, UpstreamRejected
-from penstock.vendor_replies import NOT_THERE, fail_empty, fail_gone, judge, say
+from penstock.vendor_replies import NOT_THERE, Row, fail_empty, fail_gone, judge, may_be_of, read_list, say, tell_time
 
 PATH: Final = "/openapi/v1/image-to-3d"
 LATEST: Final = "latest"
+PAGE: Final = 50
 PICTURES: Final = {"image/jpeg", "image/png"}
 FEWEST_FACES, MOST_FACES = 100, 300_000
 PER_CENT: Final = 95
@@ -47,6 +51,8 @@ MODERATION: Final = re.compile(
 STOPPED: Final = {200, 202, 204, 404, 410}
 """Stopped now, or not there any more: an answer to the first try may have been lost."""
 NOT_STOPPED: Final = {400, 405, 409, 422}
+NO_LIST: Final = {400, 404, 405, 410, 422, 501}
+"""Statuses of a server that does not list orders, such as a proxy for some of the API."""
 
 NATIVE: Final = GenerationModel(
     id="meshy_image_to_3d",
@@ -100,9 +106,14 @@ class MeshyOptions(Options):
 
     base_url: str = "https://api.meshy.ai"
     max_concurrent: int = Field(default=10, ge=1)
+    lookup_seconds: float = Field(default=60.0, ge=0, description="how long a lost order is looked for")
 
 
 # -- what Meshy says
+
+
+class _NoList(Exception):
+    """Orders are not listed here."""
 
 
 class _Created(msgspec.Struct):
@@ -119,13 +130,18 @@ class _Task(msgspec.Struct):
     task_error: Any = None
 
 
+class _Listed(msgspec.Struct):
+    id: str = ""
+    created_at: Any = None
+
+
 class _Trouble(msgspec.Struct):
     message: Any = None
     error_code: Any = None
 
 
 class Meshy(UsualGeneration):
-    """The picture travels inside the order; a lost order cannot be found, as no list tells what was ordered."""
+    """The picture travels inside the order. Its list does not say what was ordered, and only proves absence."""
 
     options_type: ClassVar[type[Options]] = MeshyOptions
     models: Sequence[Served] = [Served(NATIVE), *(Served(model, name=LATEST) for model in image_to_model.MODELS)]
@@ -133,6 +149,7 @@ class Meshy(UsualGeneration):
     def __init__(self, options: MeshyOptions, home: Home) -> None:
         del home
         self.options = options
+        self.lookup_seconds = options.lookup_seconds
 
     def submit(self, order: Order) -> Flow[Accepted | Refused | Failed]:
         """Order."""
@@ -144,6 +161,26 @@ class Meshy(UsualGeneration):
             return _judge(reply)
         task_id = reply.read(_Created).result
         return Accepted(task_id, {"id": task_id, "faces": order.params.get("face_limit")}, warnings)
+
+    def find(self, order: Order) -> Flow[Accepted | Similar | Absent | Untold]:
+        """Name the orders that may be this one; the list does not say which of them is."""
+        try:
+            latest, listing = yield from read_list(order, lambda number, _: self._list(number))
+        except _NoList:
+            return Untold()
+        recent = [row.upstream_id for row in latest if may_be_of(order, row.created_at, listing.told_at)]
+        return Similar((), listing, tuple(recent))
+
+    def _list(self, number: int) -> Flow[tuple[Sequence[Row], float | None]]:
+        reply = yield self._call("GET", f"{PATH}?page_num={number + 1}&page_size={PAGE}&sort_by=-created_at")
+        if reply.status in NO_LIST:
+            raise _NoList
+        if reply.status != 200:
+            raise Unclear(f"HTTP {reply.status}")
+        found = reply.tell(list[_Listed])
+        if found is None:
+            raise _NoList
+        return [Row(told.id, _seconds(told.created_at), None) for told in found], tell_time(reply)
 
     def poll(self, operation: Mapping[str, Any]) -> Flow[Running | Done | Failed]:
         """Ask how the order stands."""
@@ -240,8 +277,13 @@ def _finish(task: _Task, operation: Mapping[str, Any]) -> Done | Failed:
     outputs = [Output(Kind.MODEL, Role.PRIMARY, Call("GET", url, seconds=300))]
     if isinstance(task.thumbnail_url, str) and task.thumbnail_url:
         outputs.append(Output(Kind.IMAGE, Role.PREVIEW, Call("GET", task.thumbnail_url)))
-    ended = _number(task.finished_at, 1e15)  # in milliseconds; 0 means not yet
-    return Done(tuple(outputs), expected=_expect(operation.get("faces")), finished_at=ended / 1000 if ended else None)
+    return Done(tuple(outputs), expected=_expect(operation.get("faces")), finished_at=_seconds(task.finished_at))
+
+
+def _seconds(told: Any) -> float | None:
+    """Return a time in seconds since the epoch; Meshy gives milliseconds, and 0 for not yet."""
+    moment = _number(told, 1e15)
+    return moment / 1000 if moment else None
 
 
 def _number(told: Any, most: float) -> float | None:
