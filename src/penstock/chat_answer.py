@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
 from penstock import metrics, traces
+from penstock.answer_lengths import Lengths
 from penstock.chat import Ask, Usage, estimate
 from penstock.chat_cache import CachedAnswer, Keeper
 from penstock.chat_contract import ChatVendor
@@ -17,7 +18,6 @@ from penstock.chat_stream import Outlet, Stream
 from penstock.contract import ReplyLost
 from penstock.errors import PenstockError, VendorFailed, VendorTimeout
 from penstock.escrow import Ticket
-from penstock.estimates import Lengths
 from penstock.faults import tell_fault
 from penstock.flat_errors import read_error
 from penstock.keys import ApiKey

@@ -9,7 +9,7 @@ from penstock import jobs
 from penstock.cadence import Cadence
 from penstock.collection import Collection
 from penstock.contract import MAX_RETRY_AFTER_SECONDS, Flow, GenerationVendor, Order
-from penstock.estimates import History
+from penstock.durations import History
 from penstock.exchange import Exchange
 from penstock.inputs import Inputs
 from penstock.jobs import Attempt, Job, State

@@ -22,9 +22,9 @@ from penstock.contract import GenerationVendor
 from penstock.delivery import Delivery
 from penstock.dispatch import Dispatch, Run
 from penstock.dispatch.local import LocalDispatch
+from penstock.durations import REMEMBERED, History
 from penstock.errors import StoreUnavailable
 from penstock.escrow import Escrow
-from penstock.estimates import REMEMBERED, History
 from penstock.exchange import Exchange
 from penstock.fair_share import Bounds, FairShare
 from penstock.hooks import Hooks

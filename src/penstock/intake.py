@@ -12,6 +12,7 @@ from penstock import metrics, traces
 from penstock.acceptance import Acceptance, Desk, Receipt, Submission, find_earlier
 from penstock.backlog import Backlog
 from penstock.catalog.file_input import given_file
+from penstock.durations import Duration, History
 from penstock.errors import (
     Detail,
     FileNotFound,
@@ -21,7 +22,6 @@ from penstock.errors import (
     PenstockError,
 )
 from penstock.escrow import Escrow
-from penstock.estimates import Duration, History
 from penstock.files import StoredFile
 from penstock.generation import GenerationBody, read_body, read_raw_params, refuse
 from penstock.identifiers import new_id

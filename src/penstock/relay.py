@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from penstock import metrics
+from penstock.answer_lengths import Lengths
 from penstock.chat import Ask, Blame, Fault, Usage
 from penstock.chat_answer import Answer, Leave
 from penstock.chat_cache import CachedAnswer, ChatCache, Keeper, place_of
@@ -28,7 +29,6 @@ from penstock.errors import (
     VendorTimeout,
 )
 from penstock.escrow import Escrow, Ticket
-from penstock.estimates import Lengths
 from penstock.exchange import Exchange
 from penstock.faults import tell_fault
 from penstock.keys import ApiKey
