@@ -35,7 +35,7 @@ $(VENV)/.installed: requirements.lock pyproject.toml
 	@$(PIP) --require-hashes -r $(VENV)/uv.lock || true
 	@$(call INSTALL,requirements.lock,--compile-bytecode)
 	@$(UV) --no-deps --no-build-isolation -e . 2>/dev/null || $(PIP) --no-deps --no-build-isolation -e .
-	@$(BIN)/python -m compileall -q src/penstock
+	@$(BIN)/python -m compileall -q src
 	@touch $@
 
 $(VENV)/.installed-dev: $(VENV)/.installed requirements-dev.lock $(JAVASCRIPT)/node_modules console/node_modules

@@ -74,7 +74,7 @@ http {{
 
 def write_model(path: Path, size: int) -> None:
     """A GLB of this size: a small gem, and a chunk that readers pass over."""
-    from penstock.engines.simulator import samples  # noqa: PLC0415  only the vendor wants it
+    from penstock.simulator import samples  # noqa: PLC0415  only the vendor wants it
 
     gem = samples.make_model(7, 48, texture=False)
     filling = size - len(gem) - 8

@@ -31,11 +31,11 @@ import tables
 from chat import free_port
 from jobs import wait_ready
 
-from penstock.engines.llama.llama_server import LlamaOptions, LlamaServer
 from penstock.settings import load
+from penstock_engines.llama.llama_server import LlamaOptions, LlamaServer
 
 WEIGHTS = load(None, os.environ, {}).weights
-CHILD = [sys.executable, "-P", "-m", "penstock.engines.studio.child"]
+CHILD = [sys.executable, "-P", "-m", "penstock_engines.studio.child"]
 PROMPTS = (
     "A sailing boat on a calm sea at sunset, the camera slowly pans",
     "A fox walks through a snowy forest at night",

@@ -14,7 +14,7 @@ import msgspec
 import uvloop
 from aiohttp import web
 
-from penstock.engines.simulator import samples
+from penstock.simulator import samples
 
 MODEL = samples.make_model(7, 48, texture=False)
 PREVIEW = samples.make_preview(7, 64, 64)

@@ -16,14 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
 
-from penstock.engines.cinema.places import PLACES
-from penstock.engines.cinema.reading import read_prompt
-from penstock.engines.cinema.script import Script
-from penstock.engines.cinema.stage import Stage
-from penstock.engines.cinema.subjects import draw_subject
-from penstock.engines.inflate.model_engine import ModelWish, Sculpture, sculpt
-from penstock.engines.inflate.render import render
 from penstock.settings import load
+from penstock_engines.cinema.places import PLACES
+from penstock_engines.cinema.prompt.reading import read_prompt
+from penstock_engines.cinema.script import Script
+from penstock_engines.cinema.stage import Stage
+from penstock_engines.cinema.subjects import draw_subject
+from penstock_engines.inflate.model_engine import ModelWish, Sculpture, sculpt
+from penstock_engines.inflate.render import render
 
 FOLDER = Path(__file__).parents[1] / "docs" / "pictures"
 WEIGHTS = load(None, os.environ, {}).weights

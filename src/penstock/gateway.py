@@ -12,7 +12,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
-from penstock import logs, metrics, sandbox, traces
+from penstock import logs, metrics, traces
 from penstock.assets import Assets
 from penstock.body_memory import BodyMemory, make_bounds
 from penstock.cadence import Cadence
@@ -52,6 +52,7 @@ from penstock.upkeep import Upkeep
 from penstock.urls import check_url
 from penstock.vendor_schemas import Learning, find_schema, learn_schemas
 from penstock.workshop import Workshop
+from penstock_sandbox import sandbox
 
 if TYPE_CHECKING:
     from penstock.fetch import SafeFetcher

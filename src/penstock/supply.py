@@ -90,7 +90,7 @@ def _is_generation(vendor: Vendor) -> TypeGuard[GenerationVendor]:
 
 def _build_vendors(settings: Settings, former: Mapping[str, Vendor]) -> tuple[dict[str, Vendor], list[Problem]]:
     """A vendor for every table; one whose options have not changed stays the same."""
-    tables = {**settings.vendors, **{name: {"type": name} for name in BUILT_IN if name not in settings.vendors}}
+    tables = {**settings.vendors, **_built_in(settings)}
     vendors: dict[str, Vendor] = {}
     problems: list[Problem] = []
     for name, table in tables.items():
@@ -109,6 +109,12 @@ def _build_vendors(settings: Settings, former: Mapping[str, Vendor]) -> tuple[di
         home = Home(settings.data / "vendors" / name, settings.weights)
         vendors[name] = former[name] if same else kind(options, home)
     return vendors, problems
+
+
+def _built_in(settings: Settings) -> dict[str, dict[str, str]]:
+    """Return a table for each installed built-in vendor that the settings do not name."""
+    absent = (name for name in BUILT_IN if name not in settings.vendors and name in vendor_names())
+    return {name: {"type": name} for name in absent}
 
 
 def _by_credential(vendors: Mapping[str, GenerationVendor]) -> dict[tuple[str, str], GenerationVendor]:

@@ -19,8 +19,8 @@ from typing import Any, BinaryIO, NoReturn
 
 import msgspec
 
-from penstock import sandbox
 from penstock.job_errors import JobError
+from penstock_sandbox import sandbox
 
 MAX_ANSWER_BYTES = 1 << 16
 MAX_MESSAGE_CHARACTERS = 500

@@ -28,7 +28,7 @@ def children() -> set[int]:
     for folder in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):  # it ended meanwhile
             parent_id = int((folder / "stat").read_text().rsplit(")", 1)[1].split()[1])
-            if parent_id == os.getpid() and b"penstock.engines.llama" in (folder / "cmdline").read_bytes():
+            if parent_id == os.getpid() and b"penstock_engines.llama" in (folder / "cmdline").read_bytes():
                 found.add(int(folder.name))
     return found
 

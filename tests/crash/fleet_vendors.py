@@ -22,7 +22,7 @@ from standardwebhooks import Webhook, WebhookVerificationError
 from vendors.double import Act, Double, drop_after, reply
 from vendors.storm import number_of
 
-from penstock.engines.simulator.upstream import Simulator, subject_of
+from penstock.simulator.upstream import Simulator, subject_of
 
 SEATS: Final = 10
 LOST: Final = 0.04

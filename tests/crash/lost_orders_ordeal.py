@@ -26,7 +26,7 @@ from doubles.tripo import TripoDouble
 from ordeal import NO_TLS
 from ports import free_port
 
-from penstock.engines.simulator.samples import make_preview
+from penstock.simulator.samples import make_preview
 
 PENSTOCK = (sys.executable, "-m", "penstock")
 MODEL = "vendora_image_to_model"

@@ -16,7 +16,7 @@ from aiohttp import web
 from python_multipart import parse_form
 from vendors.double import HttpDouble
 
-from penstock.engines.simulator import samples
+from penstock.simulator import samples
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ import numpy as np
 import trimesh
 from PIL import Image, ImageDraw
 
-from penstock.engines.inflate.model_engine import ModelWish, Style, make_model
-from penstock.engines.product import Product
+from penstock_engines.inflate.model_engine import ModelWish, Style, make_model
+from penstock_engines.product import Product
 
 NO_WEIGHTS = Path("no-such-folder")
 

@@ -30,14 +30,14 @@ from inflate_steps import read_solid
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFilter, ImageFont
 
-from penstock.engines.cinema.film import to_planes
-from penstock.engines.cinema.reading import read_prompt
-from penstock.engines.cinema.script import Script, Time
-from penstock.engines.cinema.stage import Stage
-from penstock.engines.cinema.subjects import draw_subject
-from penstock.engines.cinema.video_engine import FPS, VideoWish, make_video
-from penstock.engines.inflate.model_engine import ModelWish, make_model
 from penstock.settings import load
+from penstock_engines.cinema.film import to_planes
+from penstock_engines.cinema.prompt.reading import read_prompt
+from penstock_engines.cinema.script import Script, Time
+from penstock_engines.cinema.stage import Stage
+from penstock_engines.cinema.subjects import draw_subject
+from penstock_engines.cinema.video_engine import FPS, VideoWish, make_video
+from penstock_engines.inflate.model_engine import ModelWish, make_model
 
 WEIGHTS = load(None, os.environ, {}).weights
 VALIDATOR = Path(__file__).parents[1] / "javascript" / "validate_glb.mjs"

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from penstock.engines.cinema.video_engine import FPS, VideoWish, make_video
-from penstock.engines.product import Product
+from penstock_engines.cinema.video_engine import FPS, VideoWish, make_video
+from penstock_engines.product import Product
 
 PROMPT = "Two swans on a lake at sunset"
 

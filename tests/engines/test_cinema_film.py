@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from penstock.engines.cinema.film import Film, to_planes
+from penstock_engines.cinema.film import Film, to_planes
 
 WIDTH, HEIGHT, FPS = 160, 96, 24
 COLOURS = [(0, 0, 255), (0, 255, 0), (255, 0, 0), (255, 255, 255), (0, 0, 0), (128, 128, 128), (40, 180, 220)]

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from penstock.engines.cinema.meaning import MODEL, PROTOTYPES, VOCABULARY, Meaning, Tokenizer
+from penstock_engines.cinema.prompt.meaning import MODEL, PROTOTYPES, VOCABULARY, Meaning, Tokenizer
 
 PHRASES = ("beach", "cat", "city", "sea shore", "snow covered peaks")
 

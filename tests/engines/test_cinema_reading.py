@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from penstock.engines.cinema import atlas, roles
-from penstock.engines.cinema.places import PLACES
-from penstock.engines.cinema.reading import FREELY, WORDS_ONLY, read_prompt
-from penstock.engines.cinema.script import Camera, Flecks, Script, Time, Weather
-from penstock.engines.cinema.subjects import SUBJECTS
+from penstock_engines.cinema.places import PLACES
+from penstock_engines.cinema.prompt import atlas, roles
+from penstock_engines.cinema.prompt.reading import FREELY, WORDS_ONLY, read_prompt
+from penstock_engines.cinema.script import Camera, Flecks, Script, Time, Weather
+from penstock_engines.cinema.subjects import SUBJECTS
 
 LABELLED = [
     [cell.strip() for cell in line.split(" | ")]

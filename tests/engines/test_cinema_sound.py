@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from penstock.engines.cinema.noises import NOISES
-from penstock.engines.cinema.places import PLACES
-from penstock.engines.cinema.script import Flecks, Role, Script, Time, Weather
-from penstock.engines.cinema.sound import CAST, FLECKS, LIVELY, NIGHTLY, SOUNDS, THERE, WEATHER, make_ambience
-from penstock.engines.cinema.subjects import SUBJECTS
+from penstock_engines.cinema.noises import NOISES
+from penstock_engines.cinema.places import PLACES
+from penstock_engines.cinema.script import Flecks, Role, Script, Time, Weather
+from penstock_engines.cinema.sound import CAST, FLECKS, LIVELY, NIGHTLY, SOUNDS, THERE, WEATHER, make_ambience
+from penstock_engines.cinema.subjects import SUBJECTS
 
 RATE = 48000
 SCENE = Script(place="anywhere")

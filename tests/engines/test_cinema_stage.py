@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from penstock.engines.cinema.camera import Lens, View
-from penstock.engines.cinema.places import PLACES
-from penstock.engines.cinema.script import Camera, Flecks, Role, Script, Time, Weather
-from penstock.engines.cinema.stage import Stage
-from penstock.engines.cinema.subjects import SUBJECTS
+from penstock_engines.cinema.camera import Lens, View
+from penstock_engines.cinema.places import PLACES
+from penstock_engines.cinema.script import Camera, Flecks, Role, Script, Time, Weather
+from penstock_engines.cinema.stage import Stage
+from penstock_engines.cinema.subjects import SUBJECTS
 
 WIDTH, HEIGHT, FRAMES, FPS = 320, 180, 48, 24
 

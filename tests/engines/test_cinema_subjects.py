@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from penstock.engines.cinema.brush import Brush
-from penstock.engines.cinema.subjects import SUBJECTS, Habitat, Motion, Sprite, draw_subject
+from penstock_engines.cinema.paint.brush import Brush
+from penstock_engines.cinema.subjects import SUBJECTS, Habitat, Motion, Sprite, draw_subject
 
 HEIGHT = 40
 PHASES = (0.0, 0.25, 0.6)

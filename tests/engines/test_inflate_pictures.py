@@ -5,8 +5,8 @@ import pytest
 from inflate_steps import NO_WEIGHTS, assert_sound, draw_bear, draw_disc_on_white, draw_ring, make, read_solid
 from PIL import Image
 
-from penstock.engines.inflate.picture import open_picture
-from penstock.engines.product import Unable
+from penstock_engines.inflate.subject.picture import open_picture
+from penstock_engines.product import Unable
 
 
 def save(folder, name, image, **options: object):

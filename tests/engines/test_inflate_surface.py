@@ -7,8 +7,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from inflate_steps import assert_sound
 
-from penstock.engines.inflate.form import shape_form
-from penstock.engines.inflate.inflation import Manner, solve_poisson
+from penstock_engines.inflate.shape.form import shape_form
+from penstock_engines.inflate.shape.inflation import Manner, solve_poisson
 
 
 @settings(max_examples=20, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])

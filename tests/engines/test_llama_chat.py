@@ -9,7 +9,7 @@ import httpx
 import pytest
 from plain import NO_TLS
 
-from penstock.engines.llama.llama_server import LlamaOptions, LlamaServer
+from penstock_engines.llama.llama_server import LlamaOptions, LlamaServer
 
 CONTEXT = 512
 

@@ -17,7 +17,7 @@ import pytest
 from plain import NO_TLS
 
 import penstock
-from penstock.engines.llama.llama_server import LlamaOptions, LlamaServer, ServerFailed
+from penstock_engines.llama.llama_server import LlamaOptions, LlamaServer, ServerFailed
 
 MakeServer = Callable[..., LlamaServer]
 
@@ -54,7 +54,7 @@ def children(parent: int | None = None) -> set[int]:
             parent_id = int((folder / "stat").read_text().rsplit(")", 1)[1].split()[1])
         except OSError:  # it ended meanwhile
             continue
-        if b"penstock.engines.llama.llama_child" in line and parent_id == (parent or os.getpid()):
+        if b"penstock_engines.llama.llama_child" in line and parent_id == (parent or os.getpid()):
             found.add(int(folder.name))
     return found
 
@@ -187,7 +187,7 @@ def test_the_key_is_shown_to_nobody(make: MakeServer, monkeypatch: pytest.Monkey
     server = make()
     child = only_child(server)
     seen = b"".join(Path(f"/proc/{child}/{name}").read_bytes() for name in ("cmdline", "environ"))
-    assert b"penstock.engines.llama.llama_child" in seen
+    assert b"penstock_engines.llama.llama_child" in seen
     assert b"OMP_WAIT_POLICY=passive" in seen
     assert server.key.encode() not in seen
     assert b"another-secret" not in seen

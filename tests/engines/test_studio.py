@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from penstock.engines.studio.run import Limits
-from penstock.engines.studio.studio import Studio
+from penstock_engines.studio.run import Limits
+from penstock_engines.studio.studio import Studio
 
 VIDEO = {
     "engine": "cinema",
@@ -63,7 +63,7 @@ def children_of(parent: int) -> list[int]:
     for entry in Path("/proc").iterdir():
         with suppress(OSError, ValueError, IndexError):
             state, above = (entry / "stat").read_text().rpartition(")")[2].split()[:2]
-            is_ours = b"penstock.engines.studio.child" in (entry / "cmdline").read_bytes()
+            is_ours = b"penstock_engines.studio.child" in (entry / "cmdline").read_bytes()
             if int(above) == parent and state != "Z" and is_ours:
                 found.append(int(entry.name))
     return found

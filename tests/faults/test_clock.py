@@ -13,7 +13,7 @@ from conftest import Start
 from fault_steps import Site, site_of
 from postgres import PostgresServer
 
-from penstock.engines.simulator import upstream
+from penstock.simulator import upstream
 from penstock.store import lease_rows, purse_rows
 
 HOUR = 3600.0

@@ -18,8 +18,9 @@ from shell import Shell, forget_settings
 from typer.main import get_command
 from typer.testing import CliRunner
 
-from penstock import __version__, sandbox
+from penstock import __version__
 from penstock.cli.main import app
+from penstock_sandbox import sandbox
 
 PAGE = (Path(__file__).parents[2] / "docs" / "command-line.md").read_text("utf-8")
 

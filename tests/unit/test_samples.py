@@ -7,7 +7,7 @@ import pytest
 import trimesh
 from PIL import Image
 
-from penstock.engines.simulator.samples import make_model, make_preview, make_video
+from penstock.simulator.samples import make_model, make_preview, make_video
 
 
 def load(data: bytes) -> trimesh.Trimesh:

@@ -14,11 +14,11 @@ import pytest
 import workloads as works
 from walls import try_walls
 
-from penstock import sandbox
-from penstock.engines.simulator.samples import make_model, make_preview, make_video
 from penstock.glb import inspect_model
 from penstock.inspection import inspect_image, inspect_video
+from penstock.simulator.samples import make_model, make_preview, make_video
 from penstock.workshop import WorkFailed, Workshop
+from penstock_sandbox import sandbox
 
 OFFERED = sandbox.survey()
 needs_landlock = pytest.mark.skipif(not OFFERED.landlock, reason="this kernel has no Landlock, as `doctor` reports")

@@ -14,7 +14,7 @@ from hypothesis import strategies as some
 
 from penstock.chat import Arguments, Blame, End, Fault, Finish, Opening, Part, Reason, Text, ToolCall, Usage, Used
 from penstock.errors import InvalidRequest
-from penstock.tool_emulation import Emulation, emulate_tools, plain_turns, read_stops, wants_tools
+from penstock_engines.vendors.tool_emulation import Emulation, emulate_tools, plain_turns, read_stops, wants_tools
 
 
 def tool(name: str = "look_up", **fields: Any) -> Json:

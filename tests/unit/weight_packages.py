@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from penstock.engines.weights import Weight
+from penstock_engines.weights import Weight
 
 CONTENT = hashlib.shake_256(b"weights").digest(2_500_000)  # three pieces when read, and nothing to compress
 METADATA = """Metadata-Version: 2.1

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from aiohttp import web
 
-from penstock.engines.simulator.upstream import Simulator
+from penstock.simulator.upstream import Simulator
 
 Act = Callable[["HttpDouble", web.Request], Awaitable[web.StreamResponse]]
 

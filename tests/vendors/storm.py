@@ -17,7 +17,7 @@ from aiohttp import web
 from doubles.media import MediaDouble, Placed, Plan
 from vendors.double import Act, HttpDouble, drop_after, reply
 
-from penstock.engines.simulator.samples import make_preview
+from penstock.simulator.samples import make_preview
 
 PICTURE = make_preview(7)
 PLACES = ("prompt", "promptText", "face_limit", "target_polycount")

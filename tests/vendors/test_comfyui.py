@@ -11,8 +11,8 @@ from doubles.comfyui import PAINTING, STATUE, VIDEO, ComfyUIDouble, declare, nod
 from doubles.media import MediaDouble, Plan, listening
 from vendors.double import HttpDouble, drop, reply
 
-from penstock.engines.simulator.samples import make_preview
 from penstock.setting_problems import SettingsError
+from penstock.simulator.samples import make_preview
 
 ENDLESS = Plan(polls=10**6)
 

@@ -17,8 +17,8 @@ from vendors.double import Act, Double, double_of, drop_after, raw, reply, reset
 from vendors.test_far import after_accepting, follow
 
 from penstock import metrics
-from penstock.engines.simulator.samples import make_preview
 from penstock.errors import StoreUnavailable
+from penstock.simulator.samples import make_preview
 from penstock.store import job_rows
 
 SIM, CATALOGUE = "sim_text_to_video", "vendorb_video_31"

@@ -12,7 +12,7 @@ from penstock.chat import Blame
 from penstock.contract import Call, Reply
 from penstock.errors import InvalidRequest
 from penstock.prices import FREE_TOKENS
-from penstock.tool_emulation import Emulation
+from penstock_engines.vendors.tool_emulation import Emulation
 
 HELLO = [{"role": "user", "content": "Hello"}]
 TOOLS = [{"type": "function", "function": {"name": "look_up"}}]

@@ -12,7 +12,7 @@ from doubles.tripo import TripoDouble
 from vendors.double import HttpDouble, drop, drop_after, reply
 from vendors.test_media_contract import DOUBLES, check, generate, submit
 
-from penstock.engines.simulator.samples import make_preview
+from penstock.simulator.samples import make_preview
 
 TEXTURED = 0
 USAGE = ("GET", "/v3/account/usage")

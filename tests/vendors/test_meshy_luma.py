@@ -19,8 +19,8 @@ from ports import free_port
 from vendors.double import drop, drop_after, reply
 from vendors.test_media_contract import generate
 
-from penstock.engines.simulator.samples import make_preview
 from penstock.settings import load
+from penstock.simulator.samples import make_preview
 
 MODEL, VIDEO = "vendora_image_to_model", "vendorb_video_31"
 MILL = {"prompt": "a mill", "durationSeconds": 4}

@@ -45,9 +45,9 @@ from penstock.contract import (
     Similar,
     Unclear,
 )
-from penstock.engines.simulator.samples import make_preview
 from penstock.lookup import Listing
 from penstock.settings import load
+from penstock.simulator.samples import make_preview
 from penstock.vendors.replicate import Replicate, ReplicateOptions
 
 SECRET_PATH = "/v1/webhooks/default/secret"

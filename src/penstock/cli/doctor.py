@@ -252,8 +252,8 @@ def _check_vendors(settings: "Settings") -> Iterator[Finding]:
 
 
 def _check_sandbox() -> Finding:
-    from penstock import sandbox
     from penstock.workshop import WorkFailed
+    from penstock_sandbox import sandbox
 
     offered = sandbox.survey()
     try:
@@ -275,8 +275,8 @@ def _check_sandbox() -> Finding:
 
 
 async def _try_sandbox() -> dict[str, bool]:
-    from penstock import sandbox
     from penstock.workshop import Workshop
+    from penstock_sandbox import sandbox
 
     workshop = Workshop(1, threads=True)
     try:
@@ -291,14 +291,14 @@ async def _try_sandbox() -> dict[str, bool]:
 def _check_engines(folder: Path) -> Iterator[Finding]:
     from importlib.util import find_spec
 
-    from penstock.engines.weights import missing
-
-    absent = [name for name in ENGINE_MODULES if find_spec(name) is None]
+    absent = [name for name in ("penstock_engines", *ENGINE_MODULES) if find_spec(name) is None]
     if absent:  # their weights would be of no use
         message = f"not installed: without {', '.join(absent)} the built-in models do not work"
         yield Finding("engines", WARN, message, "Install them: pip install 'penstock[local]'")
         return
     yield Finding("engines", OK, "all libraries of the built-in models are installed")
+    from penstock_engines.weights import missing
+
     lacking = missing(folder)
     if lacking:
         megabytes = sum(weight.bytes for weight in lacking) / 1e6

@@ -5,6 +5,7 @@ import os
 import sys
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 from urllib.parse import unquote, urlsplit
@@ -162,6 +163,11 @@ def fail(what: str, remedy: str = "", *, code: int = 2, fields: Mapping[str, Any
     """Say on stderr what is wrong and what to do, and end the command; `fields` are of the error shape."""
     typer.echo(f"{what} {remedy}".rstrip(), err=True)
     raise Failure(code, {**shape_error(what), **(fields or {}), "suggestion": remedy or None})
+
+
+def has_engines() -> bool:
+    """Return whether the built-in engines are part of this installation."""
+    return find_spec("penstock_engines") is not None
 
 
 def shape_error(message: str) -> dict[str, Any]:

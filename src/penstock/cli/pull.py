@@ -15,13 +15,14 @@ from penstock.cli.options import (
     DataFolder,
     expected_errors,
     fail,
+    has_engines,
     load_settings,
     print_json,
     print_table,
 )
 
 if TYPE_CHECKING:  # `penstock --help` does not need it
-    from penstock.engines.weights import Step, TellStep, Weight
+    from penstock_engines.weights import Step, TellStep, Weight
 
 Show: TypeAlias = "Callable[[Weight], AbstractContextManager[TellStep]]"
 """Opens what shows one file's progress."""
@@ -59,6 +60,10 @@ def pull_weights(
     config: ConfigFile = None,
 ) -> None:
     """Bring the weights of the built-in models into the weights folder."""
+    if not has_engines():
+        if optional:
+            raise typer.Exit
+        fail("The built-in engines are not installed.", "Install a Penstock that has them.", code=1)
     with expected_errors():
         folder = load_settings(data, config).weights
     chosen = _choose(names or [])
@@ -83,7 +88,7 @@ def pull_weights(
 
 def bring(chosen: Iterable["Weight"], folder: Path, source: Path | None, show: "Show") -> Iterator[Outcome]:
     """Bring each file and tell at once how it went; a registry that does not answer is asked no more."""
-    from penstock.engines.weights import PullError, Unreachable, is_present, pull
+    from penstock_engines.weights import PullError, Unreachable, is_present, pull
 
     silent: set[str] = set()
     for weight in chosen:
@@ -106,8 +111,8 @@ def bring(chosen: Iterable["Weight"], folder: Path, source: Path | None, show: "
 
 def _choose(names: list[str]) -> list["Weight"]:
     """The files of these names or kinds, in the manifest's order."""
-    from penstock.engines.weights import MANIFEST
     from penstock.settings import nearest
+    from penstock_engines.weights import MANIFEST
 
     known = {word for weight in MANIFEST for word in (weight.name, weight.needed_by)}
     for name in names:
@@ -160,7 +165,7 @@ def _tell_lines(weight: "Weight") -> "TellStep":
 
 
 def _print_list(chosen: Iterable["Weight"], folder: Path, *, as_json: bool) -> None:
-    from penstock.engines.weights import is_present
+    from penstock_engines.weights import is_present
 
     outcomes = [Outcome(weight, PRESENT if is_present(weight, folder) else MISSING) for weight in chosen]
     if as_json:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from penstock import __version__
-from penstock.cli.options import ConfigFile, DataFolder, load_settings
+from penstock.cli.options import ConfigFile, DataFolder, has_engines, load_settings
 from penstock.cli.running import run_forever
 
 if TYPE_CHECKING:  # take long to load, and `penstock --help` does not need them
@@ -47,9 +47,17 @@ def serve(
     run_forever(partial(load_settings, data, config, host=host, port=port), _welcome)
 
 
+def _missing_weights(folder: Path) -> list[str]:
+    """Return the names of the weight files that the installed engines lack."""
+    if not has_engines():
+        return []
+    from penstock_engines.weights import missing
+
+    return [weight.name for weight in missing(folder)]
+
+
 async def _welcome(gateway: "Gateway", port: int) -> None:
     """Say where the server is and how to try it; a store without keys gets its first, handed over once."""
-    from penstock.engines.weights import missing
     from penstock.store.opening import is_file
 
     key = await gateway.database.write(_issue_first)
@@ -65,9 +73,11 @@ async def _welcome(gateway: "Gateway", port: int) -> None:
         holder = gateway.leadership.tell_holder()
         typer.echo(f"  jobs   are run by another server (process {holder}); this one takes over if that ends")
     if not gateway.settings.vendors:
-        typer.echo("  models no vendor is configured: the built-in engines serve")
-    for weight in missing(gateway.settings.weights):
-        typer.secho(f"  !      {weight.name} is missing: run `penstock models pull`", fg="yellow")
+        typer.echo(
+            f"  models no vendor is configured: the {'built-in engines serve' if has_engines() else 'simulator serves'}"
+        )
+    for name in _missing_weights(gateway.settings.weights):
+        typer.secho(f"  !      {name} is missing: run `penstock models pull`", fg="yellow")
     if shown:
         typer.secho(f"\nYour API key, shown once: keep it.\n  {shown}", bold=True)
     else:

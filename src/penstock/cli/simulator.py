@@ -15,8 +15,8 @@ from penstock.cli.options import (
 
 def sim(*, as_json: AsJson = False, data: DataFolder = None, config: ConfigFile = None) -> None:
     """Count the orders that each simulated vendor in this data folder has accepted: duplicates should be 0."""
-    from penstock.engines.simulator.upstream import Simulator
     from penstock.gateway import build_offers
+    from penstock.simulator.upstream import Simulator
 
     with expected_errors():
         vendors = build_offers(load_settings(data, config), None).vendors

@@ -31,9 +31,9 @@ from penstock.contract import (
     Untold,
     UsualGeneration,
 )
-from penstock.engines.simulator.upstream import Simulator
 from penstock.job_errors import ContentFiltered, UpstreamAuth, UpstreamError, UpstreamRejected
 from penstock.prices import FREE
+from penstock.simulator.upstream import Simulator
 from penstock.vendor_replies import NOT_THERE, fail_gone
 
 SERVED = [Served(model, FREE) for family in (image_to_model, text_to_video, simulated) for model in family.MODELS]

@@ -1,0 +1,1 @@
+"""Sky, land, water, plants and weather, as layers of a scene."""

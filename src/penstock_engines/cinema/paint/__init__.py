@@ -1,0 +1,1 @@
+"""Brushes, layers and light: the means of painting."""

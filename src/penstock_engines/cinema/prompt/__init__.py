@@ -1,0 +1,1 @@
+"""From the words of a prompt to a script: its place, its cast, its weather."""

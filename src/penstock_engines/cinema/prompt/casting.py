@@ -1,0 +1,151 @@
+"""Casting: who stands where, how large, which way it goes, and on what."""
+
+from dataclasses import dataclass, replace
+
+from penstock_engines.cinema.actors import Actor, Wardrobe
+from penstock_engines.cinema.landscape.groundwork import make_line
+from penstock_engines.cinema.landscape.ridges import paint_hill
+from penstock_engines.cinema.paint.brush import Colour, mix
+from penstock_engines.cinema.paint.layers import Layer
+from penstock_engines.cinema.paths import Part
+from penstock_engines.cinema.scene import Floor, Place, Scene, Surface
+from penstock_engines.cinema.script import Camera, Role
+from penstock_engines.cinema.subjects import SUBJECTS, Habitat, Motion, Subject
+
+SPOTS = (1 / 3, -1 / 3, 0.0, 0.66, -0.66, 0.16, -0.16)
+"""Where actors are halfway through the clip, as shares of half the width, on the side where the first one is."""
+LANES: dict[Habitat, tuple[float, float]] = {Habitat.GROUND: (0.0, 0.2), Habitat.FIXED: (0.0, 0.0)}
+"""Which part of a street is whose, from the far kerb to the near one; the rest is for wheels."""
+ON_LAND = (Habitat.GROUND, Habitat.ROAD, Habitat.RAIL, Habitat.FIXED)
+SHORES: dict[str, Colour] = {"sea": (226, 196, 142), "city": (150, 148, 150)}
+
+
+def cast_actors(scene: Scene, place: Place, seconds: float) -> None:
+    """Put the whole cast on the stage, the far ones behind the near ones."""
+    roles = [role for role in scene.script.cast if role.subject in SUBJECTS]
+    at = len(scene.planes) if scene.actors_at is None else scene.actors_at
+    dry = place.surface is Surface.WATER and any(SUBJECTS[role.subject].habitat in ON_LAND for role in roles)
+    shore = _lay_shore(scene, place, at) if dry else None
+    afloat: list[tuple[float, Actor]] = []
+    ashore: list[tuple[float, Actor]] = []
+    first = 0
+    taken = 0
+    for role in roles:
+        subject = SUBJECTS[role.subject]
+        on_shore = shore is not None and subject.habitat in ON_LAND
+        floor = shore if shore is not None and on_shore else _choose_lane(scene.floor, subject, place.surface)
+        ahead = _choose_way(scene.script.camera, subject, lucky=bool(scene.random.random() < 0.65))
+        first = first or -ahead
+        spots = [first * SPOTS[(taken + number) % len(SPOTS)] for number in range(max(1, min(7, role.count)))]
+        surface = Surface.GROUND if on_shore else place.surface
+        actors = _cast_role(scene, role, Setting(subject, floor, surface, seconds, ahead), spots)
+        (ashore if on_shore else afloat).extend(actors)
+        taken += len(actors)
+    for number, (_, actor) in enumerate(sorted(afloat, key=lambda pair: pair[0])):
+        scene.planes.insert(at + number, actor)
+    after = at + len(afloat) + (1 if shore is not None else 0)
+    for number, (_, actor) in enumerate(sorted(ashore, key=lambda pair: pair[0])):
+        scene.planes.insert(after + number, actor)
+
+
+def _lay_shore(scene: Scene, place: Place, at: int) -> Floor:
+    """A strip of land before the water, for those who cannot swim."""
+    sheet = scene.sheet(0.6)
+    top = scene.view.bottom - 0.15
+    plain = SHORES.get(place.sound, (120, 164, 84))
+    colours = [
+        scene.light.ground(tone) for tone in (mix(plain, (255, 255, 255), 0.1), plain, mix(plain, (30, 30, 50), 0.3))
+    ]
+    paint_hill(sheet, make_line(scene, sheet, top, 0.03, 0.8), colours, reach=0.16, random=scene.random)
+    scene.insert(at, Layer(sheet))
+    return Floor(top + 0.045, scene.view.bottom - 0.035, 0.6)
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What all actors of one role share."""
+
+    subject: Subject
+    floor: Floor
+    surface: Surface
+    seconds: float
+    ahead: int
+
+
+def _cast_role(scene: Scene, role: Role, setting: Setting, spots: list[float]) -> list[tuple[float, Actor]]:
+    """All actors of one role; they differ in distance, place and rhythm."""
+    random, view, subject, floor = scene.random, scene.view, setting.subject, setting.floor
+    count = len(spots)
+    flies = _is_aloft(subject, setting.surface)
+    full = _fit(subject, view.half) * (1.0 if count < 3 else 0.72 if flies else 0.88)
+    wardrobe: Wardrobe | None = None
+    cast: list[tuple[float, Actor]] = []
+    for number, spot in enumerate(spots):
+        nearness = 1 - number / (count - 1) if count > 1 else 0.62
+        flock = spots[0] + 0.22 * (number - (count - 1) / 2) * (-1) ** number
+        if flies:
+            line = _sky_line(scene, subject, setting.surface, number, count)
+            depth, height, order = 0.25, full * (0.7 + 0.3 * nearness), nearness - 1
+        else:
+            line = floor.far + (floor.near - floor.far) * nearness
+            depth = min(0.9, line / view.bottom) if floor.depth is None else floor.depth
+            height, order = full * (0.72 + 0.43 * nearness), line
+        part = Part(
+            subject=subject,
+            view=view,
+            surface=setting.surface,
+            height=height,
+            middle=(flock if flies else spot) * view.half + (float(random.uniform(-0.05, 0.05)) if count > 1 else 0.0),
+            line=line,
+            ahead=setting.ahead,
+            seconds=setting.seconds,
+            offset=float(random.random()),
+        )
+        if wardrobe is None:
+            wardrobe = Wardrobe(scene, part, drawn=full * (1.0 if flies else 1.15), colour=role.colour)
+        cast.append((order, Actor(scene, part, wardrobe, depth=depth)))
+    return cast
+
+
+def _choose_lane(floor: Floor, subject: Subject, surface: Surface) -> Floor:
+    """In a street, feet keep to the pavement and wheels to the road."""
+    if surface is not Surface.ROAD:
+        return floor
+    low, high = LANES.get(subject.habitat, (0.5, 1.0))
+    deep = floor.near - floor.far
+    return replace(floor, far=floor.far + low * deep, near=floor.far + high * deep)
+
+
+def _choose_way(camera: Camera, subject: Subject, *, lucky: bool) -> int:
+    """The camera goes along with who is fast, and past who is slow, or the slow would seem to go backwards."""
+    pan = {Camera.PAN_RIGHT: 1, Camera.PAN_LEFT: -1}.get(camera)
+    if pan is None:
+        return 1 if lucky else -1
+    return pan if subject.motion in (Motion.RUN, Motion.DRIVE, Motion.FLY) else -pan
+
+
+def _fit(subject: Subject, half: float) -> float:
+    """Its height in units, so that it is not wider than most of the frame."""
+    wide = (subject.box[2] - subject.box[0]) * subject.size
+    limit = 1.35 if subject.habitat is Habitat.RAIL else 0.9
+    return subject.size * min(1.0, limit * 2 * half / wide)
+
+
+def _is_aloft(subject: Subject, surface: Surface) -> bool:
+    """Whether it plays above the ground."""
+    if surface in (Surface.SPACE, Surface.SKY):
+        return True
+    if subject.habitat is Habitat.UNDERWATER:
+        return surface is not Surface.WATER
+    return subject.habitat in (Habitat.AIR, Habitat.SPACE) and subject.motion is not Motion.CLIMB
+
+
+def _sky_line(scene: Scene, subject: Subject, surface: Surface, number: int, count: int) -> float:
+    """How high it flies: in the middle of the free sky, a flock spread around that."""
+    view = scene.view
+    middle = view.top * 0.5 if surface in (Surface.GROUND, Surface.ROAD, Surface.WATER) else view.top * 0.22
+    if surface is Surface.INDOOR:
+        middle = view.top * 0.35
+    spread = 0.0 if count == 1 else (number / (count - 1) - 0.5) * min(0.34, -view.top * 0.5)
+    lowest, highest = view.bottom - subject.size * 0.6, view.top + subject.size * 0.7 + 0.06
+    return min(lowest, max(highest, middle + spread + float(scene.random.uniform(-0.03, 0.03))))

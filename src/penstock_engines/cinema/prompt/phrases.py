@@ -1,0 +1,118 @@
+"""Finds the phrases of a lexicon in a prompt, and what stands around each: its article, number, colour, preposition."""
+
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from penstock_engines.cinema.prompt.lexicon import NEGATIONS, STOPS
+from penstock_engines.cinema.prompt.meaning import split_words
+
+EMOJI_FROM = 0x2600
+PLAIN = re.compile("[a-z ]+")  # what is simple already: nearly all of the lexicon
+SIMILES = frozenset({"like", "resembling"})
+
+
+class Kind(StrEnum):
+    """What a phrase may be about."""
+
+    PLACE = "place"
+    SUBJECT = "subject"
+    TIME = "time"
+    WEATHER = "weather"
+    CAMERA = "camera"
+    VIEWPOINT = "viewpoint"
+    FLECKS = "flecks"
+    PACE = "pace"
+    COUNT = "count"
+    COLOUR = "colour"
+
+
+SAID_INSIDE = frozenset({Kind.TIME, Kind.FLECKS, Kind.WEATHER})
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A phrase at the words `start` to `end` of a prompt; `texts` is how the lexicon of each kind spells it."""
+
+    start: int
+    end: int
+    texts: Mapping[Kind, str]
+    negated: bool = False
+
+    def is_a(self, *kinds: Kind) -> bool:
+        """Whether it may be about any of these."""
+        return any(kind in self.texts for kind in kinds)
+
+
+class Index:
+    """Every phrase of several lexicons; the longest phrase at a place in a text wins over all others."""
+
+    def __init__(self, lexicons: Mapping[Kind, Iterable[str]], masked: Iterable[str]) -> None:
+        self._texts: dict[tuple[str, ...], dict[Kind, str]] = {tuple(simplify(text)): {} for text in masked}
+        for kind, phrases in lexicons.items():
+            for phrase in phrases:
+                key = phrase.split() if PLAIN.fullmatch(phrase) else simplify(phrase)
+                self._texts.setdefault(tuple(key), {}).setdefault(kind, phrase)
+        self._longest = max(map(len, self._texts))
+
+    def find(self, words: Sequence[str]) -> list[Found]:
+        """All phrases in a text, in order; what "misty pine forest" says of the weather is found inside it."""
+        found: list[Found] = []
+        start = 0
+        while start < len(words):
+            end = self._end(words, start)
+            if end is None:
+                start += 1
+                continue
+            found += self._inside(words, start, end)
+            start = end
+        return found
+
+    def _end(self, words: Sequence[str], start: int) -> int | None:
+        """Where the longest phrase that begins here ends."""
+        ends = range(min(len(words), start + self._longest), start, -1)
+        return next((end for end in ends if tuple(words[start:end]) in self._texts), None)
+
+    def _inside(self, words: Sequence[str], start: int, end: int) -> Iterator[Found]:
+        whole = Found(start, end, self._texts[tuple(words[start:end])], is_negated(words, start))
+        if whole.is_a(Kind.PLACE) and end - start > 1:
+            for index in range(start, end):
+                texts = self._texts.get((words[index],), {})
+                about = {kind: text for kind, text in texts.items() if kind in SAID_INSIDE and kind not in whole.texts}
+                if about:
+                    yield Found(start, start, about, whole.negated)
+        yield whole
+
+
+def simplify(prompt: str) -> list[str]:
+    """The words of a text without accents, genitives or hyphens; an emoji becomes its name."""
+    text = prompt.replace("\u2019", "'").replace("'s ", " ").replace("'", "")
+    letters = (_name_of(letter) if ord(letter) >= EMOJI_FROM else letter for letter in text)
+    return split_words("".join(" " if letter in "-_/\u2010\u2013\u2014" else letter for letter in letters))
+
+
+def _name_of(letter: str) -> str:
+    if unicodedata.category(letter) != "So":
+        return letter
+    return f", {unicodedata.name(letter, '').lower()}, "
+
+
+def is_negated(words: Sequence[str], start: int) -> bool:
+    """Whether a "no" or "without" stands before, with no more than its own noun's words (and an "or") between."""
+    for word in reversed(words[:start]):
+        if word in NEGATIONS:
+            return True
+        if word in STOPS and word != "or":
+            return False
+    return False
+
+
+def begin_noun(words: Sequence[str], found: Sequence[Found], phrase: Found) -> int:
+    """Where the phrase of a noun begins: with its article, number, colour and other adjectives."""
+    nouns = (other.end for other in found if other.is_a(Kind.SUBJECT, Kind.PLACE) and other.end <= phrase.start)
+    earliest, first = max(nouns, default=0), phrase.start
+    while first > earliest and words[first - 1] not in STOPS | SIMILES:
+        first -= 1
+    return first

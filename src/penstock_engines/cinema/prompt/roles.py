@@ -1,0 +1,169 @@
+"""Chooses who is seen in a clip: the subjects that a prompt names, how many of each and in which colour."""
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
+
+from penstock_engines.cinema.paint.brush import Colour
+from penstock_engines.cinema.prompt.lexicon import COLOURS, COUNTS, NATURAL, PREPOSITIONS, STOPS, TINTED, by_phrase
+from penstock_engines.cinema.prompt.phrases import SIMILES, Found, Kind, begin_noun
+from penstock_engines.cinema.script import Role
+from penstock_engines.cinema.subjects import SUBJECTS, Motion
+
+PLURAL = 3  # how many "horses" are
+ARTICLES = frozenset({"a", "an", "one", "this", "that", "single", "lone", "another"})
+UNCHANGED = frozenset({"deer", "fish", "sheep", "reindeer", "salmon", "squid", "elk", "jellyfish", "moose", "aircraft"})
+"""Nouns that have no plural of their own: without an article they are many."""
+IRREGULAR = frozenset(
+    {"people", "men", "women", "children", "wolves", "geese", "mice", "calves", "oxen", "cattle", "crowd", "flock"}
+)
+CARRIED = frozenset({"umbrella", "umbrellas", "surfboard", "surfboards", "parachute", "figure", "figures"})
+"""Words that stand for a person, unless one is named already who carries the thing."""
+KIN = frozenset({"mother", "father", "mothers", "family", "friend", "friends", "son", "sons", "king", "queen"})
+OWNERS = frozenset({"its", "their"})
+"""The mother of animals is no woman."""
+NATURAL_COLOURS: Mapping[str, frozenset[str]] = MappingProxyType(
+    {
+        "fox": frozenset({"red", "orange"}),
+        "squirrel": frozenset({"red", "brown"}),
+        "deer": frozenset({"red", "brown"}),
+        "bear": frozenset({"brown"}),
+        "lion": frozenset({"golden", "yellow"}),
+        "tiger": frozenset({"orange"}),
+        "panda": frozenset({"black", "white"}),
+        "zebra": frozenset({"black", "white"}),
+        "penguin": frozenset({"black", "white"}),
+        "whale": frozenset({"blue"}),
+        "flamingo": frozenset({"pink"}),
+        "swan": frozenset({"white"}),
+    }
+)
+"""Colours that only say what the subject looks like anyway."""
+MORE_WORDS: Mapping[str, str] = by_phrase(
+    {
+        "rowing boat": "rowing a boat, rows a boat, rowing his boat, rowing her boat, rowing",
+        "horse rider": "riding a horse, rides a horse, on horseback, riding horses, horseback riding, rides his horse",
+        "cyclist": "cycling, riding a bike, rides a bike, riding a bicycle, rides a bicycle, riding her bike",
+        "surfer": "surfing",
+        "skier": "skiing, snowboarding",
+        "skateboarder": "skateboarding",
+        "diver": "scuba diving, snorkelling, snorkeling",
+        "sailboat": "sailing",
+        "horse": "donkey, donkeys, mule, mules, steed, steeds",
+        "cow": "bison, buffalo, buffaloes, yak, yaks",
+        "leopard": "cougar, puma, bobcat",
+        "ship": "vessel, vessels",
+        "dog": "doggy, doggo, pooch, bulldog, poodle, shepherd dog, beagle, dachshund, golden retriever",
+        "child": "baby, babies, infant, pupil, student, students",
+        "man": "someone, somebody, worker, workers, policeman, doctor, teacher, crowd, crowds, he, detective, sailor",
+        "woman": "she, nurse, actress, mum, mom",
+        "old man": "grandma, granny",
+    }
+)
+"""Further words; for what someone does, as whom he is then seen."""
+VERBS = frozenset(
+    {"watch", "watches", "cook", "cooks", "swallow", "swallows", "ram", "rams", "bears", "ships", "coaches"}
+)
+"""Nouns that are verbs as well: right after another word, with no article, they are."""
+ANYONE = frozenset({"man", "woman", "child", "girl", "old man", "couple", "sailboat", "horse"})
+"""Who is not seen again beside the same one riding, rowing or cycling."""
+RIDERS = frozenset(
+    {"rowing boat", "horse rider", "cyclist", "surfer", "skier", "skateboarder", "diver", "motorbike", "canoe", "sled"}
+)
+APART = frozenset({"and", "with", "watching", "watches", "while", ",", "."})
+SUBJECT_OF = {word: name for word, name in MORE_WORDS.items() if name in SUBJECTS} | {
+    word: name for name, subject in SUBJECTS.items() for word in subject.words
+}
+
+
+def choose_roles(words: Sequence[str], found: Sequence[Found]) -> list[Role]:
+    """The roles that a prompt names, in its order; the same subject twice is one role unless it differs in colour."""
+    cast: dict[tuple[str, Colour | None], Role] = {}
+    for before, phrase in _subjects(words, found):
+        text = phrase.texts[Kind.SUBJECT]
+        name = SUBJECT_OF[text]
+        if text in CARRIED and any(SUBJECTS[other].is_person for other, _ in cast):
+            continue
+        modifiers = list(_modifiers(found, phrase, before))
+        colour = _find_colour(name, modifiers)
+        count = next((COUNTS[text] for kind, text in modifiers if kind is Kind.COUNT), None)
+        known = next((key for key in cast if key[0] == name and (colour is None or key[1] in {None, colour})), None)
+        if known is None:
+            cast[name, colour] = Role(name, count or _plain_count(words, phrase, before), colour)
+        elif colour is not None:
+            cast[known] = Role(name, cast[known].count, colour)
+    return list(cast.values())
+
+
+def choose_tint(words: Sequence[str], found: Sequence[Found]) -> Colour | None:
+    """The colour that the prompt gives the whole scene, by its sky or light or by the place itself."""
+    places = {phrase.start for phrase in found if phrase.is_a(Kind.PLACE) and not phrase.is_a(Kind.SUBJECT)}
+    for phrase in found:
+        text = phrase.texts.get(Kind.COLOUR)
+        if text is None or phrase.negated:
+            continue
+        for position, word in enumerate(words[phrase.end : phrase.end + 3], phrase.end):
+            if word in TINTED or (position in places and text not in NATURAL):
+                return COLOURS[text]
+            if word in STOPS:
+                break
+    return None
+
+
+def _subjects(words: Sequence[str], found: Sequence[Found]) -> Iterator[tuple[int, Found]]:
+    """Each phrase that names someone to be seen, with where its noun's phrase begins."""
+    named = [phrase for phrase in found if phrase.is_a(Kind.SUBJECT) and _is_noun(words, phrase)]
+    alone = all(_is_plant(phrase) for phrase in named)
+    for phrase, following in itertools.zip_longest(named, named[1:]):
+        if following and _is_same(words, phrase, following):
+            continue
+        before = begin_noun(words, found, phrase)
+        link = words[before - 1] if before else ""
+        behind = link in {*PREPOSITIONS, "with"} or "of" in words[before : phrase.start]
+        scenery = behind and not alone and _is_plant(phrase)
+        owned = phrase.texts[Kind.SUBJECT] in KIN and not OWNERS.isdisjoint(words[before : phrase.start])
+        if not (owned or scenery or link in SIMILES):
+            yield before, phrase
+
+
+def _is_noun(words: Sequence[str], phrase: Found) -> bool:
+    """Whether a phrase names an actor, not something in the air, something absent or something done."""
+    before = words[phrase.start - 1] if phrase.start else "."
+    done = words[phrase.start] in VERBS and before not in STOPS | ARTICLES | {"the"}
+    return not (done or phrase.negated or phrase.is_a(Kind.FLECKS))
+
+
+def _is_plant(phrase: Found) -> bool:
+    return SUBJECTS[SUBJECT_OF[phrase.texts[Kind.SUBJECT]]].motion is Motion.SWAY
+
+
+def _is_same(words: Sequence[str], phrase: Found, following: Found) -> bool:
+    """Whether a noun only describes the next (a horse cart), or is seen in it (a man riding a horse)."""
+    between = words[phrase.end : following.start]
+    rides = SUBJECT_OF[following.texts[Kind.SUBJECT]] in RIDERS and SUBJECT_OF[phrase.texts[Kind.SUBJECT]] in ANYONE
+    return not between or (rides and len(between) <= 4 and APART.isdisjoint(between))
+
+
+def _modifiers(found: Sequence[Found], phrase: Found, before: int) -> Iterator[tuple[Kind, str]]:
+    """Numbers and colours that stand before a noun, the nearest first."""
+    for other in reversed(found):
+        if before <= other.start and other.end <= phrase.start:
+            yield from other.texts.items()
+
+
+def _find_colour(name: str, modifiers: Sequence[tuple[Kind, str]]) -> Colour | None:
+    natural = NATURAL_COLOURS.get(name, frozenset())
+    return next((COLOURS[text] for kind, text in modifiers if kind is Kind.COLOUR and text not in natural), None)
+
+
+def _plain_count(words: Sequence[str], phrase: Found, before: int) -> int:
+    """How many a noun without a number means."""
+    noun = words[phrase.end - 1]
+    text = phrase.texts[Kind.SUBJECT]
+    if " of " in text:
+        return COUNTS.get(text.partition(" of ")[0] + " of", PLURAL)
+    same = SUBJECTS[SUBJECT_OF[text]].words
+    singulars = {text.removesuffix("s"), text.removesuffix("es"), text.removesuffix("ies") + "y"} - {text}
+    if noun in IRREGULAR or (noun.endswith("s") and not singulars.isdisjoint(same)):
+        return PLURAL
+    return PLURAL if noun in UNCHANGED and ARTICLES.isdisjoint(words[before : phrase.start]) else 1

@@ -1,0 +1,106 @@
+"""Chooses where a clip plays: the place that a prompt names, or else one that suits those who are seen."""
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+
+from penstock_engines.cinema.places import PLACES
+from penstock_engines.cinema.prompt.atlas import HABITAT_HOMES, HOMES, MORE_WORDS, NEARBY, REFINED, SUGGESTED, WEAK
+from penstock_engines.cinema.prompt.lexicon import DIRECTIONS, PREPOSITIONS
+from penstock_engines.cinema.prompt.phrases import SIMILES, Found, Kind, begin_noun
+from penstock_engines.cinema.scene import Surface
+from penstock_engines.cinema.script import Flecks, Role, Weather
+from penstock_engines.cinema.subjects import SUBJECTS, Habitat
+
+SURFACES: Mapping[Habitat, frozenset[Surface]] = MappingProxyType(
+    {
+        Habitat.GROUND: frozenset({Surface.GROUND, Surface.ROAD, Surface.INDOOR, Surface.WATER}),
+        Habitat.FIXED: frozenset({Surface.GROUND, Surface.ROAD, Surface.INDOOR, Surface.WATER}),
+        Habitat.ROAD: frozenset({Surface.GROUND, Surface.ROAD}),
+        Habitat.RAIL: frozenset({Surface.ROAD}),
+        Habitat.WATER: frozenset({Surface.WATER}),
+        Habitat.UNDERWATER: frozenset({Surface.UNDERWATER}),
+        Habitat.AIR: frozenset({Surface.GROUND, Surface.ROAD, Surface.INDOOR, Surface.WATER, Surface.SKY}),
+        Habitat.SPACE: frozenset({Surface.SPACE, Surface.SKY, Surface.GROUND, Surface.ROAD, Surface.WATER}),
+    }
+)
+"""Where one can be seen; who walks does so on the shore of a water."""
+LEAPING = frozenset({"dolphin", "whale", "shark"})
+"""Who lives under water and is seen from above as well."""
+
+
+def _name_places() -> dict[str, tuple[str, ...]]:
+    """The places that a word may mean, in the singular and the plural."""
+    named: dict[str, tuple[str, ...]] = {word: (place.name,) for place in PLACES.values() for word in place.words}
+    for word, places in MORE_WORDS.items():
+        named[word] = tuple(dict.fromkeys((*named.get(word, ()), *places)))
+    for word, places in list(named.items()):
+        named.setdefault(word + "s", places)
+        named.setdefault(word.removesuffix("s"), places)
+    return named
+
+
+PLACES_OF = _name_places()
+
+
+def choose_place(words: Sequence[str], found: Sequence[Found], cast: Sequence[Role]) -> str | None:
+    """The named place that suits the cast best; "over the city" says more of the place than "city" alone."""
+    scores: dict[str, float] = {}
+    for phrase in found:
+        if phrase.negated or not phrase.is_a(Kind.PLACE):
+            continue
+        before = begin_noun(words, found, phrase)
+        link = words[before - 1] if before else ""
+        if link in SIMILES:
+            continue
+        text = phrase.texts[Kind.PLACE]
+        weight = (link in PREPOSITIONS - DIRECTIONS) - (
+            text in WEAK or phrase.is_a(Kind.TIME, Kind.WEATHER, Kind.SUBJECT)
+        )
+        for rank, place in enumerate(PLACES_OF[text]):
+            score = weight - rank / 10 + 2 * fit(place, cast)
+            scores[place] = max(score, scores.get(place, score))
+    return max(scores, key=scores.__getitem__, default=None)
+
+
+def is_scenery(place: str, role: Role) -> bool:
+    """Whether one belongs to the place anyway, as trees to a forest."""
+    subject = SUBJECTS[role.subject]
+    return subject.habitat is Habitat.FIXED and not set(subject.words).isdisjoint(PLACES[place].words)
+
+
+def refine_place(place: str, *hints: Flecks | Weather) -> str:
+    """The same place as it is in such a season or weather."""
+    return next((REFINED[place, hint] for hint in hints if (place, hint) in REFINED), place)
+
+
+def suits(place: str, role: Role) -> bool:
+    """Whether one can be seen at a place."""
+    habitat, surface = SUBJECTS[role.subject].habitat, PLACES[place].surface
+    if habitat is Habitat.RAIL and place == HABITAT_HOMES[habitat]:
+        return True
+    return surface in SURFACES[habitat] or (role.subject in LEAPING and surface is Surface.WATER)
+
+
+def fit(place: str, cast: Sequence[Role]) -> float:
+    """How much of the cast suits a place, the first of it counting most: from 0 to 1; 1 if there is no cast."""
+    weights = {role: 1 / (1 + index) ** 2 for index, role in enumerate(cast)}
+    return sum(weights[role] for role in cast if suits(place, role)) / (sum(weights.values()) or 1) if cast else 1
+
+
+def move_nearby(place: str, cast: Sequence[Role]) -> str:
+    """The place, or one nearby where more of the cast can be, or where the first of it is at home."""
+    best = max((place, *NEARBY.get(place, ())), key=lambda other: fit(other, cast))
+    return best if fit(best, cast) else find_home(cast) or place
+
+
+def suggest_place(*hints: Flecks | Weather | None) -> str | None:
+    """Where what is in the air is seen best."""
+    return next((SUGGESTED[hint] for hint in hints if hint and hint in SUGGESTED), None)
+
+
+def find_home(cast: Sequence[Role]) -> str | None:
+    """Where the first of a cast is at home."""
+    if not cast:
+        return None
+    subject = SUBJECTS[cast[0].subject]
+    return HOMES.get(subject.name, HABITAT_HOMES[subject.habitat])

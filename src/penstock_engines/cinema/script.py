@@ -1,0 +1,81 @@
+"""The script of a clip: what a prompt was understood to mean, in the few words that the stage can play."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from penstock_engines.cinema.paint.brush import Colour
+
+
+class Time(StrEnum):
+    """Where the sun stands."""
+
+    DAWN = "dawn"
+    DAY = "day"
+    SUNSET = "sunset"
+    DUSK = "dusk"
+    NIGHT = "night"
+
+
+class Weather(StrEnum):
+    """What is in the air."""
+
+    CLEAR = "clear"
+    CLOUDS = "clouds"
+    RAIN = "rain"
+    STORM = "storm"
+    SNOW = "snow"
+    FOG = "fog"
+    WIND = "wind"
+
+
+class Camera(StrEnum):
+    """How the camera moves over the whole clip."""
+
+    STILL = "still"
+    PAN_LEFT = "pan_left"
+    PAN_RIGHT = "pan_right"
+    PUSH_IN = "push_in"
+    PULL_OUT = "pull_out"
+    RISE = "rise"
+    DESCEND = "descend"
+
+
+class Flecks(StrEnum):
+    """Small things in the air besides the weather."""
+
+    NONE = "none"
+    FIREFLIES = "fireflies"
+    PETALS = "petals"
+    LEAVES = "leaves"
+    EMBERS = "embers"
+    BUBBLES = "bubbles"
+    DUST = "dust"
+    CONFETTI = "confetti"
+    LANTERNS = "lanterns"
+    FIREWORKS = "fireworks"
+
+
+@dataclass(frozen=True, slots=True)
+class Role:
+    """Who is seen: a subject of `subjects.SUBJECTS`, how many of it, and in which colour if the prompt says one."""
+
+    subject: str
+    count: int = 1
+    colour: Colour | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Script:
+    """Everything the stage needs to know. `place` is a name of `places.PLACES`."""
+
+    place: str
+    time: Time = Time.DAY
+    weather: Weather = Weather.CLEAR
+    camera: Camera = Camera.PAN_RIGHT
+    flecks: Flecks = Flecks.NONE
+    cast: tuple[Role, ...] = ()
+    tint: Colour | None = None
+    """A colour that the prompt gives the whole scene, such as of a "purple sky"."""
+    pace: float = 1.0
+    """0.5 for what happens slowly, 2 for what happens fast."""
+    seed: int = 0

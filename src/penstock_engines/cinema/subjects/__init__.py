@@ -1,0 +1,93 @@
+"""The animated subjects of a clip: `SUBJECTS` by name, and `draw_subject`, which draws one at a phase of its loop."""
+
+from functools import lru_cache
+
+import cv2
+
+from penstock_engines.cinema.paint.brush import Brush, Colour
+from penstock_engines.cinema.subjects.animals.birds import BIRDS
+from penstock_engines.cinema.subjects.animals.critters import CRITTERS
+from penstock_engines.cinema.subjects.animals.ground_birds import GROUND_BIRDS
+from penstock_engines.cinema.subjects.animals.hoofed_animals import HOOFED_ANIMALS
+from penstock_engines.cinema.subjects.animals.insects import INSECTS
+from penstock_engines.cinema.subjects.animals.pets import PETS
+from penstock_engines.cinema.subjects.animals.reef import REEF
+from penstock_engines.cinema.subjects.animals.reptiles import REPTILES
+from penstock_engines.cinema.subjects.animals.sea import SEA
+from penstock_engines.cinema.subjects.animals.wild_animals import WILD_ANIMALS
+from penstock_engines.cinema.subjects.fantasy import FANTASY
+from penstock_engines.cinema.subjects.people.figures import FIGURES
+from penstock_engines.cinema.subjects.people.gliders import GLIDERS
+from penstock_engines.cinema.subjects.people.people import PEOPLE
+from penstock_engines.cinema.subjects.people.riders import RIDERS
+from penstock_engines.cinema.subjects.plants import PLANTS
+from penstock_engines.cinema.subjects.subject import Draw, Habitat, Look, Motion, Sprite, Subject, colour_in
+from penstock_engines.cinema.subjects.things.buildings import BUILDINGS
+from penstock_engines.cinema.subjects.things.instruments import INSTRUMENTS
+from penstock_engines.cinema.subjects.things.landmarks import LANDMARKS
+from penstock_engines.cinema.subjects.things.things import THINGS
+from penstock_engines.cinema.subjects.things.treats import TREATS
+from penstock_engines.cinema.subjects.vehicles.aircraft import AIRCRAFT
+from penstock_engines.cinema.subjects.vehicles.boats import BOATS
+from penstock_engines.cinema.subjects.vehicles.railway import RAILWAY
+from penstock_engines.cinema.subjects.vehicles.road_vehicles import VEHICLES
+from penstock_engines.cinema.subjects.vehicles.ships import SHIPS
+from penstock_engines.cinema.subjects.vehicles.spacecraft import SPACECRAFT
+
+__all__ = ["SUBJECTS", "Draw", "Habitat", "Look", "Motion", "Sprite", "Subject", "draw_subject"]
+
+STEPS = 32
+"""How many pictures a loop has."""
+FINER = 2
+"""Subjects are drawn this much larger and then shrunk, for clean edges."""
+
+SUBJECTS: dict[str, Subject] = {
+    subject.name: subject
+    for subject in (
+        *PETS,
+        *HOOFED_ANIMALS,
+        *WILD_ANIMALS,
+        *CRITTERS,
+        *REPTILES,
+        *BIRDS,
+        *GROUND_BIRDS,
+        *FANTASY,
+        *INSECTS,
+        *SEA,
+        *REEF,
+        *BOATS,
+        *SHIPS,
+        *VEHICLES,
+        *RAILWAY,
+        *AIRCRAFT,
+        *SPACECRAFT,
+        *PEOPLE,
+        *FIGURES,
+        *RIDERS,
+        *GLIDERS,
+        *PLANTS,
+        *BUILDINGS,
+        *LANDMARKS,
+        *THINGS,
+        *INSTRUMENTS,
+        *TREATS,
+    )
+}
+
+
+def draw_subject(name: str, phase: float, height: int, colour: Colour | None = None) -> Sprite:
+    """Draw a subject, facing right, `height` pixels high; phases 0 and 1 are the same moment of its loop."""
+    return _draw(name, round(phase * STEPS) % STEPS, height, colour)
+
+
+@lru_cache(maxsize=8)  # who draws a loop keeps its pictures
+def _draw(name: str, step: int, height: int, colour: Colour | None) -> Sprite:
+    subject = SUBJECTS[name]
+    left, top, right, bottom = (round(edge * height) for edge in subject.box)
+    width, tall = right - left, bottom - top
+    origin = (-left * FINER, -top * FINER)
+    brush = Brush(width * FINER, tall * FINER, height * FINER, origin)
+    subject.draw(brush, step / STEPS, colour_in(subject.look, colour))
+    picture = cv2.resize(brush.picture, (width, tall), interpolation=cv2.INTER_AREA).astype("uint8", copy=False)
+    picture.flags.writeable = False
+    return Sprite(picture, (-left, -top))

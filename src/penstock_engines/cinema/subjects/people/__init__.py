@@ -1,0 +1,1 @@
+"""People and figures that look like them."""

@@ -1,0 +1,1 @@
+"""Things and buildings."""

@@ -1,0 +1,1 @@
+"""Vehicles on land, on water, in the air and in space."""

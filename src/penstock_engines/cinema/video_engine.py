@@ -1,0 +1,68 @@
+"""Makes a clip of a prompt: reads it, draws its frames on all cores, and films them with sound."""
+
+from collections import deque
+from collections.abc import Iterator
+from concurrent.futures import Executor, ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from penstock_engines.cinema.film import Film
+from penstock_engines.cinema.places import PLACES
+from penstock_engines.cinema.prompt.reading import read_prompt
+from penstock_engines.cinema.sound import make_ambience
+from penstock_engines.cinema.stage import Stage
+from penstock_engines.processors import count_processors
+from penstock_engines.product import Product, Tell
+
+FPS = 24
+POSTER = 0.4  # how far into the clip its preview is taken
+MOST_WORKERS = 16  # one film is encoded no faster than so many draw, and each takes memory
+AHEAD = 2  # frames that wait for the film, beyond those in the making
+NATURE = "Drawn by the built-in engine: an illustrated animation, not a photographic video."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VideoWish:
+    """What is asked for."""
+
+    prompt: str
+    width: int
+    height: int
+    seconds: int
+    lossless: bool
+    people: bool
+    """Whether people may be seen."""
+
+
+def make_video(wish: VideoWish, folder: Path, weights: Path, tell: Tell) -> Product:
+    """Write `video.mp4` and `preview.png` into the folder; tells the share that is done after every frame."""
+    cv2.setNumThreads(1)  # the frames are what runs in parallel
+    reading = read_prompt(wish.prompt, people=wish.people, weights=weights)
+    script, frames = reading.script, wish.seconds * FPS
+    video, preview = folder / "video.mp4", folder / "preview.png"
+    workers = min(count_processors(), MOST_WORKERS)
+    with ThreadPoolExecutor(workers) as pool:
+        sound = pool.submit(make_ambience, PLACES[script.place].sound, script, wish.seconds, reading.seed)
+        stage = Stage(script, wish.width, wish.height, frames, FPS)
+        with Film(video, wish.width, wish.height, FPS, sound.result(), lossless=wish.lossless) as film:
+            for index, frame in enumerate(_draw_frames(stage, frames, pool, workers + AHEAD)):
+                film.add(frame)
+                if index == int(frames * POSTER):
+                    preview.write_bytes(cv2.imencode(".png", frame)[1].tobytes())
+                tell((index + 1) / frames)
+    return Product(video, preview, reading.seed, (NATURE, *reading.warnings))
+
+
+def _draw_frames(stage: Stage, frames: int, pool: Executor, window: int) -> Iterator[NDArray[np.uint8]]:
+    """All frames in order; no more than `window` of them exist at a time."""
+    waiting = deque(pool.submit(stage.frame, index) for index in range(min(window, frames)))
+    for following in range(window, frames + window):
+        if not waiting:
+            return
+        yield waiting.popleft().result()
+        if following < frames:
+            waiting.append(pool.submit(stage.frame, following))

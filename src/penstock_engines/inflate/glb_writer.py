@@ -1,0 +1,119 @@
+"""Writes a model as binary glTF 2.0."""
+
+import json
+import struct
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from penstock_engines.inflate.charts import Shape
+from penstock_engines.inflate.material.skin import Skin
+
+GENERATOR = "penstock inflate-1"
+FLOAT, SHORT, LONG = 5126, 5123, 5125
+ARRAY, INDICES = 34962, 34963
+SMALL_IMAGE = 128 * 128  # pixels; up to here PNG is about as small as JPEG, and exact
+NEUTRAL = (0.72, 0.72, 0.74, 1.0)
+
+
+@dataclass(slots=True)
+class _Document:
+    """A glTF document in the making, and the bytes it points into."""
+
+    views: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    accessors: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    images: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    body: bytearray = field(default_factory=bytearray)
+
+    def add_view(self, data: bytes, **extra: int) -> int:
+        self.views.append({"buffer": 0, "byteOffset": len(self.body), "byteLength": len(data), **extra})
+        self.body += data + b"\0" * (-len(data) % 4)
+        return len(self.views) - 1
+
+    def add_accessor(self, values: NDArray[Any], component: int, kind: str, target: int, **extra: Any) -> int:
+        view = self.add_view(values.tobytes(), target=target)
+        entry = {"bufferView": view, "componentType": component, "count": len(values), "type": kind, **extra}
+        self.accessors.append(entry)
+        return len(self.accessors) - 1
+
+    def add_texture(self, image: NDArray[np.uint8], quality: int) -> dict[str, int]:
+        small = image.shape[0] * image.shape[1] <= SMALL_IMAGE
+        ending, options = (".png", []) if small else (".jpg", [cv2.IMWRITE_JPEG_QUALITY, quality])
+        _, data = cv2.imencode(ending, image[..., ::-1], options)
+        view = self.add_view(data.tobytes())
+        self.images.append({"bufferView": view, "mimeType": "image/png" if small else "image/jpeg"})
+        return {"index": len(self.images) - 1}
+
+
+def write_glb(path: Path, shape: Shape, skin: Skin, extras: dict[str, str | int]) -> None:
+    """Write the model; `extras` tell how it was made."""
+    document = _Document()
+    primitive = {
+        "attributes": _add_attributes(document, shape, skin),
+        "indices": _add_indices(document, shape),
+        "material": 0,
+        "mode": 4,
+    }
+    material = _describe_material(document, skin)
+    gltf: dict[str, Any] = {
+        "asset": {"version": "2.0", "generator": GENERATOR, "extras": extras},
+        "scene": 0,
+        "scenes": [{"nodes": [0], "name": "scene"}],
+        "nodes": [{"mesh": 0, "name": "subject"}],
+        "meshes": [{"primitives": [primitive], "name": "subject"}],
+        "materials": [material],
+        "accessors": document.accessors,
+        "bufferViews": document.views,
+        "buffers": [{"byteLength": len(document.body)}],
+    }
+    if document.images:
+        gltf["images"] = document.images
+        gltf["samplers"] = [{"magFilter": 9729, "minFilter": 9987, "wrapS": 33071, "wrapT": 33071}]
+        gltf["textures"] = [{"sampler": 0, "source": index} for index in range(len(document.images))]
+    head = json.dumps(gltf, separators=(",", ":")).encode()
+    head += b" " * (-len(head) % 4)
+    length = 12 + 8 + len(head) + 8 + len(document.body)
+    with path.open("wb") as file:
+        file.write(struct.pack("<4sII", b"glTF", 2, length))
+        file.write(struct.pack("<I4s", len(head), b"JSON") + head)
+        file.write(struct.pack("<I4s", len(document.body), b"BIN\0"))
+        file.write(document.body)
+
+
+def _add_attributes(document: _Document, shape: Shape, skin: Skin) -> dict[str, int]:
+    low, high = (edge.astype(float).tolist() for edge in (shape.points.min(axis=0), shape.points.max(axis=0)))
+    attributes = {
+        "POSITION": document.add_accessor(shape.points, FLOAT, "VEC3", ARRAY, min=low, max=high),
+        "NORMAL": document.add_accessor(shape.normals, FLOAT, "VEC3", ARRAY),
+    }
+    if skin.colour is not None:
+        attributes["TEXCOORD_0"] = document.add_accessor(shape.places, FLOAT, "VEC2", ARRAY)
+    if skin.normals is not None:
+        attributes["TANGENT"] = document.add_accessor(shape.tangents, FLOAT, "VEC4", ARRAY)
+    return attributes
+
+
+def _add_indices(document: _Document, shape: Shape) -> int:
+    few = len(shape.points) < 65535  # the last number means "begin anew" to some
+    indices = shape.faces.ravel().astype(np.uint16 if few else np.uint32)
+    return document.add_accessor(indices, SHORT if few else LONG, "SCALAR", INDICES)
+
+
+def _describe_material(document: _Document, skin: Skin) -> dict[str, Any]:
+    surface: dict[str, Any] = {"metallicFactor": 0.0, "roughnessFactor": round(skin.roughness, 3)}
+    material: dict[str, Any] = {"name": "skin", "pbrMetallicRoughness": surface}
+    if skin.colour is None:
+        surface["baseColorFactor"] = list(NEUTRAL)
+    else:
+        surface["baseColorTexture"] = document.add_texture(skin.colour, 90)
+    if skin.normals is not None:
+        material["normalTexture"] = document.add_texture(skin.normals, 94)
+    if skin.material is not None:
+        surface["metallicRoughnessTexture"] = document.add_texture(skin.material, 90)
+        surface["roughnessFactor"] = 1.0
+        material["occlusionTexture"] = surface["metallicRoughnessTexture"]
+    return material

@@ -1,0 +1,1 @@
+"""The surface of a model: its texture and its material maps."""

@@ -1,0 +1,99 @@
+"""Sews the two sheets together at the rim: watertight, because both use the same rim vertices."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from penstock_engines.inflate.shape.inflation import Sheets
+from penstock_engines.inflate.shape.outline import Outline
+
+TAUBIN_ROUNDS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Surface:
+    """A closed surface in cells: x right, y up, z to the front; faces run counter-clockwise seen from outside."""
+
+    points: NDArray[np.float64]
+    faces: NDArray[np.int32]
+
+
+def sew_sheets(outline: Outline, sheets: Sheets) -> Surface:
+    """Cut the grid along the silhouette, once for the front and once for the back."""
+    inside = np.pad(outline.inside, 1, constant_values=-0.5)
+    triangles, rim, ends = _cut_grid(inside)
+    rows, columns = inside.shape
+    nodes = np.flatnonzero(inside > 0)
+    index = np.full(rows * columns + len(rim), -1, np.int32)
+    index[nodes] = np.arange(len(nodes), dtype=np.int32)
+    index[rows * columns :] = np.arange(len(rim), dtype=np.int32) + 2 * len(nodes)
+    front = index[triangles]
+    back = np.where(front >= 2 * len(nodes), front, front + len(nodes))[:, ::-1]
+    points = np.concatenate([_lift(sheets, nodes, columns, sheets.front), _lift(sheets, nodes, columns, sheets.back)])
+    flat = _place_rim(inside.ravel(), rim, ends, columns)
+    return Surface(np.concatenate([points, flat]), np.concatenate([front, back]).astype(np.int32))
+
+
+def smooth(surface: Surface, rounds: int = TAUBIN_ROUNDS) -> Surface:
+    """Taubin's way: a step that shrinks, then one that swells, so that bumps go and the volume stays."""
+    starts, ends = surface.faces.ravel(), np.roll(surface.faces, -1, axis=1).ravel()
+    count = len(surface.points)
+    degree = np.bincount(starts, minlength=count)[:, None]
+    points = surface.points
+    for step in (0.5, -0.53) * rounds:
+        pulled = np.stack([np.bincount(starts, points[ends, axis], minlength=count) for axis in range(3)], axis=1)
+        points = points + step * (pulled / degree - points)
+    return Surface(points, surface.faces)
+
+
+def _cut_grid(inside: NDArray[np.float32]) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Triangles over nodes and, numbered after them, rim vertices; each rim vertex's inner and outer node.
+
+    Each cell is two triangles, so there is never a doubt how the silhouette runs through it.
+    """
+    rows, columns = inside.shape
+    row, column = np.divmod(np.arange((rows - 1) * (columns - 1), dtype=np.int64), columns - 1)
+    corner = row * columns + column
+    square = np.stack([corner, corner + columns, corner + columns + 1, corner + 1], axis=1)
+    odd = (row + column) % 2 == 1
+    square[odd] = np.roll(square[odd], 1, axis=1)
+    flags = inside.ravel() > 0
+    square = square[flags[square].any(axis=1)]
+    triangles = np.concatenate([square[:, [0, 1, 2]], square[:, [0, 2, 3]]])
+    held = flags[triangles]
+    count = held.sum(axis=1)
+    one = _turn(triangles[count == 1], np.argmax(held[count == 1], axis=1))
+    two = _turn(triangles[count == 2], np.argmin(held[count == 2], axis=1))
+    crossings = np.concatenate([one[:, [0, 1]], one[:, [0, 2]], two[:, [1, 0]], two[:, [2, 0]]])
+    keys, numbers = np.unique(crossings[:, 0] * inside.size + crossings[:, 1], return_inverse=True)
+    numbers = numbers + inside.size
+    first, second, third, fourth = np.split(numbers, np.cumsum([len(one), len(one), len(two)]))
+    parts = [
+        triangles[count == 3],
+        np.stack([one[:, 0], first, second], axis=1),
+        np.stack([third, two[:, 1], two[:, 2]], axis=1),
+        np.stack([third, two[:, 2], fourth], axis=1),
+    ]
+    return np.concatenate(parts), keys // inside.size, keys % inside.size
+
+
+def _turn(triangles: NDArray[np.int64], first: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The same triangles, each beginning at the corner named."""
+    return np.take_along_axis(triangles, (first[:, None] + np.arange(3)) % 3, axis=1)
+
+
+def _lift(sheets: Sheets, nodes: NDArray[np.int64], columns: int, heights: NDArray[np.float32]) -> NDArray[np.float64]:
+    """Where the nodes of the padded grid lie in space."""
+    place = (nodes // columns - 1, nodes % columns - 1)
+    return np.stack([sheets.columns[place], -sheets.rows[place], heights[place]], axis=1).astype(np.float64)
+
+
+def _place_rim(
+    inside: NDArray[np.float32], rim: NDArray[np.int64], ends: NDArray[np.int64], columns: int
+) -> NDArray[np.float64]:
+    """Where the silhouette crosses the grid's lines, kept a little off the nodes: no face may be without area."""
+    share = np.clip(inside[rim] / (inside[rim] - inside[ends]), 0.1, 0.9).astype(np.float64)
+    x = (rim % columns) * (1 - share) + (ends % columns) * share - 1
+    y = (rim // columns) * (1 - share) + (ends // columns) * share - 1
+    return np.stack([x, -y, np.zeros(len(rim))], axis=1)

@@ -1,0 +1,1 @@
+"""The subject of a picture, cut out."""

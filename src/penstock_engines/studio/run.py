@@ -1,0 +1,163 @@
+"""One order in the making: a child process that is watched, limited in time and memory, and can be stopped at once."""
+
+import json
+import logging
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from penstock_engines.child_environment import inherit_environment
+
+log = logging.getLogger(__name__)
+
+REASONS: Final = {
+    "crashed": "The built-in engine crashed.",
+    "out_of_memory": "The built-in engine ran out of memory.",
+    "too_slow": "The built-in engine took too long and was stopped.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one order may use."""
+
+    seconds: float
+    memory_mb: int
+
+
+class Run:
+    """`start` it; `ended` is called once with the result, from a thread of its own, unless it was stopped before."""
+
+    def __init__(self, folder: Path, weights: Path, limits: Limits, ended: Callable[[dict[str, Any]], None]) -> None:
+        self.progress = 0.0
+        self._folder = folder
+        self._weights = weights
+        self._limits = limits
+        self._ended = ended
+        self._began_at = 0.0
+        self._first_progress = 0.0
+        self._lock = threading.Lock()
+        self._child: subprocess.Popen[bytes] | None = None
+        self._is_stopped = False
+        self._is_late = False
+        self._last: dict[str, Any] = {}
+        self._thread = threading.Thread(target=self._work, name=f"order {folder.name}", daemon=True)
+
+    def start(self) -> None:
+        """Have the order made; returns at once."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End the child now, whatever it is doing."""
+        with self._lock:
+            self._is_stopped = True
+            if self._child is not None:
+                self._child.kill()
+
+    def join(self, seconds: float) -> None:
+        """Wait until nobody works in the order's folder."""
+        self._thread.join(seconds)
+
+    def estimate_rest(self) -> float | None:
+        """How many seconds are left, by how fast it went since the first progress: what came before was the start."""
+        made = self.progress - self._first_progress
+        if made < 0.05:
+            return None
+        return (time.monotonic() - self._began_at) * (1 - self.progress) / made
+
+    # -- in its own thread
+
+    def _work(self) -> None:
+        made = self._folder / "made"
+        try:
+            shutil.rmtree(made, ignore_errors=True)
+            made.mkdir()
+            self._employ(self._describe(made))
+            result = self._judge()
+        except OSError as error:
+            log.exception("an engine could not be started", extra={"fields": {"reason": error.strerror}})
+            result = _fail("crashed")
+        if not self._is_stopped:
+            self._ended(result)
+
+    def _describe(self, made: Path) -> bytes:
+        order = json.loads((self._folder / "order.json").read_bytes())
+        errand = {
+            **order,
+            "picture": str(self._folder / "picture"),
+            "folder": str(made),
+            "weights": str(self._weights),
+            "seconds": self._limits.seconds,
+            "memory_mb": self._limits.memory_mb,
+        }
+        return json.dumps(errand).encode() + b"\n"
+
+    def _employ(self, errand: bytes) -> None:
+        """Start the child and listen to it until its end; it ends by itself when our end of its input closes."""
+        with self._lock:
+            if self._is_stopped:
+                return
+            self._child = child = subprocess.Popen(
+                [sys.executable, "-P", "-m", "penstock_engines.studio.child"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                env=inherit_environment(OPENBLAS_NUM_THREADS="1"),  # its buffers are large, and nothing here needs them
+                start_new_session=True,  # a Ctrl-C in the terminal is for the gateway, which decides
+            )
+        late = threading.Timer(self._limits.seconds, self._end_late)
+        late.start()
+        try:
+            self._converse(child, errand)
+        except BrokenPipeError:
+            log.warning("an engine died before it was told its errand")  # its exit code says how
+        finally:
+            late.cancel()
+
+    def _converse(self, child: subprocess.Popen[bytes], errand: bytes) -> None:
+        with child:
+            assert child.stdin is not None and child.stdout is not None  # noqa: S101, PT018  asked for above
+            try:
+                child.stdin.write(errand)
+                child.stdin.flush()
+                for line in child.stdout:
+                    self._hear(json.loads(line))
+            except (BrokenPipeError, ValueError):
+                child.kill()
+
+    def _hear(self, said: dict[str, Any]) -> None:
+        if "progress" in said:
+            if not self._began_at:
+                self._began_at, self._first_progress = time.monotonic(), said["progress"]
+            self.progress = max(self.progress, min(1.0, said["progress"]))
+        else:
+            self._last = said
+
+    def _end_late(self) -> None:
+        with self._lock:
+            if self._child is not None and not self._is_stopped:
+                self._is_late = True
+                self._child.kill()
+
+    def _judge(self) -> dict[str, Any]:
+        """What the child's last words and its end mean."""
+        code = self._child.returncode if self._child is not None else 0
+        if self._is_late or code == -signal.SIGALRM:
+            return _fail("too_slow")
+        if self._last:
+            if detail := self._last.pop("detail", None):
+                log.error("an engine failed", extra={"fields": {"order": self._folder.name, "detail": detail}})
+            return self._last
+        log.error("an engine died", extra={"fields": {"order": self._folder.name, "exit_code": code}})
+        return _fail("out_of_memory" if code == -signal.SIGKILL else "crashed")
+
+
+def _fail(code: str) -> dict[str, Any]:
+    return {"status": "failed", "error": {"code": code, "message": REASONS[code]}}

@@ -1,0 +1,1 @@
+"""The engines as vendors of the gateway, found through the entry point `penstock.vendors`."""

@@ -1,0 +1,200 @@
+"""`embedded`: the engines that come with Penstock; they need no account, and say what they are."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Final
+
+import msgspec
+from pydantic import Field
+
+from penstock.catalog import image_to_model, text_to_video
+from penstock.contract import (
+    Absent,
+    Accepted,
+    Call,
+    Done,
+    Failed,
+    Flow,
+    Home,
+    Kind,
+    Options,
+    Order,
+    Output,
+    Refused,
+    Reply,
+    Role,
+    Running,
+    Served,
+    Similar,
+    Unclear,
+    Untold,
+    UsualGeneration,
+)
+from penstock.job_errors import FileUnreadable, JobError, UpstreamError, UpstreamUnavailable
+from penstock.prices import FREE
+from penstock_engines.processors import count_processors
+from penstock_engines.studio.run import Limits
+from penstock_engines.studio.studio import Studio
+
+SERVED: Final = [Served(model, FREE) for family in (image_to_model, text_to_video) for model in family.MODELS]
+USUAL_FACES: Final = {
+    "v2.5-20250123": 20_000,
+    "v2.0-20240919": 20_000,
+    "Turbo-v1.0-20250506": 8_000,
+    "P1-20260311": 3_000,
+    "P2-20260801": 3_000,
+    "v1.4-20240625": 5_000,
+}
+"""How fine each version's models are where the caller sets no limit; the others' are as fine as the picture."""
+
+
+POLL_SECONDS: Final = 0.5
+"""Asking costs next to nothing here, and a caller likes to see the progress move."""
+
+
+class EmbeddedOptions(Options):
+    """`[vendors.embedded]`."""
+
+    poll_seconds: float = Field(default=0.2, gt=0)
+    max_concurrent: int = Field(
+        default=count_processors(), ge=1, description="how many jobs run at once; default: one per core"
+    )
+    seconds: float = Field(default=900.0, gt=0, description="how long one job may take")
+    memory_mb: int = Field(default=3072, ge=512, description="how much memory one job may take, in MiB")
+
+
+# -- what the studio says
+
+
+class _Made(msgspec.Struct, frozen=True):
+    name: str
+    kind: Kind
+    role: Role
+
+
+class _Reason(msgspec.Struct, frozen=True):
+    code: str
+    message: str
+
+
+class _Standing(msgspec.Struct, frozen=True):
+    status: str
+    progress: float | None = None
+    eta_seconds: float | None = None
+    outputs: tuple[_Made, ...] = ()
+    seed: int | None = None
+    warnings: tuple[str, ...] = ()
+    error: _Reason | None = None
+
+
+def _read(reply: Reply) -> _Standing:
+    try:
+        return msgspec.convert({"status": "", **reply.json()}, _Standing)
+    except (msgspec.ValidationError, TypeError) as error:
+        raise Unclear(str(error)) from error
+
+
+class Embedded(UsualGeneration):
+    """Orders are made by child processes of this machine: free, repeatable, and begun again after a crash."""
+
+    options_type: ClassVar[type[Options]] = EmbeddedOptions
+    models: Sequence[Served] = SERVED
+    repeats = True
+
+    def __init__(self, options: EmbeddedOptions, home: Home) -> None:
+        self.options = options
+        self.upstream = Studio(home.folder, home.weights, Limits(options.seconds, options.memory_mb))
+
+    def submit(self, order: Order) -> Flow[Accepted | Refused | Failed]:
+        """Hand the picture over, then the order."""
+        path = f"/orders/{order.reference}"
+        if order.file is not None:
+            yield Call("PUT", f"{path}/picture", file=order.file)
+        reply = yield Call("PUT", path, json=_describe(order.params))
+        match reply.status:
+            case 201:
+                version = order.params.get("model_version")
+                return Accepted(order.reference, {"id": order.reference, "version": version})
+            case 501:
+                return Failed(_tell(_read(reply)))
+            case _:
+                raise Unclear(f"HTTP {reply.status}")
+
+    def find(self, order: Order) -> Flow[Accepted | Similar | Absent | Untold]:
+        """Look the order up by our reference, which is its name."""
+        reply = yield Call("GET", f"/orders/{order.reference}")
+        if reply.status == 404:
+            return Absent()
+        if reply.status != 200:
+            raise Unclear(f"HTTP {reply.status}")
+        return Accepted(order.reference, {"id": order.reference, "version": order.params.get("model_version")})
+
+    def poll(self, operation: Mapping[str, Any]) -> Flow[Running | Done | Failed]:
+        """Ask how the order stands."""
+        reply = yield Call("GET", f"/orders/{operation['id']}")
+        if reply.status == 404:
+            error = UpstreamError("The built-in engine no longer knows the job: it ran on another machine.")
+            return Failed(error, gone=True)
+        if reply.status != 200:
+            raise Unclear(f"HTTP {reply.status}")
+        order = _read(reply)
+        match order.status:
+            case "succeeded" if order.outputs:
+                return _finish(order, operation)
+            case "succeeded" | "failed" | "canceled":
+                return Failed(_tell(order))
+            case _:
+                return Running(order.progress, None, order.eta_seconds, poll_after=POLL_SECONDS)
+
+    def cancel(self, operation: Mapping[str, Any]) -> Flow[bool]:
+        """Stop the order; its child process ends at once."""
+        reply = yield Call("POST", f"/orders/{operation['id']}/cancel")
+        if reply.status not in (200, 404):  # what is not known here does not run
+            raise Unclear(f"HTTP {reply.status}")
+        return True
+
+
+def _describe(params: Mapping[str, Any]) -> dict[str, Any]:
+    """The order in the engines' own words."""
+    if "prompt" in params:
+        width, height = text_to_video.frame_size(params)
+        wish = {
+            "prompt": params["prompt"],
+            "width": width,
+            "height": height,
+            "seconds": params["durationSeconds"],
+            "lossless": params["compressionQuality"] == "lossless",
+            "people": params["personGeneration"] != "dont_allow",
+        }
+        return {"engine": "cinema", "wish": wish}
+    wish = {
+        "face_limit": params.get("face_limit") or USUAL_FACES.get(params["model_version"]),
+        "texture": params["texture"],
+        "pbr": params["pbr"],
+        "style": "auto",
+        "seed": params["model_seed"],
+    }
+    return {"engine": "inflate", "wish": wish}
+
+
+def _finish(order: _Standing, operation: Mapping[str, Any]) -> Done:
+    base = f"/orders/{operation['id']}/outputs"
+    outputs = tuple(Output(made.kind, made.role, Call("GET", f"{base}/{made.name}")) for made in order.outputs)
+    version = operation.get("version")
+    mapped = (f"`model_version` {version} is not run here: made by the built-in inflate-1.",) if version else ()
+    return Done(outputs, (*mapped, *order.warnings), order.seed)
+
+
+def _tell(order: _Standing) -> JobError:
+    """Why there is no result."""
+    reason = order.error or _Reason(order.status, "The built-in engine stopped without a result.")
+    said = {"code": reason.code, "message": reason.message}
+    match reason.code:
+        case "unable":
+            return FileUnreadable(reason.message, stage="generating", upstream=said)
+        case "not_installed":
+            return UpstreamUnavailable(reason.message, retryable=False, upstream=said)
+        case _:
+            return UpstreamError(reason.message, upstream=said)
+
+
+VENDOR = Embedded

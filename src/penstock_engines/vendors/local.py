@@ -1,0 +1,165 @@
+"""`local`: a chat model that runs on this machine, any GGUF file by llama.cpp; SmolLM2-135M where none is named."""
+
+import re
+from pathlib import Path
+from typing import Any, ClassVar, Final, Literal, cast
+
+import msgspec
+from msgspec import structs
+from pydantic import Field
+
+from penstock.chat import Ask, Blame, Fault
+from penstock.chat_contract import ChatOptions, ChatServer, Translator
+from penstock.contract import Call, Home, Reply
+from penstock.errors import InvalidRequest
+from penstock.openai_dialect import read_fault
+from penstock.prices import FREE_TOKENS, TokenPrice
+from penstock_engines.llama.llama_server import LlamaOptions, LlamaServer
+from penstock_engines.vendors.tool_emulation import (
+    Emulation,
+    emulate_tools,
+    plain_turns,
+    read_stops,
+    read_text,
+    wants_tools,
+)
+
+DEFAULT_WEIGHTS: Final = "smollm2-135m.gguf"
+UNKNOWN: Final = {
+    "functions": " Use 'tools' instead.",
+    "function_call": " Use 'tool_choice' instead.",
+    "audio": "",
+    "web_search_options": "",
+    "prediction": "",
+}
+"""Fields that llama.cpp would silently ignore."""
+MISUNDERSTOOD: Final = re.compile(r"Failed to parse|Unknown reasoning format|Jinja Exception|json\.exception")
+_encode = msgspec.json.Encoder().encode
+
+
+class LocalOptions(ChatOptions):
+    """`[vendors.local]`."""
+
+    gguf: Path | None = Field(
+        default=None, description="the model's file, from the weights folder on; default: SmolLM2-135M-Instruct"
+    )
+    tools: Literal["emulated", "native", "refused"] = Field(
+        default="emulated",
+        description="native: the model's own template knows tools; emulated: it is held to JSON that calls them",
+    )
+    context: int = Field(default=8192, ge=256, description="the longest conversation, in tokens")
+    slots: int = Field(default=2, ge=1, le=64, description="how many requests it answers at once")
+    threads: int | None = Field(default=None, ge=1, description="default: one for each core")
+    memory_mb: int | None = Field(default=None, ge=256, description="the most memory it may take, in MiB")
+    unload_seconds: float = Field(default=600.0, gt=0, description="how long an unused model stays in memory")
+    start_seconds: float = Field(default=120.0, gt=0, description="how long loading the model may take")
+    max_concurrent: int = Field(
+        default=20, ge=1, description="how many requests it answers or lets wait; beyond that callers get a 429"
+    )
+
+
+class Local:
+    """Spoken to as any server of OpenAI's dialect, at an address that is known once it runs."""
+
+    options_type: ClassVar[type[ChatOptions]] = LocalOptions
+    price: TokenPrice | None = FREE_TOKENS
+
+    def __init__(self, options: LocalOptions, home: Home) -> None:
+        self.options = options
+        self._tools = options.tools
+        gguf = home.weights / (options.gguf or Path(DEFAULT_WEIGHTS)).expanduser()
+        self.models = (_name(gguf),)
+        server = LlamaServer(
+            LlamaOptions(
+                gguf=gguf,
+                threads=options.threads,
+                context=options.context,
+                slots=options.slots,
+                memory_mb=options.memory_mb,
+                unload_seconds=options.unload_seconds,
+                start_seconds=options.start_seconds,
+            )
+        )
+        self.server: ChatServer | None = server
+        self._headers = {
+            "content-type": "application/json",
+            "authorization": f"Bearer {server.key}",
+            "connection": "close",  # it drops what idles for 5 seconds, and a call may just be on its way there
+        }
+
+    def complete(self, ask: Ask, model: str) -> Call:
+        """The caller's own fields; tools as the options say."""
+        try:
+            fields = {**ask.fields, "model": model, **self._replace(ask)}
+            body = _encode({name: value for name, value in fields.items() if value is not None})
+        except RecursionError:
+            where = "tools" if "tools" in ask.fields else "messages"
+            raise InvalidRequest(f"Invalid '{where}': nested too deeply.", param=where, code="invalid_value") from None
+        return Call("POST", "/chat/completions", self._headers, body=body)
+
+    def _replace(self, ask: Ask) -> dict[str, Any]:
+        """What is sent instead of the caller's own fields; None: nothing."""
+        _refuse_unknown(ask)
+        _check_format(ask.field("response_format"))
+        changed: dict[str, Any] = {}
+        if ask.stream:
+            wanted = cast("dict[str, Any]", ask.field("stream_options") or {})
+            changed["stream_options"] = wanted | {"include_usage": True}
+        if "stop" in ask.fields:
+            changed["stop"] = read_stops(ask) or None  # an empty one would end the answer before it begins
+        if self._tools == "native":
+            for index, turn in enumerate(ask.field("messages")):
+                read_text(turn, f"messages[{index}]")
+            return changed
+        if wants_tools(ask) and self._tools == "refused":
+            raise InvalidRequest("This model cannot use tools.", param="tools", code="unsupported_parameter")
+        changed |= dict.fromkeys(("tools", "tool_choice", "parallel_tool_calls"))
+        if self._emulates(ask):
+            return changed | {"stop": None} | emulate_tools(ask)
+        return changed | {"messages": plain_turns(ask)}
+
+    def translator(self, ask: Ask) -> Translator | None:
+        """Only emulated tools need one."""
+        return Emulation(read_stops(ask)) if self._emulates(ask) else None
+
+    def fault(self, reply: Reply) -> Fault:
+        """As OpenAI tells errors; only that llama.cpp blames itself for some requests that it does not understand."""
+        fault = read_fault(reply)
+        if fault.blame is Blame.VENDOR and MISUNDERSTOOD.search(fault.message):
+            return structs.replace(fault, blame=Blame.CALLER, status=400)
+        return fault
+
+    def _emulates(self, ask: Ask) -> bool:
+        return self._tools == "emulated" and wants_tools(ask)
+
+
+def _name(gguf: Path) -> str:
+    """What callers ask for: the file's name, in letters that an id may have."""
+    return re.sub(r"[^a-z0-9._-]+", "-", gguf.stem.lower()).strip("-._") or "local"
+
+
+def _refuse_unknown(ask: Ask) -> None:
+    """What would be silently ignored is refused: a caller who asked for it would wonder."""
+    for name in ask.fields.keys() & UNKNOWN.keys():
+        message = f"Unsupported parameter: '{name}' is not supported with this model.{UNKNOWN[name]}"
+        raise InvalidRequest(message, param=name, code="unsupported_parameter")
+    if ask.field("modalities") not in (None, ["text"]):
+        raise InvalidRequest("This model answers in text only.", param="modalities", code="unsupported_value")
+    if not ask.field("tools") and ask.field("tool_choice") not in (None, "none", "auto"):
+        message = "'tool_choice' is only allowed when 'tools' are specified."
+        raise InvalidRequest(message, param="tool_choice", code="invalid_value")
+
+
+def _check_format(response_format: Any) -> None:
+    """llama.cpp takes a form of answer that it does not understand for none."""
+    match response_format:
+        case None | {"type": "text" | "json_object"} | {"type": "json_schema", "json_schema": {"schema": {}}}:
+            return
+        case {"type": "json_schema"}:
+            where, wanted = "response_format.json_schema.schema", "expected an object."
+        case _:
+            where, wanted = "response_format.type", "supported are 'text', 'json_object' and 'json_schema'."
+    raise InvalidRequest(f"Invalid '{where}': {wanted}", param=where, code="invalid_value")
+
+
+VENDOR = Local

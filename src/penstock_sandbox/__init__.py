@@ -1,0 +1,1 @@
+"""Confinement of processes that read untrusted bytes. Gateway and engines share it; it imports neither."""
