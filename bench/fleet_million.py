@@ -14,8 +14,8 @@ import aiohttp
 import psycopg
 from fleet import Fleet, fleet, quantiles, show, start
 
-from penstock.events import event_id
-from penstock.identifiers import encode
+from penstock.domain.events import event_id
+from penstock.domain.ids import encode
 
 DAYS = 90
 SEEDS = 120

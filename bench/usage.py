@@ -27,12 +27,12 @@ from processes import cpu_seconds
 from sqlalchemy import Connection
 
 from penstock import administration
-from penstock.accounts import Actor, KeyWish
-from penstock.chat import Usage
+from penstock.domain.accounts import Actor, KeyWish
+from penstock.domain.chat import Usage
+from penstock.domain.usage import Completion, Outcome
 from penstock.store import completion_rows, usage_rows
 from penstock.store.schema import upgrade
 from penstock.store.sqlite import open_file
-from penstock.usage_records import Completion, Outcome
 
 ACCOUNTS, KEYS, MODELS, DAYS = 10, 20, 50, 365
 BATCH = 100_000

@@ -20,10 +20,10 @@ from sqlalchemy import Connection
 from store.trials import connected, undone
 from temporal_server import TemporalServer
 
-from penstock import keys
-from penstock.budgets import Budget, Period
+from penstock.domain import api_keys
+from penstock.domain.budgets import Budget, Period
+from penstock.domain.money import parse_usd
 from penstock.gateway import Gateway
-from penstock.money import parse_usd
 from penstock.settings import Settings, load
 from penstock.store import budget_rows, key_rows, schema
 from penstock.store.database import Database
@@ -102,16 +102,16 @@ def client_of(url: str, key: str | None) -> httpx.AsyncClient:
 
 async def create_key(gateway: Gateway, account: str = "default", **options: Any) -> str:
     database, now = gateway.database, time.time()
-    public_id, secret = keys.make(await database.write(key_rows.signing_secret))
+    public_id, secret = api_keys.make(await database.write(key_rows.signing_secret))
     account_id = await database.write(key_rows.account_id, account, now)
     caps = options.pop("budgets", {})
-    limits = keys.Limits(**{name: options.pop(name) for name in key_rows.LIMITS if name in options})
-    key = keys.ApiKey(
+    limits = api_keys.Limits(**{name: options.pop(name) for name in key_rows.LIMITS if name in options})
+    key = api_keys.ApiKey(
         public_id=public_id,
         account_id=account_id,
         account=account,
         name="test",
-        secret_hash=keys.hash_secret(secret),
+        secret_hash=api_keys.hash_secret(secret),
         created_at=now,
         lineage=public_id,
         limits=limits,

@@ -9,8 +9,8 @@ from pathlib import Path
 from drawings import PICTURES, Arrow, Box
 from drawings import draw as draw_boxes
 
-from penstock.events import ENDINGS, EventType
-from penstock.jobs import TRANSITIONS, Outcome, Phase, State
+from penstock.domain.events import ENDINGS, EventType
+from penstock.domain.jobs import TRANSITIONS, Outcome, Phase, State
 
 PAGE = Path(__file__).parents[1] / "docs" / "states.md"
 PICTURE = PICTURES / "states.svg"
@@ -88,7 +88,7 @@ def draw_picture() -> str:
 
 TEMPLATE = """# States of a job
 
-This page is drawn from the table `TRANSITIONS` in `src/penstock/jobs.py`; a test holds the two equal.
+This page is drawn from the table `TRANSITIONS` in `src/penstock/domain/jobs.py`; a test holds the two equal.
 
 ![The states of a job and the moves between them](pictures/states.svg)
 

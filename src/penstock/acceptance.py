@@ -5,12 +5,12 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection
 
-from penstock.budgets import Payer
 from penstock.catalog.file_input import given_file
+from penstock.domain.api_keys import ApiKey
+from penstock.domain.budgets import Payer
+from penstock.domain.jobs import Job
 from penstock.errors import IdempotencyKeyMismatch, InsufficientBudget
 from penstock.generation import Decoded
-from penstock.jobs import Job
-from penstock.keys import ApiKey
 from penstock.store import file_rows, job_rows, open_rows, request_rows, storage_rows
 from penstock.store.database import Database
 from penstock.store.ledger_rows import Holding

@@ -4,10 +4,10 @@ from collections.abc import Iterable
 from dataclasses import asdict
 from typing import Any
 
-from penstock.accounts import Account, AuditEntry
-from penstock.budgets import Standing
-from penstock.identifiers import timestamp
-from penstock.keys import ApiKey
+from penstock.domain.accounts import Account, AuditEntry
+from penstock.domain.api_keys import ApiKey
+from penstock.domain.budgets import Standing
+from penstock.domain.ids import timestamp
 
 
 def describe_account(account: Account, standings: Iterable[Standing]) -> dict[str, Any]:

@@ -6,12 +6,12 @@ from typing import Any, Final
 
 from sqlalchemy import Connection
 
-from penstock.accounts import Account, Action, Actor, Allowance, AuditEntry, KeyWish
-from penstock.budgets import ACCOUNT_PREFIX
+from penstock.domain.accounts import Account, Action, Actor, Allowance, AuditEntry, KeyWish
+from penstock.domain.api_keys import NO_LIMITS, PREFIX, ApiKey, Limits, hash_secret, make
+from penstock.domain.budgets import ACCOUNT_PREFIX
+from penstock.domain.ids import new_id, timestamp
+from penstock.domain.money import format_usd
 from penstock.errors import AccountClosed, AccountExists, AccountNotFound, BudgetNotFound, KeyNotFound, KeyNotRotatable
-from penstock.identifiers import new_id, timestamp
-from penstock.keys import NO_LIMITS, PREFIX, ApiKey, Limits, hash_secret, make
-from penstock.money import format_usd
 from penstock.store import account_rows, audit_rows, budget_rows, key_rows, locks, storage_rows
 
 ALONE: Final = "administration"

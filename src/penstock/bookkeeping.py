@@ -2,8 +2,8 @@
 
 from sqlalchemy import Connection
 
-from penstock.accounts import Action, Actor, AuditEntry
-from penstock.money import format_usd
+from penstock.domain.accounts import Action, Actor, AuditEntry
+from penstock.domain.money import format_usd
 from penstock.store import audit_rows, completion_rows, job_rows, ledger_rows, usage_rows
 from penstock.store.ledger_rows import Entry, Kind, LedgerRefused
 

@@ -9,26 +9,26 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from penstock import metrics, traces
 from penstock.answer_lengths import Lengths
-from penstock.chat import Ask, Usage, estimate
 from penstock.chat_cache import CachedAnswer, Keeper
 from penstock.chat_contract import ChatVendor
 from penstock.chat_passing import Broken, Malformed, PassedStream
 from penstock.chat_rendering import RenderedStream
 from penstock.chat_stream import Outlet, Stream
 from penstock.contract import ReplyLost
+from penstock.domain.api_keys import ApiKey
+from penstock.domain.chat import Ask, Usage, estimate
+from penstock.domain.prices import TokenPrice
+from penstock.domain.usage import Begun, Completion, Outcome
 from penstock.errors import PenstockError, VendorFailed, VendorTimeout
 from penstock.escrow import Ticket
 from penstock.faults import tell_fault
 from penstock.flat_errors import read_error
-from penstock.keys import ApiKey
 from penstock.offers import ChatOffer, Route
-from penstock.prices import TokenPrice
 from penstock.redaction import Redactor
 from penstock.silence import Silence
 from penstock.sse import COMMENT, EventTooLarge
 from penstock.tally import Tally
 from penstock.token_bounds import BYTES_PER_CHARACTER, borne_out, bound_claim
-from penstock.usage_records import Begun, Completion, Outcome
 
 if TYPE_CHECKING:
     from penstock.chat_incoming import Incoming

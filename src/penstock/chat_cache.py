@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from penstock.chat import Ask
+from penstock.domain.chat import Ask
 
 MAX_KEPT_BYTES: Final = 1 << 20
 """A longer answer is not kept."""

@@ -5,9 +5,9 @@ from typing import Any, ClassVar, Protocol
 
 from pydantic import Field
 
-from penstock.chat import Ask, Fault, Part
 from penstock.contract import Call, Home, Options, Reply
-from penstock.prices import TokenPrice
+from penstock.domain.chat import Ask, Fault, Part
+from penstock.domain.prices import TokenPrice
 
 
 class ChatOptions(Options):

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Final, Literal, TypeAlias, cast
 import msgspec
 from msgspec import Meta
 
-from penstock.chat import Ask, guess_tokens
+from penstock.domain.chat import Ask, guess_tokens
 from penstock.errors import InvalidRequest
 
 ROLES: Final = ("system", "developer", "user", "assistant", "tool", "function")

@@ -3,7 +3,11 @@
 from collections.abc import Iterable, Iterator
 from typing import Any, assert_never, cast
 
-from penstock.chat import (
+from penstock.chat_contract import Translator
+from penstock.chat_json import read_json, write_json
+from penstock.chat_mending import is_chunk_like
+from penstock.chat_passing import DONE, MAX_SKIPPED, UNMENDABLE, Broken, Malformed
+from penstock.domain.chat import (
     Arguments,
     Ask,
     End,
@@ -20,10 +24,6 @@ from penstock.chat import (
     estimate,
     read_count,
 )
-from penstock.chat_contract import Translator
-from penstock.chat_json import read_json, write_json
-from penstock.chat_mending import is_chunk_like
-from penstock.chat_passing import DONE, MAX_SKIPPED, UNMENDABLE, Broken, Malformed
 from penstock.flat_errors import find_error, write_error
 from penstock.sse import Splitter
 

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Mapping
 from typing import Protocol
 
-from penstock.chat import Usage
 from penstock.chat_passing import Broken, Malformed
+from penstock.domain.chat import Usage
 
 
 class Stream(Protocol):

@@ -5,14 +5,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from penstock import jobs
 from penstock.cadence import Cadence
 from penstock.collection import Collection
 from penstock.contract import MAX_RETRY_AFTER_SECONDS, Flow, GenerationVendor, Order
+from penstock.domain import jobs
+from penstock.domain.jobs import Attempt, Job, State
 from penstock.durations import History
 from penstock.exchange import Exchange
 from penstock.inputs import Inputs
-from penstock.jobs import Attempt, Job, State
 from penstock.offers import Offers
 from penstock.polling import Polling
 from penstock.quarantine import Level, Quarantine, Risk

@@ -8,12 +8,12 @@ from typing import Any, Final
 from penstock.assets import Assets, Landed
 from penstock.catalog.model import Expectation
 from penstock.contract import GenerationVendor, Kind, Output, Role
+from penstock.domain.ids import new_id
+from penstock.domain.job_errors import BadOutput, FileUnreadable
+from penstock.domain.jobs import Asset, Job
 from penstock.exchange import TROUBLE, Exchange
 from penstock.glb import inspect_model
-from penstock.identifiers import new_id
 from penstock.inspection import inspect_picture, inspect_video
-from penstock.job_errors import BadOutput, FileUnreadable
-from penstock.jobs import Asset, Job
 from penstock.storage import StorageUnavailable
 from penstock.workshop import LimitReached, WorkFailed, Workshop
 

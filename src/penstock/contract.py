@@ -14,10 +14,10 @@ import msgspec
 from pydantic import BaseModel, ConfigDict, Field
 
 from penstock.catalog.model import Expectation, GenerationModel, Recipe
-from penstock.files import StoredFile
-from penstock.job_errors import JobError
-from penstock.lookup import Listing
-from penstock.prices import Price
+from penstock.domain.files import StoredFile
+from penstock.domain.job_errors import JobError
+from penstock.domain.order_lookup import Listing
+from penstock.domain.prices import Price
 
 T = TypeVar("T")
 MAX_RETRY_AFTER_SECONDS: Final = 3600.0

@@ -7,7 +7,7 @@ PenstockError
 │   └── InvalidApiKey ── ExpiredApiKey, RevokedApiKey
 ├── InsufficientBudget 402
 ├── ModelNotAllowed 403, ScopeNotAllowed 403, StorageQuotaExceeded 403
-├── NotFound 404 ── ModelNotFound, JobNotFound, FileNotFound, AssetNotFound; of webhooks, in endpoints.py,
+├── NotFound 404 ── ModelNotFound, JobNotFound, FileNotFound, AssetNotFound; of webhooks, in domain/webhooks.py,
 │                   WebhookNotFound, DeliveryNotFound (and TooManyWebhooks, WebhookDisabled 409); for administrators
 │                   AccountNotFound, KeyNotFound, BudgetNotFound, EntryNotFound
 ├── MethodNotAllowed 405, RequestTimeout 408
@@ -21,7 +21,7 @@ PenstockError
 ├── HeadersTooLarge 431
 ├── InternalError 500, StoreUnavailable 503, Overloaded 503
 ├── VendorFailed, VendorAnswerLost 502 (upstream_error), VendorRefusedUs 502 (upstream_auth), VendorTimeout 504
-└── JobError               told in a job's `error`, never as an HTTP status: job_errors.py
+└── JobError               told in a job's `error`, never as an HTTP status: domain/job_errors.py
 
 A class's docstring is its default message; its name, in snake case, is its code unless it says otherwise.
 """

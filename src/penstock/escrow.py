@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import Enum, auto
 from typing import Final, TypeAlias
 
-from penstock.budgets import Budget
+from penstock.domain.api_keys import ApiKey
+from penstock.domain.budgets import Budget
 from penstock.errors import StoreUnavailable
-from penstock.keys import ApiKey
 from penstock.rates import describe_bucket, write_bucket
 from penstock.shares import CALM_SECONDS, CLOCKS, Clocks, MoneyShare, RateShare, Share, SlotShare, is_in_doubt
 from penstock.store import escrow_rows, limit_rows, purse_rows

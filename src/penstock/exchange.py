@@ -33,8 +33,8 @@ from penstock.contract import (
     Unread,
     Upstream,
 )
-from penstock.files import StoredFile
-from penstock.job_errors import BadOutput
+from penstock.domain.files import StoredFile
+from penstock.domain.job_errors import BadOutput
 from penstock.redaction import Redactor
 from penstock.urls import Network
 

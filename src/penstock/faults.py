@@ -2,8 +2,8 @@
 
 from typing import assert_never
 
-from penstock.chat import Blame, Fault
 from penstock.contract import MAX_RETRY_AFTER_SECONDS
+from penstock.domain.chat import Blame, Fault
 from penstock.errors import (
     ChatRateLimited,
     InvalidRequest,

@@ -13,7 +13,7 @@ from aiohttp.abc import AbstractResolver
 from yarl import URL
 
 from penstock.address_guard import Guard
-from penstock.job_errors import FileFetchFailed, FileUnreadable, JobError, UrlNotAllowed
+from penstock.domain.job_errors import FileFetchFailed, FileUnreadable, JobError, UrlNotAllowed
 from penstock.names import Names
 from penstock.urls import Network, check_characters, check_url
 

@@ -14,7 +14,6 @@ from urllib.parse import unquote, urlsplit
 
 from penstock import logs, metrics, traces
 from penstock.assets import Assets
-from penstock.body_memory import BodyMemory, make_bounds
 from penstock.cadence import Cadence
 from penstock.claimed import Tools
 from penstock.collection import Collection
@@ -22,13 +21,14 @@ from penstock.contract import GenerationVendor
 from penstock.delivery import Delivery
 from penstock.dispatch import Dispatch, Run
 from penstock.dispatch.local import LocalDispatch
+from penstock.domain.ids import new_id
 from penstock.durations import REMEMBERED, History
 from penstock.errors import StoreUnavailable
 from penstock.escrow import Escrow
 from penstock.exchange import Exchange
-from penstock.fair_share import Bounds, FairShare
+from penstock.fairness.body_memory import BodyMemory, make_bounds
+from penstock.fairness.fair_share import Bounds, FairShare
 from penstock.hooks import Hooks
-from penstock.identifiers import new_id
 from penstock.inputs import Inputs
 from penstock.intake import Intake, Rules
 from penstock.keyring import Keyring

@@ -11,8 +11,8 @@ from pydantic_core import PydanticCustomError
 
 from penstock.catalog.model import GenerationModel
 from penstock.catalog.params import Line, Number, Params, Text, read, shorten
+from penstock.domain.events import EventType
 from penstock.errors import Detail, InvalidRequest
-from penstock.events import EventType
 
 MAX_INPUTS = 16
 MAX_RETENTION = 10 * 365 * 86400

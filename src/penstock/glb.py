@@ -9,8 +9,8 @@ from typing import Annotated, Literal, TypeVar, cast
 
 import msgspec
 
-from penstock.files import Count, Source, opened, size_of
-from penstock.job_errors import BadOutput
+from penstock.domain.files import Count, Source, opened, size_of
+from penstock.domain.job_errors import BadOutput
 
 T = TypeVar("T")
 

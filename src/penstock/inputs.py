@@ -13,11 +13,11 @@ from urllib.parse import unquote, unquote_to_bytes
 from weakref import WeakValueDictionary
 
 from penstock.assets import Assets, Landed
-from penstock.fair_queue import Allowance
-from penstock.files import CONTENT_TYPES, MAX_FILE_BYTES, StoredFile
-from penstock.identifiers import new_id
+from penstock.domain.files import CONTENT_TYPES, MAX_FILE_BYTES, StoredFile
+from penstock.domain.ids import new_id
+from penstock.domain.job_errors import FileUnreadable
+from penstock.fairness.fair_queue import Allowance
 from penstock.inspection import inspect_image
-from penstock.job_errors import FileUnreadable
 from penstock.storage import StorageUnavailable
 from penstock.store import file_rows
 from penstock.store.database import Database

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import IO, TYPE_CHECKING, Any
 
-from penstock.files import (
+from penstock.domain.files import (
     CONTENT_TYPES,
     MAX_FILE_BYTES,
     MAX_SIDE,
@@ -19,7 +19,7 @@ from penstock.files import (
     size_of,
     sniff,
 )
-from penstock.job_errors import BadOutput, FileUnreadable
+from penstock.domain.job_errors import BadOutput, FileUnreadable
 from penstock.picture_structure import check_structure
 
 if TYPE_CHECKING:  # Pillow and PyAV are imported where they are used: a child that needs one does not load the other

@@ -12,6 +12,11 @@ from penstock import metrics, traces
 from penstock.acceptance import Acceptance, Desk, Receipt, Submission, find_earlier
 from penstock.backlog import Backlog
 from penstock.catalog.file_input import given_file
+from penstock.domain.api_keys import ApiKey
+from penstock.domain.files import StoredFile
+from penstock.domain.ids import new_id
+from penstock.domain.job_errors import FileUnreadable, UrlNotAllowed
+from penstock.domain.jobs import Job
 from penstock.durations import Duration, History
 from penstock.errors import (
     Detail,
@@ -22,13 +27,8 @@ from penstock.errors import (
     PenstockError,
 )
 from penstock.escrow import Escrow
-from penstock.files import StoredFile
 from penstock.generation import GenerationBody, read_body, read_raw_params, refuse
-from penstock.identifiers import new_id
 from penstock.inputs import Inputs, contradiction, decode_data_uri, is_data_uri
-from penstock.job_errors import FileUnreadable, UrlNotAllowed
-from penstock.jobs import Job
-from penstock.keys import ApiKey
 from penstock.offers import Offer, Offers, refuse_unpriced
 from penstock.shares import RECALL_SECONDS, RECALLS
 from penstock.store import file_rows, purse_rows

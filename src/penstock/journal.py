@@ -14,8 +14,8 @@ from typing import Final
 
 import msgspec
 
+from penstock.domain.usage import Begun, Completion
 from penstock.errors import StoreUnavailable
-from penstock.usage_records import Begun, Completion
 
 MAX_BYTES: Final = 4 << 20
 """A file that has grown beyond this is replaced once everything in it is in the store."""

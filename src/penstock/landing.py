@@ -6,7 +6,7 @@ import shutil
 from contextlib import suppress
 from pathlib import Path
 
-from penstock.identifiers import new_id
+from penstock.domain.ids import new_id
 
 
 class Landing:

@@ -17,7 +17,7 @@ from itertools import islice
 from typing import Any, TextIO, TypeAlias, cast
 from urllib.parse import quote
 
-from penstock.identifiers import timestamp
+from penstock.domain.ids import timestamp
 
 MAX_TEXT = 8_192
 """The longest string in a line; longer ones are cut."""

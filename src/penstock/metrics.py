@@ -19,7 +19,7 @@ from prometheus_client import (
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
 from prometheus_client.registry import Collector
 
-from penstock.usage_records import Completion
+from penstock.domain.usage import Completion
 
 prometheus_client.disable_created_metrics()  # a second series for each one, of no use to us
 

@@ -4,7 +4,7 @@ import asyncio
 import logging
 from dataclasses import dataclass, field, replace
 
-from penstock import jobs, metrics
+from penstock import metrics
 from penstock.claimed import ClaimedJob, GivenBack
 from penstock.contract import (
     Absent,
@@ -19,11 +19,18 @@ from penstock.contract import (
     Unclear,
     Untold,
 )
+from penstock.domain import jobs
+from penstock.domain.job_errors import (
+    JobError,
+    UpstreamAuth,
+    UpstreamOutcomeUnknown,
+    UpstreamRejected,
+    UpstreamUnavailable,
+)
+from penstock.domain.jobs import Attempt, Job, Outcome, Phase, State
+from penstock.domain.order_lookup import Listing, Loss, proves_absence
 from penstock.errors import StoreUnavailable
 from penstock.exchange import TROUBLE
-from penstock.job_errors import JobError, UpstreamAuth, UpstreamOutcomeUnknown, UpstreamRejected, UpstreamUnavailable
-from penstock.jobs import Attempt, Job, Outcome, Phase, State
-from penstock.lookup import Listing, Loss, proves_absence
 from penstock.offers import credential_id
 from penstock.store import job_rows
 

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from penstock.catalog.file_input import given_file
-from penstock.events import Event
-from penstock.identifiers import timestamp
-from penstock.jobs import Asset, Attempt, Job, Phase, State, poll_after_ms
-from penstock.money import format_usd
+from penstock.domain.events import Event
+from penstock.domain.ids import timestamp
+from penstock.domain.jobs import Asset, Attempt, Job, Phase, State, poll_after_ms
+from penstock.domain.money import format_usd
 
 
 @dataclass(frozen=True, slots=True)

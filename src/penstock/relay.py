@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from penstock import metrics
 from penstock.answer_lengths import Lengths
-from penstock.chat import Ask, Blame, Fault, Usage
 from penstock.chat_answer import Answer, Leave
 from penstock.chat_cache import CachedAnswer, ChatCache, Keeper, place_of
 from penstock.chat_contract import ChatVendor
@@ -17,6 +16,9 @@ from penstock.chat_passing import Broken, Malformed, pass_whole
 from penstock.chat_rendering import render_whole
 from penstock.contract import Call, NotSent, NotStarted, Reply, ReplyLost
 from penstock.deadline import Deadline
+from penstock.domain.api_keys import ApiKey
+from penstock.domain.chat import Ask, Blame, Fault, Usage
+from penstock.domain.usage import Outcome
 from penstock.errors import (
     ChatRateLimited,
     InsufficientBudget,
@@ -31,12 +33,10 @@ from penstock.errors import (
 from penstock.escrow import Escrow, Ticket
 from penstock.exchange import Exchange
 from penstock.faults import tell_fault
-from penstock.keys import ApiKey
 from penstock.offers import ChatOffer, Offers, Route, refuse_unpriced
 from penstock.routes import Probe, RouteHealth, Routes
 from penstock.sse import EventTooLarge
 from penstock.tally import Tally
-from penstock.usage_records import Outcome
 
 if TYPE_CHECKING:
     from penstock.chat_incoming import Incoming

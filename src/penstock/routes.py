@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from penstock.chat import Blame, Fault
+from penstock.domain.chat import Blame, Fault
 from penstock.errors import ChatRateLimited, PenstockError
 from penstock.offers import Route
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Final, NamedTuple, TypeAlias
 
-from penstock.budgets import Budget, Payer, Standing
+from penstock.domain.budgets import Budget, Payer, Standing
 from penstock.errors import PenstockError, RateLimited, StoreUnavailable, TooManyStreams
 from penstock.rates import describe_bucket, write_duration
 from penstock.store import limit_rows, purse_rows

@@ -11,14 +11,22 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from penstock import jobs, metrics
+from penstock import metrics
 from penstock.catalog.file_input import given_file
 from penstock.catalog.model import Expectation
 from penstock.claimed import MAX_PAUSE
 from penstock.contract import Done, Failed, Running
+from penstock.domain import jobs
+from penstock.domain.job_errors import (
+    BadOutput,
+    JobCrashed,
+    JobError,
+    RunTimeout,
+    StartTimeout,
+    UpstreamOutcomeUnknown,
+)
+from penstock.domain.jobs import Job, Outcome, Phase, State
 from penstock.exchange import TROUBLE
-from penstock.job_errors import BadOutput, JobCrashed, JobError, RunTimeout, StartTimeout, UpstreamOutcomeUnknown
-from penstock.jobs import Job, Outcome, Phase, State
 from penstock.offers import credential_id
 from penstock.ordering import Ordering
 from penstock.quarantine import MAX_DEATHS

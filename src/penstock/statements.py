@@ -10,8 +10,8 @@ from datetime import date
 from typing import Any, Final
 
 from penstock.catalog.params import shorten, unknown_name
+from penstock.domain.money import format_usd
 from penstock.errors import Detail, InvalidRequest
-from penstock.money import format_usd
 from penstock.store.usage_rows import Group, Line, Totals, told_by, total
 
 USUAL_DAYS: Final = 30

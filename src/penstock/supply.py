@@ -13,9 +13,9 @@ from penstock.catalog.model import GenerationModel, Recipe
 from penstock.catalog.schema_params import ANYTHING, FILE
 from penstock.chat_contract import ChatOptions, ChatVendor
 from penstock.contract import GenerationVendor, Home, Served
+from penstock.domain.price_schedule import P, PriceSchedule
+from penstock.domain.prices import DURATIONS, FACES, Price, TokenPrice
 from penstock.offers import ChatOffer, Offer, Offers, Route, credential_id
-from penstock.price_book import P, PriceSchedule
-from penstock.prices import DURATIONS, FACES, Price, TokenPrice
 from penstock.redaction import Redactor, find_hosts
 from penstock.setting_prices import PriceList, Sold, misfit
 from penstock.setting_problems import Problem, SettingsError, explain, nearest

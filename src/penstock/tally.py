@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from penstock import metrics
+from penstock.domain.ids import new_id
+from penstock.domain.usage import Begun, Completion, end_begun
 from penstock.errors import StoreUnavailable
-from penstock.identifiers import new_id
 from penstock.journal import Journal, find_remains
 from penstock.store import completion_rows, escrow_rows
 from penstock.store.database import Database
-from penstock.usage_records import Begun, Completion, end_begun
 
 WRITE_SECONDS: Final = 0.25
 RETRY_SECONDS: Final = 1.0

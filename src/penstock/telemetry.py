@@ -17,7 +17,7 @@ from opentelemetry.trace import SpanKind, StatusCode
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
 from penstock import __version__
-from penstock.jobs import Job
+from penstock.domain.jobs import Job
 from penstock.traces import Fact
 
 CLOSE_SECONDS: Final = 3.0

@@ -5,7 +5,7 @@ from typing import Final
 
 from msgspec import structs
 
-from penstock.chat import Ask, Usage
+from penstock.domain.chat import Ask, Usage
 
 HIDDEN_PROMPT_TOKENS: Final = 1_024
 """Tokens that a vendor may add to a prompt: its template, and instructions of its own."""

@@ -8,8 +8,8 @@ from typing import Any, Final, Protocol, Self, TypeAlias
 
 import msgspec
 
-from penstock.chat import Usage
-from penstock.jobs import Job
+from penstock.domain.chat import Usage
+from penstock.domain.jobs import Job
 
 ENDPOINTS: Final = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
 MAX_READ: Final = 1 << 18

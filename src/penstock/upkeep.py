@@ -11,9 +11,9 @@ from sqlalchemy import Connection
 from penstock import metrics
 from penstock.assets import Assets
 from penstock.backlog import Backlog
+from penstock.domain.jobs import Job
 from penstock.errors import Gone, StoreUnavailable
 from penstock.inputs import Inputs
-from penstock.jobs import Job
 from penstock.storage import StorageUnavailable
 from penstock.store import (
     asset_rows,

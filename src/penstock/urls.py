@@ -9,7 +9,7 @@ from urllib.parse import SplitResult, quote, urlsplit, urlunsplit
 
 import idna
 
-from penstock.job_errors import UrlNotAllowed
+from penstock.domain.job_errors import UrlNotAllowed
 
 Address: TypeAlias = IPv4Address | IPv6Address
 Network: TypeAlias = IPv4Network | IPv6Network

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple, cast
 from penstock.catalog.model import Recipe
 from penstock.catalog.params import as_object
 from penstock.contract import Call, Done, Failed, Flow, Kind, Order, Output, Refused, Reply, Role, Unclear
-from penstock.job_errors import (
+from penstock.domain.job_errors import (
     ContentFiltered,
     JobError,
     UpstreamAuth,
@@ -18,7 +18,7 @@ from penstock.job_errors import (
     UpstreamRejected,
     UpstreamUnavailable,
 )
-from penstock.lookup import CLOCK_SECONDS, Entry, Listing
+from penstock.domain.order_lookup import CLOCK_SECONDS, Entry, Listing
 
 NO_CREDIT: Final = "This gateway's account at the vendor has no credit left. The operator has been told."
 NO_OUTPUT: Final = "The vendor finished without an output and gave no reason."

@@ -18,7 +18,7 @@ from yarl import URL
 
 from penstock.address_guard import Guard
 from penstock.contract import Call, GenerationVendor, InDoubt, NotSent, ReplyLost, Unclear
-from penstock.job_errors import UrlNotAllowed
+from penstock.domain.job_errors import UrlNotAllowed
 from penstock.urls import Network, is_allowed
 
 CONNECT_SECONDS = 5.0

@@ -15,8 +15,8 @@ from typing import IO, Any, Final, TypeVar, get_type_hints
 
 import msgspec
 
-from penstock.fair_queue import FairQueue
-from penstock.job_errors import BadOutput, FileUnreadable, JobError
+from penstock.domain.job_errors import BadOutput, FileUnreadable, JobError
+from penstock.fairness.fair_queue import FairQueue
 from penstock.workshop_child import MAX_ANSWER_BYTES, STOP, Answer, Errand
 
 T = TypeVar("T")

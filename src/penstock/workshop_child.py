@@ -19,7 +19,7 @@ from typing import Any, BinaryIO, NoReturn
 
 import msgspec
 
-from penstock.job_errors import JobError
+from penstock.domain.job_errors import JobError
 from penstock_sandbox import sandbox
 
 MAX_ANSWER_BYTES = 1 << 16

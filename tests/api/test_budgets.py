@@ -9,8 +9,8 @@ from chat_steps import HELLO, chatting
 from conftest import MODEL, Server
 from openai_replies import GREETING, PROMPT_TOKENS, pieces_of
 
-from penstock.budgets import Budget, Payer, Period
-from penstock.money import format_usd
+from penstock.domain.budgets import Budget, Payer, Period
+from penstock.domain.money import format_usd
 from penstock.store import budget_rows, purse_rows
 from penstock.store.ledger_check import check
 

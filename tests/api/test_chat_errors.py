@@ -15,7 +15,7 @@ from openai_double import KEY
 from openai_replies import GREETING, pieces_of
 from plain import NO_TLS
 
-from penstock.keys import Scope
+from penstock.domain.api_keys import Scope
 from penstock.settings import load
 
 

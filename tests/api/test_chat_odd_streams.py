@@ -18,7 +18,7 @@ from openai.lib.streaming._deltas import accumulate_delta
 from plain import NO_TLS
 from test_chat_usage import records
 
-from penstock.usage_records import Outcome
+from penstock.domain.usage import Outcome
 
 HEAD = {"id": "c-1", "object": "chat.completion.chunk", "created": 1, "model": "m"}
 DONE = b"data: [DONE]\n\n"

@@ -18,13 +18,13 @@ from conftest import Server, running
 from openai_double import KEY, OpenAIDouble
 from openai_replies import GREETING, PROMPT_TOKENS, pieces_of
 
-from penstock.chat import Usage
-from penstock.money import format_usd
+from penstock.domain.chat import Usage
+from penstock.domain.money import format_usd
+from penstock.domain.usage import Completion, Outcome
 from penstock.settings import load
 from penstock.store import completion_rows, key_rows
 from penstock.store.opening import open_database
 from penstock.token_bounds import UNSEEN_TOKENS
-from penstock.usage_records import Completion, Outcome
 
 WORDS = len(pieces_of(GREETING))
 TOLD = Usage(PROMPT_TOKENS, WORDS, 3, 0)

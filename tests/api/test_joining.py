@@ -17,8 +17,8 @@ from doubles.replicate import PICTURE, ReplicateDouble
 from ports import free_port
 from steps import NEVER, body_of, cancel, look, order, until
 
-from penstock.files import StoredFile
-from penstock.identifiers import new_id
+from penstock.domain.files import StoredFile
+from penstock.domain.ids import new_id
 from penstock.settings import load
 from penstock.store import file_rows
 from penstock.store.tables import nudges

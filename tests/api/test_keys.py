@@ -15,9 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import event
 
-from penstock import keys
+from penstock.domain import api_keys
+from penstock.domain.api_keys import PREFIX, ApiKey, Scope
 from penstock.errors import InvalidApiKey
-from penstock.keys import PREFIX, ApiKey, Scope
 from penstock.store import key_rows
 
 GENERATION = "/model/v1/generation"
@@ -280,14 +280,14 @@ CHARACTERS = st.sampled_from("0123456789abcdefghjkmnpqrstvwxyzABCXYZ_- é\x00")
 
 def opens(text: str, key: ApiKey) -> bool:
     """Whether the text would be taken for this key."""
-    parsed = keys.parse(text, SECRET)
-    return parsed is not None and parsed[0] == key.public_id and keys.hash_secret(parsed[1]) == key.secret_hash
+    parsed = api_keys.parse(text, SECRET)
+    return parsed is not None and parsed[0] == key.public_id and api_keys.hash_secret(parsed[1]) == key.secret_hash
 
 
 def made() -> tuple[str, ApiKey]:
-    public_id, secret = keys.make(SECRET)
+    public_id, secret = api_keys.make(SECRET)
     stored = ApiKey(
-        public_id=public_id, account_id="a", account="a", name="", lineage="p", secret_hash=keys.hash_secret(secret)
+        public_id=public_id, account_id="a", account="a", name="", lineage="p", secret_hash=api_keys.hash_secret(secret)
     )
     return f"{PREFIX}{public_id}_{secret}", stored
 
@@ -296,7 +296,7 @@ def test_a_key_is_read_as_it_was_made():
     for _ in range(200):
         text, key = made()
         assert opens(text, key)
-        assert keys.parse(text, b"another installation") is None
+        assert api_keys.parse(text, b"another installation") is None
     assert len({made()[0] for _ in range(200)}) == 200
 
 
@@ -317,7 +317,7 @@ def test_no_changed_key_is_taken(place, character, how):
 
 @given(st.text() | st.text().map(lambda text: PREFIX + text) | st.text().map(lambda text: f"{PREFIX}{text}_{text}"))
 def test_no_text_at_all_breaks_reading(text):
-    assert keys.parse(text, SECRET) is None
+    assert api_keys.parse(text, SECRET) is None
 
 
 def test_only_a_hash_of_the_secret_is_kept():

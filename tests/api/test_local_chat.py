@@ -17,9 +17,9 @@ from local_steps import CHAT, HELLO, MODEL, SMALL, TOOLS, answer, ask, asking, r
 from plain import NO_TLS
 from pydantic import BaseModel, Field
 
+from penstock.domain.usage import Outcome
 from penstock.settings import load
 from penstock.store import completion_rows, key_rows
-from penstock.usage_records import Outcome
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")  # all share one gateway, and so one load of the weights
 

@@ -7,7 +7,7 @@ import jsonschema
 import pytest
 from conftest import MODEL, VIDEO, Server
 
-from penstock.prices import FREE
+from penstock.domain.prices import FREE
 from penstock.web.shapes import ModelList
 
 GENERATION = "/model/v1/generation"

@@ -14,9 +14,9 @@ from openai_replies import GREETING, PROMPT_TOKENS, pieces_of
 from test_files import picture
 from test_live_settings import reload
 
-from penstock.chat import Usage
-from penstock.money import format_usd
-from penstock.prices import TokenPrice
+from penstock.domain.chat import Usage
+from penstock.domain.money import format_usd
+from penstock.domain.prices import TokenPrice
 from penstock.web.shapes import ModelRecord
 
 WORDS = len(pieces_of(GREETING))

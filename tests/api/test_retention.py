@@ -13,7 +13,7 @@ import httpx
 from conftest import MODEL, Server, client_of
 from PIL import Image
 
-from penstock.files import StoredFile
+from penstock.domain.files import StoredFile
 
 FAILS = {"latency": 0, "ending": "failed"}
 NEVER = {"ending": "never"}

@@ -24,7 +24,7 @@ from typer.testing import CliRunner
 
 from penstock import storage
 from penstock.cli.main import app
-from penstock.jobs import Asset
+from penstock.domain.jobs import Asset
 from penstock.stale_uploads import ask, find_account
 from penstock.storage import open_storage
 from penstock.store.asset_rows import StoredAsset

@@ -17,12 +17,12 @@ from plain import NO_TLS
 from steps import FAILS, order, refused
 from store.sample_completions import make_completion
 
-from penstock.budgets import Budget, Period
-from penstock.keys import Scope
-from penstock.money import parse_usd
+from penstock.domain.api_keys import Scope
+from penstock.domain.budgets import Budget, Period
+from penstock.domain.money import parse_usd
+from penstock.domain.usage import Completion
 from penstock.statements import NAMES
 from penstock.store import budget_rows, completion_rows, key_rows, usage_rows
-from penstock.usage_records import Completion
 from penstock.web.usage_shapes import UsageStatement
 
 GROUPS = ("day", "month", "model", "key", "vendor", "kind")

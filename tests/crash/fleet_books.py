@@ -10,8 +10,8 @@ import psycopg
 from doubles.tripo import TripoDouble
 from fleet_clients import ENDINGS, MEDIA, SIM, Crowd, Ordered, Seen
 
-from penstock.events import event_id
-from penstock.money import parse_usd
+from penstock.domain.events import event_id
+from penstock.domain.money import parse_usd
 
 PRICES: Final = {SIM: parse_usd("0.002"), MEDIA: parse_usd("0.30")}
 UNKNOWN: Final = "upstream_outcome_unknown"

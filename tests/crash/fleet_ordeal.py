@@ -40,11 +40,11 @@ from fleet_machines import Machines, World
 from fleet_troubles import Troubles
 from sqlalchemy import Connection
 
-from penstock.accounts import Actor, Allowance, KeyWish
 from penstock.administration import create_account, issue_key
-from penstock.budgets import Period
-from penstock.events import EventType
-from penstock.money import format_usd, parse_usd
+from penstock.domain.accounts import Actor, Allowance, KeyWish
+from penstock.domain.budgets import Period
+from penstock.domain.events import EventType
+from penstock.domain.money import format_usd, parse_usd
 from penstock.store.opening import make_engine, transact
 
 SHOWN: Final = 10

@@ -34,9 +34,9 @@ from typing import Any
 from PIL import Image
 from walls import try_walls
 
+from penstock.domain.job_errors import JobError
 from penstock.glb import inspect_model
 from penstock.inspection import inspect_image, inspect_picture, inspect_video
-from penstock.job_errors import JobError
 from penstock.simulator.samples import make_model, make_preview, make_video
 from penstock.workshop import LimitReached, WorkFailed, Workshop
 from penstock_sandbox.sandbox import survey

@@ -14,7 +14,7 @@ import msgspec
 from metered_chat import PROMPT_TOKENS
 from money_clients import Chat, Ordered, Refusal, Seen
 
-from penstock.money import parse_usd
+from penstock.domain.money import parse_usd
 
 LOOK_SECONDS: Final = 0.003
 PEAKS: Final = """

@@ -15,10 +15,10 @@ import aiohttp
 from ports import free_port
 from sqlalchemy import Connection
 
-from penstock.accounts import Actor, Allowance, KeyWish
 from penstock.administration import ensure_account, issue_key, set_budget
-from penstock.budgets import Period
-from penstock.money import parse_usd
+from penstock.domain.accounts import Actor, Allowance, KeyWish
+from penstock.domain.budgets import Period
+from penstock.domain.money import parse_usd
 from penstock.settings import load
 from penstock.store.opening import open_database, prepare
 

@@ -39,7 +39,7 @@ from money_books import (
 from money_clients import MODEL, Crowd, Refusal
 from money_fleet import Fleet
 
-from penstock.money import format_usd, parse_usd
+from penstock.domain.money import format_usd, parse_usd
 
 CAP: Final = "1.000000000"
 PARTS: Final = 64

@@ -23,11 +23,11 @@ import metered_chat
 from fleet_machines import Machine, Machines
 from sqlalchemy import Connection
 
-from penstock.accounts import Actor, Allowance, KeyWish
 from penstock.administration import ensure_account, issue_key
-from penstock.budgets import Period
-from penstock.keys import Limits
-from penstock.money import format_usd, parse_usd
+from penstock.domain.accounts import Actor, Allowance, KeyWish
+from penstock.domain.api_keys import Limits
+from penstock.domain.budgets import Period
+from penstock.domain.money import format_usd, parse_usd
 from penstock.store.opening import open_database
 
 TOKENS: Final = 10

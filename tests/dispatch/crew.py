@@ -12,13 +12,13 @@ from uuid import uuid4
 from sqlalchemy import Connection, func, select
 from store.sample_jobs import make_asset, make_attempt, make_job
 
-from penstock import jobs
 from penstock.dispatch import Dispatch
 from penstock.dispatch.local import LocalDispatch
 from penstock.dispatch.postgres import PostgresDispatch
 from penstock.dispatch.temporal import Place, TemporalDispatch
+from penstock.domain import jobs
+from penstock.domain.jobs import Job, State
 from penstock.errors import StoreUnavailable
-from penstock.jobs import Job, State
 from penstock.store import job_rows
 from penstock.store.database import Database
 from penstock.store.job_rows import Claim, FenceLost

@@ -23,13 +23,13 @@ from penstock.chat_contract import ChatOptions
 from penstock.chat_fields import CHECKS, ROLES
 from penstock.cli.main import app as commands
 from penstock.contract import Options
+from penstock.domain.prices import Price, TokenPrice
+from penstock.domain.usage import Outcome
 from penstock.errors import PenstockError
 from penstock.gateway import build_offers
-from penstock.prices import Price, TokenPrice
 from penstock.setting_prices import PriceEntry
 from penstock.settings import VARIABLES, ModelEntry, Route, Settings, load
 from penstock.store.tables import completions
-from penstock.usage_records import Outcome
 from penstock.vendors import load_vendor, vendor_names
 from penstock.web.cors import EXPOSED
 

@@ -18,8 +18,8 @@ from openai_double import OpenAIDouble
 from openai_replies import GREETING, PROMPT_TOKENS, pieces_of
 from postgres import PostgresServer
 
-from penstock.accounts import Actor
 from penstock.administration import revoke_key
+from penstock.domain.accounts import Actor
 from penstock.store import completion_rows, purse_rows
 from penstock.store.ledger_check import check
 from penstock.store.opening import open_database

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from penstock.budgets import Budget, Payer
+from penstock.domain.budgets import Budget, Payer
 from penstock.store.ledger_rows import UNKNOWN_SECONDS
 from penstock.store.purse_rows import LEASE_SECONDS, Place
 

@@ -3,8 +3,8 @@
 from itertools import count
 from typing import Any
 
-from penstock.chat import Usage
-from penstock.usage_records import Completion, Outcome
+from penstock.domain.chat import Usage
+from penstock.domain.usage import Completion, Outcome
 
 DAY = 19_675  # 2023-11-14
 NOON = DAY * 86_400.0 + 43_200

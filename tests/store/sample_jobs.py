@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from penstock.identifiers import new_id
-from penstock.jobs import Asset, Attempt, Job
+from penstock.domain.ids import new_id
+from penstock.domain.jobs import Asset, Attempt, Job
 
 NOW = 1_700_000_000.0
 

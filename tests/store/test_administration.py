@@ -13,11 +13,11 @@ from sqlalchemy import Connection, text
 from store.trials import connected, undone
 
 from penstock import administration
-from penstock.accounts import MAX_CAP, Actor, Allowance, KeyWish, read_cap, read_time_zone
-from penstock.budgets import Period
+from penstock.domain.accounts import MAX_CAP, Actor, Allowance, KeyWish, read_cap, read_time_zone
+from penstock.domain.api_keys import ApiKey, Limits
+from penstock.domain.budgets import Period
+from penstock.domain.money import format_usd
 from penstock.errors import AccountClosed, AccountExists, BudgetNotFound, KeyNotRotatable, PenstockError
-from penstock.keys import ApiKey, Limits
-from penstock.money import format_usd
 from penstock.store import account_rows, audit_rows, budget_rows, key_rows
 
 NAMES = st.sampled_from(["mill", "weir", "sluice"])

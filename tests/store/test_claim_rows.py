@@ -6,8 +6,8 @@ from sqlalchemy import Connection, select, update
 from store.sample_jobs import NOW, make_job
 from store.trials import undone
 
-from penstock import jobs
-from penstock.jobs import Job, Phase
+from penstock.domain import jobs
+from penstock.domain.jobs import Job, Phase
 from penstock.store import claim_rows, job_rows, lease_rows
 from penstock.store.job_rows import Claim
 from penstock.store.tables import jobs as job_table

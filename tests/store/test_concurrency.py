@@ -12,14 +12,15 @@ from sqlalchemy import Connection
 from store.fleet import Fleet, count, processes, rows, spread
 from store.sample_jobs import NOW, make_attempt, make_job
 
-from penstock import administration, jobs
+from penstock import administration
 from penstock.acceptance import Acceptance, Desk, Submission, accept, accept_all
-from penstock.accounts import Actor, Allowance, KeyWish
-from penstock.budgets import Budget, Payer, Period
+from penstock.domain import jobs
+from penstock.domain.accounts import Actor, Allowance, KeyWish
+from penstock.domain.api_keys import ApiKey, Limits
+from penstock.domain.budgets import Budget, Payer, Period
+from penstock.domain.jobs import Job
 from penstock.errors import ConcurrencyLimited, KeyNotRotatable
 from penstock.generation import Decoded
-from penstock.jobs import Job
-from penstock.keys import ApiKey, Limits
 from penstock.store import (
     budget_rows,
     job_rows,

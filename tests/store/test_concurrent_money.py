@@ -9,11 +9,12 @@ from store.fleet import Fleet, at_once, count, processes, rows, spread
 from store.sample_completions import make_completion
 from store.sample_jobs import NOW, make_job
 
-from penstock import bookkeeping, jobs
-from penstock.accounts import Actor
-from penstock.budgets import Budget, Payer, Period
+from penstock import bookkeeping
+from penstock.domain import jobs
+from penstock.domain.accounts import Actor
+from penstock.domain.budgets import Budget, Payer, Period
+from penstock.domain.jobs import Job, Outcome, State
 from penstock.errors import InsufficientBudget
-from penstock.jobs import Job, Outcome, State
 from penstock.store import budget_rows, completion_rows, escrow_rows, job_rows, ledger_rows, limit_rows, purse_rows
 from penstock.store.ledger_check import check
 from penstock.store.postgresql import PostgresDatabase

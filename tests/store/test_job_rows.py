@@ -8,10 +8,10 @@ import pytest
 from sqlalchemy import Connection, event, select, update
 from store.sample_jobs import NOW, make_asset, make_attempt, make_job
 
-from penstock import jobs
+from penstock.domain import jobs
+from penstock.domain.events import EventType
+from penstock.domain.jobs import IllegalMove, Job, Outcome, Phase, State
 from penstock.errors import Gone, JobDeleted, JobNotFinished, JobNotFound
-from penstock.events import EventType
-from penstock.jobs import IllegalMove, Job, Outcome, Phase, State
 from penstock.store import event_rows, job_rows, open_rows, request_rows, words
 from penstock.store.bell import QUEUE, nudge
 from penstock.store.database import Database

@@ -17,10 +17,10 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invar
 from sqlalchemy import Connection, select
 from store.sample_jobs import NOW, make_asset, make_attempt, make_job
 
-from penstock import jobs
+from penstock.domain import jobs
+from penstock.domain.events import ENDINGS, Event, EventType
+from penstock.domain.jobs import TRANSITIONS, IllegalMove, Job, Outcome, Phase, State
 from penstock.errors import Gone, JobNotFinished
-from penstock.events import ENDINGS, Event, EventType
-from penstock.jobs import TRANSITIONS, IllegalMove, Job, Outcome, Phase, State
 from penstock.store import event_rows, job_rows, open_rows
 from penstock.store.database import Database
 from penstock.store.job_rows import Claim, FenceLost

@@ -12,8 +12,8 @@ from alembic.runtime.migration import MigrationContext
 from sqlalchemy import Column, Engine, MetaData, Table, insert, select, text
 from store.sample_jobs import NOW, make_job
 
-from penstock import jobs as job_moves
-from penstock.keys import NO_LIMITS
+from penstock.domain import jobs as job_moves
+from penstock.domain.api_keys import NO_LIMITS
 from penstock.store import event_rows, job_rows, key_rows, open_rows, schema
 from penstock.store.opening import make_engine, open_database, transact
 from penstock.store.tables import SCHEMA_VERSION, metadata

@@ -16,16 +16,17 @@ from store.sample_completions import make_completion
 from store.sample_jobs import make_job
 from store.trials import connected, tried, undone
 
-from penstock import bookkeeping, jobs
-from penstock.accounts import Actor
-from penstock.budgets import ENDLESS, Budget, Payer, Period
+from penstock import bookkeeping
+from penstock.domain import jobs
+from penstock.domain.accounts import Actor
+from penstock.domain.budgets import ENDLESS, Budget, Payer, Period
+from penstock.domain.jobs import IllegalMove, Job, Outcome, State
+from penstock.domain.usage import Completion
 from penstock.errors import InsufficientBudget
-from penstock.jobs import IllegalMove, Job, Outcome, State
 from penstock.store import budget_rows, completion_rows, escrow_rows, job_rows, ledger_rows, purse_rows, usage_rows
 from penstock.store.ledger_check import check
 from penstock.store.ledger_rows import TIMER, LedgerRefused
 from penstock.store.purse_rows import LEASE_SECONDS, Place
-from penstock.usage_records import Completion
 
 PAYERS = (
     Payer("acct_a", "a1", "a1"),

@@ -6,9 +6,9 @@ from dataclasses import replace
 import pytest
 from store.sample_jobs import NOW, make_job
 
-from penstock import jobs
+from penstock.domain import jobs
+from penstock.domain.jobs import Job
 from penstock.errors import StoreUnavailable
-from penstock.jobs import Job
 from penstock.store import job_rows, news, open_rows
 from penstock.store.database import Database
 from penstock.store.news import NewsRoom

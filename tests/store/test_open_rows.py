@@ -12,10 +12,10 @@ from sqlalchemy import Connection, update
 from store.sample_jobs import NOW, make_job
 from store.trials import undone
 
-from penstock import jobs
+from penstock.domain import jobs
+from penstock.domain.api_keys import NO_LIMITS, ApiKey, Limits
+from penstock.domain.jobs import Job, State
 from penstock.errors import ConcurrencyLimited
-from penstock.jobs import Job, State
-from penstock.keys import NO_LIMITS, ApiKey, Limits
 from penstock.store import job_rows, open_rows
 from penstock.store.open_rows import FEW, Headroom
 from penstock.store.tables import jobs as job_table

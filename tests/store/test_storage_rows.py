@@ -7,8 +7,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
 from sqlalchemy import insert
 
+from penstock.domain.files import StoredFile
 from penstock.errors import StorageQuotaExceeded
-from penstock.files import StoredFile
 from penstock.store import asset_rows, file_rows, storage_rows
 from penstock.store.tables import assets
 

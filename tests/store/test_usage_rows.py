@@ -13,13 +13,13 @@ from store.sample_completions import DAY, NOON, make_completion
 from store.sample_jobs import make_job
 from store.trials import undone
 
-from penstock.chat import Usage
-from penstock.jobs import Job, State
+from penstock.domain.chat import Usage
+from penstock.domain.jobs import Job, State
+from penstock.domain.usage import Completion, Outcome
 from penstock.store import job_rows, ledger_check, ledger_rows, schema, usage_rows, words
 from penstock.store.opening import make_engine, transact
 from penstock.store.tables import accounts, completions, keys, usage_days
 from penstock.store.usage_rows import Group, Line, Slice, Sums, Totals
-from penstock.usage_records import Completion, Outcome
 
 LIMIT = 10_000
 

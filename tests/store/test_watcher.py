@@ -11,7 +11,7 @@ import pytest
 from sample_jobs import make_job
 from sqlalchemy import Connection
 
-from penstock import jobs
+from penstock.domain import jobs
 from penstock.store import job_rows, nudge_rows
 from penstock.store.bell import QUEUE, Ear, nudge
 from penstock.store.database import Database

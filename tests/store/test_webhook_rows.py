@@ -15,16 +15,16 @@ from store.fleet import processes
 from store.sample_jobs import NOW, make_job
 from store.trials import undone
 
-from penstock import jobs
-from penstock.endpoints import Attempt, Endpoint, Parcel, Status, new_secret, own_id
-from penstock.events import BUDGET_EVENT, EventType
-from penstock.jobs import Job
+from penstock.domain import jobs
+from penstock.domain.events import BUDGET_EVENT, EventType
+from penstock.domain.jobs import Job
+from penstock.domain.webhooks import Attempt, Endpoint, Parcel, Status, new_secret, own_id
+from penstock.fairness.webhook_slots import ENDPOINT_PLACES, Candidate, Places, Plan, Usage
 from penstock.store import delivery_rows, event_rows, job_rows, webhook_rows
 from penstock.store.bell import DELIVERIES
 from penstock.store.database import RUNG, Database
 from penstock.store.delivery_rows import LEASE_SECONDS
 from penstock.store.webhook_tables import deliveries
-from penstock.webhook_places import ENDPOINT_PLACES, Candidate, Places, Plan, Usage
 
 GOOD = Attempt(at=NOW, seconds=0.1, status_code=200)
 BAD = Attempt(at=NOW, seconds=0.1, status_code=500, error="The URL answered 500.")

@@ -7,8 +7,8 @@ from typing import Any
 from hypothesis import strategies as some
 
 from penstock import chat_fields
-from penstock.chat import Ask, Blame, Fault
 from penstock.chat_passing import PassedStream
+from penstock.domain.chat import Ask, Blame, Fault
 
 Json = dict[str, Any]
 HEAD = {"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1_741_569_952, "model": "upstream"}

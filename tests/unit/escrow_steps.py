@@ -9,17 +9,17 @@ from typing import Any
 
 from sqlalchemy import Connection, text
 
-from penstock.budgets import Budget, Payer, Period
-from penstock.chat import Usage
+from penstock.domain.api_keys import ApiKey, Limits
+from penstock.domain.budgets import Budget, Payer, Period
+from penstock.domain.chat import Usage
+from penstock.domain.usage import Completion, Outcome
 from penstock.errors import StoreUnavailable
-from penstock.keys import ApiKey, Limits
 from penstock.shares import Clocks
 from penstock.store import budget_rows, completion_rows, purse_rows
 from penstock.store.database import Database
 from penstock.store.opening import is_file, path_of
 from penstock.store.postgresql import PostgresDatabase
 from penstock.store.sqlite import SqliteDatabase
-from penstock.usage_records import Completion, Outcome
 
 ACCOUNT = "acct_one"
 KEY = "key_one"

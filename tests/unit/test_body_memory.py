@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from penstock.body_memory import MAX_WAITING_EACH, MIB, BodyMemory, make_bounds
 from penstock.errors import ConcurrencyLimited, Overloaded
-from penstock.fair_share import Bounds
+from penstock.fairness.body_memory import MAX_WAITING_EACH, MIB, BodyMemory, make_bounds
+from penstock.fairness.fair_share import Bounds
 
 LONG = 600.0
 BOUNDS = Bounds(total=100, each=60, reserve=10, little=5)

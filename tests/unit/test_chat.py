@@ -4,7 +4,7 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as some
 
-from penstock.chat import _EMBEDDED, PIECE_BYTES, guess_tokens
+from penstock.domain.chat import _EMBEDDED, PIECE_BYTES, guess_tokens
 
 TEXTS = some.sampled_from([b"words and more of them. ", b"data:", b"data:image/png;base64,QUJD", b'","', b"\\n"])
 

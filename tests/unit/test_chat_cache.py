@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from penstock import chat_fields
-from penstock.chat import Ask
 from penstock.chat_cache import MAX_SHARE, CachedAnswer, ChatCache, place_of
+from penstock.domain.chat import Ask
 
 ROOM = 1600
 LARGEST = ROOM // MAX_SHARE

@@ -27,8 +27,8 @@ from chat_chunks import (
 from hypothesis import given
 from hypothesis import strategies as some
 
-from penstock.chat import Usage
 from penstock.chat_passing import Broken, Malformed, pass_whole
+from penstock.domain.chat import Usage
 
 # -- lame and malformed chunks
 

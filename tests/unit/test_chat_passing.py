@@ -25,7 +25,7 @@ from chat_chunks import (
 from hypothesis import given
 from hypothesis import strategies as some
 
-from penstock.chat import MOST_TOKENS, Blame, Fault, Usage
+from penstock.domain.chat import MOST_TOKENS, Blame, Fault, Usage
 
 
 def show_usage(chunks: list[Json], how: str) -> list[Json]:

@@ -12,7 +12,7 @@ from shell import Shell, forget_settings
 from store.sample_completions import make_completion
 from store.sample_jobs import make_job
 
-from penstock.jobs import State
+from penstock.domain.jobs import State
 from penstock.store import usage_rows
 from penstock.store.sqlite import open_file
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as some
 from standardwebhooks import Webhook, WebhookVerificationError
 
 from penstock.delivery import read_retry_after
-from penstock.endpoints import (
+from penstock.domain.webhooks import (
     MAX_SECRETS,
     OVERLAP_SECONDS,
     RETRY_SECONDS,

@@ -23,10 +23,10 @@ from escrow_steps import (
     wait_for,
 )
 
-from penstock.budgets import Period
+from penstock.domain.api_keys import ApiKey, Limits
+from penstock.domain.budgets import Period
 from penstock.errors import InsufficientBudget, RateLimited, StoreUnavailable, TooManyStreams
 from penstock.escrow import Escrow, Ticket
-from penstock.keys import ApiKey, Limits
 from penstock.shares import CLOCKS, Clocks
 from penstock.store import budget_rows, limit_rows
 from penstock.store.ledger_check import check

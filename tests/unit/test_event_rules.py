@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as some
 from store.sample_jobs import make_job
 
-from penstock.events import ENDINGS, Event, EventType, event_id, parse_event_id, type_of
-from penstock.jobs import TRANSITIONS, State
+from penstock.domain.events import ENDINGS, Event, EventType, event_id, parse_event_id, type_of
+from penstock.domain.jobs import TRANSITIONS, State
 
 positions = some.integers(min_value=0, max_value=(1 << 63) - 1)
 

@@ -25,9 +25,9 @@ from ports import free_port
 from vendors.double import Double, double_of, drip, drop, drop_after, hang, raw, reply, reset
 
 from penstock.contract import Call, DataUri, Flow, Form, Home, Order, Reply, Unclear
+from penstock.domain.files import StoredFile
+from penstock.domain.job_errors import BadOutput
 from penstock.exchange import MAX_REPLY_BYTES, TROUBLE, Exchange, NotSent, ReplyLost
-from penstock.files import StoredFile
-from penstock.job_errors import BadOutput
 from penstock.redaction import Redactor
 from penstock.vendors.sim import Sim, SimOptions
 

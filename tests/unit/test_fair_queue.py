@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.errors import Overloaded, TooManyUploads
-from penstock.fair_queue import Allowance, FairQueue
+from penstock.fairness.fair_queue import Allowance, FairQueue
 
 
 class Crowd:

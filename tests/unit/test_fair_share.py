@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as some
 
-from penstock.fair_share import Bounds, FairShare
+from penstock.fairness.fair_share import Bounds, FairShare
 
 BOUNDS = Bounds(total=10, each=6, reserve=2, little=1)
 

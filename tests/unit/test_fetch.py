@@ -11,8 +11,8 @@ from aiohttp.abc import AbstractResolver, ResolveResult
 from loopback import LOOPBACK, MEGABYTE, PNG, Names, Server, gather, redirect_to, serve
 from ports import free_port
 
+from penstock.domain.job_errors import FileFetchFailed, FileUnreadable, UrlNotAllowed
 from penstock.fetch import SafeFetcher, open_session
-from penstock.job_errors import FileFetchFailed, FileUnreadable, UrlNotAllowed
 
 UNREACHABLE = "2fff::1"  # public by the rules, though nobody has it
 

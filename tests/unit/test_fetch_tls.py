@@ -8,8 +8,8 @@ import pytest
 import trustme
 from loopback import LOOPBACK, MEGABYTE, PNG, Names, Server, gather, redirect_to, serve
 
+from penstock.domain.job_errors import FileFetchFailed, UrlNotAllowed
 from penstock.fetch import SafeFetcher
-from penstock.job_errors import FileFetchFailed, UrlNotAllowed
 
 
 @pytest.fixture

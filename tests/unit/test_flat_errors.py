@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from chat_chunks import DONE, END, HEAD, choice_of, chunk_of, make_ask, make_stream, read, run, text_of, write
 
-from penstock.chat import Blame
 from penstock.chat_passing import Broken, pass_whole
+from penstock.domain.chat import Blame
 from penstock.flat_errors import find_error, write_error
 from penstock.openai_dialect import read_fault
 

@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from mutations import mutations
 
+from penstock.domain.job_errors import BadOutput
 from penstock.glb import MAX_MODEL_BYTES, ModelFacts, inspect_model
-from penstock.job_errors import BadOutput
 from penstock.simulator.samples import make_model, pack_glb
 
 POINTS = struct.pack("<12f", 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1)

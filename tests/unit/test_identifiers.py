@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.identifiers import ALPHABET, encode, first_id, new_id, timestamp
+from penstock.domain.ids import ALPHABET, encode, first_id, new_id, timestamp
 
 SHAPE = re.compile(rf"job_[{ALPHABET}]{{26}}")
 MOMENTS = st.floats(0, 4e9)

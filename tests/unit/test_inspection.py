@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 from mutations import mutations
 from PIL import Image
 
-from penstock.files import MAX_FILE_BYTES, ImageFacts
+from penstock.domain.files import MAX_FILE_BYTES, ImageFacts
+from penstock.domain.job_errors import BadOutput, FileUnreadable
 from penstock.inspection import VideoFacts, inspect_image, inspect_picture, inspect_video
-from penstock.job_errors import BadOutput, FileUnreadable
 from penstock.simulator.samples import draw_test_card, make_preview, make_video
 from penstock.workshop import Workshop
 

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as some
 from store.sample_jobs import NOW, make_asset, make_attempt, make_job
 
-from penstock import jobs
-from penstock.jobs import TRANSITIONS, IllegalMove, Job, Outcome, Phase, State
+from penstock.domain import jobs
+from penstock.domain.jobs import TRANSITIONS, IllegalMove, Job, Outcome, Phase, State
 
 ENDS = {State.SUCCEEDED, State.FAILED, State.CANCELED, State.EXPIRED}
 ERROR = {"code": "upstream_error", "message": "no"}

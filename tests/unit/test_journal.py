@@ -15,14 +15,14 @@ from escrow_steps import ACCOUNT, KEY, NOON, Store, make_record, opened, rows, s
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
 
-from penstock.chat import CHARACTERS_PER_TOKEN, Usage
+from penstock.domain.chat import CHARACTERS_PER_TOKEN, Usage
+from penstock.domain.prices import TokenPrice
+from penstock.domain.usage import Begun, Completion, end_begun
 from penstock.errors import StoreUnavailable
 from penstock.journal import MAX_BYTES, Journal, Remains, find_remains
-from penstock.prices import TokenPrice
 from penstock.store import completion_rows, purse_rows
 from penstock.store.ledger_check import check
 from penstock.tally import Tally
-from penstock.usage_records import Begun, Completion, end_begun
 
 DEAD = "process_dead"
 MILLION = 1_000_000

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as some
 from sqlalchemy import event
 
-from penstock import keys
+from penstock.domain import api_keys
+from penstock.domain.api_keys import ApiKey, Scope
 from penstock.errors import ExpiredApiKey, InvalidApiKey, MissingApiKey, RevokedApiKey, StoreUnavailable
 from penstock.keyring import KNOWN_SECONDS, Keyring
-from penstock.keys import ApiKey, Scope
 from penstock.store import key_rows
 from penstock.store.database import Database
 from penstock.store.sqlite import SqliteDatabase
@@ -36,7 +36,7 @@ class Desk:
         event.listen(self.database.engine, "before_cursor_execute", lambda *told: self.questions.append(told[2]))
 
     async def issue(self, **fields: Any) -> tuple[str, ApiKey]:
-        public_id, secret = keys.make(SECRET)
+        public_id, secret = api_keys.make(SECRET)
         account_id = await self.database.write(key_rows.account_id, "mill", self.now)
         defaults = {
             "public_id": public_id,
@@ -45,7 +45,7 @@ class Desk:
             "name": "test",
             "lineage": public_id,
         }
-        key = ApiKey(**(defaults | {"secret_hash": keys.hash_secret(secret)} | fields))
+        key = ApiKey(**(defaults | {"secret_hash": api_keys.hash_secret(secret)} | fields))
         await self.database.write(key_rows.add, key)
         self.questions.clear()
         return f"{keys.PREFIX}{public_id}_{secret}", key
@@ -119,7 +119,7 @@ async def test_a_guessed_secret_of_a_known_key_costs_one_question(desk):
 
 
 async def test_a_key_that_is_gone_costs_one_question(desk):
-    public_id, secret = keys.make(SECRET)
+    public_id, secret = api_keys.make(SECRET)
     for _ in range(50):
         with pytest.raises(InvalidApiKey):
             await desk.check(f"psk_{public_id}_{secret}")
@@ -229,7 +229,7 @@ async def test_an_outage_of_the_store_is_no_wrong_key_and_no_free_pass(desk):
 
 
 async def test_a_key_of_another_installation_is_unknown_here(desk):
-    public_id, secret = keys.make(b"another installation")
+    public_id, secret = api_keys.make(b"another installation")
     with pytest.raises(InvalidApiKey):
         await desk.check(f"psk_{public_id}_{secret}")
     assert desk.questions == []
@@ -240,16 +240,16 @@ async def test_a_key_of_another_installation_is_unknown_here(desk):
 
 @given(some.binary(min_size=1, max_size=32))
 def test_a_made_key_is_read_back_only_by_who_made_it(signing_secret):
-    public_id, secret = keys.make(signing_secret)
+    public_id, secret = api_keys.make(signing_secret)
     text = f"psk_{public_id}_{secret}"
-    assert keys.parse(text, signing_secret) == (public_id, secret)
-    assert keys.parse(text, signing_secret + b"x") is None
+    assert api_keys.parse(text, signing_secret) == (public_id, secret)
+    assert api_keys.parse(text, signing_secret + b"x") is None
 
 
 @given(some.text())
 def test_reading_a_key_never_fails(text):
-    assert keys.parse(text, SECRET) is None
-    assert keys.parse(f"psk_{text}_{text}", SECRET) is None
+    assert api_keys.parse(text, SECRET) is None
+    assert api_keys.parse(f"psk_{text}_{text}", SECRET) is None
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.lookup import (
+from penstock.domain.order_lookup import (
     CLOCK_SECONDS,
     MARGIN_SECONDS,
     Entry,

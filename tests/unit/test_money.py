@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.money import NANOS, format_usd, parse_usd
+from penstock.domain.money import NANOS, format_usd, parse_usd
 
 LARGEST = 2**63 - 1
 

@@ -14,9 +14,9 @@ from escrow_steps import FileStore, Time, charge, make_key, rows, set_budget, st
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
+from penstock.domain.api_keys import ApiKey
 from penstock.errors import InsufficientBudget, StoreUnavailable, TooManyStreams
 from penstock.escrow import Escrow, Ticket
-from penstock.keys import ApiKey
 from penstock.shares import GOOD_PART
 from penstock.store import escrow_rows
 from penstock.store.ledger_check import check

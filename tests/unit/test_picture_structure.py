@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from penstock.files import MAX_FILE_BYTES
+from penstock.domain.files import MAX_FILE_BYTES
+from penstock.domain.job_errors import FileUnreadable
 from penstock.inspection import inspect_image
-from penstock.job_errors import FileUnreadable
 from penstock.picture_structure import MAX_CHUNKS, MAX_FILLING, MAX_OTHER_CHUNKS, MAX_SCANS, MAX_SEGMENTS
 from penstock.picture_structure import check_structure as check
 

@@ -18,9 +18,9 @@ from vendors.double import Act, Double, double_of, hang, reply
 
 from penstock import polling
 from penstock.contract import Call, Failed, Flow, Options, Reply, Running, Unclear, UsualGeneration
+from penstock.domain.files import StoredFile
+from penstock.domain.job_errors import UpstreamError
 from penstock.exchange import TROUBLE, Exchange
-from penstock.files import StoredFile
-from penstock.job_errors import UpstreamError
 from penstock.polling import LONGEST_REST, Polling
 from penstock.settings import load
 from penstock.simulator.samples import make_preview

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
 
-from penstock.money import format_usd
+from penstock.domain.money import format_usd
+from penstock.domain.prices import Price
 from penstock.offers import Offers
-from penstock.prices import Price
 from penstock.setting_prices import parse_moment
 from penstock.setting_problems import SettingsError
 from penstock.settings import load

@@ -13,15 +13,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
 from store.sample_jobs import NOW, make_asset, make_job
 
-from penstock import jobs
 from penstock.catalog import image_to_model, simulated, text_to_video
 from penstock.catalog.bounds import largest_of
-from penstock.chat import MOST_TOKENS, Usage
 from penstock.contract import Served
-from penstock.jobs import State
-from penstock.money import NANOS, format_usd
-from penstock.offers import Offer
-from penstock.price_book import (
+from penstock.domain import jobs
+from penstock.domain.chat import MOST_TOKENS, Usage
+from penstock.domain.jobs import State
+from penstock.domain.money import NANOS, format_usd
+from penstock.domain.price_schedule import (
     PriceSchedule,
     Term,
     combine,
@@ -31,7 +30,8 @@ from penstock.price_book import (
     make_schedule,
     token_ceiling,
 )
-from penstock.prices import FREE, MAX_FACES, MAX_PICTURES, MAX_SECONDS, MOST, Price, TokenPrice
+from penstock.domain.prices import FREE, MAX_FACES, MAX_PICTURES, MAX_SECONDS, MOST, Price, TokenPrice
+from penstock.offers import Offer
 from penstock.settings import load
 from penstock.supply import build_offers
 from penstock.vendors.sim import Sim

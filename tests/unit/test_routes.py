@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from penstock.chat import Blame, Fault
+from penstock.domain.chat import Blame, Fault
 from penstock.errors import Overloaded, PenstockError, RateLimited, VendorFailed, VendorRefusedUs, VendorTimeout
 from penstock.offers import Route
 from penstock.routes import FAILURES, LONGEST_REST, LONGEST_WISH, MAX_ACCOUNTS, SHORTEST_REST, Routes

@@ -27,7 +27,7 @@ from escrow_steps import (
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from penstock.budgets import Budget, Period
+from penstock.domain.budgets import Budget, Period
 from penstock.errors import InsufficientBudget, PenstockError, RateLimited, StoreUnavailable, TooManyStreams
 from penstock.shares import RATE_PARTS, MoneyShare, RateShare, Share, SlotShare
 from penstock.store import budget_rows, escrow_rows, purse_rows

@@ -10,7 +10,7 @@ from store.sample_jobs import make_job
 
 from penstock.delivery import Delivery
 from penstock.dispatch.local import LocalDispatch
-from penstock.jobs import Job
+from penstock.domain.jobs import Job
 from penstock.store import delivery_rows, job_rows
 from penstock.store.database import Database
 from penstock.store.job_rows import Claim

@@ -7,8 +7,8 @@ from aiohttp import web
 from loopback import Server, serve
 
 from penstock.contract import Call, Flow, Home, InDoubt, Reply
+from penstock.domain.files import StoredFile
 from penstock.exchange import Exchange
-from penstock.files import StoredFile
 from penstock.vendors.sim import Sim, SimOptions
 
 

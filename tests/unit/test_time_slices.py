@@ -9,7 +9,7 @@ import pytest
 from raw_vendor import OK, Handle, Line, answer, each_loop, ping, post, vendor_of, wire_of
 
 from penstock.contract import ReplyLost
-from penstock.time_slices import SLICE_BYTES, TURN_SECONDS, TimeSlices
+from penstock.fairness.time_slices import SLICE_BYTES, TURN_SECONDS, TimeSlices
 
 CHUNKED = OK + b"transfer-encoding: chunked\r\n\r\n"
 END = b"0\r\n\r\n"

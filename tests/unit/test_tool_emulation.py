@@ -12,7 +12,20 @@ from chat_samples import Json, anything, likely, make_ask, openai_chunk, openai_
 from hypothesis import given
 from hypothesis import strategies as some
 
-from penstock.chat import Arguments, Blame, End, Fault, Finish, Opening, Part, Reason, Text, ToolCall, Usage, Used
+from penstock.domain.chat import (
+    Arguments,
+    Blame,
+    End,
+    Fault,
+    Finish,
+    Opening,
+    Part,
+    Reason,
+    Text,
+    ToolCall,
+    Usage,
+    Used,
+)
 from penstock.errors import InvalidRequest
 from penstock_engines.vendors.tool_emulation import Emulation, emulate_tools, plain_turns, read_stops, wants_tools
 

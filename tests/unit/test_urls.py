@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from loopback import LOOPBACK
 
-from penstock.job_errors import UrlNotAllowed
+from penstock.domain.job_errors import UrlNotAllowed
 from penstock.urls import check_url, is_allowed
 
 # -- URLs

@@ -10,7 +10,13 @@ from hypothesis import strategies as some
 
 from penstock.catalog.model import Recipe
 from penstock.contract import Call, Done, Failed, Kind, Order, Output, Refused, Reply, Role, Unclear
-from penstock.job_errors import ContentFiltered, UpstreamAuth, UpstreamError, UpstreamRejected, UpstreamUnavailable
+from penstock.domain.job_errors import (
+    ContentFiltered,
+    UpstreamAuth,
+    UpstreamError,
+    UpstreamRejected,
+    UpstreamUnavailable,
+)
 from penstock.vendor_replies import (
     CLOCK_SECONDS,
     NO_CREDIT,

@@ -5,8 +5,8 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as some
 
-from penstock.endpoints import HOST_LANES, PATH_LANES, lane_of
-from penstock.webhook_places import (
+from penstock.domain.webhooks import HOST_LANES, PATH_LANES, lane_of
+from penstock.fairness.webhook_slots import (
     ACCOUNT_PLACES,
     ACCOUNT_SLOW_PLACES,
     ENDPOINT_PLACES,

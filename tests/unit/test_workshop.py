@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 import workloads as works
 
-from penstock.job_errors import BadOutput
+from penstock.domain.job_errors import BadOutput
 from penstock.workshop import LimitReached, WorkFailed, Workshop
 
 on_linux = pytest.mark.skipif(sys.platform != "linux", reason="looks at processes in Linux's own way")

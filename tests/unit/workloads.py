@@ -5,7 +5,7 @@ import threading
 import time
 from typing import IO, Any
 
-from penstock.job_errors import BadOutput, UrlNotAllowed
+from penstock.domain.job_errors import BadOutput, UrlNotAllowed
 
 MEMORY_BYTES = 2 * 1024**3
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import strategies as some
 
 from penstock import chat_fields
-from penstock.chat import Ask, Fault
 from penstock.chat_contract import ChatOptions, ChatVendor, RemoteChat
 from penstock.contract import Home
+from penstock.domain.chat import Ask, Fault
 from penstock.faults import tell_fault
 from penstock.redaction import Redactor
 from penstock.vendors import load_vendor, vendor_names

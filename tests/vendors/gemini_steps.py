@@ -9,10 +9,8 @@ import pytest
 from gemini_double import KEY
 
 from penstock import chat_fields
-from penstock.chat import (
-    Ask,
-)
 from penstock.contract import Call
+from penstock.domain.chat import Ask
 from penstock.errors import InvalidRequest
 from penstock.vendors.gemini import VENDOR, GeminiOptions
 

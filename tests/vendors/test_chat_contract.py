@@ -29,8 +29,8 @@ from hypothesis import strategies as some
 from pydantic import ValidationError
 
 from penstock import chat_fields
-from penstock.chat import Blame
 from penstock.contract import Call, Reply
+from penstock.domain.chat import Blame
 from penstock.errors import InvalidRequest
 from penstock.vendors import load_vendor
 

@@ -8,9 +8,9 @@ from chat_samples import SAMPLES, Json, anything, bodies, check_fault, every_sam
 from hypothesis import given
 from hypothesis import strategies as some
 
-from penstock.chat import Ask, Part
 from penstock.chat_passing import Broken, Malformed, PassedStream, pass_whole
 from penstock.chat_rendering import RenderedStream, render_whole
+from penstock.domain.chat import Ask, Part
 
 READABLE = (ValueError, LookupError, TypeError, AttributeError, RecursionError)
 """What a translator may raise: all of it tells of a malformed reply."""

@@ -35,11 +35,11 @@ from penstock.contract import (
     Unclear,
     Untold,
 )
+from penstock.domain.files import StoredFile
+from penstock.domain.job_errors import JobError
+from penstock.domain.jobs import Job
+from penstock.domain.prices import Price
 from penstock.exchange import Exchange
-from penstock.files import StoredFile
-from penstock.job_errors import JobError
-from penstock.jobs import Job
-from penstock.prices import Price
 from penstock.vendors import load_vendor, vendor_names
 
 FILES = sorted(path.stem for path in Path(__file__).parents[1].joinpath("doubles").glob("*.py") if path.stem != "media")

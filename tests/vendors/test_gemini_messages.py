@@ -6,9 +6,7 @@ import pytest
 from gemini_double import KEY
 from gemini_steps import HELLO, PIXEL, ask, body, call, contents, gemini, refusal, result, said, whole
 
-from penstock.chat import (
-    ToolCall,
-)
+from penstock.domain.chat import ToolCall
 from penstock.vendors.gemini import VENDOR, GeminiOptions
 
 # -- the call

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 from gemini_steps import TIME, ask, gemini, whole
 
-from penstock.chat import (
+from penstock.contract import Reply
+from penstock.domain.chat import (
     Arguments,
     Blame,
     Fault,
@@ -19,7 +20,6 @@ from penstock.chat import (
     Usage,
     Used,
 )
-from penstock.contract import Reply
 
 # -- replies
 

@@ -12,9 +12,9 @@ import pytest
 from store.sample_jobs import make_job
 from vendors.double import double_of
 
-from penstock import jobs
+from penstock.domain import jobs
+from penstock.domain.jobs import Job
 from penstock.gateway import Gateway, build_offers
-from penstock.jobs import Job
 from penstock.settings import Settings, load
 from penstock.store import event_rows, job_rows, open_rows
 from penstock.store.opening import open_database, prepare

@@ -45,7 +45,7 @@ from penstock.contract import (
     Similar,
     Unclear,
 )
-from penstock.lookup import Listing
+from penstock.domain.order_lookup import Listing
 from penstock.settings import load
 from penstock.simulator.samples import make_preview
 from penstock.vendors.replicate import Replicate, ReplicateOptions

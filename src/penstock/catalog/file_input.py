@@ -6,8 +6,8 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Discriminator, Field, Tag
 
 from penstock.catalog.params import BRANCHES, Nested, Params, Text, as_object
+from penstock.domain.files import MAX_FILE_BYTES, MAX_SIDE, MIN_SIDE
 from penstock.errors import Detail
-from penstock.files import MAX_FILE_BYTES, MAX_SIDE, MIN_SIDE
 
 SOURCES = ("url", "file_token", "object")
 

@@ -8,8 +8,6 @@ from typing import Annotated, Any
 
 import typer
 
-from penstock.accounts import Account, Actor, read_account_name
-from penstock.budgets import Period
 from penstock.cli.allowances import (
     Amount,
     BudgetAmount,
@@ -44,7 +42,9 @@ from penstock.cli.options import (
     print_table,
     read_store,
 )
-from penstock.keys import NO_LIMITS
+from penstock.domain.accounts import Account, Actor, read_account_name
+from penstock.domain.api_keys import NO_LIMITS
+from penstock.domain.budgets import Period
 
 app = typer.Typer(help="Make, list, limit, close and reopen accounts.", no_args_is_help=True)
 

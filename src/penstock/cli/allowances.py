@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from penstock.accounts import MAX_LIMIT, Account, Allowance, read_cap, read_label, read_size, read_time_zone
 from penstock.admin_records import describe_account, describe_key
-from penstock.budgets import Period
 from penstock.cli.options import fail, print_table
-from penstock.keys import ApiKey, Limits
+from penstock.domain.accounts import MAX_LIMIT, Account, Allowance, read_cap, read_label, read_size, read_time_zone
+from penstock.domain.api_keys import ApiKey, Limits
+from penstock.domain.budgets import Period
 
 if TYPE_CHECKING:  # takes long to load, and `penstock --help` does not need it
     from sqlalchemy import Connection

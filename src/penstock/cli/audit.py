@@ -6,7 +6,6 @@ from typing import Annotated
 
 import typer
 
-from penstock.accounts import Action
 from penstock.admin_records import describe_entry
 from penstock.cli.options import (
     AsJson,
@@ -18,6 +17,7 @@ from penstock.cli.options import (
     print_table,
     read_store,
 )
+from penstock.domain.accounts import Action
 
 
 def audit(

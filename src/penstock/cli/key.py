@@ -6,8 +6,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from penstock.accounts import OVERLAP_SECONDS, Actor, KeyWish, read_account_name
-from penstock.budgets import ACCOUNT_PREFIX, Period
 from penstock.cli.allowances import (
     Amount,
     BudgetAmount,
@@ -40,7 +38,9 @@ from penstock.cli.options import (
     print_table,
     read_store,
 )
-from penstock.keys import NO_LIMITS, PREFIX, ApiKey, Scope
+from penstock.domain.accounts import OVERLAP_SECONDS, Actor, KeyWish, read_account_name
+from penstock.domain.api_keys import NO_LIMITS, PREFIX, ApiKey, Scope
+from penstock.domain.budgets import ACCOUNT_PREFIX, Period
 
 if TYPE_CHECKING:  # takes long to load, and `penstock --help` does not need it
     from penstock.settings import Settings

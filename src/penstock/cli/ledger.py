@@ -16,8 +16,8 @@ from penstock.cli.options import (
     print_json,
     print_table,
 )
-from penstock.identifiers import timestamp
-from penstock.money import format_usd
+from penstock.domain.ids import timestamp
+from penstock.domain.money import format_usd
 
 if TYPE_CHECKING:  # takes long to load, and `penstock --help` does not need it
     from penstock.store.ledger_rows import Entry
@@ -82,7 +82,7 @@ def refund(
 ) -> None:
     """Give back what was charged for a job or a chat request, once."""
     from penstock import bookkeeping
-    from penstock.accounts import Actor
+    from penstock.domain.accounts import Actor
     from penstock.store.ledger_rows import LedgerRefused
 
     with expected_errors(), open_store(load_settings(data, config)) as engine, engine.connect() as connection:

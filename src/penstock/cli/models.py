@@ -20,8 +20,8 @@ from penstock.cli.options import (
 from penstock.cli.pull import pull_weights
 
 if TYPE_CHECKING:  # take long to load, and `penstock --help` does not need them
+    from penstock.domain.prices import Price, TokenPrice
     from penstock.offers import ChatOffer, Offer
-    from penstock.prices import Price, TokenPrice
 
 app = typer.Typer(help="Show the models on offer, and bring the built-in ones' weights.", no_args_is_help=True)
 app.command("pull")(pull_weights)
@@ -90,7 +90,7 @@ def _vendors(offer: "Offer | ChatOffer") -> list[str]:
 
 
 def _describe(offer: "Offer | ChatOffer") -> dict[str, Any]:
-    from penstock.price_book import describe_schedules
+    from penstock.domain.price_schedule import describe_schedules
 
     now = time.time()
     price = offer.price_at(now)
@@ -114,7 +114,7 @@ def _word_one(price: "Price | TokenPrice | None") -> str:
 
 def _price_rows(offer: "Offer | ChatOffer") -> list[tuple[str, ...]]:
     """Who asks what from when on; none where all ask the same, and go on to."""
-    from penstock.identifiers import timestamp
+    from penstock.domain.ids import timestamp
 
     now = time.time()
     told = [

@@ -104,8 +104,8 @@ def _put_away(folder: Path, key: str) -> Path | None:
 
 
 def _issue_first(connection: "Connection") -> str | None:
-    from penstock.accounts import Actor, KeyWish
     from penstock.administration import ensure_account, issue_key
+    from penstock.domain.accounts import Actor, KeyWish
     from penstock.store import key_rows, locks
 
     locks.hold(connection, "first key")  # of servers that start together one makes it

@@ -19,7 +19,7 @@ from penstock.cli.options import (
     open_store,
     print_json,
 )
-from penstock.money import NANOS
+from penstock.domain.money import NANOS
 
 if TYPE_CHECKING:  # they take long to load, and `penstock --help` does not need them
     from sqlalchemy import Connection

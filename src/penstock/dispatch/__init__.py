@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any, Protocol, TypeAlias
 
-from penstock.jobs import Job
+from penstock.domain.jobs import Job
 from penstock.store.job_rows import Claim
 
 Run: TypeAlias = Callable[[Claim, Job, asyncio.Event], Coroutine[Any, Any, None]]

@@ -9,8 +9,8 @@ from functools import partial
 
 from penstock.dispatch import Run
 from penstock.dispatch.seats import Seat, Seats
-from penstock.identifiers import new_id
-from penstock.jobs import Job
+from penstock.domain.ids import new_id
+from penstock.domain.jobs import Job
 from penstock.store import open_rows
 from penstock.store.bell import QUEUE
 from penstock.store.database import Database

@@ -4,9 +4,9 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, and_, func, insert, or_, select, true, update
 
-from penstock.accounts import Account
-from penstock.budgets import ACCOUNT_PREFIX
-from penstock.keys import Limits
+from penstock.domain.accounts import Account
+from penstock.domain.api_keys import Limits
+from penstock.domain.budgets import ACCOUNT_PREFIX
 from penstock.store.key_rows import LIMITS
 from penstock.store.tables import accounts, keys, storage
 

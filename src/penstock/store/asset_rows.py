@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, func, insert, select, update
 
+from penstock.domain.jobs import Asset, Job
 from penstock.errors import AssetExpired, AssetNotFound
-from penstock.jobs import Asset, Job
 from penstock.store import job_rows, locks, storage_rows
 from penstock.store.job_rows import Claim
 from penstock.store.tables import assets, jobs

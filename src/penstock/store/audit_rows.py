@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 from sqlalchemy import Connection, insert, select
 
-from penstock.accounts import Action, AuditEntry
+from penstock.domain.accounts import Action, AuditEntry
 from penstock.store import words
 from penstock.store.tables import audit
 

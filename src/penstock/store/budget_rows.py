@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from sqlalchemy import Connection, delete, insert, select, tuple_
 
-from penstock.budgets import Budget, Standing
+from penstock.domain.budgets import Budget, Standing
 from penstock.store import key_rows, locks, purse_rows
 from penstock.store.tables import budgets, purses
 

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 import msgspec
 from sqlalchemy import Connection, text, update
 
-from penstock.jobs import Job, State
+from penstock.domain.jobs import Job, State
 from penstock.store import event_rows, locks, open_rows
 from penstock.store.bell import QUEUE
 from penstock.store.database import RUNG

@@ -5,12 +5,12 @@ from typing import Any
 
 from sqlalchemy import Connection, select
 
-from penstock.budgets import Payer
-from penstock.chat import Usage
+from penstock.domain.budgets import Payer
+from penstock.domain.chat import Usage
+from penstock.domain.usage import Completion, Outcome
 from penstock.store import ledger_rows, usage_rows, words
 from penstock.store.ledger_rows import Charge
 from penstock.store.tables import completions
-from penstock.usage_records import Completion, Outcome
 
 ESTIMATED = "estimated"
 """The note of a charge whose tokens the vendor did not tell."""

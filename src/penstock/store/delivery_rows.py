@@ -20,7 +20,8 @@ from sqlalchemy import (
     update,
 )
 
-from penstock.endpoints import (
+from penstock.domain.ids import new_id
+from penstock.domain.webhooks import (
     MAX_ATTEMPTS_KEPT,
     PATIENCE_SECONDS,
     PING,
@@ -33,13 +34,12 @@ from penstock.endpoints import (
     WebhookDisabled,
     next_pause,
 )
-from penstock.identifiers import new_id
+from penstock.fairness.webhook_slots import Candidate, Plan
 from penstock.store import event_rows, moments, webhook_rows
 from penstock.store.bell import DELIVERIES
 from penstock.store.database import RUNG
 from penstock.store.tables import events
 from penstock.store.webhook_tables import deliveries, webhooks
-from penstock.webhook_places import Candidate, Plan
 
 FEW = 256
 """So many due deliveries are looked at one by one. Of more, the next ones of each endpoint are."""

@@ -7,9 +7,9 @@ from typing import Any
 import msgspec
 from sqlalchemy import Connection, delete, func, select
 
-from penstock.events import BUDGET_EVENT, Event, EventType
-from penstock.identifiers import new_id
-from penstock.jobs import Job
+from penstock.domain.events import BUDGET_EVENT, Event, EventType
+from penstock.domain.ids import new_id
+from penstock.domain.jobs import Job
 from penstock.store import webhook_rows, words
 from penstock.store.bell import QUEUE
 from penstock.store.database import RUNG

@@ -6,8 +6,8 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, delete, func, insert, or_, select, update
 
+from penstock.domain.files import StoredFile
 from penstock.errors import FileNotFound
-from penstock.files import StoredFile
 from penstock.store import locks, storage_rows
 from penstock.store.tables import files, jobs
 

@@ -9,11 +9,11 @@ from typing import Any
 import msgspec
 from sqlalchemy import Connection, bindparam, or_, select, update
 
+from penstock.domain.events import type_of
+from penstock.domain.ids import first_id
+from penstock.domain.jobs import RISKY, IllegalMove, Job, State, has_advanced
+from penstock.domain.order_lookup import Placing, choose_free
 from penstock.errors import Gone, JobDeleted, JobNotFinished, JobNotFound
-from penstock.events import type_of
-from penstock.identifiers import first_id
-from penstock.jobs import RISKY, IllegalMove, Job, State, has_advanced
-from penstock.lookup import Placing, choose_free
 from penstock.store import event_rows, ledger_rows, locks, usage_rows, words
 from penstock.store.bell import QUEUE, nudge
 from penstock.store.database import RUNG

@@ -8,9 +8,9 @@ from typing import Any
 
 from sqlalchemy import Connection, insert, select, tuple_, update
 
-from penstock.budgets import Budget, Period
-from penstock.identifiers import new_id
-from penstock.keys import ApiKey, Limits, Scope
+from penstock.domain.api_keys import ApiKey, Limits, Scope
+from penstock.domain.budgets import Budget, Period
+from penstock.domain.ids import new_id
 from penstock.store import words
 from penstock.store.tables import accounts, budgets, keys, secrets, storage
 

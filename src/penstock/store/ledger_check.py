@@ -5,8 +5,8 @@ from typing import Any
 
 from sqlalchemy import Connection, Text, and_, case, cast, func, literal, or_, select
 
-from penstock.budgets import ACCOUNT_PREFIX
-from penstock.money import format_usd
+from penstock.domain.budgets import ACCOUNT_PREFIX
+from penstock.domain.money import format_usd
 from penstock.store import event_rows
 from penstock.store.tables import completions, holds, jobs, ledger, purses, usage_days
 

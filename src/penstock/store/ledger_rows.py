@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 
 from sqlalchemy import Connection, insert, select
 
-from penstock.budgets import ENDLESS, Budget, Payer
+from penstock.domain.budgets import ENDLESS, Budget, Payer
 from penstock.store import key_rows, locks, purse_rows, words
 from penstock.store.purse_rows import Place, Purse
 from penstock.store.tables import holds, ledger

@@ -7,8 +7,8 @@ from typing import Any, Final, TypeAlias
 import psycopg
 from sqlalchemy import URL
 
-from penstock.events import EventType
-from penstock.jobs import State
+from penstock.domain.events import EventType
+from penstock.domain.jobs import State
 from penstock.store.bell import QUEUE, Bell, nudge
 from penstock.store.herald import CHANNEL
 from penstock.store.overdue import hang_up

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import Final, NamedTuple, TypeAlias
 
-from penstock.events import Event
+from penstock.domain.events import Event
 from penstock.store import event_rows
 from penstock.store.database import Database
 

@@ -22,9 +22,9 @@ from sqlalchemy import (
     update,
 )
 
+from penstock.domain.api_keys import ApiKey
+from penstock.domain.jobs import Job, State
 from penstock.errors import ConcurrencyLimited
-from penstock.jobs import Job, State
-from penstock.keys import ApiKey
 from penstock.store import event_rows, locks
 from penstock.store.job_rows import Claim
 from penstock.store.tables import jobs

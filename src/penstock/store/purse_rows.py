@@ -6,7 +6,7 @@ from typing import Any, Final, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, and_, bindparam, case, delete, func, insert, select, update
 
-from penstock.budgets import ACCOUNT_PREFIX, Budget, Payer, Standing
+from penstock.domain.budgets import ACCOUNT_PREFIX, Budget, Payer, Standing
 from penstock.store import event_rows, key_rows, locks, moments, words
 from penstock.store.tables import holds, ledger, purses
 

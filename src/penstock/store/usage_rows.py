@@ -23,11 +23,11 @@ from sqlalchemy import (
     select,
 )
 
-from penstock.jobs import Job, State
+from penstock.domain.jobs import Job, State
+from penstock.domain.usage import Completion, Outcome
 from penstock.store import words
 from penstock.store.tables import accounts, keys, usage_days, usage_key_days, usage_model_days
 from penstock.store.words import Deed
-from penstock.usage_records import Completion, Outcome
 
 DAY_SECONDS: Final = 86_400
 EPOCH: Final = date(1970, 1, 1)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, func, select
 
-from penstock.jobs import State
+from penstock.domain.jobs import State
 from penstock.store.event_rows import decode_job
 from penstock.store.tables import jobs
 

@@ -7,7 +7,7 @@ import time
 from collections import deque
 from typing import Final
 
-from penstock.events import EventType
+from penstock.domain.events import EventType
 from penstock.store.bell import DELIVERIES, QUEUE, Bell, nudge
 
 COMPANY_SECONDS: Final = 30.0

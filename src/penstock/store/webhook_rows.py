@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, Float, Insert, bindparam, delete, func, insert, literal_column, select, update
 
-from penstock.accounts import Action, Actor, AuditEntry
-from penstock.endpoints import (
+from penstock.domain.accounts import Action, Actor, AuditEntry
+from penstock.domain.webhooks import (
     MAX_ENDPOINTS,
     MAX_PINGS,
     PING,

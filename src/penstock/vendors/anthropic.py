@@ -7,11 +7,11 @@ from typing import Any, ClassVar, Final, Literal, TypeAlias, cast
 import msgspec
 from pydantic import Field
 
-from penstock import chat
-from penstock.chat import Ask, Blame, Fault, Reason
 from penstock.chat_contract import ChatOptions, RemoteChat
 from penstock.chat_json import read_json, write_json
 from penstock.contract import Call, Home, Reply
+from penstock.domain import chat
+from penstock.domain.chat import Ask, Blame, Fault, Reason
 from penstock.errors import InvalidRequest
 
 Json: TypeAlias = dict[str, Any]

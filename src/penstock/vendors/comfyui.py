@@ -36,8 +36,8 @@ from penstock.contract import (
     Untold,
     UsualGeneration,
 )
-from penstock.job_errors import UpstreamError, UpstreamRejected
-from penstock.prices import FREE
+from penstock.domain.job_errors import UpstreamError, UpstreamRejected
+from penstock.domain.prices import FREE
 from penstock.vendor_replies import ENDINGS, KINDS, fail_empty, judge, keep_recipe, say
 
 CATALOGUE: Final = {model.id: model for family in (text_to_video, image_to_model) for model in family.MODELS}

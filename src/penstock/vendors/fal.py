@@ -34,7 +34,7 @@ from penstock.contract import (
     Unclear,
     UsualGeneration,
 )
-from penstock.job_errors import ContentFiltered, UpstreamError, UpstreamRejected, UpstreamUnavailable
+from penstock.domain.job_errors import ContentFiltered, UpstreamError, UpstreamRejected, UpstreamUnavailable
 from penstock.vendor_replies import NO_CREDIT, NOT_THERE, fail_gone, finish, judge, keep_recipe, lost_of_video, say
 
 VEO: Final = "fal-ai/veo3.1"

@@ -9,13 +9,13 @@ from urllib.parse import quote
 import msgspec
 from pydantic import Field
 
-from penstock import chat
-from penstock.chat import Ask, Blame, Fault, Reason
 from penstock.chat_contract import ChatOptions, RemoteChat
 from penstock.chat_json import read_json, write_json
 from penstock.contract import Call, Home, Reply
+from penstock.domain import chat
+from penstock.domain.chat import Ask, Blame, Fault, Reason
+from penstock.domain.ids import new_id
 from penstock.errors import InvalidRequest
-from penstock.identifiers import new_id
 
 T = TypeVar("T")
 Json: TypeAlias = dict[str, Any]

@@ -38,7 +38,7 @@ from penstock.contract import (
     UsualGeneration,
     settled,
 )
-from penstock.job_errors import (
+from penstock.domain.job_errors import (
     ContentFiltered,
     JobError,
     UpstreamAuth,

@@ -39,8 +39,8 @@ from penstock.contract import (
     UsualGeneration,
     settled,
 )
-from penstock.job_errors import ContentFiltered, UpstreamError, UpstreamUnavailable
-from penstock.lookup import contradicts
+from penstock.domain.job_errors import ContentFiltered, UpstreamError, UpstreamUnavailable
+from penstock.domain.order_lookup import contradicts
 from penstock.vendor_replies import (
     NO_CREDIT,
     NOT_THERE,

@@ -35,7 +35,7 @@ from penstock.contract import (
     Untold,
     UsualGeneration,
 )
-from penstock.job_errors import ContentFiltered, UpstreamError, UpstreamRejected
+from penstock.domain.job_errors import ContentFiltered, UpstreamError, UpstreamRejected
 from penstock.vendor_replies import NOT_THERE, Row, fail_empty, fail_gone, judge, may_be_of, read_list, say, tell_time
 
 PATH: Final = "/openapi/v1/image-to-3d"

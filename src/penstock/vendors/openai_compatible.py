@@ -6,9 +6,9 @@ import msgspec
 from msgspec import Raw
 from pydantic import Field
 
-from penstock.chat import Ask, Fault
 from penstock.chat_contract import ChatOptions, RemoteChat, Translator
 from penstock.contract import Call, Home, Reply
+from penstock.domain.chat import Ask, Fault
 from penstock.openai_dialect import read_fault
 
 LIMITS = ("max_tokens", "max_completion_tokens")

@@ -39,8 +39,8 @@ from penstock.contract import (
     Unclear,
     UsualGeneration,
 )
-from penstock.job_errors import ContentFiltered, UpstreamError
-from penstock.lookup import Entry, Listing, contradicts
+from penstock.domain.job_errors import ContentFiltered, UpstreamError
+from penstock.domain.order_lookup import Entry, Listing, contradicts
 from penstock.vendor_replies import (
     NOT_THERE,
     epoch,

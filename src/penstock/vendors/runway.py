@@ -26,7 +26,7 @@ from penstock.contract import (
     Unclear,
     UsualGeneration,
 )
-from penstock.job_errors import ContentFiltered, JobError, UpstreamError, UpstreamRejected, UpstreamUnavailable
+from penstock.domain.job_errors import ContentFiltered, JobError, UpstreamError, UpstreamRejected, UpstreamUnavailable
 from penstock.vendor_replies import NO_CREDIT, NOT_THERE, fail_gone, finish, judge, lost_of_video, say
 
 GEN, VEO, VEO_FAST = "gen4.5", "veo3.1", "veo3.1_fast"

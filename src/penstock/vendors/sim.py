@@ -31,8 +31,8 @@ from penstock.contract import (
     Untold,
     UsualGeneration,
 )
-from penstock.job_errors import ContentFiltered, UpstreamAuth, UpstreamError, UpstreamRejected
-from penstock.prices import FREE
+from penstock.domain.job_errors import ContentFiltered, UpstreamAuth, UpstreamError, UpstreamRejected
+from penstock.domain.prices import FREE
 from penstock.simulator.upstream import Simulator
 from penstock.vendor_replies import NOT_THERE, fail_gone
 

@@ -32,7 +32,7 @@ from penstock.contract import (
     Untold,
     UsualGeneration,
 )
-from penstock.job_errors import (
+from penstock.domain.job_errors import (
     ContentFiltered,
     JobError,
     UpstreamAuth,
@@ -40,8 +40,8 @@ from penstock.job_errors import (
     UpstreamRejected,
     UpstreamUnavailable,
 )
-from penstock.lookup import contradicts
-from penstock.prices import Price
+from penstock.domain.order_lookup import contradicts
+from penstock.domain.prices import Price
 from penstock.vendor_replies import (
     GONE,
     NO_CREDIT,

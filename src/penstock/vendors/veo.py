@@ -37,8 +37,8 @@ from penstock.contract import (
     Untold,
     UsualGeneration,
 )
-from penstock.job_errors import ContentFiltered, JobError, UpstreamAuth, UpstreamError, UpstreamRejected
-from penstock.prices import Price
+from penstock.domain.job_errors import ContentFiltered, JobError, UpstreamAuth, UpstreamError, UpstreamRejected
+from penstock.domain.prices import Price
 from penstock.vendor_replies import GONE, NOT_THERE, fail_empty, fail_gone, judge, say
 
 LOCATION: Final = "us-central1"

@@ -7,6 +7,7 @@ from typing import Any
 from fastapi import Request
 from starlette.datastructures import URL
 
+from penstock.domain.api_keys import ApiKey, Scope
 from penstock.errors import (
     ExpiredApiKey,
     InternalError,
@@ -19,7 +20,6 @@ from penstock.errors import (
     StoreUnavailable,
 )
 from penstock.gateway import Gateway
-from penstock.keys import ApiKey, Scope
 from penstock.records import Scribe
 from penstock.web.answers import problems
 

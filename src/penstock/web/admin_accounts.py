@@ -9,9 +9,9 @@ from sqlalchemy import Connection
 from starlette.responses import Response
 
 from penstock import administration
-from penstock.accounts import Account, Actor, Allowance
 from penstock.admin_records import describe_account
-from penstock.budgets import ACCOUNT_PREFIX, Period
+from penstock.domain.accounts import Account, Actor, Allowance
+from penstock.domain.budgets import ACCOUNT_PREFIX, Period
 from penstock.errors import (
     AccountExists,
     AccountNotFound,

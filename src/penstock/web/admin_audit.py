@@ -6,8 +6,8 @@ from fastapi import APIRouter, Query, Request
 from sqlalchemy import Connection
 from starlette.responses import Response
 
-from penstock.accounts import Action
 from penstock.admin_records import describe_entry
+from penstock.domain.accounts import Action
 from penstock.errors import AccountNotFound, InvalidRequest
 from penstock.store import audit_rows
 from penstock.web.admin_access import administered, admit_administrator

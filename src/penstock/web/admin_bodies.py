@@ -11,7 +11,8 @@ from typing import Annotated, Any, ClassVar, TypeVar, cast
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field
 from pydantic_core import PydanticCustomError
 
-from penstock.accounts import (
+from penstock.catalog.params import Boolean, Integer, Number, Params, Text, as_object, unknown_name
+from penstock.domain.accounts import (
     LONGEST_SECONDS,
     MAX_LIMIT,
     MAX_QUOTA,
@@ -23,10 +24,9 @@ from penstock.accounts import (
     read_label,
     read_time_zone,
 )
-from penstock.budgets import Period
-from penstock.catalog.params import Boolean, Integer, Number, Params, Text, as_object, unknown_name
+from penstock.domain.api_keys import ApiKey, Limits, Scope
+from penstock.domain.budgets import Period
 from penstock.errors import Detail
-from penstock.keys import ApiKey, Limits, Scope
 from penstock.offers import Offers
 
 T = TypeVar("T")

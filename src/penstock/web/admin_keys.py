@@ -9,11 +9,11 @@ from sqlalchemy import Connection
 from starlette.responses import Response
 
 from penstock import administration
-from penstock.accounts import Actor
 from penstock.admin_records import describe_key
-from penstock.budgets import Period
+from penstock.domain.accounts import Actor
+from penstock.domain.api_keys import ApiKey
+from penstock.domain.budgets import Period
 from penstock.errors import AccountClosed, AccountNotFound, BudgetNotFound, InvalidRequest, KeyNotFound, KeyNotRotatable
-from penstock.keys import ApiKey
 from penstock.store import budget_rows, key_rows
 from penstock.web.admin_access import Administrator, administered, admit_administrator
 from penstock.web.admin_accounts import BODY, Cursor, Limit, answer_page, find_account_id, tell_budget

@@ -12,10 +12,10 @@ from sqlalchemy import Connection
 from starlette.responses import Response
 
 from penstock import administration, bookkeeping
-from penstock.accounts import Actor
+from penstock.domain.accounts import Actor
+from penstock.domain.ids import timestamp
+from penstock.domain.money import format_usd
 from penstock.errors import AccountNotFound, EntryConflict, EntryNotFound, InvalidRequest
-from penstock.identifiers import timestamp
-from penstock.money import format_usd
 from penstock.store import entry_rows, ledger_rows
 from penstock.store.entry_rows import EntryPlace
 from penstock.store.ledger_rows import Entry, LedgerRefused

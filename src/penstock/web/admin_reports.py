@@ -7,10 +7,10 @@ from fastapi import APIRouter, Request
 from sqlalchemy import Connection
 from starlette.responses import Response
 
+from penstock.domain.ids import timestamp
+from penstock.domain.jobs import State
 from penstock.errors import InvalidRequest
 from penstock.gateway import Gateway
-from penstock.identifiers import timestamp
-from penstock.jobs import State
 from penstock.offers import ChatOffer, Offer, Route
 from penstock.store import vendor_rows
 from penstock.store.vendor_rows import Failure

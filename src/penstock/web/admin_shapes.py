@@ -4,8 +4,8 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from penstock.accounts import Action
-from penstock.keys import Scope
+from penstock.domain.accounts import Action
+from penstock.domain.api_keys import Scope
 from penstock.web.shapes import BudgetShape, Moment, Shape, StorageShape
 
 

@@ -9,8 +9,8 @@ from starlette.responses import RedirectResponse, Response, StreamingResponse
 
 from penstock.assets import CACHED, disposition
 from penstock.collection import CONTENT_TYPES
+from penstock.domain.api_keys import Scope
 from penstock.errors import AssetExpired, AssetNotFound, InvalidApiKey, InvalidRequest, RangeNotSatisfiable
-from penstock.keys import Scope
 from penstock.store import asset_rows
 from penstock.store.asset_rows import StoredAsset
 from penstock.web.access import admit, gateway_of, signed_in

@@ -7,8 +7,8 @@ from typing import Any, Final
 
 from starlette.requests import ClientDisconnect
 
-from penstock.body_memory import SMALL_BODY_BYTES, BodyMemory
 from penstock.errors import BodyTooLarge, InvalidRequest, UnsupportedMediaType
+from penstock.fairness.body_memory import SMALL_BODY_BYTES, BodyMemory
 from penstock.web.cycle import Cycle
 from penstock.web.limits import Receive
 

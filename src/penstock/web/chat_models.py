@@ -5,8 +5,8 @@ from typing import Any
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
+from penstock.domain.api_keys import Scope
 from penstock.errors import ModelNotAllowed, ModelNotFound
-from penstock.keys import Scope
 from penstock.web.access import Caller, admit, signed_in
 from penstock.web.answers import Json, success
 

@@ -9,8 +9,10 @@ from typing import Final, NamedTuple
 import msgspec
 
 from penstock import chat_fields
-from penstock.chat import Ask
 from penstock.chat_answer import Answer, Interrupted
+from penstock.domain.api_keys import ApiKey, Scope
+from penstock.domain.chat import Ask
+from penstock.domain.money import format_usd
 from penstock.errors import (
     MethodNotAllowed,
     ModelNotAllowed,
@@ -21,8 +23,6 @@ from penstock.errors import (
 )
 from penstock.gateway import Gateway
 from penstock.keyring import Proof
-from penstock.keys import ApiKey, Scope
-from penstock.money import format_usd
 from penstock.web.answers import error_headers
 from penstock.web.bodies import read_body, read_packed
 from penstock.web.cycle import Cycle

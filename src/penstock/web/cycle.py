@@ -10,9 +10,9 @@ from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, RequestResponseCycle
 from uvicorn.server import ServerState
 
-from penstock.body_memory import SMALL_BODY_BYTES, Hold
+from penstock.domain.ids import new_id
 from penstock.errors import InternalError, Overloaded, PenstockError
-from penstock.identifiers import new_id
+from penstock.fairness.body_memory import SMALL_BODY_BYTES, Hold
 from penstock.web.file_sending import Outlet
 from penstock.web.heads import Head, Headers
 from penstock.web.limits import Message, render_error

@@ -11,6 +11,8 @@ from starlette import types
 from starlette.responses import Response, StreamingResponse
 
 from penstock import metrics
+from penstock.domain.api_keys import Scope
+from penstock.domain.events import ENDINGS, Event, event_id, parse_event_id
 from penstock.errors import (
     Gone,
     InvalidRequest,
@@ -20,8 +22,6 @@ from penstock.errors import (
     StoreUnavailable,
     TooManyStreams,
 )
-from penstock.events import ENDINGS, Event, event_id, parse_event_id
-from penstock.keys import Scope
 from penstock.records import Scribe
 from penstock.store import event_rows, job_rows
 from penstock.store.news import News

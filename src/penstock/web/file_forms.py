@@ -8,8 +8,8 @@ from python_multipart import MultipartParser
 from python_multipart.exceptions import FormParserError
 from python_multipart.multipart import parse_options_header
 
+from penstock.domain.files import MAX_FILE_BYTES
 from penstock.errors import BodyTooLarge, InvalidRequest, UnsupportedMediaType
-from penstock.files import MAX_FILE_BYTES
 
 NAME: Final = b"file"
 MAX_FIELDS: Final = 8

@@ -5,6 +5,10 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Request
 from starlette.responses import Response
 
+from penstock.domain.api_keys import Scope
+from penstock.domain.files import StoredFile
+from penstock.domain.ids import timestamp
+from penstock.domain.job_errors import FileUnreadable
 from penstock.errors import (
     BodyTooLarge,
     FileNotFound,
@@ -15,10 +19,6 @@ from penstock.errors import (
     TooManyUploads,
     UnsupportedMediaType,
 )
-from penstock.files import StoredFile
-from penstock.identifiers import timestamp
-from penstock.job_errors import FileUnreadable
-from penstock.keys import Scope
 from penstock.store import file_rows, storage_rows
 from penstock.web.access import Caller, admit, count_request, signed_in
 from penstock.web.answers import Json, success

@@ -3,8 +3,8 @@
 from collections.abc import Awaitable
 from typing import Any
 
+from penstock.domain.ids import new_id
 from penstock.errors import StoreUnavailable
-from penstock.identifiers import new_id
 from penstock.web.limits import Application, render_error
 
 ALIVE = "/healthz"

@@ -7,6 +7,8 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from penstock.acceptance import Receipt, Submission
+from penstock.domain.api_keys import Scope
+from penstock.domain.money import format_usd
 from penstock.errors import (
     BodyTooLarge,
     ConcurrencyLimited,
@@ -26,8 +28,6 @@ from penstock.errors import (
     UnsupportedMediaType,
 )
 from penstock.intake import Forecast
-from penstock.keys import Scope
-from penstock.money import format_usd
 from penstock.web.access import Caller, admit, base_url, count_request, signed_in
 from penstock.web.answers import RETRY_AFTER, Json, request_id_of, success
 from penstock.web.json_bodies import read_json

@@ -11,10 +11,10 @@ from pydantic import AwareDatetime, BeforeValidator
 from pydantic_core import PydanticCustomError
 from starlette.responses import Response
 
-from penstock import jobs
+from penstock.domain import jobs
+from penstock.domain.api_keys import Scope
+from penstock.domain.jobs import Job, State, poll_after_ms
 from penstock.errors import Gone, InvalidRequest, JobDeleted, JobNotFinished, JobNotFound
-from penstock.jobs import Job, State, poll_after_ms
-from penstock.keys import Scope
 from penstock.records import Scribe
 from penstock.store import job_rows
 from penstock.web.access import admit, signed_in

@@ -7,8 +7,8 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from penstock.body_memory import SMALL_BODY_BYTES
 from penstock.errors import BodyTooLarge, PenstockError, RequestTimeout
+from penstock.fairness.body_memory import SMALL_BODY_BYTES
 
 Message: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[Message]]

@@ -7,11 +7,11 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from penstock.catalog.params import as_object
+from penstock.domain.api_keys import Scope
+from penstock.domain.price_schedule import describe_schedules
 from penstock.errors import ModelNotAllowed, ModelNotFound
 from penstock.gateway import Gateway
-from penstock.keys import Scope
 from penstock.offers import ChatOffer, Offer
-from penstock.price_book import describe_schedules
 from penstock.web.access import admit, signed_in
 from penstock.web.answers import Json, success
 from penstock.web.chat_reference import REQUEST

@@ -4,10 +4,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from penstock.budgets import Period
 from penstock.contract import Kind, Role
-from penstock.events import EventType
-from penstock.jobs import Outcome, State
+from penstock.domain.budgets import Period
+from penstock.domain.events import EventType
+from penstock.domain.jobs import Outcome, State
 
 Moment = Annotated[str, Field(json_schema_extra={"format": "date-time"})]
 

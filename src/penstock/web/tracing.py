@@ -7,8 +7,8 @@ import time
 from starlette.requests import ClientDisconnect
 
 from penstock import logs, metrics, traces
+from penstock.domain.ids import Serial
 from penstock.errors import InternalError
-from penstock.identifiers import Serial
 from penstock.web.cycle import Cycle
 from penstock.web.limits import CYCLE, Application, Message, Receive, Send, render_error
 

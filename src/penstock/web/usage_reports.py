@@ -9,10 +9,10 @@ from sqlalchemy import Connection
 from starlette.responses import Response
 
 from penstock import statements
-from penstock.budgets import Payer
+from penstock.domain.api_keys import Scope
+from penstock.domain.budgets import Payer
 from penstock.errors import Detail, InvalidRequest
 from penstock.gateway import Gateway
-from penstock.keys import Scope
 from penstock.statements import FORMATS, KINDS, MOST_LINES, USUAL_DAYS, Question
 from penstock.store import account_rows, purse_rows, storage_rows, usage_rows
 from penstock.store.usage_rows import Group, Line

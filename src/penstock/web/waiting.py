@@ -4,9 +4,9 @@ import asyncio
 from collections.abc import Sequence
 from contextlib import ExitStack
 
+from penstock.domain.jobs import Job
 from penstock.errors import StoreUnavailable
 from penstock.gateway import Gateway
-from penstock.jobs import Job
 from penstock.store import job_rows
 from penstock.store.bell import Ear
 

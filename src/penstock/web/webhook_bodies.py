@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 from pydantic import ConfigDict, Field
 
 from penstock.catalog.params import Boolean, Line, Params, Text
-from penstock.events import EventType
+from penstock.domain.events import EventType
 
 Url = Annotated[Text, Field(min_length=1, max_length=2048)]
 Description = Annotated[Line, Field(max_length=500)]

@@ -7,7 +7,9 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Query, Request
 from starlette.responses import Response
 
-from penstock.endpoints import (
+from penstock.domain.api_keys import Scope
+from penstock.domain.ids import new_id, timestamp
+from penstock.domain.webhooks import (
     OWN_PREFIX,
     Attempt,
     Delivery,
@@ -19,8 +21,6 @@ from penstock.endpoints import (
     parse_delivery_id,
 )
 from penstock.errors import InvalidRequest, RateLimited
-from penstock.identifiers import new_id, timestamp
-from penstock.keys import Scope
 from penstock.store import delivery_rows, webhook_rows
 from penstock.web.access import Caller, admit, count_request, signed_in
 from penstock.web.admin_accounts import answer_page

@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from penstock.endpoints import Reason, Status
+from penstock.domain.webhooks import Reason, Status
 from penstock.web.shapes import Moment, Shape
 
 

@@ -7,12 +7,12 @@ from fastapi import APIRouter, Path, Query, Request
 from sqlalchemy import Connection
 from starlette.responses import Response
 
-from penstock.endpoints import USUAL, Endpoint, Reason, TooManyWebhooks, WebhookNotFound, new_secret
+from penstock.domain.api_keys import Scope
+from penstock.domain.ids import new_id, timestamp
+from penstock.domain.job_errors import UrlNotAllowed
+from penstock.domain.webhooks import USUAL, Endpoint, Reason, TooManyWebhooks, WebhookNotFound, new_secret
 from penstock.errors import BodyTooLarge, Detail, InvalidRequest, RequestTimeout, UnsupportedMediaType
 from penstock.generation import refuse
-from penstock.identifiers import new_id, timestamp
-from penstock.job_errors import UrlNotAllowed
-from penstock.keys import Scope
 from penstock.store import webhook_rows
 from penstock.web.access import Caller, admit, base_url, signed_in
 from penstock.web.admin_accounts import answer_page

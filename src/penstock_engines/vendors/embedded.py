@@ -29,8 +29,8 @@ from penstock.contract import (
     Untold,
     UsualGeneration,
 )
-from penstock.job_errors import FileUnreadable, JobError, UpstreamError, UpstreamUnavailable
-from penstock.prices import FREE
+from penstock.domain.job_errors import FileUnreadable, JobError, UpstreamError, UpstreamUnavailable
+from penstock.domain.prices import FREE
 from penstock_engines.processors import count_processors
 from penstock_engines.studio.run import Limits
 from penstock_engines.studio.studio import Studio

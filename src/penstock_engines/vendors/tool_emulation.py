@@ -6,10 +6,23 @@ from typing import Any, cast
 
 import msgspec
 
-from penstock.chat import Arguments, Ask, End, Finish, Opening, Part, Reason, Text, ToolCall, Usage, Used, read_count
 from penstock.contract import Reply
+from penstock.domain.chat import (
+    Arguments,
+    Ask,
+    End,
+    Finish,
+    Opening,
+    Part,
+    Reason,
+    Text,
+    ToolCall,
+    Usage,
+    Used,
+    read_count,
+)
+from penstock.domain.ids import new_id
 from penstock.errors import InvalidRequest
-from penstock.identifiers import new_id
 from penstock.openai_dialect import read_fault
 
 Json = dict[str, Any]

@@ -4,7 +4,7 @@ from enum import StrEnum
 
 import msgspec
 
-from penstock.chat import CHARACTERS_PER_TOKEN, Usage
+from penstock.domain.chat import CHARACTERS_PER_TOKEN, Usage
 
 
 class Outcome(StrEnum):

@@ -6,8 +6,8 @@ import secrets
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from penstock.budgets import Budget, Payer
-from penstock.identifiers import ALPHABET, encode
+from penstock.domain.budgets import Budget, Payer
+from penstock.domain.ids import ALPHABET, encode
 
 PREFIX = "psk_"
 TAG_LENGTH = 6

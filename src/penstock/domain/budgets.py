@@ -7,9 +7,9 @@ from functools import lru_cache
 from typing import Any, Final, NamedTuple
 from zoneinfo import ZoneInfo
 
+from penstock.domain.ids import timestamp
+from penstock.domain.money import format_usd
 from penstock.errors import InsufficientBudget
-from penstock.identifiers import timestamp
-from penstock.money import format_usd
 
 ENDLESS: Final = 1e12
 """Seconds since the epoch that no period reaches."""

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Final
 
 from penstock.errors import ConcurrencyLimited, Overloaded, PenstockError
-from penstock.fair_share import Bounds, FairShare
+from penstock.fairness.fair_share import Bounds, FairShare
 
 SMALL_BODY_BYTES: Final = 1 << 16
 """A body up to this size is not counted: the number of connections bounds these."""

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from penstock.identifiers import timestamp
-from penstock.prices import Price, TokenPrice
+from penstock.domain.ids import timestamp
+from penstock.domain.prices import Price, TokenPrice
 
 P = TypeVar("P", Price, TokenPrice)
 

@@ -6,8 +6,8 @@ from typing import Annotated, Any, Protocol
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from penstock.chat import Usage
-from penstock.money import format_usd, parse_usd
+from penstock.domain.chat import Usage
+from penstock.domain.money import format_usd, parse_usd
 
 DURATIONS = ("durationSeconds", "duration", "seconds", "duration_seconds")
 PICTURES = (

@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
-from penstock.budgets import Payer
-from penstock.files import StoredFile
-from penstock.prices import Price
+from penstock.domain.budgets import Payer
+from penstock.domain.files import StoredFile
+from penstock.domain.prices import Price
 
 
 class State(StrEnum):

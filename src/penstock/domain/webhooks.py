@@ -12,8 +12,8 @@ from typing import Final
 from urllib.parse import urlsplit
 from zlib import crc32
 
+from penstock.domain.events import BUDGET_EVENT, ENDINGS, Event, EventType, event_id, parse_event_id
 from penstock.errors import NotFound, PenstockError
-from penstock.events import BUDGET_EVENT, ENDINGS, Event, EventType, event_id, parse_event_id
 
 PING: Final = "webhook.ping"
 """What is sent to try an endpoint: no event, it is only told there."""

@@ -10,9 +10,9 @@ from functools import cache
 from importlib import resources
 from typing import Any, Final
 
-from penstock.budgets import ACCOUNT_PREFIX, Budget, Period
-from penstock.keys import NO_LIMITS, Limits, Scope
-from penstock.money import NANOS, parse_usd
+from penstock.domain.api_keys import NO_LIMITS, Limits, Scope
+from penstock.domain.budgets import ACCOUNT_PREFIX, Budget, Period
+from penstock.domain.money import NANOS, parse_usd
 
 MAX_CAP: Final = 1_000_000_000 * NANOS
 """Sums of such amounts still fit into the store's integers."""

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
 
-from penstock.identifiers import ALPHABET, encode
-from penstock.jobs import Job, State
+from penstock.domain.ids import ALPHABET, encode
+from penstock.domain.jobs import Job, State
 
 POSITION_LENGTH = 13  # 65 bits: any 64-bit position
 

@@ -1,0 +1,1 @@
+"""Shares of bounded resources: queues, memory, loop time and webhook slots, divided between accounts."""
