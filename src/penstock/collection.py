@@ -12,10 +12,10 @@ from penstock.domain.ids import new_id
 from penstock.domain.job_errors import BadOutput, FileUnreadable
 from penstock.domain.jobs import Asset, Job
 from penstock.exchange import TROUBLE, Exchange
-from penstock.glb import inspect_model
-from penstock.inspection import inspect_picture, inspect_video
+from penstock.inspection.glb import inspect_model
+from penstock.inspection.images_and_video import inspect_picture, inspect_video
+from penstock.inspection.worker_pool import LimitReached, WorkFailed, Workshop
 from penstock.storage import StorageUnavailable
-from penstock.workshop import LimitReached, WorkFailed, Workshop
 
 PREVIEW_SECONDS: Final = 60.0
 """How long a preview may take: the result that was paid for does not wait longer for it."""

@@ -24,7 +24,7 @@ from penstock.store.bell import DELIVERIES, Ear
 from penstock.store.database import Database
 
 if TYPE_CHECKING:
-    from penstock.fetch import SafeFetcher
+    from penstock.safe_fetch.fetcher import SafeFetcher
 
 ATTEMPT_SECONDS: Final = 15.0
 POLL_SECONDS: Final = 1.0

@@ -36,7 +36,7 @@ from penstock.contract import (
 from penstock.domain.files import StoredFile
 from penstock.domain.job_errors import BadOutput
 from penstock.redaction import Redactor
-from penstock.urls import Network
+from penstock.safe_fetch.policy import Network
 
 if TYPE_CHECKING:
     from penstock.wire import Wire

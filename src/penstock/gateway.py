@@ -30,6 +30,7 @@ from penstock.fairness.body_memory import BodyMemory, make_bounds
 from penstock.fairness.fair_share import Bounds, FairShare
 from penstock.hooks import Hooks
 from penstock.inputs import Inputs
+from penstock.inspection.worker_pool import Workshop
 from penstock.intake import Intake, Rules
 from penstock.keyring import Keyring
 from penstock.landing import Landing
@@ -39,6 +40,7 @@ from penstock.quarantine import Quarantine
 from penstock.records import Scribe
 from penstock.relay import Manner, Relay
 from penstock.runner import Runner
+from penstock.safe_fetch.policy import check_url
 from penstock.settings import Settings
 from penstock.storage import StorageUnavailable, open_storage
 from penstock.store import job_rows, key_rows, opening
@@ -49,13 +51,11 @@ from penstock.store_contact import StoreContact
 from penstock.supply import build_offers, schemas_wanted
 from penstock.tally import Tally
 from penstock.upkeep import Upkeep
-from penstock.urls import check_url
 from penstock.vendor_schemas import Learning, find_schema, learn_schemas
-from penstock.workshop import Workshop
 from penstock_sandbox import sandbox
 
 if TYPE_CHECKING:
-    from penstock.fetch import SafeFetcher
+    from penstock.safe_fetch.fetcher import SafeFetcher
 
 FIXED = (
     "data",
@@ -367,7 +367,7 @@ class Gateway:
         async with self._opening:
             if self._fetcher is not None:
                 return self._fetcher
-            module: Any = await asyncio.to_thread(importlib.import_module, "penstock.fetch")
+            module: Any = await asyncio.to_thread(importlib.import_module, "penstock.safe_fetch.fetcher")
             fetch = self.settings.fetch
             fetcher: SafeFetcher = module.SafeFetcher(fetch.allow_networks, seconds=fetch.seconds)
             self._fetcher = await self._resources.enter_async_context(fetcher)

@@ -17,14 +17,14 @@ from penstock.domain.files import CONTENT_TYPES, MAX_FILE_BYTES, StoredFile
 from penstock.domain.ids import new_id
 from penstock.domain.job_errors import FileUnreadable
 from penstock.fairness.fair_queue import Allowance
-from penstock.inspection import inspect_image
+from penstock.inspection.images_and_video import inspect_image
+from penstock.inspection.worker_pool import LimitReached, WorkFailed, Workshop
 from penstock.storage import StorageUnavailable
 from penstock.store import file_rows
 from penstock.store.database import Database
-from penstock.workshop import LimitReached, WorkFailed, Workshop
 
 if TYPE_CHECKING:
-    from penstock.fetch import SafeFetcher
+    from penstock.safe_fetch.fetcher import SafeFetcher
 
 TYPE_NAMES = {"jpg": "image/jpeg", **CONTENT_TYPES}
 

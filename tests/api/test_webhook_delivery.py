@@ -180,7 +180,7 @@ async def test_a_receiver_that_is_not_there_is_told_of_without_its_address(serve
 
 
 async def test_of_a_long_or_slow_answer_only_the_beginning_is_read(server, receiver, monkeypatch):
-    monkeypatch.setattr("penstock.fetch.ANSWER_SECONDS", 0.2)
+    monkeypatch.setattr("penstock.safe_fetch.fetcher.ANSWER_SECONDS", 0.2)
 
     async def endless(request: web.BaseRequest) -> web.StreamResponse:
         response = web.StreamResponse()

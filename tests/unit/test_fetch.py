@@ -12,7 +12,7 @@ from loopback import LOOPBACK, MEGABYTE, PNG, Names, Server, gather, redirect_to
 from ports import free_port
 
 from penstock.domain.job_errors import FileFetchFailed, FileUnreadable, UrlNotAllowed
-from penstock.fetch import SafeFetcher, open_session
+from penstock.safe_fetch.fetcher import SafeFetcher, open_session
 
 UNREACHABLE = "2fff::1"  # public by the rules, though nobody has it
 

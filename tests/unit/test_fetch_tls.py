@@ -9,7 +9,7 @@ import trustme
 from loopback import LOOPBACK, MEGABYTE, PNG, Names, Server, gather, redirect_to, serve
 
 from penstock.domain.job_errors import FileFetchFailed, UrlNotAllowed
-from penstock.fetch import SafeFetcher
+from penstock.safe_fetch.fetcher import SafeFetcher
 
 
 @pytest.fixture

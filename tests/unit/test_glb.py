@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from mutations import mutations
 
 from penstock.domain.job_errors import BadOutput
-from penstock.glb import MAX_MODEL_BYTES, ModelFacts, inspect_model
+from penstock.inspection.glb import MAX_MODEL_BYTES, ModelFacts, inspect_model
 from penstock.simulator.samples import make_model, pack_glb
 
 POINTS = struct.pack("<12f", 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1)
@@ -382,6 +382,6 @@ def test_too_many_bytes_are_refused(place):
 
 
 def test_importing_it_loads_neither_pillow_nor_pyav():
-    code = "import sys, penstock.glb; print({'PIL', 'av', 'numpy'} & set(sys.modules))"
+    code = "import sys, penstock.inspection.glb; print({'PIL', 'av', 'numpy'} & set(sys.modules))"
     answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)  # noqa: S603 - ours
     assert answer.stdout == "set()\n"

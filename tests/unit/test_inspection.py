@@ -19,9 +19,9 @@ from PIL import Image
 
 from penstock.domain.files import MAX_FILE_BYTES, ImageFacts
 from penstock.domain.job_errors import BadOutput, FileUnreadable
-from penstock.inspection import VideoFacts, inspect_image, inspect_picture, inspect_video
+from penstock.inspection.images_and_video import VideoFacts, inspect_image, inspect_picture, inspect_video
+from penstock.inspection.worker_pool import Workshop
 from penstock.simulator.samples import draw_test_card, make_preview, make_video
-from penstock.workshop import Workshop
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +30,7 @@ def place(tmp_path_factory) -> Path:
 
 
 def test_importing_it_loads_neither_pillow_nor_pyav():
-    code = "import sys, penstock.inspection; print({'PIL', 'av', 'numpy'} & set(sys.modules))"
+    code = "import sys, penstock.inspection.images_and_video; print({'PIL', 'av', 'numpy'} & set(sys.modules))"
     answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)  # noqa: S603 - ours
     assert answer.stdout == "set()\n"
 

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from penstock import names
-from penstock.names import Names
+from penstock.safe_fetch.resolver import Names
 
 ADDRESS = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("203.0.113.7", 80))]
 

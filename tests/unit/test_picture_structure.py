@@ -11,9 +11,9 @@ from PIL import Image
 
 from penstock.domain.files import MAX_FILE_BYTES
 from penstock.domain.job_errors import FileUnreadable
-from penstock.inspection import inspect_image
-from penstock.picture_structure import MAX_CHUNKS, MAX_FILLING, MAX_OTHER_CHUNKS, MAX_SCANS, MAX_SEGMENTS
-from penstock.picture_structure import check_structure as check
+from penstock.inspection.images_and_video import inspect_image
+from penstock.inspection.picture_structure import MAX_CHUNKS, MAX_FILLING, MAX_OTHER_CHUNKS, MAX_SCANS, MAX_SEGMENTS
+from penstock.inspection.picture_structure import check_structure as check
 
 SIDE = 600
 

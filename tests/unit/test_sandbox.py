@@ -14,10 +14,10 @@ import pytest
 import workloads as works
 from walls import try_walls
 
-from penstock.glb import inspect_model
-from penstock.inspection import inspect_image, inspect_video
+from penstock.inspection.glb import inspect_model
+from penstock.inspection.images_and_video import inspect_image, inspect_video
+from penstock.inspection.worker_pool import WorkFailed, Workshop
 from penstock.simulator.samples import make_model, make_preview, make_video
-from penstock.workshop import WorkFailed, Workshop
 from penstock_sandbox import sandbox
 
 OFFERED = sandbox.survey()

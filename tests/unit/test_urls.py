@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from loopback import LOOPBACK
 
 from penstock.domain.job_errors import UrlNotAllowed
-from penstock.urls import check_url, is_allowed
+from penstock.safe_fetch.policy import check_url, is_allowed
 
 # -- URLs
 

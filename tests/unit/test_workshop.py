@@ -16,7 +16,7 @@ import pytest
 import workloads as works
 
 from penstock.domain.job_errors import BadOutput
-from penstock.workshop import LimitReached, WorkFailed, Workshop
+from penstock.inspection.worker_pool import LimitReached, WorkFailed, Workshop
 
 on_linux = pytest.mark.skipif(sys.platform != "linux", reason="looks at processes in Linux's own way")
 
@@ -281,6 +281,6 @@ async def test_children_end_when_the_parent_is_killed(tmp_path, state, loop):
 
 
 def test_nothing_is_loaded_that_only_children_need():
-    code = "import sys, penstock.workshop; print({'PIL', 'av', 'numpy'} & set(sys.modules))"
+    code = "import sys, penstock.inspection.worker_pool; print({'PIL', 'av', 'numpy'} & set(sys.modules))"
     answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)  # noqa: S603 - ours
     assert answer.stdout == "set()\n"

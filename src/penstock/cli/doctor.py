@@ -252,7 +252,7 @@ def _check_vendors(settings: "Settings") -> Iterator[Finding]:
 
 
 def _check_sandbox() -> Finding:
-    from penstock.workshop import WorkFailed
+    from penstock.inspection.worker_pool import WorkFailed
     from penstock_sandbox import sandbox
 
     offered = sandbox.survey()
@@ -275,7 +275,7 @@ def _check_sandbox() -> Finding:
 
 
 async def _try_sandbox() -> dict[str, bool]:
-    from penstock.workshop import Workshop
+    from penstock.inspection.worker_pool import Workshop
     from penstock_sandbox import sandbox
 
     workshop = Workshop(1, threads=True)

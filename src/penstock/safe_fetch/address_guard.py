@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 from aiohttp.abc import AbstractResolver, ResolveResult
 
-from penstock.urls import Network, check_address
+from penstock.safe_fetch.policy import Network, check_address
 
 Target: TypeAlias = tuple[int, int, int, str, tuple[Any, ...]]  # as from `socket.getaddrinfo`
 

@@ -17,7 +17,7 @@ import msgspec
 
 from penstock.domain.job_errors import BadOutput, FileUnreadable, JobError
 from penstock.fairness.fair_queue import FairQueue
-from penstock.workshop_child import MAX_ANSWER_BYTES, STOP, Answer, Errand
+from penstock.inspection.worker_child import MAX_ANSWER_BYTES, STOP, Answer, Errand
 
 T = TypeVar("T")
 Given = bytes | Path | None
@@ -199,7 +199,7 @@ class _Child:
         ours.setblocking(False)  # noqa: FBT003  its only parameter
         try:
             self._process = subprocess.Popen(  # noqa: S603  our own module, by our own interpreter
-                [sys.executable, "-P", "-m", "penstock.workshop_child", str(NICENESS)],
+                [sys.executable, "-P", "-m", "penstock.inspection.worker_child", str(NICENESS)],
                 stdin=theirs.fileno(),
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,

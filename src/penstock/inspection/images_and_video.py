@@ -20,7 +20,7 @@ from penstock.domain.files import (
     sniff,
 )
 from penstock.domain.job_errors import BadOutput, FileUnreadable
-from penstock.picture_structure import check_structure
+from penstock.inspection.picture_structure import check_structure
 
 if TYPE_CHECKING:  # Pillow and PyAV are imported where they are used: a child that needs one does not load the other
     from av.container import InputContainer

@@ -12,10 +12,10 @@ import aiohttp
 from aiohttp.abc import AbstractResolver
 from yarl import URL
 
-from penstock.address_guard import Guard
 from penstock.domain.job_errors import FileFetchFailed, FileUnreadable, JobError, UrlNotAllowed
-from penstock.names import Names
-from penstock.urls import Network, check_characters, check_url
+from penstock.safe_fetch.address_guard import Guard
+from penstock.safe_fetch.policy import Network, check_characters, check_url
+from penstock.safe_fetch.resolver import Names
 
 CONNECT_SECONDS = 5.0
 REDIRECTS = frozenset({301, 302, 303, 307, 308})

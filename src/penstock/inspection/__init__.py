@@ -1,0 +1,1 @@
+"""Checks of untrusted files, in confined child processes."""

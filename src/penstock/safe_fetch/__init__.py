@@ -1,0 +1,1 @@
+"""Fetching of callers' URLs without reaching anything private."""
