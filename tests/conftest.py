@@ -121,7 +121,7 @@ async def create_key(gateway: Gateway, account: str = "default", **options: Any)
     for period, amount in caps.items():
         budget = Budget(owner=public_id, period=Period(period), cap=parse_usd(amount))
         await database.write(budget_rows.put, budget, account_id, now)
-    return f"{keys.PREFIX}{public_id}_{secret}"
+    return f"{api_keys.PREFIX}{public_id}_{secret}"
 
 
 @pytest.fixture(scope="session")

@@ -189,7 +189,7 @@ async def test_invented_keys_never_reach_the_store(server):
 
 async def test_one_key_costs_one_read_however_often_it_is_sent_at_once(server):
     signing_secret = await server.gateway.database.write(key_rows.signing_secret)
-    never_stored = f"{PREFIX}{'_'.join(keys.make(signing_secret))}"
+    never_stored = f"{PREFIX}{'_'.join(api_keys.make(signing_secret))}"
     key = await server.new_key()
     wrong = key[:-4] + "0000"
     for sent, status in ((never_stored, 401), (key, 200), (wrong, 401)):

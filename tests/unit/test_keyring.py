@@ -48,7 +48,7 @@ class Desk:
         key = ApiKey(**(defaults | {"secret_hash": api_keys.hash_secret(secret)} | fields))
         await self.database.write(key_rows.add, key)
         self.questions.clear()
-        return f"{keys.PREFIX}{public_id}_{secret}", key
+        return f"{api_keys.PREFIX}{public_id}_{secret}", key
 
     async def check(self, text: str) -> ApiKey:
         return await self.keyring.check(f"Bearer {text}")

@@ -44,7 +44,7 @@ async def test_a_domain_that_never_answers_holds_up_only_itself(slow):
 
 
 async def test_a_place_is_free_when_the_lookup_ends_and_not_when_its_asker_goes(slow, monkeypatch):
-    monkeypatch.setattr(names, "AT_ONCE", 2)
+    monkeypatch.setattr("penstock.safe_fetch.resolver.AT_ONCE", 2)
     resolver = Names()
     for number in range(2):
         with pytest.raises(TimeoutError):
