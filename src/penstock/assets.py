@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, TypeVar
 
 import obstore
 
-from penstock import metrics
 from penstock.domain.files import StoredFile
 from penstock.domain.ids import new_id
 from penstock.domain.job_errors import BadOutput
 from penstock.domain.jobs import Asset
 from penstock.errors import AssetExpired, AssetNotFound, FileNotFound
 from penstock.landing import Landing
+from penstock.observability import metrics
 from penstock.storage import Storage, reached
 from penstock.store.asset_rows import StoredAsset
 

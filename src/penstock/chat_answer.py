@@ -7,7 +7,6 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
-from penstock import metrics, traces
 from penstock.answer_lengths import Lengths
 from penstock.chat_cache import CachedAnswer, Keeper
 from penstock.chat_contract import ChatVendor
@@ -23,6 +22,7 @@ from penstock.errors import PenstockError, VendorFailed, VendorTimeout
 from penstock.escrow import Ticket
 from penstock.faults import tell_fault
 from penstock.flat_errors import read_error
+from penstock.observability import metrics, traces
 from penstock.offers import ChatOffer, Route
 from penstock.redaction import Redactor
 from penstock.silence import Silence

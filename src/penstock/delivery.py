@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from penstock import metrics
 from penstock.domain.ids import timestamp
 from penstock.domain.job_errors import JobError
 from penstock.domain.webhooks import PING, Attempt, Parcel, Status, host_of, lane_of, sign
 from penstock.errors import StoreUnavailable
 from penstock.fairness.webhook_slots import LINGER_SECONDS, Places, Seat
+from penstock.observability import metrics
 from penstock.records import Scribe
 from penstock.store import delivery_rows
 from penstock.store.bell import DELIVERIES, Ear

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 import msgspec
 from msgspec import structs
 
-from penstock import metrics, traces
 from penstock.chat_contract import ChatServer, ChatVendor
 from penstock.chat_incoming import Incoming
 from penstock.chat_wire import ChatWire
@@ -35,6 +34,7 @@ from penstock.contract import (
 )
 from penstock.domain.files import StoredFile
 from penstock.domain.job_errors import BadOutput
+from penstock.observability import metrics, traces
 from penstock.redaction import Redactor
 from penstock.safe_fetch.policy import Network
 

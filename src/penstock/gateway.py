@@ -12,7 +12,6 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
-from penstock import logs, metrics, traces
 from penstock.assets import Assets
 from penstock.cadence import Cadence
 from penstock.claimed import Tools
@@ -35,6 +34,7 @@ from penstock.intake import Intake, Rules
 from penstock.keyring import Keyring
 from penstock.landing import Landing
 from penstock.leadership import Appointment, Leadership
+from penstock.observability import logs, metrics, traces
 from penstock.polling import Polling
 from penstock.quarantine import Quarantine
 from penstock.records import Scribe

@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
-from penstock import metrics, traces
 from penstock.acceptance import Acceptance, Desk, Receipt, Submission, find_earlier
 from penstock.backlog import Backlog
 from penstock.catalog.file_input import given_file
@@ -29,6 +28,7 @@ from penstock.errors import (
 from penstock.escrow import Escrow
 from penstock.generation import GenerationBody, read_body, read_raw_params, refuse
 from penstock.inputs import Inputs, contradiction, decode_data_uri, is_data_uri
+from penstock.observability import metrics, traces
 from penstock.offers import Offer, Offers, refuse_unpriced
 from penstock.shares import RECALL_SECONDS, RECALLS
 from penstock.store import file_rows, purse_rows

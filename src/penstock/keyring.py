@@ -12,7 +12,6 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 
-from penstock import metrics
 from penstock.domain.api_keys import ApiKey, hash_secret, parse
 from penstock.errors import (
     ExpiredApiKey,
@@ -22,6 +21,7 @@ from penstock.errors import (
     RevokedApiKey,
     StoreUnavailable,
 )
+from penstock.observability import metrics
 from penstock.store import audit_rows, key_rows
 from penstock.store.database import Database
 from penstock.store_contact import StoreContact

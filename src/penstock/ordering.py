@@ -4,7 +4,6 @@ import asyncio
 import logging
 from dataclasses import dataclass, field, replace
 
-from penstock import metrics
 from penstock.claimed import ClaimedJob, GivenBack
 from penstock.contract import (
     Absent,
@@ -31,6 +30,7 @@ from penstock.domain.jobs import Attempt, Job, Outcome, Phase, State
 from penstock.domain.order_lookup import Listing, Loss, proves_absence
 from penstock.errors import StoreUnavailable
 from penstock.exchange import TROUBLE
+from penstock.observability import metrics
 from penstock.offers import credential_id
 from penstock.store import job_rows
 

@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from penstock import metrics
 from penstock.answer_lengths import Lengths
 from penstock.chat_answer import Answer, Leave
 from penstock.chat_cache import CachedAnswer, ChatCache, Keeper, place_of
@@ -33,6 +32,7 @@ from penstock.errors import (
 from penstock.escrow import Escrow, Ticket
 from penstock.exchange import Exchange
 from penstock.faults import tell_fault
+from penstock.observability import metrics
 from penstock.offers import ChatOffer, Offers, Route, refuse_unpriced
 from penstock.routes import Probe, RouteHealth, Routes
 from penstock.sse import EventTooLarge

@@ -4,10 +4,10 @@ import asyncio
 import logging
 from dataclasses import dataclass
 
-from penstock import logs, traces
 from penstock.claimed import GivenBack, Tools
 from penstock.domain.jobs import Job
 from penstock.errors import StoreUnavailable
+from penstock.observability import logs, traces
 from penstock.shift import Shift
 from penstock.store import job_rows
 from penstock.store.bell import nudge

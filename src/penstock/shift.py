@@ -11,7 +11,6 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from penstock import metrics
 from penstock.catalog.file_input import given_file
 from penstock.catalog.model import Expectation
 from penstock.claimed import MAX_PAUSE
@@ -27,6 +26,7 @@ from penstock.domain.job_errors import (
 )
 from penstock.domain.jobs import Job, Outcome, Phase, State
 from penstock.exchange import TROUBLE
+from penstock.observability import metrics
 from penstock.offers import credential_id
 from penstock.ordering import Ordering
 from penstock.quarantine import MAX_DEATHS

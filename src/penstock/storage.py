@@ -15,9 +15,9 @@ import obstore
 from obstore.exceptions import BaseError
 from obstore.store import LocalStore, S3Store
 
-from penstock import metrics
 from penstock.domain.ids import new_id
 from penstock.errors import StoreUnavailable
+from penstock.observability import metrics
 from penstock.stale_uploads import end_stale, find_account
 
 if TYPE_CHECKING:

@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final, Protocol
 
-from penstock import metrics
 from penstock.domain.ids import new_id
 from penstock.domain.usage import Begun, Completion, end_begun
 from penstock.errors import StoreUnavailable
 from penstock.journal import Journal, find_remains
+from penstock.observability import metrics
 from penstock.store import completion_rows, escrow_rows
 from penstock.store.database import Database
 

@@ -8,12 +8,12 @@ from contextlib import suppress
 
 from sqlalchemy import Connection
 
-from penstock import metrics
 from penstock.assets import Assets
 from penstock.backlog import Backlog
 from penstock.domain.jobs import Job
 from penstock.errors import Gone, StoreUnavailable
 from penstock.inputs import Inputs
+from penstock.observability import metrics
 from penstock.storage import StorageUnavailable
 from penstock.store import (
     asset_rows,

@@ -11,7 +11,7 @@ from ports import free_port
 from steps import GENERATION, refused
 
 from penstock.gateway import Gateway
-from penstock.metrics import PAGES_PER_SECOND, RenderedPage
+from penstock.observability.metrics import PAGES_PER_SECOND, RenderedPage
 from penstock.settings import load
 from penstock.web.app import create_app
 from penstock.web.server import serve

@@ -13,7 +13,7 @@ from conftest import VIDEO
 from openai_double import KEY
 from otlp_receiver import OtlpReceiver
 
-from penstock import traces
+from penstock.observability import traces
 
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
 CALLER = {"traceparent": f"00-{TRACE}-00f067aa0ba902b7-01", "tracestate": "shop=7"}
@@ -219,7 +219,7 @@ def test_nothing_is_loaded_that_is_not_wanted():
 
 def test_a_missing_extra_is_told_and_breaks_nothing(monkeypatch, caplog):
     monkeypatch.setitem(sys.modules, "opentelemetry.sdk.trace", None)
-    monkeypatch.delitem(sys.modules, "penstock.telemetry", raising=False)
+    monkeypatch.delitem(sys.modules, "penstock.observability.opentelemetry", raising=False)
     traces.start({traces.ENDPOINTS[0]: "http://127.0.0.1:9/v1/traces"})
     assert traces.tracer is None
     assert "extra `otel`" in caplog.text

@@ -8,12 +8,12 @@ from typing import Any
 import typer
 from typer.main import get_command
 
-from penstock import metrics
 from penstock.cli.main import app
+from penstock.observability import metrics
+from penstock.observability.traces import ENDPOINTS as TRACE_ENDPOINTS
 from penstock.setting_sources import OTHER_VARIABLES
 from penstock.settings import VARIABLES
 from penstock.storage import ENDPOINTS as S3_ENDPOINTS
-from penstock.traces import ENDPOINTS as TRACE_ENDPOINTS
 
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"

@@ -16,7 +16,6 @@ from prometheus_client import Counter, Gauge, Histogram
 from pydantic_core import PydanticUndefined
 
 import penstock
-from penstock import metrics
 from penstock.catalog import known_models
 from penstock.catalog.simulated import Ending, Script, Submission
 from penstock.chat_contract import ChatOptions
@@ -27,6 +26,7 @@ from penstock.domain.prices import Price, TokenPrice
 from penstock.domain.usage import Outcome
 from penstock.errors import PenstockError
 from penstock.gateway import build_offers
+from penstock.observability import metrics
 from penstock.setting_prices import PriceEntry
 from penstock.settings import VARIABLES, ModelEntry, Route, Settings, load
 from penstock.store.tables import completions

@@ -13,7 +13,7 @@ from sqlalchemy import Connection
 from sqlalchemy import text as sql
 
 from penstock.errors import StoreUnavailable
-from penstock.metrics import REGISTRY
+from penstock.observability.metrics import REGISTRY
 from penstock.store.database import RUNG, Database
 from penstock.store.opening import open_database
 from penstock.store.sqlite import MAX_BATCH, MAX_WAITING, SqliteDatabase

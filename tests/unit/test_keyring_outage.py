@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from sqlalchemy import insert
 
-from penstock import metrics
 from penstock.administration import ensure_account, issue_key, revoke_key
 from penstock.domain.accounts import Action, Actor, KeyWish
 from penstock.domain.api_keys import ApiKey
 from penstock.errors import InvalidApiKey, PenstockError, RevokedApiKey, StoreUnavailable
 from penstock.keyring import KNOWN_SECONDS, OVERLAP, Keyring
+from penstock.observability import metrics
 from penstock.store import key_rows
 from penstock.store.database import Database
 from penstock.store.tables import audit

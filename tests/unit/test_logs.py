@@ -7,7 +7,7 @@ import logging
 
 import pytest
 
-from penstock import logs
+from penstock.observability import logs
 
 SECRET = "q7s/d+8\n\"ü'=="
 logger = logging.getLogger("penstock.test")

@@ -16,8 +16,8 @@ from doubles.tripo import TripoDouble
 from vendors.double import Act, Double, double_of, drop_after, raw, reply, reset
 from vendors.test_far import after_accepting, follow
 
-from penstock import metrics
 from penstock.errors import StoreUnavailable
+from penstock.observability import metrics
 from penstock.simulator.samples import make_preview
 from penstock.store import job_rows
 

@@ -29,7 +29,7 @@ def run_forever(
 ) -> None:
     """Run until SIGTERM or Ctrl-C; SIGHUP reads the settings again."""
     gc.disable()  # until all is loaded: there is nothing to collect, and a good part of the start would go by
-    from penstock import logs
+    from penstock.observability import logs
     from penstock.store.opening import StoreRefused
     from penstock.web.server import PortInUse, run
 
@@ -201,7 +201,7 @@ class _Process:
 
     async def _reload(self) -> None:
         """Use what the settings say now, or keep the old and say why."""
-        from penstock import metrics
+        from penstock.observability import metrics
         from penstock.settings import SettingsError
 
         gateway = self._gateway

@@ -8,9 +8,9 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from penstock import metrics
 from penstock.domain.ids import new_id
 from penstock.errors import StoreUnavailable
+from penstock.observability import metrics
 from penstock.store import lease_rows
 from penstock.store.postgresql import PostgresDatabase
 

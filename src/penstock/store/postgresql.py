@@ -12,8 +12,8 @@ from sqlalchemy import Connection, Engine, ExceptionContext, create_engine, even
 from sqlalchemy.engine.interfaces import IsolationLevel
 from sqlalchemy.exc import DataError, DBAPIError, SQLAlchemyError
 
-from penstock import metrics
 from penstock.errors import InvalidRequest, StoreUnavailable
+from penstock.observability import metrics
 from penstock.store import herald, schema, words
 from penstock.store.bell import Bell
 from penstock.store.crew import Crew

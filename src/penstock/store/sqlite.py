@@ -14,8 +14,8 @@ from sqlalchemy import URL, Connection, Engine, create_engine, event
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.pool import QueuePool
 
-from penstock import metrics
 from penstock.errors import StoreUnavailable
+from penstock.observability import metrics
 from penstock.store.bell import Bell
 from penstock.store.crew import Crew
 from penstock.store.database import RUNG, Database, P, T

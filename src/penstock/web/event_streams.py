@@ -10,7 +10,6 @@ from fastapi import APIRouter, Header, Query, Request
 from starlette import types
 from starlette.responses import Response, StreamingResponse
 
-from penstock import metrics
 from penstock.domain.api_keys import Scope
 from penstock.domain.events import ENDINGS, Event, event_id, parse_event_id
 from penstock.errors import (
@@ -22,6 +21,7 @@ from penstock.errors import (
     StoreUnavailable,
     TooManyStreams,
 )
+from penstock.observability import metrics
 from penstock.records import Scribe
 from penstock.store import event_rows, job_rows
 from penstock.store.news import News

@@ -11,9 +11,9 @@ import httptools
 from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
-from penstock import metrics
 from penstock.domain.ids import new_id
 from penstock.errors import HeadersTooLarge, InvalidRequest, Overloaded, PenstockError
+from penstock.observability import metrics
 from penstock.web.cycle import Cycle
 from penstock.web.doorman import Doorman
 from penstock.web.file_sending import Outlet

@@ -6,9 +6,9 @@ import time
 
 from starlette.requests import ClientDisconnect
 
-from penstock import logs, metrics, traces
 from penstock.domain.ids import Serial
 from penstock.errors import InternalError
+from penstock.observability import logs, metrics, traces
 from penstock.web.cycle import Cycle
 from penstock.web.limits import CYCLE, Application, Message, Receive, Send, render_error
 

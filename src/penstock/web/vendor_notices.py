@@ -3,12 +3,12 @@
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from penstock import metrics
 from penstock.contract import Notice
 from penstock.errors import NotFound, Overloaded
 from penstock.exchange import TROUBLE
 from penstock.gateway import Gateway
 from penstock.hooks import PATH
+from penstock.observability import metrics
 from penstock.store import nudge_rows
 from penstock.store.bell import nudge
 from penstock.web.access import gateway_of

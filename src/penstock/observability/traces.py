@@ -117,7 +117,7 @@ def start(environ: Mapping[str, str]) -> None:
     if tracer is not None or not is_wanted or environ.get("OTEL_SDK_DISABLED", "").lower() == "true":
         return
     try:
-        module: Any = importlib.import_module("penstock.telemetry")
+        module: Any = importlib.import_module("penstock.observability.opentelemetry")
     except ModuleNotFoundError as error:
         log.warning("traces need the extra `otel` of this package", extra={"fields": {"missing": error.name}})
         return

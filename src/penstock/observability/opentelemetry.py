@@ -18,7 +18,7 @@ from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapProp
 
 from penstock import __version__
 from penstock.domain.jobs import Job
-from penstock.traces import Fact
+from penstock.observability.traces import Fact
 
 CLOSE_SECONDS: Final = 3.0
 """How long the last spans may take to be sent: a collector that is down delays no stop by more."""
