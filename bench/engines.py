@@ -31,7 +31,7 @@ import tables
 from chat import free_port
 from jobs import wait_ready
 
-from penstock.settings import load
+from penstock.settings.tables import load
 from penstock_engines.llama.llama_server import LlamaOptions, LlamaServer
 
 WEIGHTS = load(None, os.environ, {}).weights

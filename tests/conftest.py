@@ -24,7 +24,7 @@ from penstock.domain import api_keys
 from penstock.domain.budgets import Budget, Period
 from penstock.domain.money import parse_usd
 from penstock.gateway import Gateway
-from penstock.settings import Settings, load
+from penstock.settings.tables import Settings, load
 from penstock.store import budget_rows, key_rows, schema
 from penstock.store.database import Database
 from penstock.store.opening import make_engine, open_database

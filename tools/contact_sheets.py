@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
 
-from penstock.settings import load
+from penstock.settings.tables import load
 from penstock_engines.cinema.places import PLACES
 from penstock_engines.cinema.prompt.reading import read_prompt
 from penstock_engines.cinema.script import Script

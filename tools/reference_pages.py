@@ -16,7 +16,7 @@ from penstock.catalog import known_models
 from penstock.catalog.model import GenerationModel
 from penstock.cli.models import list_params
 from penstock.gateway import Gateway
-from penstock.settings import load
+from penstock.settings.tables import load
 from penstock.vendors import load_vendor, vendor_names
 from penstock.web.app import create_app
 from penstock.web.server import serve

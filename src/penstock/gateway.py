@@ -41,7 +41,7 @@ from penstock.records import Scribe
 from penstock.relay import Manner, Relay
 from penstock.runner import Runner
 from penstock.safe_fetch.policy import check_url
-from penstock.settings import Settings
+from penstock.settings.tables import Settings
 from penstock.storage import StorageUnavailable, open_storage
 from penstock.store import job_rows, key_rows, opening
 from penstock.store.database import Database

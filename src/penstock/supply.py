@@ -17,10 +17,10 @@ from penstock.domain.price_schedule import P, PriceSchedule
 from penstock.domain.prices import DURATIONS, FACES, Price, TokenPrice
 from penstock.offers import ChatOffer, Offer, Offers, Route, credential_id
 from penstock.redaction import Redactor, find_hosts
-from penstock.setting_prices import PriceList, Sold, misfit
-from penstock.setting_problems import Problem, SettingsError, explain, nearest
-from penstock.setting_values import BUILT_IN
-from penstock.settings import ModelEntry, Settings
+from penstock.settings.prices import PriceList, Sold, misfit
+from penstock.settings.problems import Problem, SettingsError, explain, nearest
+from penstock.settings.tables import ModelEntry, Settings
+from penstock.settings.values import BUILT_IN
 from penstock.vendor_schemas import find_schema
 from penstock.vendors import Vendor, load_vendor, vendor_names
 

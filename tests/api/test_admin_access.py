@@ -9,7 +9,7 @@ from admin_steps import ADMIN_KEY, JOBS, WITH_ADMIN, administer, make_account, m
 from conftest import SIMULATOR, client_of
 from steps import refused
 
-from penstock.settings import SettingsError, load
+from penstock.settings.tables import SettingsError, load
 
 NAMES = {"account_id": "default", "public_id": "nobody", "period": "day", "subject": "job_nobody"}
 

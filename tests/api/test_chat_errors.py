@@ -16,7 +16,7 @@ from openai_replies import GREETING, pieces_of
 from plain import NO_TLS
 
 from penstock.domain.api_keys import Scope
-from penstock.settings import load
+from penstock.settings.tables import load
 
 
 @pytest.fixture

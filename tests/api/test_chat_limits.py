@@ -15,7 +15,7 @@ from chat_wire import connect, events_of
 from openai_replies import GREETING, PROMPT_TOKENS, pieces_of
 from plain import NO_TLS
 
-from penstock.settings import load
+from penstock.settings.tables import load
 
 CHAT = "/llm/chat/completions"
 USED = PROMPT_TOKENS + len(pieces_of(GREETING))

@@ -20,7 +20,7 @@ from openai_double import KEY, OpenAIDouble
 from openai_replies import GREETING
 from plain import NO_TLS
 
-from penstock.settings import load
+from penstock.settings.tables import load
 
 VENDOR = '[vendors.{name}]\ntype = "openai_compatible"\napi_key = "{key}"\nbase_url = "{url}"\n{more}\n'
 

@@ -15,7 +15,7 @@ from chat_canned import Canned
 from chat_steps import HELLO
 from conftest import Server
 
-from penstock.settings import load
+from penstock.settings.tables import load
 
 KEY = "sk-canned/0123456789+abcdef"
 NEXT_KEY = "sk-rotated/9876543210+fedcba"

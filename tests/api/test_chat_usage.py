@@ -21,7 +21,7 @@ from openai_replies import GREETING, PROMPT_TOKENS, pieces_of
 from penstock.domain.chat import Usage
 from penstock.domain.money import format_usd
 from penstock.domain.usage import Completion, Outcome
-from penstock.settings import load
+from penstock.settings.tables import load
 from penstock.store import completion_rows, key_rows
 from penstock.store.opening import open_database
 from penstock.token_bounds import UNSEEN_TOKENS

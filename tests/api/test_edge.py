@@ -12,7 +12,7 @@ from steps import GENERATION, refused
 
 from penstock.gateway import Gateway
 from penstock.observability.metrics import PAGES_PER_SECOND, RenderedPage
-from penstock.settings import load
+from penstock.settings.tables import load
 from penstock.web.app import create_app
 from penstock.web.server import serve
 

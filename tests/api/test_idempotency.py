@@ -11,7 +11,7 @@ import httpx
 from conftest import MODEL, VIDEO, Server, running
 from PIL import Image
 
-from penstock.settings import load
+from penstock.settings.tables import load
 
 GENERATION = "/model/v1/generation"
 IDLE = '[vendors.sim]\ntype = "sim"\nscript = {ending = "never"}\n'

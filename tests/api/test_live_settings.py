@@ -8,8 +8,8 @@ import httpx
 import pytest
 from conftest import MODEL, VIDEO, Server, client_of
 
-from penstock.setting_problems import SettingsError
-from penstock.settings import load
+from penstock.settings.problems import SettingsError
+from penstock.settings.tables import load
 
 NEVER = {"ending": "never"}
 TWO = '[vendors.{name}]\ntype = "sim"\n[[models]]\nid = "' + MODEL + '"\nvendor = "{name}"\n'

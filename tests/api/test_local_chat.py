@@ -18,7 +18,7 @@ from plain import NO_TLS
 from pydantic import BaseModel, Field
 
 from penstock.domain.usage import Outcome
-from penstock.settings import load
+from penstock.settings.tables import load
 from penstock.store import completion_rows, key_rows
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")  # all share one gateway, and so one load of the weights

@@ -13,7 +13,7 @@ import pytest
 from conftest import Server, Start
 from local_steps import LONG, SMALL, TOOLS, answer, ask, begin, children, refuse, unread_at, until, until_it_works
 
-from penstock.settings import load
+from penstock.settings.tables import load
 
 
 @pytest.fixture(autouse=True)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from conftest import SIMULATOR, VIDEO, Server, running
 
-from penstock.settings import load
+from penstock.settings.tables import load
 
 NUL = "a\0b"
 

@@ -14,7 +14,7 @@ from hook_receiver import LOOPBACK, Receiver, create, deliveries, is_signed, rec
 from sqlalchemy import Connection, update
 from steps import body_of, order, refused
 
-from penstock.settings import load
+from penstock.settings.tables import load
 from penstock.store.bell import DELIVERIES
 from penstock.store.database import RUNG
 from penstock.store.webhook_tables import deliveries as delivery_table

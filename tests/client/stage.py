@@ -10,7 +10,7 @@ from typing import Any
 
 from conftest import SIMULATOR, Server, running
 
-from penstock.settings import load
+from penstock.settings.tables import load
 
 SETTINGS = (
     SIMULATOR

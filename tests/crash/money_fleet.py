@@ -19,7 +19,7 @@ from penstock.administration import ensure_account, issue_key, set_budget
 from penstock.domain.accounts import Actor, Allowance, KeyWish
 from penstock.domain.budgets import Period
 from penstock.domain.money import parse_usd
-from penstock.settings import load
+from penstock.settings.tables import load
 from penstock.store.opening import open_database, prepare
 
 PENSTOCK = Path(sys.executable).with_name("penstock")

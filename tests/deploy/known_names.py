@@ -11,8 +11,8 @@ from typer.main import get_command
 from penstock.cli.main import app
 from penstock.observability import metrics
 from penstock.observability.traces import ENDPOINTS as TRACE_ENDPOINTS
-from penstock.setting_sources import OTHER_VARIABLES
-from penstock.settings import VARIABLES
+from penstock.settings.sources import OTHER_VARIABLES
+from penstock.settings.tables import VARIABLES
 from penstock.storage import ENDPOINTS as S3_ENDPOINTS
 
 ROOT = Path(__file__).parents[2]

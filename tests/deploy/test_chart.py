@@ -10,7 +10,7 @@ from chart_steps import CHART, render
 from known_names import check_command, check_variables, metric_names
 
 from penstock.cli.main import app
-from penstock.settings import load
+from penstock.settings.tables import load
 from penstock.web.operations import router
 
 VERSION = "1.33"

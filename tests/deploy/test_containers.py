@@ -16,7 +16,7 @@ import pytest
 import yaml
 from known_names import DEPLOY, ROOT, check_command, check_variables
 
-from penstock.settings import load
+from penstock.settings.tables import load
 from penstock.web.operations import router
 
 DOCKERFILE = (ROOT / "Dockerfile").read_text()

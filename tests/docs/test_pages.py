@@ -27,8 +27,8 @@ from penstock.domain.usage import Outcome
 from penstock.errors import PenstockError
 from penstock.gateway import build_offers
 from penstock.observability import metrics
-from penstock.setting_prices import PriceEntry
-from penstock.settings import VARIABLES, ModelEntry, Route, Settings, load
+from penstock.settings.prices import PriceEntry
+from penstock.settings.tables import VARIABLES, ModelEntry, Route, Settings, load
 from penstock.store.tables import completions
 from penstock.vendors import load_vendor, vendor_names
 from penstock.web.cors import EXPOSED

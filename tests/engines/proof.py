@@ -30,7 +30,7 @@ from inflate_steps import read_solid
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFilter, ImageFont
 
-from penstock.settings import load
+from penstock.settings.tables import load
 from penstock_engines.cinema.film import to_planes
 from penstock_engines.cinema.prompt.reading import read_prompt
 from penstock_engines.cinema.script import Script, Time

@@ -22,7 +22,7 @@ from penstock.domain.files import StoredFile
 from penstock.domain.job_errors import UpstreamError
 from penstock.exchange import TROUBLE, Exchange
 from penstock.polling import LONGEST_REST, Polling
-from penstock.settings import load
+from penstock.settings.tables import load
 from penstock.simulator.samples import make_preview
 from penstock.vendors.sim import Sim
 

@@ -32,7 +32,7 @@ from penstock.domain.price_schedule import (
 )
 from penstock.domain.prices import FREE, MAX_FACES, MAX_PICTURES, MAX_SECONDS, MOST, Price, TokenPrice
 from penstock.offers import Offer
-from penstock.settings import load
+from penstock.settings.tables import load
 from penstock.supply import build_offers
 from penstock.vendors.sim import Sim
 

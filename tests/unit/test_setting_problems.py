@@ -9,8 +9,8 @@ import pytest
 from pydantic import ValidationError, field_validator
 
 from penstock.contract import Options
-from penstock.setting_problems import Problem, SettingsError, explain
-from penstock.settings import Settings, load
+from penstock.settings.problems import Problem, SettingsError, explain
+from penstock.settings.tables import Settings, load
 
 PAGE = Path(__file__).parents[2] / "docs" / "settings.md"
 

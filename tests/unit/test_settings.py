@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from penstock.contract import Options
-from penstock.setting_problems import Problem
-from penstock.setting_values import LONGEST, parse_duration, parse_retention
-from penstock.settings import (
+from penstock.settings.problems import Problem
+from penstock.settings.tables import (
     VARIABLES,
     AssetDownloads,
     Chat,
@@ -28,6 +27,7 @@ from penstock.settings import (
     SettingsError,
     load,
 )
+from penstock.settings.values import LONGEST, parse_duration, parse_retention
 
 PAGE = Path(__file__).parents[2] / "docs" / "settings.md"
 SECTIONS = {"server": Server, "fetch": Fetch, "assets": AssetDownloads, "jobs": Jobs, "chat": Chat}

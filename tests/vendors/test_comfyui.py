@@ -11,7 +11,7 @@ from doubles.comfyui import PAINTING, STATUE, VIDEO, ComfyUIDouble, declare, nod
 from doubles.media import MediaDouble, Plan, listening
 from vendors.double import HttpDouble, drop, reply
 
-from penstock.setting_problems import SettingsError
+from penstock.settings.problems import SettingsError
 from penstock.simulator.samples import make_preview
 
 ENDLESS = Plan(polls=10**6)

@@ -19,8 +19,8 @@ from vendors.test_far import follow
 
 from penstock import vendor_schemas
 from penstock.cli.main import app
-from penstock.setting_problems import Problem, SettingsError
-from penstock.settings import load
+from penstock.settings.problems import Problem, SettingsError
+from penstock.settings.tables import load
 from penstock.supply import build_offers
 
 LTX = '[[models]]\nid = "ltx"\nkind = "video"\nvendor = "fal"\nmodel = "fal-ai/ltx"\nparams = "vendor"\n'

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from vendors.double import Act, Double, double_of, drip, drop, drop_after, hang, raw, reply, reset
 
-from penstock.settings import load
+from penstock.settings.tables import load
 
 CREDENTIAL = "vendor-secret-0123456789"
 

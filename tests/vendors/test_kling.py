@@ -16,7 +16,7 @@ from pydantic import ValidationError
 from vendors.double import drop, drop_after, reply
 
 from penstock.contract import Home, Order
-from penstock.settings import load
+from penstock.settings.tables import load
 from penstock.vendors.kling import Kling, KlingOptions
 
 VIDEO = "vendorb_video_31"

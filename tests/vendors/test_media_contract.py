@@ -17,7 +17,7 @@ from doubles.media import MediaDouble, Plan, Verdict, listening, make_result
 from vendors.double import Act, HttpDouble, drip, drop, drop_after, raw, reply, reset
 from vendors.test_contract import FILES
 
-from penstock.settings import load
+from penstock.settings.tables import load
 from penstock.simulator.samples import make_preview
 
 DOUBLES = [double for name in FILES for double in importlib.import_module(f"doubles.{name}").DOUBLES]

@@ -19,7 +19,7 @@ from ports import free_port
 from vendors.double import drop, drop_after, reply
 from vendors.test_media_contract import generate
 
-from penstock.settings import load
+from penstock.settings.tables import load
 from penstock.simulator.samples import make_preview
 
 MODEL, VIDEO = "vendora_image_to_model", "vendorb_video_31"

@@ -15,7 +15,7 @@ from vendors.double import double_of
 from penstock.domain import jobs
 from penstock.domain.jobs import Job
 from penstock.gateway import Gateway, build_offers
-from penstock.settings import Settings, load
+from penstock.settings.tables import Settings, load
 from penstock.store import event_rows, job_rows, open_rows
 from penstock.store.opening import open_database, prepare
 

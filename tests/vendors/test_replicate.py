@@ -46,7 +46,7 @@ from penstock.contract import (
     Unclear,
 )
 from penstock.domain.order_lookup import Listing
-from penstock.settings import load
+from penstock.settings.tables import load
 from penstock.simulator.samples import make_preview
 from penstock.vendors.replicate import Replicate, ReplicateOptions
 

@@ -36,8 +36,8 @@ from vendors.test_media_contract import check, generate, submit
 
 from penstock.contract import Failed, Home, NotSent, Order, Reply
 from penstock.exchange import Exchange
-from penstock.setting_problems import SettingsError
-from penstock.settings import load
+from penstock.settings.problems import SettingsError
+from penstock.settings.tables import load
 from penstock.supply import build_offers
 from penstock.vendors.veo import Veo, VeoOptions
 

@@ -29,7 +29,7 @@ from penstock.cli.options import (
 from penstock.cli.serve import FIRST_KEY, address_of
 
 if TYPE_CHECKING:  # takes long to load, and `penstock --help` does not need it
-    from penstock.settings import Settings
+    from penstock.settings.tables import Settings
 
 OK, WARN, FAIL = "ok", "warn", "fail"
 COLORS = {OK: "green", WARN: "yellow", FAIL: "red"}
@@ -64,7 +64,7 @@ def doctor(*, as_json: AsJson = False, data: DataFolder = None, config: ConfigFi
 
 
 def _examine(data: Path | None, config: Path | None) -> Iterator[Finding]:
-    from penstock.settings import SettingsError
+    from penstock.settings.tables import SettingsError
 
     try:
         settings = load_settings(data, config)
@@ -219,7 +219,7 @@ def _open_store(url: str, name: str) -> Iterator[Finding]:
 
 
 def _check_vendors(settings: "Settings") -> Iterator[Finding]:
-    from penstock.settings import SettingsError
+    from penstock.settings.tables import SettingsError
     from penstock.supply import build_offers
 
     if not settings.vendors:

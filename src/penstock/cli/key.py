@@ -43,7 +43,7 @@ from penstock.domain.api_keys import NO_LIMITS, PREFIX, ApiKey, Scope
 from penstock.domain.budgets import ACCOUNT_PREFIX, Period
 
 if TYPE_CHECKING:  # takes long to load, and `penstock --help` does not need it
-    from penstock.settings import Settings
+    from penstock.settings.tables import Settings
 
 app = typer.Typer(help="Make, list, change, rotate and revoke API keys.", no_args_is_help=True)
 
@@ -294,7 +294,7 @@ def _check_account(text: str) -> str:
 
 def _check_models(settings: "Settings", wanted: list[str]) -> frozenset[str]:
     if wanted:
-        from penstock.settings import nearest
+        from penstock.settings.tables import nearest
         from penstock.supply import build_offers
 
         offers = build_offers(settings, None)
@@ -306,7 +306,7 @@ def _check_models(settings: "Settings", wanted: list[str]) -> frozenset[str]:
 
 
 def _read_time(option: str, text: str | None, *, least: float | None = None) -> float | None:
-    from penstock.setting_values import parse_duration
+    from penstock.settings.values import parse_duration
 
     try:
         seconds = None if text is None else parse_duration(text)

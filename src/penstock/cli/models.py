@@ -49,7 +49,7 @@ def show(
 ) -> None:
     """Show one model and its params."""
     from penstock.errors import ModelNotFound
-    from penstock.settings import nearest
+    from penstock.settings.tables import nearest
 
     with expected_errors():
         offers = _load(data, config)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:  # these take long to load, and not every command needs them
     from rich.table import Table
     from sqlalchemy import Connection, Engine
 
-    from penstock.settings import Settings
+    from penstock.settings.tables import Settings
 
 # -- options of several commands
 
@@ -45,7 +45,7 @@ LISTS = {
 
 def load_settings(data: Path | None, config: Path | None, **server: Any) -> "Settings":
     """The settings with this command's options above them; raises SettingsError."""
-    from penstock.settings import load
+    from penstock.settings.tables import load
 
     overrides = {"data": data} | {f"server.{name}": value for name, value in server.items()}
     return load(config, os.environ, overrides)
@@ -55,7 +55,7 @@ def load_settings(data: Path | None, config: Path | None, **server: Any) -> "Set
 def expected_errors() -> Generator[None]:
     """End the command with one message: exit code 1 for what is not there or cannot be done, 2 for wrong settings."""
     from penstock.errors import PenstockError
-    from penstock.settings import SettingsError
+    from penstock.settings.tables import SettingsError
 
     try:
         yield

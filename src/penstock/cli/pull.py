@@ -111,7 +111,7 @@ def bring(chosen: Iterable["Weight"], folder: Path, source: Path | None, show: "
 
 def _choose(names: list[str]) -> list["Weight"]:
     """The files of these names or kinds, in the manifest's order."""
-    from penstock.settings import nearest
+    from penstock.settings.tables import nearest
     from penstock_engines.weights import MANIFEST
 
     known = {word for weight in MANIFEST for word in (weight.name, weight.needed_by)}

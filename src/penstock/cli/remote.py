@@ -98,7 +98,7 @@ def _settled_address(data: Path | None, config: Path | None) -> str | None:
         return None
     from penstock.cli.serve import address_of
     from penstock.client import BadInput
-    from penstock.settings import SettingsError
+    from penstock.settings.tables import SettingsError
 
     try:
         server = load_settings(data, config).server

@@ -14,7 +14,7 @@ from penstock.cli.options import expected_errors, fail, open_store, private_plac
 if TYPE_CHECKING:  # take long to load, and `penstock --help` does not need them
     from penstock.gateway import Gateway
     from penstock.leadership import Appointment, Leadership
-    from penstock.settings import Settings
+    from penstock.settings.tables import Settings
 
 SCHEMA_SECONDS: Final = 3.0
 """How long a server that was started just before may take to make or change the schema."""
@@ -202,7 +202,7 @@ class _Process:
     async def _reload(self) -> None:
         """Use what the settings say now, or keep the old and say why."""
         from penstock.observability import metrics
-        from penstock.settings import SettingsError
+        from penstock.settings.tables import SettingsError
 
         gateway = self._gateway
         if gateway is None:

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 from platformdirs import user_data_dir
 
-from penstock.setting_problems import KeyPath, Problem, SettingsError, Source, nearest, scan_lines
+from penstock.settings.problems import KeyPath, Problem, SettingsError, Source, nearest, scan_lines
 
 DOCUMENTS = ("params", "workflow")
 """Settings that may stand in a file of their own, `file:PATH`, and are no secret."""

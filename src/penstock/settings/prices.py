@@ -11,7 +11,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Fiel
 
 from penstock.domain.price_schedule import P, PriceSchedule, Term, make_schedule
 from penstock.domain.prices import Price, TokenPrice
-from penstock.setting_problems import Problem, Source, nearest, reject
+from penstock.settings.problems import Problem, Source, nearest, reject
 
 _RFC_3339 = re.compile(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}([Tt ][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?([Zz]|[+-][0-9]{2}:[0-9]{2}))?"

@@ -9,8 +9,8 @@ from typing import Annotated, Any, cast
 
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr
 
-from penstock.setting_problems import reject
-from penstock.setting_sources import make_absolute
+from penstock.settings.problems import reject
+from penstock.settings.sources import make_absolute
 
 BUILT_IN = ("embedded", "local", "sim")
 """Vendors that need no account and no table; what the configured ones do not serve is served by the first that can."""

@@ -24,10 +24,10 @@ from pydantic import (
     field_validator,
 )
 
-from penstock.setting_prices import AnyPrice, PriceEntry
-from penstock.setting_problems import SettingsError, Source, explain, nearest, reject
-from penstock.setting_sources import gather, map_texts
-from penstock.setting_values import (
+from penstock.settings.prices import AnyPrice, PriceEntry
+from penstock.settings.problems import SettingsError, Source, explain, nearest, reject
+from penstock.settings.sources import gather, map_texts
+from penstock.settings.values import (
     ADDRESS,
     BUILT_IN,
     DAY,

@@ -1,0 +1,1 @@
+"""The settings: their tables, where values come from, and what is wrong with them."""
