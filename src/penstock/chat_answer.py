@@ -9,11 +9,9 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from penstock.answer_lengths import Lengths
 from penstock.chat_cache import CachedAnswer, Keeper
-from penstock.chat_contract import ChatVendor
 from penstock.chat_passing import Broken, Malformed, PassedStream
 from penstock.chat_rendering import RenderedStream
 from penstock.chat_stream import Outlet, Stream
-from penstock.contract import ReplyLost
 from penstock.domain.api_keys import ApiKey
 from penstock.domain.chat import Ask, Usage, estimate
 from penstock.domain.prices import TokenPrice
@@ -29,6 +27,8 @@ from penstock.silence import Silence
 from penstock.sse import COMMENT, EventTooLarge
 from penstock.tally import Tally
 from penstock.token_bounds import BYTES_PER_CHARACTER, borne_out, bound_claim
+from penstock.vendor_api.chat import ChatVendor
+from penstock.vendor_api.generation import ReplyLost
 
 if TYPE_CHECKING:
     from penstock.chat_incoming import Incoming

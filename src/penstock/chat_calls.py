@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any, Final, Protocol, TypeAlias, cast
 
-from penstock.chat_json import write_json
+from penstock.vendor_api.lenient_json import write_json
 
 Json: TypeAlias = dict[str, Any]
 

@@ -7,8 +7,8 @@ from typing import Any, Final, Protocol, TypeAlias
 
 import httptools
 
-from penstock.contract import ReplyLost
 from penstock.fairness.time_slices import SLICE_BYTES
+from penstock.vendor_api.generation import ReplyLost
 
 ENOUGH: Final = 256 << 10
 """So much of a reply waits for its reader; a head is not larger."""

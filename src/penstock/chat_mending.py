@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeAlias, cast
 
 from penstock.chat_calls import ToolCalls, mend_calls, mend_function
-from penstock.chat_json import write_json
+from penstock.vendor_api.lenient_json import write_json
 
 Json: TypeAlias = dict[str, Any]
 COUNTS = ("prompt_tokens", "completion_tokens", "total_tokens")

@@ -3,8 +3,6 @@
 from collections.abc import Iterable, Iterator
 from typing import Any, assert_never, cast
 
-from penstock.chat_contract import Translator
-from penstock.chat_json import read_json, write_json
 from penstock.chat_mending import is_chunk_like
 from penstock.chat_passing import DONE, MAX_SKIPPED, UNMENDABLE, Broken, Malformed
 from penstock.domain.chat import (
@@ -26,6 +24,8 @@ from penstock.domain.chat import (
 )
 from penstock.flat_errors import find_error, write_error
 from penstock.sse import Splitter
+from penstock.vendor_api.chat import Translator
+from penstock.vendor_api.lenient_json import read_json, write_json
 
 
 class _Choice:

@@ -11,8 +11,8 @@ from urllib.parse import urlsplit
 import httptools
 
 from penstock.chat_incoming import ENOUGH, Incoming
-from penstock.contract import Call, NotSent, ReplyLost, Unread
 from penstock.fairness.time_slices import SLICE_BYTES, TimeSlices
+from penstock.vendor_api.generation import Call, NotSent, ReplyLost, Unread
 
 IDLE_SECONDS: Final = 15.0
 """How long a connection is kept for the next call: less than vendors keep it, so that calls do not run into its end."""

@@ -7,7 +7,6 @@ from typing import TypeVar
 
 from penstock.cadence import Cadence
 from penstock.collection import Collection
-from penstock.contract import MAX_RETRY_AFTER_SECONDS, Flow, GenerationVendor, Order
 from penstock.domain import jobs
 from penstock.domain.jobs import Attempt, Job, State
 from penstock.durations import History
@@ -20,6 +19,7 @@ from penstock.store import job_rows
 from penstock.store.bell import Ear
 from penstock.store.database import Database
 from penstock.store.job_rows import Claim
+from penstock.vendor_api.generation import MAX_RETRY_AFTER_SECONDS, Flow, GenerationVendor, Order
 
 MAX_PAUSE = 30.0
 

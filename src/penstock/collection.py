@@ -7,7 +7,6 @@ from typing import Any, Final
 
 from penstock.assets import Assets, Landed
 from penstock.catalog.model import Expectation
-from penstock.contract import GenerationVendor, Kind, Output, Role
 from penstock.domain.ids import new_id
 from penstock.domain.job_errors import BadOutput, FileUnreadable
 from penstock.domain.jobs import Asset, Job
@@ -16,6 +15,7 @@ from penstock.inspection.glb import inspect_model
 from penstock.inspection.images_and_video import inspect_picture, inspect_video
 from penstock.inspection.worker_pool import LimitReached, WorkFailed, Workshop
 from penstock.storage import StorageUnavailable
+from penstock.vendor_api.generation import GenerationVendor, Kind, Output, Role
 
 PREVIEW_SECONDS: Final = 60.0
 """How long a preview may take: the result that was paid for does not wait longer for it."""

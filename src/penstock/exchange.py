@@ -16,10 +16,15 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 import msgspec
 from msgspec import structs
 
-from penstock.chat_contract import ChatServer, ChatVendor
 from penstock.chat_incoming import Incoming
 from penstock.chat_wire import ChatWire
-from penstock.contract import (
+from penstock.domain.files import StoredFile
+from penstock.domain.job_errors import BadOutput
+from penstock.observability import metrics, traces
+from penstock.redaction import Redactor
+from penstock.safe_fetch.policy import Network
+from penstock.vendor_api.chat import ChatServer, ChatVendor
+from penstock.vendor_api.generation import (
     Call,
     DataUri,
     Flow,
@@ -32,11 +37,6 @@ from penstock.contract import (
     Unread,
     Upstream,
 )
-from penstock.domain.files import StoredFile
-from penstock.domain.job_errors import BadOutput
-from penstock.observability import metrics, traces
-from penstock.redaction import Redactor
-from penstock.safe_fetch.policy import Network
 
 if TYPE_CHECKING:
     from penstock.wire import Wire

@@ -2,7 +2,6 @@
 
 from typing import assert_never
 
-from penstock.contract import MAX_RETRY_AFTER_SECONDS
 from penstock.domain.chat import Blame, Fault
 from penstock.errors import (
     ChatRateLimited,
@@ -13,6 +12,7 @@ from penstock.errors import (
     VendorRefusedUs,
 )
 from penstock.redaction import Redactor
+from penstock.vendor_api.generation import MAX_RETRY_AFTER_SECONDS
 
 
 def tell_fault(fault: Fault, redactor: Redactor) -> PenstockError:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Final, cast
 
-from penstock.chat_json import read_json, write_json
+from penstock.vendor_api.lenient_json import read_json, write_json
 
 HOLDERS: Final = ("error", "errors", "detail", "details", "fault", "exception")
 TEXTS: Final = ("message", "detail", "msg", "error_msg", "error_message", "status_msg", "reason", "title")

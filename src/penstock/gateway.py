@@ -16,7 +16,6 @@ from penstock.assets import Assets
 from penstock.cadence import Cadence
 from penstock.claimed import Tools
 from penstock.collection import Collection
-from penstock.contract import GenerationVendor
 from penstock.delivery import Delivery
 from penstock.dispatch import Dispatch, Run
 from penstock.dispatch.local import LocalDispatch
@@ -51,6 +50,7 @@ from penstock.store_contact import StoreContact
 from penstock.supply import build_offers, schemas_wanted
 from penstock.tally import Tally
 from penstock.upkeep import Upkeep
+from penstock.vendor_api.generation import GenerationVendor
 from penstock.vendor_schemas import Learning, find_schema, learn_schemas
 from penstock_sandbox import sandbox
 

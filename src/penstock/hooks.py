@@ -4,7 +4,7 @@ import hashlib
 import hmac
 from collections.abc import Callable
 
-from penstock.contract import GenerationVendor, NotifiedOptions
+from penstock.vendor_api.generation import GenerationVendor, NotifiedOptions
 
 PATH = "/vendor/v1/{vendor}/{reference}/{tag}"
 

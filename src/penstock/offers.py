@@ -8,13 +8,13 @@ from typing import Any
 
 from penstock.catalog.model import GenerationModel
 from penstock.catalog.params import unknown_name
-from penstock.chat_contract import ChatVendor
-from penstock.contract import GenerationVendor
 from penstock.domain.jobs import Attempt
 from penstock.domain.price_schedule import PriceSchedule, combine, dearest, dearest_tokens, highest, token_ceiling
 from penstock.domain.prices import Price, TokenPrice
 from penstock.errors import ModelNotAllowed, ModelNotFound
 from penstock.redaction import Redactor
+from penstock.vendor_api.chat import ChatVendor
+from penstock.vendor_api.generation import GenerationVendor
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,19 +5,6 @@ import logging
 from dataclasses import dataclass, field, replace
 
 from penstock.claimed import ClaimedJob, GivenBack
-from penstock.contract import (
-    Absent,
-    Accepted,
-    Failed,
-    GenerationVendor,
-    InDoubt,
-    NotSent,
-    Refused,
-    ReplyLost,
-    Similar,
-    Unclear,
-    Untold,
-)
 from penstock.domain import jobs
 from penstock.domain.job_errors import (
     JobError,
@@ -33,6 +20,19 @@ from penstock.exchange import TROUBLE
 from penstock.observability import metrics
 from penstock.offers import credential_id
 from penstock.store import job_rows
+from penstock.vendor_api.generation import (
+    Absent,
+    Accepted,
+    Failed,
+    GenerationVendor,
+    InDoubt,
+    NotSent,
+    Refused,
+    ReplyLost,
+    Similar,
+    Unclear,
+    Untold,
+)
 
 log = logging.getLogger(__name__)
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import Any, Final, TypeAlias
 
-from penstock.contract import Done, Failed, GenerationVendor, Running
 from penstock.exchange import TROUBLE, Exchange
+from penstock.vendor_api.generation import Done, Failed, GenerationVendor, Running
 
 GATHER_SECONDS: Final = 0.05
 """How long the first poll of a batch waits for others."""

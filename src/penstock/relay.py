@@ -10,10 +10,8 @@ from typing import TYPE_CHECKING
 from penstock.answer_lengths import Lengths
 from penstock.chat_answer import Answer, Leave
 from penstock.chat_cache import CachedAnswer, ChatCache, Keeper, place_of
-from penstock.chat_contract import ChatVendor
 from penstock.chat_passing import Broken, Malformed, pass_whole
 from penstock.chat_rendering import render_whole
-from penstock.contract import Call, NotSent, NotStarted, Reply, ReplyLost
 from penstock.deadline import Deadline
 from penstock.domain.api_keys import ApiKey
 from penstock.domain.chat import Ask, Blame, Fault, Usage
@@ -37,6 +35,8 @@ from penstock.offers import ChatOffer, Offers, Route, refuse_unpriced
 from penstock.routes import Probe, RouteHealth, Routes
 from penstock.sse import EventTooLarge
 from penstock.tally import Tally
+from penstock.vendor_api.chat import ChatVendor
+from penstock.vendor_api.generation import Call, NotSent, NotStarted, Reply, ReplyLost
 
 if TYPE_CHECKING:
     from penstock.chat_incoming import Incoming

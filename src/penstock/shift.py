@@ -14,7 +14,6 @@ from typing import Any
 from penstock.catalog.file_input import given_file
 from penstock.catalog.model import Expectation
 from penstock.claimed import MAX_PAUSE
-from penstock.contract import Done, Failed, Running
 from penstock.domain import jobs
 from penstock.domain.job_errors import (
     BadOutput,
@@ -32,6 +31,7 @@ from penstock.ordering import Ordering
 from penstock.quarantine import MAX_DEATHS
 from penstock.storage import StorageUnavailable
 from penstock.store import asset_rows
+from penstock.vendor_api.generation import Done, Failed, Running
 
 MAX_BAD_OUTPUTS = 2
 """How often an output that cannot be opened is fetched: it was paid for, and bytes break on their way too."""

@@ -11,8 +11,6 @@ from penstock.catalog import known_models
 from penstock.catalog.declared import KINDS, declare, schema_of_bindings
 from penstock.catalog.model import GenerationModel, Recipe
 from penstock.catalog.schema_params import ANYTHING, FILE
-from penstock.chat_contract import ChatOptions, ChatVendor
-from penstock.contract import GenerationVendor, Home, Served
 from penstock.domain.price_schedule import P, PriceSchedule
 from penstock.domain.prices import DURATIONS, FACES, Price, TokenPrice
 from penstock.offers import ChatOffer, Offer, Offers, Route, credential_id
@@ -21,6 +19,8 @@ from penstock.settings.prices import PriceList, Sold, misfit
 from penstock.settings.problems import Problem, SettingsError, explain, nearest
 from penstock.settings.tables import ModelEntry, Settings
 from penstock.settings.values import BUILT_IN
+from penstock.vendor_api.chat import ChatOptions, ChatVendor
+from penstock.vendor_api.generation import GenerationVendor, Home, Served
 from penstock.vendor_schemas import find_schema
 from penstock.vendors import Vendor, load_vendor, vendor_names
 

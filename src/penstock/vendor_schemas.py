@@ -11,8 +11,8 @@ from typing import Any, Final
 import msgspec
 
 from penstock.catalog.declared import read_schema
-from penstock.contract import GenerationVendor
 from penstock.exchange import TROUBLE, Exchange
+from penstock.vendor_api.generation import GenerationVendor
 
 SECONDS: Final = 10.0
 """How long one description may take to come."""

@@ -16,10 +16,10 @@ from aiohttp.abc import AbstractStreamWriter
 from aiohttp.payload import BytesIOPayload
 from yarl import URL
 
-from penstock.contract import Call, GenerationVendor, InDoubt, NotSent, ReplyLost, Unclear
 from penstock.domain.job_errors import UrlNotAllowed
 from penstock.safe_fetch.address_guard import Guard
 from penstock.safe_fetch.policy import Network, is_allowed
+from penstock.vendor_api.generation import Call, GenerationVendor, InDoubt, NotSent, ReplyLost, Unclear
 
 CONNECT_SECONDS = 5.0
 IDLE_SECONDS = 60.0

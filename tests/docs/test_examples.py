@@ -15,10 +15,21 @@ from openai_replies import GREETING, PROMPT_TOKENS
 
 from penstock import chat_fields
 from penstock.chat_rendering import RenderedStream, render_whole
-from penstock.contract import Absent, Accepted, Done, Failed, Home, Order, Refused, Reply, Running, Unclear
 from penstock.domain.chat import Blame
 from penstock.domain.money import format_usd
 from penstock.errors import InvalidRequest
+from penstock.vendor_api.generation import (
+    Absent,
+    Accepted,
+    Done,
+    Failed,
+    Home,
+    Order,
+    Refused,
+    Reply,
+    Running,
+    Unclear,
+)
 
 ROOT = Path(__file__).parents[2]
 HOME = "http://127.0.0.1:8787"

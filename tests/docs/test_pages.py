@@ -18,10 +18,8 @@ from pydantic_core import PydanticUndefined
 import penstock
 from penstock.catalog import known_models
 from penstock.catalog.simulated import Ending, Script, Submission
-from penstock.chat_contract import ChatOptions
 from penstock.chat_fields import CHECKS, ROLES
 from penstock.cli.main import app as commands
-from penstock.contract import Options
 from penstock.domain.prices import Price, TokenPrice
 from penstock.domain.usage import Outcome
 from penstock.errors import PenstockError
@@ -30,6 +28,8 @@ from penstock.observability import metrics
 from penstock.settings.prices import PriceEntry
 from penstock.settings.tables import VARIABLES, ModelEntry, Route, Settings, load
 from penstock.store.tables import completions
+from penstock.vendor_api.chat import ChatOptions
+from penstock.vendor_api.generation import Options
 from penstock.vendors import load_vendor, vendor_names
 from penstock.web.cors import EXPOSED
 

@@ -21,7 +21,7 @@ from doubles.media import (
     read_form,
 )
 
-from penstock.contract import Absent, Accepted, Done, Failed, Refused, Running, Unclear
+from penstock.vendor_api.generation import Absent, Accepted, Done, Failed, Refused, Running, Unclear
 from penstock.vendors.comfyui import NAMESPACE
 
 CHECKPOINTS = ["base.safetensors", "video/base.safetensors"]

@@ -13,7 +13,7 @@ from aiohttp import web
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from doubles.media import Case, FileHost, MediaDouble, Placed, Refusal, Sample, Verdict, Wish, answer
 
-from penstock.contract import Accepted, Done, Failed, Refused, Running, Unclear, Untold
+from penstock.vendor_api.generation import Accepted, Done, Failed, Refused, Running, Unclear, Untold
 
 UNFINISHED = "Request is still in progress"
 PICTURES = (b"\x89PNG", b"\xff\xd8", b"RIFF")

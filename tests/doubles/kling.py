@@ -15,7 +15,7 @@ from aiohttp import web
 from doubles.media import Case, MediaDouble, Placed, Refusal, Sample, Verdict, Wish, answer
 from plain import NO_TLS
 
-from penstock.contract import Accepted, Done, Failed, Refused, Running, Similar, Unclear
+from penstock.vendor_api.generation import Accepted, Done, Failed, Refused, Running, Similar, Unclear
 
 PATH = "/v1/videos/text2video"
 ACCESS, SECRET = "Ak-0123456789abcdefghij", "Sk:ü0123456789"  # a secret key may hold anything, a colon too

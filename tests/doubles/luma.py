@@ -13,7 +13,7 @@ from aiohttp import web
 from doubles.media import Case, MediaDouble, Placed, Refusal, Sample, Verdict, Wish, answer
 from plain import NO_TLS
 
-from penstock.contract import Accepted, Done, Failed, Refused, Running, Similar, Unclear
+from penstock.vendor_api.generation import Accepted, Done, Failed, Refused, Running, Similar, Unclear
 
 PREFIX = "/dream-machine/v1"
 RATIOS = {"1:1": 1.0, "16:9": 16 / 9, "9:16": 9 / 16, "4:3": 4 / 3, "3:4": 3 / 4, "21:9": 21 / 9, "9:21": 9 / 21}

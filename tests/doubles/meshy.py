@@ -10,7 +10,7 @@ from typing import Any
 from aiohttp import web
 from doubles.media import Case, MediaDouble, Placed, Refusal, Sample, Verdict, Wish, answer
 
-from penstock.contract import Accepted, Done, Failed, Refused, Running, Similar, Unclear, Untold
+from penstock.vendor_api.generation import Accepted, Done, Failed, Refused, Running, Similar, Unclear, Untold
 
 PATH = "/openapi/v1/image-to-3d"
 MOST_AT_ONCE = 10

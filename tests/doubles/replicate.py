@@ -13,7 +13,7 @@ from typing import Any
 from aiohttp import web
 from doubles.media import Case, MediaDouble, Placed, Refusal, Sample, Verdict, Wish, answer, make_result, read_form
 
-from penstock.contract import Accepted, Done, Failed, Refused, Running, Similar, Unclear
+from penstock.vendor_api.generation import Accepted, Done, Failed, Refused, Running, Similar, Unclear
 
 VEO = "google/veo-3.1-fast"
 PICTURE = "black-forest/flux"

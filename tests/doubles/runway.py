@@ -8,7 +8,7 @@ from typing import Any
 from aiohttp import web
 from doubles.media import Case, MediaDouble, Placed, Refusal, Sample, Verdict, Wish, answer
 
-from penstock.contract import Accepted, Done, Failed, Refused, Running, Unclear, Untold
+from penstock.vendor_api.generation import Accepted, Done, Failed, Refused, Running, Unclear, Untold
 
 VERSION = "2024-11-06"
 WIDE = {"1280:720", "720:1280"}

@@ -9,7 +9,7 @@ from typing import Any
 from aiohttp import web
 from doubles.media import Case, MediaDouble, Placed, Refusal, Sample, Verdict, Wish, answer, read_form
 
-from penstock.contract import Accepted, Done, Failed, Refused, Running, Similar, Unclear, Untold
+from penstock.vendor_api.generation import Accepted, Done, Failed, Refused, Running, Similar, Unclear, Untold
 
 VERSIONS = {"v3.1-20260211", "v3.0-20250812", "v2.5-20250123", "P1-20260311", "v1.4-20240625"}
 PREFIXES = {"v3": "/v3", "v2": "/v2/openapi"}

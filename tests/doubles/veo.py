@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import padding, rsa
 from doubles.media import Case, MediaDouble, Placed, Refusal, Sample, Verdict, Wish, answer, make_result
 
-from penstock.contract import Accepted, Done, Failed, Refused, Running, Unclear, Untold
+from penstock.vendor_api.generation import Accepted, Done, Failed, Refused, Running, Unclear, Untold
 
 PROJECT, LOCATION, BUCKET = "a-project", "us-central1", "a-bucket"
 API_KEY = "AIza-0123456789"

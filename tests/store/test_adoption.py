@@ -14,13 +14,13 @@ from store.sample_jobs import NOW, make_attempt, make_job
 from vendors.double import Double, double_of, drop, drop_after
 from vendors.test_far import follow
 
-from penstock.contract import Accepted, Call, Flow, Order, Similar
 from penstock.domain import jobs
 from penstock.domain.jobs import Job, Outcome, Phase, State
 from penstock.store import job_rows, open_rows
 from penstock.store.database import Database
 from penstock.store.job_rows import MAX_CLOCK_SECONDS, Claim, FenceLost
 from penstock.store.news import NewsRoom
+from penstock.vendor_api.generation import Accepted, Call, Flow, Order, Similar
 from penstock.vendors.sim import Sim
 
 

@@ -15,7 +15,7 @@ import pytest
 import uvloop
 
 from penstock.chat_wire import ChatWire, Incoming
-from penstock.contract import Call
+from penstock.vendor_api.generation import Call
 
 LOOPS: dict[str, Callable[[], asyncio.AbstractEventLoop]] = {
     "asyncio": asyncio.new_event_loop,

@@ -19,7 +19,7 @@ from raw_vendor import (
     wire_of,
 )
 
-from penstock.contract import ReplyLost
+from penstock.vendor_api.generation import ReplyLost
 
 CHUNKED = OK + b"transfer-encoding: chunked\r\n\r\n"
 SIZED = OK + b"content-length: 4\r\n"

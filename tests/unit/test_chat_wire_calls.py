@@ -12,7 +12,7 @@ import pytest
 from ports import free_port
 from raw_vendor import OK, Line, Recorder, answer, each_loop, hear, ping, post, run_on, vendor_of, wire_of
 
-from penstock.contract import Call, NotSent, ReplyLost
+from penstock.vendor_api.generation import Call, NotSent, ReplyLost
 
 LONG = bytes(30_000_000)
 

@@ -9,7 +9,7 @@ from raw_vendor import OK, PONG, Clock, Line, PaperLoop, answer, each_loop, ping
 from work import count_lines
 
 from penstock.chat_wire import MAX_IDLE, ChatWire, Incoming
-from penstock.contract import ReplyLost
+from penstock.vendor_api.generation import ReplyLost
 
 # -- connections are shared, and nothing is sent twice
 

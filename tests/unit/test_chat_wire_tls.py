@@ -7,7 +7,7 @@ import pytest
 import trustme
 from raw_vendor import OK, PONG, Line, Vendor, answer, each_loop, ping, post, saying, vendor_of, wire_of
 
-from penstock.contract import NotSent, ReplyLost
+from penstock.vendor_api.generation import NotSent, ReplyLost
 
 
 @pytest.fixture(scope="module")

@@ -24,11 +24,11 @@ from loopback import PNG, Server, redirect_to, serve
 from ports import free_port
 from vendors.double import Double, double_of, drip, drop, drop_after, hang, raw, reply, reset
 
-from penstock.contract import Call, DataUri, Flow, Form, Home, Order, Reply, Unclear
 from penstock.domain.files import StoredFile
 from penstock.domain.job_errors import BadOutput
 from penstock.exchange import MAX_REPLY_BYTES, TROUBLE, Exchange, NotSent, ReplyLost
 from penstock.redaction import Redactor
+from penstock.vendor_api.generation import Call, DataUri, Flow, Form, Home, Order, Reply, Unclear
 from penstock.vendors.sim import Sim, SimOptions
 
 API_KEY = "vendor-secret-0123456789"

@@ -9,7 +9,7 @@ from chat_chunks import DONE, END, HEAD, choice_of, chunk_of, make_ask, make_str
 from penstock.chat_passing import Broken, pass_whole
 from penstock.domain.chat import Blame
 from penstock.flat_errors import find_error, write_error
-from penstock.openai_dialect import read_fault
+from penstock.vendor_api.openai_errors import read_fault
 
 SAID = "It does not work"
 ERRORS: dict[str, tuple[Any, str, Blame]] = {

@@ -8,10 +8,10 @@ from typing import Any, cast
 import pytest
 from ports import free_port
 
-from penstock.chat_contract import ChatOptions, ChatVendor
-from penstock.contract import Call, NotSent, NotStarted, ReplyLost
 from penstock.domain.files import StoredFile
 from penstock.exchange import Exchange
+from penstock.vendor_api.chat import ChatOptions, ChatVendor
+from penstock.vendor_api.generation import Call, NotSent, NotStarted, ReplyLost
 
 CALL = Call("POST", "/chat/completions", {"connection": "close"}, body=b'{"question": 1}')
 ANSWER = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\nconnection: close\r\n\r\nhi"

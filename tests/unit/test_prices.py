@@ -15,7 +15,6 @@ from store.sample_jobs import NOW, make_asset, make_job
 
 from penstock.catalog import image_to_model, simulated, text_to_video
 from penstock.catalog.bounds import largest_of
-from penstock.contract import Served
 from penstock.domain import jobs
 from penstock.domain.chat import MOST_TOKENS, Usage
 from penstock.domain.jobs import State
@@ -34,6 +33,7 @@ from penstock.domain.prices import FREE, MAX_FACES, MAX_PICTURES, MAX_SECONDS, M
 from penstock.offers import Offer
 from penstock.settings.tables import load
 from penstock.supply import build_offers
+from penstock.vendor_api.generation import Served
 from penstock.vendors.sim import Sim
 
 amounts = some.integers(0, 10**7)

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from pydantic import ValidationError, field_validator
 
-from penstock.contract import Options
 from penstock.settings.problems import Problem, SettingsError, explain
 from penstock.settings.tables import Settings, load
+from penstock.vendor_api.generation import Options
 
 PAGE = Path(__file__).parents[2] / "docs" / "settings.md"
 

@@ -12,7 +12,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from penstock.contract import Options
 from penstock.settings.problems import Problem
 from penstock.settings.tables import (
     VARIABLES,
@@ -28,6 +27,7 @@ from penstock.settings.tables import (
     load,
 )
 from penstock.settings.values import LONGEST, parse_duration, parse_retention
+from penstock.vendor_api.generation import Options
 
 PAGE = Path(__file__).parents[2] / "docs" / "settings.md"
 SECTIONS = {"server": Server, "fetch": Fetch, "assets": AssetDownloads, "jobs": Jobs, "chat": Chat}

@@ -8,8 +8,8 @@ from itertools import pairwise
 import pytest
 from raw_vendor import OK, Handle, Line, answer, each_loop, ping, post, vendor_of, wire_of
 
-from penstock.contract import ReplyLost
 from penstock.fairness.time_slices import SLICE_BYTES, TURN_SECONDS, TimeSlices
+from penstock.vendor_api.generation import ReplyLost
 
 CHUNKED = OK + b"transfer-encoding: chunked\r\n\r\n"
 END = b"0\r\n\r\n"

@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from penstock.catalog.model import Recipe
-from penstock.contract import Call, Done, Failed, Kind, Order, Output, Refused, Reply, Role, Unclear
 from penstock.domain.job_errors import (
     ContentFiltered,
     UpstreamAuth,
@@ -17,7 +16,8 @@ from penstock.domain.job_errors import (
     UpstreamRejected,
     UpstreamUnavailable,
 )
-from penstock.vendor_replies import (
+from penstock.vendor_api.generation import Call, Done, Failed, Kind, Order, Output, Refused, Reply, Role, Unclear
+from penstock.vendor_api.replies import (
     CLOCK_SECONDS,
     NO_CREDIT,
     Row,

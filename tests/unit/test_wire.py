@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import pytest
 
-from penstock.contract import Call, GenerationVendor, NotSent, ReplyLost
+from penstock.vendor_api.generation import Call, GenerationVendor, NotSent, ReplyLost
 from penstock.wire import Wire
 
 

@@ -9,9 +9,9 @@ import pytest
 from gemini_double import KEY
 
 from penstock import chat_fields
-from penstock.contract import Call
 from penstock.domain.chat import Ask
 from penstock.errors import InvalidRequest
+from penstock.vendor_api.generation import Call
 from penstock.vendors.gemini import VENDOR, GeminiOptions
 
 HELLO: list[Any] = [{"role": "user", "content": "Hello"}]

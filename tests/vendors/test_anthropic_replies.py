@@ -12,8 +12,8 @@ from hypothesis import strategies as some
 from penstock import chat_fields
 from penstock.chat_passing import Broken, Malformed
 from penstock.chat_rendering import RenderedStream, render_whole
-from penstock.contract import Home, Reply
 from penstock.domain.chat import Blame, End, Fault, Finish, Opening, Reason, Usage, Used
+from penstock.vendor_api.generation import Home, Reply
 from penstock.vendors.anthropic import Anthropic, AnthropicOptions
 
 VENDOR = Anthropic(AnthropicOptions(type="anthropic"), Home(Path("nowhere"), Path("nowhere")))

@@ -11,8 +11,8 @@ from anthropic_objections import NEW, OLD, check
 from pydantic import ValidationError
 
 from penstock import chat_fields
-from penstock.contract import Home
 from penstock.errors import InvalidRequest
+from penstock.vendor_api.generation import Home
 from penstock.vendors.anthropic import Anthropic, AnthropicOptions
 
 HELLO: list[Any] = [{"role": "user", "content": "Hello"}]

@@ -29,9 +29,9 @@ from hypothesis import strategies as some
 from pydantic import ValidationError
 
 from penstock import chat_fields
-from penstock.contract import Call, Reply
 from penstock.domain.chat import Blame
 from penstock.errors import InvalidRequest
+from penstock.vendor_api.generation import Call, Reply
 from penstock.vendors import load_vendor
 
 

@@ -16,8 +16,13 @@ from pydantic import ValidationError
 from store.sample_jobs import make_attempt, make_job
 
 from penstock.catalog import known_models
-from penstock.chat_contract import ChatOptions
-from penstock.contract import (
+from penstock.domain.files import StoredFile
+from penstock.domain.job_errors import JobError
+from penstock.domain.jobs import Job
+from penstock.domain.prices import Price
+from penstock.exchange import Exchange
+from penstock.vendor_api.chat import ChatOptions
+from penstock.vendor_api.generation import (
     Absent,
     Accepted,
     Call,
@@ -35,11 +40,6 @@ from penstock.contract import (
     Unclear,
     Untold,
 )
-from penstock.domain.files import StoredFile
-from penstock.domain.job_errors import JobError
-from penstock.domain.jobs import Job
-from penstock.domain.prices import Price
-from penstock.exchange import Exchange
 from penstock.vendors import load_vendor, vendor_names
 
 FILES = sorted(path.stem for path in Path(__file__).parents[1].joinpath("doubles").glob("*.py") if path.stem != "media")

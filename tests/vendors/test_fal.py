@@ -25,8 +25,8 @@ from vendors.test_contract import anything, check_storable, statuses
 
 from penstock.catalog.declared import read_schema
 from penstock.catalog.model import Recipe
-from penstock.contract import Call, Done, Failed, Flow, Home, Notice, Order, Reply, Unclear
 from penstock.settings.tables import load
+from penstock.vendor_api.generation import Call, Done, Failed, Flow, Home, Notice, Order, Reply, Unclear
 from penstock.vendors.fal import MAX_INLINE, Fal, FalOptions
 
 LONG = 300  # seconds between polls: whatever ends sooner was not found by one

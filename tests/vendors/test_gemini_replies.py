@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 from gemini_steps import TIME, ask, gemini, whole
 
-from penstock.contract import Reply
 from penstock.domain.chat import (
     Arguments,
     Blame,
@@ -20,6 +19,7 @@ from penstock.domain.chat import (
     Usage,
     Used,
 )
+from penstock.vendor_api.generation import Reply
 
 # -- replies
 

@@ -15,8 +15,8 @@ from ports import free_port
 from pydantic import ValidationError
 from vendors.double import drop, drop_after, reply
 
-from penstock.contract import Home, Order
 from penstock.settings.tables import load
+from penstock.vendor_api.generation import Home, Order
 from penstock.vendors.kling import Kling, KlingOptions
 
 VIDEO = "vendorb_video_31"

@@ -8,10 +8,10 @@ from chat_samples import HOST, Json, make_ask, make_vendor
 from pydantic import ValidationError
 
 from penstock import chat_fields
-from penstock.contract import Call, Reply
 from penstock.domain.chat import Blame
 from penstock.domain.prices import FREE_TOKENS
 from penstock.errors import InvalidRequest
+from penstock.vendor_api.generation import Call, Reply
 from penstock_engines.vendors.tool_emulation import Emulation
 
 HELLO = [{"role": "user", "content": "Hello"}]

@@ -31,7 +31,10 @@ from vendors.double import drop, drop_after, reply
 
 from penstock.catalog.declared import declare
 from penstock.catalog.model import Recipe
-from penstock.contract import (
+from penstock.domain.order_lookup import Listing
+from penstock.settings.tables import load
+from penstock.simulator.samples import make_preview
+from penstock.vendor_api.generation import (
     Accepted,
     Call,
     Done,
@@ -45,9 +48,6 @@ from penstock.contract import (
     Similar,
     Unclear,
 )
-from penstock.domain.order_lookup import Listing
-from penstock.settings.tables import load
-from penstock.simulator.samples import make_preview
 from penstock.vendors.replicate import Replicate, ReplicateOptions
 
 SECRET_PATH = "/v1/webhooks/default/secret"

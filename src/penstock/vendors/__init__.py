@@ -6,8 +6,8 @@ from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import TypeAlias
 
-from penstock.chat_contract import ChatVendor
-from penstock.contract import GenerationVendor
+from penstock.vendor_api.chat import ChatVendor
+from penstock.vendor_api.generation import GenerationVendor
 
 Vendor: TypeAlias = GenerationVendor | ChatVendor
 ENTRY_POINT_GROUP = "penstock.vendors"

@@ -7,12 +7,12 @@ from typing import Any, ClassVar, Final, Literal, TypeAlias, cast
 import msgspec
 from pydantic import Field
 
-from penstock.chat_contract import ChatOptions, RemoteChat
-from penstock.chat_json import read_json, write_json
-from penstock.contract import Call, Home, Reply
 from penstock.domain import chat
 from penstock.domain.chat import Ask, Blame, Fault, Reason
 from penstock.errors import InvalidRequest
+from penstock.vendor_api.chat import ChatOptions, RemoteChat
+from penstock.vendor_api.generation import Call, Home, Reply
+from penstock.vendor_api.lenient_json import read_json, write_json
 
 Json: TypeAlias = dict[str, Any]
 

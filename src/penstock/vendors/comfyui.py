@@ -13,7 +13,9 @@ from penstock.catalog import image_to_model, text_to_video
 from penstock.catalog.model import Expectation, Recipe
 from penstock.catalog.params import as_object
 from penstock.catalog.schema_params import FILE
-from penstock.contract import (
+from penstock.domain.job_errors import UpstreamError, UpstreamRejected
+from penstock.domain.prices import FREE
+from penstock.vendor_api.generation import (
     Absent,
     Accepted,
     Call,
@@ -36,9 +38,7 @@ from penstock.contract import (
     Untold,
     UsualGeneration,
 )
-from penstock.domain.job_errors import UpstreamError, UpstreamRejected
-from penstock.domain.prices import FREE
-from penstock.vendor_replies import ENDINGS, KINDS, fail_empty, judge, keep_recipe, say
+from penstock.vendor_api.replies import ENDINGS, KINDS, fail_empty, judge, keep_recipe, say
 
 CATALOGUE: Final = {model.id: model for family in (text_to_video, image_to_model) for model in family.MODELS}
 NAMESPACE: Final = uuid.UUID("5b6a1c0e-8f0d-5c7c-9a52-6f1f0f3f8188")

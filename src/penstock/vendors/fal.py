@@ -15,7 +15,8 @@ from penstock.catalog import image_to_model, text_to_video
 from penstock.catalog.model import Expectation, GenerationModel, Recipe
 from penstock.catalog.params import as_object
 from penstock.catalog.schema_params import FILE, SchemaParams
-from penstock.contract import (
+from penstock.domain.job_errors import ContentFiltered, UpstreamError, UpstreamRejected, UpstreamUnavailable
+from penstock.vendor_api.generation import (
     Accepted,
     Call,
     DataUri,
@@ -34,8 +35,16 @@ from penstock.contract import (
     Unclear,
     UsualGeneration,
 )
-from penstock.domain.job_errors import ContentFiltered, UpstreamError, UpstreamRejected, UpstreamUnavailable
-from penstock.vendor_replies import NO_CREDIT, NOT_THERE, fail_gone, finish, judge, keep_recipe, lost_of_video, say
+from penstock.vendor_api.replies import (
+    NO_CREDIT,
+    NOT_THERE,
+    fail_gone,
+    finish,
+    judge,
+    keep_recipe,
+    lost_of_video,
+    say,
+)
 
 VEO: Final = "fal-ai/veo3.1"
 TRIPO: Final = "tripo3d/h3.1/image-to-3d"

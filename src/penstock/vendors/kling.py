@@ -16,7 +16,15 @@ from penstock.catalog import text_to_video
 from penstock.catalog.model import Expectation, GenerationModel
 from penstock.catalog.params import as_object
 from penstock.catalog.schema_params import SchemaParams
-from penstock.contract import (
+from penstock.domain.job_errors import (
+    ContentFiltered,
+    JobError,
+    UpstreamAuth,
+    UpstreamError,
+    UpstreamRejected,
+    UpstreamUnavailable,
+)
+from penstock.vendor_api.generation import (
     Absent,
     Accepted,
     Call,
@@ -38,15 +46,7 @@ from penstock.contract import (
     UsualGeneration,
     settled,
 )
-from penstock.domain.job_errors import (
-    ContentFiltered,
-    JobError,
-    UpstreamAuth,
-    UpstreamError,
-    UpstreamRejected,
-    UpstreamUnavailable,
-)
-from penstock.vendor_replies import (
+from penstock.vendor_api.replies import (
     NO_CREDIT,
     NOT_THERE,
     Row,

@@ -12,7 +12,8 @@ from penstock.catalog import image_to_model
 from penstock.catalog.model import Expectation, GenerationModel
 from penstock.catalog.params import as_object
 from penstock.catalog.schema_params import FILE, SchemaParams
-from penstock.contract import (
+from penstock.domain.job_errors import ContentFiltered, UpstreamError, UpstreamRejected
+from penstock.vendor_api.generation import (
     Absent,
     Accepted,
     Call,
@@ -35,8 +36,17 @@ from penstock.contract import (
     Untold,
     UsualGeneration,
 )
-from penstock.domain.job_errors import ContentFiltered, UpstreamError, UpstreamRejected
-from penstock.vendor_replies import NOT_THERE, Row, fail_empty, fail_gone, judge, may_be_of, read_list, say, tell_time
+from penstock.vendor_api.replies import (
+    NOT_THERE,
+    Row,
+    fail_empty,
+    fail_gone,
+    judge,
+    may_be_of,
+    read_list,
+    say,
+    tell_time,
+)
 
 PATH: Final = "/openapi/v1/image-to-3d"
 LATEST: Final = "latest"

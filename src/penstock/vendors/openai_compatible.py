@@ -6,10 +6,10 @@ import msgspec
 from msgspec import Raw
 from pydantic import Field
 
-from penstock.chat_contract import ChatOptions, RemoteChat, Translator
-from penstock.contract import Call, Home, Reply
 from penstock.domain.chat import Ask, Fault
-from penstock.openai_dialect import read_fault
+from penstock.vendor_api.chat import ChatOptions, RemoteChat, Translator
+from penstock.vendor_api.generation import Call, Home, Reply
+from penstock.vendor_api.openai_errors import read_fault
 
 LIMITS = ("max_tokens", "max_completion_tokens")
 _WITH_USAGE = Raw(b'{"include_usage":true}')

@@ -17,7 +17,9 @@ from penstock.catalog import text_to_video
 from penstock.catalog.model import Expectation, GenerationModel
 from penstock.catalog.params import as_object
 from penstock.catalog.schema_params import FILE, SchemaParams
-from penstock.contract import (
+from penstock.domain.job_errors import ContentFiltered, UpstreamError
+from penstock.domain.order_lookup import Entry, Listing, contradicts
+from penstock.vendor_api.generation import (
     Accepted,
     Call,
     DataUri,
@@ -39,9 +41,7 @@ from penstock.contract import (
     Unclear,
     UsualGeneration,
 )
-from penstock.domain.job_errors import ContentFiltered, UpstreamError
-from penstock.domain.order_lookup import Entry, Listing, contradicts
-from penstock.vendor_replies import (
+from penstock.vendor_api.replies import (
     NOT_THERE,
     epoch,
     fail_empty,

@@ -10,7 +10,8 @@ from pydantic import Field
 from penstock.catalog import text_to_video
 from penstock.catalog.model import Expectation, GenerationModel
 from penstock.catalog.schema_params import SchemaParams
-from penstock.contract import (
+from penstock.domain.job_errors import ContentFiltered, JobError, UpstreamError, UpstreamRejected, UpstreamUnavailable
+from penstock.vendor_api.generation import (
     Accepted,
     Call,
     Done,
@@ -26,8 +27,7 @@ from penstock.contract import (
     Unclear,
     UsualGeneration,
 )
-from penstock.domain.job_errors import ContentFiltered, JobError, UpstreamError, UpstreamRejected, UpstreamUnavailable
-from penstock.vendor_replies import NO_CREDIT, NOT_THERE, fail_gone, finish, judge, lost_of_video, say
+from penstock.vendor_api.replies import NO_CREDIT, NOT_THERE, fail_gone, finish, judge, lost_of_video, say
 
 GEN, VEO, VEO_FAST = "gen4.5", "veo3.1", "veo3.1_fast"
 MAX_PROMPT: Final = 1000

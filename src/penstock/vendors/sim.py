@@ -9,7 +9,10 @@ from pydantic import Field
 
 from penstock.catalog import image_to_model, simulated, text_to_video
 from penstock.catalog.simulated import Script
-from penstock.contract import (
+from penstock.domain.job_errors import ContentFiltered, UpstreamAuth, UpstreamError, UpstreamRejected
+from penstock.domain.prices import FREE
+from penstock.simulator.upstream import Simulator
+from penstock.vendor_api.generation import (
     Absent,
     Accepted,
     Call,
@@ -31,10 +34,7 @@ from penstock.contract import (
     Untold,
     UsualGeneration,
 )
-from penstock.domain.job_errors import ContentFiltered, UpstreamAuth, UpstreamError, UpstreamRejected
-from penstock.domain.prices import FREE
-from penstock.simulator.upstream import Simulator
-from penstock.vendor_replies import NOT_THERE, fail_gone
+from penstock.vendor_api.replies import NOT_THERE, fail_gone
 
 SERVED = [Served(model, FREE) for family in (image_to_model, text_to_video, simulated) for model in family.MODELS]
 

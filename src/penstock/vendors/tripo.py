@@ -9,7 +9,17 @@ from pydantic import Field
 
 from penstock.catalog import image_to_model
 from penstock.catalog.params import as_object
-from penstock.contract import (
+from penstock.domain.job_errors import (
+    ContentFiltered,
+    JobError,
+    UpstreamAuth,
+    UpstreamError,
+    UpstreamRejected,
+    UpstreamUnavailable,
+)
+from penstock.domain.order_lookup import contradicts
+from penstock.domain.prices import Price
+from penstock.vendor_api.generation import (
     Absent,
     Accepted,
     Call,
@@ -32,17 +42,7 @@ from penstock.contract import (
     Untold,
     UsualGeneration,
 )
-from penstock.domain.job_errors import (
-    ContentFiltered,
-    JobError,
-    UpstreamAuth,
-    UpstreamError,
-    UpstreamRejected,
-    UpstreamUnavailable,
-)
-from penstock.domain.order_lookup import contradicts
-from penstock.domain.prices import Price
-from penstock.vendor_replies import (
+from penstock.vendor_api.replies import (
     GONE,
     NO_CREDIT,
     NOT_THERE,

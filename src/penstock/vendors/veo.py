@@ -15,7 +15,9 @@ from penstock.catalog import text_to_video
 from penstock.catalog.model import GenerationModel
 from penstock.catalog.params import as_object
 from penstock.catalog.schema_params import SchemaParams
-from penstock.contract import (
+from penstock.domain.job_errors import ContentFiltered, JobError, UpstreamAuth, UpstreamError, UpstreamRejected
+from penstock.domain.prices import Price
+from penstock.vendor_api.generation import (
     Absent,
     Accepted,
     Call,
@@ -37,9 +39,7 @@ from penstock.contract import (
     Untold,
     UsualGeneration,
 )
-from penstock.domain.job_errors import ContentFiltered, JobError, UpstreamAuth, UpstreamError, UpstreamRejected
-from penstock.domain.prices import Price
-from penstock.vendor_replies import GONE, NOT_THERE, fail_empty, fail_gone, judge, say
+from penstock.vendor_api.replies import GONE, NOT_THERE, fail_empty, fail_gone, judge, say
 
 LOCATION: Final = "us-central1"
 HOST: Final = "aiplatform.googleapis.com"

@@ -4,10 +4,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from penstock.contract import Kind, Role
 from penstock.domain.budgets import Period
 from penstock.domain.events import EventType
 from penstock.domain.jobs import Outcome, State
+from penstock.vendor_api.generation import Kind, Role
 
 Moment = Annotated[str, Field(json_schema_extra={"format": "date-time"})]
 

@@ -3,7 +3,6 @@
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from penstock.contract import Notice
 from penstock.errors import NotFound, Overloaded
 from penstock.exchange import TROUBLE
 from penstock.gateway import Gateway
@@ -11,6 +10,7 @@ from penstock.hooks import PATH
 from penstock.observability import metrics
 from penstock.store import nudge_rows
 from penstock.store.bell import nudge
+from penstock.vendor_api.generation import Notice
 from penstock.web.access import gateway_of
 from penstock.web.answers import Json
 from penstock.web.json_bodies import receive_body

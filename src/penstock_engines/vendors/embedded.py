@@ -7,7 +7,9 @@ import msgspec
 from pydantic import Field
 
 from penstock.catalog import image_to_model, text_to_video
-from penstock.contract import (
+from penstock.domain.job_errors import FileUnreadable, JobError, UpstreamError, UpstreamUnavailable
+from penstock.domain.prices import FREE
+from penstock.vendor_api.generation import (
     Absent,
     Accepted,
     Call,
@@ -29,8 +31,6 @@ from penstock.contract import (
     Untold,
     UsualGeneration,
 )
-from penstock.domain.job_errors import FileUnreadable, JobError, UpstreamError, UpstreamUnavailable
-from penstock.domain.prices import FREE
 from penstock_engines.processors import count_processors
 from penstock_engines.studio.run import Limits
 from penstock_engines.studio.studio import Studio

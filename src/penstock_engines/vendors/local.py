@@ -8,12 +8,12 @@ import msgspec
 from msgspec import structs
 from pydantic import Field
 
-from penstock.chat_contract import ChatOptions, ChatServer, Translator
-from penstock.contract import Call, Home, Reply
 from penstock.domain.chat import Ask, Blame, Fault
 from penstock.domain.prices import FREE_TOKENS, TokenPrice
 from penstock.errors import InvalidRequest
-from penstock.openai_dialect import read_fault
+from penstock.vendor_api.chat import ChatOptions, ChatServer, Translator
+from penstock.vendor_api.generation import Call, Home, Reply
+from penstock.vendor_api.openai_errors import read_fault
 from penstock_engines.llama.llama_server import LlamaOptions, LlamaServer
 from penstock_engines.vendors.tool_emulation import (
     Emulation,

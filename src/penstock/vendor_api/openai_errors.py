@@ -6,8 +6,8 @@ from typing import Any, Final, TypeAlias, cast
 
 import msgspec
 
-from penstock.contract import Reply
 from penstock.domain.chat import Blame, Fault, blame_status
+from penstock.vendor_api.generation import Reply
 
 Json: TypeAlias = Mapping[str, Any]
 

@@ -5,9 +5,9 @@ from typing import Any, ClassVar, Protocol
 
 from pydantic import Field
 
-from penstock.contract import Call, Home, Options, Reply
 from penstock.domain.chat import Ask, Fault, Part
 from penstock.domain.prices import TokenPrice
+from penstock.vendor_api.generation import Call, Home, Options, Reply
 
 
 class ChatOptions(Options):

@@ -9,7 +9,6 @@ from typing import Any, Final, NamedTuple, cast
 
 from penstock.catalog.model import Recipe
 from penstock.catalog.params import as_object
-from penstock.contract import Call, Done, Failed, Flow, Kind, Order, Output, Refused, Reply, Role, Unclear
 from penstock.domain.job_errors import (
     ContentFiltered,
     JobError,
@@ -19,6 +18,19 @@ from penstock.domain.job_errors import (
     UpstreamUnavailable,
 )
 from penstock.domain.order_lookup import CLOCK_SECONDS, Entry, Listing
+from penstock.vendor_api.generation import (
+    Call,
+    Done,
+    Failed,
+    Flow,
+    Kind,
+    Order,
+    Output,
+    Refused,
+    Reply,
+    Role,
+    Unclear,
+)
 
 NO_CREDIT: Final = "This gateway's account at the vendor has no credit left. The operator has been told."
 NO_OUTPUT: Final = "The vendor finished without an output and gave no reason."
