@@ -30,9 +30,9 @@ from penstock import administration
 from penstock.domain.accounts import Actor, KeyWish
 from penstock.domain.chat import Usage
 from penstock.domain.usage import Completion, Outcome
-from penstock.store import completion_rows, usage_rows
+from penstock.store.queries.billing import completion_rows, usage_rows
 from penstock.store.schema import upgrade
-from penstock.store.sqlite import open_file
+from penstock.store.sqlite.database import open_file
 
 ACCOUNTS, KEYS, MODELS, DAYS = 10, 20, 50, 365
 BATCH = 100_000

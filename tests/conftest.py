@@ -25,9 +25,11 @@ from penstock.domain.budgets import Budget, Period
 from penstock.domain.money import parse_usd
 from penstock.gateway import Gateway
 from penstock.settings.tables import Settings, load
-from penstock.store import budget_rows, key_rows, schema
+from penstock.store import schema
+from penstock.store.connect import make_engine, open_database
 from penstock.store.database import Database
-from penstock.store.opening import make_engine, open_database
+from penstock.store.queries.accounts import key_rows
+from penstock.store.queries.billing import budget_rows
 from penstock.web.app import create_app
 from penstock.web.server import serve
 

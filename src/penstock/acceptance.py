@@ -11,12 +11,13 @@ from penstock.domain.budgets import Payer
 from penstock.domain.jobs import Job
 from penstock.errors import IdempotencyKeyMismatch, InsufficientBudget
 from penstock.generation import Decoded
-from penstock.store import file_rows, job_rows, open_rows, request_rows, storage_rows
 from penstock.store.database import Database
-from penstock.store.ledger_rows import Holding
-from penstock.store.open_rows import Headroom
-from penstock.store.request_rows import AcceptedRequest
-from penstock.store.together import Together
+from penstock.store.group_commit import Together
+from penstock.store.queries.billing.ledger_rows import Holding
+from penstock.store.queries.files import file_rows, storage_rows
+from penstock.store.queries.jobs import job_rows, open_job_rows, request_rows
+from penstock.store.queries.jobs.open_job_rows import Headroom
+from penstock.store.queries.jobs.request_rows import AcceptedRequest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,7 +142,7 @@ def accept(connection: Connection, wanted: Acceptance, now: float) -> Receipt:
         return earlier
     if wanted.storage_quota is not None:
         storage_rows.refuse_full(connection, submission.key.account_id, wanted.storage_quota)
-    headroom = open_rows.admit(connection, submission.key, len(wanted.jobs), now)
+    headroom = open_job_rows.admit(connection, submission.key, len(wanted.jobs), now)
     for job in sorted(wanted.jobs, key=_digest):  # their rows are locked, by everyone in the same order
         token = given_file(job.params).get("file_token")
         if token is not None and job.file is not None:  # the job's own row keeps the bytes when the upload expires

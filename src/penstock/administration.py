@@ -12,7 +12,10 @@ from penstock.domain.budgets import ACCOUNT_PREFIX
 from penstock.domain.ids import new_id, timestamp
 from penstock.domain.money import format_usd
 from penstock.errors import AccountClosed, AccountExists, AccountNotFound, BudgetNotFound, KeyNotFound, KeyNotRotatable
-from penstock.store import account_rows, audit_rows, budget_rows, key_rows, locks, storage_rows
+from penstock.store import locks
+from penstock.store.queries.accounts import account_rows, audit_rows, key_rows
+from penstock.store.queries.billing import budget_rows
+from penstock.store.queries.files import storage_rows
 
 ALONE: Final = "administration"
 """One change after the other: each reads what it changes, and tells in the audit log what it was before."""

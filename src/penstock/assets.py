@@ -24,7 +24,7 @@ from penstock.errors import AssetExpired, AssetNotFound, FileNotFound
 from penstock.landing import Landing
 from penstock.observability import metrics
 from penstock.storage import Storage, reached
-from penstock.store.asset_rows import StoredAsset
+from penstock.store.queries.files.asset_rows import StoredAsset
 
 if TYPE_CHECKING:
     from obstore import BytesStream

@@ -4,8 +4,10 @@ from sqlalchemy import Connection
 
 from penstock.domain.accounts import Action, Actor, AuditEntry
 from penstock.domain.money import format_usd
-from penstock.store import audit_rows, completion_rows, job_rows, ledger_rows, usage_rows
-from penstock.store.ledger_rows import Entry, Kind, LedgerRefused
+from penstock.store.queries.accounts import audit_rows
+from penstock.store.queries.billing import completion_rows, ledger_rows, usage_rows
+from penstock.store.queries.billing.ledger_rows import Entry, Kind, LedgerRefused
+from penstock.store.queries.jobs import job_rows
 
 
 def refund(connection: Connection, actor: Actor, subject: str, reason: str, now: float) -> int:

@@ -15,10 +15,10 @@ from penstock.inputs import Inputs
 from penstock.offers import Offers
 from penstock.polling import Polling
 from penstock.quarantine import Level, Quarantine, Risk
-from penstock.store import job_rows
-from penstock.store.bell import Ear
 from penstock.store.database import Database
-from penstock.store.job_rows import Claim
+from penstock.store.queries.jobs import job_rows
+from penstock.store.queries.jobs.job_rows import Claim
+from penstock.store.signals import Ear
 from penstock.vendor_api.generation import MAX_RETRY_AFTER_SECONDS, Flow, GenerationVendor, Order
 
 MAX_PAUSE = 30.0

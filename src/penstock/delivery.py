@@ -19,9 +19,9 @@ from penstock.errors import StoreUnavailable
 from penstock.fairness.webhook_slots import LINGER_SECONDS, Places, Seat
 from penstock.observability import metrics
 from penstock.records import Scribe
-from penstock.store import delivery_rows
-from penstock.store.bell import DELIVERIES, Ear
 from penstock.store.database import Database
+from penstock.store.queries.webhooks import delivery_rows
+from penstock.store.signals import DELIVERIES, Ear
 
 if TYPE_CHECKING:
     from penstock.safe_fetch.fetcher import SafeFetcher

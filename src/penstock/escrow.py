@@ -12,11 +12,11 @@ from penstock.domain.budgets import Budget
 from penstock.errors import StoreUnavailable
 from penstock.rates import describe_bucket, write_bucket
 from penstock.shares import CALM_SECONDS, CLOCKS, Clocks, MoneyShare, RateShare, Share, SlotShare, is_in_doubt
-from penstock.store import escrow_rows, limit_rows, purse_rows
+from penstock.store.contact import StoreContact
 from penstock.store.database import Database
-from penstock.store.limit_rows import Owed
-from penstock.store.purse_rows import Place
-from penstock.store_contact import StoreContact
+from penstock.store.queries.billing import balance_rows, limit_rows, process_lease_rows
+from penstock.store.queries.billing.balance_rows import Place
+from penstock.store.queries.billing.limit_rows import Owed
 
 TEND_SECONDS: Final = 0.25
 IDLE_SECONDS: Final = 1.0
@@ -258,7 +258,7 @@ class Escrow:
     async def recall(self, owners: Sequence[str]) -> None:
         """Give back what is free of these owners' budgets, and ask the other processes to do so."""
         await self.give_back(owners)
-        await self._database.write(purse_rows.recall, owners, self.process)
+        await self._database.write(balance_rows.recall, owners, self.process)
 
     async def stop(self) -> None:
         """Give back everything; what is still in use is charged by then."""
@@ -269,7 +269,7 @@ class Escrow:
                 await share.stop()
             try:
                 await self._return_rates(math.inf)
-                await self._database.write(escrow_rows.end, self.process)
+                await self._database.write(process_lease_rows.end, self.process)
             except StoreUnavailable:
                 log.warning("the store does not answer: what is held here ends by itself")
 
@@ -308,8 +308,8 @@ class Escrow:
     async def _renew(self, now: float, money: Sequence[MoneyShare]) -> set[Place]:
         """Keep what is held, and hear what others need of it."""
         if now - self._renewed < RENEW_SECONDS:
-            return await self._database.read(purse_rows.recalled, self.process) if money else set()
-        held, slots = await self._database.write(escrow_rows.renew, self.process, self._clocks.now())
+            return await self._database.read(balance_rows.recalled, self.process) if money else set()
+        held, slots = await self._database.write(process_lease_rows.renew, self.process, self._clocks.now())
         self._renewed = now
         for share in money:
             if share.place in held:
@@ -325,7 +325,7 @@ class Escrow:
         strays = {*(place for place in held if place not in used), *(slots - self._slots.keys())}
         found, self._strays = strays & self._strays, strays
         if found:
-            await self._database.write(escrow_rows.end, self.process, found)
+            await self._database.write(process_lease_rows.end, self.process, found)
 
     async def _return_money(self, shares: Sequence[MoneyShare]) -> None:
         free = {share.place: (share, int(share.free)) for share in shares if share.free > 0}
@@ -337,7 +337,7 @@ class Escrow:
     async def _give_back(self, free: Mapping[Place, tuple[MoneyShare, int]]) -> None:
         amounts = {place: amount for place, (_, amount) in free.items()}
         try:
-            await self._database.write(purse_rows.give_back, self.process, amounts)
+            await self._database.write(balance_rows.give_back, self.process, amounts)
         except Exception as error:
             for share, amount in free.values() if not is_in_doubt(error) else ():
                 share.free += amount

@@ -42,11 +42,13 @@ from penstock.runner import Runner
 from penstock.safe_fetch.policy import check_url
 from penstock.settings.tables import Settings
 from penstock.storage import StorageUnavailable, open_storage
-from penstock.store import job_rows, key_rows, opening
+from penstock.store import connect
+from penstock.store.contact import StoreContact
 from penstock.store.database import Database
-from penstock.store.job_rows import Claim
-from penstock.store.news import NewsRoom
-from penstock.store_contact import StoreContact
+from penstock.store.event_reader import NewsRoom
+from penstock.store.queries.accounts import key_rows
+from penstock.store.queries.jobs import job_rows
+from penstock.store.queries.jobs.job_rows import Claim
 from penstock.supply import build_offers, schemas_wanted
 from penstock.tally import Tally
 from penstock.upkeep import Upkeep
@@ -95,7 +97,7 @@ log = logging.getLogger(__name__)
 
 def appoint(settings: Settings) -> Leadership | Appointment:
     """Who runs the jobs: of several servers on one folder the first, of those on PostgreSQL whoever is told to."""
-    if opening.is_file(settings.database_url):
+    if connect.is_file(settings.database_url):
         return Leadership(settings.data)
     return Appointment(is_held=settings.jobs.run == "here")
 
@@ -154,9 +156,9 @@ class Gateway:
         return gateway
 
     async def _open(self) -> None:
-        self.database = opening.open_database(self.settings.database_url)
+        self.database = connect.open_database(self.settings.database_url)
         self._resources.push_async_callback(self.database.close)
-        await asyncio.to_thread(opening.prepare, self.database.engine)
+        await asyncio.to_thread(connect.prepare, self.database.engine)
         await self.database.watch()
         self.news = NewsRoom(self.database)
         await self._assemble()
@@ -254,7 +256,7 @@ class Gateway:
 
     def _make_dispatch(self) -> Dispatch:
         most = self.settings.jobs.max_held
-        if opening.is_file(self.settings.database_url):
+        if connect.is_file(self.settings.database_url):
             return LocalDispatch(self.database, self._seats, most, self.clock)
         name = "postgres" if self.settings.temporal is None else "temporal"
         module: Any = importlib.import_module(f"penstock.dispatch.{name}")
@@ -299,7 +301,7 @@ class Gateway:
 
     async def _lead(self, run: Run) -> None:
         await self.dispatch.start(run)
-        await self.delivery.start(alone=opening.is_file(self.settings.database_url))
+        await self.delivery.start(alone=connect.is_file(self.settings.database_url))
         self.upkeep.sweeps = True
 
     async def _stand_by(self, run: Run) -> None:

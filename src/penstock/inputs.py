@@ -20,8 +20,8 @@ from penstock.fairness.fair_queue import Allowance
 from penstock.inspection.images_and_video import inspect_image
 from penstock.inspection.worker_pool import LimitReached, WorkFailed, Workshop
 from penstock.storage import StorageUnavailable
-from penstock.store import file_rows
 from penstock.store.database import Database
+from penstock.store.queries.files import file_rows
 
 if TYPE_CHECKING:
     from penstock.safe_fetch.fetcher import SafeFetcher

@@ -31,8 +31,9 @@ from penstock.inputs import Inputs, contradiction, decode_data_uri, is_data_uri
 from penstock.observability import metrics, traces
 from penstock.offers import Offer, Offers, refuse_unpriced
 from penstock.shares import RECALL_SECONDS, RECALLS
-from penstock.store import file_rows, purse_rows
 from penstock.store.database import Database
+from penstock.store.queries.billing import balance_rows
+from penstock.store.queries.files import file_rows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -171,8 +172,8 @@ class Intake:
             try:
                 return await self._desk.accept(Acceptance(submission, accepted, quota))
             except InsufficientBudget as error:
-                if not left or not await self._database.read(purse_rows.leased_of, payer.owners):
-                    await self._database.write(purse_rows.announce_refusal, payer, self._clock())
+                if not left or not await self._database.read(balance_rows.leased_of, payer.owners):
+                    await self._database.write(balance_rows.announce_refusal, payer, self._clock())
                     metrics.BUDGET_REFUSALS.labels(error.facts["of"]).inc()
                     raise
             await self._escrow.recall(payer.owners)
@@ -192,7 +193,7 @@ class Intake:
         estimated = sum(ceilings) if len(ceilings) == len(params) else None
         if key.budgets:
             await self._escrow.give_back(key.payer.owners)
-        standings = await self._database.read(purse_rows.standings, key.payer, now) if key.budgets else []
+        standings = await self._database.read(balance_rows.standings, key.payer, now) if key.budgets else []
         left = min((standing.left for standing in standings), default=None)
         return Forecast(request.model, params, estimated, self._history.typical(request.model), left)
 

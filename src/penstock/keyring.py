@@ -22,9 +22,9 @@ from penstock.errors import (
     StoreUnavailable,
 )
 from penstock.observability import metrics
-from penstock.store import audit_rows, key_rows
+from penstock.store.contact import StoreContact
 from penstock.store.database import Database
-from penstock.store_contact import StoreContact
+from penstock.store.queries.accounts import audit_rows, key_rows
 
 KNOWN_SECONDS = 0.8
 FRESH_SECONDS = 0.4

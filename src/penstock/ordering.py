@@ -19,7 +19,7 @@ from penstock.errors import StoreUnavailable
 from penstock.exchange import TROUBLE
 from penstock.observability import metrics
 from penstock.offers import credential_id
-from penstock.store import job_rows
+from penstock.store.queries.jobs import job_rows
 from penstock.vendor_api.generation import (
     Absent,
     Accepted,

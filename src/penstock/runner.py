@@ -9,9 +9,9 @@ from penstock.domain.jobs import Job
 from penstock.errors import StoreUnavailable
 from penstock.observability import logs, traces
 from penstock.shift import Shift
-from penstock.store import job_rows
-from penstock.store.bell import nudge
-from penstock.store.job_rows import Claim, FenceLost
+from penstock.store.queries.jobs import job_rows
+from penstock.store.queries.jobs.job_rows import Claim, FenceLost
+from penstock.store.signals import nudge
 
 MAX_CRASHES = 5
 

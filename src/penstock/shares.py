@@ -11,11 +11,11 @@ from typing import Final, NamedTuple, TypeAlias
 from penstock.domain.budgets import Budget, Payer, Standing
 from penstock.errors import PenstockError, RateLimited, StoreUnavailable, TooManyStreams
 from penstock.rates import describe_bucket, write_duration
-from penstock.store import limit_rows, purse_rows
+from penstock.store.contact import StoreContact
 from penstock.store.database import Database
-from penstock.store.limit_rows import SLOT_SECONDS
-from penstock.store.purse_rows import LEASE_SECONDS, Grant, Place
-from penstock.store_contact import StoreContact
+from penstock.store.queries.billing import balance_rows, limit_rows
+from penstock.store.queries.billing.balance_rows import LEASE_SECONDS, Grant, Place
+from penstock.store.queries.billing.limit_rows import SLOT_SECONDS
 
 RECALL_SECONDS: Final = 0.3
 RECALLS: Final = 3
@@ -342,7 +342,7 @@ class MoneyShare(Share):
                 return None
             if not grant.elsewhere or again == RECALLS:
                 return self._refuse_all(least, partial(_refuse_money, self._add_owed(grant.standing)))
-            await self.database.write(purse_rows.recall, [self.budget.owner], self.process)
+            await self.database.write(balance_rows.recall, [self.budget.owner], self.process)
             self.keep_calm(CALM_SECONDS)
             await asyncio.sleep(RECALL_SECONDS)
         return None
@@ -354,7 +354,7 @@ class MoneyShare(Share):
     async def _revive(self) -> None:
         """After a long silence: look whether the lease is still there."""
         asked = self.clocks.monotonic()
-        held = await self.database.write(purse_rows.renew, self.process, self.clocks.now())
+        held = await self.database.write(balance_rows.renew, self.process, self.clocks.now())
         if self.place in held:
             self.renew(asked)
         else:
@@ -363,7 +363,7 @@ class MoneyShare(Share):
     async def _lease(self, least: int, want: int, part: int = 1) -> Grant:
         now = min(self.clocks.now(), self.ends - 0.001)  # it may end while we ask: it is this period's that is held
         return await self.database.write(
-            purse_rows.lease,
+            balance_rows.lease,
             self.process,
             self.payer,
             self.budget,

@@ -30,7 +30,7 @@ from penstock.offers import credential_id
 from penstock.ordering import Ordering
 from penstock.quarantine import MAX_DEATHS
 from penstock.storage import StorageUnavailable
-from penstock.store import asset_rows
+from penstock.store.queries.files import asset_rows
 from penstock.vendor_api.generation import Done, Failed, Running
 
 MAX_BAD_OUTPUTS = 2

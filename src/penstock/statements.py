@@ -12,7 +12,7 @@ from typing import Any, Final
 from penstock.catalog.params import shorten, unknown_name
 from penstock.domain.money import format_usd
 from penstock.errors import Detail, InvalidRequest
-from penstock.store.usage_rows import Group, Line, Totals, told_by, total
+from penstock.store.queries.billing.usage_rows import Group, Line, Totals, told_by, total
 
 USUAL_DAYS: Final = 30
 MOST_LINES: Final = 10_000

@@ -11,8 +11,8 @@ from penstock.domain.usage import Begun, Completion, end_begun
 from penstock.errors import StoreUnavailable
 from penstock.journal import Journal, find_remains
 from penstock.observability import metrics
-from penstock.store import completion_rows, escrow_rows
 from penstock.store.database import Database
+from penstock.store.queries.billing import completion_rows, process_lease_rows
 
 WRITE_SECONDS: Final = 0.25
 RETRY_SECONDS: Final = 1.0
@@ -109,7 +109,7 @@ class Tally:
             records = [*remains.ended, *(end_begun(begun, seen, now) for begun, seen in remains.under_way)]
             for start in range(0, len(records), BATCH):
                 await self._write(remains.process, records[start : start + BATCH], again=True)
-            await self._database.write(escrow_rows.end, remains.process)
+            await self._database.write(process_lease_rows.end, remains.process)
             fields = {"records": len(remains.ended), "under_way": len(remains.under_way)}
             log.warning("took over from a process that died", extra={"fields": fields})
             metrics.JOURNAL_RECOVERED.inc(len(records))

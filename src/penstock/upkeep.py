@@ -15,19 +15,11 @@ from penstock.errors import Gone, StoreUnavailable
 from penstock.inputs import Inputs
 from penstock.observability import metrics
 from penstock.storage import StorageUnavailable
-from penstock.store import (
-    asset_rows,
-    delivery_rows,
-    escrow_rows,
-    file_rows,
-    job_rows,
-    lease_rows,
-    nudge_rows,
-    open_rows,
-    request_rows,
-    storage_rows,
-)
 from penstock.store.database import Database
+from penstock.store.queries.billing import process_lease_rows
+from penstock.store.queries.files import asset_rows, file_rows, storage_rows
+from penstock.store.queries.jobs import job_rows, open_job_rows, request_rows, wakeup_rows, worker_rows
+from penstock.store.queries.webhooks import delivery_rows
 
 COUNT_SECONDS = 1.0
 SWEEP_SECONDS = 30.0
@@ -94,8 +86,8 @@ class Upkeep:
     async def sweep(self) -> int:
         """Remove what is past its time; how much it was."""
         now = self._clock()
-        await self._database.write(escrow_rows.expire, now, leases=self._is_steady())
-        await self._database.write(nudge_rows.remove, now - NUDGE_SECONDS)
+        await self._database.write(process_lease_rows.expire, now, leases=self._is_steady())
+        await self._database.write(wakeup_rows.remove, now - NUDGE_SECONDS)
         await self._database.write(delivery_rows.remove_old, now - DELIVERY_SECONDS)
         expired = await self._database.read(job_rows.expired, now, BATCH)
         for account_id, job_id in expired:
@@ -121,7 +113,7 @@ class Upkeep:
                 await self._recover()
                 if self.sweeps and time.monotonic() >= next_sweep:
                     next_sweep = time.monotonic() + SWEEP_SECONDS
-                    is_ours = await self._database.write(lease_rows.take_turn, "sweep", SWEEP_SECONDS / 2)
+                    is_ours = await self._database.write(worker_rows.take_turn, "sweep", SWEEP_SECONDS / 2)
                     while is_ours and await self.sweep() >= BATCH:
                         await self._count()
                 if self.sweeps and time.monotonic() >= next_tidying:
@@ -140,8 +132,8 @@ class Upkeep:
             await self._database.write(storage_rows.recount, account_id)
 
     async def _count(self) -> None:
-        self.backlog.learn(await self._database.read(open_rows.count))
-        oldest, now = await self._database.read(open_rows.oldest_waiting), self._clock()
+        self.backlog.learn(await self._database.read(open_job_rows.count))
+        oldest, now = await self._database.read(open_job_rows.oldest_waiting), self._clock()
         for vendor in self._lagging - oldest.keys():
             metrics.QUEUE_LAG.labels(vendor).set(0)
         for vendor, created_at in oldest.items():

@@ -7,7 +7,7 @@ from admin_steps import ADMIN_KEY, WITH_ADMIN, administer, call, changes, make_a
 from conftest import MODEL, Server, client_of
 from steps import order, refused
 
-from penstock.store.ledger_check import check
+from penstock.store.queries.billing.ledger_audit import check
 
 PRICED = f'{WITH_ADMIN}[[models]]\nid = "{MODEL}"\nvendor = "sim"\nprice = {{per_job = "0.30"}}\n'
 UNKNOWN = {"submission": "reply_lost", "findable": False}

@@ -11,8 +11,8 @@ from openai_replies import GREETING, PROMPT_TOKENS, pieces_of
 
 from penstock.domain.budgets import Budget, Payer, Period
 from penstock.domain.money import format_usd
-from penstock.store import budget_rows, purse_rows
-from penstock.store.ledger_check import check
+from penstock.store.queries.billing import balance_rows, budget_rows
+from penstock.store.queries.billing.ledger_audit import check
 
 CHAT = "/llm/chat/completions"
 PRICE = 'price = {input_per_million = "1000", output_per_million = "1000"}'
@@ -27,7 +27,7 @@ async def payer_of(server: Server, client: httpx.AsyncClient) -> Payer:
 
 
 async def standing(server: Server, payer: Payer) -> tuple[int, int]:
-    found = await server.gateway.database.read(purse_rows.standings, payer, server.gateway.clock())
+    found = await server.gateway.database.read(balance_rows.standings, payer, server.gateway.clock())
     return found[0].spent, found[0].held
 
 
@@ -89,7 +89,7 @@ async def test_who_needs_less_is_not_refused_with_who_needs_more(chat):
     key = await chat.server.gateway.keyring.check(client.headers["authorization"])
     database, now = chat.server.gateway.database, chat.server.gateway.clock()
     leased = 800_000_000  # by another server, which does not give it back
-    await database.write(purse_rows.lease, "process_other", key.payer, key.budgets[0], leased, leased, now)
+    await database.write(balance_rows.lease, "process_other", key.payer, key.budgets[0], leased, leased, now)
     big = asyncio.create_task(ask(client, max_tokens=500))
     while not await recalled(chat.server, "process_other"):  # noqa: ASYNC110  until the big one waits for it
         await asyncio.sleep(0.01)
@@ -98,7 +98,7 @@ async def test_who_needs_less_is_not_refused_with_who_needs_more(chat):
 
 
 async def recalled(server: Server, process: str) -> bool:
-    return bool(await server.gateway.database.read(purse_rows.recalled, process))
+    return bool(await server.gateway.database.read(balance_rows.recalled, process))
 
 
 async def test_jobs_hold_their_price_and_settle_once(start):

@@ -22,8 +22,9 @@ from penstock.domain.chat import Usage
 from penstock.domain.money import format_usd
 from penstock.domain.usage import Completion, Outcome
 from penstock.settings.tables import load
-from penstock.store import completion_rows, key_rows
-from penstock.store.opening import open_database
+from penstock.store.connect import open_database
+from penstock.store.queries.accounts import key_rows
+from penstock.store.queries.billing import completion_rows
 from penstock.token_bounds import UNSEEN_TOKENS
 
 WORDS = len(pieces_of(GREETING))

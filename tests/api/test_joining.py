@@ -20,7 +20,7 @@ from steps import NEVER, body_of, cancel, look, order, until
 from penstock.domain.files import StoredFile
 from penstock.domain.ids import new_id
 from penstock.settings.tables import load
-from penstock.store import file_rows
+from penstock.store.queries.files import file_rows
 from penstock.store.tables import nudges
 
 GENERATION = "/model/v1/generation"

@@ -18,7 +18,7 @@ from sqlalchemy import event
 from penstock.domain import api_keys
 from penstock.domain.api_keys import PREFIX, ApiKey, Scope
 from penstock.errors import InvalidApiKey
-from penstock.store import key_rows
+from penstock.store.queries.accounts import key_rows
 
 GENERATION = "/model/v1/generation"
 JOBS = "/api/v1/jobs"

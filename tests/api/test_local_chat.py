@@ -19,7 +19,8 @@ from pydantic import BaseModel, Field
 
 from penstock.domain.usage import Outcome
 from penstock.settings.tables import load
-from penstock.store import completion_rows, key_rows
+from penstock.store.queries.accounts import key_rows
+from penstock.store.queries.billing import completion_rows
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")  # all share one gateway, and so one load of the weights
 

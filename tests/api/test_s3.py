@@ -27,7 +27,7 @@ from penstock.cli.main import app
 from penstock.domain.jobs import Asset
 from penstock.stale_uploads import ask, find_account
 from penstock.storage import open_storage
-from penstock.store.asset_rows import StoredAsset
+from penstock.store.queries.files.asset_rows import StoredAsset
 
 URL = f"s3://{BUCKET}/some/prefix"
 IN_BUCKET = {"assets_url": URL}

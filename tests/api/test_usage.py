@@ -22,7 +22,8 @@ from penstock.domain.budgets import Budget, Period
 from penstock.domain.money import parse_usd
 from penstock.domain.usage import Completion
 from penstock.statements import NAMES
-from penstock.store import budget_rows, completion_rows, key_rows, usage_rows
+from penstock.store.queries.accounts import key_rows
+from penstock.store.queries.billing import budget_rows, completion_rows, usage_rows
 from penstock.web.usage_shapes import UsageStatement
 
 GROUPS = ("day", "month", "model", "key", "vendor", "kind")

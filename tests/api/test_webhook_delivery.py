@@ -15,8 +15,8 @@ from sqlalchemy import Connection, update
 from steps import body_of, order, refused
 
 from penstock.settings.tables import load
-from penstock.store.bell import DELIVERIES
 from penstock.store.database import RUNG
+from penstock.store.signals import DELIVERIES
 from penstock.store.webhook_tables import deliveries as delivery_table
 from penstock.store.webhook_tables import webhooks as webhook_table
 

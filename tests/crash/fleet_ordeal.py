@@ -45,7 +45,7 @@ from penstock.domain.accounts import Actor, Allowance, KeyWish
 from penstock.domain.budgets import Period
 from penstock.domain.events import EventType
 from penstock.domain.money import format_usd, parse_usd
-from penstock.store.opening import make_engine, transact
+from penstock.store.connect import make_engine, transact
 
 SHOWN: Final = 10
 SHOW_SECONDS: Final = 10.0

@@ -20,7 +20,7 @@ from penstock.domain.accounts import Actor, Allowance, KeyWish
 from penstock.domain.budgets import Period
 from penstock.domain.money import parse_usd
 from penstock.settings.tables import load
-from penstock.store.opening import open_database, prepare
+from penstock.store.connect import open_database, prepare
 
 PENSTOCK = Path(sys.executable).with_name("penstock")
 READY_SECONDS = 60.0

@@ -28,7 +28,7 @@ from penstock.domain.accounts import Actor, Allowance, KeyWish
 from penstock.domain.api_keys import Limits
 from penstock.domain.budgets import Period
 from penstock.domain.money import format_usd, parse_usd
-from penstock.store.opening import open_database
+from penstock.store.connect import open_database
 
 TOKENS: Final = 10
 PRICE: Final = 100_000

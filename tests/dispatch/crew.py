@@ -19,10 +19,10 @@ from penstock.dispatch.temporal import Place, TemporalDispatch
 from penstock.domain import jobs
 from penstock.domain.jobs import Job, State
 from penstock.errors import StoreUnavailable
-from penstock.store import job_rows
+from penstock.store.connect import open_database
 from penstock.store.database import Database
-from penstock.store.job_rows import Claim, FenceLost
-from penstock.store.opening import open_database
+from penstock.store.queries.jobs import job_rows
+from penstock.store.queries.jobs.job_rows import Claim, FenceLost
 from penstock.store.tables import jobs as job_table
 
 LEASE_SECONDS = 2.0

@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator
 import pytest
 from crew import LEASE_SECONDS, Crew, Worker, gathered, rerouted, until
 
-from penstock.store import job_rows, lease_rows
+from penstock.store.queries.jobs import job_rows, worker_rows
 
 
 @pytest.fixture(params=["local", "postgres", "temporal"])
@@ -133,7 +133,7 @@ async def test_what_was_claimed_under_a_lost_lease_is_never_sure_again(crew: Cre
     claim = worker.claims[job.id]
     assert worker.dispatch.is_sure(claim)
     if crew.kind != "local":
-        await worker.database.write(lease_rows.leave, claim.owner)  # as whoever takes over its jobs does
+        await worker.database.write(worker_rows.leave, claim.owner)  # as whoever takes over its jobs does
         await until(lambda: job.id in worker.claims and worker.claims[job.id].owner != claim.owner)
         assert worker.dispatch.is_sure()
         assert worker.dispatch.is_sure(worker.claims[job.id])

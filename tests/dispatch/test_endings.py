@@ -12,7 +12,7 @@ from sqlalchemy import Connection, update
 
 from penstock.dispatch import Dispatch, Run
 from penstock.quarantine import MAX_DEATHS
-from penstock.store.job_rows import Claim
+from penstock.store.queries.jobs.job_rows import Claim
 from penstock.store.tables import jobs
 
 ONE_SEAT = '[vendors.sim]\ntype = "sim"\nmax_concurrent = 1\n'

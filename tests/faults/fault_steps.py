@@ -17,7 +17,7 @@ from postgres import PostgresServer
 from steps import refused
 from vendors.double import Act, Double, HttpDouble, double_of, hang
 
-from penstock.store.ledger_check import check
+from penstock.store.queries.billing.ledger_audit import check
 
 CHAT: Final = "/llm/chat/completions"
 OUTPUT: Final = "/outputs/"

@@ -20,9 +20,9 @@ from postgres import PostgresServer
 
 from penstock.administration import revoke_key
 from penstock.domain.accounts import Actor
-from penstock.store import completion_rows, purse_rows
-from penstock.store.ledger_check import check
-from penstock.store.opening import open_database
+from penstock.store.connect import open_database
+from penstock.store.queries.billing import balance_rows, completion_rows
+from penstock.store.queries.billing.ledger_audit import check
 
 ANSWER = (PROMPT_TOKENS + len(pieces_of(GREETING))) * 1_000_000
 ROUNDS = 15
@@ -77,7 +77,7 @@ async def spent_by(site: Site, client: httpx.AsyncClient) -> tuple[int, int]:
     await gateway.tally.flush()
     payer = (await gateway.keyring.check(client.headers["authorization"])).payer
     records = await gateway.database.read(completion_rows.of_account, payer.account_id, 10_000)
-    [budget] = await gateway.database.read(purse_rows.standings, payer, time.time())
+    [budget] = await gateway.database.read(balance_rows.standings, payer, time.time())
     return budget.spent, len([record for record in records if record.usage.completion])
 
 
@@ -140,7 +140,7 @@ async def test_no_more_is_spent_than_was_leased(site: Site):
     await warm_up(site, spender, seconds=0.5)
     gateway = site.server.gateway
     payer = (await gateway.keyring.check(spender.headers["authorization"])).payer
-    [budget] = await gateway.database.read(purse_rows.standings, payer, time.time())
+    [budget] = await gateway.database.read(balance_rows.standings, payer, time.time())
     before = len(site.upstream.requests)
     with outage(site.store, "killed"):
         answers = await asyncio.gather(*(site.ask(spender) for _ in range(60)))

@@ -14,7 +14,8 @@ from fault_steps import Site, site_of
 from postgres import PostgresServer
 
 from penstock.simulator import upstream
-from penstock.store import lease_rows, purse_rows
+from penstock.store.queries.billing import balance_rows
+from penstock.store.queries.jobs import worker_rows
 
 HOUR = 3600.0
 
@@ -55,7 +56,7 @@ def moment(job: dict[str, Any], name: str) -> float:
 async def test_a_jump_of_an_hour_ends_nothing(site: Site, clock: WrongClock, jump: float):
     spender = await site.server.sign_in("spender", budgets={"day": "1"}, expires_at=clock() + 2 * HOUR)
     assert (await site.ask(spender)).status_code == 200
-    (owner,) = await site.server.gateway.database.read(lease_rows.list_all)
+    (owner,) = await site.server.gateway.database.read(worker_rows.list_all)
     running = (await site.order(2)).json()
     await site.until_ordered(1)
     clock.ahead = jump
@@ -69,7 +70,7 @@ async def test_a_jump_of_an_hour_ends_nothing(site: Site, clock: WrongClock, jum
         assert moment(job, "created_at") <= moment(job, "started_at") <= moment(job, "finished_at")
     assert done[0]["id"] < done[1]["id"], "within a process ids sort as they are made"
     await asyncio.sleep(max(0.0, 5 - (time.monotonic() - begun)))  # a worker's lease would have ended by now
-    workers = await site.server.gateway.database.read(lease_rows.list_all)
+    workers = await site.server.gateway.database.read(worker_rows.list_all)
     assert [worker.id for worker in workers] == [owner.id]
     await site.check_books(2)
 
@@ -80,10 +81,10 @@ async def test_who_is_ahead_of_time_does_not_free_what_others_hold(site: Site, c
     assert (await site.ask(spender)).status_code == 200
     database = site.server.gateway.database
     payer = (await site.server.gateway.keyring.check(spender.headers["authorization"])).payer
-    await database.write(purse_rows.give_back, site.server.gateway.escrow.process, {})
+    await database.write(balance_rows.give_back, site.server.gateway.escrow.process, {})
     clock.ahead = HOUR
-    assert await database.write(purse_rows.expire_leases, clock()) == 0
-    assert await database.read(purse_rows.leased_of, payer.owners)
+    assert await database.write(balance_rows.expire_leases, clock()) == 0
+    assert await database.read(balance_rows.leased_of, payer.owners)
     assert (await site.ask(spender)).json()["error"]["code"] == "expired_api_key"
     clock.ahead = 0.0
     assert (await site.ask(spender)).status_code == 200

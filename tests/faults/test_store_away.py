@@ -18,7 +18,7 @@ from openai_replies import GREETING, PROMPT_TOKENS, pieces_of
 from postgres import PostgresServer
 from test_events import Listener, shown
 
-from penstock.store import completion_rows, purse_rows
+from penstock.store.queries.billing import balance_rows, completion_rows
 
 OUTAGE_SECONDS = float(os.environ.get("PENSTOCK_TEST_OUTAGE", "12"))
 """Longer than three leases of workers; 60 to see an outage that is longer than those of money, too."""
@@ -174,5 +174,5 @@ async def check_spending(site: Site, spender: httpx.AsyncClient) -> None:
     payer = (await gateway.keyring.check(spender.headers["authorization"])).payer
     records = await gateway.database.read(completion_rows.of_account, payer.account_id)
     assert len([record for record in records if record.usage.completion]) == len(site.upstream.requests)
-    (budget,) = await gateway.database.read(purse_rows.standings, payer, time.time())
+    (budget,) = await gateway.database.read(balance_rows.standings, payer, time.time())
     assert budget.spent == len(site.upstream.requests) * ANSWER <= CAP

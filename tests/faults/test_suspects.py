@@ -13,7 +13,7 @@ from vendors.test_recovery import die, end_of, let_happen, submit
 from penstock.gateway import Gateway
 from penstock.quarantine import MAX_DEATHS
 from penstock.settings.tables import Settings, load
-from penstock.store import job_rows
+from penstock.store.queries.jobs import job_rows
 
 DEATHS = 2 * MAX_DEATHS + 2
 ORDERS = ("GET", "/orders/")

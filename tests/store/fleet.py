@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlalchemy import Connection, make_url, text
 
-from penstock.store.postgresql import PostgresDatabase
+from penstock.store.postgres.database import PostgresDatabase
 
 Fleet = list[PostgresDatabase]
 

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from penstock.domain.budgets import Budget, Payer
-from penstock.store.ledger_rows import UNKNOWN_SECONDS
-from penstock.store.purse_rows import LEASE_SECONDS, Place
+from penstock.store.queries.billing.balance_rows import LEASE_SECONDS, Place
+from penstock.store.queries.billing.ledger_rows import UNKNOWN_SECONDS
 
 
 @dataclass

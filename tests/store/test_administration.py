@@ -18,7 +18,8 @@ from penstock.domain.api_keys import ApiKey, Limits
 from penstock.domain.budgets import Period
 from penstock.domain.money import format_usd
 from penstock.errors import AccountClosed, AccountExists, BudgetNotFound, KeyNotRotatable, PenstockError
-from penstock.store import account_rows, audit_rows, budget_rows, key_rows
+from penstock.store.queries.accounts import account_rows, audit_rows, key_rows
+from penstock.store.queries.billing import budget_rows
 
 NAMES = st.sampled_from(["mill", "weir", "sluice"])
 PERIODS = st.sampled_from(Period)

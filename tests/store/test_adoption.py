@@ -16,10 +16,10 @@ from vendors.test_far import follow
 
 from penstock.domain import jobs
 from penstock.domain.jobs import Job, Outcome, Phase, State
-from penstock.store import job_rows, open_rows
 from penstock.store.database import Database
-from penstock.store.job_rows import MAX_CLOCK_SECONDS, Claim, FenceLost
-from penstock.store.news import NewsRoom
+from penstock.store.event_reader import NewsRoom
+from penstock.store.queries.jobs import job_rows, open_job_rows
+from penstock.store.queries.jobs.job_rows import MAX_CLOCK_SECONDS, Claim, FenceLost
 from penstock.vendor_api.generation import Accepted, Call, Flow, Order, Similar
 from penstock.vendors.sim import Sim
 
@@ -33,7 +33,7 @@ async def lose(database: Database, upstream_id: str | None = None, **fields: Any
     """A claimed job whose order is lost, or has this id."""
     job = make_job(**fields)
     await database.write(job_rows.insert_all, [job], NOW)
-    ((claim, _),) = await database.write(open_rows.claim, f"of {job.id}", 1)
+    ((claim, _),) = await database.write(open_job_rows.claim, f"of {job.id}", 1)
     attempt = make_attempt(job.id, vendor=job.vendor, model=job.upstream_model, started_at=NOW)
 
     def change(job: Job) -> Job:
@@ -152,7 +152,7 @@ async def test_a_job_handed_on_is_anyones_and_only_if_it_still_runs(database):
     await database.write(job_rows.hand_on, claim, lambda job: replace(job, vendor="second"), NOW)
     with pytest.raises(FenceLost):
         await database.read(job_rows.get_claimed, claim)
-    ((again, job),) = await database.write(open_rows.claim, "next", 9)
+    ((again, job),) = await database.write(open_job_rows.claim, "next", 9)
     assert (again.job_id, job.vendor) == (claim.job_id, "second")
     await database.write(job_rows.amend_own, "acct_one", claim.job_id, lambda job: jobs.request_cancel(job, NOW), NOW)
     job = await database.write(job_rows.hand_on, again, lambda job: replace(job, progress=0.5), NOW)

@@ -21,16 +21,11 @@ from penstock.domain.budgets import Budget, Payer, Period
 from penstock.domain.jobs import Job
 from penstock.errors import ConcurrencyLimited, KeyNotRotatable
 from penstock.generation import Decoded
-from penstock.store import (
-    budget_rows,
-    job_rows,
-    key_rows,
-    lease_rows,
-    limit_rows,
-    open_rows,
-)
-from penstock.store.job_rows import FenceLost
-from penstock.store.postgresql import PostgresDatabase
+from penstock.store.postgres.database import PostgresDatabase
+from penstock.store.queries.accounts import key_rows
+from penstock.store.queries.billing import budget_rows, limit_rows
+from penstock.store.queries.jobs import job_rows, open_job_rows, worker_rows
+from penstock.store.queries.jobs.job_rows import FenceLost
 
 ACCOUNT, KEY = "acct_one", "key"
 PAYER = Payer(ACCOUNT, KEY, KEY)
@@ -163,15 +158,15 @@ async def test_requests_that_share_a_transaction_never_break_a_budget(fleet):
 async def test_a_job_is_claimed_once(fleet):
     accepted = [make_job() for _ in range(30)]
     await fleet[0].write(job_rows.insert_all, accepted, NOW)
-    claimed = await spread(fleet, 9, lambda database, number: database.write(open_rows.claim, f"worker{number}", 7))
+    claimed = await spread(fleet, 9, lambda database, number: database.write(open_job_rows.claim, f"worker{number}", 7))
     ids = [claim.job_id for batch in claimed for claim, _ in batch]
     assert len(ids) == len(set(ids)) >= 7
-    assert len(await fleet[0].write(open_rows.claim, "last", 99)) == 30 - len(ids)
+    assert len(await fleet[0].write(open_job_rows.claim, "last", 99)) == 30 - len(ids)
 
 
 async def test_changes_of_one_job_come_one_after_the_other(fleet):
     await fleet[0].write(job_rows.insert_all, [make_job()], NOW)
-    ((claim, _),) = await fleet[0].write(open_rows.claim, "one", 1)
+    ((claim, _),) = await fleet[0].write(open_job_rows.claim, "one", 1)
 
     def move(database: PostgresDatabase, number: int) -> Any:
         change = lambda job: replace(job, progress=job.progress + 0.01, eta_at=NOW + number)  # noqa: E731
@@ -185,12 +180,12 @@ async def test_changes_of_one_job_come_one_after_the_other(fleet):
 
 async def test_who_lost_the_job_while_waiting_for_it_changes_nothing(fleet):
     await fleet[0].write(job_rows.insert_all, [make_job()], NOW)
-    ((claim, _),) = await fleet[0].write(open_rows.claim, "one", 1)
+    ((claim, _),) = await fleet[0].write(open_job_rows.claim, "one", 1)
     entered, opened = threading.Event(), threading.Event()
 
     def take_over_slowly(connection: Connection) -> None:
-        open_rows.release_all(connection)
-        open_rows.claim(connection, "two", 1)
+        open_job_rows.release_all(connection)
+        open_job_rows.claim(connection, "two", 1)
         entered.set()
         assert opened.wait(20)
 
@@ -231,7 +226,7 @@ async def test_what_is_made_at_first_use_is_made_once(fleet):
     assert len(set(secrets)) == 1
     accounts = await spread(fleet, 9, lambda database, _: database.write(key_rows.account_id, "default", NOW))
     assert len(set(accounts)) == 1
-    turns = await spread(fleet, 9, lambda database, _: database.write(lease_rows.take_turn, "sweep", 60))
+    turns = await spread(fleet, 9, lambda database, _: database.write(worker_rows.take_turn, "sweep", 60))
     assert sum(turns) == 1
 
 
@@ -265,7 +260,7 @@ async def test_lost_orders_are_shared_out_one_each(fleet):
     for _ in range(8):
         job = make_job()
         await fleet[0].write(job_rows.insert_all, [job], NOW)
-        ((claim, _),) = await fleet[0].write(open_rows.claim, f"of {job.id}", 1)
+        ((claim, _),) = await fleet[0].write(open_job_rows.claim, f"of {job.id}", 1)
         lost = lambda job: jobs.order(jobs.start(job, NOW), make_attempt(job.id))  # noqa: E731
         await fleet[0].write(job_rows.amend, claim, lost, NOW)
         await fleet[0].write(job_rows.amend, claim, lambda job: replace(job, phase=jobs.Phase.RECONCILING), NOW)

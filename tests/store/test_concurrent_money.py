@@ -15,10 +15,18 @@ from penstock.domain.accounts import Actor
 from penstock.domain.budgets import Budget, Payer, Period
 from penstock.domain.jobs import Job, Outcome, State
 from penstock.errors import InsufficientBudget
-from penstock.store import budget_rows, completion_rows, escrow_rows, job_rows, ledger_rows, limit_rows, purse_rows
-from penstock.store.ledger_check import check
-from penstock.store.postgresql import PostgresDatabase
-from penstock.store.purse_rows import LEASE_SECONDS
+from penstock.store.postgres.database import PostgresDatabase
+from penstock.store.queries.billing import (
+    balance_rows,
+    budget_rows,
+    completion_rows,
+    ledger_rows,
+    limit_rows,
+    process_lease_rows,
+)
+from penstock.store.queries.billing.balance_rows import LEASE_SECONDS
+from penstock.store.queries.billing.ledger_audit import check
+from penstock.store.queries.jobs import job_rows
 
 ACCOUNT, KEY = "acct_one", "key"
 PAYER = Payer(ACCOUNT, KEY, KEY)
@@ -72,7 +80,7 @@ async def test_the_first_purse_of_a_period_is_begun_once(fleet):
 
     outcomes = await spread(fleet, 16, use)
     assert not [each for each in outcomes if isinstance(each, Exception)]
-    standings = await fleet[0].read(purse_rows.standings, PAYER, later)
+    standings = await fleet[0].read(balance_rows.standings, PAYER, later)
     assert [(each.spent, each.held) for each in standings] == [(80, 800)]
     assert await books(fleet[0]) == []
 
@@ -82,7 +90,7 @@ async def test_leases_of_many_processes_never_pass_the_cap(fleet):
     await fleet[0].write(budget_rows.put, budget, ACCOUNT, NOW)
 
     def lease(database: PostgresDatabase, number: int) -> Any:
-        return database.write(purse_rows.lease, f"process_{number % 5}", PAYER, budget, 30, 90, NOW)
+        return database.write(balance_rows.lease, f"process_{number % 5}", PAYER, budget, 30, 90, NOW)
 
     granted = await spread(fleet, 25, lease)
     assert sum(grant.amount for grant in granted) <= 1000
@@ -95,16 +103,16 @@ async def test_a_lease_is_renewed_or_expires_never_both(fleet, seed):
     budget = Budget(owner=ACCOUNT, period=Period.TOTAL, cap=10_000)
     await fleet[0].write(budget_rows.put, budget, ACCOUNT, NOW)
     for number in range(6):
-        await fleet[0].write(purse_rows.lease, f"process_{number}", PAYER, budget, 100, 100, NOW)
+        await fleet[0].write(balance_rows.lease, f"process_{number}", PAYER, budget, 100, 100, NOW)
     late = NOW + LEASE_SECONDS + 1
 
     def tend(database: PostgresDatabase, number: int) -> Any:
         if number % 2 == seed % 2:
-            return database.write(escrow_rows.expire, late)
-        return database.write(escrow_rows.renew, f"process_{number // 2 % 6}", late)
+            return database.write(process_lease_rows.expire, late)
+        return database.write(process_lease_rows.renew, f"process_{number // 2 % 6}", late)
 
     told = await spread(fleet, 12, tend)
-    kept = sum(bool(each.purses) for each in told if isinstance(each, escrow_rows.Renewed))
+    kept = sum(bool(each.purses) for each in told if isinstance(each, process_lease_rows.Renewed))
     assert kept + sum(each for each in told if isinstance(each, int)) == 6
     assert await fleet[0].read(rows, "SELECT held FROM purses") == [(100 * kept,)]
 
@@ -143,7 +151,7 @@ async def test_one_end_of_a_hold_excludes_the_other(fleet):
 
     def decide(database: PostgresDatabase, number: int) -> Any:
         if number % 3 == 0:
-            return database.write(escrow_rows.expire, later)
+            return database.write(process_lease_rows.expire, later)
         verb = bookkeeping.settle if number % 3 == 1 else bookkeeping.refund
         return database.write(verb, Actor.ADMIN, accepted[number // 3].id, "because", later)
 

@@ -14,9 +14,9 @@ from sqlalchemy import text as sql
 
 from penstock.errors import StoreUnavailable
 from penstock.observability.metrics import REGISTRY
+from penstock.store.connect import open_database
 from penstock.store.database import RUNG, Database
-from penstock.store.opening import open_database
-from penstock.store.sqlite import MAX_BATCH, MAX_WAITING, SqliteDatabase
+from penstock.store.sqlite.database import MAX_BATCH, MAX_WAITING, SqliteDatabase
 
 INSERT = sql("INSERT INTO notes VALUES (:words)")
 

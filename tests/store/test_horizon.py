@@ -10,9 +10,10 @@ from sqlalchemy import Connection, text
 from store.fleet import Fleet, at_once, processes, until
 from store.sample_jobs import NOW, make_job
 
-from penstock.store import event_rows, horizon, job_rows, listener, nudge_rows
-from penstock.store.bell import QUEUE, nudge
-from penstock.store.postgresql import PostgresDatabase
+from penstock.store.postgres import listener
+from penstock.store.postgres.database import PostgresDatabase
+from penstock.store.queries.jobs import event_rows, job_rows, wakeup_rows
+from penstock.store.signals import QUEUE, nudge
 
 ACCOUNT = "acct_one"
 EVENT = (
@@ -193,7 +194,7 @@ async def test_a_store_that_is_away_at_the_start_is_listened_to_later(postgres_s
             with ours.bell.listen(nudge("job_a")) as ear:
 
                 async def is_heard() -> bool:
-                    await theirs.write(nudge_rows.add, "job_a", NOW)
+                    await theirs.write(wakeup_rows.add, "job_a", NOW)
                     return await ear.wait(0.2)
 
                 await until(is_heard)

@@ -12,12 +12,13 @@ from penstock.domain import jobs
 from penstock.domain.events import EventType
 from penstock.domain.jobs import IllegalMove, Job, Outcome, Phase, State
 from penstock.errors import Gone, JobDeleted, JobNotFinished, JobNotFound
-from penstock.store import event_rows, job_rows, open_rows, request_rows, words
-from penstock.store.bell import QUEUE, nudge
+from penstock.store import sql
 from penstock.store.database import Database
-from penstock.store.job_rows import Claim, FenceLost
-from penstock.store.news import NewsRoom
-from penstock.store.request_rows import AcceptedRequest
+from penstock.store.event_reader import NewsRoom
+from penstock.store.queries.jobs import event_rows, job_rows, open_job_rows, request_rows
+from penstock.store.queries.jobs.job_rows import Claim, FenceLost
+from penstock.store.queries.jobs.request_rows import AcceptedRequest
+from penstock.store.signals import QUEUE, nudge
 from penstock.store.tables import jobs as job_table
 
 ERROR = {"code": "upstream_error", "message": "no"}
@@ -30,7 +31,7 @@ async def accept(database: Database, *accepted: Job) -> list[Job]:
 async def hold(database: Database, owner: str = "one") -> Claim:
     """Accept a job and claim it."""
     await accept(database, make_job())
-    ((claim, _),) = await database.write(open_rows.claim, owner, 1)
+    ((claim, _),) = await database.write(open_job_rows.claim, owner, 1)
     return claim
 
 
@@ -75,10 +76,10 @@ async def test_who_does_not_hold_the_job_changes_nothing(database, stale):
 
 async def test_a_former_holder_is_locked_out_even_under_the_same_name(database):
     former = await hold(database)
-    await database.write(open_rows.release_all)
+    await database.write(open_job_rows.release_all)
     with pytest.raises(FenceLost):
         await database.write(job_rows.amend, former, start, NOW)
-    ((present, _),) = await database.write(open_rows.claim, former.owner, 1)
+    ((present, _),) = await database.write(open_job_rows.claim, former.owner, 1)
     assert present.epoch == former.epoch + 1
     with pytest.raises(FenceLost):
         await database.write(job_rows.amend, former, start, NOW)
@@ -113,7 +114,7 @@ async def test_a_finished_job_is_changed_by_nobody(database):
             await database.write(job_rows.amend, claim, change, NOW)
     await database.write(job_rows.amend_own, "acct_one", claim.job_id, cancel, NOW)
     assert await database.read(row, claim.job_id) == before
-    assert await database.write(open_rows.claim, "two", 10) == []
+    assert await database.write(open_job_rows.claim, "two", 10) == []
 
 
 async def test_a_change_that_changes_nothing_tells_nothing(database):
@@ -136,8 +137,8 @@ async def test_a_job_survives_being_written_and_read(database):
 
 async def test_a_job_is_claimed_once_by_whoever_is_first(database):
     accepted = await accept(database, *(make_job() for _ in range(50)))
-    claimed = await asyncio.gather(*(database.write(open_rows.claim, f"runner{number}", 7) for number in range(5)))
-    claimed += [await database.write(open_rows.claim, "last", 50)]
+    claimed = await asyncio.gather(*(database.write(open_job_rows.claim, f"runner{number}", 7) for number in range(5)))
+    claimed += [await database.write(open_job_rows.claim, "last", 50)]
     ids = [claim.job_id for batch in claimed for claim, _ in batch]
     assert sorted(ids) == sorted(job.id for job in accepted)
     assert all(batch == sorted(batch, key=lambda each: each[1].id) for batch in claimed)  # oldest first
@@ -145,10 +146,10 @@ async def test_a_job_is_claimed_once_by_whoever_is_first(database):
 
 async def test_what_was_begun_is_taken_up_before_what_waits(database):
     accepted = await accept(database, *(make_job() for _ in range(5)))
-    claims = {claim.job_id: claim for claim, _ in await database.write(open_rows.claim, "one", 5)}
+    claims = {claim.job_id: claim for claim, _ in await database.write(open_job_rows.claim, "one", 5)}
     await database.write(job_rows.amend, claims[accepted[3].id], start, NOW)
-    await database.write(open_rows.release_all)
-    claimed = await database.write(open_rows.claim, "two", 2)
+    await database.write(open_job_rows.release_all)
+    claimed = await database.write(open_job_rows.claim, "two", 2)
     assert {claim.job_id for claim, _ in claimed} == {accepted[0].id, accepted[3].id}
 
 
@@ -164,7 +165,7 @@ async def heard(database: Database, topic: str, doing) -> bool:
 async def test_each_change_is_heard_by_who_should_hear_it(database):
     job = make_job()
     assert await heard(database, QUEUE, accept(database, job))
-    ((claim, _),) = await database.write(open_rows.claim, "one", 1)
+    ((claim, _),) = await database.write(open_job_rows.claim, "one", 1)
 
     def work(value: float):
         return database.write(job_rows.amend, claim, progress(value), NOW)
@@ -256,12 +257,12 @@ async def test_every_list_walks_an_index_and_sorts_nothing(database, name):
 
 async def test_counts_and_durations_come_from_what_is_there(database):
     await accept(database, *(make_job() for _ in range(3)))
-    claims = [claim for claim, _ in await database.write(open_rows.claim, "one", 3)]
+    claims = [claim for claim, _ in await database.write(open_job_rows.claim, "one", 3)]
     for number, claim in enumerate(claims[:2]):
         await database.write(job_rows.amend, claim, start, NOW)
         end = NOW + 10 - number  # the second finished earlier
         await database.write(job_rows.amend, claim, lambda job, end=end: jobs.succeed(job, end, (), ()), end)
-    assert await database.read(open_rows.count) == {("acct_one", "queued"): 1}
+    assert await database.read(open_job_rows.count) == {("acct_one", "queued"): 1}
     models = ["sim_text_to_video", "never_run"]
     found = await database.read(job_rows.recent_durations, models, 5)
     assert found == {"sim_text_to_video": [9, 10], "never_run": []}
@@ -295,7 +296,7 @@ async def test_an_idempotency_key_is_free_again_once_its_jobs_are_gone(database)
 
     def add(connection: Connection, name: str) -> None:
         request_rows.forget_key(connection, "acct_one", "mine")
-        words.do_all(connection, request_rows.addition([request(name)]))
+        sql.do_all(connection, request_rows.addition([request(name)]))
 
     await database.write(add, "batch_1")
     await database.write(add, "batch_2")
@@ -353,5 +354,7 @@ async def test_a_mark_is_fenced_and_takes_the_place_of_whoever_was_alone(databas
     assert [(await marks(database, each))[0] for each in (first, second)] == [1, 1]
     with pytest.raises(FenceLost):
         await database.write(job_rows.mark_risk, replace(first, epoch=9), 0)
-    await database.write(open_rows.release_all)
-    assert {(await marks(database, claim))[0] for claim, _ in await database.write(open_rows.claim, "next", 9)} == {0}
+    await database.write(open_job_rows.release_all)
+    assert {(await marks(database, claim))[0] for claim, _ in await database.write(open_job_rows.claim, "next", 9)} == {
+        0
+    }

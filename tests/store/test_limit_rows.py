@@ -6,8 +6,8 @@ from hypothesis import strategies as some
 from sqlalchemy import Connection
 from store.trials import undone
 
-from penstock.store import limit_rows
-from penstock.store.limit_rows import SLOT_SECONDS, Level, Owed
+from penstock.store.queries.billing import limit_rows
+from penstock.store.queries.billing.limit_rows import SLOT_SECONDS, Level, Owed
 
 EPSILON = 1e-6
 NOW = 1_700_000_000.0

@@ -21,11 +21,11 @@ from penstock.domain import jobs
 from penstock.domain.events import ENDINGS, Event, EventType
 from penstock.domain.jobs import TRANSITIONS, IllegalMove, Job, Outcome, Phase, State
 from penstock.errors import Gone, JobNotFinished
-from penstock.store import event_rows, job_rows, open_rows
 from penstock.store.database import Database
-from penstock.store.job_rows import Claim, FenceLost
-from penstock.store.postgresql import PostgresDatabase
-from penstock.store.sqlite import SqliteDatabase
+from penstock.store.postgres.database import PostgresDatabase
+from penstock.store.queries.jobs import event_rows, job_rows, open_job_rows
+from penstock.store.queries.jobs.job_rows import Claim, FenceLost
+from penstock.store.sqlite.database import SqliteDatabase
 from penstock.store.tables import jobs as job_table
 from penstock.store.tables import metadata
 
@@ -186,7 +186,7 @@ class StoreMachine(RuleBasedStateMachine):
         )
         room = limit - len(begun)
         ending = canceled[: max(room - len(waiting), (room + 1) // 2)]
-        claimed = self.write(open_rows.claim, owner, limit)
+        claimed = self.write(open_job_rows.claim, owner, limit)
         assert [job for _, job in claimed] == [*begun, *ending, *waiting][:limit]
         for claim, job in claimed:
             self.epochs[job.id] += 1
@@ -218,7 +218,7 @@ class StoreMachine(RuleBasedStateMachine):
     @precondition(lambda self: any(self.holders.values()))
     @rule()
     def crash(self) -> None:
-        assert self.write(open_rows.release_all) is None
+        assert self.write(open_job_rows.release_all) is None
         for job_id, job in self.expected.items():
             if not job.done:
                 self.holders[job_id] = None

@@ -14,8 +14,10 @@ from store.sample_jobs import NOW, make_job
 
 from penstock.domain import jobs as job_moves
 from penstock.domain.api_keys import NO_LIMITS
-from penstock.store import event_rows, job_rows, key_rows, open_rows, schema
-from penstock.store.opening import make_engine, open_database, transact
+from penstock.store import schema
+from penstock.store.connect import make_engine, open_database, transact
+from penstock.store.queries.accounts import key_rows
+from penstock.store.queries.jobs import event_rows, job_rows, open_job_rows
 from penstock.store.tables import SCHEMA_VERSION, metadata
 
 NEXT = f"{int(SCHEMA_VERSION) + 1:04}"
@@ -128,7 +130,7 @@ def test_a_store_of_an_earlier_version_keeps_all_that_it_has(engine, version):
     with transact(engine) as connection:
         connection.info["rung"] = set()
         job_rows.insert_all(connection, [make_job(id="job_new")], NOW)
-        claimed = {job.id for _, job in open_rows.claim(connection, "me", 10)}
+        claimed = {job.id for _, job in open_job_rows.claim(connection, "me", 10)}
         assert claimed == {"job_1", "job_2", "job_3", "job_new"}
         assert [told.sequence for told in event_rows.of_jobs(connection, [("job_new", 0)], 10)["job_new", 0]] == [1]
 
@@ -237,7 +239,7 @@ async def test_old_code_serves_a_newer_store_that_says_so(engine, empty_url):
     try:
         await old.write(job_rows.insert_all, [theirs, ours], NOW)
         run(engine, "UPDATE jobs SET colour = 'blue' WHERE id = :id", id=theirs.id)  # the new version was here
-        claims = {claim.job_id: claim for claim, _ in await old.write(open_rows.claim, "old", 2)}
+        claims = {claim.job_id: claim for claim, _ in await old.write(open_job_rows.claim, "old", 2)}
         await old.write(job_rows.amend, claims[theirs.id], lambda job: job_moves.start(job, NOW), NOW)
         done = lambda job: job_moves.succeed(job, NOW + 1, (), ())  # noqa: E731
         finished = await old.write(job_rows.amend, claims[theirs.id], done, NOW)

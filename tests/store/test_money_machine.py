@@ -23,10 +23,18 @@ from penstock.domain.budgets import ENDLESS, Budget, Payer, Period
 from penstock.domain.jobs import IllegalMove, Job, Outcome, State
 from penstock.domain.usage import Completion
 from penstock.errors import InsufficientBudget
-from penstock.store import budget_rows, completion_rows, escrow_rows, job_rows, ledger_rows, purse_rows, usage_rows
-from penstock.store.ledger_check import check
-from penstock.store.ledger_rows import TIMER, LedgerRefused
-from penstock.store.purse_rows import LEASE_SECONDS, Place
+from penstock.store.queries.billing import (
+    balance_rows,
+    budget_rows,
+    completion_rows,
+    ledger_rows,
+    process_lease_rows,
+    usage_rows,
+)
+from penstock.store.queries.billing.balance_rows import LEASE_SECONDS, Place
+from penstock.store.queries.billing.ledger_audit import check
+from penstock.store.queries.billing.ledger_rows import TIMER, LedgerRefused
+from penstock.store.queries.jobs import job_rows
 
 PAYERS = (
     Payer("acct_a", "a1", "a1"),
@@ -262,7 +270,7 @@ class MoneyMachine(RuleBasedStateMachine):
             return
         payer = next(payer for payer in PAYERS if budget.owner in payer.owners)
         had = (process, self.books.place(budget, self.now)) in self.books.leases
-        grant = self.do(purse_rows.lease, process, payer, asked, least, least + more, self.now)
+        grant = self.do(balance_rows.lease, process, payer, asked, least, least + more, self.now)
         amount, elsewhere = self.books.lease(process, budget, least, least + more, self.now)
         assert (grant.amount, grant.elsewhere) == (amount, elsewhere)
         assert grant.standing.budget == budget
@@ -271,7 +279,7 @@ class MoneyMachine(RuleBasedStateMachine):
     def _lease_of_nothing(self, process: str, budget: Budget, amount: int) -> None:
         """Nothing bounds what is asked for, and nothing is held."""
         payer = next(payer for payer in PAYERS if budget.owner in payer.owners)
-        assert self.do(purse_rows.lease, process, payer, budget, amount, amount, self.now).amount == amount
+        assert self.do(balance_rows.lease, process, payer, budget, amount, amount, self.now).amount == amount
 
     def charge(self, data: some.DataObject) -> None:
         """A batch of any process, alive or thought dead, at any cost; also late, when its period is over."""
@@ -311,30 +319,30 @@ class MoneyMachine(RuleBasedStateMachine):
         process, place = self.pick(data, self.books.leases)
         if deed == "give back":
             amount = data.draw(some.integers(0, 60))
-            self.do(purse_rows.give_back, process, {place: amount})
+            self.do(balance_rows.give_back, process, {place: amount})
             self.books.give_back(process, place, amount)
         elif deed == "recall":
             other = PROCESSES[(PROCESSES.index(process) + 1) % 3]
-            self.do(purse_rows.recall, [place.owner], other)
+            self.do(balance_rows.recall, [place.owner], other)
             self.books.recall(place.owner, other)
         else:
-            told = self.do(escrow_rows.renew, process, self.now)
+            told = self.do(process_lease_rows.renew, process, self.now)
             assert told.purses == self.books.renew(process, self.now)
 
     def stop_or_expire(self, data: some.DataObject) -> None:
         """A process ends in good order or is found dead; or those end who were silent for too long."""
         if data.draw(some.booleans()):
             process = data.draw(processes)
-            self.do(escrow_rows.end, process)
+            self.do(process_lease_rows.end, process)
             self.books.end(process)
         else:
-            self.do(escrow_rows.expire, self.now)
+            self.do(process_lease_rows.expire, self.now)
             self.books.expire(self.now)
 
     def look(self, data: some.DataObject) -> None:
         payer = data.draw(payers)
         assert check(self.connection) == []
-        standings = purse_rows.standings(self.connection, payer, self.now)
+        standings = balance_rows.standings(self.connection, payer, self.now)
         assert len(standings) == len(self.books.bearing(payer))
         for standing in standings:
             room = self.books.room(standing.budget, self.now)

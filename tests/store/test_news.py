@@ -9,9 +9,9 @@ from store.sample_jobs import NOW, make_job
 from penstock.domain import jobs
 from penstock.domain.jobs import Job
 from penstock.errors import StoreUnavailable
-from penstock.store import job_rows, news, open_rows
 from penstock.store.database import Database
-from penstock.store.news import NewsRoom
+from penstock.store.event_reader import NewsRoom
+from penstock.store.queries.jobs import job_rows, open_job_rows
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ async def accept(database: Database, count: int) -> list[Job]:
 async def move(database: Database, times: int) -> Job:
     """A job that has got on so often."""
     await accept(database, 1)
-    ((claim, _),) = await database.write(open_rows.claim, "one", 1)
+    ((claim, _),) = await database.write(open_job_rows.claim, "one", 1)
     job = await database.write(job_rows.amend, claim, lambda job: jobs.start(job, NOW), NOW)
     for number in range(times):
         part = (number + 1) / (times + 1)

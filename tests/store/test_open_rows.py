@@ -16,8 +16,8 @@ from penstock.domain import jobs
 from penstock.domain.api_keys import NO_LIMITS, ApiKey, Limits
 from penstock.domain.jobs import Job, State
 from penstock.errors import ConcurrencyLimited
-from penstock.store import job_rows, open_rows
-from penstock.store.open_rows import FEW, Headroom
+from penstock.store.queries.jobs import job_rows, open_job_rows
+from penstock.store.queries.jobs.open_job_rows import FEW, Headroom
 from penstock.store.tables import jobs as job_table
 
 
@@ -31,7 +31,7 @@ def set_state(connection: Connection, *changed: Job, state: State) -> None:
 
 
 def claim(connection: Connection, limit: int, **options: Any) -> list[Job]:
-    return [job for _, job in open_rows.claim(connection, "me", limit, **options)]
+    return [job for _, job in open_job_rows.claim(connection, "me", limit, **options)]
 
 
 def accounts(claimed: list[Job]) -> list[str]:
@@ -161,9 +161,9 @@ def test_a_claim_costs_the_same_whatever_waits(connection):
     accept(connection, "other", 3)
     accept(connection, "big", 20)
     asked = [
-        (open_rows.claim, ("me", 6), {"held": {"big": 3}}),
-        (open_rows.claim, ("me", 6), {"held": {"big": 30}, "spare": 0}),
-        (open_rows.claim_ending, ("me", 6, NOW), {}),
+        (open_job_rows.claim, ("me", 6), {"held": {"big": 3}}),
+        (open_job_rows.claim, ("me", 6), {"held": {"big": 30}, "spare": 0}),
+        (open_job_rows.claim_ending, ("me", 6, NOW), {}),
     ]
     before = [count_steps(connection, function, *given, **options) for function, given, options in asked]
     accept(connection, "big", 800)
@@ -178,7 +178,7 @@ def test_only_what_has_to_be_ended_is_taken_up_without_room(connection):
     values = {job.id: NOW - 1 for job in (late, both, started)}
     for job_id, start_by in values.items():
         connection.execute(update(job_table).where(job_table.c.id == job_id).values(start_by=start_by))
-    claimed = open_rows.claim_ending(connection, "me", 10, NOW)
+    claimed = open_job_rows.claim_ending(connection, "me", 10, NOW)
     assert {taken.job_id for taken, _ in claimed} == {late.id, canceled.id, both.id}
     assert {taken.epoch for taken, _ in claimed} == {1}
     assert claim(connection, 10) == [started, waiting]
@@ -202,15 +202,15 @@ def key_with(key: int | None = None, account: int | None = None, lineage: str = 
 
 def refusal(connection: Connection, key: ApiKey, more: int = 1) -> ConcurrencyLimited:
     with pytest.raises(ConcurrencyLimited) as refused:
-        open_rows.admit(connection, key, more, NOW)
+        open_job_rows.admit(connection, key, more, NOW)
     return refused.value
 
 
 @pytest.mark.parametrize("trial", ["sqlite"], indirect=True)
 def test_a_key_without_limits_is_not_counted(connection):
     accept(connection, "acct_one", 5)
-    assert open_rows.admit(connection, key_with(), 16, NOW) is None
-    assert count_steps(connection, open_rows.admit, key_with(), 16, NOW) == 0
+    assert open_job_rows.admit(connection, key_with(), 16, NOW) is None
+    assert count_steps(connection, open_job_rows.admit, key_with(), 16, NOW) == 0
 
 
 def test_open_jobs_count_for_the_key_and_for_the_account(connection):
@@ -218,11 +218,13 @@ def test_open_jobs_count_for_the_key_and_for_the_account(connection):
     accept(connection, "acct_one", 3, key_id="rotated", lineage="key")
     accept(connection, "acct_one", 4, key_id="other")
     accept(connection, "acct_two", 7)
-    assert open_rows.admit(connection, key_with(14), 1, NOW) == Headroom(14, 14 - 12 - 1)  # a lineage has one account
-    assert open_rows.admit(connection, key_with(lineage="other", key=6), 2, NOW) == Headroom(6, 0)
-    assert open_rows.admit(connection, key_with(account=10), 1, NOW) == Headroom(10, 0)
-    assert open_rows.admit(connection, key_with(100, 11), 1, NOW) == Headroom(11, 1)
-    assert open_rows.admit(connection, key_with(13, 1000), 1, NOW) == Headroom(13, 0)
+    assert open_job_rows.admit(connection, key_with(14), 1, NOW) == Headroom(
+        14, 14 - 12 - 1
+    )  # a lineage has one account
+    assert open_job_rows.admit(connection, key_with(lineage="other", key=6), 2, NOW) == Headroom(6, 0)
+    assert open_job_rows.admit(connection, key_with(account=10), 1, NOW) == Headroom(10, 0)
+    assert open_job_rows.admit(connection, key_with(100, 11), 1, NOW) == Headroom(11, 1)
+    assert open_job_rows.admit(connection, key_with(13, 1000), 1, NOW) == Headroom(13, 0)
     assert refusal(connection, key_with(12, 1000)).message.startswith("This API key may have 12 jobs open at once: 12 ")
     assert refusal(connection, key_with(1000, 9)).message.startswith("Your account may have 9 jobs open at once: 9 ")
 
@@ -231,9 +233,9 @@ def test_a_job_that_has_ended_counts_no_more(connection):
     accept(connection, "acct_one", 2)
     refused = refusal(connection, key_with(2))
     assert refused.headers == {"x-ratelimit-limit-jobs": "2", "x-ratelimit-remaining-jobs": "0"}
-    ((taken, _), _) = open_rows.claim(connection, "me", 2)
+    ((taken, _), _) = open_job_rows.claim(connection, "me", 2)
     job_rows.amend(connection, taken, lambda job: jobs.stop(jobs.request_cancel(job, NOW), NOW), NOW)
-    assert open_rows.admit(connection, key_with(2), 1, NOW) == Headroom(2, 0)
+    assert open_job_rows.admit(connection, key_with(2), 1, NOW) == Headroom(2, 0)
 
 
 def test_what_never_fits_is_not_worth_trying_again(connection):
@@ -259,7 +261,7 @@ def test_a_count_is_by_account_and_state(connection):
     begun = accept(connection, "acct_one", 3)
     set_state(connection, *begun[:1], state=State.RUNNING)
     accept(connection, "acct_two", 2)
-    assert open_rows.count(connection) == {
+    assert open_job_rows.count(connection) == {
         ("acct_one", "queued"): 2,
         ("acct_one", "running"): 1,
         ("acct_two", "queued"): 2,

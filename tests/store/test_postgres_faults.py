@@ -13,8 +13,9 @@ from store.fleet import at_once, count, line_to, processes, rows, until
 from store.sample_jobs import NOW, make_job
 
 from penstock.errors import InvalidRequest, JobNotFound, StoreUnavailable
-from penstock.store import job_rows, listener, postgresql
-from penstock.store.postgresql import PostgresDatabase
+from penstock.store.postgres import database, listener
+from penstock.store.postgres.database import PostgresDatabase
+from penstock.store.queries.jobs import job_rows
 
 
 @pytest.fixture
@@ -196,8 +197,8 @@ async def test_who_stops_while_the_server_hangs_ends_all_the_same(postgres_store
 
 
 async def test_a_statement_that_takes_too_long_is_ended(postgres_store_url):
-    session = postgresql.SESSION.replace("statement_timeout=10000", "statement_timeout=200")
-    engine = postgresql.make_pool(postgres_store_url, session)
+    session = database.SESSION.replace("statement_timeout=10000", "statement_timeout=200")
+    engine = database.make_pool(postgres_store_url, session)
     with engine.connect() as connection, pytest.raises(Exception, match="statement timeout"):
         connection.execute(text("SELECT pg_sleep(5)"))
     engine.dispose()

@@ -9,7 +9,7 @@ from sqlalchemy import insert
 
 from penstock.domain.files import StoredFile
 from penstock.errors import StorageQuotaExceeded
-from penstock.store import asset_rows, file_rows, storage_rows
+from penstock.store.queries.files import asset_rows, file_rows, storage_rows
 from penstock.store.tables import assets
 
 NOW = 1_700_000_000.0

@@ -16,10 +16,12 @@ from store.trials import undone
 from penstock.domain.chat import Usage
 from penstock.domain.jobs import Job, State
 from penstock.domain.usage import Completion, Outcome
-from penstock.store import job_rows, ledger_check, ledger_rows, schema, usage_rows, words
-from penstock.store.opening import make_engine, transact
+from penstock.store import schema, sql
+from penstock.store.connect import make_engine, transact
+from penstock.store.queries.billing import ledger_audit, ledger_rows, usage_rows
+from penstock.store.queries.billing.usage_rows import Group, Line, Slice, Sums, Totals
+from penstock.store.queries.jobs import job_rows
 from penstock.store.tables import accounts, completions, keys, usage_days
-from penstock.store.usage_rows import Group, Line, Slice, Sums, Totals
 
 LIMIT = 10_000
 
@@ -256,7 +258,7 @@ def test_what_was_used_before_there_were_sums_is_in_them(empty_url: str):
                 NOON,
                 0,
             )
-            marks = ", ".join([words.mark(connection)] * len(old))
+            marks = ", ".join([sql.mark(connection)] * len(old))
             insertion = f"INSERT INTO jobs ({', '.join(old)}) VALUES ({marks})"  # noqa: S608
             connection.exec_driver_sql(insertion, (*values, job_rows.encode(job)))
     schema.upgrade(engine)
@@ -266,7 +268,7 @@ def test_what_was_used_before_there_were_sums_is_in_them(empty_url: str):
             lines = usage_rows.report(connection, "acct_one", day, day, by, {}, LIMIT)
             done = brute_force([*records, *jobs[:3]], by)
             assert [line.totals for line in lines] == [line.totals for line in done]
-        assert ledger_check.check(connection) == []
+        assert ledger_audit.check(connection) == []
         entries = ledger_rows.of_subject(connection, jobs[0].id), ledger_rows.of_subject(connection, jobs[3].id)
         assert [{kind.value: entry.amount for kind, entry in each.items()} for each in entries] == [
             {"hold": 400, "settle": 400},

@@ -12,11 +12,11 @@ from sample_jobs import make_job
 from sqlalchemy import Connection
 
 from penstock.domain import jobs
-from penstock.store import job_rows, nudge_rows
-from penstock.store.bell import QUEUE, Ear, nudge
+from penstock.store.connect import open_database
 from penstock.store.database import Database
-from penstock.store.opening import open_database
-from penstock.store.watcher import BATCH
+from penstock.store.queries.jobs import job_rows, wakeup_rows
+from penstock.store.signals import QUEUE, Ear, nudge
+from penstock.store.sqlite.change_watcher import BATCH
 
 Pair = tuple[Database, Database]
 on_sqlite = pytest.mark.parametrize("store_url", ["sqlite"], indirect=True)
@@ -40,7 +40,7 @@ async def heard(ear: Ear) -> bool:
 async def catch_up(ours: Database, theirs: Database) -> None:
     """Once this returns, all that was written before has been heard of here."""
     with ours.bell.listen(nudge("the end")) as ear:
-        await theirs.write(nudge_rows.add, "the end", 0.0)
+        await theirs.write(wakeup_rows.add, "the end", 0.0)
         assert await heard(ear)
 
 
@@ -66,7 +66,7 @@ async def test_what_another_process_does_is_heard_by_all_whom_it_concerns(pair):
 async def test_a_call_back_is_heard_by_who_works_on_the_job_and_nobody_else(pair):
     ours, theirs = pair
     with ours.bell.listen(nudge("job_a")) as runner, ours.bell.listen("job_a") as of_job:
-        await theirs.write(nudge_rows.add, "job_a", 0.0)
+        await theirs.write(wakeup_rows.add, "job_a", 0.0)
         assert await heard(runner)
         assert not await of_job.wait(0)
 

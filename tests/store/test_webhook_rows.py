@@ -20,10 +20,11 @@ from penstock.domain.events import BUDGET_EVENT, EventType
 from penstock.domain.jobs import Job
 from penstock.domain.webhooks import Attempt, Endpoint, Parcel, Status, new_secret, own_id
 from penstock.fairness.webhook_slots import ENDPOINT_PLACES, Candidate, Places, Plan, Usage
-from penstock.store import delivery_rows, event_rows, job_rows, webhook_rows
-from penstock.store.bell import DELIVERIES
 from penstock.store.database import RUNG, Database
-from penstock.store.delivery_rows import LEASE_SECONDS
+from penstock.store.queries.jobs import event_rows, job_rows
+from penstock.store.queries.webhooks import delivery_rows, webhook_rows
+from penstock.store.queries.webhooks.delivery_rows import LEASE_SECONDS
+from penstock.store.signals import DELIVERIES
 from penstock.store.webhook_tables import deliveries
 
 GOOD = Attempt(at=NOW, seconds=0.1, status_code=200)
@@ -209,7 +210,7 @@ async def test_a_jobs_events_are_first_told_one_after_the_other(database):
 def crowd(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Due deliveries are looked at one by one, and as if there were a lot of them."""
     if request.param == "many":
-        monkeypatch.setattr("penstock.store.delivery_rows.FEW", 0)
+        monkeypatch.setattr("penstock.store.queries.webhooks.delivery_rows.FEW", 0)
 
 
 async def claim_by(database: Database, places: Places, now: float = NOW) -> list[Parcel]:

@@ -6,8 +6,8 @@ from typing import Any
 
 from sqlalchemy import Connection, StaticPool, create_engine
 
+from penstock.store.connect import make_engine
 from penstock.store.database import RUNG
-from penstock.store.opening import make_engine
 from penstock.store.tables import metadata
 
 

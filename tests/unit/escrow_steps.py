@@ -15,11 +15,11 @@ from penstock.domain.chat import Usage
 from penstock.domain.usage import Completion, Outcome
 from penstock.errors import StoreUnavailable
 from penstock.shares import Clocks
-from penstock.store import budget_rows, completion_rows, purse_rows
+from penstock.store.connect import is_file, path_of
 from penstock.store.database import Database
-from penstock.store.opening import is_file, path_of
-from penstock.store.postgresql import PostgresDatabase
-from penstock.store.sqlite import SqliteDatabase
+from penstock.store.postgres.database import PostgresDatabase
+from penstock.store.queries.billing import balance_rows, budget_rows, completion_rows
+from penstock.store.sqlite.database import SqliteDatabase
 
 ACCOUNT = "acct_one"
 KEY = "key_one"
@@ -128,7 +128,7 @@ async def charge(store: Database, process: str, *costs: int, at: float = NOON) -
 
 async def standing(store: Database, at: float = NOON) -> tuple[int, int]:
     """Spent and held of the key's only budget."""
-    [found] = await store.read(purse_rows.standings, PAYER, at)
+    [found] = await store.read(balance_rows.standings, PAYER, at)
     return found.spent, found.held
 
 

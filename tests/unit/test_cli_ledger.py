@@ -4,7 +4,7 @@ from sqlalchemy import Connection, func, insert, select
 from typer.testing import CliRunner
 
 from penstock.cli.main import app
-from penstock.store.opening import make_engine, transact
+from penstock.store.connect import make_engine, transact
 from penstock.store.tables import accounts
 
 
@@ -19,7 +19,7 @@ def test_the_books_are_looked_at_as_they_are_at_one_moment(store_url, tmp_path, 
                 other.execute(insert(accounts).values(id=f"acct_{number}", name=f"{number}", created_at=0.0))
         return []
 
-    monkeypatch.setattr("penstock.store.ledger_check.check", look)
+    monkeypatch.setattr("penstock.store.queries.billing.ledger_audit.check", look)
     monkeypatch.setenv("PENSTOCK_DATABASE_URL", store_url)
     result = CliRunner().invoke(app, ["ledger", "check", "--data", str(tmp_path)])
     with transact(engine) as connection:

@@ -25,7 +25,7 @@ from shell import Shell, forget_settings
 
 from penstock.leadership import Leadership
 from penstock.store import schema
-from penstock.store.sqlite import open_file
+from penstock.store.sqlite.database import open_file
 
 
 @pytest.fixture(autouse=True)

@@ -13,8 +13,8 @@ from store.sample_completions import make_completion
 from store.sample_jobs import make_job
 
 from penstock.domain.jobs import State
-from penstock.store import usage_rows
-from penstock.store.sqlite import open_file
+from penstock.store.queries.billing import usage_rows
+from penstock.store.sqlite.database import open_file
 
 
 @pytest.fixture(autouse=True)

@@ -28,9 +28,9 @@ from penstock.domain.budgets import Period
 from penstock.errors import InsufficientBudget, RateLimited, StoreUnavailable, TooManyStreams
 from penstock.escrow import Escrow, Ticket
 from penstock.shares import CLOCKS, Clocks
-from penstock.store import budget_rows, limit_rows
-from penstock.store.ledger_check import check
-from penstock.store.purse_rows import LEASE_SECONDS
+from penstock.store.queries.billing import budget_rows, limit_rows
+from penstock.store.queries.billing.balance_rows import LEASE_SECONDS
+from penstock.store.queries.billing.ledger_audit import check
 
 CAP = 1000
 DAY = 86_400.0

@@ -20,8 +20,8 @@ from penstock.domain.prices import TokenPrice
 from penstock.domain.usage import Begun, Completion, end_begun
 from penstock.errors import StoreUnavailable
 from penstock.journal import MAX_BYTES, Journal, Remains, find_remains
-from penstock.store import completion_rows, purse_rows
-from penstock.store.ledger_check import check
+from penstock.store.queries.billing import balance_rows, completion_rows
+from penstock.store.queries.billing.ledger_audit import check
 from penstock.tally import Tally
 
 DEAD = "process_dead"
@@ -209,8 +209,8 @@ async def costs(store: Store) -> dict[str, int]:
 
 async def test_what_the_dead_left_is_charged_and_what_they_held_is_free(store, tallies, tmp_path):
     budget = await set_budget(store, 1000)
-    payer = purse_rows.Payer(ACCOUNT, KEY, KEY)
-    await store.write(purse_rows.lease, DEAD, payer, budget, 100, 500, NOON)
+    payer = balance_rows.Payer(ACCOUNT, KEY, KEY)
+    await store.write(balance_rows.lease, DEAD, payer, budget, 100, 500, NOON)
     ended = [make_record(40), make_record(0)]
     write_remains(tmp_path / "journal", journal_of(tmp_path / "k", ended, [(make_begun("chat_a"), 9)]))
     await tallies.open("process_new").recover()

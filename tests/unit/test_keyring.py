@@ -15,9 +15,9 @@ from penstock.domain import api_keys
 from penstock.domain.api_keys import ApiKey, Scope
 from penstock.errors import ExpiredApiKey, InvalidApiKey, MissingApiKey, RevokedApiKey, StoreUnavailable
 from penstock.keyring import KNOWN_SECONDS, Keyring
-from penstock.store import key_rows
 from penstock.store.database import Database
-from penstock.store.sqlite import SqliteDatabase
+from penstock.store.queries.accounts import key_rows
+from penstock.store.sqlite.database import SqliteDatabase
 from penstock.store.tables import metadata
 
 SECRET = b"installation"

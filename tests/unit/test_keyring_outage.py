@@ -14,10 +14,10 @@ from penstock.domain.api_keys import ApiKey
 from penstock.errors import InvalidApiKey, PenstockError, RevokedApiKey, StoreUnavailable
 from penstock.keyring import KNOWN_SECONDS, OVERLAP, Keyring
 from penstock.observability import metrics
-from penstock.store import key_rows
+from penstock.store.contact import StoreContact
 from penstock.store.database import Database
+from penstock.store.queries.accounts import key_rows
 from penstock.store.tables import audit
-from penstock.store_contact import StoreContact
 
 BOUND = 60.0
 

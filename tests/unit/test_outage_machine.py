@@ -18,10 +18,10 @@ from penstock.domain.api_keys import ApiKey
 from penstock.errors import InsufficientBudget, StoreUnavailable, TooManyStreams
 from penstock.escrow import Escrow, Ticket
 from penstock.shares import GOOD_PART
-from penstock.store import escrow_rows
-from penstock.store.ledger_check import check
-from penstock.store.purse_rows import LEASE_SECONDS
-from penstock.store_contact import STEADY_SECONDS, StoreContact
+from penstock.store.contact import STEADY_SECONDS, StoreContact
+from penstock.store.queries.billing import process_lease_rows
+from penstock.store.queries.billing.balance_rows import LEASE_SECONDS
+from penstock.store.queries.billing.ledger_audit import check
 
 CAP = 400
 TICK_SECONDS = 3.0
@@ -130,7 +130,7 @@ class Fleet:
         costs = [*dead.unwritten, *(held for _, held in dead.under_way)]
         if costs:
             await charge(line, dead.name, *costs, at=self.time.now)
-        await line.write(escrow_rows.end, dead.name)
+        await line.write(process_lease_rows.end, dead.name)
 
     async def kill(self, number: int) -> None:
         former = self.processes[number]

@@ -30,9 +30,9 @@ from hypothesis import strategies as some
 from penstock.domain.budgets import Budget, Period
 from penstock.errors import InsufficientBudget, PenstockError, RateLimited, StoreUnavailable, TooManyStreams
 from penstock.shares import RATE_PARTS, MoneyShare, RateShare, Share, SlotShare
-from penstock.store import budget_rows, escrow_rows, purse_rows
-from penstock.store.ledger_check import check
-from penstock.store.purse_rows import LEASE_SECONDS
+from penstock.store.queries.billing import balance_rows, budget_rows, process_lease_rows
+from penstock.store.queries.billing.balance_rows import LEASE_SECONDS
+from penstock.store.queries.billing.ledger_audit import check
 
 EPSILON = 1e-3
 
@@ -201,7 +201,7 @@ def test_free_and_in_use_are_what_is_leased_also_when_answers_cost_too_much(cap,
                 await settle(store, share, taken, amount)
                 spent = (await standing(store))[0]
             elif share.free > 0:
-                await store.write(purse_rows.give_back, "one", {share.place: int(share.free)})
+                await store.write(balance_rows.give_back, "one", {share.place: int(share.free)})
                 share.free = 0
             assert share.in_use == sum(under_way)
             assert share.free + share.in_use == await leased(store)
@@ -236,7 +236,7 @@ async def test_a_lease_that_ended_is_not_used_again(store, time, taken_over):
             await take(share, 10)
         assert (share.free, share.in_use) == (0, 0)
     else:
-        await store.write(escrow_rows.expire, time.now)
+        await store.write(process_lease_rows.expire, time.now)
         await take(share, 90)
         assert share.free + share.in_use == await leased(store)
     assert (await standing(store))[1] == (100 if taken_over else 91)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from penstock.errors import InvalidRequest
 from penstock.statements import SUMS, Question, as_csv, as_json, check_length, filename, read_question
-from penstock.store.usage_rows import Group, Line, Totals
+from penstock.store.queries.billing.usage_rows import Group, Line, Totals
 
 TODAY = date(2026, 3, 15)
 DAY = date(2026, 3, 1)

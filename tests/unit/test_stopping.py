@@ -11,10 +11,11 @@ from store.sample_jobs import make_job
 from penstock.delivery import Delivery
 from penstock.dispatch.local import LocalDispatch
 from penstock.domain.jobs import Job
-from penstock.store import delivery_rows, job_rows
+from penstock.store.connect import open_database
 from penstock.store.database import Database
-from penstock.store.job_rows import Claim
-from penstock.store.opening import open_database
+from penstock.store.queries.jobs import job_rows
+from penstock.store.queries.jobs.job_rows import Claim
+from penstock.store.queries.webhooks import delivery_rows
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from penstock.errors import StoreUnavailable
-from penstock.store.together import LANES, Together
+from penstock.store.group_commit import LANES, Together
 
 
 class Gate:

@@ -19,7 +19,7 @@ from vendors.test_far import after_accepting, follow
 from penstock.errors import StoreUnavailable
 from penstock.observability import metrics
 from penstock.simulator.samples import make_preview
-from penstock.store import job_rows
+from penstock.store.queries.jobs import job_rows
 
 SIM, CATALOGUE = "sim_text_to_video", "vendorb_video_31"
 NAMES = ("first", "second")

@@ -16,8 +16,8 @@ from penstock.domain import jobs
 from penstock.domain.jobs import Job
 from penstock.gateway import Gateway, build_offers
 from penstock.settings.tables import Settings, load
-from penstock.store import event_rows, job_rows, open_rows
-from penstock.store.opening import open_database, prepare
+from penstock.store.connect import open_database, prepare
+from penstock.store.queries.jobs import event_rows, job_rows, open_job_rows
 
 ACCOUNT = "acct_one"
 PARAMS = {"prompt": "", "durationSeconds": 1, "aspectRatio": "16:9", "resolution": "720p"}
@@ -160,7 +160,7 @@ async def test_the_vendors_limit_holds_for_jobs_that_were_begun_but_not_ordered(
     now = time.time()
     begun = [make_job(params=PARAMS | {"script": {"latency": 0.3}}, start_by=now + 60) for _ in range(3)]
     await database.write(job_rows.insert_all, begun, now)
-    for claim, _ in await database.write(open_rows.claim, "runner_dead", 3):
+    for claim, _ in await database.write(open_job_rows.claim, "runner_dead", 3):
         await database.write(job_rows.amend, claim, lambda job: jobs.start(job, now), now)
     await database.close()
     gateway = await Gateway.open(settings)

@@ -91,7 +91,7 @@ def create(
 @app.command("list")
 def list_accounts(*, as_json: AsJson = False, data: DataFolder = None, config: ConfigFile = None) -> None:
     """List every account, newest first."""
-    from penstock.store import account_rows
+    from penstock.store.queries.accounts import account_rows
 
     now = time.time()
     with expected_errors(), read_store(load_settings(data, config)) as connection:

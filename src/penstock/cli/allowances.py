@@ -105,7 +105,7 @@ def read_allowance(option: str, amount: str, period: Period, zone_option: str, z
 
 def tell_accounts(connection: "Connection", accounts: Sequence[Account], now: float) -> list[dict[str, Any]]:
     """The records of accounts."""
-    from penstock.store import budget_rows
+    from penstock.store.queries.billing import budget_rows
 
     standings = budget_rows.standings(connection, [account.id for account in accounts], now)
     return [describe_account(account, standings[account.id]) for account in accounts]
@@ -113,7 +113,7 @@ def tell_accounts(connection: "Connection", accounts: Sequence[Account], now: fl
 
 def tell_keys(connection: "Connection", keys: Sequence[ApiKey], now: float) -> list[dict[str, Any]]:
     """The records of keys."""
-    from penstock.store import budget_rows
+    from penstock.store.queries.billing import budget_rows
 
     standings = budget_rows.standings(connection, [key.lineage for key in keys], now)
     return [describe_key(key, standings[key.lineage], now) for key in keys]

@@ -31,7 +31,7 @@ def audit(
 ) -> None:
     """Tell who changed what, newest first."""
     from penstock import administration
-    from penstock.store import audit_rows
+    from penstock.store.queries.accounts import audit_rows
 
     with expected_errors(), read_store(load_settings(data, config)) as connection:
         account_id = None if account is None else administration.get_account(connection, account, time.time()).id

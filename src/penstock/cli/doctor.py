@@ -171,7 +171,7 @@ def _check_space(folder: Path) -> Finding:
 def _check_store(settings: "Settings") -> Iterator[Finding]:
     from sqlalchemy.exc import SQLAlchemyError
 
-    from penstock.store.opening import is_file, path_of
+    from penstock.store.connect import is_file, path_of
 
     url, name = settings.database_url, tell_store(settings)
     if is_file(url) and not os.access(path_of(url), os.F_OK):
@@ -186,8 +186,9 @@ def _check_store(settings: "Settings") -> Iterator[Finding]:
 
 
 def _open_store(url: str, name: str) -> Iterator[Finding]:
-    from penstock.store import key_rows, schema
-    from penstock.store.opening import make_engine
+    from penstock.store import schema
+    from penstock.store.connect import make_engine
+    from penstock.store.queries.accounts import key_rows
     from penstock.store.tables import SCHEMA_VERSION
 
     engine = make_engine(url)

@@ -105,7 +105,7 @@ def list_keys(
 ) -> None:
     """List every key, without its secret."""
     from penstock import administration
-    from penstock.store import key_rows
+    from penstock.store.queries.accounts import key_rows
 
     now = time.time()
     with expected_errors(), read_store(load_settings(data, config)) as connection:

@@ -20,7 +20,7 @@ from penstock.domain.ids import timestamp
 from penstock.domain.money import format_usd
 
 if TYPE_CHECKING:  # takes long to load, and `penstock --help` does not need it
-    from penstock.store.ledger_rows import Entry
+    from penstock.store.queries.billing.ledger_rows import Entry
 
 app = typer.Typer(help="Prove the books, look an entry up, give a charge back.", no_args_is_help=True)
 Subject = Annotated[str, typer.Argument(help="The id of a job (job_…) or of a chat request (chat_…).")]
@@ -29,15 +29,15 @@ Subject = Annotated[str, typer.Argument(help="The id of a job (job_…) or of a 
 @app.command()
 def check(*, as_json: AsJson = False, data: DataFolder = None, config: ConfigFile = None) -> None:
     """Prove every balance from the entries, and every entry from what happened; exit code 1 if something is wrong."""
-    from penstock.store import ledger_check
+    from penstock.store.queries.billing import ledger_audit
 
     with expected_errors(), open_store(load_settings(data, config)) as engine, engine.connect() as connection:
         if connection.dialect.name == "sqlite":  # one view for all of it, also while a server works
             connection.exec_driver_sql("BEGIN")
         else:
             connection.execution_options(isolation_level="REPEATABLE READ")
-        problems = ledger_check.check(connection)
-        counts = ledger_check.count(connection)
+        problems = ledger_audit.check(connection)
+        counts = ledger_audit.count(connection)
         connection.rollback()
     if as_json:
         print_json({"ok": not problems, "problems": problems, "checked": counts})
@@ -53,7 +53,7 @@ def check(*, as_json: AsJson = False, data: DataFolder = None, config: ConfigFil
 @app.command()
 def show(subject: Subject, *, as_json: AsJson = False, data: DataFolder = None, config: ConfigFile = None) -> None:
     """Every entry of a job or a chat request."""
-    from penstock.store import ledger_rows
+    from penstock.store.queries.billing import ledger_rows
 
     with expected_errors(), open_store(load_settings(data, config)) as engine, engine.connect() as connection:
         entries = [_describe(entry) for entry in ledger_rows.of_subject(connection, subject).values()]
@@ -83,7 +83,7 @@ def refund(
     """Give back what was charged for a job or a chat request, once."""
     from penstock import bookkeeping
     from penstock.domain.accounts import Actor
-    from penstock.store.ledger_rows import LedgerRefused
+    from penstock.store.queries.billing.ledger_rows import LedgerRefused
 
     with expected_errors(), open_store(load_settings(data, config)) as engine, engine.connect() as connection:
         connection.exec_driver_sql("BEGIN IMMEDIATE")

@@ -75,7 +75,7 @@ def expected_errors() -> Generator[None]:
 
 def private_places(settings: "Settings") -> tuple[Path, Path | None, Path | None]:
     """Return what must be closed to other users of this machine: the data folder, the store's file, the assets."""
-    from penstock.store.opening import is_file, path_of
+    from penstock.store.connect import is_file, path_of
 
     assets = urlsplit(settings.assets_url)
     return (
@@ -101,7 +101,7 @@ def open_store(settings: "Settings") -> "Generator[Engine]":
 def _open_store(settings: "Settings") -> "Generator[Engine]":
     from sqlalchemy.exc import SQLAlchemyError
 
-    from penstock.store.opening import is_file, make_engine, path_of
+    from penstock.store.connect import is_file, make_engine, path_of
     from penstock.store.schema import SchemaTooNew, upgrade
 
     if is_file(settings.database_url):
@@ -123,8 +123,8 @@ def _open_store(settings: "Settings") -> "Generator[Engine]":
 @contextmanager
 def change_store(settings: "Settings") -> "Generator[Connection]":
     """A transaction on the store, kept only if the block ends well."""
+    from penstock.store.connect import transact
     from penstock.store.database import RUNG
-    from penstock.store.opening import transact
 
     with open_store(settings) as engine, transact(engine) as connection:
         connection.info[RUNG] = set[str]()  # nobody listens here; servers look for themselves
@@ -142,7 +142,7 @@ def tell_store(settings: "Settings") -> str:
     """Where the store is, for people: its password is not for their eyes."""
     from sqlalchemy import make_url
 
-    from penstock.store.opening import is_file, path_of
+    from penstock.store.connect import is_file, path_of
 
     url = settings.database_url
     return str(path_of(url)) if is_file(url) else make_url(url).render_as_string(hide_password=True)

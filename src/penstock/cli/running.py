@@ -30,7 +30,7 @@ def run_forever(
     """Run until SIGTERM or Ctrl-C; SIGHUP reads the settings again."""
     gc.disable()  # until all is loaded: there is nothing to collect, and a good part of the start would go by
     from penstock.observability import logs
-    from penstock.store.opening import StoreRefused
+    from penstock.store.connect import StoreRefused
     from penstock.web.server import PortInUse, run
 
     with expected_errors():
@@ -53,7 +53,7 @@ def run_forever(
 def _appoint(settings: "Settings", *, is_worker: bool) -> "Leadership | Appointment":
     """Who runs the jobs; whatever is wrong with a store that is a file is told here, before anything else starts."""
     from penstock.leadership import Appointment, Leadership
-    from penstock.store.opening import is_file
+    from penstock.store.connect import is_file
 
     _close_to_others(settings)
     if not is_file(settings.database_url):
@@ -85,7 +85,7 @@ def _await_schema(settings: "Settings", leadership: "Leadership") -> None:
         return
     from sqlalchemy.exc import SQLAlchemyError
 
-    from penstock.store.opening import make_engine
+    from penstock.store.connect import make_engine
     from penstock.store.schema import current_version
     from penstock.store.tables import SCHEMA_VERSION
 
@@ -119,7 +119,7 @@ class _Process:
         *,
         is_worker: bool,
     ) -> None:
-        from penstock.store.opening import is_file
+        from penstock.store.connect import is_file
         from penstock.web.front import Front
 
         self._settings = settings

@@ -58,7 +58,7 @@ def _missing_weights(folder: Path) -> list[str]:
 
 async def _welcome(gateway: "Gateway", port: int) -> None:
     """Say where the server is and how to try it; a store without keys gets its first, handed over once."""
-    from penstock.store.opening import is_file
+    from penstock.store.connect import is_file
 
     key = await gateway.database.write(_issue_first)
     shown = key if sys.stdout.isatty() else None
@@ -106,7 +106,8 @@ def _put_away(folder: Path, key: str) -> Path | None:
 def _issue_first(connection: "Connection") -> str | None:
     from penstock.administration import ensure_account, issue_key
     from penstock.domain.accounts import Actor, KeyWish
-    from penstock.store import key_rows, locks
+    from penstock.store import locks
+    from penstock.store.queries.accounts import key_rows
 
     locks.hold(connection, "first key")  # of servers that start together one makes it
     if not key_rows.is_empty(connection):

@@ -25,7 +25,7 @@ if TYPE_CHECKING:  # they take long to load, and `penstock --help` does not need
     from sqlalchemy import Connection
 
     from penstock.statements import Question
-    from penstock.store.usage_rows import Line, Totals
+    from penstock.store.queries.billing.usage_rows import Line, Totals
 
 BAR = 16
 EIGHTHS = " ▏▎▍▌▋▊▉█"
@@ -85,7 +85,8 @@ def _read(given: dict[str, str | None]) -> "Question":
 def _look_up(connection: "Connection", question: "Question") -> list["Line"]:
     from penstock.errors import AccountNotFound, InvalidRequest
     from penstock.statements import MOST_LINES, check_length
-    from penstock.store import account_rows, usage_rows
+    from penstock.store.queries.accounts import account_rows
+    from penstock.store.queries.billing import usage_rows
 
     account_id = None
     if question.account is not None:
@@ -107,7 +108,7 @@ def _print(question: "Question", lines: Sequence["Line"]) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from penstock.store.usage_rows import told_by, total
+    from penstock.store.queries.billing.usage_rows import told_by, total
 
     console = make_console()
     about = [name for group in question.by for name in told_by(group) if name != "account_id"]

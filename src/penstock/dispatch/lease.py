@@ -11,8 +11,8 @@ from typing import Final
 from penstock.domain.ids import new_id
 from penstock.errors import StoreUnavailable
 from penstock.observability import metrics
-from penstock.store import lease_rows
-from penstock.store.postgresql import PostgresDatabase
+from penstock.store.postgres.database import PostgresDatabase
+from penstock.store.queries.jobs import worker_rows
 
 RENEWALS: Final = 4
 """How often a lease is renewed in its time."""
@@ -40,7 +40,7 @@ class Lease:
     async def begin(self) -> None:
         """Take a new name."""
         asked, owner = time.monotonic(), new_id("worker")
-        await self._database.urgent(lease_rows.register, owner, f"{socket.gethostname()}:{os.getpid()}")
+        await self._database.urgent(worker_rows.register, owner, f"{socket.gethostname()}:{os.getpid()}")
         self.owner, self._renewed, self._steady_since = owner, asked, time.monotonic()
 
     async def keep(self) -> None:
@@ -61,13 +61,13 @@ class Lease:
         if not self.owner:
             return
         try:
-            await self._database.write(lease_rows.leave, self.owner)
+            await self._database.write(worker_rows.leave, self.owner)
         except StoreUnavailable:
             log.warning("the store does not answer: what was claimed here is free when the lease has ended")
 
     async def _renew(self) -> None:
         asked = time.monotonic()
-        if not await self._database.urgent(lease_rows.renew, self.owner):
+        if not await self._database.urgent(worker_rows.renew, self.owner):
             await self._lose()
             return
         answered = time.monotonic()
@@ -76,7 +76,7 @@ class Lease:
         self._renewed = asked
 
     async def _sweep(self) -> None:
-        freed = await self._database.urgent(lease_rows.sweep, self._seconds)
+        freed = await self._database.urgent(worker_rows.sweep, self._seconds)
         if freed:
             metrics.JOBS_TAKEN_OVER.inc(freed)
             log.warning("jobs of workers that are gone are taken over", extra={"fields": {"jobs": freed}})

@@ -11,10 +11,10 @@ from penstock.dispatch import Run
 from penstock.dispatch.seats import Seat, Seats
 from penstock.domain.ids import new_id
 from penstock.domain.jobs import Job
-from penstock.store import open_rows
-from penstock.store.bell import QUEUE
 from penstock.store.database import Database
-from penstock.store.job_rows import Claim
+from penstock.store.queries.jobs import open_job_rows
+from penstock.store.queries.jobs.job_rows import Claim
+from penstock.store.signals import QUEUE
 
 BATCH = 100
 SAFETY_NET_SECONDS = 5.0
@@ -47,7 +47,7 @@ class LocalDispatch:
         """Free what a former process held, then claim for as long as this one lives."""
         if self._loop is not None:
             return  # begun already: what came after it failed, and is tried again
-        await self._database.write(open_rows.release_all, died=True)
+        await self._database.write(open_job_rows.release_all, died=True)
         self._loop = asyncio.create_task(self._claim_forever(run), name="dispatch")
 
     def position(self, job_id: str) -> int | None:
@@ -71,7 +71,7 @@ class LocalDispatch:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        await self._database.write(open_rows.release_all)
+        await self._database.write(open_job_rows.release_all)
 
     @property
     def _spare(self) -> int:
@@ -96,7 +96,7 @@ class LocalDispatch:
         held, spare, after = dict(self._held_by), self._spare, self._served
         try:
             claimed = await self._database.write(
-                open_rows.claim, self._owner, limit, held=held, spare=spare, after=after
+                open_job_rows.claim, self._owner, limit, held=held, spare=spare, after=after
             )
         except Exception:
             log.exception("could not claim jobs")
@@ -115,7 +115,9 @@ class LocalDispatch:
             return
         self._end_at = steady + ENDING_SECONDS
         try:
-            self._hold_all(run, await self._database.write(open_rows.claim_ending, self._owner, BATCH, self._clock()))
+            self._hold_all(
+                run, await self._database.write(open_job_rows.claim_ending, self._owner, BATCH, self._clock())
+            )
         except Exception:
             log.exception("could not claim jobs to be ended")
 

@@ -6,8 +6,8 @@ import time
 from typing import Final
 
 from penstock.errors import StoreUnavailable
-from penstock.store import claim_rows
-from penstock.store.postgresql import PostgresDatabase
+from penstock.store.postgres.database import PostgresDatabase
+from penstock.store.queries.jobs import postgres_claim_rows
 
 FRESH_SECONDS: Final = 1.0
 MOST: Final = 20_000
@@ -40,7 +40,7 @@ class Places:
 
     async def _look(self) -> None:
         try:
-            self._places = await self._database.read(claim_rows.places, MOST)
+            self._places = await self._database.read(postgres_claim_rows.places, MOST)
         except StoreUnavailable:
             log.warning("the store does not answer; places in the queue are not known")
         finally:

@@ -11,11 +11,11 @@ from penstock.dispatch import Run
 from penstock.dispatch.lease import Lease
 from penstock.dispatch.places import Places
 from penstock.errors import StoreUnavailable
-from penstock.store import claim_rows
-from penstock.store.bell import QUEUE
-from penstock.store.claim_rows import Claimed
-from penstock.store.job_rows import Claim
-from penstock.store.postgresql import PostgresDatabase
+from penstock.store.postgres.database import PostgresDatabase
+from penstock.store.queries.jobs import postgres_claim_rows
+from penstock.store.queries.jobs.job_rows import Claim
+from penstock.store.queries.jobs.postgres_claim_rows import Claimed
+from penstock.store.signals import QUEUE
 
 BATCH: Final = 50
 LEASE_SECONDS: Final = 4.0
@@ -107,7 +107,7 @@ class PostgresDispatch:
 
     async def _give_back_all_but(self, kept: set[str]) -> None:
         try:
-            await self._database.write(claim_rows.give_back_all_but, self._lease.owner, kept)
+            await self._database.write(postgres_claim_rows.give_back_all_but, self._lease.owner, kept)
         except StoreUnavailable:
             log.warning("the store does not answer: what was claimed here is given back later")
 
@@ -136,7 +136,7 @@ class PostgresDispatch:
         self._doubts = True
         try:
             if doubted:
-                await self._database.write(claim_rows.give_back_all_but, owner, self._known)
+                await self._database.write(postgres_claim_rows.give_back_all_but, owner, self._known)
             claimed = await self._ask(owner, most)
         except StoreUnavailable:
             log.warning("the store does not answer; no jobs are claimed")
@@ -166,8 +166,8 @@ class PostgresDispatch:
 
     async def _ask(self, owner: str, most: int) -> list[Claimed]:
         if most <= 0:  # what has only to be ended is taken up all the same
-            return await self._database.write(claim_rows.claim_ending, owner, BATCH, self._clock())
-        return await self._database.write(claim_rows.claim, owner, self._seats(), most, self._clock())
+            return await self._database.write(postgres_claim_rows.claim_ending, owner, BATCH, self._clock())
+        return await self._database.write(postgres_claim_rows.claim, owner, self._seats(), most, self._clock())
 
     def _take_up(self, run: Run, claimed: Claimed) -> None:
         self._hold(run, claimed)

@@ -26,12 +26,12 @@ from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 from penstock.dispatch import Run
 from penstock.dispatch.postgres import BATCH, LEASE_SECONDS, PostgresDispatch
 from penstock.errors import StoreUnavailable
-from penstock.store import claim_rows, handover_rows
-from penstock.store.claim_rows import Claimed
-from penstock.store.handover_rows import HeldElsewhere
-from penstock.store.job_rows import Claim
-from penstock.store.lease_rows import HANDING_OVER
-from penstock.store.postgresql import PostgresDatabase
+from penstock.store.postgres.database import PostgresDatabase
+from penstock.store.queries.jobs import handover_rows, postgres_claim_rows
+from penstock.store.queries.jobs.handover_rows import HeldElsewhere
+from penstock.store.queries.jobs.job_rows import Claim
+from penstock.store.queries.jobs.postgres_claim_rows import Claimed
+from penstock.store.queries.jobs.worker_rows import HANDING_OVER
 
 WORKFLOW: Final = "job"
 ACTIVITY: Final = "run_job"
@@ -136,7 +136,7 @@ class TemporalDispatch(PostgresDispatch):
         """While Temporal is away, jobs wait; those that can only end need nobody but us."""
         if await self._is_there():
             return await super()._ask(owner, most)
-        return await self._database.write(claim_rows.claim_ending, owner, BATCH, self._clock())
+        return await self._database.write(postgres_claim_rows.claim_ending, owner, BATCH, self._clock())
 
     def _take_up(self, run: Run, claimed: Claimed) -> None:
         if claimed.is_seated:
@@ -177,7 +177,9 @@ class TemporalDispatch(PostgresDispatch):
             try:
                 if self._strays:
                     self._strays = False
-                    await self._database.write(claim_rows.give_back_all_but, self._lease.owner, set(self._held))
+                    await self._database.write(
+                        postgres_claim_rows.give_back_all_but, self._lease.owner, set(self._held)
+                    )
                 left = await self._database.read(handover_rows.list_handed_over, self._claimant)
             except StoreUnavailable:
                 continue

@@ -6,7 +6,7 @@ from typing import Concatenate, Final, ParamSpec, TypeVar
 
 from sqlalchemy import Connection, Engine
 
-from penstock.store.bell import Bell
+from penstock.store.signals import Bell
 
 P = ParamSpec("P")
 T = TypeVar("T")

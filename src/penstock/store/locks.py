@@ -6,7 +6,7 @@ from typing import Final
 
 from sqlalchemy import Connection
 
-from penstock.store import words
+from penstock.store import sql
 
 JOIN: Final = "pg_advisory_xact_lock_shared(hashtextextended('penstock ledger', 0))"
 """Whoever moves money shares this; whoever sets or removes budgets has it alone."""
@@ -24,7 +24,7 @@ def hold(connection: Connection, what: str, *whose: str, shared: bool = False, j
     """
     if connection.dialect.name == "postgresql":
         said = _SHARE if shared else _HOLD
-        words.run(connection, f"{said}, {JOIN}" if join else said, "\n".join(("penstock", what, *whose)))
+        sql.run(connection, f"{said}, {JOIN}" if join else said, "\n".join(("penstock", what, *whose)))
         if join:
             connection.info[_JOINED] = connection.get_transaction()
 
@@ -33,7 +33,7 @@ def try_hold(connection: Connection, what: str) -> bool:
     """The same without waiting: whether it was to be had."""
     if connection.dialect.name != "postgresql":
         return True
-    return words.run(connection, _TRY, f"penstock\n{what}")[0][0]
+    return sql.run(connection, _TRY, f"penstock\n{what}")[0][0]
 
 
 def try_all(connection: Connection, wanted: Sequence[tuple[tuple[str, ...], bool]]) -> list[bool]:
@@ -41,7 +41,7 @@ def try_all(connection: Connection, wanted: Sequence[tuple[tuple[str, ...], bool
     if connection.dialect.name != "postgresql":
         return [True] * len(wanted)
     values = [value for whose, shared in wanted for value in ("\n".join(("penstock", *whose)), int(shared))]
-    found = words.run(connection, _try(len(wanted)), *values)
+    found = sql.run(connection, _try(len(wanted)), *values)
     connection.info[_JOINED] = connection.get_transaction()
     return [row[0] for row in found]
 
@@ -60,7 +60,7 @@ def join_ledger(connection: Connection) -> None:
     if connection.dialect.name == "postgresql":
         joined = connection.info.get(_JOINED)
         if joined is None or joined is not connection.get_transaction():
-            words.run(connection, f"SELECT {JOIN}")
+            sql.run(connection, f"SELECT {JOIN}")
             connection.info[_JOINED] = connection.get_transaction()
 
 

@@ -21,7 +21,8 @@ from penstock.errors import (
     RequestTimeout,
     UnsupportedMediaType,
 )
-from penstock.store import account_rows, budget_rows
+from penstock.store.queries.accounts import account_rows
+from penstock.store.queries.billing import budget_rows
 from penstock.web.admin_access import administered, admit_administrator
 from penstock.web.admin_bodies import AccountBody, AccountPatch, BudgetBody, allowance_of, change_limits, limits_of
 from penstock.web.answers import Json, success

@@ -9,7 +9,7 @@ from starlette.responses import Response
 from penstock.admin_records import describe_entry
 from penstock.domain.accounts import Action
 from penstock.errors import AccountNotFound, InvalidRequest
-from penstock.store import audit_rows
+from penstock.store.queries.accounts import audit_rows
 from penstock.web.admin_access import administered, admit_administrator
 from penstock.web.admin_accounts import Limit, answer_page, find_account_id
 from penstock.web.answers import success

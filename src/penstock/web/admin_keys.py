@@ -14,7 +14,8 @@ from penstock.domain.accounts import Actor
 from penstock.domain.api_keys import ApiKey
 from penstock.domain.budgets import Period
 from penstock.errors import AccountClosed, AccountNotFound, BudgetNotFound, InvalidRequest, KeyNotFound, KeyNotRotatable
-from penstock.store import budget_rows, key_rows
+from penstock.store.queries.accounts import key_rows
+from penstock.store.queries.billing import budget_rows
 from penstock.web.admin_access import Administrator, administered, admit_administrator
 from penstock.web.admin_accounts import BODY, Cursor, Limit, answer_page, find_account_id, tell_budget
 from penstock.web.admin_bodies import BudgetBody, KeyBody, KeyPatch, RotateBody, allowance_of, unknown_models

@@ -16,9 +16,9 @@ from penstock.domain.accounts import Actor
 from penstock.domain.ids import timestamp
 from penstock.domain.money import format_usd
 from penstock.errors import AccountNotFound, EntryConflict, EntryNotFound, InvalidRequest
-from penstock.store import entry_rows, ledger_rows
-from penstock.store.entry_rows import EntryPlace
-from penstock.store.ledger_rows import Entry, LedgerRefused
+from penstock.store.queries.billing import entry_rows, ledger_rows
+from penstock.store.queries.billing.entry_rows import EntryPlace
+from penstock.store.queries.billing.ledger_rows import Entry, LedgerRefused
 from penstock.web.admin_access import administered, admit_administrator
 from penstock.web.admin_accounts import BODY, Limit
 from penstock.web.admin_bodies import ReasonBody

@@ -12,8 +12,8 @@ from penstock.domain.jobs import State
 from penstock.errors import InvalidRequest
 from penstock.gateway import Gateway
 from penstock.offers import ChatOffer, Offer, Route
-from penstock.store import vendor_rows
-from penstock.store.vendor_rows import Failure
+from penstock.store.queries.jobs import vendor_rows
+from penstock.store.queries.jobs.vendor_rows import Failure
 from penstock.web.admin_access import administered, admit_administrator
 from penstock.web.answers import Json, success
 from penstock.web.usage_reports import describe_answer, describe_parameters, tell_usage

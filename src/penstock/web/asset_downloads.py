@@ -11,8 +11,8 @@ from penstock.assets import CACHED, disposition
 from penstock.collection import CONTENT_TYPES
 from penstock.domain.api_keys import Scope
 from penstock.errors import AssetExpired, AssetNotFound, InvalidApiKey, InvalidRequest, RangeNotSatisfiable
-from penstock.store import asset_rows
-from penstock.store.asset_rows import StoredAsset
+from penstock.store.queries.files import asset_rows
+from penstock.store.queries.files.asset_rows import StoredAsset
 from penstock.web.access import admit, gateway_of, signed_in
 from penstock.web.answers import REQUEST_ID
 from penstock.web.cycle import FILE

@@ -23,8 +23,8 @@ from penstock.errors import (
 )
 from penstock.observability import metrics
 from penstock.records import Scribe
-from penstock.store import event_rows, job_rows
-from penstock.store.news import News
+from penstock.store.event_reader import News
+from penstock.store.queries.jobs import event_rows, job_rows
 from penstock.web.access import Caller, admit, signed_in
 from penstock.web.answers import REQUEST_ID, Json, success
 from penstock.web.job_records import JobId

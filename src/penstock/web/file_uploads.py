@@ -19,7 +19,7 @@ from penstock.errors import (
     TooManyUploads,
     UnsupportedMediaType,
 )
-from penstock.store import file_rows, storage_rows
+from penstock.store.queries.files import file_rows, storage_rows
 from penstock.web.access import Caller, admit, count_request, signed_in
 from penstock.web.answers import Json, success
 from penstock.web.file_forms import read_file

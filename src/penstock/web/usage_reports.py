@@ -14,8 +14,10 @@ from penstock.domain.budgets import Payer
 from penstock.errors import Detail, InvalidRequest
 from penstock.gateway import Gateway
 from penstock.statements import FORMATS, KINDS, MOST_LINES, USUAL_DAYS, Question
-from penstock.store import account_rows, purse_rows, storage_rows, usage_rows
-from penstock.store.usage_rows import Group, Line
+from penstock.store.queries.accounts import account_rows
+from penstock.store.queries.billing import balance_rows, usage_rows
+from penstock.store.queries.billing.usage_rows import Group, Line
+from penstock.store.queries.files import storage_rows
 from penstock.web.access import admit, signed_in
 from penstock.web.answers import Json, success
 
@@ -95,7 +97,7 @@ def _write_json(
     account_id = _account_of(connection, question, payer, now)
     lines = _look_up(connection, question, account_id)
     payer = payer or (Payer(account_id, "", "") if account_id else None)
-    standings = purse_rows.standings(connection, payer, now) if payer else ()
+    standings = balance_rows.standings(connection, payer, now) if payer else ()
     told = statements.as_json(question, lines, [standing.describe() for standing in standings])
     return Json(told | {"storage": _describe_storage(connection, account_id, quota)})
 

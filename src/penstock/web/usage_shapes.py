@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field
 
-from penstock.store.usage_rows import Group, Kind
+from penstock.store.queries.billing.usage_rows import Group, Kind
 from penstock.web.shapes import BudgetShape, Shape, StorageShape
 
 Day = Annotated[str, Field(json_schema_extra={"format": "date"})]

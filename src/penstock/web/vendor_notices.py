@@ -8,8 +8,8 @@ from penstock.exchange import TROUBLE
 from penstock.gateway import Gateway
 from penstock.hooks import PATH
 from penstock.observability import metrics
-from penstock.store import nudge_rows
-from penstock.store.bell import nudge
+from penstock.store.queries.jobs import wakeup_rows
+from penstock.store.signals import nudge
 from penstock.vendor_api.generation import Notice
 from penstock.web.access import gateway_of
 from penstock.web.answers import Json
@@ -33,7 +33,7 @@ async def receive(vendor: str, reference: str, tag: str, request: Request) -> Re
     if gateway.leadership.is_held:
         gateway.database.bell.ring([nudge(job_id)])
     else:
-        await gateway.database.write(nudge_rows.add, job_id, gateway.clock())
+        await gateway.database.write(wakeup_rows.add, job_id, gateway.clock())
     return Json({"received": True})
 
 

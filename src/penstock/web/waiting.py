@@ -7,8 +7,8 @@ from contextlib import ExitStack
 from penstock.domain.jobs import Job
 from penstock.errors import StoreUnavailable
 from penstock.gateway import Gateway
-from penstock.store import job_rows
-from penstock.store.bell import Ear
+from penstock.store.queries.jobs import job_rows
+from penstock.store.signals import Ear
 
 AWAY_SECONDS = 1.0
 LOOK_SECONDS = 15.0

@@ -21,7 +21,7 @@ from penstock.domain.webhooks import (
     parse_delivery_id,
 )
 from penstock.errors import InvalidRequest, RateLimited
-from penstock.store import delivery_rows, webhook_rows
+from penstock.store.queries.webhooks import delivery_rows, webhook_rows
 from penstock.web.access import Caller, admit, count_request, signed_in
 from penstock.web.admin_accounts import answer_page
 from penstock.web.answers import Json, success

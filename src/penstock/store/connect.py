@@ -1,0 +1,84 @@
+"""Opens the store that a URL names; each kind of store is loaded only where it is used."""
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from sqlalchemy import Connection, Engine
+from sqlalchemy.exc import OperationalError
+
+from penstock.errors import StoreUnavailable
+from penstock.store import schema
+from penstock.store.database import Database
+
+FILE: Final = "sqlite:///"
+FATAL: Final = ("does not exist", "authentication failed", "no pg_hba.conf entry", "invalid")
+"""What PostgreSQL says to those that it will never let in; else it is away, and may come back."""
+
+
+class StoreRefused(Exception):
+    """The store can be reached but not used: by whom it is asked, or with its schema."""
+
+
+def is_file(url: str) -> bool:
+    """Whether the store is a file of this machine; else it is a PostgreSQL server."""
+    return url.startswith(FILE)
+
+
+def path_of(url: str) -> Path:
+    """The file of a store that is one."""
+    return Path(url.removeprefix(FILE))
+
+
+def make_engine(url: str) -> Engine:
+    """Connections to the store, for a command that asks a few questions."""
+    if is_file(url):
+        from penstock.store.sqlite.database import open_file  # noqa: PLC0415  see above
+
+        return open_file(path_of(url))
+    from penstock.store.postgres.database import make_pool  # noqa: PLC0415
+
+    return make_pool(url, session="-c timezone=UTC")  # whoever waits at a terminal may wait
+
+
+@contextmanager
+def transact(engine: Engine) -> Generator[Connection]:
+    """A transaction for a command, kept only if the block ends well."""
+    if engine.dialect.name != "sqlite":
+        with engine.begin() as connection:
+            yield connection
+        return
+    with engine.connect() as connection:
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
+        try:
+            yield connection
+        except BaseException:
+            connection.exec_driver_sql("ROLLBACK")
+            raise
+        connection.exec_driver_sql("COMMIT")
+
+
+def prepare(engine: Engine) -> None:
+    """Bring the store to this version's schema; one that is away is told from one that cannot be used."""
+    try:
+        schema.upgrade(engine)
+    except schema.SchemaTooNew as error:
+        raise StoreRefused(str(error)) from error
+    except OperationalError as error:
+        if any(word in str(error.orig) for word in FATAL):
+            where = engine.url.set(drivername="postgresql").render_as_string(hide_password=True)
+            raise StoreRefused(f"The store {where} cannot be used: {error.orig}") from error
+        raise StoreUnavailable(retry_after=1) from error
+
+
+def open_database(url: str) -> Database:
+    """The store, for a server or a worker."""
+    if is_file(url):
+        from penstock.store.sqlite.database import SqliteDatabase  # noqa: PLC0415
+
+        path_of(url).parent.mkdir(parents=True, exist_ok=True)
+        return SqliteDatabase(path_of(url))
+    from penstock.store.postgres.database import PostgresDatabase  # noqa: PLC0415
+
+    return PostgresDatabase(url)

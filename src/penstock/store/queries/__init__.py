@@ -1,0 +1,1 @@
+"""SQL of each concept, as plain functions of a connection."""

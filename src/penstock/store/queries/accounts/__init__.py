@@ -1,0 +1,1 @@
+"""Rows of accounts, keys and the audit log."""

@@ -1,0 +1,161 @@
+"""Accounts, API keys and the installation's own signing secret."""
+
+import secrets as randomness
+from collections.abc import Sequence
+from itertools import groupby
+from operator import attrgetter
+from typing import Any
+
+from sqlalchemy import Connection, insert, select, tuple_, update
+
+from penstock.domain.api_keys import ApiKey, Limits, Scope
+from penstock.domain.budgets import Budget, Period
+from penstock.domain.ids import new_id
+from penstock.store import sql
+from penstock.store.tables import accounts, budgets, keys, secrets, storage
+
+LIMITS = tuple(Limits.__dataclass_fields__)
+BUDGETS = "SELECT owner, period, cap, time_zone FROM budgets WHERE owner IN"
+
+
+def signing_secret(connection: Connection) -> bytes:
+    """The secret behind key tags and signed links; made at first use, then the same for ever."""
+    query = select(secrets.c.value).where(secrets.c.name == "signing")
+    value = connection.execute(query).scalar()
+    if value is None:
+        value = randomness.token_bytes(32)
+        connection.execute(insert(secrets), {"name": "signing", "value": value})
+    return value
+
+
+def account_id(connection: Connection, name: str, now: float) -> str:
+    """The account of this name, made if there is none."""
+    found = connection.execute(select(accounts.c.id).where(accounts.c.name == name)).scalar()
+    if found is None:
+        found = new_id("acct")
+        connection.execute(insert(accounts), {"id": found, "name": name, "created_at": now})
+    return found
+
+
+def add(connection: Connection, key: ApiKey) -> None:
+    """Store a new key."""
+    row = {
+        "public_id": key.public_id,
+        "account_id": key.account_id,
+        "secret_hash": key.secret_hash,
+        "created_at": key.created_at,
+        "lineage": key.lineage,
+        **_columns(key),
+        **_limits(key.limits),
+    }
+    connection.execute(insert(keys), row)
+
+
+def write(connection: Connection, key: ApiKey) -> None:
+    """Write what may change of a key; its limits are those of every key that it replaced or that replaced it."""
+    connection.execute(update(keys).where(keys.c.public_id == key.public_id).values(**_columns(key)))
+    relatives = update(keys).where(keys.c.account_id == key.account_id, keys.c.lineage == key.lineage)
+    connection.execute(relatives.values(**_limits(key.limits)))
+
+
+def _columns(key: ApiKey) -> dict[str, Any]:
+    return {
+        "name": key.name,
+        "models": " ".join(sorted(key.models)),
+        "scopes": " ".join(sorted(key.scopes)),
+        "expires_at": key.expires_at,
+        "revoked_at": key.revoked_at,
+        "replaced_by": key.replaced_by,
+    }
+
+
+def _limits(limits: Limits) -> dict[str, int | None]:
+    return {name: getattr(limits, name) for name in LIMITS}
+
+
+def _key(rows: Sequence[Any]) -> ApiKey:
+    """One key, of which there is a row for each of its budgets."""
+    fields: dict[str, Any] = rows[0]._asdict()
+    fields["models"] = frozenset(fields["models"].split())
+    fields["scopes"] = frozenset(Scope(name) for name in fields["scopes"].split())
+    fields["limits"] = Limits(**{name: fields.pop(name) for name in LIMITS})
+    fields["account_limits"] = Limits(**{name: fields.pop(f"account_{name}") for name in LIMITS})
+    for name in _BUDGET:
+        del fields[f"budget_{name}"]
+    caps = tuple(_budget(*(getattr(row, f"budget_{name}") for name in _BUDGET)) for row in rows if row.budget_owner)
+    return ApiKey(**fields, budgets=caps)
+
+
+_BUDGET = ("owner", "period", "cap", "time_zone")
+_all = (
+    select(
+        keys,
+        accounts.c.name.label("account"),
+        *(accounts.c[name].label(f"account_{name}") for name in (*LIMITS, "closed_at")),
+        storage.c.quota.label("storage_quota"),
+        *(budgets.c[name].label(f"budget_{name}") for name in _BUDGET),
+    )
+    .join(accounts, accounts.c.id == keys.c.account_id)
+    .outerjoin(storage, storage.c.account_id == keys.c.account_id)
+    .outerjoin(budgets, budgets.c.owner.in_((keys.c.lineage, keys.c.account_id)))
+    .order_by(keys.c.created_at, keys.c.public_id, budgets.c.owner, budgets.c.period)
+)
+
+
+def get(connection: Connection, public_id: str) -> ApiKey | None:
+    """A key by its public id."""
+    rows = connection.execute(_all.where(keys.c.public_id == public_id)).all()
+    return _key(rows) if rows else None
+
+
+def get_all(connection: Connection, public_ids: Sequence[str]) -> list[ApiKey]:
+    """Return the keys of these public ids."""
+    return _group(connection.execute(_all.where(keys.c.public_id.in_(public_ids))).all())
+
+
+def list_all(connection: Connection) -> Sequence[ApiKey]:
+    """Every key, oldest first."""
+    return _group(connection.execute(_all).all())
+
+
+def page(connection: Connection, account_id: str | None, before: str | None, limit: int) -> list[ApiKey] | None:
+    """Keys, newest first, older than the one of this public id; None if there is no such key."""
+    place = (keys.c.created_at, keys.c.public_id)
+    query = select(keys.c.public_id).order_by(*(column.desc() for column in place)).limit(limit)
+    if account_id is not None:
+        query = query.where(keys.c.account_id == account_id)
+    if before is not None:
+        begin = connection.execute(select(*place).where(keys.c.public_id == before)).one_or_none()
+        if begin is None:
+            return None
+        query = query.where(tuple_(*place) < tuple_(*begin))
+    wanted = list(connection.execute(query).scalars())
+    return _group(connection.execute(_all.where(keys.c.public_id.in_(wanted))).all())[::-1]
+
+
+def is_empty(connection: Connection) -> bool:
+    """Whether no key was ever made."""
+    return connection.execute(select(keys.c.public_id).limit(1)).first() is None
+
+
+def _group(rows: Sequence[Any]) -> list[ApiKey]:
+    return [_key(list(found)) for _, found in groupby(rows, attrgetter("public_id"))]
+
+
+def budgets_of(connection: Connection, owners: Sequence[str]) -> list[Budget]:
+    """The budgets of accounts or lineages of keys."""
+    found = sql.run(connection, *sql.among(BUDGETS, owners)) if owners else ()
+    return [_budget(*row) for row in found]
+
+
+def _budget(owner: str, period: str, cap: int, time_zone: str) -> Budget:
+    return Budget(owner=owner, period=Period(period), cap=cap, time_zone=time_zone)
+
+
+def revoke(connection: Connection, public_id: str, now: float) -> bool:
+    """End a key; False if there is none. Revoking twice keeps the first time."""
+    if get(connection, public_id) is None:
+        return False
+    query = update(keys).where(keys.c.public_id == public_id, keys.c.revoked_at.is_(None))
+    connection.execute(query.values(revoked_at=now))
+    return True

@@ -1,0 +1,1 @@
+"""Rows of the ledger, of balances, limits and usage."""

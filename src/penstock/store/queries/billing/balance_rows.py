@@ -1,0 +1,367 @@
+"""Purses: what is spent and held of each budget in its period, and by whom it is held."""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+from sqlalchemy import ColumnElement, Connection, and_, bindparam, case, delete, func, insert, select, update
+
+from penstock.domain.budgets import ACCOUNT_PREFIX, Budget, Payer, Standing
+from penstock.store import clock, locks, sql
+from penstock.store.queries.accounts import key_rows
+from penstock.store.queries.jobs import event_rows
+from penstock.store.tables import holds, ledger, purses
+
+LEASE_SECONDS: Final = 90.0
+"""Seconds of silence after which a process's leases go to others: longer than chat outlasts an outage."""
+SHARES: Final = (50, 80, 100)
+"""At how many percent of a budget its account is told."""
+
+
+class Place(NamedTuple):
+    """Which purse: whose, of which budget, and which of its periods."""
+
+    owner: str
+    period: str
+    start: float
+
+
+@dataclass(slots=True)
+class Purse:
+    """One row, changed in memory and written back within one transaction."""
+
+    budget: Budget
+    start: float
+    ends: float
+    spent: int
+    held: int
+    told: int
+    most: int
+
+    @property
+    def place(self) -> Place:
+        """Its key."""
+        return Place(self.budget.owner, self.budget.period.value, self.start)
+
+    @property
+    def room(self) -> int:
+        """What may still be held; below 0 where the cap was lowered."""
+        return self.budget.cap - self.spent - self.held
+
+    @property
+    def standing(self) -> Standing:
+        """For people."""
+        return Standing(self.budget, self.spent, self.held, self.start, self.ends)
+
+
+_HERE = and_(
+    purses.c.owner == bindparam("its_owner"),
+    purses.c.period == bindparam("its_period"),
+    purses.c.start == bindparam("its_start"),
+)
+_LOOK = select(purses).where(_HERE)
+_GET = _LOOK.with_for_update()  # whoever touches a hold has its purse locked
+_WRITE = (
+    update(purses).where(_HERE).values({name: bindparam(f"now_{name}") for name in ("spent", "held", "told", "most")})
+)
+_HOLD_HERE = and_(
+    holds.c.subject == bindparam("its_subject"),
+    holds.c.owner == bindparam("its_owner"),
+    holds.c.period == bindparam("its_period"),
+    holds.c.start == bindparam("its_start"),
+)
+_AMOUNT = select(holds.c.amount).where(_HOLD_HERE)
+_RESERVE = insert(holds)
+_SET_AMOUNT = update(holds).where(_HOLD_HERE).values(amount=bindparam("now_amount"))
+_GROW = _SET_AMOUNT.values(expires_at=bindparam("now_expires_at"))
+_SHRINK = _SET_AMOUNT.values(recalled=0)
+_END = delete(holds).where(_HOLD_HERE)
+_FORGET = delete(holds).where(holds.c.subject == bindparam("its_subject"))
+_GIVE_BACK = update(purses).where(_HERE).values(held=purses.c.held - bindparam("less"))
+_OF_SUBJECT = "SELECT owner, period, start, amount FROM holds WHERE subject = ?"
+
+
+def _at(place: Place, **more: Any) -> dict[str, Any]:
+    return {"its_owner": place.owner, "its_period": place.period, "its_start": place.start, **more}
+
+
+# -- purses
+
+
+def covering(connection: Connection, payer: Payer, at: float) -> list[Purse]:
+    """The purse of each budget that bears a request accepted at this moment, begun where it is the first."""
+    found = key_rows.budgets_of(connection, payer.owners)
+    return [open_purse(connection, budget, payer.account_id, at) for budget in in_order(found)]
+
+
+def in_order(budgets: Iterable[Budget]) -> list[Budget]:
+    """As their purses are opened, always."""
+    return sorted(budgets, key=lambda budget: (budget.owner, budget.period.value))
+
+
+def open_purse(connection: Connection, budget: Budget, account_id: str, at: float) -> Purse:
+    """The purse of a budget at this moment."""
+    start, ends = budget.window(at)
+    row = connection.execute(_GET, _at(Place(budget.owner, budget.period.value, start))).one_or_none()
+    if row is None:
+        return _begin(connection, budget, account_id, start, ends)
+    told = row.told if budget.cap <= row.most else 0  # of a cap that was raised its own shares are told
+    return Purse(budget, start, ends, row.spent, row.held, told, max(row.most, budget.cap))
+
+
+def _begin(connection: Connection, budget: Budget, account_id: str, start: float, ends: float) -> Purse:
+    """A purse begins with what the ledger says of its period: a budget may be set after money was spent."""
+    spent, still_held = _look_back(connection, budget, account_id, start, ends)
+    purse = Purse(budget, start, ends, spent, 0, 0, budget.cap)
+    values = {"owner": budget.owner, "period": budget.period.value, "start": start, "ends": ends}
+    connection.execute(insert(purses), values | {"spent": spent, "held": 0, "told": 0, "most": 0})
+    for subject, amount in still_held:
+        reserve(connection, purse, subject, amount)
+    purse.most = max(budget.cap, purse.spent + purse.held)
+    write(connection, purse)
+    return purse
+
+
+def _look_back(
+    connection: Connection, budget: Budget, account_id: str, start: float, ends: float
+) -> tuple[int, list[tuple[str, int]]]:
+    """What the ledger alone says of a period: the sum spent, and which holds are open."""
+    within = [ledger.c.account_id == account_id, ledger.c.at >= start, ledger.c.at < ends]
+    if not budget.owner.startswith(ACCOUNT_PREFIX):
+        within.append(ledger.c.lineage == budget.owner)
+    sign = case((ledger.c.kind == "settle", 1), (ledger.c.kind == "refund", -1), else_=0)
+    spent = connection.execute(select(func.sum(ledger.c.amount * sign)).where(*within)).scalar() or 0
+    later = ledger.alias()
+    ended = select(later.c.subject).where(later.c.subject == ledger.c.subject, later.c.kind.in_(("settle", "release")))
+    still_held = select(ledger.c.subject, ledger.c.amount).where(*within, ledger.c.kind == "hold", ~ended.exists())
+    return int(spent), [(row.subject, row.amount) for row in connection.execute(still_held)]
+
+
+def write(connection: Connection, purse: Purse) -> None:
+    """Write back what was changed in memory."""
+    values = {"now_spent": purse.spent, "now_held": purse.held, "now_told": purse.told, "now_most": purse.most}
+    connection.execute(_WRITE, _at(purse.place, **values))
+
+
+def announce(connection: Connection, purse: Purse, account_id: str, now: float, *, refused: bool = False) -> None:
+    """Tell the account, once for each share, how much of a budget is used; a refusal means that all of it is."""
+    share = 100 if refused else purse.spent * 100 // max(1, purse.budget.cap)
+    passed = [level for level in SHARES if purse.told < level <= share]
+    for level in passed:
+        event_rows.append_notice(connection, account_id, purse.standing.describe() | {"share": level}, now)
+        purse.told = level
+
+
+def announce_refusal(connection: Connection, payer: Payer, now: float) -> None:
+    """A job was refused: tell the account, once, that the budget which has the least left is used up."""
+    locks.join_ledger(connection)
+    bearing = covering(connection, payer, now)
+    if bearing:
+        purse = min(bearing, key=lambda purse: purse.room)
+        announce(connection, purse, payer.account_id, now, refused=True)
+        write(connection, purse)
+
+
+def standings(connection: Connection, payer: Payer, at: float) -> list[Standing]:
+    """Where each budget stands that bears the payer's requests now; begins no purse."""
+    found: list[Standing] = []
+    for budget in in_order(key_rows.budgets_of(connection, payer.owners)):
+        start, ends = budget.window(at)
+        row = connection.execute(_LOOK, _at(Place(budget.owner, budget.period.value, start))).one_or_none()
+        if row is None:
+            spent, still_held = _look_back(connection, budget, payer.account_id, start, ends)
+            found.append(Standing(budget, spent, sum(amount for _, amount in still_held), start, ends))
+        else:
+            found.append(Standing(budget, row.spent, row.held, start, ends))
+    return found
+
+
+def forget(connection: Connection, owner: str, period: str) -> None:
+    """The budget is removed or counts other periods from now on: its purses would begin anew from the ledger."""
+    for table in (purses, holds):
+        connection.execute(delete(table).where(table.c.owner == owner, table.c.period == period))
+
+
+# -- holds
+
+
+def reserve(connection: Connection, purse: Purse, subject: str, amount: int) -> None:
+    """Hold this much for a job; the purse is still to be written."""
+    connection.execute(_RESERVE, take(purse, subject, amount))
+
+
+def take(purse: Purse, subject: str, amount: int) -> dict[str, Any]:
+    """The same in memory: the row is still to be written, too."""
+    purse.held += amount
+    values = {**purse.place._asdict(), "subject": subject, "amount": amount, "is_lease": 0, "recalled": 0}
+    return values | {"expires_at": None}
+
+
+def free(connection: Connection, subject: str) -> dict[Place, int]:
+    """Let go of what a job holds, in every purse; how much it was in each."""
+    found = sql.run(connection, _OF_SUBJECT, subject)
+    freed = dict(sorted((Place(*place), amount) for *place, amount in found))
+    for place, amount in freed.items():
+        connection.execute(_GIVE_BACK, _at(place, less=amount))
+    if freed:
+        connection.execute(_FORGET, {"its_subject": subject})
+    return freed
+
+
+# -- leases: what a process holds for the chat requests that it serves
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """What a process was given of a budget, and where that budget stands now."""
+
+    amount: int
+    standing: Standing
+    elsewhere: int = 0
+    """Where nothing was given: what other processes hold, and may not need."""
+    anew: bool = False
+    """Whether the process held nothing of it before: what it thinks it had has ended."""
+
+
+def lease(
+    connection: Connection,
+    process: str,
+    payer: Payer,
+    known: Budget,
+    least: int,
+    want: int,
+    now: float,
+    *,
+    part: int = 1,
+    may_expire: bool = True,
+) -> Grant:
+    """Give a process up to `want` of a budget, or nothing if there is less than `least`.
+
+    It may know the budget as it was: what counts is how it is now, also in which period. Without need of any,
+    no more is given than one of so many parts of what is left. `may_expire` ends leases that were not renewed.
+    """
+    locks.join_ledger(connection)
+    found = key_rows.budgets_of(connection, (known.owner,))
+    budget = next((each for each in found if each.period is known.period), None)
+    if budget is None:  # taken away in this moment: nothing bounds it, and there is no purse to hold it in
+        return Grant(max(least, want), Standing(known, 0, 0, *known.window(now)), anew=True)
+    purse = open_purse(connection, budget, payer.account_id, now)
+    if part > 1 and min(want, purse.room // part) <= 0:
+        return Grant(0, purse.standing)  # nobody needs it, so nobody is refused
+    if purse.room < least and may_expire and _expire_leases(connection, purse.place, now):
+        purse = open_purse(connection, budget, payer.account_id, now)
+    if purse.room < least:
+        others = _lease_in(purse.place, holds.c.subject != process)
+        elsewhere = connection.execute(select(func.sum(holds.c.amount)).where(others)).scalar() or 0
+        if not elsewhere:
+            announce(connection, purse, payer.account_id, now, refused=True)
+            write(connection, purse)
+        return Grant(0, purse.standing, int(elsewhere))
+    amount = min(purse.room // part, max(least, want))
+    place = _at(purse.place, its_subject=process)
+    before = connection.execute(_AMOUNT, place).scalar()
+    if before is None:
+        values = {**purse.place._asdict(), "subject": process, "amount": amount, "is_lease": 1, "recalled": 0}
+        connection.execute(_RESERVE, values | {"expires_at": now + LEASE_SECONDS})
+    else:
+        connection.execute(_GROW, place | {"now_amount": before + amount, "now_expires_at": now + LEASE_SECONDS})
+    purse.held += amount
+    write(connection, purse)
+    return Grant(amount, purse.standing, anew=before is None)
+
+
+def give_back(connection: Connection, process: str, amounts: Mapping[Place, int]) -> None:
+    """A process does not need so much of what it holds."""
+    for place, amount in sorted(amounts.items()):
+        connection.execute(_GET, _at(place))
+        held = connection.execute(_AMOUNT, _at(place, its_subject=process)).scalar()
+        if held is not None:
+            _shrink(connection, process, place, held, min(held, amount))
+
+
+def take_from_lease(connection: Connection, process: str, purse: Purse, amount: int) -> int:
+    """Use up to this much of what a process holds: it is spent now, no longer held; how much there was."""
+    held = connection.execute(_AMOUNT, _at(purse.place, its_subject=process)).scalar() or 0
+    used = min(held, amount)
+    if used:
+        connection.execute(_SET_AMOUNT, _at(purse.place, its_subject=process, now_amount=held - used))
+        purse.held -= used
+    return used
+
+
+def leased_of(connection: Connection, owners: Sequence[str]) -> bool:
+    """Whether any process holds something of these owners' budgets."""
+    query = select(holds.c.subject).where(holds.c.owner.in_(owners), holds.c.is_lease == 1, holds.c.amount > 0)
+    return connection.execute(query.limit(1)).first() is not None
+
+
+def leased(connection: Connection, process: str, purse: Purse) -> int:
+    """What a process holds of a purse."""
+    return connection.execute(_AMOUNT, _at(purse.place, its_subject=process)).scalar() or 0
+
+
+def recall(connection: Connection, owners: Sequence[str], process: str) -> None:
+    """Ask the other processes to give back what they do not use of these owners' budgets."""
+    theirs = and_(holds.c.owner.in_(owners), holds.c.is_lease == 1, holds.c.subject != process)
+    connection.execute(update(holds).where(theirs).values(recalled=1))
+
+
+def renew(connection: Connection, process: str, now: float) -> dict[Place, bool]:
+    """The process lives: what it holds stays with it. Where that is, and whether others need what it does not use."""
+    mine = and_(holds.c.subject == process, holds.c.is_lease == 1)
+    renewed = update(holds).where(mine).values(expires_at=now + LEASE_SECONDS)
+    rows = connection.execute(renewed.returning(holds.c.owner, holds.c.period, holds.c.start, holds.c.recalled))
+    return {Place(row.owner, row.period, row.start): bool(row.recalled) for row in rows}
+
+
+def recalled(connection: Connection, process: str) -> set[Place]:
+    """Of which purses others need what the process does not use."""
+    query = select(holds.c.owner, holds.c.period, holds.c.start).where(
+        holds.c.subject == process, holds.c.recalled == 1
+    )
+    return {Place(row.owner, row.period, row.start) for row in connection.execute(query)}
+
+
+def end_leases(connection: Connection, process: str, only: Collection[Any] | None = None) -> None:
+    """Free what a process held that is gone, or only what it held of these purses."""
+    if only is None:
+        _end(connection, holds.c.subject == process)
+        return
+    for place in sorted(each for each in only if isinstance(each, Place)):
+        _end(connection, _lease_in(place, holds.c.subject == process))
+
+
+def expire_leases(connection: Connection, now: float) -> int:
+    """Free what processes hold that have been silent for too long; how many leases it were."""
+    return _end(connection, clock.has_passed(connection, holds.c.expires_at, now))
+
+
+def _expire_leases(connection: Connection, place: Place, now: float) -> int:
+    return _end(connection, _lease_in(place, clock.has_passed(connection, holds.c.expires_at, now)))
+
+
+def _end(connection: Connection, which: ColumnElement[bool]) -> int:
+    """End leases; each is looked at again once its purse is locked, as another may have ended or renewed it."""
+    found = connection.execute(select(holds.c.owner, holds.c.period, holds.c.start).where(which, holds.c.is_lease == 1))
+    ended = 0
+    for place in sorted({Place(*row) for row in found}):
+        connection.execute(_GET, _at(place))
+        for row in connection.execute(select(holds).where(_lease_in(place, which)).with_for_update()).all():
+            _shrink(connection, row.subject, place, row.amount, row.amount)
+            ended += 1
+    return ended
+
+
+def _lease_in(place: Place, *more: ColumnElement[bool]) -> ColumnElement[bool]:
+    here = (holds.c.owner == place.owner, holds.c.period == place.period, holds.c.start == place.start)
+    return and_(*here, holds.c.is_lease == 1, *more)
+
+
+def _shrink(connection: Connection, process: str, place: Place, held: int, less: int) -> None:
+    """A lease becomes smaller, and its purse holds as much less."""
+    connection.execute(_GIVE_BACK, _at(place, less=less))
+    where = _at(place, its_subject=process)
+    if less < held:
+        connection.execute(_SHRINK, where | {"now_amount": held - less})
+    else:
+        connection.execute(_END, where)

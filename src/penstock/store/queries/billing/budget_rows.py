@@ -1,0 +1,54 @@
+"""Budgets in the store: at most one for each owner and period, and where they stand."""
+
+from collections.abc import Sequence
+
+from sqlalchemy import Connection, delete, insert, select, tuple_
+
+from penstock.domain.budgets import Budget, Standing
+from penstock.store import locks
+from penstock.store.queries.accounts import key_rows
+from penstock.store.queries.billing import balance_rows
+from penstock.store.tables import budgets, purses
+
+
+def get(connection: Connection, owner: str, period: str) -> Budget | None:
+    """The budget of an account or a lineage of keys for a period."""
+    return next((each for each in key_rows.budgets_of(connection, [owner]) if each.period.value == period), None)
+
+
+def put(connection: Connection, budget: Budget, account_id: str, now: float) -> None:
+    """Set a budget; what was spent and is held in its period counts from the first."""
+    locks.hold_ledger(connection)
+    former = get(connection, budget.owner, budget.period.value)
+    _drop(connection, budget.owner, budget.period.value)
+    if former is not None and former.time_zone != budget.time_zone:
+        balance_rows.forget(connection, budget.owner, budget.period.value)  # its periods begin at other moments
+    values = {"owner": budget.owner, "period": budget.period.value, "cap": budget.cap, "time_zone": budget.time_zone}
+    connection.execute(insert(budgets), values | {"created_at": now})
+    balance_rows.open_purse(connection, budget, account_id, now)
+
+
+def remove(connection: Connection, owner: str, period: str) -> None:
+    """Take a budget away, with all that was counted for it."""
+    locks.hold_ledger(connection)
+    _drop(connection, owner, period)
+    balance_rows.forget(connection, owner, period)
+
+
+def standings(connection: Connection, owners: Sequence[str], at: float) -> dict[str, list[Standing]]:
+    """Where the budgets of many owners stand, by owner. A period without a purse is one in which nothing was used."""
+    found = sorted(key_rows.budgets_of(connection, owners), key=lambda budget: budget.period.value)
+    windows = {(budget.owner, budget.period.value): budget.window(at) for budget in found}
+    places = [(owner, period, start) for (owner, period), (start, _) in windows.items()]
+    columns = (purses.c.owner, purses.c.period, purses.c.start)
+    rows = connection.execute(select(purses).where(tuple_(*columns).in_(places))).all() if places else ()
+    used = {(row.owner, row.period): (row.spent, row.held) for row in rows}
+    by_owner: dict[str, list[Standing]] = {owner: [] for owner in owners}
+    for budget in found:
+        place = budget.owner, budget.period.value
+        by_owner[budget.owner].append(Standing(budget, *used.get(place, (0, 0)), *windows[place]))
+    return by_owner
+
+
+def _drop(connection: Connection, owner: str, period: str) -> None:
+    connection.execute(delete(budgets).where(budgets.c.owner == owner, budgets.c.period == period))

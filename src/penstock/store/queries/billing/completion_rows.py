@@ -1,0 +1,94 @@
+"""Usage records of chat requests: written in batches, read by account."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import Connection, select
+
+from penstock.domain.budgets import Payer
+from penstock.domain.chat import Usage
+from penstock.domain.usage import Completion, Outcome
+from penstock.store import sql
+from penstock.store.queries.billing import ledger_rows, usage_rows
+from penstock.store.queries.billing.ledger_rows import Charge
+from penstock.store.tables import completions
+
+ESTIMATED = "estimated"
+"""The note of a charge whose tokens the vendor did not tell."""
+
+
+def add_all(
+    connection: Connection, process: str, records: Sequence[Completion], now: float, *, again: bool = False
+) -> None:
+    """Write these records, charge what they cost and add them to the sums: all of it once.
+
+    `again` where they may have been written before: those are left out.
+    """
+    if again:
+        known = select(completions.c.id).where(completions.c.id.in_([record.id for record in records]))
+        written = set(connection.execute(known).scalars())
+        records = [record for record in records if record.id not in written]
+    if not records:
+        return
+    sql.insert_all(connection, completions, [_row(record) for record in records])
+    charges = [
+        Charge(
+            record.id,
+            Payer(record.account_id, record.key_id, record.lineage or record.key_id),
+            record.cost,
+            record.created_at,
+            ESTIMATED if record.usage.estimated else "",
+        )
+        for record in records
+        if record.cost
+    ]
+    charged = ledger_rows.charge_all(connection, process, charges, now) if charges else {}
+    usage_rows.add(connection, usage_rows.of_completions(records, charged))
+
+
+def of_account(connection: Connection, account_id: str, limit: int = 100) -> list[Completion]:
+    """The latest records of an account, newest first."""
+    query = (
+        select(completions).where(completions.c.account_id == account_id).order_by(completions.c.id.desc()).limit(limit)
+    )
+    return [_record(dict(row)) for row in connection.execute(query).mappings()]
+
+
+def find(connection: Connection, record_id: str) -> Completion | None:
+    """Anyone's record: for the books."""
+    row = connection.execute(select(completions).where(completions.c.id == record_id)).mappings().one_or_none()
+    return None if row is None else _record(dict(row))
+
+
+def _row(record: Completion) -> tuple[Any, ...]:
+    """In the order of the columns."""
+    usage = record.usage
+    return (
+        record.id,
+        record.request_id,
+        record.account_id,
+        record.key_id,
+        record.model,
+        record.vendor,
+        record.upstream_model,
+        int(record.streamed),
+        record.outcome.value,
+        record.code,
+        usage.prompt,
+        usage.completion,
+        usage.cached,
+        usage.reasoning,
+        int(usage.estimated),
+        record.cost,
+        record.created_at,
+        record.seconds,
+        record.first_byte_seconds,
+    )
+
+
+def _record(row: Any) -> Completion:
+    counts = (row.pop(f"{name}_tokens") for name in ("prompt", "completion", "cached", "reasoning"))
+    row["usage"] = Usage(*counts, estimated=bool(row.pop("estimated")))
+    row["outcome"] = Outcome(row["outcome"])
+    row["streamed"] = bool(row["streamed"])
+    return Completion(**row)

@@ -1,0 +1,150 @@
+"""Proves the books: every balance follows from the ledger, and every entry from what happened."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from sqlalchemy import Connection, Text, and_, case, cast, func, literal, or_, select
+
+from penstock.domain.budgets import ACCOUNT_PREFIX
+from penstock.domain.money import format_usd
+from penstock.store.queries.jobs import event_rows
+from penstock.store.tables import completions, holds, jobs, ledger, purses, usage_days
+
+SHOWN = 100
+"""So many problems of a kind are told."""
+SIGN = case((ledger.c.kind == "settle", 1), (ledger.c.kind == "refund", -1), else_=0)
+
+
+def check(connection: Connection) -> list[str]:
+    """Everything that is wrong with the books, a line each; nothing, if they are right."""
+    looks = (_orders, _jobs, _unpaid_jobs, _completions, _purses, _caps, _usage)
+    return [problem for look in looks for problem in look(connection)]
+
+
+def count(connection: Connection) -> dict[str, int]:
+    """How much was looked at: entries by kind, purses and open holds."""
+    rows = connection.execute(select(ledger.c.kind, func.count()).group_by(ledger.c.kind))
+    found = {f"{kind} entries": number for kind, number in rows}
+    for name, table in (("purses", purses), ("open holds", holds)):
+        found[name] = connection.execute(select(func.count()).select_from(table)).scalar() or 0
+    return found
+
+
+def _has(kind: str, subject: Any) -> Any:
+    other = ledger.alias()
+    return select(other.c.subject).where(other.c.subject == subject, other.c.kind == kind).exists()
+
+
+def _orders(connection: Connection) -> Iterator[str]:
+    """An entry follows the one that it needs."""
+    is_job = ledger.c.subject.like("job\\_%", escape="\\")
+    lonely = or_(
+        and_(ledger.c.kind == "refund", ~_has("settle", ledger.c.subject)),
+        and_(ledger.c.kind.in_(("settle", "release")), is_job, ~_has("hold", ledger.c.subject)),
+    )
+    for row in connection.execute(select(ledger.c.subject, ledger.c.kind).where(lonely).limit(SHOWN)):
+        yield f"{row.subject}: its {row.kind} follows nothing."
+    wrong = select(ledger.c.subject, ledger.c.kind).where(or_(ledger.c.amount < 0, ledger.c.overrun < 0))
+    for row in connection.execute(wrong.limit(SHOWN)):
+        yield f"{row.subject}: its {row.kind} is less than nothing."
+
+
+def _jobs(connection: Connection) -> Iterator[str]:
+    """A job's hold is open while it is; afterwards its end and the ledger's say the same."""
+    held = select(ledger.c.subject, ledger.c.amount, jobs.c.done, jobs.c.document).join_from(
+        ledger, jobs, jobs.c.id == ledger.c.subject, isouter=True
+    )
+    query = held.where(ledger.c.kind == "hold")
+    ended = _ended(connection)
+    told = 0
+    for row in connection.execute(query.execution_options(yield_per=1000)):
+        kinds = ended.get(row.subject, {})
+        problem = _judge_job(row, kinds)
+        if problem and told < SHOWN:
+            told += 1
+            yield f"{row.subject}: {problem}"
+
+
+def _ended(connection: Connection) -> dict[str, dict[str, int]]:
+    found: dict[str, dict[str, int]] = {}
+    query = select(ledger.c.subject, ledger.c.kind, ledger.c.amount, ledger.c.overrun).where(
+        ledger.c.kind.in_(("settle", "release")), _has("hold", ledger.c.subject)
+    )
+    for row in connection.execute(query):
+        found.setdefault(row.subject, {})[row.kind] = row.amount + row.overrun
+    return found
+
+
+def _judge_job(row: Any, kinds: dict[str, int]) -> str | None:
+    if row.document is None:
+        return "money is held for a job that does not exist."
+    job = event_rows.decode_job(row.document)
+    if not row.done:
+        return "it is not finished, but its hold is ended." if kinds else None
+    if job.charged and kinds.get("settle") != job.final:
+        settled = "nothing" if "settle" not in kinds else format_usd(kinds["settle"])
+        return f"it costs {format_usd(job.final or 0)}, {settled} is settled."
+    if job.charged is False and "release" not in kinds and "settle" not in kinds:
+        return "it is finished and costs nothing, but its hold is still open."
+    return None
+
+
+def _unpaid_jobs(connection: Connection) -> Iterator[str]:
+    """What was delivered for money was held for."""
+    is_postgres = connection.dialect.name == "postgresql"
+    text = func.convert_from(jobs.c.document, "UTF8") if is_postgres else cast(jobs.c.document, Text)
+    query = select(jobs.c.id).where(jobs.c.done == 1, text.like('%"charged":true%'), ~_has("settle", jobs.c.id))
+    for row in connection.execute(query.limit(SHOWN)):
+        yield f"{row.id}: it was charged, but the ledger has no settle."
+
+
+def _completions(connection: Connection) -> Iterator[str]:
+    """Every chat request that cost something is settled once, at its cost."""
+    settled = and_(ledger.c.subject == completions.c.id, ledger.c.kind == "settle")
+    joined = select(completions.c.id, completions.c.cost, ledger.c.amount, ledger.c.overrun).join_from(
+        completions, ledger, settled, isouter=True
+    )
+    wrong = joined.where(
+        completions.c.cost > 0, func.coalesce(ledger.c.amount + ledger.c.overrun, -1) != completions.c.cost
+    )
+    for row in connection.execute(wrong.limit(SHOWN)):
+        yield f"{row.id}: it cost {format_usd(row.cost)}, settled is {row.amount and format_usd(row.amount)}."
+    is_chat = ledger.c.subject.like("chat\\_%", escape="\\")
+    known = select(literal(1)).where(completions.c.id == ledger.c.subject).exists()
+    for row in connection.execute(select(ledger.c.subject).where(is_chat, ~known).limit(SHOWN)):
+        yield f"{row.subject}: it is settled, but there is no record of it."
+
+
+def _purses(connection: Connection) -> Iterator[str]:
+    """What a purse says is spent and held is the sum of the entries and of the holds."""
+    for purse in connection.execute(select(purses)).all():
+        of_account = purse.owner.startswith(ACCOUNT_PREFIX)
+        owner = ledger.c.account_id == purse.owner if of_account else ledger.c.lineage == purse.owner
+        within = and_(owner, ledger.c.at >= purse.start, ledger.c.at < purse.ends)
+        spent = connection.execute(select(func.sum(ledger.c.amount * SIGN)).where(within)).scalar() or 0
+        here = (holds.c.owner == purse.owner, holds.c.period == purse.period, holds.c.start == purse.start)
+        held = connection.execute(select(func.sum(holds.c.amount)).where(*here)).scalar() or 0
+        name = f"{purse.owner}, {purse.period} from {purse.start:g}"
+        if spent != purse.spent:
+            yield f"{name}: {format_usd(purse.spent)} is said to be spent, the entries say {format_usd(int(spent))}."
+        if held != purse.held:
+            yield f"{name}: {format_usd(purse.held)} is said to be held, the holds say {format_usd(int(held))}."
+
+
+def _caps(connection: Connection) -> Iterator[str]:
+    """No purse is beyond the highest cap that it was ever held to: caps may be lowered, spent is spent."""
+    for row in connection.execute(select(purses).where(purses.c.spent + purses.c.held > purses.c.most)):
+        used, most = format_usd(row.spent + row.held), format_usd(row.most)
+        yield f"{row.owner}, {row.period} from {row.start:g}: {used} is spent or held of {most}."
+
+
+def _usage(connection: Connection) -> Iterator[str]:
+    """The sums of usage come to what the ledger says was spent."""
+    spent = select(ledger.c.account_id, func.sum(ledger.c.amount * SIGN)).group_by(ledger.c.account_id)
+    used = select(usage_days.c.account_id, func.sum(usage_days.c.cost)).group_by(usage_days.c.account_id)
+    by_ledger = {row[0]: int(row[1]) for row in connection.execute(spent)}
+    by_usage = {row[0]: int(row[1]) for row in connection.execute(used)}
+    for account in sorted({*by_ledger, *by_usage}):
+        if by_ledger.get(account, 0) != by_usage.get(account, 0):
+            told = format_usd(by_usage.get(account, 0)), format_usd(by_ledger.get(account, 0))
+            yield f"{account}: its usage comes to {told[0]}, the ledger to {told[1]}."

@@ -1,0 +1,395 @@
+"""The ledger: append-only, every subject with each kind of entry at most once, and every balance follows from it."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Final, NamedTuple
+
+from sqlalchemy import Connection, insert, select
+
+from penstock.domain.budgets import ENDLESS, Budget, Payer
+from penstock.store import locks, sql
+from penstock.store.queries.accounts import key_rows
+from penstock.store.queries.billing import balance_rows
+from penstock.store.queries.billing.balance_rows import Place, Purse
+from penstock.store.sql import Deed
+from penstock.store.tables import holds, ledger
+
+UNKNOWN_SECONDS: Final = 86_400.0
+"""How long money is held for a job of which nobody knows whether its vendor made it."""
+TIMER: Final = "unknown"
+"""Marks, among the holds, a job whose hold ends by itself; no budget has such a period."""
+
+
+class Kind(StrEnum):
+    """A job is held, then settled or released; a release may be settled later after all; what is settled, refunded."""
+
+    HOLD = "hold"
+    SETTLE = "settle"
+    RELEASE = "release"
+    REFUND = "refund"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One line of the ledger."""
+
+    subject: str
+    kind: Kind
+    payer: Payer
+    amount: int
+    at: float
+    """When the subject was accepted: whose period it belongs to."""
+    created_at: float
+    overrun: int = 0
+    note: str = ""
+
+
+class Charge(NamedTuple):  # made for every request: quicker than a dataclass
+    """What a chat request cost."""
+
+    subject: str
+    payer: Payer
+    cost: int
+    at: float
+    note: str = ""
+
+
+class LedgerRefused(Exception):
+    """The ledger has no such entry to follow."""
+
+
+_OF_SUBJECT = f"SELECT {', '.join(ledger.columns.keys())} FROM ledger WHERE subject = ?"  # noqa: S608  names of our own
+_LOCK = f"SELECT {locks.JOIN} FROM ledger WHERE subject = ? FOR UPDATE"  # noqa: S608  words of our own
+
+
+def _row(entry: Entry) -> dict[str, Any]:
+    payer = entry.payer
+    return {
+        "subject": entry.subject,
+        "kind": entry.kind.value,
+        "account_id": payer.account_id,
+        "key_id": payer.key_id,
+        "lineage": payer.lineage,
+        "amount": entry.amount,
+        "overrun": entry.overrun,
+        "at": entry.at,
+        "created_at": entry.created_at,
+        "note": entry.note,
+    }
+
+
+def read(row: Any) -> Entry:
+    """A row as an entry."""
+    return _read(*row)
+
+
+def _read(
+    subject: str,
+    kind: str,
+    account_id: str,
+    key_id: str,
+    lineage: str,
+    amount: int,
+    overrun: int,
+    at: float,
+    created_at: float,
+    note: str,
+) -> Entry:
+    """In the order of the columns."""
+    return Entry(
+        subject=subject,
+        kind=Kind(kind),
+        payer=Payer(account_id, key_id, lineage),
+        amount=amount,
+        overrun=overrun,
+        at=at,
+        created_at=created_at,
+        note=note,
+    )
+
+
+def of_subject(connection: Connection, subject: str) -> dict[Kind, Entry]:
+    """The entries of a job or a completion."""
+    found = [_read(*row) for row in sql.run(connection, _OF_SUBJECT, subject)]
+    return {entry.kind: entry for entry in found}
+
+
+def _lock(connection: Connection, subject: str) -> dict[Kind, Entry]:
+    """The entries of a subject, to which nobody else adds any until the transaction ends."""
+    if connection.dialect.name == "postgresql":
+        sql.run(connection, _LOCK, subject)  # those that it waited for are only seen by the next look
+    return of_subject(connection, subject)
+
+
+# -- jobs: each of these in the transaction that changes the job
+
+
+class Holding:
+    """Reserves the most that jobs can cost, in every budget that bears them; each purse is opened and written once.
+
+    Who holds for several payers opens all of their purses before: so two writers never wait for each other in a ring.
+    """
+
+    def __init__(self, connection: Connection, payers: Iterable[Payer]) -> None:
+        locks.join_ledger(connection)
+        owners = sorted({owner for payer in payers for owner in payer.owners})
+        self._connection = connection
+        self._budgets = key_rows.budgets_of(connection, owners)
+        self._purses: dict[Place, Purse] = {}
+        self._entries: list[dict[str, Any]] = []
+        self._holds: list[dict[str, Any]] = []
+
+    def open(self, wanted: Iterable[tuple[Payer, float]]) -> None:
+        """Open the purses of all who will be held for, in one order for everyone."""
+        found = {
+            _place(budget, at): (budget, payer.account_id, at)
+            for payer, at in wanted
+            for budget in self._budgets
+            if budget.owner in payer.owners
+        }
+        for place in sorted(found):
+            self._open(*found[place])
+
+    def add(self, payer: Payer, amounts: Mapping[str, int], at: float) -> None:
+        """Hold so much for each of these jobs: for all of them or none."""
+        mine = [budget for budget in self._budgets if budget.owner in payer.owners]
+        bearing = [self._open(budget, payer.account_id, at) for budget in balance_rows.in_order(mine)]
+        total = sum(amounts.values())
+        for purse in bearing:
+            if total > purse.room:
+                raise purse.standing.refuse(total)
+        for subject, amount in amounts.items():
+            entry = Entry(subject=subject, kind=Kind.HOLD, payer=payer, amount=amount, at=at, created_at=at)
+            self._entries.append(_row(entry))
+            self._holds += [balance_rows.take(purse, subject, amount) for purse in bearing]
+
+    def close(self) -> list[Deed]:
+        """Write the purses; what is still to be done, with what writes the jobs."""
+        for purse in self._purses.values():
+            balance_rows.write(self._connection, purse)
+        return [sql.insertion(table, rows) for table, rows in ((ledger, self._entries), (holds, self._holds)) if rows]
+
+    def _open(self, budget: Budget, account_id: str, at: float) -> Purse:
+        place = _place(budget, at)
+        if place not in self._purses:
+            self._purses[place] = balance_rows.open_purse(self._connection, budget, account_id, at)
+        return self._purses[place]
+
+
+def _place(budget: Budget, at: float) -> Place:
+    return Place(budget.owner, budget.period.value, budget.window(at)[0])
+
+
+def settle(connection: Connection, subject: str, cost: int, now: float, note: str = "") -> int:
+    """Charge what a job cost, once: what was held for it, or what its budgets still can bear; how much that is.
+
+    It may have been released before: a job that succeeds late is paid for after all.
+    """
+    entries = _lock(connection, subject)
+    if Kind.SETTLE in entries:
+        return entries[Kind.SETTLE].amount
+    held = _held(entries, subject)
+    bearing = balance_rows.covering(connection, held.payer, held.at)  # first: one that begins now begins with the hold
+    freed = balance_rows.free(connection, subject)
+    for purse in bearing:
+        purse.held -= freed.get(purse.place, 0)
+    charged = min(cost, *(max(freed.get(purse.place, 0), purse.room) for purse in bearing), cost)
+    _spend(connection, bearing, held.payer, charged, now)
+    _follow(connection, held, Kind.SETTLE, charged, now, note, overrun=cost - charged)
+    return charged
+
+
+def release(connection: Connection, subject: str, now: float, note: str = "") -> None:
+    """The job costs nothing: what was held for it is free again. Changes nothing if it has ended already."""
+    entries = _lock(connection, subject)
+    if Kind.SETTLE in entries or Kind.RELEASE in entries:
+        return
+    held = _held(entries, subject)
+    balance_rows.free(connection, subject)
+    _follow(connection, held, Kind.RELEASE, held.amount, now, note)
+
+
+def keep(connection: Connection, subject: str, payer: Payer, now: float) -> None:
+    """Nobody knows what became of the job: its hold stays for a day, then it is let go if nobody has decided."""
+    _held(_lock(connection, subject), subject)
+    kept = select(holds.c.subject).where(holds.c.subject == subject, holds.c.period == TIMER)
+    if connection.execute(kept).first() is not None:
+        return  # the first day counts
+    values = {"subject": subject, "owner": payer.lineage, "period": TIMER, "start": now, "amount": 0}
+    connection.execute(insert(holds), values | {"is_lease": 0, "recalled": 0, "expires_at": now + UNKNOWN_SECONDS})
+
+
+def let_go(connection: Connection, now: float) -> int:
+    """Release what was kept for a job of unknown outcome and is past its time; how many it were."""
+    query = select(holds.c.subject).where(holds.c.period == TIMER, holds.c.expires_at <= now)
+    subjects = sorted(connection.execute(query).scalars())
+    for subject in subjects:
+        _lock(connection, subject)  # all of them, before any purse
+    for subject in subjects:
+        release(connection, subject, now, "its outcome stayed unknown")
+        balance_rows.free(connection, subject)  # its timer, where it had been settled
+    return len(subjects)
+
+
+def refund(connection: Connection, subject: str, now: float, note: str) -> int:
+    """Give back what was charged, once."""
+    entries = _lock(connection, subject)
+    if Kind.SETTLE not in entries:
+        raise LedgerRefused(f"Nothing was charged for {subject}.")
+    settled = entries[Kind.SETTLE]
+    if Kind.REFUND in entries:
+        return entries[Kind.REFUND].amount
+    _spend(
+        connection, balance_rows.covering(connection, settled.payer, settled.at), settled.payer, -settled.amount, now
+    )
+    _follow(connection, settled, Kind.REFUND, settled.amount, now, note)
+    return settled.amount
+
+
+def _held(entries: Mapping[Kind, Entry], subject: str) -> Entry:
+    if Kind.HOLD not in entries:
+        raise LedgerRefused(f"Nothing was held for {subject}.")
+    return entries[Kind.HOLD]
+
+
+def _follow(
+    connection: Connection, first: Entry, kind: Kind, amount: int, now: float, note: str, overrun: int = 0
+) -> None:
+    entry = Entry(
+        subject=first.subject,
+        kind=kind,
+        payer=first.payer,
+        amount=amount,
+        overrun=overrun,
+        at=first.at,
+        created_at=now,
+        note=note,
+    )
+    sql.do_all(connection, sql.insertion(ledger, [_row(entry)]))
+
+
+def _spend(connection: Connection, bearing: Sequence[Purse], payer: Payer, amount: int, now: float) -> None:
+    for purse in bearing:
+        purse.spent += amount
+        balance_rows.announce(connection, purse, payer.account_id, now)
+        balance_rows.write(connection, purse)
+
+
+# -- chat: many at once, from what a process holds
+
+
+class _Pot:
+    """A purse while chat requests are charged to it: first what the process holds of it, then what is free."""
+
+    __slots__ = ("_lease", "_room", "charged", "purse", "used")
+
+    def __init__(self, purse: Purse, lease: int) -> None:
+        self.purse = purse
+        self._lease = lease
+        self._room = purse.room
+        self.used = 0
+        """Of what the process holds."""
+        self.charged = 0
+
+    @property
+    def available(self) -> int:
+        """What can be charged."""
+        return self._lease - self.used + max(0, self._room)
+
+    def charge(self, cost: int, amount: int) -> None:
+        """Charge as much of the cost as all budgets can bear; what the process held for the rest is free again."""
+        used = min(cost, self._lease - self.used)
+        self.used += used
+        self._room += used - amount
+        self.charged += amount
+
+
+NEVER: Final[tuple[float, float, list[_Pot]]] = (0.0, 0.0, [])
+
+
+class _Pots:
+    """The purses of everyone who is charged in one go, each opened once."""
+
+    def __init__(self, connection: Connection, process: str, owners: set[str]) -> None:
+        locks.join_ledger(connection)
+        self._connection = connection
+        self._process = process
+        self._budgets: dict[str, list[Budget]] = {}
+        for budget in key_rows.budgets_of(connection, list(owners)):
+            self._budgets.setdefault(budget.owner, []).append(budget)
+        self._pots: dict[Place, tuple[_Pot, str]] = {}
+        self._latest: dict[Payer, tuple[float, float, list[_Pot]]] = {}
+
+    def open(self, charges: Iterable[Charge]) -> None:
+        """Open all purses, in one order for everyone: so two writers never wait for each other in a ring."""
+        found: dict[Place, tuple[Budget, Charge]] = {}
+        known: dict[tuple[str, str], tuple[float, float]] = {}
+        for charge in charges if self._budgets else ():
+            for budget in self._bear(charge):
+                start, ends = known.get((budget.owner, budget.period), (0.0, 0.0))
+                if not start <= charge.at < ends:
+                    known[budget.owner, budget.period] = budget.window(charge.at)
+                    found[_place(budget, charge.at)] = budget, charge
+        for place in sorted(found):
+            self._find(*found[place])
+
+    def bearing(self, charge: Charge) -> list[_Pot]:
+        """Those that bear a charge; none for who has no budget."""
+        if not self._budgets:
+            return []
+        start, ends, pots = self._latest.get(charge.payer, NEVER)
+        if not start <= charge.at < ends:
+            pots = [self._find(budget, charge) for budget in self._bear(charge)]
+            start = max((pot.purse.start for pot in pots), default=0.0)
+            ends = min((pot.purse.ends for pot in pots), default=ENDLESS)
+            self._latest[charge.payer] = start, ends, pots
+        return pots
+
+    def _bear(self, charge: Charge) -> list[Budget]:
+        return [budget for owner in charge.payer.owners for budget in self._budgets.get(owner, ())]
+
+    def _find(self, budget: Budget, charge: Charge) -> _Pot:
+        account_id = charge.payer.account_id
+        place = _place(budget, charge.at)
+        if place not in self._pots:
+            purse = balance_rows.open_purse(self._connection, budget, account_id, charge.at)
+            lease = balance_rows.leased(self._connection, self._process, purse)
+            self._pots[place] = _Pot(purse, lease), account_id
+        return self._pots[place][0]
+
+    def close(self, now: float) -> None:
+        """Write what was charged."""
+        for pot, account_id in self._pots.values():
+            purse = pot.purse
+            balance_rows.take_from_lease(self._connection, self._process, purse, pot.used)
+            purse.spent += pot.charged
+            balance_rows.announce(self._connection, purse, account_id, now)
+            balance_rows.write(self._connection, purse)
+
+
+def charge_all(connection: Connection, process: str, charges: Sequence[Charge], now: float) -> dict[str, int]:
+    """Charge chat requests that were never charged before; how much of each its budgets could bear."""
+    pots = _Pots(connection, process, {owner for charge in charges for owner in charge.payer.owners})
+    charged: dict[str, int] = {}
+    pots.open(charges)
+    for charge in charges:
+        bearing = pots.bearing(charge)
+        amount = charge.cost
+        for pot in bearing:
+            amount = min(amount, pot.available)
+        for pot in bearing:
+            pot.charge(charge.cost, amount)
+        charged[charge.subject] = amount
+    pots.close(now)
+    _write_settles(connection, charges, charged, now)
+    return charged
+
+
+def _write_settles(connection: Connection, charges: Sequence[Charge], charged: Mapping[str, int], now: float) -> None:
+    rows: list[tuple[Any, ...]] = []
+    for charge in charges:
+        payer, amount = charge.payer, charged[charge.subject]
+        ids = (charge.subject, Kind.SETTLE.value, payer.account_id, payer.key_id, payer.lineage)
+        rows.append((*ids, amount, charge.cost - amount, charge.at, now, charge.note))
+    sql.insert_all(connection, ledger, rows)

@@ -1,0 +1,1 @@
+"""Rows of files and assets, and the bytes that they take."""

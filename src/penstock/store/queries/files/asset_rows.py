@@ -1,0 +1,85 @@
+"""Stored outputs: which asset id belongs to which account and job."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, func, insert, select, update
+
+from penstock.domain.jobs import Asset, Job
+from penstock.errors import AssetExpired, AssetNotFound
+from penstock.store import locks
+from penstock.store.queries.files import storage_rows
+from penstock.store.queries.jobs import job_rows
+from penstock.store.queries.jobs.job_rows import Claim
+from penstock.store.tables import assets, jobs
+
+
+@dataclass(frozen=True, slots=True)
+class StoredAsset:
+    """What serving an asset needs to know."""
+
+    id: str
+    account_id: str
+    job_id: str
+    filename: str
+    content_type: str
+    bytes: int
+    sha256: str
+
+
+def add_all(connection: Connection, job: Job, outputs: Sequence[Asset]) -> None:
+    """Write the outputs of a job, in the transaction that makes it succeed."""
+    rows = [
+        {
+            "id": asset.id,
+            "account_id": job.account_id,
+            "job_id": job.id,
+            "filename": asset.filename,
+            "content_type": asset.content_type,
+            "bytes": asset.bytes,
+            "sha256": asset.sha256,
+        }
+        for asset in outputs
+    ]
+    connection.execute(insert(assets), rows)
+
+
+def get(connection: Connection, asset_id: str, account_id: str | None, now: float) -> StoredAsset:
+    """An asset by id: for its account, or for anyone who holds a signed link (`account_id` None)."""
+    query = select(assets, jobs.c.expires_at).join(jobs, jobs.c.id == assets.c.job_id, isouter=True)
+    row = connection.execute(query.where(assets.c.id == asset_id)).one_or_none()
+    if row is None or account_id not in (None, row.account_id):
+        raise AssetNotFound
+    if row.removed is not None or (row.expires_at is not None and row.expires_at <= now):
+        raise AssetExpired
+    return StoredAsset(row.id, row.account_id, row.job_id, row.filename, row.content_type, row.bytes, row.sha256)
+
+
+def deliver(connection: Connection, claim: Claim, change: Callable[[Job], Job], now: float) -> Job:
+    """A job's success and its assets, in one transaction."""
+    job = job_rows.amend(connection, claim, change, now)
+    add_all(connection, job, job.outputs)
+    storage_rows.change(connection, job.account_id, assets=sum(asset.bytes for asset in job.outputs))
+    return job
+
+
+def hide_of_job(connection: Connection, job_id: str, reason: str) -> None:
+    """Out of sight at once; the row stays to say so, and until `swept` the bytes are still to be removed."""
+    connection.execute(update(assets).where(assets.c.job_id == job_id).values(removed=reason))
+
+
+def unswept(connection: Connection, limit: int) -> Sequence[str]:
+    """Jobs whose assets are out of sight but still on disk."""
+    query = select(assets.c.job_id).where(assets.c.removed.is_not(None), assets.c.swept == 0).distinct()
+    return list(connection.execute(query.limit(limit)).scalars())
+
+
+def mark_swept(connection: Connection, job_id: str) -> None:
+    """The bytes of a job's assets are gone."""
+    locks.hold(connection, "sweep", job_id)  # of two who do so one counts it
+    kept = (assets.c.job_id == job_id) & (assets.c.swept == 0)
+    query = select(assets.c.account_id, func.sum(assets.c.bytes)).where(kept).group_by(assets.c.account_id)
+    freed = connection.execute(query).all()
+    connection.execute(update(assets).where(kept).values(swept=1))
+    for account_id, size in freed:
+        storage_rows.change(connection, account_id, assets=-int(size))

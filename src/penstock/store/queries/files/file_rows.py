@@ -1,0 +1,99 @@
+"""Callers' files in the store; the bytes are kept once per account and content."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, delete, func, insert, or_, select, update
+
+from penstock.domain.files import StoredFile
+from penstock.errors import FileNotFound
+from penstock.store import locks
+from penstock.store.queries.files import storage_rows
+from penstock.store.tables import files, jobs
+
+
+def _file(row: Any) -> StoredFile:
+    return StoredFile(**row._asdict())
+
+
+def add(connection: Connection, file: StoredFile, quota: int | None = None) -> None:
+    """Write a file's row; the row comes before the bytes, so that a clean-up never takes bytes still wanted.
+
+    Content that the account does not have yet counts, and raises if it is more than the quota leaves. `quota` is that
+    of accounts without one of their own.
+    """
+    locks.hold(connection, "file", file.account_id, file.sha256)
+    is_new = _count_same(connection, file) == 0
+    connection.execute(insert(files), asdict(file))
+    if is_new:
+        storage_rows.reserve(connection, file.account_id, file.bytes, quota)
+
+
+def add_fetched(connection: Connection, file: StoredFile) -> None:
+    """Like `add`, for a job that is accepted already: it counts, and is not refused."""
+    locks.hold(connection, "file", file.account_id, file.sha256)
+    is_new = _count_same(connection, file) == 0
+    connection.execute(insert(files), asdict(file))
+    if is_new:
+        storage_rows.change(connection, file.account_id, files=file.bytes)
+
+
+def _count_same(connection: Connection, file: StoredFile) -> int:
+    same = (files.c.account_id == file.account_id) & (files.c.sha256 == file.sha256)
+    return connection.execute(select(func.count()).select_from(files).where(same)).scalar_one()
+
+
+def get(connection: Connection, account_id: str, token: str, now: float) -> StoredFile:
+    """An account's upload that has not expired."""
+    return _find(connection, account_id, token, now, files.c.job_id.is_(None))
+
+
+def get_usable(connection: Connection, account_id: str, token: str, now: float) -> StoredFile:
+    """What a generation may name: an account's upload, or the copy that one of its jobs keeps."""
+    kept = select(jobs.c.id).where(jobs.c.id == files.c.job_id, jobs.c.removed.is_(None)).exists()
+    return _find(connection, account_id, token, now, or_(files.c.job_id.is_(None), kept))
+
+
+def _find(connection: Connection, account_id: str, token: str, now: float, where: ColumnElement[bool]) -> StoredFile:
+    query = select(files).where(files.c.token == token, files.c.account_id == account_id, where)
+    row = connection.execute(query).one_or_none()
+    if row is None or (row.expires_at is not None and row.expires_at <= now):
+        raise FileNotFound(suggestion="Upload it again with POST /api/v1/files.")
+    return _file(row)
+
+
+def expire(connection: Connection, file: StoredFile, now: float) -> None:
+    """A file whose bytes may never have come: out of sight, and swept next."""
+    connection.execute(update(files).where(files.c.token == file.token).values(expires_at=now))
+
+
+def of_job(connection: Connection, job_id: str) -> Sequence[StoredFile]:
+    """A job's snapshots."""
+    return [_file(row) for row in connection.execute(select(files).where(files.c.job_id == job_id))]
+
+
+def expired(connection: Connection, now: float, limit: int) -> Sequence[StoredFile]:
+    """Uploads past their time."""
+    query = select(files).where(files.c.expires_at <= now).order_by(files.c.expires_at).limit(limit)
+    return [_file(row) for row in connection.execute(query)]
+
+
+def orphans(connection: Connection, before: float, limit: int) -> Sequence[StoredFile]:
+    """Snapshots whose job was never written, or is removed: the process died between the two steps."""
+    kept = select(jobs.c.id).where(jobs.c.id == files.c.job_id, jobs.c.removed.is_(None)).exists()
+    query = select(files).where(files.c.job_id.is_not(None), ~kept, files.c.created_at < before)
+    return [_file(row) for row in connection.execute(query.limit(limit))]
+
+
+def remove(connection: Connection, file: StoredFile, remove_bytes: Callable[[StoredFile], None]) -> None:
+    """Remove a file's row and, if no other row of the account holds the same bytes, these.
+
+    Both in one transaction: a row that another process writes for the same bytes comes before or after them.
+    """
+    locks.hold(connection, "file", file.account_id, file.sha256)
+    was_there = connection.execute(delete(files).where(files.c.token == file.token)).rowcount
+    if _count_same(connection, file) == 0:
+        remove_bytes(file)
+        if was_there:
+            storage_rows.change(connection, file.account_id, files=-file.bytes)

@@ -1,0 +1,1 @@
+"""Rows of jobs, their events and their claims."""

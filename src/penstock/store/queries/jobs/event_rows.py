@@ -1,0 +1,121 @@
+"""The event log: written with the change of the job, read in order, announced after the commit."""
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any
+
+import msgspec
+from sqlalchemy import Connection, delete, func, select
+
+from penstock.domain.events import BUDGET_EVENT, Event, EventType
+from penstock.domain.ids import new_id
+from penstock.domain.jobs import Job
+from penstock.store import sql
+from penstock.store.database import RUNG
+from penstock.store.queries.webhooks import webhook_rows
+from penstock.store.signals import QUEUE
+from penstock.store.tables import events
+
+decode_job = msgspec.json.Decoder(Job).decode
+
+
+def describe(kind: EventType, job: Job, document: bytes, now: float) -> dict[str, Any]:
+    """The row of an event, to be written with the change that it tells of."""
+    return _row(job.account_id, job.id, job.sequence, kind.value, now, document)
+
+
+def announce(connection: Connection, told: Sequence[tuple[EventType, Job]], now: float) -> None:
+    """Whoever listens to the job, the account or the queue hears of events after the commit; so do webhooks."""
+    topics: set[str] = connection.info[RUNG]
+    for kind, job in told:
+        topics.update((job.id, job.account_id))
+        if kind is EventType.QUEUED:
+            topics.add(QUEUE)
+    news = [webhook_rows.News(job.account_id, job.id, job.sequence, kind.value, job.webhook) for kind, job in told]
+    webhook_rows.enqueue(connection, news, now)
+
+
+def append_notice(connection: Connection, account_id: str, standing: Mapping[str, Any], now: float) -> None:
+    """Add an event of an account that is about one of its budgets."""
+    notice = new_id("notice")
+    row = _row(account_id, notice, 1, BUDGET_EVENT, now, msgspec.json.encode(standing))
+    sql.do_all(connection, sql.insertion(events, [row]))
+    connection.info[RUNG].add(account_id)
+    webhook_rows.enqueue(connection, [webhook_rows.News(account_id, notice, 1, BUDGET_EVENT)], now)
+
+
+def _row(account_id: str, subject: str, sequence: int, kind: str, now: float, document: bytes) -> dict[str, Any]:
+    return {
+        "account_id": account_id,
+        "job_id": subject,
+        "sequence": sequence,
+        "type": kind,
+        "created_at": now,
+        "document": document,
+    }
+
+
+def _event(row: Any) -> Event:
+    if row[1] == BUDGET_EVENT:
+        return Event(row[0], row[1], row[2], row[3], None, msgspec.json.decode(row[4]))
+    return Event(row[0], row[1], row[2], row[3], decode_job(row[4]))
+
+
+_columns = (events.c.position, events.c.type, events.c.sequence, events.c.created_at, events.c.document)
+
+
+def get(connection: Connection, job_id: str, sequence: int) -> Event | None:
+    """One event of a job, or a notice."""
+    query = select(*_columns).where(events.c.job_id == job_id, events.c.sequence == sequence)
+    row = connection.execute(query).one_or_none()
+    return None if row is None else _event(row)
+
+
+def of_jobs(connection: Connection, asked: Sequence[tuple[str, int]], limit: int) -> dict[tuple[str, int], list[Event]]:
+    """The events of each of these jobs after a position, oldest first; of all together no more than `limit`."""
+    values = [value for question in (*asked, *[("", 0)] * (_room(len(asked)) - len(asked))) for value in question]
+    found: dict[tuple[str, int], list[Event]] = {}
+    for job_id, after, *row in sql.run(connection, _of_jobs(_room(len(asked))), *values, limit):
+        found.setdefault((job_id, after), []).append(_event(row))
+    return found
+
+
+def _room(count: int) -> int:
+    """A power of four: so there are few statements, which the server knows again."""
+    room = 1
+    while room < count:
+        room *= 4
+    return room
+
+
+@cache
+def _of_jobs(count: int) -> str:
+    asked = ", ".join(["(CAST(? AS TEXT), CAST(? AS BIGINT))"] * count)
+    columns = ", ".join(f"events.{column.name}" for column in _columns)
+    return (
+        f"WITH asked (job_id, after) AS (VALUES {asked}) SELECT asked.job_id, asked.after, {columns} "  # noqa: S608  no values
+        "FROM asked JOIN events ON events.job_id = asked.job_id AND events.position > asked.after "
+        "ORDER BY events.position LIMIT ?"
+    )
+
+
+def of_account(
+    connection: Connection, account_id: str, after: int, limit: int, until: int | None = None
+) -> Sequence[Event]:
+    """An account's events after a position, oldest first; `until` which one, where later ones may be overtaken."""
+    query = select(*_columns).where(events.c.account_id == account_id, events.c.position > after)
+    if until is not None:
+        query = query.where(events.c.position <= until)
+    return [_event(row) for row in connection.execute(query.order_by(events.c.position).limit(limit))]
+
+
+def last_position(connection: Connection, account_id: str) -> int:
+    """Where the account's feed ends now."""
+    query = select(func.max(events.c.position)).where(events.c.account_id == account_id)
+    return connection.execute(query).scalar() or 0
+
+
+def remove(connection: Connection, job_id: str) -> None:
+    """Events hold params: they go with their job, told or not."""
+    connection.execute(delete(events).where(events.c.job_id == job_id))
+    webhook_rows.forget(connection, job_id)

@@ -1,0 +1,329 @@
+"""Jobs in the store: every change is one row, one event and one commit, and a runner's change is fenced."""
+
+import logging
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import msgspec
+from sqlalchemy import Connection, bindparam, or_, select, update
+
+from penstock.domain.events import type_of
+from penstock.domain.ids import first_id
+from penstock.domain.jobs import RISKY, IllegalMove, Job, State, has_advanced
+from penstock.domain.order_lookup import Placing, choose_free
+from penstock.errors import Gone, JobDeleted, JobNotFinished, JobNotFound
+from penstock.store import locks, sql
+from penstock.store.database import RUNG
+from penstock.store.queries.billing import ledger_rows, usage_rows
+from penstock.store.queries.billing.ledger_rows import Holding, LedgerRefused
+from penstock.store.queries.jobs import event_rows
+from penstock.store.signals import QUEUE, nudge
+from penstock.store.sql import Deed
+from penstock.store.tables import events, jobs
+
+# The columns of `_columns`, in this order.
+UPDATE = "UPDATE jobs SET vendor = ?, state = ?, done = ?, finished_at = ?, expires_at = ?, document = ? WHERE id = ?"
+GET = "SELECT document, removed FROM jobs WHERE id = ? AND account_id = ?"
+LOCK = "SELECT document FROM jobs WHERE id = ? AND owner = ? AND epoch = ? FOR UPDATE"
+encode = msgspec.json.encode
+ALONE = 2
+DISPATCHING = b'"phase":"dispatching"'
+SKEW_SECONDS = 3_900.0
+"""How far the time in an id may be from when the job was created: clocks jump, ids only go forward."""
+MAX_CLOCK_SECONDS = 600.0
+"""More than a vendor's clock may be off: how far back jobs are asked whether they hold an order."""
+log = logging.getLogger(__name__)
+
+
+class FenceLost(Exception):
+    """Another runner has taken the job over: stop silently."""
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """The right to work on a job, until someone else claims it."""
+
+    job_id: str
+    owner: str
+    epoch: int
+    deaths: int = field(default=0, compare=False)
+    """Processes that died in its present risky step; all but the first while it was the only suspect."""
+
+
+def insert_all(connection: Connection, accepted: Sequence[Job], now: float, *more: Deed) -> list[Job]:
+    """Write newly accepted jobs, each with its first event and a hold of the most that it can cost; and do more."""
+    if any(map(may_cost, accepted)):
+        holding = Holding(connection, [job.payer for job in accepted])
+        hold(holding, accepted)
+        more = (*more, *holding.close())
+    return write_all(connection, accepted, now, *more)
+
+
+def hold(holding: Holding, accepted: Sequence[Job]) -> None:
+    """Have the most that jobs of one request can cost held for them, or for none of them."""
+    amounts = {job.id: job.estimated or 0 for job in accepted if may_cost(job)}
+    if amounts:
+        holding.add(accepted[0].payer, amounts, accepted[0].created_at)
+
+
+def write_all(connection: Connection, accepted: Sequence[Job], now: float, *more: Deed) -> list[Job]:
+    """Write new jobs, each with its first event, and do more; what they cost is held already."""
+    written = [job if job.sequence == 1 else replace(job, sequence=1) for job in accepted]
+    documents = [encode(job) for job in written]
+    kinds = [type_of(None, job) for job in written]
+    rows = [_new_row(job, document) for job, document in zip(written, documents, strict=True)]
+    told = [event_rows.describe(*each, now) for each in zip(kinds, written, documents, strict=True)]
+    event_rows.announce(connection, list(zip(kinds, written, strict=True)), now)
+    sql.do_all(connection, sql.insertion(jobs, rows), sql.insertion(events, told), *more)
+    return written
+
+
+def _new_row(job: Job, document: bytes) -> dict[str, Any]:
+    return {
+        "id": job.id,
+        "account_id": job.account_id,
+        "lineage": job.payer.lineage,
+        "model": job.model,
+        "client_ref": job.client_ref,
+        "batch_id": job.batch_id,
+        "created_at": job.created_at,
+        "start_by": job.start_by,
+        "epoch": 0,
+        **_columns(job, document),
+    }
+
+
+def may_cost(job: Job) -> bool:
+    """Of some vendors the price may be known, though not the most that it can cost: then nothing is held as yet."""
+    if job.estimated is not None or job.prices is None:
+        return bool(job.estimated)
+    return any(price is not None for price in job.prices.values())
+
+
+def _columns(job: Job, document: bytes) -> dict[str, Any]:
+    """What a change of a job changes in its row."""
+    return {
+        "vendor": job.vendor,
+        "state": job.state.value,
+        "done": int(job.done),
+        "finished_at": job.finished_at,
+        "expires_at": job.expires_at,
+        "document": document,
+    }
+
+
+def _change(connection: Connection, before: Job, change: Callable[[Job], Job], now: float) -> Job:
+    """Apply a pure change to a job whose row is locked."""
+    after = change(before)
+    if after is before or after == before:
+        return before
+    if before.done:
+        raise IllegalMove(f"{before.id} is {before.state} and stays as it is")
+    after = replace(after, sequence=before.sequence + 1)
+    document = encode(after)
+    kind, values = type_of(before, after), (*_columns(after, document).values(), after.id)
+    sql.do_all(
+        connection,
+        Deed(_update(before, after), values),
+        sql.insertion(events, [event_rows.describe(kind, after, document, now)]),
+    )
+    event_rows.announce(connection, [(kind, after)], now)
+    if after.done:
+        _pay(connection, after, now)  # last: others wait for the purse and the sums
+    return after
+
+
+def _update(before: Job, after: Job) -> str:
+    """Say how a row changes: a new phase also tells whether a risky step begins, and that the last one was survived."""
+    if after.phase is before.phase:
+        return UPDATE
+    deaths = "0" if has_advanced(before.phase, after.phase) else "deaths"
+    return UPDATE.replace(" WHERE", f", at_risk = {int(after.phase in RISKY)}, deaths = {deaths} WHERE")
+
+
+def _pay(connection: Connection, job: Job, now: float) -> None:
+    """The end of a job ends its hold, too: settled, released, or kept where nobody knows what became of it."""
+    charged = None
+    with suppress(LedgerRefused):  # nothing was ever held for it
+        if job.charged:
+            charged = ledger_rows.settle(connection, job.id, job.final or 0, now)
+        elif job.charged is None:
+            ledger_rows.keep(connection, job.id, job.payer, now)
+        else:
+            ledger_rows.release(connection, job.id, now)
+    usage_rows.add(connection, usage_rows.of_job(job, charged))
+
+
+def amend(connection: Connection, claim: Claim, change: Callable[[Job], Job], now: float) -> Job:
+    """A runner's change: it counts only while the claim does."""
+    found = sql.run(connection, LOCK, claim.job_id, claim.owner, claim.epoch)
+    if not found:
+        raise FenceLost(claim.job_id)
+    return _change(connection, event_rows.decode_job(found[0][0]), change, now)
+
+
+def mark_risk(connection: Connection, claim: Claim, level: int, beside: Sequence[str] = ()) -> None:
+    """Write down that a risky step of the job begins (1, or 2 if no other suspect's runs here) or is over (0).
+
+    The jobs that it runs `beside` are the only ones of this owner at risk no longer.
+    """
+    theirs = jobs.c.owner == claim.owner
+    ours = update(jobs).where(jobs.c.id == claim.job_id, theirs, jobs.c.epoch == claim.epoch, jobs.c.done == 0)
+    if not connection.execute(ours.values(at_risk=level)).rowcount:
+        raise FenceLost(claim.job_id)
+    if beside:
+        connection.execute(update(jobs).where(jobs.c.id.in_(beside), theirs, jobs.c.at_risk == ALONE).values(at_risk=1))
+
+
+def adopt(
+    connection: Connection,
+    claim: Claim,
+    found: Sequence[str],
+    change: Callable[[Job, str], Job],
+    now: float,
+    seen_at: Mapping[str, float] | None = None,
+) -> Job:
+    """Give a lost order back to its job: the first of the upstream ids found that no other job of its vendor holds.
+
+    While another job places an order like it, none is given that may be that job's: one that was first seen before
+    the other was begun, as `seen_at` tells, cannot be.
+    """
+    job = get_claimed(connection, claim)
+    locks.hold(connection, "orders", job.vendor)
+    documents = _list_others(connection, job)
+    held = [name for name in found if any(encode(name) in document for document in documents)]
+    dispatching = (event_rows.decode_job(document) for document in documents if DISPATCHING in document)
+    alike = (
+        other for other in dispatching if other.params == job.params and other.upstream_model == job.upstream_model
+    )
+    placing = [Placing(other.attempt.started_at) for other in alike if other.attempt is not None]
+    free = choose_free(found, held, placing, seen_at)
+    return job if free is None else amend(connection, claim, lambda job: change(job, free), now)
+
+
+def has_free(connection: Connection, claim: Claim, found: Sequence[str]) -> bool:
+    """Tell whether no other job holds one of these orders: then it may be this job's."""
+    documents = _list_others(connection, get_claimed(connection, claim))
+    return any(not any(encode(name) in document for document in documents) for name in found)
+
+
+def _list_others(connection: Connection, job: Job) -> Sequence[bytes]:
+    """List the documents of all other jobs of the vendor that may hold an order as young as this job's."""
+    others = select(jobs.c.document).where(
+        jobs.c.vendor == job.vendor,
+        jobs.c.id != job.id,
+        or_(jobs.c.finished_at.is_(None), jobs.c.finished_at >= job.attempts[-1].started_at - MAX_CLOCK_SECONDS),
+    )
+    return connection.execute(others).scalars().all()
+
+
+def hand_on(connection: Connection, claim: Claim, change: Callable[[Job], Job], now: float) -> Job:
+    """A change after which the job, if it still runs, is anyone's to claim: both or neither."""
+    job = amend(connection, claim, change, now)
+    if job.state is State.RUNNING:
+        release(connection, claim)
+    return job
+
+
+def release(connection: Connection, claim: Claim) -> None:
+    """Give the job back: whoever is next may claim it."""
+    connection.info[RUNG].add(QUEUE)
+    query = update(jobs).where(jobs.c.id == claim.job_id, jobs.c.owner == claim.owner, jobs.c.epoch == claim.epoch)
+    connection.execute(query.values(owner=None, seated=0))
+
+
+def amend_own(connection: Connection, account_id: str, job_id: str, change: Callable[[Job], Job], now: float) -> Job:
+    """A caller's change of its own job."""
+    before = get(connection, account_id, job_id, lock=True)
+    connection.info[RUNG].add(nudge(job_id))
+    return _change(connection, before, change, now)
+
+
+def get(connection: Connection, account_id: str, job_id: str, *, lock: bool = False) -> Job:
+    """An account's job; another account's is not found. Locked, nobody else changes it."""
+    found = sql.run(connection, GET + sql.LOCKING if lock else GET, job_id, account_id)
+    if not found:
+        raise JobNotFound(suggestion="List your jobs with GET /api/v1/jobs.")
+    document, removed = found[0]
+    if removed is not None:
+        raise JobDeleted if removed == "deleted" else Gone
+    return event_rows.decode_job(document)
+
+
+def find(connection: Connection, job_id: str) -> Job | None:
+    """Anyone's job, also when little is left of it: for the books."""
+    document = connection.execute(select(jobs.c.document).where(jobs.c.id == job_id)).scalar()
+    return None if document is None else event_rows.decode_job(document)
+
+
+def get_claimed(connection: Connection, claim: Claim) -> Job:
+    """The job behind a claim."""
+    query = select(jobs.c.document).where(
+        jobs.c.id == claim.job_id, jobs.c.owner == claim.owner, jobs.c.epoch == claim.epoch
+    )
+    document = connection.execute(query).scalar()
+    if document is None:
+        raise FenceLost(claim.job_id)
+    return event_rows.decode_job(document)
+
+
+def get_several(connection: Connection, job_ids: Sequence[str]) -> list[Job]:
+    """Jobs by id, in the given order; removed ones are left out."""
+    query = select(jobs.c.id, jobs.c.document).where(jobs.c.id.in_(job_ids), jobs.c.removed.is_(None))
+    found = {row.id: event_rows.decode_job(row.document) for row in connection.execute(query)}
+    return [found[job_id] for job_id in job_ids if job_id in found]
+
+
+def page(
+    connection: Connection, account_id: str, filters: Mapping[str, Any], before: str | None, limit: int
+) -> list[Job]:
+    """An account's jobs, newest first. Every filter has an index that ends in the id: the table's size is no cost."""
+    query = select(jobs.c.document).where(jobs.c.account_id == account_id, jobs.c.removed.is_(None))
+    for name in ("state", "model", "client_ref", "batch_id"):
+        if filters.get(name) is not None:
+            query = query.where(jobs.c[name] == filters[name])
+    if (after := filters.get("created_after")) is not None:  # ids sort by time: the index finds the place
+        query = query.where(jobs.c.created_at > after, jobs.c.id > first_id("job", after - SKEW_SECONDS))
+    if (until := filters.get("created_before")) is not None:
+        query = query.where(jobs.c.created_at < until, jobs.c.id < first_id("job", until + SKEW_SECONDS))
+    if (now := filters.get("kept_at")) is not None:
+        query = query.where(or_(jobs.c.expires_at.is_(None), jobs.c.expires_at > now))
+    if before is not None:
+        query = query.where(jobs.c.id < before)
+    rows = connection.execute(query.order_by(jobs.c.id.desc()).limit(limit))
+    return [event_rows.decode_job(row.document) for row in rows]
+
+
+def recent_durations(connection: Connection, models: Iterable[str], limit: int) -> dict[str, list[float]]:
+    """How long each model's latest successful jobs ran, oldest first."""
+    query = select(jobs.c.document).where(
+        jobs.c.model == bindparam("wanted"), jobs.c.state == State.SUCCEEDED.value, jobs.c.removed.is_(None)
+    )
+    latest = query.order_by(jobs.c.finished_at.desc()).limit(limit)
+    found = {model: connection.execute(latest, {"wanted": model}).scalars().all() for model in models}
+    return {model: [_duration(document) for document in reversed(rows)] for model, rows in found.items()}
+
+
+def _duration(document: bytes) -> float:
+    job = event_rows.decode_job(document)
+    return (job.finished_at or 0.0) - (job.started_at or 0.0)
+
+
+def expired(connection: Connection, now: float, limit: int) -> list[tuple[str, str]]:
+    """Account and id of jobs past their retention."""
+    query = select(jobs.c.account_id, jobs.c.id).where(jobs.c.removed.is_(None), jobs.c.expires_at <= now)
+    return [(row.account_id, row.id) for row in connection.execute(query.order_by(jobs.c.expires_at).limit(limit))]
+
+
+def remove(connection: Connection, account_id: str, job_id: str, reason: str) -> Job:
+    """Leave a tombstone: what was generated from what is gone, that it happened and what it cost stays."""
+    job = get(connection, account_id, job_id, lock=True)
+    if not job.done:
+        raise JobNotFinished
+    bare = replace(job, params={}, outputs=(), metadata=None, client_ref=None, warnings=(), error=None, file=None)
+    values = {"removed": reason, "document": encode(bare), "client_ref": None, "expires_at": None}
+    connection.execute(update(jobs).where(jobs.c.id == job_id).values(values))
+    event_rows.remove(connection, job_id)
+    return job

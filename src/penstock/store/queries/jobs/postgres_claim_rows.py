@@ -1,0 +1,148 @@
+"""Who takes up which job on PostgreSQL: at most as many of a vendor as it has seats, and fairly between accounts.
+
+A seat is counted by what the row says, not by who works on it: the vendor's order of a dead worker still runs.
+"""
+
+import logging
+from collections.abc import Collection, Mapping
+from typing import Final, NamedTuple
+
+import msgspec
+from sqlalchemy import Connection, text, update
+
+from penstock.domain.jobs import Job, State
+from penstock.store import locks
+from penstock.store.database import RUNG
+from penstock.store.queries.jobs import event_rows, open_job_rows
+from penstock.store.queries.jobs.job_rows import Claim
+from penstock.store.signals import QUEUE
+from penstock.store.tables import jobs
+
+log = logging.getLogger(__name__)
+
+WAITING: Final = "done = 0 AND owner IS NULL AND seated = 0"
+_VENDORS: Final = text(f"""
+    WITH RECURSIVE found AS (
+        SELECT (SELECT min(vendor) FROM jobs WHERE {WAITING}) AS vendor
+        UNION ALL
+        SELECT (SELECT min(vendor) FROM jobs WHERE {WAITING} AND vendor > found.vendor)
+        FROM found WHERE found.vendor IS NOT NULL
+    )
+    SELECT vendor FROM found WHERE vendor IS NOT NULL
+""")  # noqa: S608  words of our own
+_ORPHANS: Final = text("""
+    SELECT id FROM jobs WHERE done = 0 AND owner IS NULL AND seated = 1 AND vendor = ANY(:vendors)
+    ORDER BY id LIMIT :most FOR UPDATE SKIP LOCKED
+""")
+_TAKEN: Final = text("SELECT count(*) FROM jobs WHERE done = 0 AND seated = 1 AND vendor = :vendor")
+_FAIR: Final = text(f"""
+    WITH RECURSIVE turns AS (
+        SELECT (SELECT min(account_id) FROM jobs WHERE {WAITING} AND vendor = :vendor) AS account_id, 1 AS number
+        UNION ALL
+        SELECT (SELECT min(account_id) FROM jobs
+                WHERE {WAITING} AND vendor = :vendor AND account_id > turns.account_id), turns.number + 1
+        FROM turns WHERE turns.account_id IS NOT NULL AND turns.number < :accounts
+    ),
+    held AS (
+        SELECT account_id, count(*) AS number FROM jobs
+        WHERE done = 0 AND seated = 1 AND vendor = :vendor GROUP BY account_id
+    )
+    SELECT line.id, turns.account_id
+    FROM turns
+    LEFT JOIN held ON held.account_id = turns.account_id
+    CROSS JOIN LATERAL (
+        SELECT id, row_number() OVER (ORDER BY id) AS place
+        FROM (SELECT id FROM jobs WHERE {WAITING} AND vendor = :vendor AND account_id = turns.account_id
+              ORDER BY id LIMIT :seats) AS first
+    ) AS line
+    WHERE turns.account_id IS NOT NULL
+    ORDER BY coalesce(held.number, 0) + line.place, turns.account_id <= :served, turns.account_id
+    LIMIT :seats
+""")  # noqa: S608  words of our own
+_SERVED: Final = text("SELECT account_id FROM turns WHERE vendor = :vendor")
+_SERVE: Final = text("""
+    INSERT INTO turns (vendor, account_id) VALUES (:vendor, :account_id)
+    ON CONFLICT (vendor) DO UPDATE SET account_id = excluded.account_id
+""")
+_PLACES: Final = text(f"""
+    SELECT id, row_number() OVER (PARTITION BY vendor ORDER BY place, id) - 1
+    FROM (SELECT id, vendor, row_number() OVER (PARTITION BY vendor, account_id ORDER BY id) AS place
+          FROM (SELECT id, vendor, account_id FROM jobs WHERE {WAITING} ORDER BY id LIMIT :most) AS oldest) AS lines
+""")  # noqa: S608  words of our own
+_BEGUN: Final = text(f"""
+    SELECT id, document FROM jobs WHERE done = 0 AND owner IS NULL AND state = '{State.RUNNING}' ORDER BY id LIMIT :most
+""")  # noqa: S608  words of our own
+MOST_ACCOUNTS: Final = 1_000
+"""So many accounts are looked at for one claim."""
+
+
+class Claimed(NamedTuple):
+    """A job that is ours now, and whether it has one of its vendor's seats."""
+
+    claim: Claim
+    job: Job
+    is_seated: bool
+
+
+def claim(connection: Connection, owner: str, limits: Mapping[str, int], most: int, now: float) -> list[Claimed]:
+    """Take up to `most` free jobs: first those that have a seat already, then those that can only end, then new ones.
+
+    `limits` names the vendors of this worker and how many seats each has; jobs of others wait for who knows theirs.
+    """
+    orphans = list(connection.execute(_ORPHANS, {"most": most, "vendors": list(limits)}).scalars())
+    found = [Claimed(*each, is_seated=True) for each in open_job_rows.take(connection, owner, orphans)]
+    found += claim_ending(connection, owner, most, now)
+    for vendor in connection.execute(_VENDORS).scalars().all():
+        room = most - len(found)
+        if room > 0 and vendor in limits:
+            found += _claim_seats(connection, owner, vendor, limits[vendor], room)
+    return found
+
+
+def claim_ending(connection: Connection, owner: str, most: int, now: float) -> list[Claimed]:
+    """Take up what can only end: canceled jobs, and those whose time is over. No vendor's seat is needed for that."""
+    ending = open_job_rows.claim_ending(connection, owner, most, now) + _claim_late(connection, owner, most, now)
+    return [Claimed(*each, is_seated=False) for each in ending]
+
+
+def _claim_seats(connection: Connection, owner: str, vendor: str, seats: int, most: int) -> list[Claimed]:
+    """Of each account the oldest, one by one to whoever has the fewest by then; among equals they take turns."""
+    locks.hold(connection, "seats", vendor)
+    free = min(most, seats - connection.execute(_TAKEN, {"vendor": vendor}).scalar_one())
+    if free <= 0:
+        return []
+    served = connection.execute(_SERVED, {"vendor": vendor}).scalar() or ""
+    wanted = {"vendor": vendor, "seats": free, "accounts": MOST_ACCOUNTS, "served": served}
+    chosen = connection.execute(_FAIR, wanted).all()
+    if not chosen:
+        return []
+    connection.execute(_SERVE, {"vendor": vendor, "account_id": chosen[-1].account_id})
+    claimed = open_job_rows.take(connection, owner, [row.id for row in chosen], seated=True)
+    return [Claimed(*each, is_seated=True) for each in claimed]
+
+
+def _claim_late(connection: Connection, owner: str, most: int, now: float) -> list[tuple[Claim, Job]]:
+    """Begun jobs whose time is over, and that wait for another vendor's seat, or for who knows their vendor."""
+    rows = connection.execute(_BEGUN, {"most": most}).all()
+    late = [row.id for row in rows if _is_late(row.id, row.document, now)]
+    return open_job_rows.take(connection, owner, late)
+
+
+def _is_late(job_id: str, document: bytes, now: float) -> bool:
+    try:
+        return now >= event_rows.decode_job(document).deadline
+    except msgspec.DecodeError:  # one damaged row must not keep all others from being worked on
+        log.exception("a job's row cannot be read", extra={"fields": {"job_id": job_id}})
+        return False
+
+
+def places(connection: Connection, most: int) -> dict[str, int]:
+    """How many jobs wait for the same vendor before each: as many rounds as its account has own jobs before it."""
+    return dict(connection.execute(_PLACES, {"most": most}).all())  # at once: there may be thousands
+
+
+def give_back_all_but(connection: Connection, owner: str, kept: Collection[str]) -> None:
+    """What this owner has, but for these, is anyone's; seats stay taken, as vendors may be at work."""
+    theirs = update(jobs).where(jobs.c.done == 0, jobs.c.owner == owner, jobs.c.id.not_in(kept))
+    if connection.execute(theirs.values(owner=None)).rowcount:
+        connection.info[RUNG].add(QUEUE)

@@ -1,0 +1,102 @@
+"""Accepted requests: what makes a retried request find the jobs it already made."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, Select, and_, delete, select
+
+from penstock.store import locks, sql
+from penstock.store.sql import Deed
+from penstock.store.tables import requests
+
+RETRY_SHIELD_SECONDS = 600
+KNOWN = "SELECT account_id, idempotency_key FROM requests WHERE account_id IN"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AcceptedRequest:
+    """A request and the jobs it made. `id` is the batch's id, or the only job's."""
+
+    id: str
+    account_id: str
+    key_id: str
+    idempotency_key: str | None
+    fingerprint: bytes
+    job_ids: tuple[str, ...]
+    created_at: float
+
+
+def _first(connection: Connection, query: Select[Any]) -> AcceptedRequest | None:
+    row: Any = connection.execute(query).first()
+    if row is None:
+        return None
+    fields: dict[str, Any] = row._asdict()
+    fields["job_ids"] = tuple(fields["job_ids"].split())
+    return AcceptedRequest(**fields)
+
+
+def wait_for_same(connection: Connection, whose: str, mark: str | bytes, *, is_retry: bool) -> None:
+    """A request waits for the one that it repeats, at whichever gateway that is being accepted.
+
+    What marks it is its Idempotency-Key, or its body: of equal bodies only a retry waits.
+    """
+    shared = isinstance(mark, bytes) and not is_retry
+    locks.hold(connection, *_name(whose, mark), shared=shared, join=True)
+
+
+def _name(whose: str, mark: str | bytes) -> tuple[str, str, str]:
+    return ("request", whose, mark) if isinstance(mark, str) else ("body", whose, mark.hex())
+
+
+def take_new(connection: Connection, slots: Sequence[tuple[str, str | bytes]]) -> list[bool]:
+    """The same for many, waiting for nobody: which of them are not being accepted elsewhere, nor ever were."""
+    held = locks.try_all(connection, [(_name(*slot), isinstance(slot[1], bytes)) for slot in slots])
+    known = _known(connection, [(whose, mark) for whose, mark in slots if isinstance(mark, str)])
+    return [is_held and slot not in known for is_held, slot in zip(held, slots, strict=True)]
+
+
+def _known(connection: Connection, keys: Sequence[tuple[str, str]]) -> set[tuple[Any, ...]]:
+    """Which Idempotency-Keys of which accounts were used; there may be others among them."""
+    if not keys:
+        return set()
+    said, *accounts = sql.among(KNOWN, sorted({whose for whose, _ in keys}))
+    said, *marks = sql.among(f"{said} AND idempotency_key IN", [mark for _, mark in keys])
+    return set(sql.run(connection, said, *accounts, *marks))
+
+
+def forget_key(connection: Connection, account_id: str, idempotency_key: str) -> None:
+    """A key whose jobs are gone is free."""
+    same = and_(requests.c.account_id == account_id, requests.c.idempotency_key == idempotency_key)
+    connection.execute(delete(requests).where(same))
+
+
+def addition(accepted: Sequence[AcceptedRequest]) -> Deed:
+    """What remembers accepted requests, to be done with what writes their jobs."""
+    return sql.insertion(requests, [_row(request) for request in accepted])
+
+
+def _row(request: AcceptedRequest) -> dict[str, Any]:
+    values = {name: getattr(request, name) for name in AcceptedRequest.__slots__}
+    return values | {"job_ids": " ".join(request.job_ids)}
+
+
+def by_idempotency_key(connection: Connection, account_id: str, key: str) -> AcceptedRequest | None:
+    """The request that was accepted under this Idempotency-Key."""
+    query = select(requests).where(requests.c.account_id == account_id, requests.c.idempotency_key == key)
+    return _first(connection, query)
+
+
+def by_body(connection: Connection, key_id: str, fingerprint: bytes, now: float) -> AcceptedRequest | None:
+    """The newest request with this body that the same API key made in the last ten minutes."""
+    query = select(requests).where(
+        requests.c.key_id == key_id,
+        requests.c.fingerprint == fingerprint,
+        requests.c.created_at >= now - RETRY_SHIELD_SECONDS,
+    )
+    return _first(connection, query.order_by(requests.c.created_at.desc()))
+
+
+def remove(connection: Connection, ids: Sequence[str]) -> None:
+    """An idempotency record lives as long as its job."""
+    connection.execute(delete(requests).where(requests.c.id.in_(ids)))

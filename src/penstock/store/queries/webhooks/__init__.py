@@ -1,0 +1,1 @@
+"""Rows of webhooks and their deliveries."""

@@ -1,0 +1,261 @@
+"""Webhooks in the store: who is told what, and the outbox, which is written with the event itself."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from sqlalchemy import Connection, Float, Insert, bindparam, delete, func, insert, literal_column, select, update
+
+from penstock.domain.accounts import Action, Actor, AuditEntry
+from penstock.domain.webhooks import (
+    MAX_ENDPOINTS,
+    MAX_PINGS,
+    PING,
+    PING_RETRY_SECONDS,
+    PING_SECONDS,
+    USUAL,
+    Endpoint,
+    Reason,
+    Status,
+    TooManyPings,
+    TooManyWebhooks,
+    WebhookNotFound,
+    host_of,
+    lane_of,
+    new_secret,
+    own_id,
+    ping_lane_of,
+)
+from penstock.store import sql
+from penstock.store.clock import not_after
+from penstock.store.database import RUNG
+from penstock.store.locks import hold
+from penstock.store.queries.accounts import audit_rows
+from penstock.store.signals import DELIVERIES
+from penstock.store.webhook_tables import deliveries, webhooks
+
+NOTHING = b"[]"
+"""No attempts yet."""
+MOMENT = "moment"
+ENABLED = "SELECT account_id, id, events FROM webhooks WHERE disabled_at IS NULL AND account_id IN"
+
+# -- the outbox
+
+
+class News(NamedTuple):
+    """An event that webhooks may be told: whose, of what, and the webhook that a job itself brought along."""
+
+    account_id: str
+    subject: str
+    sequence: int
+    kind: str
+    own: Mapping[str, Any] | None = None
+
+
+def enqueue(connection: Connection, told: Sequence[News], now: float) -> None:
+    """Have events told to whoever asked for them: where nobody did, this is one look into an index."""
+    accounts = list({news.account_id for news in told})
+    enabled = sql.run(connection, *sql.among(ENABLED, accounts))
+    rows = [row for news in told for row in _deliveries(news, enabled, now)]
+    if rows:
+        connection.execute(_insert(connection), rows)
+        connection.info[RUNG].add(DELIVERIES)
+
+
+def _deliveries(news: News, enabled: Sequence[tuple[Any, ...]], now: float) -> list[dict[str, Any]]:
+    account_id, subject, sequence, kind, own = news
+    wanted = [
+        (webhook_id, None) for whose, webhook_id, events in enabled if whose == account_id and f" {kind} " in events
+    ]
+    if own is not None and kind in (own["events"] or USUAL):
+        wanted.append((own_id(account_id), own["url"]))
+    event = {"account_id": account_id, "subject": subject, "sequence": sequence, "type": kind}
+    return [_new(event, *each, now) for each in wanted]
+
+
+def add_ping(connection: Connection, endpoint: Endpoint, name: str, now: float) -> int:
+    """Write a ping of a webhook and return its position, unless the account has too many under way."""
+    _refuse_pings(connection, endpoint.account_id, now)
+    event = {"account_id": endpoint.account_id, "subject": name, "sequence": 1, "type": PING}
+    values = _new(event, endpoint.id, None, now) | {"lane": ping_lane_of(endpoint.account_id, endpoint.id)}
+    connection.info[RUNG].add(DELIVERIES)
+    return connection.execute(_insert(connection).returning(deliveries.c.position), values).scalar_one()
+
+
+def _refuse_pings(connection: Connection, account_id: str, now: float) -> None:
+    hold(connection, "pings", account_id)
+    first = ping_lane_of(account_id)
+    mine = deliveries.c.lane.between(first, f"{first}~") & (deliveries.c.status == literal_column("'pending'"))
+    count = select(func.count()).where(mine, deliveries.c.created_at > now - PING_SECONDS)
+    if connection.execute(count).scalar_one() >= MAX_PINGS:
+        raise TooManyPings(
+            f"{MAX_PINGS} pings of this account are under way, as many as may be at once.",
+            suggestion="Wait until one of them is answered, at most 15 seconds.",
+            retry_after=PING_RETRY_SECONDS,
+        )
+
+
+def _insert(connection: Connection) -> Insert:
+    """Due at once, also where whoever sends them has a clock that is behind."""
+    return insert(deliveries).values(due_at=not_after(connection, bindparam(MOMENT, type_=Float)))
+
+
+def _new(event: Mapping[str, Any], webhook_id: str, url: str | None, now: float) -> dict[str, Any]:
+    """A delivery that is due at once."""
+    return {
+        **event,
+        "webhook_id": webhook_id,
+        "lane": lane_of(webhook_id, url),
+        "url": url,
+        "status": Status.PENDING.value,
+        "tries": 0,
+        MOMENT: now,
+        "created_at": now,
+        "attempts": NOTHING,
+    }
+
+
+def forget(connection: Connection, subject: str) -> None:
+    """What is told of a job goes with it."""
+    connection.execute(delete(deliveries).where(deliveries.c.subject == subject))
+
+
+# -- webhooks
+
+
+def add(connection: Connection, endpoint: Endpoint) -> None:
+    """Store a new webhook, unless the account has too many."""
+    hold(connection, "webhooks", endpoint.account_id)
+    count = select(func.count()).where(webhooks.c.account_id == endpoint.account_id, webhooks.c.url.is_not(None))
+    if connection.execute(count).scalar_one() >= MAX_ENDPOINTS:
+        raise TooManyWebhooks(
+            f"The account has {MAX_ENDPOINTS} webhooks, as many as it may have.", suggestion="Delete one first."
+        )
+    connection.execute(insert(webhooks), _columns(endpoint))
+
+
+def get(connection: Connection, account_id: str, webhook_id: str, *, lock: bool = False) -> Endpoint:
+    """An account's webhook; another account's is not found."""
+    query = select(webhooks).where(
+        webhooks.c.id == webhook_id, webhooks.c.account_id == account_id, webhooks.c.url.is_not(None)
+    )
+    row = connection.execute(query.with_for_update() if lock else query).mappings().one_or_none()
+    if row is None:
+        raise WebhookNotFound(suggestion="List yours with GET /api/v1/webhooks.")
+    return _endpoint(row)
+
+
+def page(connection: Connection, account_id: str, before: str | None, limit: int) -> list[Endpoint]:
+    """An account's webhooks, newest first."""
+    query = select(webhooks).where(webhooks.c.account_id == account_id, webhooks.c.url.is_not(None))
+    if before is not None:
+        query = query.where(webhooks.c.id < before)
+    return [_endpoint(row) for row in connection.execute(query.order_by(webhooks.c.id.desc()).limit(limit)).mappings()]
+
+
+def get_own(connection: Connection, account_id: str, now: float, *, lock: bool = False) -> Endpoint:
+    """What signs the webhooks that an account's jobs bring along; made when it is first asked for."""
+    if lock:
+        hold(connection, "webhooks", account_id)
+    return several(connection, {own_id(account_id): account_id}, now)[own_id(account_id)]
+
+
+def several(connection: Connection, wanted: Mapping[str, str], now: float) -> dict[str, Endpoint]:
+    """Webhooks by id, each asked for with its account; accounts' own ones are made where they are missing."""
+    rows = connection.execute(select(webhooks).where(webhooks.c.id.in_(wanted))).mappings()
+    found = {row["id"]: _endpoint(row) for row in rows}
+    for webhook_id, account_id in wanted.items():
+        if webhook_id not in found and webhook_id == own_id(account_id):
+            own = Endpoint(
+                id=webhook_id,
+                account_id=account_id,
+                url=None,
+                events=(),
+                description="",
+                base_url="",
+                secret=new_secret(),
+                created_at=now,
+            )
+            connection.execute(insert(webhooks), _columns(own))
+            found[webhook_id] = own
+    return found
+
+
+def change(connection: Connection, endpoint: Endpoint, now: float) -> None:
+    """Write a webhook anew; what is on its way to it goes to where it is now, or nowhere if it is disabled."""
+    connection.execute(update(webhooks).where(webhooks.c.id == endpoint.id).values(_columns(endpoint)))
+    own = (deliveries.c.webhook_id == endpoint.id) & (deliveries.c.status == Status.PENDING.value)
+    if endpoint.disabled_at is not None:  # what is being sent comes to its own end
+        gone = {"status": Status.FAILED.value, "due_at": None, "finished_at": now}
+        connection.execute(update(deliveries).where(own, deliveries.c.lease.is_(None)).values(gone))
+
+
+def rotate(connection: Connection, endpoint: Endpoint, now: float) -> Endpoint:
+    """A new secret; messages are signed with both for a while."""
+    rotated = endpoint.rotate(now)
+    connection.execute(update(webhooks).where(webhooks.c.id == endpoint.id).values(_columns(rotated)))
+    return rotated
+
+
+def remove(connection: Connection, account_id: str, webhook_id: str) -> None:
+    """Forget a webhook and all that was told to it."""
+    get(connection, account_id, webhook_id, lock=True)
+    connection.execute(delete(webhooks).where(webhooks.c.id == webhook_id))
+    connection.execute(delete(deliveries).where(deliveries.c.webhook_id == webhook_id))
+
+
+def disable(connection: Connection, endpoint: Endpoint, reason: Reason, now: float) -> None:
+    """A webhook that does not want to be told, or cannot be; the audit log tells of it."""
+    query = select(webhooks).where(webhooks.c.id == endpoint.id, webhooks.c.disabled_at.is_(None)).with_for_update()
+    row = connection.execute(query).mappings().one_or_none()
+    if row is None:
+        return
+    change(connection, replace(_endpoint(row), disabled_at=now, disabled_reason=reason), now)
+    entry = AuditEntry(
+        created_at=now,
+        actor=Actor.SERVER,
+        action=Action.WEBHOOK_DISABLED,
+        subject=endpoint.id,
+        account_id=endpoint.account_id,
+        detail={"reason": reason.value},
+    )
+    audit_rows.append(connection, entry)
+
+
+def note(connection: Connection, webhook_id: str, now: float, *, succeeded: bool) -> float | None:
+    """Keep in mind since when a webhook only fails; None if it does not."""
+    mine = webhooks.c.id == webhook_id
+    if succeeded:
+        connection.execute(
+            update(webhooks).where(mine, webhooks.c.failing_since.is_not(None)).values(failing_since=None)
+        )
+        return None
+    connection.execute(update(webhooks).where(mine, webhooks.c.failing_since.is_(None)).values(failing_since=now))
+    return connection.execute(select(webhooks.c.failing_since).where(mine)).scalar()
+
+
+def _columns(endpoint: Endpoint) -> dict[str, Any]:
+    return {
+        "id": endpoint.id,
+        "account_id": endpoint.account_id,
+        "url": endpoint.url,
+        "host": "" if endpoint.url is None else host_of(endpoint.url),
+        "events": f" {' '.join(endpoint.events)} ",
+        "description": endpoint.description,
+        "base_url": endpoint.base_url,
+        "secret": endpoint.secret,
+        "former_secret": endpoint.former_secret,
+        "former_until": endpoint.former_until,
+        "created_at": endpoint.created_at,
+        "disabled_at": endpoint.disabled_at,
+        "disabled_reason": endpoint.disabled_reason,
+        "failing_since": endpoint.failing_since,
+    }
+
+
+def _endpoint(row: Mapping[Any, Any]) -> Endpoint:
+    fields = dict(row)
+    del fields["host"]
+    fields["events"] = tuple(fields["events"].split())
+    fields["disabled_reason"] = None if fields["disabled_reason"] is None else Reason(fields["disabled_reason"])
+    return Endpoint(**fields)

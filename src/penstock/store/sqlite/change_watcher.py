@@ -1,0 +1,78 @@
+"""Hears of what other processes write to the same store, so that whoever waits for it here is woken too."""
+
+import asyncio
+import math
+import sqlite3
+import time
+from collections import deque
+from typing import Final
+
+from penstock.domain.events import EventType
+from penstock.store.signals import DELIVERIES, QUEUE, Bell, nudge
+
+COMPANY_SECONDS: Final = 30.0
+BATCH: Final = 1_000
+"""How many rows are read at once: own writes come in between."""
+TOPS: Final = "SELECT name, seq FROM sqlite_sequence WHERE name IN ('events', 'nudges')"
+EVENTS: Final = (
+    "SELECT position, job_id, account_id, type FROM events"
+    " WHERE position > ? AND position <= ? ORDER BY position LIMIT ?"
+)
+NUDGES: Final = "SELECT position, job_id FROM nudges WHERE position > ? AND position <= ? ORDER BY position LIMIT ?"
+
+
+class Watcher:
+    """Works in the writer's thread. SQLite counts rows up in the order of commits, so what is not ours is others'."""
+
+    def __init__(self, bell: Bell) -> None:
+        self._bell = bell
+        self._loop = asyncio.get_running_loop()
+        self._tops: dict[str, int] | None = None
+        self._unread: deque[tuple[str, int, int]] = deque()
+        self._heard_at = -math.inf
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether others have written what was not read yet."""
+        return bool(self._unread)
+
+    @property
+    def has_company(self) -> bool:
+        """Whether others have written lately."""
+        return time.monotonic() - self._heard_at < COMPANY_SECONDS
+
+    def look(self, driver: sqlite3.Connection) -> None:
+        """Note which rows others have added; asked whenever nothing is under way that we added ourselves."""
+        tops = self.count(driver)
+        if self._tops is not None:
+            for log, top in tops.items():
+                known = self._tops.get(log, 0)
+                if top > known:
+                    self._unread.append((log, known, top))
+                    self._heard_at = time.monotonic()
+        self._tops = tops
+
+    def count(self, driver: sqlite3.Connection) -> dict[str, int]:
+        """How far the logs go, as this connection sees them."""
+        return dict(driver.execute(TOPS).fetchall())
+
+    def pass_over(self, tops: dict[str, int]) -> None:
+        """So far the logs go now that our own rows are committed: these are no news."""
+        self._tops = tops
+
+    def tell(self, driver: sqlite3.Connection) -> None:
+        """Read some of what others have added, and wake who waits for it."""
+        log, after, until = self._unread[0]
+        rows = driver.execute(EVENTS if log == "events" else NUDGES, (after, until, BATCH)).fetchall()
+        if len(rows) == BATCH:
+            self._unread[0] = (log, rows[-1][0], until)
+        else:
+            self._unread.popleft()
+        topics = {nudge(row[1]) for row in rows}
+        if log == "events":
+            topics.update(topic for row in rows for topic in row[1:3])
+            topics.add(DELIVERIES)
+            if any(row[3] == EventType.QUEUED for row in rows):
+                topics.add(QUEUE)
+        if topics and not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._bell.ring, topics)

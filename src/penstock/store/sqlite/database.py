@@ -1,0 +1,302 @@
+"""SQLite in its own threads: one writer that commits waiting transactions together, and a few readers."""
+
+import asyncio
+import logging
+import queue
+import sqlite3
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Concatenate, Final
+
+from sqlalchemy import URL, Connection, Engine, create_engine, event
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+from sqlalchemy.pool import QueuePool
+
+from penstock.errors import StoreUnavailable
+from penstock.observability import metrics
+from penstock.store.database import RUNG, Database, P, T
+from penstock.store.signals import Bell
+from penstock.store.sqlite.change_watcher import Watcher
+from penstock.store.sqlite.writer_queue import Turnstile
+from penstock.store.thread_pool import Crew
+
+MAX_WAITING: Final = 4096
+MAX_READING: Final = 20_000
+MAX_BATCH: Final = 128
+READERS: Final = 3
+PATIENCE_SECONDS: Final = 5.0
+"""How long other processes may keep us from writing."""
+WATCH_SECONDS: Final = 0.05
+WATCH_ALONE_SECONDS: Final = 0.25
+"""How often to look for what other processes have written, where one did lately and where none did."""
+
+log = logging.getLogger(__name__)
+
+
+class _Work:
+    """One transaction waiting for the writer."""
+
+    __slots__ = ("error", "function", "future", "loop", "result", "topics")
+
+    def __init__(self, function: Callable[[Connection], Any]) -> None:
+        self.function = function
+        self.loop = asyncio.get_running_loop()
+        self.future: asyncio.Future[Any] = self.loop.create_future()
+        self.result: Any = None
+        self.error: Exception | None = None
+        self.topics: set[str] = set()
+
+
+def _settle(batch: list[_Work], bell: Bell) -> None:
+    """Back on the event loop: answer the callers, then wake who waits for the news."""
+    for work in batch:
+        if not work.future.done():
+            if work.error is None:
+                work.future.set_result(work.result)
+            else:
+                work.future.set_exception(work.error)
+        bell.ring(work.topics)
+
+
+def _prepare(connection: Any, _record: Any) -> None:
+    """Set up a new SQLite connection: write-ahead log, every commit on disk before it is answered."""
+    connection.isolation_level = None  # transactions are begun by us, not guessed by the driver
+    cursor = connection.cursor()
+    cursor.execute(f"PRAGMA busy_timeout = {PATIENCE_SECONDS * 1000:.0f}")
+    _use_write_ahead_log(cursor)
+    cursor.execute("PRAGMA synchronous = FULL")
+    cursor.execute("PRAGMA cache_size = -16000")
+    cursor.close()
+
+
+def _use_write_ahead_log(cursor: sqlite3.Cursor) -> None:
+    """Two processes that both open a new file: SQLite's own patience does not cover this one word."""
+    give_up_at = time.monotonic() + 5
+    while True:
+        try:
+            cursor.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.OperationalError:
+            if time.monotonic() > give_up_at:
+                raise
+            time.sleep(0.02)
+        else:
+            return
+
+
+def open_file(path: Path) -> Engine:
+    """An engine on the file; connections may move between our threads, one at a time."""
+    engine = create_engine(
+        URL.create("sqlite", database=str(path)),
+        poolclass=QueuePool,
+        pool_size=READERS + 1,
+        connect_args={"check_same_thread": False},
+        isolation_level="AUTOCOMMIT",
+    )
+    event.listen(engine, "connect", _prepare)
+    return engine
+
+
+def _driver(connection: Connection) -> sqlite3.Connection:
+    """The driver's own connection: SQLAlchemy would only slow the words that begin and end a transaction."""
+    driver = connection.connection.driver_connection
+    assert isinstance(driver, sqlite3.Connection)  # noqa: S101  the engine makes no other
+    return driver
+
+
+def _unavailable(cause: Exception) -> StoreUnavailable:
+    error = StoreUnavailable(retry_after=1)
+    error.__cause__ = cause
+    return error
+
+
+def _nothing(_connection: Connection) -> None:
+    """A write that only passes by."""
+
+
+def _drop(connection: Connection | None) -> None:
+    """Close a connection for good, its transaction undone: the next one starts afresh."""
+    if connection is not None:
+        connection.invalidate()
+        connection.close()
+
+
+class SqliteDatabase(Database):
+    """A file: this process is not the only one that writes to it, but all of them are on this machine."""
+
+    def __init__(self, path: Path) -> None:
+        self.bell = Bell()
+        self.engine = open_file(path)
+        self.patience = PATIENCE_SECONDS
+        self._turnstile = Turnstile(path.with_name(f"{path.name}-turn"))
+        self._watcher: Watcher | None = None
+        self._is_deaf = False
+        self._waiting: queue.Queue[_Work | None] = queue.Queue(MAX_WAITING)
+        self._reading = 0
+        self._closed = False
+        self._readers = Crew(READERS, "store-reader")
+        self._writer = threading.Thread(target=self._write_forever, name="store-writer", daemon=True)
+        self._writer.start()
+
+    async def write(self, function: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run the function in a transaction; when this returns, it is committed and on disk."""
+        self._refuse_if_closed()
+        work = _Work(lambda connection: function(connection, *args, **kwargs))
+        try:
+            self._waiting.put_nowait(work)
+        except queue.Full:
+            raise StoreUnavailable("The store has too many writes waiting.", retry_after=1) from None
+        return await work.future
+
+    async def read(self, function: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run the function on a consistent view of the store."""
+        self._refuse_if_closed()
+
+        def look() -> T:
+            with self.engine.connect() as connection:
+                control = _driver(connection).execute
+                control("BEGIN")
+                try:
+                    return function(connection, *args, **kwargs)
+                finally:
+                    if _driver(connection).in_transaction:  # SQLite itself ends it where the disk fails
+                        control("ROLLBACK")
+
+        if self._reading >= MAX_READING:
+            raise StoreUnavailable("The store has too many reads waiting.", retry_after=1)
+        self._reading += 1
+        try:
+            return await self._readers.do(look)
+        except (DBAPIError, sqlite3.Error) as error:
+            raise StoreUnavailable(retry_after=1) from error
+        finally:
+            self._reading -= 1
+
+    async def watch(self) -> None:
+        """From now on the bell rings, a little later, for what other processes write too."""
+        self._watcher = Watcher(self.bell)
+        await self.write(_nothing)
+
+    async def close(self) -> None:
+        """Finish what is waiting, then let go of the file."""
+        self._closed = True  # from here on nothing comes after the None that ends the writer
+        await asyncio.to_thread(self._waiting.put, None)
+        await asyncio.to_thread(self._writer.join)
+        await asyncio.to_thread(self._readers.close)
+        self._turnstile.close()
+        self.engine.dispose()
+
+    def _refuse_if_closed(self) -> None:
+        if self._closed:
+            raise StoreUnavailable("The store is closed.", retry_after=1)
+
+    # -- the writer's thread
+
+    def _write_forever(self) -> None:
+        connection: Connection | None = None
+        while (batch := self._next_batch()) is not None:
+            if batch:
+                connection = self._work_off(connection, batch)
+            if self._watcher is not None:
+                connection = self._hear(connection, self._watcher, looked=bool(batch))
+        _drop(connection)
+
+    def _work_off(self, connection: Connection | None, batch: list[_Work]) -> Connection | None:
+        begun = time.perf_counter()
+        try:
+            connection = connection or self._connect()
+            self._commit(connection, batch)
+        except Exception as error:  # noqa: BLE001  the writer must outlive any failure
+            self._give_up(batch, error)
+            connection = _drop(connection)
+        metrics.STORE_BATCH.observe(len(batch))
+        metrics.STORE_SECONDS.observe(time.perf_counter() - begun)
+        metrics.STORE_QUEUE.set(self._waiting.qsize())
+        self._answer(batch)
+        return connection
+
+    def _connect(self) -> Connection:
+        connection = self.engine.connect()
+        _driver(connection).execute("PRAGMA busy_timeout = 0")  # the turnstile waits in its own way
+        return connection
+
+    def _hear(self, connection: Connection | None, watcher: Watcher, *, looked: bool) -> Connection | None:
+        """Tell who waits here what others have written; a batch of our own has looked for it already."""
+        try:
+            connection = connection or self._connect()
+            driver = _driver(connection)
+            if not looked:
+                watcher.look(driver)
+            if watcher.is_behind:
+                watcher.tell(driver)
+            self._is_deaf = False
+        except Exception:
+            if not self._is_deaf:  # said once: it is tried again many times a second
+                log.exception("cannot read what other processes have written; tried again")
+            self._is_deaf = True
+            connection = _drop(connection)
+        return connection
+
+    def _next_batch(self) -> list[_Work] | None:
+        """What waits, once something does; nothing when it is time to look around, None at the end."""
+        try:
+            first = self._waiting.get(timeout=self._rest())
+        except queue.Empty:
+            return []
+        if first is None:
+            return None
+        batch = [first]
+        while len(batch) < MAX_BATCH:
+            try:
+                work = self._waiting.get_nowait()
+            except queue.Empty:
+                break
+            if work is None:
+                self._waiting.put(None)  # the last batch first, then the end
+                break
+            batch.append(work)
+        return batch
+
+    def _rest(self) -> float | None:
+        """How long nothing need be done."""
+        if self._watcher is None:
+            return None
+        if self._watcher.is_behind:
+            return 0.0
+        return WATCH_SECONDS if self._watcher.has_company else WATCH_ALONE_SECONDS
+
+    def _commit(self, connection: Connection, batch: list[_Work]) -> None:
+        """One commit for the whole batch; a failing transaction undoes only itself."""
+        driver, watcher = _driver(connection), self._watcher
+        control = driver.execute
+        self._turnstile.begin(driver, self.patience)
+        if watcher is not None:
+            watcher.look(driver)
+        for work in batch:
+            connection.info[RUNG] = work.topics
+            control("SAVEPOINT work")
+            try:
+                work.result = work.function(connection)
+            except Exception as error:  # handed to the caller
+                if not driver.in_transaction:
+                    raise  # SQLite itself has undone the whole batch, as it does on a full disk
+                control("ROLLBACK TO work")
+                work.error = _unavailable(error) if isinstance(error, SQLAlchemyError) else error
+                work.topics.clear()
+            control("RELEASE work")
+        tops = None if watcher is None else watcher.count(driver)
+        control("COMMIT")
+        if watcher is not None and tops is not None:
+            watcher.pass_over(tops)
+
+    def _give_up(self, batch: list[_Work], error: Exception) -> None:
+        """The commit itself failed (disk full, locked): nothing of the batch is stored."""
+        for work in batch:
+            work.error = _unavailable(error)
+            work.topics.clear()
+
+    def _answer(self, batch: list[_Work]) -> None:
+        loop = batch[0].loop
+        if not loop.is_closed():
+            loop.call_soon_threadsafe(_settle, batch, self.bell)
