@@ -13,7 +13,8 @@ from store.fleet import at_once, count, line_to, processes, rows, until
 from store.sample_jobs import NOW, make_job
 
 from penstock.errors import InvalidRequest, JobNotFound, StoreUnavailable
-from penstock.store.postgres import database, listener
+from penstock.store.postgres import database as postgresql
+from penstock.store.postgres import listener
 from penstock.store.postgres.database import PostgresDatabase
 from penstock.store.queries.jobs import job_rows
 
