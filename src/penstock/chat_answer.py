@@ -22,16 +22,16 @@ from penstock.faults import tell_fault
 from penstock.flat_errors import read_error
 from penstock.observability import metrics, traces
 from penstock.offers import ChatOffer, Route
-from penstock.redaction import Redactor
 from penstock.silence import Silence
 from penstock.sse import COMMENT, EventTooLarge
 from penstock.tally import Tally
 from penstock.token_bounds import BYTES_PER_CHARACTER, borne_out, bound_claim
+from penstock.upstream.redaction import Redactor
 from penstock.vendor_api.chat import ChatVendor
 from penstock.vendor_api.generation import ReplyLost
 
 if TYPE_CHECKING:
-    from penstock.chat_incoming import Incoming
+    from penstock.upstream.chat_response import Incoming
 
 Leave: TypeAlias = Callable[[Outcome, PenstockError | None], None]
 

@@ -10,7 +10,6 @@ from penstock.collection import Collection
 from penstock.domain import jobs
 from penstock.domain.jobs import Attempt, Job, State
 from penstock.durations import History
-from penstock.exchange import Exchange
 from penstock.inputs import Inputs
 from penstock.offers import Offers
 from penstock.polling import Polling
@@ -19,6 +18,7 @@ from penstock.store.database import Database
 from penstock.store.queries.jobs import job_rows
 from penstock.store.queries.jobs.job_rows import Claim
 from penstock.store.signals import Ear
+from penstock.upstream.exchange import Exchange
 from penstock.vendor_api.generation import MAX_RETRY_AFTER_SECONDS, Flow, GenerationVendor, Order
 
 MAX_PAUSE = 30.0

@@ -5,16 +5,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from penstock.assets import Assets, Landed
 from penstock.catalog.model import Expectation
 from penstock.domain.ids import new_id
 from penstock.domain.job_errors import BadOutput, FileUnreadable
 from penstock.domain.jobs import Asset, Job
-from penstock.exchange import TROUBLE, Exchange
 from penstock.inspection.glb import inspect_model
 from penstock.inspection.images_and_video import inspect_picture, inspect_video
 from penstock.inspection.worker_pool import LimitReached, WorkFailed, Workshop
-from penstock.storage import StorageUnavailable
+from penstock.storage.assets import Assets, Landed
+from penstock.storage.backend import StorageUnavailable
+from penstock.upstream.exchange import TROUBLE, Exchange
 from penstock.vendor_api.generation import GenerationVendor, Kind, Output, Role
 
 PREVIEW_SECONDS: Final = 60.0

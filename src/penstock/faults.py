@@ -11,7 +11,7 @@ from penstock.errors import (
     VendorFailed,
     VendorRefusedUs,
 )
-from penstock.redaction import Redactor
+from penstock.upstream.redaction import Redactor
 from penstock.vendor_api.generation import MAX_RETRY_AFTER_SECONDS
 
 

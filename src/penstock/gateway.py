@@ -12,27 +12,23 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
-from penstock.assets import Assets
 from penstock.cadence import Cadence
 from penstock.claimed import Tools
 from penstock.collection import Collection
 from penstock.delivery import Delivery
 from penstock.dispatch import Dispatch, Run
+from penstock.dispatch.leadership import Appointment, Leadership
 from penstock.dispatch.local import LocalDispatch
 from penstock.domain.ids import new_id
 from penstock.durations import REMEMBERED, History
 from penstock.errors import StoreUnavailable
 from penstock.escrow import Escrow
-from penstock.exchange import Exchange
 from penstock.fairness.body_memory import BodyMemory, make_bounds
 from penstock.fairness.fair_share import Bounds, FairShare
-from penstock.hooks import Hooks
 from penstock.inputs import Inputs
 from penstock.inspection.worker_pool import Workshop
 from penstock.intake import Intake, Rules
 from penstock.keyring import Keyring
-from penstock.landing import Landing
-from penstock.leadership import Appointment, Leadership
 from penstock.observability import logs, metrics, traces
 from penstock.polling import Polling
 from penstock.quarantine import Quarantine
@@ -41,7 +37,9 @@ from penstock.relay import Manner, Relay
 from penstock.runner import Runner
 from penstock.safe_fetch.policy import check_url
 from penstock.settings.tables import Settings
-from penstock.storage import StorageUnavailable, open_storage
+from penstock.storage.assets import Assets
+from penstock.storage.backend import StorageUnavailable, open_storage
+from penstock.storage.scratch import Landing
 from penstock.store import connect
 from penstock.store.contact import StoreContact
 from penstock.store.database import Database
@@ -52,8 +50,10 @@ from penstock.store.queries.jobs.job_rows import Claim
 from penstock.supply import build_offers, schemas_wanted
 from penstock.tally import Tally
 from penstock.upkeep import Upkeep
+from penstock.upstream.callback_urls import Hooks
+from penstock.upstream.exchange import Exchange
+from penstock.upstream.schema_discovery import Learning, find_schema, learn_schemas
 from penstock.vendor_api.generation import GenerationVendor
-from penstock.vendor_schemas import Learning, find_schema, learn_schemas
 from penstock_sandbox import sandbox
 
 if TYPE_CHECKING:

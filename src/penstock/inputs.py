@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, unquote_to_bytes
 from weakref import WeakValueDictionary
 
-from penstock.assets import Assets, Landed
 from penstock.domain.files import CONTENT_TYPES, MAX_FILE_BYTES, StoredFile
 from penstock.domain.ids import new_id
 from penstock.domain.job_errors import FileUnreadable
 from penstock.fairness.fair_queue import Allowance
 from penstock.inspection.images_and_video import inspect_image
 from penstock.inspection.worker_pool import LimitReached, WorkFailed, Workshop
-from penstock.storage import StorageUnavailable
+from penstock.storage.assets import Assets, Landed
+from penstock.storage.backend import StorageUnavailable
 from penstock.store.database import Database
 from penstock.store.queries.files import file_rows
 

@@ -12,7 +12,7 @@ from penstock.domain.jobs import Attempt
 from penstock.domain.price_schedule import PriceSchedule, combine, dearest, dearest_tokens, highest, token_ceiling
 from penstock.domain.prices import Price, TokenPrice
 from penstock.errors import ModelNotAllowed, ModelNotFound
-from penstock.redaction import Redactor
+from penstock.upstream.redaction import Redactor
 from penstock.vendor_api.chat import ChatVendor
 from penstock.vendor_api.generation import GenerationVendor
 

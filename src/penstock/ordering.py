@@ -16,10 +16,10 @@ from penstock.domain.job_errors import (
 from penstock.domain.jobs import Attempt, Job, Outcome, Phase, State
 from penstock.domain.order_lookup import Listing, Loss, proves_absence
 from penstock.errors import StoreUnavailable
-from penstock.exchange import TROUBLE
 from penstock.observability import metrics
 from penstock.offers import credential_id
 from penstock.store.queries.jobs import job_rows
+from penstock.upstream.exchange import TROUBLE
 from penstock.vendor_api.generation import (
     Absent,
     Accepted,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import Any, Final, TypeAlias
 
-from penstock.exchange import TROUBLE, Exchange
+from penstock.upstream.exchange import TROUBLE, Exchange
 from penstock.vendor_api.generation import Done, Failed, GenerationVendor, Running
 
 GATHER_SECONDS: Final = 0.05

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Final
 
-from penstock.dispatch.seats import Seat, Seats
+from penstock.dispatch.vendor_seats import Seat, Seats
 
 MAX_DEATHS: Final = 5
 """After so many deaths of processes in one step of a job it ends: the first beside others, the rest as the suspect."""

@@ -28,18 +28,18 @@ from penstock.errors import (
     VendorTimeout,
 )
 from penstock.escrow import Escrow, Ticket
-from penstock.exchange import Exchange
 from penstock.faults import tell_fault
 from penstock.observability import metrics
 from penstock.offers import ChatOffer, Offers, Route, refuse_unpriced
 from penstock.routes import Probe, RouteHealth, Routes
 from penstock.sse import EventTooLarge
 from penstock.tally import Tally
+from penstock.upstream.exchange import Exchange
 from penstock.vendor_api.chat import ChatVendor
 from penstock.vendor_api.generation import Call, NotSent, NotStarted, Reply, ReplyLost
 
 if TYPE_CHECKING:
-    from penstock.chat_incoming import Incoming
+    from penstock.upstream.chat_response import Incoming
 
 BIG = 1 << 18
 """Bodies beyond this are worked on in a thread: everyone else on the event loop would feel it."""

@@ -24,13 +24,13 @@ from penstock.domain.job_errors import (
     UpstreamOutcomeUnknown,
 )
 from penstock.domain.jobs import Job, Outcome, Phase, State
-from penstock.exchange import TROUBLE
 from penstock.observability import metrics
 from penstock.offers import credential_id
 from penstock.ordering import Ordering
 from penstock.quarantine import MAX_DEATHS
-from penstock.storage import StorageUnavailable
+from penstock.storage.backend import StorageUnavailable
 from penstock.store.queries.files import asset_rows
+from penstock.upstream.exchange import TROUBLE
 from penstock.vendor_api.generation import Done, Failed, Running
 
 MAX_BAD_OUTPUTS = 2

@@ -14,14 +14,14 @@ from penstock.catalog.schema_params import ANYTHING, FILE
 from penstock.domain.price_schedule import P, PriceSchedule
 from penstock.domain.prices import DURATIONS, FACES, Price, TokenPrice
 from penstock.offers import ChatOffer, Offer, Offers, Route, credential_id
-from penstock.redaction import Redactor, find_hosts
 from penstock.settings.prices import PriceList, Sold, misfit
 from penstock.settings.problems import Problem, SettingsError, explain, nearest
 from penstock.settings.tables import ModelEntry, Settings
 from penstock.settings.values import BUILT_IN
+from penstock.upstream.redaction import Redactor, find_hosts
+from penstock.upstream.schema_discovery import find_schema
 from penstock.vendor_api.chat import ChatOptions, ChatVendor
 from penstock.vendor_api.generation import GenerationVendor, Home, Served
-from penstock.vendor_schemas import find_schema
 from penstock.vendors import Vendor, load_vendor, vendor_names
 
 log = logging.getLogger(__name__)

@@ -8,13 +8,13 @@ from contextlib import suppress
 
 from sqlalchemy import Connection
 
-from penstock.assets import Assets
 from penstock.backlog import Backlog
 from penstock.domain.jobs import Job
 from penstock.errors import Gone, StoreUnavailable
 from penstock.inputs import Inputs
 from penstock.observability import metrics
-from penstock.storage import StorageUnavailable
+from penstock.storage.assets import Assets
+from penstock.storage.backend import StorageUnavailable
 from penstock.store.database import Database
 from penstock.store.queries.billing import process_lease_rows
 from penstock.store.queries.files import asset_rows, file_rows, storage_rows

@@ -22,11 +22,11 @@ from steps import until
 from test_retention import on_disk, picture, upload
 from typer.testing import CliRunner
 
-from penstock import storage
 from penstock.cli.main import app
 from penstock.domain.jobs import Asset
-from penstock.stale_uploads import ask, find_account
-from penstock.storage import open_storage
+from penstock.storage import backend
+from penstock.storage.backend import open_storage
+from penstock.storage.stale_uploads import ask, find_account
 from penstock.store.queries.files.asset_rows import StoredAsset
 
 URL = f"s3://{BUCKET}/some/prefix"
@@ -55,7 +55,7 @@ def impatient() -> None:
 def s3(running_s3: S3Server, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> S3Server:
     """The bucket, empty, and how to reach it in the environment."""
     if "impatient" not in request.fixturenames:
-        monkeypatch.setitem(storage._QUICK, "timeout", timedelta(seconds=60))
+        monkeypatch.setitem(backend._QUICK, "timeout", timedelta(seconds=60))
     for name, value in running_s3.environment.items():
         monkeypatch.setenv(name, value)
     obstore.delete(running_s3.bucket, running_s3.list_keys())
@@ -306,7 +306,7 @@ async def test_a_server_starts_while_the_bucket_does_not_answer(start, s3):
 async def test_what_is_wrong_with_the_bucket_is_told_at_the_start(start, s3, monkeypatch, caplog):
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "wrong")
     await start(SIMULATOR, IN_BUCKET)
-    [record] = [record for record in caplog.records if record.name == "penstock.storage"]
+    [record] = [record for record in caplog.records if record.name == "penstock.storage.backend"]
     assert record.fields == {"reason": "the credentials are refused"}
 
 

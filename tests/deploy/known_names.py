@@ -13,7 +13,7 @@ from penstock.observability import metrics
 from penstock.observability.traces import ENDPOINTS as TRACE_ENDPOINTS
 from penstock.settings.sources import OTHER_VARIABLES
 from penstock.settings.tables import VARIABLES
-from penstock.storage import ENDPOINTS as S3_ENDPOINTS
+from penstock.storage.backend import ENDPOINTS as S3_ENDPOINTS
 
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"

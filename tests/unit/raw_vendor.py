@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import uvloop
 
-from penstock.chat_wire import ChatWire, Incoming
+from penstock.upstream.chat_connection import ChatWire, Incoming
 from penstock.vendor_api.generation import Call
 
 LOOPS: dict[str, Callable[[], asyncio.AbstractEventLoop]] = {

@@ -8,7 +8,7 @@ import pytest
 from raw_vendor import OK, PONG, Clock, Line, PaperLoop, answer, each_loop, ping, post, run_on, vendor_of, wire_of
 from work import count_lines
 
-from penstock.chat_wire import MAX_IDLE, ChatWire, Incoming
+from penstock.upstream.chat_connection import MAX_IDLE, ChatWire, Incoming
 from penstock.vendor_api.generation import ReplyLost
 
 # -- connections are shared, and nothing is sent twice

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 from raw_vendor import OK, Line, each_loop, ping, post, vendor_of, wire_of
 
-from penstock.chat_incoming import Incoming
+from penstock.upstream.chat_response import Incoming
 from penstock.vendor_api.generation import ReplyLost
 
 CHUNKED = OK + b"transfer-encoding: chunked\r\n\r\n"

@@ -23,7 +23,7 @@ from PIL import Image
 from plain import NO_TLS
 from shell import Shell, forget_settings
 
-from penstock.leadership import Leadership
+from penstock.dispatch.leadership import Leadership
 from penstock.store import schema
 from penstock.store.sqlite.database import open_file
 

@@ -26,8 +26,8 @@ from vendors.double import Double, double_of, drip, drop, drop_after, hang, raw,
 
 from penstock.domain.files import StoredFile
 from penstock.domain.job_errors import BadOutput
-from penstock.exchange import MAX_REPLY_BYTES, TROUBLE, Exchange, NotSent, ReplyLost
-from penstock.redaction import Redactor
+from penstock.upstream.exchange import MAX_REPLY_BYTES, TROUBLE, Exchange, NotSent, ReplyLost
+from penstock.upstream.redaction import Redactor
 from penstock.vendor_api.generation import Call, DataUri, Flow, Form, Home, Order, Reply, Unclear
 from penstock.vendors.sim import Sim, SimOptions
 

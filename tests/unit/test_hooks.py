@@ -14,8 +14,8 @@ from plain import NO_TLS
 from vendors.double import Double, double_of
 from vendors.test_far import follow
 
-from penstock.hooks import Hooks
 from penstock.observability import metrics
+from penstock.upstream.callback_urls import Hooks
 from penstock.vendor_api.generation import Flow, Home, Notice, NotifiedOptions, Order, Unclear
 from penstock.vendors.sim import Sim, SimOptions
 

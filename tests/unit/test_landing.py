@@ -5,7 +5,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from penstock.landing import Landing
+from penstock.storage.scratch import Landing
 
 PROCESS = """
 import sys

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock.leadership import Leadership
+from penstock.dispatch.leadership import Leadership
 
 
 def test_a_full_disk_costs_nobody_the_lead(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

@@ -9,7 +9,7 @@ import pytest
 from ports import free_port
 
 from penstock.domain.files import StoredFile
-from penstock.exchange import Exchange
+from penstock.upstream.exchange import Exchange
 from penstock.vendor_api.chat import ChatOptions, ChatVendor
 from penstock.vendor_api.generation import Call, NotSent, NotStarted, ReplyLost
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock.permissions import find_open, look, private_umask, tighten
+from penstock.storage.permissions import find_open, look, private_umask, tighten
 
 NOBODY = 65534
 IS_ROOT = os.geteuid() == 0

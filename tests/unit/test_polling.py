@@ -19,10 +19,10 @@ from vendors.double import Act, Double, double_of, hang, reply
 from penstock import polling
 from penstock.domain.files import StoredFile
 from penstock.domain.job_errors import UpstreamError
-from penstock.exchange import TROUBLE, Exchange
 from penstock.polling import LONGEST_REST, Polling
 from penstock.settings.tables import load
 from penstock.simulator.samples import make_preview
+from penstock.upstream.exchange import TROUBLE, Exchange
 from penstock.vendor_api.generation import Call, Failed, Flow, Options, Reply, Running, Unclear, UsualGeneration
 from penstock.vendors.sim import Sim
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from penstock.redaction import Redactor, find_hosts
+from penstock.upstream.redaction import Redactor, find_hosts
 
 API_KEY = "vendor-secret-0123456789"
 REDACTOR = Redactor({API_KEY, "key.io/a+b"}, {"vllm-7", "model", "gpu.cluster.example", "::1"})

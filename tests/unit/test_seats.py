@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 from work import count_lines
 
-from penstock.dispatch.seats import Seat, Seats
+from penstock.dispatch.vendor_seats import Seat, Seats
 
 
 def ask(seats: Seats, *job_ids: str, vendor: str = "sim", account: str = "one") -> list[Seat]:

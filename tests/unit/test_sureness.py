@@ -7,7 +7,7 @@ from aiohttp import web
 from loopback import Server, serve
 
 from penstock.domain.files import StoredFile
-from penstock.exchange import Exchange
+from penstock.upstream.exchange import Exchange
 from penstock.vendor_api.generation import Call, Flow, Home, InDoubt, Reply
 from penstock.vendors.sim import Sim, SimOptions
 

@@ -7,8 +7,8 @@ from typing import Any, cast
 
 import pytest
 
+from penstock.upstream.http_client import Wire
 from penstock.vendor_api.generation import Call, GenerationVendor, NotSent, ReplyLost
-from penstock.wire import Wire
 
 
 @dataclass

@@ -11,7 +11,7 @@ from hypothesis import strategies as some
 from penstock import chat_fields
 from penstock.domain.chat import Ask, Fault
 from penstock.faults import tell_fault
-from penstock.redaction import Redactor
+from penstock.upstream.redaction import Redactor
 from penstock.vendor_api.chat import ChatOptions, ChatVendor, RemoteChat
 from penstock.vendor_api.generation import Home
 from penstock.vendors import load_vendor, vendor_names

@@ -20,7 +20,7 @@ from penstock.domain.files import StoredFile
 from penstock.domain.job_errors import JobError
 from penstock.domain.jobs import Job
 from penstock.domain.prices import Price
-from penstock.exchange import Exchange
+from penstock.upstream.exchange import Exchange
 from penstock.vendor_api.chat import ChatOptions
 from penstock.vendor_api.generation import (
     Absent,

@@ -17,7 +17,6 @@ from typer.testing import CliRunner
 from vendors.double import HttpDouble, drop, hang, raw, reply
 from vendors.test_far import follow
 
-from penstock import vendor_schemas
 from penstock.cli.main import app
 from penstock.settings.problems import Problem, SettingsError
 from penstock.settings.tables import load

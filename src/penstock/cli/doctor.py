@@ -110,7 +110,7 @@ def _check_folder(check: str, folder: Path) -> Finding:
 
 def _check_permissions(settings: "Settings") -> Iterator[Finding]:
     """Look for what other users of this machine may read or change, and for secrets in an open settings file."""
-    from penstock.permissions import find_open, look
+    from penstock.storage.permissions import find_open, look
 
     found = find_open(*private_places(settings))
     for place in found:
@@ -147,7 +147,7 @@ def _check_assets(url: str) -> Finding:
         return _check_folder("assets folder", Path(unquote(parts.path)))
     from obstore.exceptions import BaseError
 
-    from penstock.storage import explain, open_storage, probe
+    from penstock.storage.backend import explain, open_storage, probe
 
     try:
         probe(open_storage(url))

@@ -88,7 +88,7 @@ def private_places(settings: "Settings") -> tuple[Path, Path | None, Path | None
 @contextmanager
 def open_store(settings: "Settings") -> "Generator[Engine]":
     """The store at this version's schema, also beside a running server; made if there is none."""
-    from penstock.permissions import private_umask, tighten
+    from penstock.storage.permissions import private_umask, tighten
 
     settings.data.mkdir(mode=0o700, parents=True, exist_ok=True)
     with private_umask(settings.data):

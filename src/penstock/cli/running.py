@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 from penstock.cli.options import expected_errors, fail, open_store, private_places, tell_store
 
 if TYPE_CHECKING:  # take long to load, and `penstock --help` does not need them
+    from penstock.dispatch.leadership import Appointment, Leadership
     from penstock.gateway import Gateway
-    from penstock.leadership import Appointment, Leadership
     from penstock.settings.tables import Settings
 
 SCHEMA_SECONDS: Final = 3.0
@@ -52,7 +52,7 @@ def run_forever(
 
 def _appoint(settings: "Settings", *, is_worker: bool) -> "Leadership | Appointment":
     """Who runs the jobs; whatever is wrong with a store that is a file is told here, before anything else starts."""
-    from penstock.leadership import Appointment, Leadership
+    from penstock.dispatch.leadership import Appointment, Leadership
     from penstock.store.connect import is_file
 
     _close_to_others(settings)
@@ -72,7 +72,7 @@ def _appoint(settings: "Settings", *, is_worker: bool) -> "Leadership | Appointm
 
 def _close_to_others(settings: "Settings") -> None:
     """Have whatever this process and its children make be its user's alone, and close what was there before."""
-    from penstock.permissions import mask_of, tighten, warn_of
+    from penstock.storage.permissions import mask_of, tighten, warn_of
 
     settings.data.mkdir(mode=0o700, parents=True, exist_ok=True)
     os.umask(mask_of(settings.data))

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 
 from penstock.dispatch import Run
-from penstock.dispatch.seats import Seat, Seats
+from penstock.dispatch.vendor_seats import Seat, Seats
 from penstock.domain.ids import new_id
 from penstock.domain.jobs import Job
 from penstock.store.database import Database

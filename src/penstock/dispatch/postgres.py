@@ -8,8 +8,8 @@ from functools import partial
 from typing import Final
 
 from penstock.dispatch import Run
-from penstock.dispatch.lease import Lease
-from penstock.dispatch.places import Places
+from penstock.dispatch.queue_positions import Places
+from penstock.dispatch.worker_lease import Lease
 from penstock.errors import StoreUnavailable
 from penstock.store.postgres.database import PostgresDatabase
 from penstock.store.queries.jobs import postgres_claim_rows

@@ -1,7 +1,7 @@
 """What a vendor must answer: types only, so that a vendor is one file without I/O.
 
 A vendor's verbs are generators: they yield a `Call`, are sent the `Reply`, and return what it means.
-`exchange.py` is the one driver. A vendor never resends, sleeps, logs or keeps state of a job.
+`upstream/exchange.py` is the one driver. A vendor never resends, sleeps, logs or keeps state of a job.
 """
 
 from collections.abc import Generator, Mapping, Sequence

@@ -4,12 +4,12 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from penstock.errors import NotFound, Overloaded
-from penstock.exchange import TROUBLE
 from penstock.gateway import Gateway
-from penstock.hooks import PATH
 from penstock.observability import metrics
 from penstock.store.queries.jobs import wakeup_rows
 from penstock.store.signals import nudge
+from penstock.upstream.callback_urls import PATH
+from penstock.upstream.exchange import TROUBLE
 from penstock.vendor_api.generation import Notice
 from penstock.web.access import gateway_of
 from penstock.web.answers import Json

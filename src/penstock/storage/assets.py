@@ -21,9 +21,9 @@ from penstock.domain.ids import new_id
 from penstock.domain.job_errors import BadOutput
 from penstock.domain.jobs import Asset
 from penstock.errors import AssetExpired, AssetNotFound, FileNotFound
-from penstock.landing import Landing
 from penstock.observability import metrics
-from penstock.storage import Storage, reached
+from penstock.storage.backend import Storage, reached
+from penstock.storage.scratch import Landing
 from penstock.store.queries.files.asset_rows import StoredAsset
 
 if TYPE_CHECKING:

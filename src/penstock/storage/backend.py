@@ -18,7 +18,7 @@ from obstore.store import LocalStore, S3Store
 from penstock.domain.ids import new_id
 from penstock.errors import StoreUnavailable
 from penstock.observability import metrics
-from penstock.stale_uploads import end_stale, find_account
+from penstock.storage.stale_uploads import end_stale, find_account
 
 if TYPE_CHECKING:
     from obstore.store import ClientConfig

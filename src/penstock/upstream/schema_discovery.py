@@ -11,7 +11,7 @@ from typing import Any, Final
 import msgspec
 
 from penstock.catalog.declared import read_schema
-from penstock.exchange import TROUBLE, Exchange
+from penstock.upstream.exchange import TROUBLE, Exchange
 from penstock.vendor_api.generation import GenerationVendor
 
 SECONDS: Final = 10.0

@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 import msgspec
 from msgspec import structs
 
-from penstock.chat_incoming import Incoming
-from penstock.chat_wire import ChatWire
 from penstock.domain.files import StoredFile
 from penstock.domain.job_errors import BadOutput
 from penstock.observability import metrics, traces
-from penstock.redaction import Redactor
 from penstock.safe_fetch.policy import Network
+from penstock.upstream.chat_connection import ChatWire
+from penstock.upstream.chat_response import Incoming
+from penstock.upstream.redaction import Redactor
 from penstock.vendor_api.chat import ChatServer, ChatVendor
 from penstock.vendor_api.generation import (
     Call,
@@ -39,7 +39,7 @@ from penstock.vendor_api.generation import (
 )
 
 if TYPE_CHECKING:
-    from penstock.wire import Wire
+    from penstock.upstream.http_client import Wire
 
 T = TypeVar("T")
 
@@ -255,7 +255,7 @@ class Exchange:
         """The HTTP client; loaded at its first use, and not on the event loop: it would slow every start."""
         if self._wire is not None:
             return self._wire
-        module: Any = await asyncio.to_thread(importlib.import_module, "penstock.wire")
+        module: Any = await asyncio.to_thread(importlib.import_module, "penstock.upstream.http_client")
         wire: Wire = self._wire or module.Wire(self._allow_networks)  # another call may have been first
         self._wire = wire
         return wire

@@ -10,8 +10,8 @@ from urllib.parse import urlsplit
 
 import httptools
 
-from penstock.chat_incoming import ENOUGH, Incoming
 from penstock.fairness.time_slices import SLICE_BYTES, TimeSlices
+from penstock.upstream.chat_response import ENOUGH, Incoming
 from penstock.vendor_api.generation import Call, NotSent, ReplyLost, Unread
 
 IDLE_SECONDS: Final = 15.0

@@ -1,0 +1,1 @@
+"""Bytes: callers' files and jobs' outputs, in a folder or a bucket."""

@@ -1,0 +1,1 @@
+"""Connections to vendors, and what goes over them."""
