@@ -26,7 +26,7 @@ from jobs import wait_ready
 from processes import cpu_seconds
 from sqlalchemy import Connection
 
-from penstock import administration
+from penstock.accounts import administration
 from penstock.domain.accounts import Actor, KeyWish
 from penstock.domain.chat import Usage
 from penstock.domain.usage import Completion, Outcome

@@ -8,6 +8,8 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
 from penstock.answer_lengths import Lengths
+from penstock.billing.admission import Ticket
+from penstock.billing.usage_writer import Tally
 from penstock.chat_cache import CachedAnswer, Keeper
 from penstock.chat_passing import Broken, Malformed, PassedStream
 from penstock.chat_rendering import RenderedStream
@@ -17,14 +19,12 @@ from penstock.domain.chat import Ask, Usage, estimate
 from penstock.domain.prices import TokenPrice
 from penstock.domain.usage import Begun, Completion, Outcome
 from penstock.errors import PenstockError, VendorFailed, VendorTimeout
-from penstock.escrow import Ticket
 from penstock.faults import tell_fault
 from penstock.flat_errors import read_error
 from penstock.observability import metrics, traces
-from penstock.offers import ChatOffer, Route
+from penstock.offers.offer import ChatOffer, Route
 from penstock.silence import Silence
 from penstock.sse import COMMENT, EventTooLarge
-from penstock.tally import Tally
 from penstock.token_bounds import BYTES_PER_CHARACTER, borne_out, bound_claim
 from penstock.upstream.redaction import Redactor
 from penstock.vendor_api.chat import ChatVendor

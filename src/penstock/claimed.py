@@ -11,7 +11,7 @@ from penstock.domain import jobs
 from penstock.domain.jobs import Attempt, Job, State
 from penstock.durations import History
 from penstock.inputs import Inputs
-from penstock.offers import Offers
+from penstock.offers.offer import Offers
 from penstock.polling import Polling
 from penstock.quarantine import Level, Quarantine, Risk
 from penstock.store.database import Database

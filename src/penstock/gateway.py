@@ -12,6 +12,9 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
+from penstock.accounts.keyring import Keyring
+from penstock.billing.admission import Escrow
+from penstock.billing.usage_writer import Tally
 from penstock.cadence import Cadence
 from penstock.claimed import Tools
 from penstock.collection import Collection
@@ -22,14 +25,13 @@ from penstock.dispatch.local import LocalDispatch
 from penstock.domain.ids import new_id
 from penstock.durations import REMEMBERED, History
 from penstock.errors import StoreUnavailable
-from penstock.escrow import Escrow
 from penstock.fairness.body_memory import BodyMemory, make_bounds
 from penstock.fairness.fair_share import Bounds, FairShare
 from penstock.inputs import Inputs
 from penstock.inspection.worker_pool import Workshop
 from penstock.intake import Intake, Rules
-from penstock.keyring import Keyring
 from penstock.observability import logs, metrics, traces
+from penstock.offers.build import build_offers, schemas_wanted
 from penstock.polling import Polling
 from penstock.quarantine import Quarantine
 from penstock.records import Scribe
@@ -47,8 +49,6 @@ from penstock.store.event_reader import NewsRoom
 from penstock.store.queries.accounts import key_rows
 from penstock.store.queries.jobs import job_rows
 from penstock.store.queries.jobs.job_rows import Claim
-from penstock.supply import build_offers, schemas_wanted
-from penstock.tally import Tally
 from penstock.upkeep import Upkeep
 from penstock.upstream.callback_urls import Hooks
 from penstock.upstream.exchange import Exchange

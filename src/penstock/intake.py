@@ -10,6 +10,8 @@ from typing import Any
 
 from penstock.acceptance import Acceptance, Desk, Receipt, Submission, find_earlier
 from penstock.backlog import Backlog
+from penstock.billing.admission import Escrow
+from penstock.billing.leases import RECALL_SECONDS, RECALLS
 from penstock.catalog.file_input import given_file
 from penstock.domain.api_keys import ApiKey
 from penstock.domain.files import StoredFile
@@ -25,12 +27,10 @@ from penstock.errors import (
     ModelNotAllowed,
     PenstockError,
 )
-from penstock.escrow import Escrow
 from penstock.generation import GenerationBody, read_body, read_raw_params, refuse
 from penstock.inputs import Inputs, contradiction, decode_data_uri, is_data_uri
 from penstock.observability import metrics, traces
-from penstock.offers import Offer, Offers, refuse_unpriced
-from penstock.shares import RECALL_SECONDS, RECALLS
+from penstock.offers.offer import Offer, Offers, refuse_unpriced
 from penstock.store.database import Database
 from penstock.store.queries.billing import balance_rows
 from penstock.store.queries.files import file_rows

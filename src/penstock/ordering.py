@@ -17,7 +17,7 @@ from penstock.domain.jobs import Attempt, Job, Outcome, Phase, State
 from penstock.domain.order_lookup import Listing, Loss, proves_absence
 from penstock.errors import StoreUnavailable
 from penstock.observability import metrics
-from penstock.offers import credential_id
+from penstock.offers.offer import credential_id
 from penstock.store.queries.jobs import job_rows
 from penstock.upstream.exchange import TROUBLE
 from penstock.vendor_api.generation import (

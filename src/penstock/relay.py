@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from penstock.answer_lengths import Lengths
+from penstock.billing.admission import Escrow, Ticket
+from penstock.billing.usage_writer import Tally
 from penstock.chat_answer import Answer, Leave
 from penstock.chat_cache import CachedAnswer, ChatCache, Keeper, place_of
 from penstock.chat_passing import Broken, Malformed, pass_whole
@@ -27,13 +29,11 @@ from penstock.errors import (
     VendorFailed,
     VendorTimeout,
 )
-from penstock.escrow import Escrow, Ticket
 from penstock.faults import tell_fault
 from penstock.observability import metrics
-from penstock.offers import ChatOffer, Offers, Route, refuse_unpriced
+from penstock.offers.offer import ChatOffer, Offers, Route, refuse_unpriced
 from penstock.routes import Probe, RouteHealth, Routes
 from penstock.sse import EventTooLarge
-from penstock.tally import Tally
 from penstock.upstream.exchange import Exchange
 from penstock.vendor_api.chat import ChatVendor
 from penstock.vendor_api.generation import Call, NotSent, NotStarted, Reply, ReplyLost

@@ -9,7 +9,7 @@ from typing import Final, TypeAlias
 
 from penstock.domain.chat import Blame, Fault
 from penstock.errors import ChatRateLimited, PenstockError
-from penstock.offers import Route
+from penstock.offers.offer import Route
 
 FAILURES: Final = 3
 """How many failures in a row before a route rests."""

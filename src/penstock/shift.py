@@ -25,7 +25,7 @@ from penstock.domain.job_errors import (
 )
 from penstock.domain.jobs import Job, Outcome, Phase, State
 from penstock.observability import metrics
-from penstock.offers import credential_id
+from penstock.offers.offer import credential_id
 from penstock.ordering import Ordering
 from penstock.quarantine import MAX_DEATHS
 from penstock.storage.backend import StorageUnavailable

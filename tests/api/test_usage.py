@@ -17,11 +17,11 @@ from plain import NO_TLS
 from steps import FAILS, order, refused
 from store.sample_completions import make_completion
 
+from penstock.billing.usage_report import NAMES
 from penstock.domain.api_keys import Scope
 from penstock.domain.budgets import Budget, Period
 from penstock.domain.money import parse_usd
 from penstock.domain.usage import Completion
-from penstock.statements import NAMES
 from penstock.store.queries.accounts import key_rows
 from penstock.store.queries.billing import budget_rows, completion_rows, usage_rows
 from penstock.web.usage_shapes import UsageStatement

@@ -40,7 +40,7 @@ from fleet_machines import Machines, World
 from fleet_troubles import Troubles
 from sqlalchemy import Connection
 
-from penstock.administration import create_account, issue_key
+from penstock.accounts.administration import create_account, issue_key
 from penstock.domain.accounts import Actor, Allowance, KeyWish
 from penstock.domain.budgets import Period
 from penstock.domain.events import EventType

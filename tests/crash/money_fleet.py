@@ -15,7 +15,7 @@ import aiohttp
 from ports import free_port
 from sqlalchemy import Connection
 
-from penstock.administration import ensure_account, issue_key, set_budget
+from penstock.accounts.administration import ensure_account, issue_key, set_budget
 from penstock.domain.accounts import Actor, Allowance, KeyWish
 from penstock.domain.budgets import Period
 from penstock.domain.money import parse_usd

@@ -23,7 +23,7 @@ import metered_chat
 from fleet_machines import Machine, Machines
 from sqlalchemy import Connection
 
-from penstock.administration import ensure_account, issue_key
+from penstock.accounts.administration import ensure_account, issue_key
 from penstock.domain.accounts import Actor, Allowance, KeyWish
 from penstock.domain.api_keys import Limits
 from penstock.domain.budgets import Period

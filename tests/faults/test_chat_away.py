@@ -18,7 +18,7 @@ from openai_double import OpenAIDouble
 from openai_replies import GREETING, PROMPT_TOKENS, pieces_of
 from postgres import PostgresServer
 
-from penstock.administration import revoke_key
+from penstock.accounts.administration import revoke_key
 from penstock.domain.accounts import Actor
 from penstock.store.connect import open_database
 from penstock.store.queries.billing import balance_rows, completion_rows

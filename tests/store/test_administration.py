@@ -12,7 +12,7 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, multip
 from sqlalchemy import Connection, text
 from store.trials import connected, undone
 
-from penstock import administration
+from penstock.accounts import administration
 from penstock.domain.accounts import MAX_CAP, Actor, Allowance, KeyWish, read_cap, read_time_zone
 from penstock.domain.api_keys import ApiKey, Limits
 from penstock.domain.budgets import Period

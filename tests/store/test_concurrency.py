@@ -12,8 +12,8 @@ from sqlalchemy import Connection
 from store.fleet import Fleet, count, processes, rows, spread
 from store.sample_jobs import NOW, make_attempt, make_job
 
-from penstock import administration
 from penstock.acceptance import Acceptance, Desk, Submission, accept, accept_all
+from penstock.accounts import administration
 from penstock.domain import jobs
 from penstock.domain.accounts import Actor, Allowance, KeyWish
 from penstock.domain.api_keys import ApiKey, Limits

@@ -9,7 +9,7 @@ from store.fleet import Fleet, at_once, count, processes, rows, spread
 from store.sample_completions import make_completion
 from store.sample_jobs import NOW, make_job
 
-from penstock import bookkeeping
+from penstock.accounts import ledger_corrections
 from penstock.domain import jobs
 from penstock.domain.accounts import Actor
 from penstock.domain.budgets import Budget, Payer, Period
@@ -152,7 +152,7 @@ async def test_one_end_of_a_hold_excludes_the_other(fleet):
     def decide(database: PostgresDatabase, number: int) -> Any:
         if number % 3 == 0:
             return database.write(process_lease_rows.expire, later)
-        verb = bookkeeping.settle if number % 3 == 1 else bookkeeping.refund
+        verb = ledger_corrections.settle if number % 3 == 1 else ledger_corrections.refund
         return database.write(verb, Actor.ADMIN, accepted[number // 3].id, "because", later)
 
     await spread(fleet, 24, decide)

@@ -16,7 +16,7 @@ from store.sample_completions import make_completion
 from store.sample_jobs import make_job
 from store.trials import connected, tried, undone
 
-from penstock import bookkeeping
+from penstock.accounts import ledger_corrections
 from penstock.domain import jobs
 from penstock.domain.accounts import Actor
 from penstock.domain.budgets import ENDLESS, Budget, Payer, Period
@@ -233,7 +233,7 @@ class MoneyMachine(RuleBasedStateMachine):
         if not self.jobs:
             return
         name, settle = self.pick(data, self.unknown or self.jobs), data.draw(some.booleans())
-        verb = bookkeeping.settle if settle else bookkeeping.release
+        verb = ledger_corrections.settle if settle else ledger_corrections.release
         told = self.do(verb, Actor.ADMIN, name, "asked the vendor", self.now)
         if name not in self.unknown or (name, "settle") in self.books.entries:
             assert isinstance(told, LedgerRefused)
@@ -246,7 +246,7 @@ class MoneyMachine(RuleBasedStateMachine):
         if not (self.jobs or self.completions):
             return
         name = self.pick(data, [*self.jobs, *self.completions])
-        told = self.do(bookkeeping.refund, Actor.ADMIN, name, "a gift", self.now)
+        told = self.do(ledger_corrections.refund, Actor.ADMIN, name, "a gift", self.now)
         if (name, "settle") not in self.books.entries:
             assert isinstance(told, LedgerRefused)
             return

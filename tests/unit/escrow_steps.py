@@ -9,12 +9,12 @@ from typing import Any
 
 from sqlalchemy import Connection, text
 
+from penstock.billing.leases import Clocks
 from penstock.domain.api_keys import ApiKey, Limits
 from penstock.domain.budgets import Budget, Payer, Period
 from penstock.domain.chat import Usage
 from penstock.domain.usage import Completion, Outcome
 from penstock.errors import StoreUnavailable
-from penstock.shares import Clocks
 from penstock.store.connect import is_file, path_of
 from penstock.store.database import Database
 from penstock.store.postgres.database import PostgresDatabase

@@ -23,11 +23,11 @@ from escrow_steps import (
     wait_for,
 )
 
+from penstock.billing.admission import Escrow, Ticket
+from penstock.billing.leases import CLOCKS, Clocks
 from penstock.domain.api_keys import ApiKey, Limits
 from penstock.domain.budgets import Period
 from penstock.errors import InsufficientBudget, RateLimited, StoreUnavailable, TooManyStreams
-from penstock.escrow import Escrow, Ticket
-from penstock.shares import CLOCKS, Clocks
 from penstock.store.queries.billing import budget_rows, limit_rows
 from penstock.store.queries.billing.balance_rows import LEASE_SECONDS
 from penstock.store.queries.billing.ledger_audit import check
@@ -561,7 +561,7 @@ async def test_streams_stay_open_beyond_a_lease_while_their_process_lives(store,
 
 
 async def test_slots_taken_one_after_the_other_from_a_slow_store_all_go_back(store, processes, time, monkeypatch):
-    monkeypatch.setattr("penstock.escrow.TEND_SECONDS", 0.01)
+    monkeypatch.setattr("penstock.billing.admission.TEND_SECONDS", 0.01)
     [escrow] = processes(1)
     key = replace(make_key(concurrent_streams=50), account_limits=Limits(concurrent_streams=2))
     write, asked, answered = store.write, asyncio.Event(), asyncio.Event()

@@ -15,14 +15,14 @@ from escrow_steps import ACCOUNT, KEY, NOON, Store, make_record, opened, rows, s
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
 
+from penstock.billing.journal import MAX_BYTES, Journal, Remains, find_remains
+from penstock.billing.usage_writer import Tally
 from penstock.domain.chat import CHARACTERS_PER_TOKEN, Usage
 from penstock.domain.prices import TokenPrice
 from penstock.domain.usage import Begun, Completion, end_begun
 from penstock.errors import StoreUnavailable
-from penstock.journal import MAX_BYTES, Journal, Remains, find_remains
 from penstock.store.queries.billing import balance_rows, completion_rows
 from penstock.store.queries.billing.ledger_audit import check
-from penstock.tally import Tally
 
 DEAD = "process_dead"
 MILLION = 1_000_000

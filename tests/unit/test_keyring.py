@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as some
 from sqlalchemy import event
 
+from penstock.accounts.keyring import KNOWN_SECONDS, Keyring
 from penstock.domain import api_keys
 from penstock.domain.api_keys import ApiKey, Scope
 from penstock.errors import ExpiredApiKey, InvalidApiKey, MissingApiKey, RevokedApiKey, StoreUnavailable
-from penstock.keyring import KNOWN_SECONDS, Keyring
 from penstock.store.database import Database
 from penstock.store.queries.accounts import key_rows
 from penstock.store.sqlite.database import SqliteDatabase

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from sqlalchemy import insert
 
-from penstock.administration import ensure_account, issue_key, revoke_key
+from penstock.accounts.administration import ensure_account, issue_key, revoke_key
+from penstock.accounts.keyring import KNOWN_SECONDS, OVERLAP, Keyring
 from penstock.domain.accounts import Action, Actor, KeyWish
 from penstock.domain.api_keys import ApiKey
 from penstock.errors import InvalidApiKey, PenstockError, RevokedApiKey, StoreUnavailable
-from penstock.keyring import KNOWN_SECONDS, OVERLAP, Keyring
 from penstock.observability import metrics
 from penstock.store.contact import StoreContact
 from penstock.store.database import Database
@@ -103,7 +103,7 @@ async def test_a_known_key_passes_and_no_other(desk: Desk):
 
 async def test_nobody_makes_the_keys_of_others_forgotten(desk: Desk, monkeypatch: pytest.MonkeyPatch):
     """One caller writes its key in more ways than headers are remembered."""
-    monkeypatch.setattr("penstock.keyring.MAX_REMEMBERED", 8)
+    monkeypatch.setattr("penstock.accounts.keyring.MAX_REMEMBERED", 8)
     (quiet, key), (loud, _) = await desk.issue(), await desk.issue()
     await desk.check(quiet)
     for spaces in range(30):

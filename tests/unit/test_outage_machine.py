@@ -14,10 +14,10 @@ from escrow_steps import FileStore, Time, charge, make_key, rows, set_budget, st
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
+from penstock.billing.admission import Escrow, Ticket
+from penstock.billing.leases import GOOD_PART
 from penstock.domain.api_keys import ApiKey
 from penstock.errors import InsufficientBudget, StoreUnavailable, TooManyStreams
-from penstock.escrow import Escrow, Ticket
-from penstock.shares import GOOD_PART
 from penstock.store.contact import STEADY_SECONDS, StoreContact
 from penstock.store.queries.billing import process_lease_rows
 from penstock.store.queries.billing.balance_rows import LEASE_SECONDS
@@ -34,8 +34,8 @@ def quick(empty_store: Path) -> Any:
     """Recalls need not wait for others here: their turn comes with the next step."""
     EMPTY.append(empty_store)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("penstock.shares.RECALL_SECONDS", 0.0)
-        patch.setattr("penstock.escrow.TEND_SECONDS", 3600.0)  # the test tends them itself
+        patch.setattr("penstock.billing.leases.RECALL_SECONDS", 0.0)
+        patch.setattr("penstock.billing.admission.TEND_SECONDS", 3600.0)  # the test tends them itself
         yield
 
 

@@ -11,11 +11,11 @@ from hypothesis import strategies as some
 
 from penstock.domain.money import format_usd
 from penstock.domain.prices import Price
-from penstock.offers import Offers
+from penstock.offers.build import build_offers
+from penstock.offers.offer import Offers
 from penstock.settings.prices import parse_moment
 from penstock.settings.problems import SettingsError
 from penstock.settings.tables import load
-from penstock.supply import build_offers
 
 MARCH = datetime(2026, 3, 1, tzinfo=UTC).timestamp()
 DAY = 86_400.0

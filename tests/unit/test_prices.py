@@ -30,9 +30,9 @@ from penstock.domain.price_schedule import (
     token_ceiling,
 )
 from penstock.domain.prices import FREE, MAX_FACES, MAX_PICTURES, MAX_SECONDS, MOST, Price, TokenPrice
-from penstock.offers import Offer
+from penstock.offers.build import build_offers
+from penstock.offers.offer import Offer
 from penstock.settings.tables import load
-from penstock.supply import build_offers
 from penstock.vendor_api.generation import Served
 from penstock.vendors.sim import Sim
 

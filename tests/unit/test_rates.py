@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from penstock.rates import describe_bucket, write_duration
+from penstock.billing.rate_headers import describe_bucket, write_duration
 
 EPSILON = 1e-6
 limits = some.integers(1, 100_000)

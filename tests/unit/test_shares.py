@@ -27,9 +27,9 @@ from escrow_steps import (
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
+from penstock.billing.leases import RATE_PARTS, MoneyShare, RateShare, Share, SlotShare
 from penstock.domain.budgets import Budget, Period
 from penstock.errors import InsufficientBudget, PenstockError, RateLimited, StoreUnavailable, TooManyStreams
-from penstock.shares import RATE_PARTS, MoneyShare, RateShare, Share, SlotShare
 from penstock.store.queries.billing import balance_rows, budget_rows, process_lease_rows
 from penstock.store.queries.billing.balance_rows import LEASE_SECONDS
 from penstock.store.queries.billing.ledger_audit import check

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from penstock.billing.usage_report import SUMS, Question, as_csv, as_json, check_length, filename, read_question
 from penstock.errors import InvalidRequest
-from penstock.statements import SUMS, Question, as_csv, as_json, check_length, filename, read_question
 from penstock.store.queries.billing.usage_rows import Group, Line, Totals
 
 TODAY = date(2026, 3, 15)

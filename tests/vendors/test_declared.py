@@ -18,9 +18,9 @@ from vendors.double import HttpDouble, drop, hang, raw, reply
 from vendors.test_far import follow
 
 from penstock.cli.main import app
+from penstock.offers.build import build_offers
 from penstock.settings.problems import Problem, SettingsError
 from penstock.settings.tables import load
-from penstock.supply import build_offers
 
 LTX = '[[models]]\nid = "ltx"\nkind = "video"\nvendor = "fal"\nmodel = "fal-ai/ltx"\nparams = "vendor"\n'
 OTHER = '[[models]]\nid = "sim_text_to_video"\nvendor = "sim"\n'

@@ -34,9 +34,9 @@ from vendors.double import HttpDouble, drop, drop_after, raw, reply, reset
 from vendors.test_contract import Canned, anything, no_file
 from vendors.test_media_contract import check, generate, submit
 
+from penstock.offers.build import build_offers
 from penstock.settings.problems import SettingsError
 from penstock.settings.tables import load
-from penstock.supply import build_offers
 from penstock.upstream.exchange import Exchange
 from penstock.vendor_api.generation import Failed, Home, NotSent, Order, Reply
 from penstock.vendors.veo import Veo, VeoOptions

@@ -69,7 +69,7 @@ def create(
     config: ConfigFile = None,
 ) -> None:
     """Make an account; it needs no key yet."""
-    from penstock import administration
+    from penstock.accounts import administration
 
     now = time.time()
     limits = make_limits(
@@ -120,7 +120,7 @@ def _row(account: dict[str, Any]) -> tuple[str, ...]:
 @app.command()
 def show(name: AccountName, *, as_json: AsJson = False, data: DataFolder = None, config: ConfigFile = None) -> None:
     """Show one account: its limits, and where its budgets stand."""
-    from penstock import administration
+    from penstock.accounts import administration
 
     now = time.time()
     with expected_errors(), read_store(load_settings(data, config)) as connection:
@@ -196,7 +196,7 @@ def budget(
     config: ConfigFile = None,
 ) -> None:
     """Set or remove the budget of an account for a period."""
-    from penstock import administration
+    from penstock.accounts import administration
 
     now = time.time()
     if (amount is None) is not remove:
@@ -215,7 +215,7 @@ def budget(
 def _change(
     name: str, amend: Callable[[Account], Account], data: Path | None, config: Path | None, *, as_json: bool
 ) -> None:
-    from penstock import administration
+    from penstock.accounts import administration
 
     now = time.time()
     with expected_errors(), change_store(load_settings(data, config)) as connection:

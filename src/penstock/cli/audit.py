@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from penstock.admin_records import describe_entry
+from penstock.accounts.records import describe_entry
 from penstock.cli.options import (
     AsJson,
     ConfigFile,
@@ -30,7 +30,7 @@ def audit(
     config: ConfigFile = None,
 ) -> None:
     """Tell who changed what, newest first."""
-    from penstock import administration
+    from penstock.accounts import administration
     from penstock.store.queries.accounts import audit_rows
 
     with expected_errors(), read_store(load_settings(data, config)) as connection:

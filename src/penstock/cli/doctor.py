@@ -16,7 +16,7 @@ from urllib.parse import unquote, urlsplit
 
 import typer
 
-from penstock.admin_records import status_of
+from penstock.accounts.records import status_of
 from penstock.cli.options import (
     AsJson,
     ConfigFile,
@@ -220,8 +220,8 @@ def _open_store(url: str, name: str) -> Iterator[Finding]:
 
 
 def _check_vendors(settings: "Settings") -> Iterator[Finding]:
+    from penstock.offers.build import build_offers
     from penstock.settings.tables import SettingsError
-    from penstock.supply import build_offers
 
     if not settings.vendors:
         yield Finding("vendors", OK, "none is configured: the built-in engines serve")

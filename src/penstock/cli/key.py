@@ -104,7 +104,7 @@ def list_keys(
     config: ConfigFile = None,
 ) -> None:
     """List every key, without its secret."""
-    from penstock import administration
+    from penstock.accounts import administration
     from penstock.store.queries.accounts import key_rows
 
     now = time.time()
@@ -139,7 +139,7 @@ def list_keys(
 @app.command()
 def show(public_id: PublicId, *, as_json: AsJson = False, data: DataFolder = None, config: ConfigFile = None) -> None:
     """Show one key, without its secret."""
-    from penstock import administration
+    from penstock.accounts import administration
 
     with expected_errors(), read_store(load_settings(data, config)) as connection:
         key = administration.get_key(connection, _read_id(public_id))
@@ -164,7 +164,7 @@ def change(
     config: ConfigFile = None,
 ) -> None:
     """Change a key: what is given replaces what it had. `all` is every model, `never` an expiry that never comes."""
-    from penstock import administration
+    from penstock.accounts import administration
 
     with expected_errors():
         settings, now = load_settings(data, config), time.time()
@@ -196,7 +196,7 @@ def change(
 @app.command()
 def revoke(public_id: PublicId, *, as_json: AsJson = False, data: DataFolder = None, config: ConfigFile = None) -> None:
     """End a key; running servers refuse it within a second."""
-    from penstock import administration
+    from penstock.accounts import administration
 
     now = time.time()
     with expected_errors(), change_store(load_settings(data, config)) as connection:
@@ -217,7 +217,7 @@ def rotate(
     config: ConfigFile = None,
 ) -> None:
     """Replace a key by one like it, with the same limits and budgets, and print the new one, this once."""
-    from penstock import administration
+    from penstock.accounts import administration
 
     now = time.time()
     with expected_errors():
@@ -242,7 +242,7 @@ def budget(
     config: ConfigFile = None,
 ) -> None:
     """Set or remove the budget of a key, and of those that it replaced or that replaced it, for a period."""
-    from penstock import administration
+    from penstock.accounts import administration
 
     now = time.time()
     if (amount is None) is not remove:
@@ -262,7 +262,7 @@ def budget(
 
 
 def _issue(settings: "Settings", account: str, wish: KeyWish, now: float) -> tuple[str, dict[str, Any]]:
-    from penstock import administration
+    from penstock.accounts import administration
 
     with change_store(settings) as connection:
         owner = administration.ensure_account(connection, Actor.CLI, account, now)
@@ -294,8 +294,8 @@ def _check_account(text: str) -> str:
 
 def _check_models(settings: "Settings", wanted: list[str]) -> frozenset[str]:
     if wanted:
+        from penstock.offers.build import build_offers
         from penstock.settings.tables import nearest
-        from penstock.supply import build_offers
 
         offers = build_offers(settings, None)
         known = {*offers.by_model, *offers.chat}

@@ -81,14 +81,14 @@ def refund(
     config: ConfigFile = None,
 ) -> None:
     """Give back what was charged for a job or a chat request, once."""
-    from penstock import bookkeeping
+    from penstock.accounts import ledger_corrections
     from penstock.domain.accounts import Actor
     from penstock.store.queries.billing.ledger_rows import LedgerRefused
 
     with expected_errors(), open_store(load_settings(data, config)) as engine, engine.connect() as connection:
         connection.exec_driver_sql("BEGIN IMMEDIATE")
         try:
-            amount = bookkeeping.refund(connection, Actor.CLI, subject, reason, time.time())
+            amount = ledger_corrections.refund(connection, Actor.CLI, subject, reason, time.time())
         except LedgerRefused as error:
             fail(str(error), code=1)
         connection.exec_driver_sql("COMMIT")

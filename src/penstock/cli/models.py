@@ -21,7 +21,7 @@ from penstock.cli.pull import pull_weights
 
 if TYPE_CHECKING:  # take long to load, and `penstock --help` does not need them
     from penstock.domain.prices import Price, TokenPrice
-    from penstock.offers import ChatOffer, Offer
+    from penstock.offers.offer import ChatOffer, Offer
 
 app = typer.Typer(help="Show the models on offer, and bring the built-in ones' weights.", no_args_is_help=True)
 app.command("pull")(pull_weights)
@@ -78,7 +78,7 @@ def show(
 
 
 def _load(data: Path | None, config: Path | None) -> dict[str, "Offer | ChatOffer"]:
-    from penstock.supply import build_offers
+    from penstock.offers.build import build_offers
 
     offers = build_offers(load_settings(data, config), None)
     return {**offers.by_model, **offers.chat}

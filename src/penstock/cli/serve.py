@@ -26,7 +26,7 @@ if TYPE_CHECKING:  # take long to load, and `penstock --help` does not need them
     from sqlalchemy import Connection
 
     from penstock.gateway import Gateway
-    from penstock.offers import Offers
+    from penstock.offers.offer import Offers
 
 VIDEO, MODEL = "vendorb_video_31", "vendora_image_to_model"
 FIRST_KEY = "first-key"
@@ -104,7 +104,7 @@ def _put_away(folder: Path, key: str) -> Path | None:
 
 
 def _issue_first(connection: "Connection") -> str | None:
-    from penstock.administration import ensure_account, issue_key
+    from penstock.accounts.administration import ensure_account, issue_key
     from penstock.domain.accounts import Actor, KeyWish
     from penstock.store import locks
     from penstock.store.queries.accounts import key_rows

@@ -24,7 +24,7 @@ from penstock.domain.money import NANOS
 if TYPE_CHECKING:  # they take long to load, and `penstock --help` does not need them
     from sqlalchemy import Connection
 
-    from penstock.statements import Question
+    from penstock.billing.usage_report import Question
     from penstock.store.queries.billing.usage_rows import Line, Totals
 
 BAR = 16
@@ -50,7 +50,7 @@ def usage(
     config: ConfigFile = None,
 ) -> None:
     """Tell what was used and what it cost."""
-    from penstock import statements
+    from penstock.billing import usage_report
 
     if as_json and as_csv:
         fail("--json and --csv exclude each other.")
@@ -59,11 +59,11 @@ def usage(
         with open_store(load_settings(data, config)) as engine, engine.connect() as connection:
             lines = _look_up(connection, question)
     if as_json:
-        told = statements.as_json(question, lines, [])
+        told = usage_report.as_json(question, lines, [])
         del told["budgets"]  # `penstock account show` tells them
         print_json(told)
     elif as_csv:
-        typer.echo(statements.as_csv(question, lines), nl=False)
+        typer.echo(usage_report.as_csv(question, lines), nl=False)
     elif not lines:
         typer.echo(f"Nothing was used from {question.first} to {question.last}.")
     else:
@@ -71,20 +71,20 @@ def usage(
 
 
 def _read(given: dict[str, str | None]) -> "Question":
-    from penstock import statements
+    from penstock.billing import usage_report
     from penstock.errors import InvalidRequest
 
     today = datetime.fromtimestamp(time.time(), UTC).date()
     try:
         query = [(name, value) for name, value in given.items() if value is not None]
-        return statements.read_question(query, today, everyone=True)
+        return usage_report.read_question(query, today, everyone=True)
     except InvalidRequest as error:
         fail(f"--{error.message}")
 
 
 def _look_up(connection: "Connection", question: "Question") -> list["Line"]:
+    from penstock.billing.usage_report import MOST_LINES, check_length
     from penstock.errors import AccountNotFound, InvalidRequest
-    from penstock.statements import MOST_LINES, check_length
     from penstock.store.queries.accounts import account_rows
     from penstock.store.queries.billing import usage_rows
 

@@ -9,11 +9,11 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 from fastapi import Request
 from sqlalchemy import Connection
 
+from penstock.accounts.keyring import CHALLENGE
 from penstock.domain.accounts import Actor
 from penstock.domain.api_keys import PREFIX
 from penstock.errors import InvalidApiKey, MissingApiKey, PenstockError, ScopeNotAllowed
 from penstock.gateway import Gateway
-from penstock.keyring import CHALLENGE
 from penstock.observability import metrics
 from penstock.web.access import ALWAYS, gateway_of
 from penstock.web.answers import problems

@@ -8,8 +8,8 @@ from fastapi import APIRouter, Path, Query, Request
 from sqlalchemy import Connection
 from starlette.responses import Response
 
-from penstock import administration
-from penstock.admin_records import describe_account
+from penstock.accounts import administration
+from penstock.accounts.records import describe_account
 from penstock.domain.accounts import Account, Actor, Allowance
 from penstock.domain.budgets import ACCOUNT_PREFIX, Period
 from penstock.errors import (

@@ -6,7 +6,7 @@ from fastapi import APIRouter, Query, Request
 from sqlalchemy import Connection
 from starlette.responses import Response
 
-from penstock.admin_records import describe_entry
+from penstock.accounts.records import describe_entry
 from penstock.domain.accounts import Action
 from penstock.errors import AccountNotFound, InvalidRequest
 from penstock.store.queries.accounts import audit_rows

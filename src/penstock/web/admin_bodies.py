@@ -27,7 +27,7 @@ from penstock.domain.accounts import (
 from penstock.domain.api_keys import ApiKey, Limits, Scope
 from penstock.domain.budgets import Period
 from penstock.errors import Detail
-from penstock.offers import Offers
+from penstock.offers.offer import Offers
 
 T = TypeVar("T")
 

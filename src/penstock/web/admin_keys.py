@@ -8,8 +8,8 @@ from fastapi import APIRouter, Path, Query, Request
 from sqlalchemy import Connection
 from starlette.responses import Response
 
-from penstock import administration
-from penstock.admin_records import describe_key
+from penstock.accounts import administration
+from penstock.accounts.records import describe_key
 from penstock.domain.accounts import Actor
 from penstock.domain.api_keys import ApiKey
 from penstock.domain.budgets import Period

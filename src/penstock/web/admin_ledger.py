@@ -11,7 +11,7 @@ from fastapi import APIRouter, Path, Query, Request
 from sqlalchemy import Connection
 from starlette.responses import Response
 
-from penstock import administration, bookkeeping
+from penstock.accounts import administration, ledger_corrections
 from penstock.domain.accounts import Actor
 from penstock.domain.ids import timestamp
 from penstock.domain.money import format_usd
@@ -62,19 +62,19 @@ async def list_entries(
 @router.post("/admin/v1/ledger/{subject}/refund", responses=MENDING, openapi_extra=WHY)
 async def refund(subject: Subject, request: Request) -> Response:
     """Give back what was charged, once. Asking again changes nothing."""
-    return await _mend(subject, request, bookkeeping.refund)
+    return await _mend(subject, request, ledger_corrections.refund)
 
 
 @router.post("/admin/v1/ledger/{subject}/release", responses=MENDING, openapi_extra=WHY)
 async def release(subject: Subject, request: Request) -> Response:
     """A job of unknown outcome is not to be paid: let go of what is held for it."""
-    return await _mend(subject, request, bookkeeping.release)
+    return await _mend(subject, request, ledger_corrections.release)
 
 
 @router.post("/admin/v1/ledger/{subject}/settle", responses=MENDING, openapi_extra=WHY)
 async def settle(subject: Subject, request: Request) -> Response:
     """A job of unknown outcome was made and is to be paid: charge what is held for it."""
-    return await _mend(subject, request, bookkeeping.settle)
+    return await _mend(subject, request, ledger_corrections.settle)
 
 
 async def _mend(subject: str, request: Request, verb: Callable[[Connection, Actor, str, str, float], int]) -> Response:

@@ -11,7 +11,7 @@ from penstock.domain.ids import timestamp
 from penstock.domain.jobs import State
 from penstock.errors import InvalidRequest
 from penstock.gateway import Gateway
-from penstock.offers import ChatOffer, Offer, Route
+from penstock.offers.offer import ChatOffer, Offer, Route
 from penstock.store.queries.jobs import vendor_rows
 from penstock.store.queries.jobs.vendor_rows import Failure
 from penstock.web.admin_access import administered, admit_administrator

@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from penstock import chat_fields
+from penstock.accounts.keyring import Proof
 from penstock.chat_answer import Answer, Interrupted
 from penstock.domain.api_keys import ApiKey, Scope
 from penstock.domain.chat import Ask
@@ -22,7 +23,6 @@ from penstock.errors import (
     UnsupportedMediaType,
 )
 from penstock.gateway import Gateway
-from penstock.keyring import Proof
 from penstock.web.answers import error_headers
 from penstock.web.bodies import read_body, read_packed
 from penstock.web.cycle import Cycle

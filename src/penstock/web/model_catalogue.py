@@ -11,7 +11,7 @@ from penstock.domain.api_keys import Scope
 from penstock.domain.price_schedule import describe_schedules
 from penstock.errors import ModelNotAllowed, ModelNotFound
 from penstock.gateway import Gateway
-from penstock.offers import ChatOffer, Offer
+from penstock.offers.offer import ChatOffer, Offer
 from penstock.web.access import admit, signed_in
 from penstock.web.answers import Json, success
 from penstock.web.chat_reference import REQUEST

@@ -12,7 +12,7 @@ from penstock.catalog.model import GenerationModel
 from penstock.catalog.params import Params
 from penstock.catalog.schema_params import SchemaParams
 from penstock.generation import GenerationBody
-from penstock.offers import Offers
+from penstock.offers.offer import Offers
 from penstock.web import admin_bodies, webhook_bodies
 from penstock.web.chat_reference import describe_chat
 from penstock.web.completions import PATH

@@ -10,9 +10,9 @@ from sqlalchemy import Connection, text
 from starlette.responses import Response
 
 from penstock import __version__
+from penstock.accounts.keyring import CHALLENGE
 from penstock.errors import InvalidApiKey, MissingApiKey, StoreUnavailable
 from penstock.gateway import Gateway
-from penstock.keyring import CHALLENGE
 from penstock.observability import metrics
 from penstock.web.access import ALWAYS, gateway_of
 from penstock.web.admin_access import is_same_key

@@ -8,12 +8,12 @@ from fastapi import APIRouter, Request
 from sqlalchemy import Connection
 from starlette.responses import Response
 
-from penstock import statements
+from penstock.billing import usage_report
+from penstock.billing.usage_report import FORMATS, KINDS, MOST_LINES, USUAL_DAYS, Question
 from penstock.domain.api_keys import Scope
 from penstock.domain.budgets import Payer
 from penstock.errors import Detail, InvalidRequest
 from penstock.gateway import Gateway
-from penstock.statements import FORMATS, KINDS, MOST_LINES, USUAL_DAYS, Question
 from penstock.store.queries.accounts import account_rows
 from penstock.store.queries.billing import balance_rows, usage_rows
 from penstock.store.queries.billing.usage_rows import Group, Line
@@ -70,7 +70,7 @@ async def tell_usage(gateway: Gateway, request: Request, payer: Payer | None) ->
     """The statement that a request's query asks for: of the payer's account, else, for administrators, of any."""
     now = gateway.clock()
     query = request.query_params.multi_items()
-    question = statements.read_question(query, datetime.fromtimestamp(now, UTC).date(), everyone=payer is None)
+    question = usage_report.read_question(query, datetime.fromtimestamp(now, UTC).date(), everyone=payer is None)
     await gateway.settle_up(None if payer is None else payer.owners)
     if (question.format or _preferred(request)) == "csv":
         return await gateway.database.read(_write_csv, question, payer, now)
@@ -88,7 +88,7 @@ def _preferred(request: Request) -> str:
 def _write_csv(connection: Connection, question: Question, payer: Payer | None, now: float) -> Response:
     lines = _look_up(connection, question, _account_of(connection, question, payer, now))
     headers = {"content-disposition": f'attachment; filename="{statements.filename(question)}"'}
-    return Response(statements.as_csv(question, lines), headers=headers, media_type="text/csv")
+    return Response(usage_report.as_csv(question, lines), headers=headers, media_type="text/csv")
 
 
 def _write_json(
@@ -98,7 +98,7 @@ def _write_json(
     lines = _look_up(connection, question, account_id)
     payer = payer or (Payer(account_id, "", "") if account_id else None)
     standings = balance_rows.standings(connection, payer, now) if payer else ()
-    told = statements.as_json(question, lines, [standing.describe() for standing in standings])
+    told = usage_report.as_json(question, lines, [standing.describe() for standing in standings])
     return Json(told | {"storage": _describe_storage(connection, account_id, quota)})
 
 
@@ -112,7 +112,7 @@ def _describe_storage(connection: Connection, account_id: str | None, quota: int
 def _look_up(connection: Connection, question: Question, account_id: str | None) -> list[Line]:
     days = question.first, question.last
     lines = usage_rows.report(connection, account_id, *days, question.by, question.filters, MOST_LINES + 1)
-    statements.check_length(lines)
+    usage_report.check_length(lines)
     return lines
 
 
@@ -123,5 +123,5 @@ def _account_of(connection: Connection, question: Question, payer: Payer | None,
         return None
     account = account_rows.find(connection, question.account, now)
     if account is None:
-        raise statements.refuse(Detail("account", "There is no such account. GET /admin/v1/accounts lists them."))
+        raise usage_report.refuse(Detail("account", "There is no such account. GET /admin/v1/accounts lists them."))
     return account.id

@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final, Protocol
 
+from penstock.billing.journal import Journal, find_remains
 from penstock.domain.ids import new_id
 from penstock.domain.usage import Begun, Completion, end_begun
 from penstock.errors import StoreUnavailable
-from penstock.journal import Journal, find_remains
 from penstock.observability import metrics
 from penstock.store.database import Database
 from penstock.store.queries.billing import completion_rows, process_lease_rows

@@ -8,9 +8,9 @@ from dataclasses import replace
 from functools import partial
 from typing import Final, NamedTuple, TypeAlias
 
+from penstock.billing.rate_headers import describe_bucket, write_duration
 from penstock.domain.budgets import Budget, Payer, Standing
 from penstock.errors import PenstockError, RateLimited, StoreUnavailable, TooManyStreams
-from penstock.rates import describe_bucket, write_duration
 from penstock.store.contact import StoreContact
 from penstock.store.database import Database
 from penstock.store.queries.billing import balance_rows, limit_rows

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import Enum, auto
 from typing import Final, TypeAlias
 
+from penstock.billing.leases import CALM_SECONDS, CLOCKS, Clocks, MoneyShare, RateShare, Share, SlotShare, is_in_doubt
+from penstock.billing.rate_headers import describe_bucket, write_bucket
 from penstock.domain.api_keys import ApiKey
 from penstock.domain.budgets import Budget
 from penstock.errors import StoreUnavailable
-from penstock.rates import describe_bucket, write_bucket
-from penstock.shares import CALM_SECONDS, CLOCKS, Clocks, MoneyShare, RateShare, Share, SlotShare, is_in_doubt
 from penstock.store.contact import StoreContact
 from penstock.store.database import Database
 from penstock.store.queries.billing import balance_rows, limit_rows, process_lease_rows

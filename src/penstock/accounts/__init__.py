@@ -1,0 +1,1 @@
+"""Accounts and keys: who calls, and what administrators do."""

@@ -1,0 +1,1 @@
+"""Who may spend how much, and what was used: admission, leases, journal, usage."""

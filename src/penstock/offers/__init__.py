@@ -1,0 +1,1 @@
+"""The models on offer, with their routes and prices."""
