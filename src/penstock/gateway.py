@@ -15,28 +15,28 @@ from urllib.parse import unquote, urlsplit
 from penstock.accounts.keyring import Keyring
 from penstock.billing.admission import Escrow
 from penstock.billing.usage_writer import Tally
-from penstock.cadence import Cadence
-from penstock.claimed import Tools
-from penstock.collection import Collection
-from penstock.delivery import Delivery
+from penstock.chat.relay import Manner, Relay
 from penstock.dispatch import Dispatch, Run
 from penstock.dispatch.leadership import Appointment, Leadership
 from penstock.dispatch.local import LocalDispatch
 from penstock.domain.ids import new_id
-from penstock.durations import REMEMBERED, History
 from penstock.errors import StoreUnavailable
 from penstock.fairness.body_memory import BodyMemory, make_bounds
 from penstock.fairness.fair_share import Bounds, FairShare
-from penstock.inputs import Inputs
 from penstock.inspection.worker_pool import Workshop
-from penstock.intake import Intake, Rules
+from penstock.jobs.cadence import Cadence
+from penstock.jobs.collection import Collection
+from penstock.jobs.context import Tools
+from penstock.jobs.durations import REMEMBERED, History
+from penstock.jobs.housekeeping import Upkeep
+from penstock.jobs.inputs import Inputs
+from penstock.jobs.intake import Intake, Rules
+from penstock.jobs.polling import Polling
+from penstock.jobs.quarantine import Quarantine
+from penstock.jobs.records import Scribe
+from penstock.jobs.runner import Runner
 from penstock.observability import logs, metrics, traces
 from penstock.offers.build import build_offers, schemas_wanted
-from penstock.polling import Polling
-from penstock.quarantine import Quarantine
-from penstock.records import Scribe
-from penstock.relay import Manner, Relay
-from penstock.runner import Runner
 from penstock.safe_fetch.policy import check_url
 from penstock.settings.tables import Settings
 from penstock.storage.assets import Assets
@@ -49,11 +49,11 @@ from penstock.store.event_reader import NewsRoom
 from penstock.store.queries.accounts import key_rows
 from penstock.store.queries.jobs import job_rows
 from penstock.store.queries.jobs.job_rows import Claim
-from penstock.upkeep import Upkeep
 from penstock.upstream.callback_urls import Hooks
 from penstock.upstream.exchange import Exchange
 from penstock.upstream.schema_discovery import Learning, find_schema, learn_schemas
 from penstock.vendor_api.generation import GenerationVendor
+from penstock.webhooks.delivery import Delivery
 from penstock_sandbox import sandbox
 
 if TYPE_CHECKING:

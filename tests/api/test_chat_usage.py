@@ -18,6 +18,7 @@ from conftest import Server, running
 from openai_double import KEY, OpenAIDouble
 from openai_replies import GREETING, PROMPT_TOKENS, pieces_of
 
+from penstock.chat.token_bounds import UNSEEN_TOKENS
 from penstock.domain.chat import Usage
 from penstock.domain.money import format_usd
 from penstock.domain.usage import Completion, Outcome
@@ -25,7 +26,6 @@ from penstock.settings.tables import load
 from penstock.store.connect import open_database
 from penstock.store.queries.accounts import key_rows
 from penstock.store.queries.billing import completion_rows
-from penstock.token_bounds import UNSEEN_TOKENS
 
 WORDS = len(pieces_of(GREETING))
 TOLD = Usage(PROMPT_TOKENS, WORDS, 3, 0)

@@ -157,7 +157,7 @@ async def test_a_redirect_is_a_failure_and_nobody_follows_it(server, receiver):
 
 
 async def test_a_receiver_that_does_not_answer_is_given_so_much_time(server, receiver, monkeypatch):
-    monkeypatch.setattr("penstock.delivery.ATTEMPT_SECONDS", 0.3)
+    monkeypatch.setattr("penstock.webhooks.delivery.ATTEMPT_SECONDS", 0.3)
     receiver.reply = receiver.hang
     await create(server.client, receiver.url())
     await tell(server)
@@ -233,7 +233,7 @@ async def test_pings_count_against_the_limits_of_the_key(server, receiver):
 
 
 async def test_an_account_has_few_pings_under_way(server, receiver, monkeypatch):
-    monkeypatch.setattr("penstock.delivery.ATTEMPT_SECONDS", 100)
+    monkeypatch.setattr("penstock.webhooks.delivery.ATTEMPT_SECONDS", 100)
     receiver.reply = receiver.hang
     hook = await create(server.client, receiver.url())
     path = f"/api/v1/webhooks/{hook['id']}/ping"
@@ -386,7 +386,7 @@ async def test_deliveries_are_listed_in_pages_and_go_with_their_job(server, rece
 
 
 async def test_a_receiver_that_hangs_holds_up_nobody_else(server, receiver, monkeypatch):
-    monkeypatch.setattr("penstock.delivery.ATTEMPT_SECONDS", 100)  # longer than we wait for the others
+    monkeypatch.setattr("penstock.webhooks.delivery.ATTEMPT_SECONDS", 100)  # longer than we wait for the others
     async with receiving() as stuck:
         stuck.reply = stuck.hang
         slow = await create(server.client, stuck.url())
@@ -404,7 +404,7 @@ async def test_a_receiver_that_hangs_holds_up_nobody_else(server, receiver, monk
 
 
 async def test_a_receiver_that_hangs_does_not_delay_its_neighbour_on_the_host(server, receiver, monkeypatch):
-    monkeypatch.setattr("penstock.delivery.ATTEMPT_SECONDS", 100)
+    monkeypatch.setattr("penstock.webhooks.delivery.ATTEMPT_SECONDS", 100)
 
     async def answer(request: web.BaseRequest) -> web.StreamResponse:
         return await receiver.hang(request) if request.path == "/hang" else web.Response()
@@ -419,7 +419,7 @@ async def test_a_receiver_that_hangs_does_not_delay_its_neighbour_on_the_host(se
 
 
 async def test_accounts_whose_receivers_all_hang_delay_no_other(server, receiver, monkeypatch):
-    monkeypatch.setattr("penstock.delivery.ATTEMPT_SECONDS", 100)
+    monkeypatch.setattr("penstock.webhooks.delivery.ATTEMPT_SECONDS", 100)
     async with receiving() as stuck:
         stuck.reply = stuck.hang
         for account in ("one", "two"):
@@ -435,7 +435,7 @@ async def test_accounts_whose_receivers_all_hang_delay_no_other(server, receiver
 
 
 async def test_receivers_of_an_account_that_hang_delay_none_of_its_others(server, receiver, monkeypatch):
-    monkeypatch.setattr("penstock.delivery.ATTEMPT_SECONDS", 100)
+    monkeypatch.setattr("penstock.webhooks.delivery.ATTEMPT_SECONDS", 100)
     async with receiving() as stuck:
         stuck.reply = stuck.hang
         for number in range(19):
@@ -452,12 +452,12 @@ async def test_receivers_of_an_account_that_hang_delay_none_of_its_others(server
 async def test_a_slow_endpoint_is_tried_again_by_one_attempt_at_a_time_until_it_takes_a_message(
     server, receiver, monkeypatch
 ):
-    monkeypatch.setattr("penstock.delivery.ATTEMPT_SECONDS", 1)  # longer than an attempt may be quick
+    monkeypatch.setattr("penstock.webhooks.delivery.ATTEMPT_SECONDS", 1)  # longer than an attempt may be quick
     receiver.reply = receiver.hang
     await create(server.client, receiver.url(), events=["job.queued"])
     await order(server.client, {})
     await settled(server.client)
-    monkeypatch.setattr("penstock.delivery.ATTEMPT_SECONDS", 100)
+    monkeypatch.setattr("penstock.webhooks.delivery.ATTEMPT_SECONDS", 100)
     await hasten(server)
     await order(server.client, *[{}] * 16)
     await receiver.wait(2)

@@ -11,7 +11,7 @@ from conftest import Server, Start
 from sqlalchemy import Connection, update
 
 from penstock.dispatch import Dispatch, Run
-from penstock.quarantine import MAX_DEATHS
+from penstock.jobs.quarantine import MAX_DEATHS
 from penstock.store.queries.jobs.job_rows import Claim
 from penstock.store.tables import jobs
 

@@ -13,8 +13,8 @@ import pytest
 from openai_double import KEY, OpenAIDouble
 from openai_replies import GREETING, PROMPT_TOKENS
 
-from penstock import chat_fields
-from penstock.chat_rendering import RenderedStream, render_whole
+from penstock.chat import request
+from penstock.chat.replies.translated import RenderedStream, render_whole
 from penstock.domain.chat import Blame
 from penstock.domain.money import format_usd
 from penstock.errors import InvalidRequest
@@ -243,7 +243,7 @@ def test_the_example_of_a_vendors_own_model():
 
 def ask(**fields: object):
     body = {"model": "m", "messages": [{"role": "user", "content": "Hello"}], **fields}
-    return chat_fields.read(json.dumps(body).encode())
+    return request.read(json.dumps(body).encode())
 
 
 def test_the_example_chat_vendor_asks(parley):

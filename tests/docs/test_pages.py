@@ -18,7 +18,7 @@ from pydantic_core import PydanticUndefined
 import penstock
 from penstock.catalog import known_models
 from penstock.catalog.simulated import Ending, Script, Submission
-from penstock.chat_fields import CHECKS, ROLES
+from penstock.chat.request import CHECKS, ROLES
 from penstock.cli.main import app as commands
 from penstock.domain.prices import Price, TokenPrice
 from penstock.domain.usage import Outcome

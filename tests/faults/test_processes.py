@@ -17,7 +17,7 @@ from fleet_machines import Machine
 from postgres import PostgresServer
 from steps import until as look_until
 
-from penstock.quarantine import MAX_DEATHS
+from penstock.jobs.quarantine import MAX_DEATHS
 
 TAKEOVER_SECONDS = 30.0
 """What a busy machine may make of five."""

@@ -11,7 +11,7 @@ from vendors.double import Double, double_of
 from vendors.test_recovery import die, end_of, let_happen, submit
 
 from penstock.gateway import Gateway
-from penstock.quarantine import MAX_DEATHS
+from penstock.jobs.quarantine import MAX_DEATHS
 from penstock.settings.tables import Settings, load
 from penstock.store.queries.jobs import job_rows
 

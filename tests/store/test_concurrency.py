@@ -12,7 +12,6 @@ from sqlalchemy import Connection
 from store.fleet import Fleet, count, processes, rows, spread
 from store.sample_jobs import NOW, make_attempt, make_job
 
-from penstock.acceptance import Acceptance, Desk, Submission, accept, accept_all
 from penstock.accounts import administration
 from penstock.domain import jobs
 from penstock.domain.accounts import Actor, Allowance, KeyWish
@@ -20,7 +19,8 @@ from penstock.domain.api_keys import ApiKey, Limits
 from penstock.domain.budgets import Budget, Payer, Period
 from penstock.domain.jobs import Job
 from penstock.errors import ConcurrencyLimited, KeyNotRotatable
-from penstock.generation import Decoded
+from penstock.jobs.acceptance import Acceptance, Desk, Submission, accept, accept_all
+from penstock.jobs.request import Decoded
 from penstock.store.postgres.database import PostgresDatabase
 from penstock.store.queries.accounts import key_rows
 from penstock.store.queries.billing import budget_rows, limit_rows

@@ -6,8 +6,8 @@ from typing import Any
 
 from hypothesis import strategies as some
 
-from penstock import chat_fields
-from penstock.chat_passing import PassedStream
+from penstock.chat import request
+from penstock.chat.replies.passthrough import PassedStream
 from penstock.domain.chat import Ask, Blame, Fault
 
 Json = dict[str, Any]
@@ -25,7 +25,7 @@ DONE = b"data: [DONE]\n\n"
 def make_ask(*, include_usage: bool = False) -> Ask:
     options = {"stream_options": {"include_usage": True}} if include_usage else {}
     body = {"model": "fast-chat", "messages": [{"role": "user", "content": "Hello"}], "stream": True, **options}
-    return chat_fields.read(json.dumps(body).encode())
+    return request.read(json.dumps(body).encode())
 
 
 def make_stream(*, include_usage: bool = False) -> PassedStream:

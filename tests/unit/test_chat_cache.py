@@ -6,8 +6,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as some
 
-from penstock import chat_fields
-from penstock.chat_cache import MAX_SHARE, CachedAnswer, ChatCache, place_of
+from penstock.chat import request
+from penstock.chat.cache import MAX_SHARE, CachedAnswer, ChatCache, place_of
 from penstock.domain.chat import Ask
 
 ROOM = 1600
@@ -20,7 +20,7 @@ def answer(size: int = 10, until: float = 100.0, letter: bytes = b"x") -> Cached
 
 
 def make_ask(**fields: Any) -> Ask:
-    return chat_fields.read(json.dumps({"model": "m", "messages": MESSAGES, **fields}).encode())
+    return request.read(json.dumps({"model": "m", "messages": MESSAGES, **fields}).encode())
 
 
 # -- what is kept
@@ -101,8 +101,8 @@ def test_it_never_holds_more_than_its_room(steps):
 
 
 def test_the_order_of_fields_does_not_matter():
-    one = chat_fields.read(b'{"model":"m","messages":[{"role":"user"}],"n":1,"seed":7}')
-    two = chat_fields.read(b'{"seed":7,"n":1,"messages":[{"role":"user"}],"model":"m"}')
+    one = request.read(b'{"model":"m","messages":[{"role":"user"}],"n":1,"seed":7}')
+    two = request.read(b'{"seed":7,"n":1,"messages":[{"role":"user"}],"model":"m"}')
     assert place_of("a", one) == place_of("a", two)
 
 
@@ -129,7 +129,7 @@ def test_every_field_and_the_account_tell_answers_apart():
 
 
 names = some.text(some.characters(exclude_categories=["Cs"]), max_size=4).filter(lambda name: name not in CHECKED)
-CHECKED = {"model", "messages", "stream_options", *chat_fields.CHECKS}
+CHECKED = {"model", "messages", "stream_options", *request.CHECKS}
 fields_of = some.dictionaries(names, some.integers(0, 20) | some.text("ab", max_size=3), max_size=4)
 
 

@@ -21,8 +21,8 @@ from chat_chunks import (
 from chat_samples import SAMPLES, make_vendor
 from chat_samples import make_ask as make_vendor_ask
 
-from penstock.chat_passing import Malformed, pass_whole
-from penstock.chat_rendering import RenderedStream, render_whole
+from penstock.chat.replies.passthrough import Malformed, pass_whole
+from penstock.chat.replies.translated import RenderedStream, render_whole
 from penstock.vendor_api.lenient_json import read_json, write_json
 
 HALVES = ["\ud83d", "\ude00"]

@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as some
 from standardwebhooks import Webhook, WebhookVerificationError
 
-from penstock.delivery import read_retry_after
 from penstock.domain.webhooks import (
     MAX_SECRETS,
     OVERLAP_SECONDS,
@@ -23,6 +22,7 @@ from penstock.domain.webhooks import (
     parse_delivery_id,
     sign,
 )
+from penstock.webhooks.delivery import read_retry_after
 
 NOW = 1_700_000_000.0
 POSITIONS = some.integers(0, 2**63 - 1)

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from chat_chunks import DONE, END, HEAD, choice_of, chunk_of, make_ask, make_stream, read, run, text_of, write
 
-from penstock.chat_passing import Broken, pass_whole
+from penstock.chat.replies.flat_errors import find_error, write_error
+from penstock.chat.replies.passthrough import Broken, pass_whole
 from penstock.domain.chat import Blame
-from penstock.flat_errors import find_error, write_error
 from penstock.vendor_api.openai_errors import read_fault
 
 SAID = "It does not work"

@@ -14,7 +14,7 @@ from penstock.catalog.params import MAX_DETAILS, read, shorten, unknown_name
 from penstock.catalog.simulated import SimVideoParams
 from penstock.catalog.text_to_video import TextToVideoParams, frame_size
 from penstock.errors import InvalidRequest
-from penstock.generation import MAX_VALUES, GenerationBody, decode
+from penstock.jobs.request import MAX_VALUES, GenerationBody, decode
 
 KINDS = [GenerationBody, *(model.params for model in known_models().values())]
 NAMES = sorted(

@@ -16,10 +16,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
 from vendors.double import Act, Double, double_of, hang, reply
 
-from penstock import polling
 from penstock.domain.files import StoredFile
 from penstock.domain.job_errors import UpstreamError
-from penstock.polling import LONGEST_REST, Polling
+from penstock.jobs import polling
+from penstock.jobs.polling import LONGEST_REST, Polling
 from penstock.settings.tables import load
 from penstock.simulator.samples import make_preview
 from penstock.upstream.exchange import TROUBLE, Exchange

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from penstock.quarantine import MAX_DEATHS, PAUSE_SECONDS, Level, Quarantine, Risk
+from penstock.jobs.quarantine import MAX_DEATHS, PAUSE_SECONDS, Level, Quarantine, Risk
 
 
 def suspect(quarantine: Quarantine, name: str, account: str = "acct") -> Risk:

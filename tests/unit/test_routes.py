@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
+from penstock.chat.route_health import FAILURES, LONGEST_REST, LONGEST_WISH, MAX_ACCOUNTS, SHORTEST_REST, Routes
 from penstock.domain.chat import Blame, Fault
 from penstock.errors import Overloaded, PenstockError, RateLimited, VendorFailed, VendorRefusedUs, VendorTimeout
 from penstock.offers.offer import Route
-from penstock.routes import FAILURES, LONGEST_REST, LONGEST_WISH, MAX_ACCOUNTS, SHORTEST_REST, Routes
 
 ONE, TWO, THREE = (Route(name, "m") for name in ("one", "two", "three"))
 

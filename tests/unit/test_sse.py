@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from penstock.sse import MAX_EVENT, MAX_IDLE_BYTES, MAX_LINES, EventTooLarge, Splitter
+from penstock.chat.replies.sse import MAX_EVENT, MAX_IDLE_BYTES, MAX_LINES, EventTooLarge, Splitter
 
 Event = tuple[bytes, list[bytes]]
 LINE_ENDS = (b"\n", b"\r\n", b"\r")

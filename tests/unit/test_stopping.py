@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from store.sample_jobs import make_job
 
-from penstock.delivery import Delivery
 from penstock.dispatch.local import LocalDispatch
 from penstock.domain.jobs import Job
 from penstock.store.connect import open_database
@@ -16,6 +15,7 @@ from penstock.store.database import Database
 from penstock.store.queries.jobs import job_rows
 from penstock.store.queries.jobs.job_rows import Claim
 from penstock.store.queries.webhooks import delivery_rows
+from penstock.webhooks.delivery import Delivery
 
 
 @pytest.fixture

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from penstock.chat_fields import read
+from penstock.chat.request import read
+from penstock.chat.token_bounds import PICTURE_TOKENS, UNSEEN_TOKENS, borne_out, bound_claim
 from penstock.domain.chat import Ask, Usage
-from penstock.token_bounds import PICTURE_TOKENS, UNSEEN_TOKENS, borne_out, bound_claim
 
 counts = some.integers(0, 10**9)
 

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from hypothesis import strategies as some
 
-from penstock import chat_fields
+from penstock.chat import request
+from penstock.chat.faults import tell_fault
 from penstock.domain.chat import Ask, Fault
-from penstock.faults import tell_fault
 from penstock.upstream.redaction import Redactor
 from penstock.vendor_api.chat import ChatOptions, ChatVendor, RemoteChat
 from penstock.vendor_api.generation import Home
@@ -167,7 +167,7 @@ def make_vendor(name: str, **options: Any) -> ChatVendor:
 
 def make_ask(*, stream: bool = False, **fields: Any) -> Ask:
     body = {"model": "ours", "messages": [{"role": "user", "content": "Hello"}], "stream": stream, **fields}
-    return chat_fields.read(json.dumps(body).encode())
+    return request.read(json.dumps(body).encode())
 
 
 texts = some.text(some.characters(exclude_categories=["Cs"]), max_size=6)

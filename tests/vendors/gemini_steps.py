@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from gemini_double import KEY
 
-from penstock import chat_fields
+from penstock.chat import request
 from penstock.domain.chat import Ask
 from penstock.errors import InvalidRequest
 from penstock.vendor_api.generation import Call
@@ -33,7 +33,7 @@ def gemini(**options: Any) -> Any:
 
 
 def ask(messages: list[Any] | None = None, **fields: Any) -> Ask:
-    return chat_fields.read(json.dumps({"model": "fast", "messages": messages or HELLO, **fields}).encode())
+    return request.read(json.dumps({"model": "fast", "messages": messages or HELLO, **fields}).encode())
 
 
 def call(messages: list[Any] | None = None, *, model: str = "gemini-3-pro", **fields: Any) -> Call:

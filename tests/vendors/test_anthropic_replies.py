@@ -9,15 +9,15 @@ from anthropic_double import CONTENTS, ERRORS, REFUSALS, STOPS, error_body, stre
 from hypothesis import given
 from hypothesis import strategies as some
 
-from penstock import chat_fields
-from penstock.chat_passing import Broken, Malformed
-from penstock.chat_rendering import RenderedStream, render_whole
+from penstock.chat import request
+from penstock.chat.replies.passthrough import Broken, Malformed
+from penstock.chat.replies.translated import RenderedStream, render_whole
 from penstock.domain.chat import Blame, End, Fault, Finish, Opening, Reason, Usage, Used
 from penstock.vendor_api.generation import Home, Reply
 from penstock.vendors.anthropic import Anthropic, AnthropicOptions
 
 VENDOR = Anthropic(AnthropicOptions(type="anthropic"), Home(Path("nowhere"), Path("nowhere")))
-ASK = chat_fields.read(b'{"model": "claude", "messages": [{"role": "user", "content": "Hello"}], "stream": true}')
+ASK = request.read(b'{"model": "claude", "messages": [{"role": "user", "content": "Hello"}], "stream": true}')
 
 
 def text(said: str) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from anthropic_double import KEY
 from anthropic_objections import NEW, OLD, check
 from pydantic import ValidationError
 
-from penstock import chat_fields
+from penstock.chat import request
 from penstock.errors import InvalidRequest
 from penstock.vendor_api.generation import Home
 from penstock.vendors.anthropic import Anthropic, AnthropicOptions
@@ -27,7 +27,7 @@ def make_vendor(**options: Any) -> Anthropic:
 
 
 def read(**fields: Any) -> Any:
-    return chat_fields.read(json.dumps({"model": "claude", "messages": HELLO, **fields}).encode())
+    return request.read(json.dumps({"model": "claude", "messages": HELLO, **fields}).encode())
 
 
 def translate(vendor: Anthropic | None = None, **fields: Any) -> dict[str, Any]:

@@ -28,7 +28,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as some
 from pydantic import ValidationError
 
-from penstock import chat_fields
+from penstock.chat import request
 from penstock.domain.chat import Blame
 from penstock.errors import InvalidRequest
 from penstock.vendor_api.generation import Call, Reply
@@ -123,7 +123,7 @@ def test_a_models_name_cannot_lead_elsewhere(name, model):
 
 turns = some.lists(
     some.fixed_dictionaries(
-        {"role": some.sampled_from(chat_fields.ROLES)},
+        {"role": some.sampled_from(request.ROLES)},
         optional=dict.fromkeys(("content", "tool_calls", "tool_call_id", "name", "refusal", "function_call"), likely),
     ),
     min_size=1,

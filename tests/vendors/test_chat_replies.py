@@ -8,8 +8,8 @@ from chat_samples import SAMPLES, Json, anything, bodies, check_fault, every_sam
 from hypothesis import given
 from hypothesis import strategies as some
 
-from penstock.chat_passing import Broken, Malformed, PassedStream, pass_whole
-from penstock.chat_rendering import RenderedStream, render_whole
+from penstock.chat.replies.passthrough import Broken, Malformed, PassedStream, pass_whole
+from penstock.chat.replies.translated import RenderedStream, render_whole
 from penstock.domain.chat import Ask, Part
 
 READABLE = (ValueError, LookupError, TypeError, AttributeError, RecursionError)

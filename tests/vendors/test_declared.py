@@ -144,8 +144,8 @@ AWAY = {
 
 @pytest.mark.parametrize("how", AWAY)
 async def test_what_was_never_known_is_not_offered_until_it_is(gateway, fal, tmp_path, how, monkeypatch, caplog):
-    monkeypatch.setattr(vendor_schemas, "RETRY_SECONDS", 0.05)
-    monkeypatch.setattr(vendor_schemas, "SECONDS", 0.5)
+    monkeypatch.setattr("penstock.upstream.schema_discovery.RETRY_SECONDS", 0.05)
+    monkeypatch.setattr("penstock.upstream.schema_discovery.SECONDS", 0.5)
     if AWAY[how] is None:
         await fal.hide()
     else:
@@ -165,7 +165,7 @@ async def test_what_was_never_known_is_not_offered_until_it_is(gateway, fal, tmp
 
 
 async def test_a_new_description_takes_the_place_of_the_old(gateway, fal, monkeypatch):
-    monkeypatch.setattr(vendor_schemas, "REFRESH_SECONDS", 0.05)
+    monkeypatch.setattr("penstock.upstream.schema_discovery.REFRESH_SECONDS", 0.05)
     newer = open_api("fal-ai/ltx")
     newer["components"]["schemas"]["LtxInput"]["properties"]["image"] = {"type": "string"}
     async with gateway(fal.settings() + LTX) as server:
@@ -179,7 +179,7 @@ async def test_a_new_description_takes_the_place_of_the_old(gateway, fal, monkey
 
 @pytest.mark.parametrize("how", ["no input", "no JSON Schema", "hostile", "unknown there", "out of order"])
 async def test_one_of_no_use_does_not(gateway, fal, tmp_path, monkeypatch, how):
-    monkeypatch.setattr(vendor_schemas, "REFRESH_SECONDS", 0.02)
+    monkeypatch.setattr("penstock.upstream.schema_discovery.REFRESH_SECONDS", 0.02)
     asked = asyncio.Semaphore(0)
 
     async def spoil(double: HttpDouble, request: Any) -> Any:

@@ -7,7 +7,7 @@ from gemini_steps import TIME, WEATHER, allowed, body, call, config, refusal
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock import chat_fields
+from penstock.chat import request
 from penstock.errors import InvalidRequest
 
 # -- tools and settings
@@ -189,7 +189,7 @@ FIELDS = ("tools", "tool_choice", "response_format", "google", "extra_body", "re
 @given(
     st.lists(
         st.fixed_dictionaries(
-            {"role": st.sampled_from(chat_fields.ROLES)},
+            {"role": st.sampled_from(request.ROLES)},
             optional=dict.fromkeys(("content", "tool_calls", "tool_call_id", "refusal", "function_call"), JSON),
         ),
         min_size=1,

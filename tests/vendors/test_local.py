@@ -7,7 +7,7 @@ import pytest
 from chat_samples import HOST, Json, make_ask, make_vendor
 from pydantic import ValidationError
 
-from penstock import chat_fields
+from penstock.chat import request
 from penstock.domain.chat import Blame
 from penstock.domain.prices import FREE_TOKENS
 from penstock.errors import InvalidRequest
@@ -126,7 +126,7 @@ def ask_nested(depth: int) -> Call:
     schema = '{"items":' * depth + "{}" + "}" * depth
     tools = f'[{{"type":"function","function":{{"name":"f","parameters":{schema}}}}}]'
     body = f'{{"model":"ours","messages":{json.dumps(HELLO)},"tools":{tools}}}'
-    return make_vendor("local").complete(chat_fields.read(body.encode()), "theirs")
+    return make_vendor("local").complete(request.read(body.encode()), "theirs")
 
 
 def test_what_is_nested_too_deeply_is_refused():

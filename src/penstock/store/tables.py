@@ -101,7 +101,9 @@ jobs = Table(
     Column("owner", Word),
     Column("epoch", Integer, nullable=False, default=0),
     Column("seated", Integer, nullable=False, server_default="0"),  # 1: it has one of its vendor's seats (PostgreSQL)
-    Column("deaths", Integer, nullable=False, server_default="0"),  # of processes in a risky step of it (quarantine.py)
+    Column(
+        "deaths", Integer, nullable=False, server_default="0"
+    ),  # of processes in a risky step of it (jobs/quarantine.py)
     Column("at_risk", Integer, nullable=False, server_default="0"),  # 1: a risky step is under way, 2: as the only one
     Column("document", LargeBinary, nullable=False),
     Index("jobs_by_account", "account_id", "id"),

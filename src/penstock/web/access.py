@@ -20,7 +20,7 @@ from penstock.errors import (
     StoreUnavailable,
 )
 from penstock.gateway import Gateway
-from penstock.records import Scribe
+from penstock.jobs.records import Scribe
 from penstock.web.answers import problems
 
 ALWAYS: tuple[type[PenstockError], ...] = (InternalError, StoreUnavailable, Overloaded)

@@ -7,9 +7,9 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request
 from starlette.responses import RedirectResponse, Response, StreamingResponse
 
-from penstock.collection import CONTENT_TYPES
 from penstock.domain.api_keys import Scope
 from penstock.errors import AssetExpired, AssetNotFound, InvalidApiKey, InvalidRequest, RangeNotSatisfiable
+from penstock.jobs.collection import CONTENT_TYPES
 from penstock.storage.assets import CACHED, disposition
 from penstock.store.queries.files import asset_rows
 from penstock.store.queries.files.asset_rows import StoredAsset

@@ -8,9 +8,9 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from penstock import chat_fields
 from penstock.accounts.keyring import Proof
-from penstock.chat_answer import Answer, Interrupted
+from penstock.chat import request
+from penstock.chat.answer import Answer, Interrupted
 from penstock.domain.api_keys import ApiKey, Scope
 from penstock.domain.chat import Ask
 from penstock.domain.money import format_usd
@@ -136,7 +136,7 @@ class Completions:
             body = cycle.take_small_body()
             if not body:
                 body = await read_body(cycle, receive, self._gateway.body_memory, account_id, self._max_body_bytes)
-        return await asyncio.to_thread(chat_fields.read, body) if len(body) > BIG_BODY else chat_fields.read(body)
+        return await asyncio.to_thread(request.read, body) if len(body) > BIG_BODY else request.read(body)
 
 
 # -- answers

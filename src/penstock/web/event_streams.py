@@ -21,8 +21,8 @@ from penstock.errors import (
     StoreUnavailable,
     TooManyStreams,
 )
+from penstock.jobs.records import Scribe
 from penstock.observability import metrics
-from penstock.records import Scribe
 from penstock.store.event_reader import News
 from penstock.store.queries.jobs import event_rows, job_rows
 from penstock.web.access import Caller, admit, signed_in

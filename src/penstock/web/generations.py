@@ -6,7 +6,6 @@ from typing import Any
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from penstock.acceptance import Receipt, Submission
 from penstock.domain.api_keys import Scope
 from penstock.domain.money import format_usd
 from penstock.errors import (
@@ -27,7 +26,8 @@ from penstock.errors import (
     TooManyUploads,
     UnsupportedMediaType,
 )
-from penstock.intake import Forecast
+from penstock.jobs.acceptance import Receipt, Submission
+from penstock.jobs.intake import Forecast
 from penstock.web.access import Caller, admit, base_url, count_request, signed_in
 from penstock.web.answers import RETRY_AFTER, Json, request_id_of, success
 from penstock.web.json_bodies import read_json

@@ -15,7 +15,7 @@ from penstock.domain import jobs
 from penstock.domain.api_keys import Scope
 from penstock.domain.jobs import Job, State, poll_after_ms
 from penstock.errors import Gone, InvalidRequest, JobDeleted, JobNotFinished, JobNotFound
-from penstock.records import Scribe
+from penstock.jobs.records import Scribe
 from penstock.store.queries.jobs import job_rows
 from penstock.web.access import admit, signed_in
 from penstock.web.answers import RETRY_AFTER, Json, success

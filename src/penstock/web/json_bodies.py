@@ -8,7 +8,7 @@ from fastapi import Request
 
 from penstock.catalog.params import Params, read, unique
 from penstock.errors import Detail, UnsupportedMediaType
-from penstock.generation import Decoded, decode, refuse
+from penstock.jobs.request import Decoded, decode, refuse
 from penstock.web.access import gateway_of
 from penstock.web.bodies import read_body
 from penstock.web.limits import CYCLE

@@ -11,7 +11,7 @@ from pydantic.json_schema import models_json_schema
 from penstock.catalog.model import GenerationModel
 from penstock.catalog.params import Params
 from penstock.catalog.schema_params import SchemaParams
-from penstock.generation import GenerationBody
+from penstock.jobs.request import GenerationBody
 from penstock.offers.offer import Offers
 from penstock.web import admin_bodies, webhook_bodies
 from penstock.web.chat_reference import describe_chat

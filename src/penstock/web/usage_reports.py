@@ -87,7 +87,7 @@ def _preferred(request: Request) -> str:
 
 def _write_csv(connection: Connection, question: Question, payer: Payer | None, now: float) -> Response:
     lines = _look_up(connection, question, _account_of(connection, question, payer, now))
-    headers = {"content-disposition": f'attachment; filename="{statements.filename(question)}"'}
+    headers = {"content-disposition": f'attachment; filename="{usage_report.filename(question)}"'}
     return Response(usage_report.as_csv(question, lines), headers=headers, media_type="text/csv")
 
 

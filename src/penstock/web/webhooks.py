@@ -12,7 +12,7 @@ from penstock.domain.ids import new_id, timestamp
 from penstock.domain.job_errors import UrlNotAllowed
 from penstock.domain.webhooks import USUAL, Endpoint, Reason, TooManyWebhooks, WebhookNotFound, new_secret
 from penstock.errors import BodyTooLarge, Detail, InvalidRequest, RequestTimeout, UnsupportedMediaType
-from penstock.generation import refuse
+from penstock.jobs.request import refuse
 from penstock.store.queries.webhooks import webhook_rows
 from penstock.web.access import Caller, admit, base_url, signed_in
 from penstock.web.admin_accounts import answer_page

@@ -6,12 +6,12 @@ from typing import Any, cast
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
-from penstock.chat_calls import ToolCalls
-from penstock.chat_mending import Json, Mender, is_chunk_like, wraps_chunk
-from penstock.chat_template import TextTemplate, learn
+from penstock.chat.replies.flat_errors import find_error, read_error, write_error
+from penstock.chat.replies.repair import Json, Mender, is_chunk_like, wraps_chunk
+from penstock.chat.replies.sse import Splitter
+from penstock.chat.replies.template import TextTemplate, learn
+from penstock.chat.replies.tool_calls import ToolCalls
 from penstock.domain.chat import Ask, Fault, Usage, estimate, read_count
-from penstock.flat_errors import find_error, read_error, write_error
-from penstock.sse import Splitter
 from penstock.vendor_api.generation import Reply
 from penstock.vendor_api.lenient_json import MARK, UNREADABLE, read_json, write_json, write_plain
 

@@ -7,25 +7,25 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
-from penstock.answer_lengths import Lengths
 from penstock.billing.admission import Ticket
 from penstock.billing.usage_writer import Tally
-from penstock.chat_cache import CachedAnswer, Keeper
-from penstock.chat_passing import Broken, Malformed, PassedStream
-from penstock.chat_rendering import RenderedStream
-from penstock.chat_stream import Outlet, Stream
+from penstock.chat.answer_lengths import Lengths
+from penstock.chat.cache import CachedAnswer, Keeper
+from penstock.chat.faults import tell_fault
+from penstock.chat.replies.flat_errors import read_error
+from penstock.chat.replies.passthrough import Broken, Malformed, PassedStream
+from penstock.chat.replies.sse import COMMENT, EventTooLarge
+from penstock.chat.replies.stream import Outlet, Stream
+from penstock.chat.replies.translated import RenderedStream
+from penstock.chat.silence import Silence
+from penstock.chat.token_bounds import BYTES_PER_CHARACTER, borne_out, bound_claim
 from penstock.domain.api_keys import ApiKey
 from penstock.domain.chat import Ask, Usage, estimate
 from penstock.domain.prices import TokenPrice
 from penstock.domain.usage import Begun, Completion, Outcome
 from penstock.errors import PenstockError, VendorFailed, VendorTimeout
-from penstock.faults import tell_fault
-from penstock.flat_errors import read_error
 from penstock.observability import metrics, traces
 from penstock.offers.offer import ChatOffer, Route
-from penstock.silence import Silence
-from penstock.sse import COMMENT, EventTooLarge
-from penstock.token_bounds import BYTES_PER_CHARACTER, borne_out, bound_claim
 from penstock.upstream.redaction import Redactor
 from penstock.vendor_api.chat import ChatVendor
 from penstock.vendor_api.generation import ReplyLost

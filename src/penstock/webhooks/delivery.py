@@ -17,8 +17,8 @@ from penstock.domain.job_errors import JobError
 from penstock.domain.webhooks import PING, Attempt, Parcel, Status, host_of, lane_of, sign
 from penstock.errors import StoreUnavailable
 from penstock.fairness.webhook_slots import LINGER_SECONDS, Places, Seat
+from penstock.jobs.records import Scribe
 from penstock.observability import metrics
-from penstock.records import Scribe
 from penstock.store.database import Database
 from penstock.store.queries.webhooks import delivery_rows
 from penstock.store.signals import DELIVERIES, Ear

@@ -10,7 +10,7 @@ from penstock.domain.api_keys import ApiKey
 from penstock.domain.budgets import Payer
 from penstock.domain.jobs import Job
 from penstock.errors import IdempotencyKeyMismatch, InsufficientBudget
-from penstock.generation import Decoded
+from penstock.jobs.request import Decoded
 from penstock.store.database import Database
 from penstock.store.group_commit import Together
 from penstock.store.queries.billing.ledger_rows import Holding

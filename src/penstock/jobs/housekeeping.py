@@ -8,10 +8,10 @@ from contextlib import suppress
 
 from sqlalchemy import Connection
 
-from penstock.backlog import Backlog
 from penstock.domain.jobs import Job
 from penstock.errors import Gone, StoreUnavailable
-from penstock.inputs import Inputs
+from penstock.jobs.backlog import Backlog
+from penstock.jobs.inputs import Inputs
 from penstock.observability import metrics
 from penstock.storage.assets import Assets
 from penstock.storage.backend import StorageUnavailable

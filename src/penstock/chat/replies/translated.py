@@ -3,8 +3,10 @@
 from collections.abc import Iterable, Iterator
 from typing import Any, assert_never, cast
 
-from penstock.chat_mending import is_chunk_like
-from penstock.chat_passing import DONE, MAX_SKIPPED, UNMENDABLE, Broken, Malformed
+from penstock.chat.replies.flat_errors import find_error, write_error
+from penstock.chat.replies.passthrough import DONE, MAX_SKIPPED, UNMENDABLE, Broken, Malformed
+from penstock.chat.replies.repair import is_chunk_like
+from penstock.chat.replies.sse import Splitter
 from penstock.domain.chat import (
     Arguments,
     Ask,
@@ -22,8 +24,6 @@ from penstock.domain.chat import (
     estimate,
     read_count,
 )
-from penstock.flat_errors import find_error, write_error
-from penstock.sse import Splitter
 from penstock.vendor_api.chat import Translator
 from penstock.vendor_api.lenient_json import read_json, write_json
 

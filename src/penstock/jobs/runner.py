@@ -4,11 +4,11 @@ import asyncio
 import logging
 from dataclasses import dataclass
 
-from penstock.claimed import GivenBack, Tools
 from penstock.domain.jobs import Job
 from penstock.errors import StoreUnavailable
+from penstock.jobs.context import GivenBack, Tools
+from penstock.jobs.shift import Shift
 from penstock.observability import logs, traces
-from penstock.shift import Shift
 from penstock.store.queries.jobs import job_rows
 from penstock.store.queries.jobs.job_rows import Claim, FenceLost
 from penstock.store.signals import nudge

@@ -13,7 +13,6 @@ from typing import Any
 
 from penstock.catalog.file_input import given_file
 from penstock.catalog.model import Expectation
-from penstock.claimed import MAX_PAUSE
 from penstock.domain import jobs
 from penstock.domain.job_errors import (
     BadOutput,
@@ -24,10 +23,11 @@ from penstock.domain.job_errors import (
     UpstreamOutcomeUnknown,
 )
 from penstock.domain.jobs import Job, Outcome, Phase, State
+from penstock.jobs.context import MAX_PAUSE
+from penstock.jobs.placement import Ordering
+from penstock.jobs.quarantine import MAX_DEATHS
 from penstock.observability import metrics
 from penstock.offers.offer import credential_id
-from penstock.ordering import Ordering
-from penstock.quarantine import MAX_DEATHS
 from penstock.storage.backend import StorageUnavailable
 from penstock.store.queries.files import asset_rows
 from penstock.upstream.exchange import TROUBLE

@@ -4,7 +4,6 @@ import asyncio
 import logging
 from dataclasses import dataclass, field, replace
 
-from penstock.claimed import ClaimedJob, GivenBack
 from penstock.domain import jobs
 from penstock.domain.job_errors import (
     JobError,
@@ -16,6 +15,7 @@ from penstock.domain.job_errors import (
 from penstock.domain.jobs import Attempt, Job, Outcome, Phase, State
 from penstock.domain.order_lookup import Listing, Loss, proves_absence
 from penstock.errors import StoreUnavailable
+from penstock.jobs.context import ClaimedJob, GivenBack
 from penstock.observability import metrics
 from penstock.offers.offer import credential_id
 from penstock.store.queries.jobs import job_rows

@@ -8,8 +8,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
-from penstock.acceptance import Acceptance, Desk, Receipt, Submission, find_earlier
-from penstock.backlog import Backlog
 from penstock.billing.admission import Escrow
 from penstock.billing.leases import RECALL_SECONDS, RECALLS
 from penstock.catalog.file_input import given_file
@@ -18,7 +16,6 @@ from penstock.domain.files import StoredFile
 from penstock.domain.ids import new_id
 from penstock.domain.job_errors import FileUnreadable, UrlNotAllowed
 from penstock.domain.jobs import Job
-from penstock.durations import Duration, History
 from penstock.errors import (
     Detail,
     FileNotFound,
@@ -27,8 +24,11 @@ from penstock.errors import (
     ModelNotAllowed,
     PenstockError,
 )
-from penstock.generation import GenerationBody, read_body, read_raw_params, refuse
-from penstock.inputs import Inputs, contradiction, decode_data_uri, is_data_uri
+from penstock.jobs.acceptance import Acceptance, Desk, Receipt, Submission, find_earlier
+from penstock.jobs.backlog import Backlog
+from penstock.jobs.durations import Duration, History
+from penstock.jobs.inputs import Inputs, contradiction, decode_data_uri, is_data_uri
+from penstock.jobs.request import GenerationBody, read_body, read_raw_params, refuse
 from penstock.observability import metrics, traces
 from penstock.offers.offer import Offer, Offers, refuse_unpriced
 from penstock.store.database import Database

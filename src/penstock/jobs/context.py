@@ -5,15 +5,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from penstock.cadence import Cadence
-from penstock.collection import Collection
 from penstock.domain import jobs
 from penstock.domain.jobs import Attempt, Job, State
-from penstock.durations import History
-from penstock.inputs import Inputs
+from penstock.jobs.cadence import Cadence
+from penstock.jobs.collection import Collection
+from penstock.jobs.durations import History
+from penstock.jobs.inputs import Inputs
+from penstock.jobs.polling import Polling
+from penstock.jobs.quarantine import Level, Quarantine, Risk
 from penstock.offers.offer import Offers
-from penstock.polling import Polling
-from penstock.quarantine import Level, Quarantine, Risk
 from penstock.store.database import Database
 from penstock.store.queries.jobs import job_rows
 from penstock.store.queries.jobs.job_rows import Claim

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Protocol
 
-from penstock.chat_passing import Broken, Malformed
+from penstock.chat.replies.passthrough import Broken, Malformed
 from penstock.domain.chat import Usage
 
 

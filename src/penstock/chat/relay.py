@@ -7,14 +7,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from penstock.answer_lengths import Lengths
 from penstock.billing.admission import Escrow, Ticket
 from penstock.billing.usage_writer import Tally
-from penstock.chat_answer import Answer, Leave
-from penstock.chat_cache import CachedAnswer, ChatCache, Keeper, place_of
-from penstock.chat_passing import Broken, Malformed, pass_whole
-from penstock.chat_rendering import render_whole
-from penstock.deadline import Deadline
+from penstock.chat.answer import Answer, Leave
+from penstock.chat.answer_lengths import Lengths
+from penstock.chat.cache import CachedAnswer, ChatCache, Keeper, place_of
+from penstock.chat.deadline import Deadline
+from penstock.chat.faults import tell_fault
+from penstock.chat.replies.passthrough import Broken, Malformed, pass_whole
+from penstock.chat.replies.sse import EventTooLarge
+from penstock.chat.replies.translated import render_whole
+from penstock.chat.route_health import Probe, RouteHealth, Routes
 from penstock.domain.api_keys import ApiKey
 from penstock.domain.chat import Ask, Blame, Fault, Usage
 from penstock.domain.usage import Outcome
@@ -29,11 +32,8 @@ from penstock.errors import (
     VendorFailed,
     VendorTimeout,
 )
-from penstock.faults import tell_fault
 from penstock.observability import metrics
 from penstock.offers.offer import ChatOffer, Offers, Route, refuse_unpriced
-from penstock.routes import Probe, RouteHealth, Routes
-from penstock.sse import EventTooLarge
 from penstock.upstream.exchange import Exchange
 from penstock.vendor_api.chat import ChatVendor
 from penstock.vendor_api.generation import Call, NotSent, NotStarted, Reply, ReplyLost

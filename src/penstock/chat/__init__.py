@@ -1,0 +1,1 @@
+"""Chat: read the request, choose a route, relay the answer, record its use."""

@@ -1,0 +1,1 @@
+"""Vendors' replies on their way to the caller: passed through, repaired or translated."""

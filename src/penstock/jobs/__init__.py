@@ -1,0 +1,1 @@
+"""Jobs from the request to the stored result: intake, runner, records, housekeeping."""
