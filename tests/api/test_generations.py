@@ -11,7 +11,7 @@ import pytest
 from conftest import MODEL, VIDEO
 from steps import FIELDS, GENERATION, IDLE, TEXT_TO_VIDEO, body_of, count_jobs, post, refused
 
-from penstock.web.shapes import JobRecord
+from penstock.web.openapi.schemas import JobRecord
 
 OUTPUT_FIELDS = {
     *("id", "kind", "role", "content_type", "bytes", "sha256", "width", "height", "duration_seconds", "fps"),

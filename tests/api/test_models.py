@@ -8,7 +8,7 @@ import pytest
 from conftest import MODEL, VIDEO, Server
 
 from penstock.domain.prices import FREE
-from penstock.web.shapes import ModelList
+from penstock.web.openapi.schemas import ModelList
 
 GENERATION = "/model/v1/generation"
 TEXT_TO_VIDEO = "vendorb_video_31"

@@ -17,7 +17,7 @@ from test_live_settings import reload
 from penstock.domain.chat import Usage
 from penstock.domain.money import format_usd
 from penstock.domain.prices import TokenPrice
-from penstock.web.shapes import ModelRecord
+from penstock.web.openapi.schemas import ModelRecord
 
 WORDS = len(pieces_of(GREETING))
 REFUSING = 'script = {submission = "unauthorized"}'

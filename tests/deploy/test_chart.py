@@ -11,7 +11,7 @@ from known_names import check_command, check_variables, metric_names
 
 from penstock.cli.main import app
 from penstock.settings.tables import load
-from penstock.web.operations import router
+from penstock.web.api.operations import router
 
 VERSION = "1.33"
 EVERYTHING: dict[str, Any] = {

@@ -17,7 +17,7 @@ import yaml
 from known_names import DEPLOY, ROOT, check_command, check_variables
 
 from penstock.settings.tables import load
-from penstock.web.operations import router
+from penstock.web.api.operations import router
 
 DOCKERFILE = (ROOT / "Dockerfile").read_text()
 COMPOSE = yaml.safe_load((DEPLOY / "compose.yaml").read_text())

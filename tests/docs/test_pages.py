@@ -31,7 +31,7 @@ from penstock.store.tables import completions
 from penstock.vendor_api.chat import ChatOptions
 from penstock.vendor_api.generation import Options
 from penstock.vendors import load_vendor, vendor_names
-from penstock.web.cors import EXPOSED
+from penstock.web.server.cors import EXPOSED
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])

@@ -3,7 +3,7 @@
 import re
 from typing import Any
 
-from penstock.web.reference import draw
+from penstock.web.openapi.reference_page import draw
 
 
 async def test_it_shows_every_endpoint_model_and_error(server):

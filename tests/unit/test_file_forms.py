@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from starlette.requests import Request
 
 from penstock.errors import InvalidRequest
-from penstock.web.file_forms import read_file
+from penstock.web.multipart import read_file
 
 TRICKY = st.lists(st.sampled_from([b"\r", b"\n", b"-", b"--", b"\r\n--edg", b"\r\n--edge", b"e", b"\0"])).map(b"".join)
 

@@ -12,8 +12,8 @@ from contextlib import asynccontextmanager, suppress
 import pytest
 from still_loop import run_still, still_loop
 
-from penstock.web.guard import Guarded
-from penstock.web.server import PortInUse, serve
+from penstock.web.server.connection import Guarded
+from penstock.web.server.run import PortInUse, serve
 
 HEAD_SECONDS = 0.4
 GET = b"GET /echo HTTP/1.1\r\nhost: x\r\n\r\n"

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from penstock.web.guard import Guarded
-from penstock.web.heads import MOST, Head, Heads
-from penstock.web.server import serve
+from penstock.web.server.connection import Guarded
+from penstock.web.server.head_cache import MOST, Head, Heads
+from penstock.web.server.run import serve
 
 PLAIN = b"POST /echo?a=1 HTTP/1.1\r\nhost: x\r\nContent-Length: %d\r\nx-kind: %b\r\n\r\n"
 

@@ -10,8 +10,8 @@ from fastapi import Body, FastAPI
 from still_loop import run_still, still_loop
 
 from penstock.errors import BodyTooLarge
-from penstock.web.limits import LINGER_SECONDS, Limits
-from penstock.web.server import serve
+from penstock.web.server.body_limits import LINGER_SECONDS, Limits
+from penstock.web.server.run import serve
 
 MAX = 1000
 BODY_SECONDS = 0.4

@@ -15,7 +15,7 @@ from penstock.upstream.redaction import Redactor
 from penstock.vendor_api.chat import ChatOptions, ChatVendor, RemoteChat
 from penstock.vendor_api.generation import Home
 from penstock.vendors import load_vendor, vendor_names
-from penstock.web.answers import error_headers
+from penstock.web.responses import error_headers
 
 CHAT = sorted(name for name in vendor_names() if issubclass(load_vendor(name).options_type, ChatOptions))
 KEY = "sk-vendors-own-0123456789"

@@ -7,34 +7,20 @@ from fastapi import FastAPI
 
 from penstock import __version__
 from penstock.gateway import Gateway
-from penstock.web import (
-    admin_accounts,
-    admin_audit,
-    admin_keys,
-    admin_ledger,
-    admin_reports,
-    asset_downloads,
+from penstock.web import console
+from penstock.web.api import (
     chat_models,
-    console,
-    event_streams,
-    file_uploads,
     generations,
-    job_records,
-    model_catalogue,
     operations,
-    reference,
-    usage_reports,
-    vendor_notices,
-    webhook_deliveries,
     webhooks,
 )
-from penstock.web.answers import HANDLERS
-from penstock.web.completions import Completions
-from penstock.web.cors import Cors
-from penstock.web.limits import Application, Limits, Message, Receive, Send
-from penstock.web.openapi import document
-from penstock.web.switchboard import Switchboard
-from penstock.web.tracing import Tracing
+from penstock.web.api.chat import Completions
+from penstock.web.openapi.document import document
+from penstock.web.responses import HANDLERS
+from penstock.web.router import Switchboard
+from penstock.web.server.access_log import Tracing
+from penstock.web.server.body_limits import Application, Limits, Message, Receive, Send
+from penstock.web.server.cors import Cors
 
 PAGES = (
     generations,

@@ -9,9 +9,9 @@ from fastapi import Request
 from penstock.catalog.params import Params, read, unique
 from penstock.errors import Detail, UnsupportedMediaType
 from penstock.jobs.request import Decoded, decode, refuse
-from penstock.web.access import gateway_of
-from penstock.web.bodies import read_body
-from penstock.web.limits import CYCLE
+from penstock.web.auth import gateway_of
+from penstock.web.request_bodies import read_body
+from penstock.web.server.body_limits import CYCLE
 
 P = TypeVar("P", bound=Params)
 

@@ -1,0 +1,174 @@
+"""`/admin/v1/accounts`: make, look at, rename, limit, close and reopen accounts, and set their budgets."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Path, Query, Request
+from sqlalchemy import Connection
+from starlette.responses import Response
+
+from penstock.accounts import administration
+from penstock.accounts.records import describe_account
+from penstock.domain.accounts import Account, Actor, Allowance
+from penstock.domain.budgets import ACCOUNT_PREFIX, Period
+from penstock.errors import (
+    AccountExists,
+    AccountNotFound,
+    BodyTooLarge,
+    BudgetNotFound,
+    InvalidRequest,
+    RequestTimeout,
+    UnsupportedMediaType,
+)
+from penstock.store.queries.accounts import account_rows
+from penstock.store.queries.billing import budget_rows
+from penstock.web.admin.auth import administered, admit_administrator
+from penstock.web.admin.bodies import AccountBody, AccountPatch, BudgetBody, allowance_of, change_limits, limits_of
+from penstock.web.json_bodies import describe_body, read_params
+from penstock.web.responses import Json, success
+
+router = APIRouter(tags=["Administration: accounts"])
+
+AccountId = Annotated[str, Path(description="the account's id, or its name")]
+Limit = Annotated[int, Query(ge=1, le=100)]
+NamePart = Annotated[str | None, Query(max_length=200, description="a part of the name, in any case")]
+Cursor = Annotated[str | None, Query(pattern="^[A-Za-z0-9_-]{1,64}$", description="`next_cursor` of the page before")]
+BODY = (InvalidRequest, RequestTimeout, BodyTooLarge, UnsupportedMediaType)
+RECORD = success("The account.", "AccountRecord")
+
+
+@router.post(
+    "/admin/v1/accounts",
+    status_code=201,
+    responses={201: RECORD, **administered(*BODY, AccountExists)},
+    openapi_extra=describe_body("AccountBody"),
+)
+async def create_account(request: Request) -> Response:
+    """Make an account. It needs no key yet."""
+    admin = await admit_administrator(request)
+    body, _ = await read_params(request, AccountBody)
+
+    def create(connection: Connection, actor: Actor) -> dict[str, Any]:
+        made = administration.create_account(
+            connection, actor, body.name, admin.now, limits_of(body.limits), body.allowances, body.storage_quota
+        )
+        return tell(connection, [made], admin.now)[0]
+
+    return Json(await admin.do(create), 201)
+
+
+@router.get("/admin/v1/accounts", responses={200: success("A page.", "AccountPage"), **administered(InvalidRequest)})
+async def list_accounts(
+    request: Request, *, limit: Limit = 20, cursor: Cursor = None, name: NamePart = None
+) -> Response:
+    """Every account, or those whose names hold a text, newest first."""
+    admin = await admit_administrator(request)
+    if cursor is not None and not cursor.startswith(ACCOUNT_PREFIX):
+        raise InvalidRequest("`cursor` is the `next_cursor` of an earlier page.", param="cursor")
+
+    def read(connection: Connection) -> list[dict[str, Any]]:
+        return tell(connection, account_rows.page(connection, cursor, limit + 1, admin.now, name), admin.now)
+
+    return answer_page(await admin.look(read), limit, "id")
+
+
+@router.get("/admin/v1/accounts/{account_id}", responses={200: RECORD, **administered(InvalidRequest, AccountNotFound)})
+async def get_account(account_id: AccountId, request: Request) -> Response:
+    """One account."""
+    admin = await admit_administrator(request)
+
+    def read(connection: Connection) -> dict[str, Any]:
+        return tell(connection, [administration.get_account(connection, account_id, admin.now)], admin.now)[0]
+
+    return Json(await admin.look(read))
+
+
+@router.patch(
+    "/admin/v1/accounts/{account_id}",
+    responses={200: RECORD, **administered(*BODY, AccountNotFound, AccountExists)},
+    openapi_extra=describe_body("AccountPatch"),
+)
+async def change_account(account_id: AccountId, request: Request) -> Response:
+    """Rename, limit, close or reopen an account; its keys follow within a second, its jobs and results stay."""
+    admin = await admit_administrator(request)
+    wanted, given = await read_params(request, AccountPatch)
+
+    def amend(account: Account) -> Account:
+        changed = replace(
+            account, name=wanted.name or account.name, limits=change_limits(account.limits, given.get("limits", {}))
+        )
+        if "storage_quota" in given:
+            changed = replace(changed, storage_quota=wanted.storage_quota)
+        if wanted.closed is None:
+            return changed
+        return administration.close(changed, admin.now) if wanted.closed else replace(changed, closed_at=None)
+
+    def change(connection: Connection, actor: Actor) -> dict[str, Any]:
+        changed = administration.change_account(connection, actor, account_id, amend, admin.now)
+        return tell(connection, [changed], admin.now)[0]
+
+    return Json(await admin.do(change))
+
+
+@router.put(
+    "/admin/v1/accounts/{account_id}/budgets/{period}",
+    responses={200: success("The budget.", "BudgetShape"), **administered(*BODY, AccountNotFound)},
+    openapi_extra=describe_body("BudgetBody"),
+)
+async def set_budget(account_id: AccountId, period: Period, request: Request) -> Response:
+    """Set the account's budget for a period; what is spent and held in it counts on."""
+    admin = await admit_administrator(request)
+    body, _ = await read_params(request, BudgetBody)
+
+    def put(connection: Connection, actor: Actor, allowance: Allowance) -> dict[str, Any]:
+        account = administration.get_account(connection, account_id, admin.now)
+        administration.set_budget(connection, actor, account, allowance, admin.now)
+        return tell_budget(connection, account.id, period, admin.now)
+
+    return Json(await admin.do(put, allowance_of(body, period)))
+
+
+@router.delete(
+    "/admin/v1/accounts/{account_id}/budgets/{period}",
+    status_code=204,
+    response_class=Response,
+    responses={204: {"description": "Removed."}, **administered(InvalidRequest, AccountNotFound, BudgetNotFound)},
+)
+async def remove_budget(account_id: AccountId, period: Period, request: Request) -> Response:
+    """Take the account's budget for a period away."""
+    admin = await admit_administrator(request)
+
+    def remove(connection: Connection, actor: Actor) -> None:
+        account = administration.get_account(connection, account_id, admin.now)
+        administration.remove_budget(connection, actor, account, period, admin.now)
+
+    await admin.do(remove)
+    return Response(status_code=204)
+
+
+# -- telling, of keys and the audit log too
+
+
+def tell(connection: Connection, accounts: Sequence[Account], now: float) -> list[dict[str, Any]]:
+    """The records of accounts."""
+    standings = budget_rows.standings(connection, [account.id for account in accounts], now)
+    return [describe_account(account, standings[account.id]) for account in accounts]
+
+
+def tell_budget(connection: Connection, owner: str, period: Period, now: float) -> dict[str, Any]:
+    """Where the budget stands that somebody has for a period."""
+    standings = budget_rows.standings(connection, [owner], now)[owner]
+    return next(standing.describe() for standing in standings if standing.budget.period is period)
+
+
+def find_account_id(connection: Connection, text: str | None, now: float) -> str | None:
+    """The id of the account that a filter names; None if it names none."""
+    return None if text is None else administration.get_account(connection, text, now).id
+
+
+def answer_page(found: Sequence[dict[str, Any]], limit: int, cursor: str) -> Response:
+    """A page of records, of which there was one more asked for than it holds."""
+    page, more = found[:limit], len(found) > limit
+    next_cursor = page[-1][cursor] if more else None
+    return Json({"object": "list", "data": page, "has_more": more, "next_cursor": next_cursor})

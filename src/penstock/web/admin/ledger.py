@@ -1,0 +1,135 @@
+"""`/admin/v1/ledger`: what was held, charged and given back, and how an administrator mends it."""
+
+import base64
+import binascii
+import math
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any
+
+import msgspec
+from fastapi import APIRouter, Path, Query, Request
+from sqlalchemy import Connection
+from starlette.responses import Response
+
+from penstock.accounts import administration, ledger_corrections
+from penstock.domain.accounts import Actor
+from penstock.domain.ids import timestamp
+from penstock.domain.money import format_usd
+from penstock.errors import AccountNotFound, EntryConflict, EntryNotFound, InvalidRequest
+from penstock.store.queries.billing import entry_rows, ledger_rows
+from penstock.store.queries.billing.entry_rows import EntryPlace
+from penstock.store.queries.billing.ledger_rows import Entry, LedgerRefused
+from penstock.web.admin.accounts import BODY, Limit
+from penstock.web.admin.auth import administered, admit_administrator
+from penstock.web.admin.bodies import ReasonBody
+from penstock.web.json_bodies import describe_body, read_params
+from penstock.web.responses import Json, success
+
+router = APIRouter(tags=["Administration: ledger"])
+
+Subject = Annotated[str, Path(description="the id of a job or of a chat request")]
+PAGE = success("The entries.", "LedgerPage")
+MENDING: dict[int | str, dict[str, Any]] = {200: PAGE, **administered(*BODY, EntryNotFound, EntryConflict)}
+WHY = describe_body("ReasonBody")
+
+
+@router.get("/admin/v1/ledger", responses={200: PAGE, **administered(InvalidRequest, AccountNotFound)})
+async def list_entries(
+    request: Request,
+    *,
+    subject: Annotated[str | None, Query(max_length=200, description="a job's or a chat request's id")] = None,
+    account: Annotated[str | None, Query(max_length=200, description="the id or name of an account")] = None,
+    limit: Limit = 20,
+    cursor: Annotated[
+        str | None, Query(pattern="^[A-Za-z0-9_-]{1,300}$", description="`next_cursor` of the page before")
+    ] = None,
+) -> Response:
+    """The ledger of a subject, or of an account: what was accepted last comes first."""
+    admin = await admit_administrator(request)
+    if (subject is None) == (account is None):
+        raise InvalidRequest("Name a `subject` or an `account`.", param="subject")
+    before = None if cursor is None else _read_cursor(cursor)
+
+    def read(connection: Connection) -> Sequence[Entry]:
+        if account is None:
+            return list(ledger_rows.of_subject(connection, subject or "").values())
+        owner = administration.get_account(connection, account, admin.now)
+        return entry_rows.page(connection, owner.id, before, limit + 1)
+
+    return _answer(await admin.look(read), limit)
+
+
+@router.post("/admin/v1/ledger/{subject}/refund", responses=MENDING, openapi_extra=WHY)
+async def refund(subject: Subject, request: Request) -> Response:
+    """Give back what was charged, once. Asking again changes nothing."""
+    return await _mend(subject, request, ledger_corrections.refund)
+
+
+@router.post("/admin/v1/ledger/{subject}/release", responses=MENDING, openapi_extra=WHY)
+async def release(subject: Subject, request: Request) -> Response:
+    """A job of unknown outcome is not to be paid: let go of what is held for it."""
+    return await _mend(subject, request, ledger_corrections.release)
+
+
+@router.post("/admin/v1/ledger/{subject}/settle", responses=MENDING, openapi_extra=WHY)
+async def settle(subject: Subject, request: Request) -> Response:
+    """A job of unknown outcome was made and is to be paid: charge what is held for it."""
+    return await _mend(subject, request, ledger_corrections.settle)
+
+
+async def _mend(subject: str, request: Request, verb: Callable[[Connection, Actor, str, str, float], int]) -> Response:
+    admin = await admit_administrator(request)
+    body, _ = await read_params(request, ReasonBody)
+
+    def mend(connection: Connection, actor: Actor) -> Sequence[Entry]:
+        if not ledger_rows.of_subject(connection, subject):
+            raise EntryNotFound(f"The ledger knows nothing of `{subject[:100]}`: it was free, or there is none.")
+        try:
+            verb(connection, actor, subject, body.reason, admin.now)
+        except LedgerRefused as error:
+            raise EntryConflict(str(error), param="subject") from None
+        return list(ledger_rows.of_subject(connection, subject).values())
+
+    return _answer(await admin.do(mend), 100)
+
+
+# -- telling
+
+
+def _answer(found: Sequence[Entry], limit: int) -> Response:
+    page, more = found[:limit], len(found) > limit
+    next_cursor = _write_cursor(page[-1]) if more else None
+    data = [_describe(entry) for entry in page]
+    return Json({"object": "list", "data": data, "has_more": more, "next_cursor": next_cursor})
+
+
+def _describe(entry: Entry) -> dict[str, Any]:
+    return {
+        "object": "ledger_entry",
+        "subject": entry.subject,
+        "kind": entry.kind.value,
+        "amount": format_usd(entry.amount),
+        "overrun": format_usd(entry.overrun),
+        "currency": "USD",
+        "account_id": entry.payer.account_id,
+        "key": entry.payer.key_id,
+        "accepted_at": timestamp(entry.at),
+        "created_at": timestamp(entry.created_at),
+        "note": entry.note,
+    }
+
+
+def _write_cursor(entry: Entry) -> str:
+    place = msgspec.json.encode(EntryPlace(entry.at, entry.subject, entry.kind.value))
+    return base64.urlsafe_b64encode(place).decode().rstrip("=")
+
+
+def _read_cursor(cursor: str) -> EntryPlace:
+    try:
+        raw = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4))
+        place = msgspec.json.decode(raw, type=EntryPlace)
+    except (binascii.Error, ValueError):
+        place = EntryPlace(math.nan, "", "")
+    if not math.isfinite(place.at):
+        raise InvalidRequest("`cursor` is the `next_cursor` of an earlier page.", param="cursor")
+    return place

@@ -1,0 +1,1 @@
+"""The public pages, one file each."""

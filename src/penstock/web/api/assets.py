@@ -1,0 +1,136 @@
+"""Assets: result bytes with Range and ETag, for a bearer key or a signed link."""
+
+import re
+from io import FileIO
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Request
+from starlette.responses import RedirectResponse, Response, StreamingResponse
+
+from penstock.domain.api_keys import Scope
+from penstock.errors import AssetExpired, AssetNotFound, InvalidApiKey, InvalidRequest, RangeNotSatisfiable
+from penstock.jobs.collection import CONTENT_TYPES
+from penstock.storage.assets import CACHED, disposition
+from penstock.store.queries.files import asset_rows
+from penstock.store.queries.files.asset_rows import StoredAsset
+from penstock.web.auth import admit, gateway_of, signed_in
+from penstock.web.responses import REQUEST_ID
+from penstock.web.server.request_cycle import FILE
+
+router = APIRouter(tags=["Assets"])
+
+HEADERS = {
+    "etag": {"description": "the bytes' sha256", "schema": {"type": "string"}},
+    "accept-ranges": {"schema": {"type": "string"}},
+    **REQUEST_ID,
+}
+BINARY = {"content": {kind: {"schema": {"type": "string", "format": "binary"}} for kind in CONTENT_TYPES.values()}}
+RESPONSES = {
+    200: {**BINARY, "description": "All bytes.", "headers": HEADERS},
+    206: {**BINARY, "description": "The asked range.", "headers": HEADERS},
+    304: {"description": "Not modified."},
+    307: {
+        "description": "The bytes are at this address for some minutes (`assets.downloads`).",
+        "headers": {"location": {"schema": {"type": "string"}}, **REQUEST_ID},
+    },
+    **signed_in(InvalidRequest, AssetNotFound, AssetExpired, RangeNotSatisfiable),
+}
+PRESIGNED_SECONDS = 300.0
+"""How long an address works to which a download is sent on."""
+RANGE = re.compile(r"bytes=(\d{0,18})-(\d{0,18})")
+
+
+@router.get("/api/v1/assets/{asset_id}/{filename}", response_class=StreamingResponse, responses=RESPONSES)
+@router.head("/api/v1/assets/{asset_id}/{filename}", include_in_schema=False)
+async def download_asset(
+    asset_id: str,
+    filename: str,
+    request: Request,
+    expires: Annotated[str | None, Query(description="of a signed link")] = None,
+    signature: Annotated[str | None, Query(description="of a signed link")] = None,
+    *,
+    proxied: Annotated[bool, Query(description="through this server, also where downloads are presigned")] = False,
+) -> Response:
+    """The bytes of an output. An output's `url` is a signed link: it needs no key until it expires."""
+    gateway = gateway_of(request)
+    account_id = await _account(request, asset_id, expires, signature)
+    asset = await gateway.database.look(asset_rows.get, asset_id, account_id, gateway.clock())
+    if asset.filename != filename:
+        raise AssetNotFound
+    headers = {
+        "etag": f'"{asset.sha256}"',
+        "accept-ranges": "bytes",
+        "cache-control": CACHED,
+        "content-disposition": disposition(asset.filename),
+        "x-content-type-options": "nosniff",
+    }
+    known = request.headers.get("if-none-match", "")
+    if known == "*" or headers["etag"] in known:
+        return Response(status_code=304, headers=headers)
+    asked = _asked_range(request, asset, headers["etag"])
+    start, end = asked or (0, asset.bytes)
+    headers["content-length"] = str(end - start)
+    if asked is not None:
+        headers["content-range"] = f"bytes {start}-{end - 1}/{asset.bytes}"
+    status = 200 if asked is None else 206
+    if request.method == "HEAD":
+        return Response(status_code=status, headers=headers, media_type=asset.content_type)
+    if gateway.settings.assets.downloads == "presigned" and not proxied:
+        seconds = PRESIGNED_SECONDS if signature is None else _left(expires, gateway.clock())
+        if address := await gateway.assets.presign(asset, seconds):
+            return RedirectResponse(address, headers={"cache-control": "no-store"})
+    body = await gateway.assets.open(asset, start, end)
+    if isinstance(body, FileIO):
+        return _FileResponse(body, start, end - start, status, headers, asset.content_type)
+    return StreamingResponse(body, status, headers, asset.content_type)
+
+
+class _FileResponse(Response):
+    """Some of an open file, which is closed at the end."""
+
+    def __init__(
+        self, file: FileIO, start: int, count: int, status: int, headers: dict[str, str], content_type: str
+    ) -> None:
+        super().__init__(None, status, headers, content_type)
+        self._file = file
+        self._body = {"type": FILE, "file": file.fileno(), "offset": start, "count": count}
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        del scope, receive
+        with self._file:
+            await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+            await send(self._body)
+
+
+async def _account(request: Request, asset_id: str, expires: str | None, signature: str | None) -> str | None:
+    """The account of the caller's key; None for the holder of a signed link."""
+    if signature is not None:
+        gateway = gateway_of(request)
+        if gateway.assets.check_link(asset_id, expires or "", signature, gateway.clock()):
+            return None
+        raise InvalidApiKey("The link's signature is not valid.", headers={"WWW-Authenticate": "Bearer"})
+    return (await admit(request, Scope.READ)).account_id
+
+
+def _left(expires: str | None, now: float) -> float:
+    """How long a presigned address may be good for that a signed link leads to: no longer than the link."""
+    return min(PRESIGNED_SECONDS, int(expires or 0) - now)
+
+
+def _asked_range(request: Request, asset: StoredAsset, etag: str) -> tuple[int, int] | None:
+    """Start and end (not included) of the one range asked for; anything else, and any HEAD, means all bytes."""
+    if request.method == "HEAD":
+        return None
+    found = RANGE.fullmatch(request.headers.get("range", "").replace(" ", ""))
+    if found is None or found[0] == "bytes=-" or request.headers.get("if-range", etag) != etag:
+        return None
+    first, last = found[1], found[2]
+    if first == "":
+        start, end = max(0, asset.bytes - int(last)), asset.bytes
+    else:
+        start, end = int(first), min(asset.bytes, int(last) + 1 if last else asset.bytes)
+    if last and first and int(last) < int(first):
+        return None
+    if start >= asset.bytes or start >= end:
+        raise RangeNotSatisfiable(headers={"content-range": f"bytes */{asset.bytes}"})
+    return start, end

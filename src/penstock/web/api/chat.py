@@ -1,0 +1,195 @@
+"""Chat: `POST /llm/chat/completions`, in front of the framework, so that a request costs microseconds."""
+
+import asyncio
+import re
+import time
+from collections.abc import Awaitable
+from typing import Final, NamedTuple
+
+import msgspec
+
+from penstock.accounts.keyring import Proof
+from penstock.chat import request
+from penstock.chat.answer import Answer, Interrupted
+from penstock.domain.api_keys import ApiKey, Scope
+from penstock.domain.chat import Ask
+from penstock.domain.money import format_usd
+from penstock.errors import (
+    MethodNotAllowed,
+    ModelNotAllowed,
+    Overloaded,
+    PenstockError,
+    ScopeNotAllowed,
+    UnsupportedMediaType,
+)
+from penstock.gateway import Gateway
+from penstock.web.request_bodies import read_body, read_packed
+from penstock.web.responses import error_headers
+from penstock.web.server.body_limits import CYCLE, Application, Message, Receive, Send
+from penstock.web.server.request_cycle import Cycle
+
+PATH: Final = "/llm/chat/completions"
+PATHS: Final = frozenset({PATH, "/v1/chat/completions", "/llm/v1/chat/completions"})
+BIG_BODY: Final = 1 << 18  # beyond this, reading it is felt by everyone else on the event loop
+STREAM_LINES: Final = (
+    b"content-type: text/event-stream; charset=utf-8\r\ncache-control: no-cache\r\nx-accel-buffering: no\r\n"
+)
+JSON: Final = b"application/json"
+WHOLE_LINES: Final = b"content-type: application/json\r\n"
+CUT_SECONDS: Final = 0.5
+"""How long the caller has to read the error event: some clients drop what is unread when the connection breaks."""
+_SLASHES = re.compile("//+")
+_MODELS = re.compile("^(?:/llm)?(?:/v1)?/models(?=/|$)")  # some clients leave a part of their base address out
+
+
+class _Place(NamedTuple):
+    """Where a request went, for the metrics."""
+
+    path: str
+
+
+_PLACE = _Place(PATH)
+
+
+class Completions:
+    """Serves chat itself and hands every other request on."""
+
+    def __init__(self, app: Application, gateway: Gateway, max_body_bytes: int) -> None:
+        self._app = app
+        self._gateway = gateway
+        self._max_body_bytes = max_body_bytes
+
+    def __call__(self, scope: Message, receive: Receive, send: Send) -> Awaitable[None]:
+        """Serve one request."""
+        path = scope.get("path", "")
+        if "//" in path:  # base addresses are often written with a slash too many
+            path = _SLASHES.sub("/", path)
+        if path in PATHS:
+            return self._answer(scope, receive, send)
+        if _MODELS.match(path):
+            scope["path"] = _MODELS.sub("/llm/models", path)
+        return self._app(scope, receive, send)
+
+    async def _answer(self, scope: Message, receive: Receive, send: Send) -> None:
+        scope["route"] = _PLACE
+        cycle: Cycle = scope["extensions"][CYCLE]
+        task = asyncio.current_task()
+        assert task is not None  # noqa: S101  a request is always served by one
+        cycle.on_gone = task.cancel
+        begun = time.perf_counter()
+        try:
+            key = await self._admit(cycle, scope)
+            answer = await self._open(await self._read(cycle, receive, key.account_id), key, cycle.request_id)
+            try:
+                if cycle.hold is not None:
+                    answer.ask.forget_messages()
+                    cycle.release()
+                if answer.body is not None:
+                    await _send_whole(answer, answer.body, cycle, begun)
+                else:
+                    await _send_stream(answer, send, begun, cycle)
+            finally:
+                answer.close()
+        except PenstockError as error:
+            await _answer_error(error, scope, send)
+        except asyncio.CancelledError:
+            if not cycle.gone:
+                raise  # the drain's time is over
+        finally:
+            cycle.on_gone = None
+
+    async def _admit(self, cycle: Cycle, scope: Message) -> ApiKey:
+        if scope["method"] != "POST":
+            raise MethodNotAllowed(f"{PATH} takes POST, not {scope['method']}.", headers={"allow": "POST"})
+        if self._gateway.draining:
+            raise Overloaded("The gateway is shutting down.", retry_after=2)
+        proof: Proof | None = cycle.head.proof
+        if proof is None or not self._gateway.keyring.holds(proof):
+            told = cycle.head.fields.get(b"authorization")
+            told = None if told is None else told.decode("latin-1")
+            proof = await self._gateway.keyring.prove(told, without_store=True)
+            cycle.head.proof = proof
+        key = proof.key
+        scope["state"]["account"] = key.account_id
+        if not key.allows(Scope.CHAT):
+            allowed = ", ".join(sorted(key.scopes))
+            raise ScopeNotAllowed(f"This needs the endpoint scope `chat`, the API key has: {allowed}.")
+        return key
+
+    def _open(self, ask: Ask, key: ApiKey, request_id: str) -> Awaitable[Answer]:
+        offer = self._gateway.offers.get_chat(ask.model)
+        if not key.allows_model(ask.model):
+            raise ModelNotAllowed(f"This API key may not use `{ask.model}`.", param="model")
+        return self._gateway.relay.open(ask, offer, key, request_id)
+
+    async def _read(self, cycle: Cycle, receive: Receive, account_id: str) -> Ask:
+        headers = cycle.head.fields
+        content_type = headers.get(b"content-type", JSON)
+        if content_type != JSON and content_type.partition(b";")[0].strip().lower() != JSON:
+            told = content_type.partition(b";")[0][:80].decode("latin-1")
+            raise UnsupportedMediaType(f"Send `content-type: application/json`, not `{told}`.")
+        if b"content-encoding" in headers:
+            encoding = headers[b"content-encoding"].strip().lower()
+            memory, most = self._gateway.body_memory, self._max_body_bytes
+            body = await read_packed(cycle, receive, memory, account_id, encoding, most)
+        else:
+            body = cycle.take_small_body()
+            if not body:
+                body = await read_body(cycle, receive, self._gateway.body_memory, account_id, self._max_body_bytes)
+        return await asyncio.to_thread(request.read, body) if len(body) > BIG_BODY else request.read(body)
+
+
+# -- answers
+
+
+def _write_told(answer: Answer, begun: float) -> bytes:
+    """What is told of an answer, as lines of its head."""
+    overhead = max(0.0, time.perf_counter() - begun - answer.waited) * 1000
+    told = b"x-penstock-vendor: %b\r\nx-penstock-overhead-ms: %.3f\r\n" % (answer.vendor_name.encode(), overhead)
+    if answer.is_cached or answer.keeper is not None:
+        told += b"x-penstock-cache: hit\r\n" if answer.is_cached else b"x-penstock-cache: miss\r\n"
+    return told if answer.ticket is None else told + answer.ticket.write()
+
+
+async def _send_whole(answer: Answer, body: bytes, cycle: Cycle, begun: float) -> None:
+    cost = answer.settle()  # before the head: it tells what is left of the limits after it
+    told = _write_told(answer, begun)
+    if cost is not None:
+        told += b"x-penstock-cost: %b\r\n" % format_usd(cost).encode()
+    if cycle.is_full:
+        await cycle.drain()
+    # A stream may come whole, from the cache.
+    cycle.respond((STREAM_LINES if answer.ask.stream else WHOLE_LINES) + told, body)
+
+
+async def _send_stream(answer: Answer, send: Send, begun: float, cycle: Cycle) -> None:
+    if not cycle.disconnected:
+        cycle.begin(200, STREAM_LINES + _write_told(answer, begun))
+    try:
+        await answer.pour(cycle)
+    except asyncio.CancelledError:
+        if not cycle.gone:  # the drain's time is over
+            await send(_error_event(Overloaded("The gateway is shutting down."), cycle.request_id, more_body=True))
+        raise
+    except Interrupted as interrupted:
+        await send(_error_event(interrupted.error, cycle.request_id, more_body=not interrupted.was_told))
+        if not interrupted.was_told:
+            answer.close()
+            await asyncio.sleep(CUT_SECONDS)
+            cycle.cut()  # no terminator: nobody may take this for a whole answer
+        return
+    await send({"type": "http.response.body", "body": b"", "more_body": False})
+    await answer.linger()
+
+
+def _error_event(error: PenstockError, request_id: str, *, more_body: bool) -> Message:
+    body = msgspec.json.encode({"error": error.body(request_id)})
+    return {"type": "http.response.body", "body": b"data: " + body + b"\n\n", "more_body": more_body}
+
+
+async def _answer_error(error: PenstockError, scope: Message, send: Send) -> None:
+    body = msgspec.json.encode({"error": error.body(scope["state"]["request_id"])})
+    headers = {"content-type": "application/json", "content-length": str(len(body)), **error_headers(error)}
+    raw = [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()]
+    await send({"type": "http.response.start", "status": error.status, "headers": raw})
+    await send({"type": "http.response.body", "body": body})

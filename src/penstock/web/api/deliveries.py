@@ -1,0 +1,153 @@
+"""What webhooks were told: list it, look at one, send it again; and try a webhook with a ping."""
+
+import time
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Path, Query, Request
+from starlette.responses import Response
+
+from penstock.domain.api_keys import Scope
+from penstock.domain.ids import new_id, timestamp
+from penstock.domain.webhooks import (
+    OWN_PREFIX,
+    Attempt,
+    Delivery,
+    DeliveryNotFound,
+    Status,
+    TooManyPings,
+    WebhookDisabled,
+    WebhookNotFound,
+    parse_delivery_id,
+)
+from penstock.errors import InvalidRequest, RateLimited
+from penstock.store.queries.webhooks import delivery_rows, webhook_rows
+from penstock.web.admin.accounts import answer_page
+from penstock.web.api.webhooks import Limit, WebhookId
+from penstock.web.auth import Caller, admit, count_request, signed_in
+from penstock.web.responses import Json, success
+
+router = APIRouter(tags=["Webhooks"])
+
+PING_SECONDS = 17.0
+"""A little longer than an attempt may take."""
+LOOK_SECONDS = 0.5
+DeliveryId = Annotated[str, Path(description="`dlv_…`")]
+Cursor = Annotated[
+    str | None, Query(pattern="^dlv_[0-9a-hjkmnp-tv-z]{13}$", description="`next_cursor` of the page before")
+]
+ByStatus = Annotated[Status | None, Query(description="only deliveries that stand so")]
+RECORD = success("The delivery.", "DeliveryRecord")
+PAGE = success("A page.", "DeliveryPage")
+
+
+@router.get("/api/v1/webhooks/deliveries", responses={200: PAGE, **signed_in(InvalidRequest)})
+async def list_deliveries(
+    request: Request,
+    *,
+    job_id: Annotated[str | None, Query(max_length=64, description="only what was told of this job")] = None,
+    status: ByStatus = None,
+    limit: Limit = 20,
+    cursor: Cursor = None,
+) -> Response:
+    """What your account's webhooks, and its jobs' own, were told or will be, newest first."""
+    caller = await admit(request, Scope.READ)
+    return await _list(caller, {"subject": job_id, "status": status}, limit, cursor)
+
+
+@router.get(
+    "/api/v1/webhooks/{webhook_id}/deliveries", responses={200: PAGE, **signed_in(InvalidRequest, WebhookNotFound)}
+)
+async def list_deliveries_of_webhook(
+    webhook_id: WebhookId, request: Request, *, status: ByStatus = None, limit: Limit = 20, cursor: Cursor = None
+) -> Response:
+    """What one webhook was told or will be, newest first."""
+    caller = await admit(request, Scope.READ)
+    await caller.gateway.database.read(webhook_rows.get, caller.account_id, webhook_id)
+    return await _list(caller, {"webhook_id": webhook_id, "status": status}, limit, cursor)
+
+
+@router.get("/api/v1/webhooks/deliveries/{delivery_id}", responses={200: RECORD, **signed_in(DeliveryNotFound)})
+async def get_delivery(delivery_id: DeliveryId, request: Request) -> Response:
+    """One delivery and how its attempts went."""
+    caller = await admit(request, Scope.READ)
+    found = await caller.gateway.database.read(delivery_rows.get, caller.account_id, _position(delivery_id))
+    return Json(describe(found))
+
+
+@router.post(
+    "/api/v1/webhooks/deliveries/{delivery_id}/redeliver",
+    status_code=202,
+    responses={202: RECORD, **signed_in(DeliveryNotFound, WebhookDisabled)},
+)
+async def redeliver(delivery_id: DeliveryId, request: Request) -> Response:
+    """Send it again now, whatever came of it, under the same `webhook-id`; failures are tried again as of a new one."""
+    caller = await admit(request, Scope.GENERATE)
+    database, now = caller.gateway.database, caller.gateway.clock()
+    found = await database.write(delivery_rows.redeliver, caller.account_id, _position(delivery_id), now)
+    return Json(describe(found), 202)
+
+
+@router.post(
+    "/api/v1/webhooks/{webhook_id}/ping",
+    responses={200: RECORD, **signed_in(WebhookNotFound, TooManyPings, RateLimited)},
+)
+async def ping(webhook_id: WebhookId, request: Request) -> Response:
+    """Send a `webhook.ping` now, also to one that is disabled; the answer tells how it went, or is still `pending`."""
+    caller = await admit(request, Scope.GENERATE)
+    limits = await count_request(caller)
+    database, name = caller.gateway.database, new_id("ping")
+    with database.bell.listen(name) as ear:
+        now, give_up_at = caller.gateway.clock(), time.monotonic() + PING_SECONDS
+        position = await database.write(delivery_rows.ping, caller.account_id, webhook_id, name, now)
+        while True:
+            found = await database.read(delivery_rows.get, caller.account_id, position)
+            left = give_up_at - time.monotonic()
+            if found.status is not Status.PENDING or left <= 0 or caller.gateway.draining:
+                return Json(describe(found), headers=limits)
+            await ear.wait(min(LOOK_SECONDS, left))
+
+
+async def _list(caller: Caller, filters: Mapping[str, Any], limit: int, cursor: str | None) -> Response:
+    before = None if cursor is None else parse_delivery_id(cursor)
+    if cursor is not None and before is None:
+        raise InvalidRequest("`cursor` is the `next_cursor` of an earlier page.", param="cursor")
+    found = await caller.gateway.database.read(delivery_rows.page, caller.account_id, filters, before, limit + 1)
+    return answer_page([describe(delivery) for delivery in found], limit, "id")
+
+
+def _position(delivery_id: str) -> int:
+    position = parse_delivery_id(delivery_id)
+    if position is None:
+        raise DeliveryNotFound(suggestion="A delivery's id looks like `dlv_…`.")
+    return position
+
+
+def describe(delivery: Delivery) -> dict[str, Any]:
+    """A delivery's record."""
+    waits = delivery.status is Status.PENDING and delivery.lease is None
+    return {
+        "id": delivery.id,
+        "object": "webhook.delivery",
+        "webhook_id": None if delivery.webhook_id.startswith(OWN_PREFIX) else delivery.webhook_id,
+        "url": delivery.url,
+        "type": delivery.type,
+        "event_id": delivery.event_id,
+        "job_id": delivery.subject if delivery.subject.startswith("job_") else None,
+        "sequence": delivery.sequence,
+        "status": delivery.status,
+        "created_at": timestamp(delivery.created_at),
+        "next_attempt_at": timestamp(delivery.due_at) if waits else None,
+        "finished_at": timestamp(delivery.finished_at),
+        "attempts": [_describe_attempt(attempt) for attempt in delivery.attempts],
+    }
+
+
+def _describe_attempt(attempt: Attempt) -> dict[str, Any]:
+    return {
+        "at": timestamp(attempt.at),
+        "status_code": attempt.status_code,
+        "latency_ms": round(attempt.seconds * 1000),
+        "error": attempt.error,
+        "response": attempt.response,
+    }

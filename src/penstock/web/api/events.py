@@ -1,0 +1,207 @@
+"""Events: a replayable stream per job, and the account's feed as pages or as a stream."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator
+from contextlib import contextmanager
+from typing import Annotated, Any
+
+import msgspec
+from fastapi import APIRouter, Header, Query, Request
+from starlette import types
+from starlette.responses import Response, StreamingResponse
+
+from penstock.domain.api_keys import Scope
+from penstock.domain.events import ENDINGS, Event, event_id, parse_event_id
+from penstock.errors import (
+    Gone,
+    InvalidRequest,
+    JobDeleted,
+    JobNotFound,
+    MissingApiKey,
+    StoreUnavailable,
+    TooManyStreams,
+)
+from penstock.jobs.records import Scribe
+from penstock.observability import metrics
+from penstock.store.event_reader import News
+from penstock.store.queries.jobs import event_rows, job_rows
+from penstock.web.api.jobs import JobId
+from penstock.web.auth import Caller, admit, signed_in
+from penstock.web.responses import REQUEST_ID, Json, success
+
+router = APIRouter(tags=["Events"])
+
+HEARTBEAT_SECONDS = 15.0
+AWAY_SECONDS = 1.0
+STREAM_HEADERS = {"cache-control": "no-store", "x-accel-buffering": "no"}
+STREAM: dict[str, Any] = {
+    "description": "Server-sent events; each has an `id` for `Last-Event-ID`, comments keep the line alive.",
+    "content": {"text/event-stream": {"schema": {"$ref": "#/components/schemas/ServerSentEvent"}}},
+    "headers": REQUEST_ID,
+}
+PAGE = success("A page, or a stream for `Accept: text/event-stream`.", "Feed")
+LastEventId = Annotated[str | None, Header(description="resume after this event")]
+Read = Callable[[int], Awaitable[News]]
+
+
+@router.get(
+    "/api/v1/jobs/{job_id}/events",
+    response_class=StreamingResponse,
+    responses={
+        200: STREAM,
+        204: {"description": "Nothing comes after the last event: do not reconnect."},
+        **signed_in(InvalidRequest, JobNotFound, Gone, JobDeleted, TooManyStreams),
+    },
+)
+async def stream_job(job_id: JobId, request: Request, last_event_id: LastEventId = None) -> Response:
+    """Every event of a job from its first, or from `Last-Event-ID`, until it is done; then the stream ends."""
+    caller = await admit(request, Scope.READ)
+    database = caller.gateway.database
+    job = await database.look(job_rows.get, caller.account_id, job_id)
+    after = parse_event_id(last_event_id or "") or 0
+    if after and after > await database.look(event_rows.last_position, caller.account_id):
+        after = 0  # not from here: better all again than nothing for ever
+
+    async def read(position: int) -> News:
+        return await caller.gateway.news.of_job(job_id, position)
+
+    if job.done and after and not (await read(after)).events:
+        return Response(status_code=204)
+    return EventStream(caller, _lines(caller, job_id, read, after, ends=True))
+
+
+@router.get(
+    "/api/v1/events",
+    responses={
+        200: {**PAGE, "content": PAGE["content"] | STREAM["content"]},
+        **signed_in(InvalidRequest, TooManyStreams),
+    },
+)
+async def feed(
+    request: Request,
+    *,
+    after: Annotated[
+        str | None, Query(pattern="^evt_[0-9a-hjkmnp-tv-z]{13}$", description="an event id; default: from the oldest")
+    ] = None,
+    limit: Annotated[int, Query(ge=1, le=100)] = 50,
+    last_event_id: LastEventId = None,
+) -> Response:
+    """The account's events, oldest first: the same that webhooks carry. A stream without a cursor begins now."""
+    caller = await admit(request, Scope.READ)
+    position = parse_event_id(last_event_id or "")  # who reconnects repeats the first URL, `after` and all
+    if position is None and after is not None:
+        position = parse_event_id(after)
+        if position is None:
+            raise InvalidRequest("`after` is the id of an event, `evt_…`.", param="after")
+    database, account_id = caller.gateway.database, caller.account_id
+
+    async def read(position: int) -> News:
+        until = await database.settled()
+        events = await database.look(event_rows.of_account, account_id, position, limit + 1, until)
+        return News(events, is_all=len(events) <= limit)
+
+    if "text/event-stream" in request.headers.get("accept", ""):
+        if position is None:
+            position = await database.look(event_rows.last_position, account_id)
+        return EventStream(caller, _lines(caller, account_id, read, position, ends=False))
+    events, is_all = await read(position or 0)
+    page, scribe = events[:limit], caller.scribe
+    return Json(
+        {
+            "object": "list",
+            "data": [scribe.event(event) for event in page],
+            "has_more": not is_all,
+            "next_after": page[-1].id if page else after,
+        }
+    )
+
+
+class EventStream(StreamingResponse):
+    """One of a limited number of streams; counted as it begins, and until it is left, however that happens."""
+
+    media_type = "text/event-stream"
+
+    def __init__(self, caller: Caller, lines: AsyncIterator[bytes]) -> None:
+        super().__init__(lines, headers=STREAM_HEADERS)
+        self._caller = caller
+
+    async def __call__(self, scope: types.Scope, receive: types.Receive, send: types.Send) -> None:
+        """Stream, if there is room."""
+        gateway = self._caller.gateway
+        ticket = await gateway.escrow.open_stream(self._caller.key)
+        try:
+            with _counted(self._caller):
+                await super().__call__(scope, receive, send)
+        finally:
+            ticket.settle(0, 0)
+
+
+@contextmanager
+def _counted(caller: Caller) -> Generator[None]:
+    gateway, account_id = caller.gateway, caller.account_id
+    streams, bounds = gateway.streams, gateway.stream_bounds
+    if not streams.try_take(account_id, 1, bounds):
+        mine = streams.held_by(account_id)
+        told = f"{streams.total} event streams are open, at most {bounds.total} may be"
+        if mine >= bounds.each:
+            told = f"This account has {mine} event streams open, at most {bounds.each} may be"
+        suggestion = "Close a stream, or follow several jobs by the one stream of GET /api/v1/events."
+        raise TooManyStreams(f"{told}.", suggestion=suggestion, retry_after=5)
+    metrics.EVENT_STREAMS.set(streams.total)
+    try:
+        yield
+    finally:
+        streams.give_back(account_id, 1)
+        metrics.EVENT_STREAMS.set(streams.total)
+
+
+async def _lines(caller: Caller, topic: str, read: Read, after: int, *, ends: bool) -> AsyncIterator[bytes]:
+    """Events as they are committed. One is listening before it looks, so nothing falls between the two."""
+    gateway = caller.gateway
+    woken = False
+    with gateway.database.bell.listen(topic) as ear:
+        yield b"retry: 2000\n: " + event_id(after).encode() + b"\n\n"
+        while not gateway.draining and await _still_admitted(caller):
+            try:
+                events, is_all = await read(after)
+            except StoreUnavailable:  # what is missed meanwhile is in the log
+                yield b": the store is away\n\n"
+                await asyncio.sleep(AWAY_SECONDS)
+                continue
+            for event in events:
+                yield _frame(event, caller.scribe)
+                after = event.position
+            if ends and events and events[-1].type in ENDINGS.values():
+                return
+            if ends and woken and not events and await _is_gone(caller, topic):
+                return
+            woken = not is_all or await ear.wait(HEARTBEAT_SECONDS)
+            if not woken:
+                yield b": heartbeat\n\n"
+
+
+async def _is_gone(caller: Caller, job_id: str) -> bool:
+    """A job that was deleted as soon as it was done has taken its last events with it."""
+    try:
+        await caller.gateway.database.look(job_rows.get, caller.account_id, job_id)
+    except (JobNotFound, JobDeleted, Gone):
+        return True
+    except StoreUnavailable:
+        pass  # it is asked again
+    return False
+
+
+async def _still_admitted(caller: Caller) -> bool:
+    """A key that was revoked or has expired gets no more."""
+    try:
+        await admit(caller.request, Scope.READ)
+    except MissingApiKey:
+        return False
+    except StoreUnavailable:
+        pass  # nobody can tell at the moment: it is asked again
+    return True
+
+
+def _frame(event: Event, scribe: Scribe) -> bytes:
+    data = msgspec.json.encode(scribe.event(event))
+    return b"id: %b\nevent: %b\ndata: %b\n\n" % (event.id.encode(), event.type.encode(), data)

@@ -1,0 +1,113 @@
+"""Files: upload a picture once, then name it by its token."""
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Path, Request
+from starlette.responses import Response
+
+from penstock.domain.api_keys import Scope
+from penstock.domain.files import StoredFile
+from penstock.domain.ids import timestamp
+from penstock.domain.job_errors import FileUnreadable
+from penstock.errors import (
+    BodyTooLarge,
+    FileNotFound,
+    InvalidRequest,
+    RateLimited,
+    RequestTimeout,
+    StorageQuotaExceeded,
+    TooManyUploads,
+    UnsupportedMediaType,
+)
+from penstock.store.queries.files import file_rows, storage_rows
+from penstock.web.auth import Caller, admit, count_request, signed_in
+from penstock.web.multipart import read_file
+from penstock.web.responses import Json, success
+
+router = APIRouter(tags=["Files"])
+
+Token = Annotated[str, Path(description="`file_…`")]
+FORM = {
+    "requestBody": {
+        "required": True,
+        "content": {
+            "multipart/form-data": {
+                "schema": {
+                    "type": "object",
+                    "required": ["file"],
+                    "properties": {"file": {"type": "string", "format": "binary"}},
+                }
+            }
+        },
+    }
+}
+
+
+@router.post(
+    "/api/v1/files",
+    status_code=201,
+    responses={
+        201: success("Stored.", "FileRecord"),
+        **signed_in(
+            InvalidRequest,
+            RequestTimeout,
+            BodyTooLarge,
+            UnsupportedMediaType,
+            RateLimited,
+            StorageQuotaExceeded,
+            TooManyUploads,
+        ),
+    },
+    openapi_extra=FORM,
+)
+async def upload_file(request: Request) -> Response:
+    """Upload a JPEG, PNG or WebP as the multipart field `file`."""
+    caller = await admit(request, Scope.GENERATE)
+    limits = await count_request(caller)
+    if caller.storage_quota is not None:  # a full one is told before the file is read
+        await caller.gateway.database.read(storage_rows.refuse_full, caller.account_id, caller.storage_quota)
+    inputs, retention = caller.gateway.inputs, caller.gateway.settings.jobs.file_retention
+    try:
+        file = await inputs.upload(read_file(request), caller.account_id, retention)
+    except FileUnreadable as error:
+        raise InvalidRequest(error.message, code=error.code, param="file") from None
+    return Json(_record(file), 201, limits)
+
+
+@router.get("/api/v1/files/{token}", responses={200: success("The file.", "FileRecord"), **signed_in(FileNotFound)})
+async def get_file(token: Token, request: Request) -> Response:
+    """What is known of an upload."""
+    file = await _find(await admit(request, Scope.READ), token)
+    return Json(_record(file))
+
+
+@router.delete(
+    "/api/v1/files/{token}",
+    status_code=204,
+    response_class=Response,
+    responses={204: {"description": "Removed."}, **signed_in(FileNotFound)},
+)
+async def delete_file(token: Token, request: Request) -> Response:
+    """Remove an upload; jobs that were made with it keep their own copy."""
+    caller = await admit(request, Scope.GENERATE)
+    await caller.gateway.inputs.remove(await _find(caller, token))
+    return Response(status_code=204)
+
+
+async def _find(caller: Caller, token: str) -> StoredFile:
+    gateway = caller.gateway
+    return await gateway.database.read(file_rows.get, caller.account_id, token, gateway.clock())
+
+
+def _record(file: StoredFile) -> dict[str, Any]:
+    return {
+        "object": "file",
+        "file_token": file.token,
+        "sha256": file.sha256,
+        "bytes": file.bytes,
+        "content_type": file.content_type,
+        "width": file.width,
+        "height": file.height,
+        "created_at": timestamp(file.created_at),
+        "expires_at": timestamp(file.expires_at),
+    }

@@ -1,0 +1,182 @@
+"""Both generation paths: `POST /api/v1/{model_id}/generate` and `POST /model/v1/generation`."""
+
+import re
+from typing import Any
+
+from fastapi import APIRouter, Request
+from starlette.responses import Response
+
+from penstock.domain.api_keys import Scope
+from penstock.domain.money import format_usd
+from penstock.errors import (
+    BodyTooLarge,
+    ConcurrencyLimited,
+    FileNotFound,
+    IdempotencyInProgress,
+    IdempotencyKeyMismatch,
+    InsufficientBudget,
+    InvalidRequest,
+    ModelNotAllowed,
+    ModelNotFound,
+    Overloaded,
+    QueueFull,
+    RateLimited,
+    RequestTimeout,
+    StorageQuotaExceeded,
+    TooManyUploads,
+    UnsupportedMediaType,
+)
+from penstock.jobs.acceptance import Receipt, Submission
+from penstock.jobs.intake import Forecast
+from penstock.web.api.waiting import wait_until_done
+from penstock.web.auth import Caller, admit, base_url, count_request, signed_in
+from penstock.web.json_bodies import read_json
+from penstock.web.responses import RETRY_AFTER, Json, request_id_of, success
+from penstock.web.server.body_limits import CYCLE
+
+router = APIRouter(tags=["Generation"])
+
+IDEMPOTENCY_KEY = re.compile(r"[\x21-\x7e]{1,255}")
+
+PARAMETERS = [
+    {
+        "name": "Idempotency-Key",
+        "in": "header",
+        "schema": {"type": "string", "pattern": "^[!-~]{1,255}$"},
+        "description": "the same key and body give the same job, however often they are sent",
+    },
+    {
+        "name": "Prefer",
+        "in": "header",
+        "schema": {"type": "string"},
+        "description": "`wait=30`: answer with the finished job if it finishes in that many seconds",
+    },
+]
+REPLAY_HEADERS = {
+    "Idempotency-Replayed": {"description": "`true`: an earlier request made this job", "schema": {"type": "string"}},
+    "Duplicate-Suppressed": {"description": "`true`: recognised as a client's retry", "schema": {"type": "string"}},
+}
+RESPONSES: dict[int | str, dict[str, Any]] = {
+    202: success(
+        "Accepted: the job is durably stored. It never depends on this connection.",
+        "JobRecord",
+        "Batch",
+        headers=RETRY_AFTER | REPLAY_HEADERS,
+    ),
+    200: success(
+        "Finished within `Prefer: wait`, or found finished, or a dry run.",
+        "JobRecord",
+        "Batch",
+        "DryRun",
+        headers=REPLAY_HEADERS,
+    ),
+    **signed_in(
+        InvalidRequest,
+        ModelNotAllowed,
+        ModelNotFound,
+        FileNotFound,
+        RequestTimeout,
+        IdempotencyInProgress,
+        BodyTooLarge,
+        UnsupportedMediaType,
+        IdempotencyKeyMismatch,
+        QueueFull,
+        TooManyUploads,
+        ConcurrencyLimited,
+        RateLimited,
+        InsufficientBudget,
+        StorageQuotaExceeded,
+    ),
+}
+EXTRA: dict[str, Any] = {
+    "parameters": PARAMETERS,
+    "requestBody": {
+        "required": True,
+        "content": {"application/json": {"schema": {"$ref": "#/components/schemas/GenerationRequest"}}},
+    },
+}
+
+
+@router.post("/api/v1/{model_id:path}/generate", status_code=202, responses=RESPONSES, openapi_extra=EXTRA)
+async def generate_with_model(model_id: str, request: Request) -> Response:
+    """Start a generation with the model named in the path; the body's `model` must be the same."""
+    return await _generate(await admit(request, Scope.GENERATE), model_id)
+
+
+@router.post("/model/v1/generation", status_code=202, responses=RESPONSES, openapi_extra=EXTRA)
+async def generate(request: Request) -> Response:
+    """Start a generation with the model named in the body."""
+    return await _generate(await admit(request, Scope.GENERATE), None)
+
+
+async def _generate(caller: Caller, path_model: str | None) -> Response:
+    request = caller.request
+    if caller.gateway.draining:
+        raise Overloaded("The gateway is shutting down.", retry_after=2)
+    submission = Submission(
+        decoded=await read_json(request),
+        path_model=path_model,
+        key=caller.key,
+        request_id=request_id_of(request),
+        idempotency_key=_idempotency_key(request),
+        is_retry=_retry_count(request) >= 1,
+        base_url=base_url(request),
+    )
+    limits = await count_request(caller)
+    result = await caller.gateway.intake.accept(submission)
+    del submission  # and the body with it: a caller may wait for long
+    request.scope["extensions"][CYCLE].release()
+    if isinstance(result, Forecast):
+        return Json(_dry_run(result), headers=limits)
+    return await _answer(caller, result, _preferred_wait(request), limits)
+
+
+async def _answer(caller: Caller, receipt: Receipt, seconds: float | None, limits: dict[str, str]) -> Response:
+    jobs = list(receipt.jobs)
+    headers = limits if receipt.headroom is None else limits | receipt.headroom.headers
+    if receipt.replayed:
+        headers["Idempotency-Replayed"] = "true"
+    if receipt.suppressed:
+        headers["Duplicate-Suppressed"] = "true"
+    if seconds is not None:
+        headers["Preference-Applied"] = f"wait={seconds:g}"
+        jobs = await wait_until_done(caller.gateway, jobs, seconds)
+    done = all(job.done for job in jobs)
+    if not done:
+        headers["retry-after"] = "1"
+    scribe = caller.scribe
+    records = [scribe.job(job) for job in jobs]
+    body = {"object": "generation.batch", "id": receipt.id, "jobs": records} if receipt.is_batch else records[0]
+    return Json(body, 200 if done else 202, headers)
+
+
+def _idempotency_key(request: Request) -> str | None:
+    key = request.headers.get("idempotency-key")
+    if key is not None and not IDEMPOTENCY_KEY.fullmatch(key):
+        raise InvalidRequest("`Idempotency-Key` is 1 to 255 visible ASCII characters.", param="Idempotency-Key")
+    return key
+
+
+def _retry_count(request: Request) -> int:
+    """How often the caller's SDK says it has tried before."""
+    count = request.headers.get("x-stainless-retry-count", "0")
+    return int(count) if count.isascii() and count.isdigit() and len(count) < 6 else 0
+
+
+def _preferred_wait(request: Request) -> float | None:
+    """`Prefer` is a wish: one that cannot be read is passed over."""
+    found = re.search(r"(?:^|[,;\s])wait=(\d{1,6})(?:$|[,;\s])", request.headers.get("prefer", ""))
+    return min(60.0, float(found[1])) if found and int(found[1]) > 0 else None
+
+
+def _dry_run(forecast: Forecast) -> dict[str, Any]:
+    estimated = None if forecast.estimated is None else format_usd(forecast.estimated)
+    return {
+        "object": "generation.dry_run",
+        "model": forecast.model,
+        "valid": True,
+        "input": forecast.inputs,
+        "cost": {"estimated": estimated, "final": None, "currency": "USD"},
+        "budget_left": None if forecast.budget_left is None else format_usd(forecast.budget_left),
+        "expected_seconds": forecast.duration,
+    }

@@ -1,0 +1,154 @@
+"""Jobs: look, list, cancel, delete."""
+
+import base64
+import binascii
+import math
+import re
+from typing import Annotated
+
+from fastapi import APIRouter, Path, Query, Request
+from pydantic import AwareDatetime, BeforeValidator
+from pydantic_core import PydanticCustomError
+from starlette.responses import Response
+
+from penstock.domain import jobs
+from penstock.domain.api_keys import Scope
+from penstock.domain.jobs import Job, State, poll_after_ms
+from penstock.errors import Gone, InvalidRequest, JobDeleted, JobNotFinished, JobNotFound
+from penstock.jobs.records import Scribe
+from penstock.store.queries.jobs import job_rows
+from penstock.web.api.waiting import wait_until_done
+from penstock.web.auth import admit, signed_in
+from penstock.web.responses import RETRY_AFTER, Json, success
+
+router = APIRouter(tags=["Jobs"])
+
+JobId = Annotated[str, Path(description="`job_…`")]
+ETAG = {"etag": {"description": "send it as `If-None-Match` for a 304", "schema": {"type": "string"}}}
+ONE = signed_in(InvalidRequest, JobNotFound, Gone, JobDeleted)
+RECORD = success("The job.", "JobRecord", headers=RETRY_AFTER | ETAG)
+RFC_3339 = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)", re.ASCII)
+
+
+def _check_moment(text: str) -> str:
+    """Pydantic would also read plain numbers and days as times."""
+    if not RFC_3339.fullmatch(text):
+        raise PydanticCustomError("rfc_3339", "Should be RFC 3339 with a zone, such as 2026-01-31T09:30:00Z")
+    return text
+
+
+Moment = Annotated[AwareDatetime, BeforeValidator(_check_moment)]
+
+
+@router.get("/api/v1/jobs", responses={200: success("A page.", "JobPage"), **signed_in(InvalidRequest)})
+async def list_jobs(
+    request: Request,
+    *,
+    status: Annotated[State | None, Query(description="only jobs in this state")] = None,
+    model: Annotated[str | None, Query(max_length=200)] = None,
+    client_ref: Annotated[str | None, Query(max_length=128)] = None,
+    batch: Annotated[str | None, Query(max_length=64)] = None,
+    created_after: Annotated[Moment | None, Query(description="RFC 3339 with a zone")] = None,
+    created_before: Annotated[Moment | None, Query(description="RFC 3339 with a zone")] = None,
+    limit: Annotated[int, Query(ge=1, le=100)] = 20,
+    cursor: Annotated[
+        str | None, Query(pattern="^[A-Za-z0-9_-]{1,128}$", description="`next_cursor` of the page before")
+    ] = None,
+) -> Response:
+    """Your jobs, newest first."""
+    caller = await admit(request, Scope.READ)
+    filters = {
+        "state": status,
+        "model": model,
+        "client_ref": client_ref,
+        "batch_id": batch,
+        "created_after": None if created_after is None else created_after.timestamp(),
+        "created_before": None if created_before is None else created_before.timestamp(),
+        "kept_at": caller.gateway.clock(),
+    }
+    before = None if cursor is None else _read_cursor(cursor)
+    found = await caller.gateway.database.look(job_rows.page, caller.account_id, filters, before, limit + 1)
+    page, more, scribe = found[:limit], len(found) > limit, caller.scribe
+    return Json(
+        {
+            "object": "list",
+            "data": [scribe.job(job) for job in page],
+            "has_more": more,
+            "next_cursor": _write_cursor(page[-1].id) if more else None,
+        }
+    )
+
+
+@router.get("/api/v1/jobs/{job_id}", responses={200: RECORD, 304: {"description": "Not modified."}, **ONE})
+@router.get("/model/v1/generation/{job_id}", responses={200: RECORD, 304: {"description": "Not modified."}, **ONE})
+async def get_job(
+    job_id: JobId,
+    request: Request,
+    wait: Annotated[int | None, Query(ge=1, le=60, description="hold until done, at most this many seconds")] = None,
+) -> Response:
+    """One job. With `wait`, the answer is held until the job is done."""
+    caller = await admit(request, Scope.READ)
+    job = await caller.gateway.database.look(job_rows.get, caller.account_id, job_id)
+    if job.is_past(caller.gateway.clock()):
+        raise Gone
+    if wait is not None:
+        job = (await wait_until_done(caller.gateway, [job], wait))[0]
+    return _answer(job, caller.scribe, request.headers.get("if-none-match"))
+
+
+@router.post("/api/v1/jobs/{job_id}/cancel", responses={200: RECORD, **ONE})
+@router.post("/model/v1/generation/{job_id}/cancel", responses={200: RECORD, **ONE})
+async def cancel_job(job_id: JobId, request: Request) -> Response:
+    """Ask for a job to be stopped. Asking again, or too late, changes nothing and returns the record."""
+    caller = await admit(request, Scope.GENERATE)
+    now = caller.gateway.clock()
+    job = await caller.gateway.database.write(
+        job_rows.amend_own, caller.account_id, job_id, lambda job: jobs.request_cancel(job, now), now
+    )
+    return _answer(job, caller.scribe, None)
+
+
+@router.delete(
+    "/api/v1/jobs/{job_id}",
+    status_code=204,
+    response_class=Response,
+    responses={204: {"description": "Removed."}, **signed_in(JobNotFound, Gone, JobDeleted, JobNotFinished)},
+)
+async def delete_job(job_id: JobId, request: Request) -> Response:
+    """Remove a finished job's params, outputs and files; later it is 410. What it cost stays known."""
+    caller = await admit(request, Scope.GENERATE)
+    await caller.gateway.upkeep.delete(caller.account_id, job_id)
+    return Response(status_code=204)
+
+
+def _answer(job: Job, scribe: Scribe, known_etag: str | None) -> Response:
+    etag = _etag(job, scribe)
+    headers = {"etag": f"W/{etag}", "cache-control": "private, no-cache"}
+    wait = poll_after_ms(job, scribe.now)
+    if wait is not None:
+        headers["retry-after"] = str(max(1, math.ceil(wait / 1000)))
+    if known_etag is not None and (etag in known_etag or known_etag == "*"):
+        return Response(status_code=304, headers=headers)
+    return Json(scribe.job(job), headers=headers)
+
+
+def _etag(job: Job, scribe: Scribe) -> str:
+    """New whenever the row changes or the job moves up in its queue, and before the links of an old record are over."""
+    place = scribe.position(job.id) if job.state is State.QUEUED else None
+    age = int(scribe.now / scribe.link_seconds * 2) if job.outputs else None
+    parts = (job.id, job.sequence, place, age)
+    return '"' + "-".join(str(part) for part in parts if part is not None) + '"'
+
+
+def _write_cursor(job_id: str) -> str:
+    return base64.urlsafe_b64encode(job_id.encode()).decode().rstrip("=")
+
+
+def _read_cursor(cursor: str) -> str:
+    try:
+        job_id = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)).decode("ascii")
+    except (binascii.Error, ValueError):
+        job_id = ""
+    if not job_id.startswith("job_"):
+        raise InvalidRequest("`cursor` is the `next_cursor` of an earlier page.", param="cursor")
+    return job_id

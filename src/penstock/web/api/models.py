@@ -1,0 +1,90 @@
+"""Models: what is on offer, with the JSON Schema of its params, its price and how long it takes."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from fastapi import APIRouter, Request
+from starlette.responses import Response
+
+from penstock.catalog.params import as_object
+from penstock.domain.api_keys import Scope
+from penstock.domain.price_schedule import describe_schedules
+from penstock.errors import ModelNotAllowed, ModelNotFound
+from penstock.gateway import Gateway
+from penstock.offers.offer import ChatOffer, Offer
+from penstock.web.auth import admit, signed_in
+from penstock.web.openapi.chat_operation import REQUEST
+from penstock.web.responses import Json, success
+
+router = APIRouter(tags=["Models"])
+
+
+@router.get("/api/v1/models", responses={200: success("The models.", "ModelList"), **signed_in()})
+async def list_models(request: Request) -> Response:
+    """Every model that this key may use."""
+    caller = await admit(request, Scope.READ)
+    offers, allows = caller.gateway.offers, caller.key.allows_model
+    records = [describe(offer, caller.gateway) for name, offer in offers.by_model.items() if allows(name)]
+    records += [describe_chat_model(offer, caller.gateway) for name, offer in offers.chat.items() if allows(name)]
+    return Json({"object": "list", "data": records})
+
+
+@router.get(
+    "/api/v1/models/{model_id:path}",
+    responses={200: success("The model.", "ModelRecord"), **signed_in(ModelNotAllowed, ModelNotFound)},
+)
+async def get_model(model_id: str, request: Request) -> Response:
+    """One model."""
+    caller = await admit(request, Scope.READ)
+    chat = caller.gateway.offers.chat.get(model_id)
+    offer = None if chat else caller.gateway.offers.get(model_id, caller.key.allows_model)
+    if not caller.key.allows_model(model_id):
+        raise ModelNotAllowed(f"This API key may not use `{model_id}`.", param="model")
+    if offer is not None:
+        return Json(describe(offer, caller.gateway))
+    return Json(describe_chat_model(caller.gateway.offers.chat[model_id], caller.gateway))
+
+
+def describe(offer: Offer, gateway: Gateway) -> dict[str, Any]:
+    """The catalogue's entry of a model."""
+    model, schema = offer.model, offer.model.schema
+    return {
+        "id": model.id,
+        "object": "model",
+        "kind": model.kind,
+        "title": model.title,
+        "params": schema,
+        "defaults": _defaults(schema),
+        "example": {"model": model.id, "input": [{"params": model.example}]},
+        **_describe_prices(offer, gateway.clock()),
+        "vendors": sorted({route.vendor for route in offer.routes}),
+        "typical_seconds": gateway.history.typical(model.id),
+    }
+
+
+def _describe_prices(offer: Offer | ChatOffer, now: float) -> dict[str, Any]:
+    """What it costs now, whoever runs it; and by vendor, what is to come too."""
+    price = offer.price_at(now)
+    told = None if price is None else price.describe()
+    return {"price": told, "prices": describe_schedules(offer.prices, now)}
+
+
+def _defaults(schema: Mapping[str, Any]) -> dict[str, Any]:
+    told = {name: as_object(field).get("default") for name, field in schema.get("properties", {}).items()}
+    return {name: default for name, default in told.items() if default is not None}
+
+
+def describe_chat_model(offer: ChatOffer, gateway: Gateway) -> dict[str, Any]:
+    """The catalogue's entry of a chat model; its params are the whole body of a chat request."""
+    return {
+        "id": offer.id,
+        "object": "model",
+        "kind": "chat",
+        "title": offer.id,
+        "params": REQUEST,
+        "defaults": {},
+        "example": REQUEST["example"] | {"model": offer.id},
+        **_describe_prices(offer, gateway.clock()),
+        "vendors": sorted({route.vendor for route in offer.routes}),
+        "typical_seconds": None,
+    }

@@ -1,0 +1,121 @@
+"""Operations: health, readiness, metrics and the OpenAPI document; only metrics need a key, and not everywhere."""
+
+import asyncio
+from contextlib import suppress
+from ipaddress import ip_network
+from typing import Any, Final
+
+from fastapi import APIRouter, Request
+from sqlalchemy import Connection, text
+from starlette.responses import Response
+
+from penstock import __version__
+from penstock.accounts.keyring import CHALLENGE
+from penstock.errors import InvalidApiKey, MissingApiKey, StoreUnavailable
+from penstock.gateway import Gateway
+from penstock.observability import metrics
+from penstock.web.admin.auth import is_same_key
+from penstock.web.auth import ALWAYS, gateway_of
+from penstock.web.openapi.document import encode_document
+from penstock.web.responses import Json, problems, success
+from penstock.web.server.connection_limits import is_among
+
+OK: Final = "ok"
+SILENT: Final = "does not answer"
+PROBE_SECONDS: Final = 2.0
+"""Seconds that the store is waited for; load balancers do not wait much longer for us."""
+
+router = APIRouter(tags=["Operations"])
+
+LOOPBACK: Final = (ip_network("127.0.0.0/8"), ip_network("::1/128"))
+FORWARDED: Final = frozenset({"forwarded", "x-forwarded-for", "x-real-ip", "via", "x-forwarded-host"})
+"""Headers of proxies, whose callers may be anywhere."""
+_page = metrics.RenderedPage()
+
+
+@router.head("/healthz", include_in_schema=False)
+@router.get("/healthz", responses={200: success("Alive.", "Health")})
+async def health() -> Response:
+    """The process is alive and its event loop turns."""
+    return Json({"status": "ok", "version": __version__})
+
+
+@router.head("/readyz", include_in_schema=False)
+@router.get("/readyz", responses={200: success("Ready.", "Readiness"), 503: success("Not ready.", "Readiness")})
+async def readiness(request: Request) -> Response:
+    """Whether requests are served: the store answers, or chat goes on without it; and nothing is shutting down."""
+    gateway, serves_chat = gateway_of(request), request.app.state.serves_chat
+    checks = {"store": await _check_store(gateway)}
+    checks["jobs"] = "run here" if gateway.leadership.is_held else "run by another server"
+    status = "ready" if checks["store"] == OK else "unavailable"
+    outage: dict[str, Any] = {}
+    contact = gateway.contact
+    if checks["store"] == SILENT:
+        is_served = serves_chat and bool(gateway.offers.chat) and contact.seconds_left > 0
+        status = "degraded" if is_served else status
+        seconds_left = contact.seconds_left if is_served else 0.0
+        outage["outage"] = {"seconds": round(contact.away_seconds, 1), "seconds_left": round(seconds_left, 1)}
+    status = "draining" if gateway.draining else status
+    body = {"status": status, "version": __version__, "settings": gateway.settings.fingerprint, "checks": checks}
+    return Json(body | outage, 200 if status in ("ready", "degraded") else 503)
+
+
+async def _check_store(gateway: Gateway) -> str:
+    """Ask the store, unless it is known to be away; whoever probes us does not wait for long."""
+    if gateway.database.is_refused:
+        return "is of a newer version"
+    if gateway.contact.is_away:
+        return SILENT
+    try:
+        async with asyncio.timeout(PROBE_SECONDS):
+            await gateway.contact.ask(_ask)
+    except (StoreUnavailable, TimeoutError):
+        return "is of a newer version" if gateway.database.is_refused else SILENT
+    return OK
+
+
+@router.get(
+    "/metrics",
+    responses={
+        200: {"content": {"text/plain": {"schema": {"type": "string"}}}},
+        **problems(MissingApiKey, InvalidApiKey, *ALWAYS),
+    },
+)
+async def read_metrics(request: Request) -> Response:
+    """What Prometheus reads: from the same machine, by `server.metrics_port`, or with a key."""
+    state: Any = request.app.state
+    if not getattr(state, "has_open_metrics", False):
+        _admit_reader(request)
+    body, content_type = await asyncio.to_thread(_page.read)
+    return Response(body, media_type=content_type)
+
+
+def _admit_reader(request: Request) -> None:
+    """Let in who reaches us directly from this machine, or has the key of metrics or of administrators."""
+    client = request.client
+    headers = request.headers
+    if client is not None and is_among(client.host, LOOPBACK) and FORWARDED.isdisjoint(headers.keys()):
+        return
+    server = gateway_of(request).settings.server
+    kept = [key.get_secret_value().strip() for key in (server.metrics_key, server.admin_key) if key is not None]
+    scheme, _, text = headers.get("authorization", "").partition(" ")
+    if scheme.lower() == "bearer" and any(secret and is_same_key(text.strip(), secret) for secret in kept):
+        return
+    told = "Metrics need the key of `server.metrics_key` or the administrator's, as `Authorization: Bearer …`."
+    kind = InvalidApiKey if text else MissingApiKey
+    raise kind(told, headers=CHALLENGE, suggestion="Or set `server.metrics_port`: there they need none.")
+
+
+@router.get("/openapi.json", include_in_schema=False)
+async def openapi(request: Request) -> Response:
+    """This interface, as a document; a key that may use some models only is shown these."""
+    models = frozenset[str]()
+    if "authorization" in request.headers:
+        with suppress(MissingApiKey, StoreUnavailable):
+            models = (await gateway_of(request).keyring.check(request.headers["authorization"])).models
+    body = await asyncio.to_thread(encode_document, request.app, gateway_of(request).offers, models)
+    return Response(body, media_type="application/json")
+
+
+def _ask(connection: Connection) -> None:
+    connection.execute(text("SELECT 1"))

@@ -1,0 +1,180 @@
+"""The shapes of what administrators receive, for the OpenAPI document."""
+
+from typing import Any, Literal
+
+from pydantic import Field
+
+from penstock.domain.accounts import Action
+from penstock.domain.api_keys import Scope
+from penstock.web.openapi.schemas import BudgetShape, Moment, Shape, StorageShape
+
+
+class LimitsShape(Shape):
+    """How much may be done at once or in a minute; null: any number."""
+
+    requests_per_minute: int | None
+    tokens_per_minute: int | None
+    concurrent_jobs: int | None
+    concurrent_streams: int | None
+
+
+class AccountRecord(Shape):
+    """Whom jobs, results and keys belong to."""
+
+    object: Literal["account"]
+    id: str
+    name: str
+    created_at: Moment
+    closed_at: Moment | None = Field(description="since when its keys are refused")
+    limits: LimitsShape = Field(description="of all its keys together")
+    budgets: list[BudgetShape]
+    keys: int = Field(description="how many of its keys are neither revoked nor expired")
+    storage: StorageShape = Field(description="its quota is null where that of the settings holds")
+
+
+class KeyRecord(Shape):
+    """A key, without its secret. An empty list of models or endpoints means all."""
+
+    object: Literal["key"]
+    public_id: str
+    account: str = Field(description="the account's name")
+    account_id: str
+    name: str
+    models: list[str]
+    endpoints: list[Scope]
+    created_at: Moment
+    expires_at: Moment | None
+    revoked_at: Moment | None
+    status: Literal["active", "expired", "revoked", "closed"] = Field(description="closed: its account is")
+    lineage: str = Field(description="the first of the keys that replaced each other; limits and budgets are theirs")
+    replaced_by: str | None
+    limits: LimitsShape
+    budgets: list[BudgetShape] = Field(description="its own; its account may have others")
+
+
+class IssuedKey(KeyRecord):
+    """A new key. Its text is shown this once."""
+
+    key: str
+
+
+class AccountPage(Shape):
+    """A part of a list; pass `next_cursor` as `cursor` for the next."""
+
+    object: Literal["list"]
+    data: list[AccountRecord]
+    has_more: bool
+    next_cursor: str | None
+
+
+class KeyPage(Shape):
+    """A part of a list; pass `next_cursor` as `cursor` for the next."""
+
+    object: Literal["list"]
+    data: list[KeyRecord]
+    has_more: bool
+    next_cursor: str | None
+
+
+class AuditRecord(Shape):
+    """One change that someone made."""
+
+    object: Literal["audit_entry"]
+    id: str
+    created_at: Moment
+    actor: str = Field(description="`admin`: over HTTP; `cli`: on the command line; `server`: at its first start")
+    action: Action
+    subject: str = Field(description="the account, key, job or completion")
+    account_id: str | None
+    detail: dict[str, Any] = Field(description="what it was and is; never a secret")
+
+
+class AuditPage(Shape):
+    """A part of a list; pass `next_cursor` as `cursor` for the next."""
+
+    object: Literal["list"]
+    data: list[AuditRecord]
+    has_more: bool
+    next_cursor: str | None
+
+
+class LedgerEntry(Shape):
+    """One line of the ledger, which is never changed; amounts are decimal strings of USD."""
+
+    object: Literal["ledger_entry"]
+    subject: str = Field(description="the job or the chat request")
+    kind: Literal["hold", "settle", "release", "refund"]
+    amount: str
+    overrun: str = Field(description="what it cost beyond what the budgets could bear: not charged")
+    currency: Literal["USD"]
+    account_id: str
+    key: str = Field(description="the public id of the key that asked for it")
+    accepted_at: Moment = Field(description="when the subject was accepted: whose period it belongs to")
+    created_at: Moment
+    note: str
+
+
+class LedgerPage(Shape):
+    """A part of a list; pass `next_cursor` as `cursor` for the next."""
+
+    object: Literal["list"]
+    data: list[LedgerEntry]
+    has_more: bool
+    next_cursor: str | None
+
+
+class RouteError(Shape):
+    """What a route last failed with, since this process started or its settings changed."""
+
+    code: str | None
+    message: str
+
+
+class RouteHealth(Shape):
+    """How a chat route does in the process that answers."""
+
+    state: Literal["open", "resting", "probing"]
+    failures: int = Field(description="in a row")
+    rests_seconds: float = Field(description="how long it is still left alone")
+    last_error: RouteError | None
+
+
+class RouteShape(Shape):
+    """One way to run a model."""
+
+    model: str
+    upstream_model: str = Field(description="the vendor's own name of it")
+    order: int
+    weight: float
+    health: RouteHealth | None = Field(description="null: the routes of jobs keep none")
+
+
+class VendorError(Shape):
+    """What the vendor's latest failed job was told."""
+
+    at: Moment
+    model: str
+    code: str
+    message: str
+
+
+class VendorRecord(Shape):
+    """Who runs models."""
+
+    object: Literal["vendor"]
+    name: str
+    type: str
+    kind: Literal["chat", "media"]
+    models: list[str]
+    max_concurrent: int
+    jobs_queued: int
+    jobs_running: int
+    routes: list[RouteShape]
+    last_error: VendorError | None = Field(description="of jobs that are still kept; of chat see the routes")
+
+
+class VendorList(Shape):
+    """Every vendor that is configured or serves a model."""
+
+    object: Literal["list"]
+    data: list[VendorRecord]

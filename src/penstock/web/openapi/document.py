@@ -1,0 +1,136 @@
+"""The OpenAPI document: FastAPI's routes, plus each model's params inside the generation request."""
+
+from dataclasses import replace
+from typing import Any
+
+import msgspec
+from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
+from pydantic.json_schema import models_json_schema
+
+from penstock.catalog.model import GenerationModel
+from penstock.catalog.params import Params
+from penstock.catalog.schema_params import SchemaParams
+from penstock.jobs.request import GenerationBody
+from penstock.offers.offer import Offers
+from penstock.web.api import webhook_bodies
+from penstock.web.api.chat import PATH
+from penstock.web.openapi.chat_operation import describe_chat
+
+REFERENCE = "#/components/schemas/{model}"
+KEY = {"type": "http", "scheme": "bearer", "description": "`Authorization: Bearer psk_…`"}
+ADMIN_KEY = {"type": "http", "scheme": "bearer", "description": "the administrator's key, `server.admin_key`"}
+
+
+MAX_DOCUMENTS = 32
+"""Documents for keys that may use some models only; each takes long to make."""
+
+
+def document(app: FastAPI, offers: Offers) -> dict[str, Any]:
+    """The whole interface as it is served now; kept until the offers change, as making it takes long."""
+    kept = getattr(app.state, "document", None)
+    if kept is None or kept[0] is not offers:
+        kept = app.state.document = (offers, _make(app, offers))
+    return kept[1]
+
+
+def encode_document(app: FastAPI, offers: Offers, models: frozenset[str]) -> bytes:
+    """Return the interface as JSON, with these models only; empty: with all of them. One copy is kept for all."""
+    kept: tuple[Offers, dict[frozenset[str], bytes]] | None = getattr(app.state, "encoded", None)
+    if kept is None or kept[0] is not offers or len(kept[1]) > MAX_DOCUMENTS:
+        kept = app.state.encoded = offers, dict[frozenset[str], bytes]()
+    known = kept[1]
+    chosen = frozenset(offers.by_model.keys() & models if models else offers.by_model)
+    if chosen not in known:
+        if len(chosen) == len(offers.by_model):
+            known[chosen] = msgspec.json.encode(document(app, offers))
+        else:
+            own = replace(offers, by_model={name: offers.by_model[name] for name in offers.by_model if name in chosen})
+            known[chosen] = msgspec.json.encode(_make(app, own))
+    return known[chosen]
+
+
+def _make(app: FastAPI, offers: Offers) -> dict[str, Any]:
+    found = get_openapi(title=app.title, version=app.version, summary=app.summary, routes=app.routes)
+    found["paths"][PATH] = {"post": describe_chat()}
+    schemas = _response_shapes()
+    found["components"] = {"schemas": schemas, "securitySchemes": {"key": KEY, "admin_key": ADMIN_KEY}}
+    for path, methods in found["paths"].items():
+        for operation in methods.values():
+            if _is_default(operation["responses"].get("422")):
+                del operation["responses"]["422"]
+            if "401" in operation["responses"]:
+                operation["security"] = [{"admin_key" if path.startswith("/admin/") else "key": []}]
+    _add_requests(schemas, offers)
+    return found
+
+
+def _response_shapes() -> dict[str, Any]:
+    """Every shape of an answer, by name. They are read only here: building them would slow every start."""
+    from penstock.web.openapi import schemas  # noqa: PLC0415
+
+    every = {**vars(shapes), **vars(admin_shapes), **vars(usage_shapes), **vars(webhook_shapes)}.values()
+    kinds = [kind for kind in every if isinstance(kind, type) and issubclass(kind, schemas.Shape)]
+    _, found = models_json_schema([(kind, "serialization") for kind in kinds], ref_template=REFERENCE)
+    return found["$defs"] | _request_shapes()
+
+
+def _request_shapes() -> dict[str, Any]:
+    """Every shape that callers and administrators send, but for generations, by name."""
+    every = {**vars(admin_bodies), **vars(webhook_bodies)}.values()
+    kinds = [kind for kind in every if isinstance(kind, type) and issubclass(kind, Params)]
+    _, found = models_json_schema([(kind, "validation") for kind in kinds], ref_template=REFERENCE)
+    return found["$defs"]
+
+
+def _is_default(response: Any) -> bool:
+    """FastAPI's own 422, which this gateway never answers."""
+    return "HTTPValidationError" in str(response)
+
+
+def _name_params(model: GenerationModel) -> tuple[str, dict[str, Any]]:
+    """The params of a model as a schema of this document, and its name there."""
+    if not isinstance(model.params, SchemaParams):
+        return model.params.__name__, model.params.model_json_schema(ref_template=REFERENCE)
+    name = f"{model.id.replace('/', '__').replace(':', '--')}.params"
+    schema = dict(model.schema)
+    own: dict[str, Any] = {}
+    for key in ("$defs", "definitions"):  # parts of its own get names of their own
+        own |= {f"{name}.{part}": value for part, value in schema.pop(key, {}).items()}
+    text = msgspec.json.encode({**schema, "$defs": own}).decode()
+    for key in ("$defs", "definitions"):
+        text = text.replace(f'"#/{key}/', f'"{REFERENCE.format(model=name)}.')
+    return name, msgspec.json.decode(text)
+
+
+def _add_requests(schemas: dict[str, Any], offers: Offers) -> None:
+    """`GenerationRequest` is one of the models' requests; each names its model and its params."""
+    body = GenerationBody.model_json_schema(ref_template=REFERENCE)
+    schemas.update(body.pop("$defs"))
+    variants: dict[str, str] = {}
+    for offer in offers.by_model.values():
+        name, params = _name_params(offer.model)
+        schemas.update(params.pop("$defs", {}))
+        schemas[name] = params
+        item = {
+            "type": "object",
+            "properties": {"params": {"$ref": REFERENCE.format(model=name)}},
+            "required": ["params"],
+            "additionalProperties": False,
+        }
+        request = {
+            **body,
+            "title": f"{offer.model.title} request",
+            "properties": {
+                **body["properties"],
+                "model": {"const": offer.model.id, "type": "string"},
+                "input": {**body["properties"]["input"], "items": item},
+            },
+            "example": {"model": offer.model.id, "input": [{"params": offer.model.example}]},
+        }
+        schemas[f"{name}Request"] = request
+        variants[offer.model.id] = REFERENCE.format(model=f"{name}Request")
+    schemas["GenerationRequest"] = {
+        "oneOf": [{"$ref": reference} for reference in variants.values()],
+        "discriminator": {"propertyName": "model", "mapping": variants},
+    }

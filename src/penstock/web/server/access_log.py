@@ -1,0 +1,86 @@
+"""What surrounds every request: its id, its line in the log, its count, and the answer when all else fails."""
+
+import asyncio
+import logging
+import time
+
+from starlette.requests import ClientDisconnect
+
+from penstock.domain.ids import Serial
+from penstock.errors import InternalError
+from penstock.observability import logs, metrics, traces
+from penstock.web.server.body_limits import CYCLE, Application, Message, Receive, Send, render_error
+from penstock.web.server.request_cycle import Cycle
+
+LEFT = 499
+UNTRACED = frozenset({"/healthz", "/readyz", "/metrics"})
+
+log = logging.getLogger("penstock.access")
+_ids = Serial("req")
+
+
+class Tracing:
+    """The outermost layer."""
+
+    def __init__(self, app: Application) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
+        """Serve one request, and tell of it."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        cycle: Cycle = scope["extensions"][CYCLE]
+        request_id = cycle.head.given_id or _ids.next()
+        cycle.request_id = scope["state"]["request_id"] = request_id
+        cycle.extra = b"x-request-id: %b\r\n" % request_id.encode()
+        logs.belong(request_id=request_id)
+        begun = time.perf_counter()
+        span = None if traces.tracer is None else _begin_span(traces.tracer, scope, request_id)
+        try:
+            await self._app(scope, receive, send)
+        except asyncio.CancelledError:
+            cycle.status = cycle.status or LEFT  # the client left, or the drain's time is over
+            raise
+        except ClientDisconnect:
+            cycle.status = cycle.status or LEFT
+        except Exception:
+            log.exception("a request failed")
+            if cycle.status:
+                raise
+            await _answer_failure(request_id, send)
+        finally:
+            _tell(scope, request_id, cycle.status, time.perf_counter() - begun)
+            if span is not None:
+                _end_span(span, scope, cycle.status)
+
+
+async def _answer_failure(request_id: str, send: Send) -> None:
+    headers, body = render_error(InternalError(), request_id)
+    await send({"type": "http.response.start", "status": 500, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
+
+
+def _begin_span(tracer: traces.Tracer, scope: Message, request_id: str) -> traces.Span | None:
+    """What belongs to the request from here on; nothing for those who only ask how we are."""
+    if scope["path"] in UNTRACED:
+        return None
+    return tracer.request(scope["method"], scope["headers"], request_id).__enter__()  # left below
+
+
+def _end_span(span: traces.Span, scope: Message, status: int) -> None:
+    """Tell of the route, not of the path: that may hold a link's signature."""
+    route = getattr(scope.get("route"), "path", None)
+    facts: dict[str, traces.Fact] = {"http.response.status_code": status, "url.scheme": scope["scheme"]}
+    if route is not None:
+        facts["http.route"] = route
+    span.tell(facts, None if route is None else f"{scope['method']} {route}")
+    if status >= 500 or status == LEFT:
+        span.fail(str(status))
+    span.__exit__(None, None, None)
+
+
+def _tell(scope: Message, request_id: str, status: int, seconds: float) -> None:
+    route, method = getattr(scope.get("route"), "path", None), scope["method"]
+    metrics.count_request(method, route, status, seconds)
+    logs.tell_request(request_id, method, scope["path"], status, seconds, scope["state"].get("account"))

@@ -1,0 +1,214 @@
+"""Serving: the socket, the signals, and the drain at the end."""
+
+import asyncio
+import contextlib
+import errno
+import logging
+import math
+import os
+import signal
+import socket
+import threading
+from collections.abc import Callable, Coroutine, Generator, Sequence
+from dataclasses import replace
+from typing import Any, TypeVar, cast
+
+import uvicorn
+
+from penstock.web.server.body_limits import Application
+from penstock.web.server.connection import Guarded
+from penstock.web.server.connection_limits import ConnectionBounds, Doorman
+
+T = TypeVar("T")
+
+CHECK_SECONDS = 5.0
+"""At most this many seconds pass between two looks for connections whose readers do not read."""
+CUT_SECONDS = 5
+"""How long requests that were cancelled at the drain's deadline have to clean up."""
+
+logger = logging.getLogger(__name__)
+
+
+class PortInUse(Exception):
+    """Something else listens where the gateway was told to."""
+
+    def __init__(self, host: str, port: int) -> None:
+        super().__init__(
+            f"Port {port} on {host} is in use. "
+            "Stop what listens there, or choose another with --port (0 finds a free one)."
+        )
+        self.host = host
+        self.port = port
+
+
+def run(main: Coroutine[Any, Any, T]) -> T:
+    """Run a program's main coroutine on the fastest event loop there is."""
+    try:
+        import uvloop  # noqa: PLC0415  not made for every platform
+    except ImportError:
+        return asyncio.run(main)
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        return runner.run(main)
+
+
+async def serve(
+    app: Application,
+    *,
+    host: str,
+    port: int,
+    drain_seconds: float,
+    on_ready: Callable[[int], None],
+    on_drain: Callable[[], None] | None = None,
+    on_reload: Callable[[], None] | None = None,
+    stop: asyncio.Event | None = None,
+    protocol: type[Guarded] = Guarded,
+    bounds: ConnectionBounds = ConnectionBounds(),  # noqa: B008  frozen
+    max_connections: int | None = None,
+    metrics_port: int | None = None,
+) -> None:
+    """Serve until SIGTERM, SIGINT or `stop`, then drain; a second signal ends the process at once.
+
+    `on_ready` is told the real port, `on_drain` must end the streams that would not end by themselves,
+    `on_reload` is called for SIGHUP.
+    """
+    if max_connections is not None:
+        bounds = replace(bounds, max_connections=max_connections)
+    listeners = await _bind_all(host, [port] if metrics_port is None else [port, metrics_port])
+    config = uvicorn.Config(
+        app,
+        http=type("Served", (protocol,), {"doorman": Doorman(bounds)}),
+        ws="none",
+        loop="none",
+        interface="asgi3",
+        lifespan="on",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,  # read where links are made, in access.py: not every request needs them
+        backlog=4096,
+        limit_concurrency=bounds.max_connections,
+        timeout_keep_alive=75,
+        timeout_graceful_shutdown=math.ceil(drain_seconds) + CUT_SECONDS,
+    )
+    server = _Server(config, drain_seconds, on_drain, bounds.write_seconds)
+    stopping = asyncio.ensure_future(_stop_on(stop, server)) if stop else None
+    with contextlib.ExitStack() as stack, _signals(server, on_reload):
+        for listener in listeners:
+            stack.enter_context(contextlib.closing(listener))
+        server.on_started = lambda: on_ready(listeners[0].getsockname()[1])
+        try:
+            await server.serve(listeners)
+        finally:
+            if stopping:
+                stopping.cancel()
+
+
+class _Server(uvicorn.Server):
+    """uvicorn's server, with our own signals, a call at its start, and a drain that waits for what it cancels."""
+
+    on_started: Callable[[], None]
+
+    def __init__(
+        self, config: uvicorn.Config, drain_seconds: float, on_drain: Callable[[], None] | None, write_seconds: float
+    ) -> None:
+        super().__init__(config)
+        self._drain_seconds = drain_seconds
+        self._on_drain = on_drain
+        self._write_seconds = write_seconds
+        self._checking: asyncio.Task[None] | None = None
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Generator[None]:
+        # uvicorn would raise the signal anew after the drain, and the process would not exit with 0.
+        yield
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self._checking = asyncio.create_task(self._check_readers(), name="readers")
+        self.on_started()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        logger.info("Draining for at most %g s", self._drain_seconds)
+        loop = asyncio.get_running_loop()
+        if self._on_drain:
+            loop.call_soon(self._on_drain)  # so that a mistake in it is logged and stops no drain
+        # uvicorn cancels at its own timeout too, but then ends the lifespan under requests that still clean up.
+        cut = loop.call_later(self._drain_seconds, self._cut)
+        await super().shutdown(sockets)
+        cut.cancel()
+        if self._checking is not None:
+            self._checking.cancel()
+
+    async def _check_readers(self) -> None:
+        """Look after all connections now and then: a timer for each would cost every request."""
+        loop, pause = asyncio.get_running_loop(), min(CHECK_SECONDS, self._write_seconds / 4)
+        while True:
+            await asyncio.sleep(pause)
+            for connection in cast("list[Guarded]", list(self.server_state.connections)):
+                connection.check_progress(loop.time())
+
+    def _cut(self) -> None:
+        if self.server_state.tasks:
+            logger.warning("Cutting %d requests off at the drain's deadline", len(self.server_state.tasks))
+        for task in self.server_state.tasks:
+            task.cancel()
+
+
+async def _bind_all(host: str, ports: Sequence[int]) -> list[socket.socket]:
+    """Bind every port or none."""
+    bound: list[socket.socket] = []
+    try:
+        for port in ports:
+            bound.append(await _bind(host, port))  # noqa: PERF401  those before are closed if one fails
+    except BaseException:
+        for listener in bound:
+            listener.close()
+        raise
+    return bound
+
+
+async def _bind(host: str, port: int) -> socket.socket:
+    loop = asyncio.get_running_loop()
+    [(family, kind, protocol, _, address), *_] = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    listener = socket.socket(family, kind, protocol)
+    try:
+        if os.name == "posix":  # elsewhere it would let two servers share the port
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
+    except OSError as error:
+        listener.close()
+        if error.errno == errno.EADDRINUSE:
+            raise PortInUse(host, port) from error
+        raise
+    return listener
+
+
+async def _stop_on(stop: asyncio.Event, server: _Server) -> None:
+    await stop.wait()
+    server.should_exit = True
+
+
+@contextlib.contextmanager
+def _signals(server: _Server, on_reload: Callable[[], None] | None) -> Generator[None]:
+    loop = asyncio.get_running_loop()
+
+    def end(number: int) -> None:
+        if server.should_exit:
+            logger.warning("Ended at once by a second signal")
+            os._exit(128 + number)
+        server.should_exit = True
+
+    handlers: dict[int, Callable[[int], None]] = {signal.SIGINT: end, signal.SIGTERM: end}
+    if on_reload and hasattr(signal, "SIGHUP"):
+        handlers[signal.SIGHUP] = lambda _: on_reload()
+    if threading.current_thread() is not threading.main_thread():
+        handlers = {}  # Python gives signals to the main thread only
+    before = {
+        number: signal.signal(number, lambda number, _: loop.call_soon_threadsafe(handlers[number], number))
+        for number in handlers
+    }
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
