@@ -20,8 +20,8 @@ from penstock.client import (
     WaitTimeout,
 )
 from penstock.client.async_webhooks import AsyncWebhooks
-from penstock.client.following import LONGEST_HOLD
 from penstock.client.sync_webhooks import Webhooks
+from penstock.client.waiting import LONGEST_HOLD
 
 MODEL = "sim_image_to_model"
 VIDEO = "sim_text_to_video"

@@ -30,10 +30,10 @@ from penstock.client import (
     UnexpectedAnswer,
     WaitTimeout,
 )
-from penstock.client.attempts import Policy, send, told_pause
+from penstock.client.downloads import load
 from penstock.client.job_record import OutputRecord
-from penstock.client.saving import load
-from penstock.client.steps import Close, Open, Pause, Read, Reply, Request, Send, Work
+from penstock.client.transport.retries import Policy, send, told_pause
+from penstock.client.transport.steps import Close, Open, Pause, Read, Reply, Request, Send, Work
 
 VIDEO = "sim_text_to_video"
 QUICK = {"latency": 0.05}

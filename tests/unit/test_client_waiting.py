@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from penstock.client import ConnectionFailed, LimitError, ServerError, WaitTimeout
-from penstock.client.attempts import Policy
-from penstock.client.following import Waiting
+from penstock.client.decoding import read
 from penstock.client.job_record import JobRecord
-from penstock.client.record_reading import read
-from penstock.client.steps import Flow, Pause, Reply, Request, Send, Tell
+from penstock.client.transport.retries import Policy
+from penstock.client.transport.steps import Flow, Pause, Reply, Request, Send, Tell
+from penstock.client.waiting import Waiting
 
 OPEN = {"id": "job_1", "status": "running", "done": False, "poll_after_ms": 1000}
 WAITING = Waiting(lambda told: read(JobRecord, told), Policy(math.inf, patience=120.0), Semaphore(1))

@@ -10,15 +10,17 @@ import typer
 from typer.core import TyperGroup
 
 from penstock import __version__
-from penstock.cli import account, job_commands, key, ledger, models, webhook_commands
-from penstock.cli.audit import audit
+from penstock.cli import models
+from penstock.cli.admin import account, key, ledger
+from penstock.cli.admin.audit import audit
+from penstock.cli.admin.usage import usage
 from penstock.cli.doctor import doctor
-from penstock.cli.generate import generate
 from penstock.cli.options import Failure, print_json, release_stdout, shape_error
+from penstock.cli.remote import jobs, webhooks
+from penstock.cli.remote.chat import chat
+from penstock.cli.remote.generate import generate
 from penstock.cli.serve import serve
-from penstock.cli.simulator import sim
-from penstock.cli.talk import chat
-from penstock.cli.usage import usage
+from penstock.cli.sim import sim
 from penstock.cli.worker import worker
 
 
@@ -56,8 +58,8 @@ app.command()(serve)
 app.command()(worker)
 app.command()(generate)
 app.command()(chat)
-app.add_typer(job_commands.app, name="jobs")
-app.add_typer(webhook_commands.app, name="webhooks")
+app.add_typer(jobs.app, name="jobs")
+app.add_typer(webhooks.app, name="webhooks")
 app.add_typer(key.app, name="key")
 app.add_typer(account.app, name="account")
 app.command()(audit)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
+from penstock.cli.models_pull import pull_weights
 from penstock.cli.options import (
     AsJson,
     ConfigFile,
@@ -17,7 +18,6 @@ from penstock.cli.options import (
     print_json,
     print_table,
 )
-from penstock.cli.pull import pull_weights
 
 if TYPE_CHECKING:  # take long to load, and `penstock --help` does not need them
     from penstock.domain.prices import Price, TokenPrice

@@ -20,7 +20,7 @@ import typer
 
 from penstock import __version__
 from penstock.cli.options import ConfigFile, DataFolder, has_engines, load_settings
-from penstock.cli.running import run_forever
+from penstock.cli.process import run_forever
 
 if TYPE_CHECKING:  # take long to load, and `penstock --help` does not need them
     from sqlalchemy import Connection

@@ -7,7 +7,7 @@ import typer
 
 from penstock import __version__
 from penstock.cli.options import ConfigFile, DataFolder, load_settings, tell_store
-from penstock.cli.running import run_forever
+from penstock.cli.process import run_forever
 
 if TYPE_CHECKING:
     from penstock.gateway import Gateway

@@ -7,7 +7,7 @@ Client().generate("vendora_image_to_model", file="cat.png").wait().save("cat.glb
 
 from typing import TYPE_CHECKING, Any
 
-from penstock.client.failures import (
+from penstock.client.errors import (
     ApiError,
     AuthenticationError,
     BadInput,
@@ -30,7 +30,7 @@ from penstock.client.failures import (
     WaitTimeout,
 )
 from penstock.client.job_record import JobRecord, OutputRecord
-from penstock.client.told_records import Budget, Delivery, Event, FileRecord, Model, Quote, Usage, Webhook
+from penstock.client.records import Budget, Delivery, Event, FileRecord, Model, Quote, Usage, Webhook
 
 if TYPE_CHECKING:
     from penstock.client.async_client import AsyncClient

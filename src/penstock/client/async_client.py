@@ -4,14 +4,14 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Self
 
-from penstock.client.address import find_address
-from penstock.client.async_driver import AsyncDriver
 from penstock.client.async_job import AsyncBatch, AsyncJob, bind_async_job
 from penstock.client.async_webhooks import AsyncWebhooks
 from penstock.client.calls import Calls, Wishes, make_calls
 from penstock.client.chat_sdk import load_sdk, sdk_arguments
 from penstock.client.chatting import ChatChunk, stream_chat
-from penstock.client.told_records import Event, FileRecord, Model, Quote, Usage
+from penstock.client.config import find_address
+from penstock.client.records import Event, FileRecord, Model, Quote, Usage
+from penstock.client.transport.async_driver import AsyncDriver
 
 if TYPE_CHECKING:  # an optional package
     import openai

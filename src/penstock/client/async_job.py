@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from penstock.client import notebook, saving
+from penstock.client import downloads, notebook
 from penstock.client.calls import Wishes
+from penstock.client.decoding import read
 from penstock.client.job_record import Bound, JobRecord, OutputRecord, listed_outputs
-from penstock.client.record_reading import read
+from penstock.client.records import Event
 from penstock.client.sync_job import Content, places, primary
-from penstock.client.told_records import Event
 
 if TYPE_CHECKING:
     from penstock.client.async_client import AsyncClient
@@ -26,12 +26,12 @@ class AsyncOutput(Bound, OutputRecord):
     async def bytes(self) -> Content:
         """All of it, checked."""
         stream = io.BytesIO()
-        await self.client.driver.run(saving.load(self, stream, self.client.calls.patient))
+        await self.client.driver.run(downloads.load(self, stream, self.client.calls.patient))
         return stream.getvalue()
 
     async def save(self, path: str | Path) -> Path:
         """Write it to a path, or under its own name into a folder; checked, all of it or nothing."""
-        return await self.client.driver.run(saving.save(self, path, self.client.calls.patient))
+        return await self.client.driver.run(downloads.save(self, path, self.client.calls.patient))
 
     async def view(self) -> notebook.View:
         """It, to look at in a notebook."""

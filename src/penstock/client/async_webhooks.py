@@ -3,9 +3,9 @@
 from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
-from penstock.client.async_driver import AsyncDriver
 from penstock.client.calls import Calls
-from penstock.client.told_records import Delivery, Webhook
+from penstock.client.records import Delivery, Webhook
+from penstock.client.transport.async_driver import AsyncDriver
 from penstock.client.webhook_calls import WebhookCalls
 
 

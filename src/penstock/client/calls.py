@@ -8,15 +8,15 @@ from datetime import datetime
 from threading import Semaphore
 from typing import Any, Final, Generic, TypeVar
 
-from penstock.client import following, given_files
-from penstock.client.address import Address
-from penstock.client.attempts import Policy, send
-from penstock.client.failures import BadInput, UnexpectedAnswer, job_failure
+from penstock.client import file_inputs, waiting
+from penstock.client.config import Address
+from penstock.client.decoding import Record, decode, read, read_page
+from penstock.client.errors import BadInput, UnexpectedAnswer, job_failure
 from penstock.client.job_record import JobRecord, given_params
-from penstock.client.record_reading import Record, decode, read, read_page
+from penstock.client.records import Event, FileRecord, Model, Quote, Usage
 from penstock.client.resource_paths import path_to
-from penstock.client.steps import Emit, Flow, Reply, Request, Upload
-from penstock.client.told_records import Event, FileRecord, Model, Quote, Usage
+from penstock.client.transport.retries import Policy, send
+from penstock.client.transport.steps import Emit, Flow, Reply, Request, Upload
 
 J = TypeVar("J", bound=JobRecord)
 R = TypeVar("R", bound=Record)
@@ -71,8 +71,8 @@ class Calls(Generic[J]):
         return replace(self.policy, retries=math.inf, patience=self.patience)
 
     @property
-    def _waiting(self) -> following.Waiting[J]:
-        return following.Waiting(self.bind, self.patient, self.seats)
+    def _waiting(self) -> waiting.Waiting[J]:
+        return waiting.Waiting(self.bind, self.patient, self.seats)
 
     # -- generating
 
@@ -105,19 +105,19 @@ class Calls(Generic[J]):
             raise UnexpectedAnswer("The answer to a generation is no job: is this Penstock's address?")
         return told  # pyright: ignore[reportUnknownVariableType]
 
-    def _fill(self, inputs: Sequence[Mapping[str, Any]], place: given_files.Place) -> Flow[list[dict[str, Any]]]:
+    def _fill(self, inputs: Sequence[Mapping[str, Any]], place: file_inputs.Place) -> Flow[list[dict[str, Any]]]:
         filled: list[dict[str, Any]] = []
         for params in inputs:
             sent: dict[str, Any] = {}
             for name, value in params.items():
-                sent[name] = yield from given_files.fill_in(value, name, place)
+                sent[name] = yield from file_inputs.fill_in(value, name, place)
             filled.append({"params": sent})
         return filled
 
     def _place(self, upload: Upload) -> Flow[Mapping[str, Any]]:
         return {"file_token": (yield from self._upload(upload)).file_token}
 
-    def _make_same(self) -> given_files.Place:
+    def _make_same(self) -> file_inputs.Place:
         """For requests whose key is used again: the same pictures make the same body, which uploads would not."""
         room = INLINE_BYTES
 
@@ -132,19 +132,19 @@ class Calls(Generic[J]):
 
     def job(self, job_id: str) -> Flow[J]:
         """One job."""
-        return self.bind(decode((yield from self._call("GET", path_to(following.JOBS, job_id)))))
+        return self.bind(decode((yield from self._call("GET", path_to(waiting.JOBS, job_id)))))
 
     def jobs(self, limit: int | None, filters: Mapping[str, Any]) -> Flow[None]:
         """Emit jobs, newest first."""
-        yield from self._pages(following.JOBS, limit, filters, self.bind)
+        yield from self._pages(waiting.JOBS, limit, filters, self.bind)
 
     def cancel(self, job_id: str) -> Flow[J]:
         """Ask for a job to be stopped."""
-        return self.bind(decode((yield from self._post(path_to(following.JOBS, job_id, "cancel"), None))))
+        return self.bind(decode((yield from self._post(path_to(waiting.JOBS, job_id, "cancel"), None))))
 
     def delete_job(self, job_id: str) -> Flow[None]:
         """Remove a finished job."""
-        yield from self._call("DELETE", path_to(following.JOBS, job_id))
+        yield from self._call("DELETE", path_to(waiting.JOBS, job_id))
 
     def wait(self, job: J, timeout: float | None, hear: Callable[[J], object] | None, *, check: bool) -> Flow[J]:
         """The job once it is done; unless `check` is false, one without a result is raised."""
@@ -172,12 +172,12 @@ class Calls(Generic[J]):
 
     def job_events(self, job_id: str, after: str | None) -> Flow[None]:
         """Emit a job's events until it is done."""
-        yield from following.follow_job(job_id, self.patient, after)
+        yield from waiting.follow_job(job_id, self.patient, after)
 
     def events(self, after: str | None, *, follow: bool) -> Flow[None]:
         """Emit the account's events: those that are there, or without an end those to come."""
         if follow:
-            yield from following.follow_account(self.patient, after)
+            yield from waiting.follow_account(self.patient, after)
             return
         while True:
             query = {"limit": 100} if after is None else {"limit": 100, "after": after}
@@ -199,7 +199,7 @@ class Calls(Generic[J]):
             kept.append((yield from self._upload(upload)))
             return {}
 
-        yield from given_files.fill_in(file, given_files.FILE_PARAM, place)
+        yield from file_inputs.fill_in(file, file_inputs.FILE_PARAM, place)
         if not kept:
             raise BadInput("Only a path, bytes, an open file or a PIL image can be uploaded.")
         return kept[0]
@@ -290,5 +290,5 @@ def _written(query: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 
 
 def _hold_in_place(upload: Upload) -> Flow[Mapping[str, Any]]:
-    return {"url": given_files.as_data_uri(upload)}
+    return {"url": file_inputs.as_data_uri(upload)}
     yield

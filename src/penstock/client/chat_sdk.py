@@ -3,8 +3,8 @@
 from types import ModuleType
 from typing import Any
 
-from penstock.client.address import Address
-from penstock.client.failures import MissingExtra
+from penstock.client.config import Address
+from penstock.client.errors import MissingExtra
 
 
 def load_sdk() -> Any:

@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any, cast
 
-from penstock.client.attempts import Policy, attempt
-from penstock.client.event_lines import EventLines
-from penstock.client.failures import UnexpectedAnswer, refusal
-from penstock.client.steps import Close, Emit, Flow, Open, Read, Reply, Request
+from penstock.client.errors import UnexpectedAnswer, refusal
+from penstock.client.transport.retries import Policy, attempt
+from penstock.client.transport.sse import EventLines
+from penstock.client.transport.steps import Close, Emit, Flow, Open, Read, Reply, Request
 
 ANSWER_SECONDS = 600.0
 

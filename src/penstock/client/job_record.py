@@ -7,8 +7,8 @@ from decimal import Decimal
 from typing import Any, Self, cast
 from urllib.parse import unquote, urlsplit
 
-from penstock.client.failures import BadInput
-from penstock.client.record_reading import Record, amount, count_of_bytes, many, moment, one, pairs, several
+from penstock.client.decoding import Record, amount, count_of_bytes, many, moment, one, pairs, several
+from penstock.client.errors import BadInput
 
 SOURCES = ("url", "file_token", "object")
 """Of these a `file` has one; what else a record tells of it was found out."""

@@ -9,7 +9,7 @@ from importlib.resources import files
 from string import Template
 from typing import Any, Final
 
-from penstock.client.failures import MissingExtra, PenstockClientError
+from penstock.client.errors import MissingExtra, PenstockClientError
 from penstock.client.job_record import JobRecord, OutputRecord
 
 LARGEST: Final = 32 << 20

@@ -2,7 +2,7 @@
 
 from urllib.parse import quote
 
-from penstock.client.failures import BadInput
+from penstock.client.errors import BadInput
 
 
 def path_to(root: str, *names: str) -> str:

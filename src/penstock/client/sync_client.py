@@ -4,14 +4,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Self
 
-from penstock.client.address import find_address
 from penstock.client.calls import Calls, Wishes, make_calls
 from penstock.client.chat_sdk import load_sdk, sdk_arguments
 from penstock.client.chatting import ChatChunk, stream_chat
-from penstock.client.sync_driver import SyncDriver
+from penstock.client.config import find_address
+from penstock.client.records import Event, FileRecord, Model, Quote, Usage
 from penstock.client.sync_job import Batch, Job, bind_job
 from penstock.client.sync_webhooks import Webhooks
-from penstock.client.told_records import Event, FileRecord, Model, Quote, Usage
+from penstock.client.transport.sync_driver import SyncDriver
 
 if TYPE_CHECKING:  # an optional package
     import openai

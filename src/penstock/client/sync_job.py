@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from penstock.client import notebook, saving
+from penstock.client import downloads, notebook
 from penstock.client.calls import Wishes
-from penstock.client.failures import BadInput, job_failure
+from penstock.client.decoding import read
+from penstock.client.errors import BadInput, job_failure
 from penstock.client.job_record import Bound, JobRecord, OutputRecord, listed_outputs
-from penstock.client.record_reading import read
-from penstock.client.told_records import Event
+from penstock.client.records import Event
 
 if TYPE_CHECKING:
     from penstock.client.sync_client import Client
@@ -29,12 +29,12 @@ class Output(Bound, OutputRecord):
     def bytes(self) -> Content:
         """All of it, checked."""
         stream = io.BytesIO()
-        self.client.driver.run(saving.load(self, stream, self.client.calls.patient))
+        self.client.driver.run(downloads.load(self, stream, self.client.calls.patient))
         return stream.getvalue()
 
     def save(self, path: str | Path) -> Path:
         """Write it to a path, or under its own name into a folder; checked, all of it or nothing."""
-        return self.client.driver.run(saving.save(self, path, self.client.calls.patient))
+        return self.client.driver.run(downloads.save(self, path, self.client.calls.patient))
 
     def view(self) -> notebook.View:
         """It, to look at in a notebook, however large it is."""

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from penstock.client.calls import Calls
-from penstock.client.sync_driver import SyncDriver
-from penstock.client.told_records import Delivery, Webhook
+from penstock.client.records import Delivery, Webhook
+from penstock.client.transport.sync_driver import SyncDriver
 from penstock.client.webhook_calls import WebhookCalls
 
 

@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from penstock.client.attempts import send
 from penstock.client.calls import Calls, given
+from penstock.client.records import Delivery, Webhook
 from penstock.client.resource_paths import path_to
-from penstock.client.steps import Flow, Request
-from penstock.client.told_records import Delivery, Webhook
+from penstock.client.transport.retries import send
+from penstock.client.transport.steps import Flow, Request
 
 ROOT = "/api/v1/webhooks"
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:  # loaded inside the commands: `--help` answers at once
     from urllib.request import OpenerDirector
 
     from penstock.client import PenstockClientError
-    from penstock.client.address import Address
+    from penstock.client.config import Address
 
 BaseUrl = Annotated[
     str | None,
@@ -141,7 +141,7 @@ def tell_error(error: "PenstockClientError", *, as_json: bool) -> None:
 
     Of a job that failed or goes on, the JSON is its record, as ever.
     """
-    from penstock.client.failures import JobFailed, TellingError, WaitTimeout
+    from penstock.client.errors import JobFailed, TellingError, WaitTimeout
 
     if as_json:
         fields: Mapping[str, Any] = error.fields if isinstance(error, TellingError) else {}
@@ -160,7 +160,7 @@ def _type_of(error: "PenstockClientError") -> str:
 
 
 def _rest(error: "PenstockClientError") -> list[tuple[str, str]]:
-    from penstock.client.failures import ConnectionFailed, TellingError
+    from penstock.client.errors import ConnectionFailed, TellingError
 
     if isinstance(error, ConnectionFailed) and not error.sent:
         return [("suggestion", "Is it running? `penstock serve` starts one; PENSTOCK_BASE_URL names another.")]
@@ -238,8 +238,8 @@ def _ask_quickly(path: str) -> list[str]:
     from http.client import HTTPException
     from urllib.request import Request
 
-    from penstock.client.address import find_address
-    from penstock.client.failures import BadInput
+    from penstock.client.config import find_address
+    from penstock.client.errors import BadInput
 
     try:
         address = find_address(_settled_address(None, None), None, timeout=1.0, connections=1)

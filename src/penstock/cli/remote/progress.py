@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from penstock.cli.options import print_json, tell
-from penstock.cli.placing import hand_over
-from penstock.cli.remote import Code, is_live, plain
+from penstock.cli.remote.connection import Code, is_live, plain
+from penstock.cli.remote.output_path import hand_over
 
 if TYPE_CHECKING:
     from penstock.client import Client, Job

@@ -27,7 +27,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
-from penstock.client.steps import Reply
+from penstock.client.transport.steps import Reply
 
 if TYPE_CHECKING:  # records raise these errors themselves
     from penstock.client.job_record import JobRecord

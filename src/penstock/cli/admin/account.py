@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from penstock.cli.allowances import (
+from penstock.cli.admin.limit_options import (
     Amount,
     BudgetAmount,
     BudgetPeriod,

@@ -8,8 +8,8 @@ from decimal import Decimal
 from functools import partial
 from typing import Any, TypeVar, cast
 
-from penstock.client.failures import UnexpectedAnswer
-from penstock.client.steps import Reply
+from penstock.client.errors import UnexpectedAnswer
+from penstock.client.transport.steps import Reply
 
 R = TypeVar("R", bound="Record")
 

@@ -9,11 +9,11 @@ from functools import partial
 from pathlib import Path
 from typing import IO, Any, Final
 
-from penstock.client.attempts import Policy, attempt, guess_pause
-from penstock.client.failures import BadInput, ConnectionFailed, DownloadFailed
+from penstock.client.errors import BadInput, ConnectionFailed, DownloadFailed
 from penstock.client.job_record import OutputRecord
 from penstock.client.resource_paths import path_to
-from penstock.client.steps import Close, Flow, Open, Pause, Read, Reply, Request, Work
+from penstock.client.transport.retries import Policy, attempt, guess_pause
+from penstock.client.transport.steps import Close, Flow, Open, Pause, Read, Reply, Request, Work
 
 FRUITLESS: Final = 5
 """How often in a row an answer may bring nothing before one gives up."""

@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from penstock.cli.following_jobs import NoWait, Seconds, follow
 from penstock.cli.options import AsJson, fail, print_json
-from penstock.cli.placing import Output, check_output
-from penstock.cli.remote import complete_models, read_params, speaks_to_server
+from penstock.cli.remote.connection import complete_models, read_params, speaks_to_server
+from penstock.cli.remote.output_path import Output, check_output
+from penstock.cli.remote.progress import NoWait, Seconds, follow
 
 if TYPE_CHECKING:
     from typing import BinaryIO

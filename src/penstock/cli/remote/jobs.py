@@ -4,10 +4,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from penstock.cli.following_jobs import NoWait, Seconds, follow, phase_of
 from penstock.cli.options import AsJson, print_json, print_table, tell
-from penstock.cli.placing import Output, check_output
-from penstock.cli.remote import complete_jobs, complete_models, plain, read_params, speaks_to_server
+from penstock.cli.remote.connection import complete_jobs, complete_models, plain, read_params, speaks_to_server
+from penstock.cli.remote.output_path import Output, check_output
+from penstock.cli.remote.progress import NoWait, Seconds, follow, phase_of
 
 if TYPE_CHECKING:
     from penstock.client import Client, Job

@@ -6,8 +6,8 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
+from penstock.client.decoding import Record, amount, count_of_bytes, many, moment, one, pairs, read, several
 from penstock.client.job_record import Cost, JobRecord
-from penstock.client.record_reading import Record, amount, count_of_bytes, many, moment, one, pairs, read, several
 
 
 @dataclass(frozen=True, kw_only=True)

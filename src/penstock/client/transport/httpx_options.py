@@ -7,9 +7,9 @@ from typing import Any
 
 import httpx2
 
-from penstock.client.address import Address
-from penstock.client.failures import BadInput, ConnectionFailed
-from penstock.client.steps import Reply, Request
+from penstock.client.config import Address
+from penstock.client.errors import BadInput, ConnectionFailed
+from penstock.client.transport.steps import Reply, Request
 
 NEVER_SENT = (
     httpx2.ConnectError,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from penstock.cli.allowances import (
+from penstock.cli.admin.limit_options import (
     Amount,
     BudgetAmount,
     BudgetPeriod,

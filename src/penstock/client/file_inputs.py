@@ -9,9 +9,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final, cast
 
-from penstock.client.failures import BadInput
-from penstock.client.steps import Flow, Upload, Work
-from penstock.client.told_records import FileRecord
+from penstock.client.errors import BadInput
+from penstock.client.records import FileRecord
+from penstock.client.transport.steps import Flow, Upload, Work
 
 FILE_PARAM: Final = "file"
 """The param of this name takes a picture in every model: only there is a text a path or an address."""

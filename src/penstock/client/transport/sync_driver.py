@@ -8,9 +8,9 @@ from typing import Any, TypeVar
 
 import httpx2
 
-from penstock.client.address import Address
-from penstock.client.exchange_shape import as_arguments, client_options, connection_trouble, head_of
-from penstock.client.steps import (
+from penstock.client.config import Address
+from penstock.client.transport.httpx_options import as_arguments, client_options, connection_trouble, head_of
+from penstock.client.transport.steps import (
     Call,
     Close,
     Emit,

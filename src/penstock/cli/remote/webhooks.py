@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from penstock.cli.options import AsJson, print_json, print_table, tell
-from penstock.cli.remote import plain, speaks_to_server
+from penstock.cli.remote.connection import plain, speaks_to_server
 
 if TYPE_CHECKING:
     from penstock.client import Client, Delivery, Webhook

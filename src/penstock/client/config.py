@@ -8,7 +8,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from penstock import __version__
-from penstock.client.failures import BadInput
+from penstock.client.errors import BadInput
 
 HOME: Final = "http://127.0.0.1:8787"
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Final
 
-from penstock.client.failures import UnexpectedAnswer
+from penstock.client.errors import UnexpectedAnswer
 
 LONGEST: Final = 64 << 20
 

@@ -9,8 +9,8 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Final
 
-from penstock.client.failures import ApiError, ConnectionFailed, UnexpectedAnswer, refusal
-from penstock.client.steps import Flow, Open, Pause, Reply, Request, Send
+from penstock.client.errors import ApiError, ConnectionFailed, UnexpectedAnswer, refusal
+from penstock.client.transport.steps import Flow, Open, Pause, Reply, Request, Send
 
 FIRST_PAUSE: Final = 0.25
 LONGEST_GUESS: Final = 8.0

@@ -1,0 +1,1 @@
+"""Commands on the store: accounts, keys, ledger, usage."""

@@ -1,0 +1,1 @@
+"""How the client's steps go over HTTP: drivers, retries, streams."""
