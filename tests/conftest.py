@@ -31,7 +31,7 @@ from penstock.store.database import Database
 from penstock.store.queries.accounts import key_rows
 from penstock.store.queries.billing import budget_rows
 from penstock.web.app import create_app
-from penstock.web.server.run import serve
+from penstock.web.server.serving import serve
 
 hypothesis.settings.register_profile("calm", deadline=None, max_examples=40)  # a busy machine is no fault of the code
 hypothesis.settings.load_profile("calm")

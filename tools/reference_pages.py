@@ -19,7 +19,7 @@ from penstock.gateway import Gateway
 from penstock.settings.tables import load
 from penstock.vendors import load_vendor, vendor_names
 from penstock.web.app import create_app
-from penstock.web.server.run import serve
+from penstock.web.server.serving import serve
 
 DOCS = Path(__file__).parents[1] / "docs"
 

@@ -14,7 +14,7 @@ from penstock.gateway import Gateway
 from penstock.observability.metrics import PAGES_PER_SECOND, RenderedPage
 from penstock.settings.tables import load
 from penstock.web.app import create_app
-from penstock.web.server.run import serve
+from penstock.web.server.serving import serve
 
 CHAT = "/llm/chat/completions"
 

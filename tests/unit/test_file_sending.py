@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock.web.server import run
+from penstock.web.server import serving
 from penstock.web.server.request_cycle import FILE
 
 SIZE = 24 << 20
@@ -43,7 +43,7 @@ class App:
 async def serving(app: App):
     ready, stop = asyncio.get_running_loop().create_future(), asyncio.Event()
     drained = asyncio.create_task(
-        run.serve(app, host="127.0.0.1", port=0, drain_seconds=0.2, on_ready=ready.set_result, stop=stop)
+        serving.serve(app, host="127.0.0.1", port=0, drain_seconds=0.2, on_ready=ready.set_result, stop=stop)
     )
     try:
         yield await ready
@@ -88,7 +88,7 @@ def path(tmp_path_factory) -> Path:
     return made
 
 
-@pytest.fixture(params=[run.run, asyncio.run], ids=["fast", "plain"])
+@pytest.fixture(params=[serving.run, asyncio.run], ids=["fast", "plain"])
 def run(request):
     return request.param
 

@@ -13,7 +13,7 @@ import pytest
 from still_loop import run_still, still_loop
 
 from penstock.web.server.connection import Guarded
-from penstock.web.server.run import PortInUse, serve
+from penstock.web.server.serving import PortInUse, serve
 
 HEAD_SECONDS = 0.4
 GET = b"GET /echo HTTP/1.1\r\nhost: x\r\n\r\n"
@@ -340,7 +340,7 @@ async def test_too_many_connections_are_told_in_the_error_shape(app):
 
 CHILD = """
 import asyncio, sys
-from penstock.web.server import run, serve
+from penstock.web.server import serving, serve
 drain = asyncio.Event()
 async def app(scope, receive, send):
     if scope["type"] == "lifespan":

@@ -9,7 +9,7 @@ from hypothesis import strategies as some
 
 from penstock.web.server.connection import Guarded
 from penstock.web.server.head_cache import MOST, Head, Heads
-from penstock.web.server.run import serve
+from penstock.web.server.serving import serve
 
 PLAIN = b"POST /echo?a=1 HTTP/1.1\r\nhost: x\r\nContent-Length: %d\r\nx-kind: %b\r\n\r\n"
 

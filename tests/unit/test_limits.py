@@ -11,7 +11,7 @@ from still_loop import run_still, still_loop
 
 from penstock.errors import BodyTooLarge
 from penstock.web.server.body_limits import LINGER_SECONDS, Limits
-from penstock.web.server.run import serve
+from penstock.web.server.serving import serve
 
 MAX = 1000
 BODY_SECONDS = 0.4

@@ -14,7 +14,7 @@ from hypothesis import strategies as some
 from penstock.web.server.connection import Guarded
 from penstock.web.server.connection_limits import ConnectionBounds, Doorman, is_among
 from penstock.web.server.request_cycle import FILE
-from penstock.web.server.run import serve
+from penstock.web.server.serving import serve
 
 MUCH = 32 << 20
 """More than any system holds in its own buffers."""

@@ -31,7 +31,7 @@ def run_forever(
     gc.disable()  # until all is loaded: there is nothing to collect, and a good part of the start would go by
     from penstock.observability import logs
     from penstock.store.connect import StoreRefused
-    from penstock.web.server.run import PortInUse, run
+    from penstock.web.server.serving import PortInUse, run
 
     with expected_errors():
         settings = read()
@@ -136,7 +136,7 @@ class _Process:
 
     async def serve(self) -> None:
         """To the end."""
-        from penstock.web.server import run
+        from penstock.web.server import serving
 
         wanted = self._settings.server
         opening = asyncio.create_task(self._open())
@@ -145,7 +145,7 @@ class _Process:
             await asyncio.wait((opening,), timeout=self._patience)  # as a rule it is open by then
             if opening.done():
                 await opening
-            await run.serve(
+            await serving.serve(
                 self._front,
                 host=self._settings.server.host,
                 port=self._settings.server.port,
@@ -155,7 +155,7 @@ class _Process:
                 on_reload=lambda: self._start(self._reload()),
                 stop=self._stop,
                 metrics_port=None if self._is_worker else wanted.metrics_port,
-                bounds=run.ConnectionBounds(
+                bounds=serving.ConnectionBounds(
                     wanted.max_connections, wanted.max_connections_per_address, wanted.proxies, wanted.write_timeout
                 ),
             )

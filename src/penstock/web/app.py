@@ -8,13 +8,23 @@ from fastapi import FastAPI
 from penstock import __version__
 from penstock.gateway import Gateway
 from penstock.web import console
+from penstock.web.admin import accounts, audit, keys, ledger, reports
 from penstock.web.api import (
+    assets,
     chat_models,
+    deliveries,
+    events,
+    files,
     generations,
+    jobs,
+    models,
     operations,
+    usage,
+    vendor_callbacks,
     webhooks,
 )
 from penstock.web.api.chat import Completions
+from penstock.web.openapi import reference_page
 from penstock.web.openapi.document import document
 from penstock.web.responses import HANDLERS
 from penstock.web.router import Switchboard
@@ -24,24 +34,24 @@ from penstock.web.server.cors import Cors
 
 PAGES = (
     generations,
-    job_records,
-    event_streams,
-    file_uploads,
-    asset_downloads,
-    webhook_deliveries,
+    jobs,
+    events,
+    files,
+    assets,
+    deliveries,
     webhooks,
-    model_catalogue,
+    models,
     chat_models,
-    usage_reports,
-    admin_accounts,
-    admin_keys,
-    admin_ledger,
-    admin_reports,
-    admin_audit,
+    usage,
+    accounts,
+    keys,
+    ledger,
+    reports,
+    audit,
     operations,
-    reference,
+    reference_page,
     console,
-    vendor_notices,
+    vendor_callbacks,
 )
 
 
