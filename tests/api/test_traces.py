@@ -207,7 +207,7 @@ async def test_without_a_collector_there_is_nothing(server, monkeypatch):
 
 def test_nothing_is_loaded_that_is_not_wanted():
     code = (
-        "import sys, penstock.gateway, penstock.web.app; from penstock import traces\n"
+        "import sys, penstock.gateway, penstock.web.app; from penstock.observability import traces\n"
         "traces.start({'OTEL_SDK_DISABLED': 'true', 'OTEL_EXPORTER_OTLP_ENDPOINT': 'http://127.0.0.1:9'})\n"
         "print('opentelemetry.sdk' in sys.modules)\n"
         "traces.start({'OTEL_EXPORTER_OTLP_ENDPOINT': 'http://127.0.0.1:9'})\n"

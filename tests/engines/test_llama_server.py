@@ -151,7 +151,7 @@ def test_one_in_use_is_not_unloaded(make: MakeServer):
 PARENT = """
 import sys
 from pathlib import Path
-from penstock.engines.llama.llama_server import LlamaOptions, LlamaServer, ServerFailed
+from penstock_engines.llama.llama_server import LlamaOptions, LlamaServer, ServerFailed
 server = LlamaServer(LlamaOptions(gguf=Path(sys.argv[1]), context=256, slots=1))
 try:
     print(server.start(), flush=True)

@@ -180,8 +180,8 @@ def test_what_a_close_interrupts_is_begun_again(tmp_path, weights):
 PARENT = """
 import sys, time, json
 from pathlib import Path
-from penstock.engines.studio.run import Limits
-from penstock.engines.studio.studio import Studio
+from penstock_engines.studio.run import Limits
+from penstock_engines.studio.studio import Studio
 studio = Studio(Path(sys.argv[1]), Path(sys.argv[2]), Limits(100, 3072))
 studio.answer("PUT", "/orders/job_8-1", sys.argv[3].encode())
 time.sleep(60)

@@ -25,7 +25,7 @@ EARLIER = [f"{number:04}" for number in range(1, int(SCHEMA_VERSION))]
 MIGRATE = """
 import sys
 from penstock.store import schema
-from penstock.store.opening import make_engine
+from penstock.store.connect import make_engine
 import alembic.command, alembic.config
 print("ready", flush=True)
 for line in sys.stdin:

@@ -40,7 +40,7 @@ class App:
 
 
 @asynccontextmanager
-async def serving(app: App):
+async def running(app: App):
     ready, stop = asyncio.get_running_loop().create_future(), asyncio.Event()
     drained = asyncio.create_task(
         serving.serve(app, host="127.0.0.1", port=0, drain_seconds=0.2, on_ready=ready.set_result, stop=stop)
@@ -96,7 +96,7 @@ def run(request):
 def test_what_is_asked_for_comes_whole_and_in_turn(run, path):
     async def main() -> None:
         whole, app = path.read_bytes(), App(path)
-        async with serving(app) as port:
+        async with running(app) as port:
             asked = [(0, SIZE), (5, 10), (SIZE - 1, 1), (7, 0), (1 << 20, 9 << 20)]
             async with asking(port, *(f"/{start}/{count}" for start, count in asked)) as (reader, _):
                 for start, count in asked:
@@ -110,10 +110,10 @@ def test_what_is_asked_for_comes_whole_and_in_turn(run, path):
 
 def test_who_leaves_or_stands_still_holds_nothing_for_long(run, path):
     async def main() -> None:
-        async with serving(App(path)):
+        async with running(App(path)):
             before = open_files()
         app = App(path)
-        async with serving(app) as port:
+        async with running(app) as port:
             async with asking(port, f"/0/{SIZE}") as (reader, _):
                 await reader.readexactly(1000)
             await until(lambda: len(app.ended) == 1)
@@ -136,7 +136,7 @@ def test_who_leaves_or_stands_still_holds_nothing_for_long(run, path):
 def test_a_file_that_is_too_short_ends_the_connection(run, path, caplog):
     async def main() -> None:
         app = App(path)
-        async with serving(app) as port, asking(port, f"/{SIZE - 5}/10") as (reader, _):
+        async with running(app) as port, asking(port, f"/{SIZE - 5}/10") as (reader, _):
             await reader.readuntil(b"\r\n\r\n")
             assert len(await reader.read(-1)) == 5
 

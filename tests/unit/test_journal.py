@@ -153,7 +153,7 @@ from pathlib import Path
 sys.path.insert(0, {tests!r})
 from test_journal import DEAD, make_begun
 from penstock.errors import StoreUnavailable
-from penstock.journal import Journal
+from penstock.billing.journal import Journal
 journal, number = Journal(Path({folder!r}), DEAD), 0
 for limit in (1000, 2000, resource.RLIM_INFINITY):
     resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))

@@ -10,7 +10,7 @@ from penstock.storage.scratch import Landing
 PROCESS = """
 import sys
 from pathlib import Path
-from penstock.landing import Landing
+from penstock.storage.scratch import Landing
 landing = Landing(Path(sys.argv[1]))
 (landing.folder / "half").write_bytes(b"x")
 print(landing.folder, flush=True)

@@ -110,7 +110,7 @@ def test_what_is_not_there_is_no_trouble(tmp_path: Path):
 AS_NOBODY = """
 import os, sys
 from pathlib import Path
-from penstock.permissions import tighten
+from penstock.storage.permissions import tighten
 os.setegid({nobody}); os.seteuid({nobody})
 for place in tighten(Path(sys.argv[1])):
     print(place.path.name, place.octal, place.obstacle)

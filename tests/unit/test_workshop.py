@@ -242,7 +242,7 @@ async def test_one_account_never_holds_all_places(open_workshop):
 PARENT = """
 import asyncio, os, sys
 import workloads
-from penstock.workshop import Workshop
+from penstock.inspection.worker_pool import Workshop
 
 async def live():
     workshop = Workshop(2, seconds=600, cpu_seconds=600)
