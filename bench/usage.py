@@ -29,7 +29,7 @@ from sqlalchemy import Connection
 from penstock.accounts import administration
 from penstock.domain.accounts import Actor, KeyWish
 from penstock.domain.chat import Usage
-from penstock.domain.usage import Completion, Outcome
+from penstock.domain.usage import ChatOutcome, Completion
 from penstock.store.queries.billing import completion_rows, usage_rows
 from penstock.store.schema import upgrade
 from penstock.store.sqlite.database import open_file
@@ -104,7 +104,7 @@ def records(owners: list[tuple[str, str]], count: int) -> Iterator[list[Completi
                     vendor=f"vendor{model % 5}",
                     upstream_model="m",
                     streamed=True,
-                    outcome=Outcome.FAILED if number % 50 == 0 else Outcome.OK,
+                    outcome=ChatOutcome.FAILED if number % 50 == 0 else ChatOutcome.OK,
                     code="",
                     usage=usage,
                     cost=usage.prompt * 150 + usage.completion * 600,

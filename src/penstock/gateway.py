@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
 from penstock.accounts.keyring import Keyring
-from penstock.billing.admission import Escrow
-from penstock.billing.usage_writer import Tally
-from penstock.chat.relay import Manner, Relay
+from penstock.billing.admission import Admission
+from penstock.billing.usage_writer import UsageWriter
+from penstock.chat.relay import ChatPolicy, Relay
 from penstock.dispatch import Dispatch, Run
 from penstock.dispatch.leadership import Appointment, Leadership
 from penstock.dispatch.local import LocalDispatch
@@ -23,17 +23,17 @@ from penstock.domain.ids import new_id
 from penstock.errors import StoreUnavailable
 from penstock.fairness.body_memory import BodyMemory, make_bounds
 from penstock.fairness.fair_share import Bounds, FairShare
-from penstock.inspection.worker_pool import Workshop
+from penstock.inspection.worker_pool import ProcessPool
 from penstock.jobs.cadence import Cadence
 from penstock.jobs.collection import Collection
-from penstock.jobs.context import Tools
+from penstock.jobs.context import RunnerServices
 from penstock.jobs.durations import REMEMBERED, History
 from penstock.jobs.housekeeping import Upkeep
 from penstock.jobs.inputs import Inputs
-from penstock.jobs.intake import Intake, Rules
+from penstock.jobs.intake import Intake, JobPolicy
 from penstock.jobs.polling import Polling
 from penstock.jobs.quarantine import Quarantine
-from penstock.jobs.records import Scribe
+from penstock.jobs.records import RecordBuilder
 from penstock.jobs.runner import Runner
 from penstock.observability import logs, metrics, traces
 from penstock.offers.build import build_offers, schemas_wanted
@@ -41,7 +41,7 @@ from penstock.safe_fetch.policy import check_url
 from penstock.settings.tables import Settings
 from penstock.storage.assets import Assets
 from penstock.storage.backend import StorageUnavailable, open_storage
-from penstock.storage.scratch import Landing
+from penstock.storage.scratch import ScratchFolder
 from penstock.store import connect
 from penstock.store.contact import StoreContact
 from penstock.store.database import Database
@@ -53,7 +53,7 @@ from penstock.upstream.callback_urls import Hooks
 from penstock.upstream.exchange import Exchange
 from penstock.upstream.schema_discovery import Learning, find_schema, learn_schemas
 from penstock.vendor_api.generation import GenerationVendor
-from penstock.webhooks.delivery import Delivery
+from penstock.webhooks.delivery import DeliveryWorker
 from penstock_sandbox import sandbox
 
 if TYPE_CHECKING:
@@ -114,9 +114,9 @@ class Gateway:
     keyring: Keyring
     dispatch: Dispatch
     upkeep: Upkeep
-    delivery: Delivery
-    escrow: Escrow
-    tally: Tally
+    delivery: DeliveryWorker
+    escrow: Admission
+    tally: UsageWriter
     relay: Relay
     exchange: Exchange
     hooks: Hooks
@@ -204,7 +204,7 @@ class Gateway:
         self.keyring = Keyring(self.database, secret, self.clock, contact=contact)
         self.keyring.start()
         self._resources.push_async_callback(self.keyring.stop)
-        self.escrow = Escrow(self.database, new_id("process"), contact=contact)
+        self.escrow = Admission(self.database, new_id("process"), contact=contact)
         self._resources.push_async_callback(self.escrow.stop)
 
     async def _assemble(self) -> None:
@@ -227,13 +227,13 @@ class Gateway:
             self.escrow,
             self.clock,
         )
-        self.delivery = Delivery(self.database, self._open_fetcher, self.scribe, self.clock)
+        self.delivery = DeliveryWorker(self.database, self._open_fetcher, self.scribe, self.clock)
         self.hooks = Hooks(secret, lambda: self.settings.server.public_url)
         self.exchange = exchange = Exchange(self.assets.get_file, lambda: self.settings.fetch.allow_networks)
         self._resources.push_async_callback(self._close_vendors)
         self._resources.push_async_callback(exchange.close)
         await self._open_chat(exchange)
-        tools = Tools(
+        tools = RunnerServices(
             database=self.database,
             offers=lambda: self.offers,
             exchange=exchange,
@@ -266,10 +266,10 @@ class Gateway:
         place = module.Place(settings.temporal, settings.temporal_namespace, settings.temporal_queue)
         return module.TemporalDispatch(self.database, self._all_seats, most, self.clock, place)
 
-    def _open_workshops(self) -> tuple[Workshop, Workshop]:
+    def _open_workshops(self) -> tuple[ProcessPool, ProcessPool]:
         """Make one for callers' files and one for outputs: a finished result waits behind no upload."""
-        uploads = Workshop(2, seconds=60, cpu_seconds=UPLOAD_CPU_SECONDS)
-        outputs = Workshop(3, seconds=120, cpu_seconds=OUTPUT_CPU_SECONDS, threads=True)
+        uploads = ProcessPool(2, seconds=60, cpu_seconds=UPLOAD_CPU_SECONDS)
+        outputs = ProcessPool(3, seconds=120, cpu_seconds=OUTPUT_CPU_SECONDS, threads=True)
         self._resources.push_async_callback(uploads.close)
         self._resources.push_async_callback(outputs.close)
         self._surveying = asyncio.create_task(self._survey(), name="survey")
@@ -284,7 +284,7 @@ class Gateway:
 
     async def _open_assets(self, secret: bytes) -> None:
         storage = open_storage(self.settings.assets_url)
-        landing = await asyncio.to_thread(Landing, self.settings.data / "landing")
+        landing = await asyncio.to_thread(ScratchFolder, self.settings.data / "landing")
         self.assets = Assets(storage, landing, secret)
         self._resources.push_async_callback(asyncio.to_thread, self.assets.close)
         await asyncio.to_thread(self.assets.clear_landing)
@@ -328,7 +328,7 @@ class Gateway:
 
     async def _open_chat(self, exchange: Exchange) -> None:
         journals = self.settings.data / "journal"
-        self.tally = tally = Tally(self.database, self.escrow.process, journals, self.clock)
+        self.tally = tally = UsageWriter(self.database, self.escrow.process, journals, self.clock)
         self._resources.push_async_callback(tally.stop)
         await tally.recover()
         self._manner = _make_manner(self.settings)
@@ -390,10 +390,12 @@ class Gateway:
         most = server.max_streams
         return Bounds(most, server.max_streams_per_account, reserve=most // 10, little=max(1, most // 100))
 
-    def scribe(self, base_url: str) -> Scribe:
+    def scribe(self, base_url: str) -> RecordBuilder:
         """Writes records whose links lead to the operator's public address, else here."""
         base_url = self.settings.server.public_url or base_url
-        return Scribe(base_url, self.clock(), self.settings.jobs.link_seconds, self.assets.sign, self.dispatch.position)
+        return RecordBuilder(
+            base_url, self.clock(), self.settings.jobs.link_seconds, self.assets.sign, self.dispatch.position
+        )
 
     def _seats(self, vendor: str) -> int:
         found = self.offers.vendors.get(vendor)
@@ -412,9 +414,9 @@ async def _close_all(vendors: Iterable[GenerationVendor]) -> None:
             await asyncio.to_thread(vendor.upstream.close)
 
 
-def _make_rules(settings: Settings) -> Rules:
+def _make_rules(settings: Settings) -> JobPolicy:
     jobs = settings.jobs
-    return Rules(
+    return JobPolicy(
         start_seconds=jobs.start_timeout,
         run_seconds=jobs.run_timeout,
         max_seconds=jobs.max_timeout,
@@ -426,9 +428,9 @@ def _make_rules(settings: Settings) -> Rules:
     )
 
 
-def _make_manner(settings: Settings) -> Manner:
+def _make_manner(settings: Settings) -> ChatPolicy:
     chat = settings.chat
-    return Manner(chat.heartbeat_seconds, chat.cache_mb << 20, chat.cache_seconds)
+    return ChatPolicy(chat.heartbeat_seconds, chat.cache_mb << 20, chat.cache_seconds)
 
 
 def _hide_secrets(settings: Settings) -> None:

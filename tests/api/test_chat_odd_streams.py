@@ -18,7 +18,7 @@ from openai.lib.streaming._deltas import accumulate_delta
 from plain import NO_TLS
 from test_chat_usage import records
 
-from penstock.domain.usage import Outcome
+from penstock.domain.usage import ChatOutcome
 
 HEAD = {"id": "c-1", "object": "chat.completion.chunk", "created": 1, "model": "m"}
 DONE = b"data: [DONE]\n\n"
@@ -159,7 +159,7 @@ async def test_a_stream_that_goes_wrong_is_an_error_and_what_was_sent_is_charged
     assert heard == "x" * 40
     assert message
     [record] = await records(stage.server, 1)
-    assert record.outcome is Outcome.CUT
+    assert record.outcome is ChatOutcome.CUT
     assert record.usage.completion >= 10
     assert record.cost
 
@@ -187,7 +187,7 @@ async def test_an_error_in_the_place_of_an_answer_is_a_status(stage, told, statu
         await asyncio.to_thread(stage.through.chat.completions.create, model="canned", messages=HELLO, stream=streamed)
     assert caught.value.status_code == status
     [record] = await records(stage.server, 1)
-    assert (record.outcome, record.cost) == (Outcome.FAILED, 0)
+    assert (record.outcome, record.cost) == (ChatOutcome.FAILED, 0)
 
 
 async def test_an_error_in_the_place_of_an_answer_is_tried_at_the_next_route(start):

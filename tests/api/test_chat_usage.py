@@ -21,7 +21,7 @@ from openai_replies import GREETING, PROMPT_TOKENS, pieces_of
 from penstock.chat.token_bounds import UNSEEN_TOKENS
 from penstock.domain.chat import Usage
 from penstock.domain.money import format_usd
-from penstock.domain.usage import Completion, Outcome
+from penstock.domain.usage import ChatOutcome, Completion
 from penstock.settings.tables import load
 from penstock.store.connect import open_database
 from penstock.store.queries.accounts import key_rows
@@ -108,7 +108,7 @@ async def test_what_the_vendor_counted_is_recorded(chat, model, fields):
     record = await record_of(chat, model, **fields)
     thought = 0 if model == "plain" else len(pieces_of("The user greets me. I greet back."))
     assert record.usage == Usage(PROMPT_TOKENS, WORDS + thought, 3, thought)
-    assert (record.outcome, record.code) == (Outcome.OK, "")
+    assert (record.outcome, record.code) == (ChatOutcome.OK, "")
     assert (record.vendor, record.upstream_model) == ("upstream", model)
     assert record.cost == COST + thought * 600
     assert 0 < (record.first_byte_seconds or 0) <= record.seconds < 30
@@ -125,7 +125,7 @@ async def test_the_cost_that_the_caller_is_told_is_the_cost_recorded(chat):
 @pytest.mark.parametrize("stream", [False, True])
 async def test_what_nobody_counted_is_estimated_and_marked(chat, stream, n):
     record = await record_of(chat, "no-usage", stream=stream, n=n)
-    assert record.outcome is Outcome.OK
+    assert record.outcome is ChatOutcome.OK
     assert record.usage == Usage(GUESSED, -(-len(GREETING) * n // 4), estimated=True)
     assert record.cost == record.usage.prompt * 150 + record.usage.completion * 600
 
@@ -146,7 +146,7 @@ async def test_who_leaves_before_the_answer_is_recorded(chat, stream):
         await wire.ask("hang", stream=stream)
         await chat.double.until(lambda double: double.open)
     (record,) = await records(chat.server, 1)
-    assert (record.outcome, record.code, record.streamed) == (Outcome.CANCELED, "", stream)
+    assert (record.outcome, record.code, record.streamed) == (ChatOutcome.CANCELED, "", stream)
     assert record.usage == Usage(GUESSED, 0, estimated=True)
     assert record.first_byte_seconds is None
 
@@ -158,7 +158,7 @@ async def test_who_leaves_in_mid_stream_pays_for_what_was_said(chat):
         for _ in range(4):
             await wire.chunk()
     (record,) = await records(chat.server, 1)
-    assert record.outcome is Outcome.CANCELED
+    assert record.outcome is ChatOutcome.CANCELED
     assert record.usage.estimated
     assert 0 < record.usage.completion < WORDS
     assert record.first_byte_seconds is not None
@@ -169,14 +169,14 @@ async def test_who_leaves_after_the_end_has_the_whole_answer(chat):
         await wire.ask("linger:30", stream=True)
         await wire.reply()
     (record,) = await records(chat.server, 1)
-    assert (record.outcome, record.usage) == (Outcome.OK, TOLD)
+    assert (record.outcome, record.usage) == (ChatOutcome.OK, TOLD)
 
 
 @pytest.mark.parametrize("model", ["cut", "clean-cut", "error-mid"])
 async def test_streams_that_break_off(chat, model):
     record = await record_of(chat, model, stream=True)
     said = len("".join(pieces_of(GREETING)[:2]))
-    assert (record.outcome, record.code) == (Outcome.CUT, "upstream_error")
+    assert (record.outcome, record.code) == (ChatOutcome.CUT, "upstream_error")
     assert record.usage == Usage(GUESSED, -(-said // 4), estimated=True)
     assert record.cost == record.usage.prompt * 150 + record.usage.completion * 600
 
@@ -196,26 +196,26 @@ async def test_streams_that_break_off(chat, model):
 )
 async def test_refusals_cost_nothing(chat, model, code, stream):
     record = await record_of(chat, model, stream=stream)
-    assert (record.outcome, record.code, record.usage, record.cost) == (Outcome.FAILED, code, Usage(), 0)
+    assert (record.outcome, record.code, record.usage, record.cost) == (ChatOutcome.FAILED, code, Usage(), 0)
     assert record.vendor == "upstream"
 
 
 async def test_a_vendor_that_cannot_be_reached_costs_nothing(chat):
     await chat.double.close()
     record = await record_of(chat, "plain")
-    assert (record.outcome, record.code, record.usage) == (Outcome.FAILED, "upstream_error", Usage())
+    assert (record.outcome, record.code, record.usage) == (ChatOutcome.FAILED, "upstream_error", Usage())
 
 
 @pytest.mark.parametrize(("model", "code"), [("drop", "upstream_error"), ("not-json", "upstream_error")])
 async def test_work_that_may_have_been_done_is_counted(chat, model, code):
     record = await record_of(chat, model)
-    assert (record.outcome, record.code) == (Outcome.FAILED, code)
+    assert (record.outcome, record.code) == (ChatOutcome.FAILED, code)
     assert record.usage == Usage(GUESSED, 0, estimated=True)
 
 
 @pytest.mark.parametrize(
     ("model", "stream", "outcome"),
-    [("hang", False, Outcome.FAILED), ("hang", True, Outcome.FAILED), ("think:30", True, Outcome.CUT)],
+    [("hang", False, ChatOutcome.FAILED), ("hang", True, ChatOutcome.FAILED), ("think:30", True, ChatOutcome.CUT)],
 )
 async def test_timeouts(start, model, stream, outcome):
     async with counting(start, vendor="first_byte_seconds = 0.3\nidle_seconds = 0.3\ntotal_seconds = 0.6") as chat:
@@ -230,7 +230,7 @@ async def test_an_answer_from_the_cache_is_recorded_and_free(start):
             await ask(chat.server, stream=stream)
         assert len(chat.double.requests) == 2
         found = await records(chat.server, 4)
-        assert [record.outcome for record in found] == [Outcome.OK, Outcome.CACHED] * 2
+        assert [record.outcome for record in found] == [ChatOutcome.OK, ChatOutcome.CACHED] * 2
         assert [record.usage for record in found] == [TOLD, Usage()] * 2
         assert [record.cost for record in found] == [COST, 0] * 2
         assert {record.vendor for record in found} == {"upstream"}
@@ -310,7 +310,7 @@ async def test_an_end_without_its_blank_line_is_told_once(start):
         response = await ask(server, "canned", stream=True, stream_options={"include_usage": True})
         assert response.text.count("data: ") == 3  # the text, what it used, and the end
         assert response.text.count("[DONE]") == 1
-        assert (await records(server, 1))[0].outcome is Outcome.OK
+        assert (await records(server, 1))[0].outcome is ChatOutcome.OK
 
 
 # -- nothing is lost

@@ -17,7 +17,7 @@ from local_steps import CHAT, HELLO, MODEL, SMALL, TOOLS, answer, ask, asking, r
 from plain import NO_TLS
 from pydantic import BaseModel, Field
 
-from penstock.domain.usage import Outcome
+from penstock.domain.usage import ChatOutcome
 from penstock.settings.tables import load
 from penstock.store.queries.accounts import key_rows
 from penstock.store.queries.billing import completion_rows
@@ -97,7 +97,7 @@ async def test_an_answer_is_recorded_and_free(server):
             await asyncio.sleep(0.02)
     assert sorted(record.request_id for record in found) == sorted(told)
     for record in found:
-        assert (record.vendor, record.outcome, record.cost) == ("local", Outcome.OK, 0)
+        assert (record.vendor, record.outcome, record.cost) == ("local", ChatOutcome.OK, 0)
         assert (record.usage.estimated, record.usage.prompt > 0, record.usage.completion > 0) == (False, True, True)
 
 

@@ -37,7 +37,7 @@ from walls import try_walls
 from penstock.domain.job_errors import JobError
 from penstock.inspection.glb import inspect_model
 from penstock.inspection.images_and_video import inspect_image, inspect_picture, inspect_video
-from penstock.inspection.worker_pool import LimitReached, WorkFailed, Workshop
+from penstock.inspection.worker_pool import LimitReached, ProcessPool, WorkFailed
 from penstock.simulator.samples import make_model, make_preview, make_video
 from penstock_sandbox.sandbox import survey
 
@@ -233,8 +233,8 @@ class Fuzz:
         self.outcomes: Counter[str] = Counter()
         self.by_kind: Counter[str] = Counter()
         self.slowest = 0.0
-        self.inputs = Workshop(1, seconds=SECONDS, cpu_seconds=CPU_SECONDS)
-        self.outputs = Workshop(1, seconds=SECONDS, cpu_seconds=CPU_SECONDS, threads=True)
+        self.inputs = ProcessPool(1, seconds=SECONDS, cpu_seconds=CPU_SECONDS)
+        self.outputs = ProcessPool(1, seconds=SECONDS, cpu_seconds=CPU_SECONDS, threads=True)
         self.files = sound_files()
         self.listener = socket.create_server(("127.0.0.1", 0))
 

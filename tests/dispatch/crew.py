@@ -15,7 +15,7 @@ from store.sample_jobs import make_asset, make_attempt, make_job
 from penstock.dispatch import Dispatch
 from penstock.dispatch.local import LocalDispatch
 from penstock.dispatch.postgres import PostgresDispatch
-from penstock.dispatch.temporal import Place, TemporalDispatch
+from penstock.dispatch.temporal import TemporalAddress, TemporalDispatch
 from penstock.domain import jobs
 from penstock.domain.jobs import Job, State
 from penstock.errors import StoreUnavailable
@@ -187,7 +187,7 @@ class Crew:
         if self.kind == "local":
             return LocalDispatch(database, seats.__getitem__, max_held, time.time)
         if self.kind == "temporal":
-            place = Place(self.temporal, queue=self.queue)
+            place = TemporalAddress(self.temporal, queue=self.queue)
             return TemporalDispatch(database, lambda: seats, max_held, time.time, place, LEASE_SECONDS)
         return PostgresDispatch(database, lambda: seats, max_held, time.time, LEASE_SECONDS)
 

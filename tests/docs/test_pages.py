@@ -21,12 +21,12 @@ from penstock.catalog.simulated import Ending, Script, Submission
 from penstock.chat.request import CHECKS, ROLES
 from penstock.cli.main import app as commands
 from penstock.domain.prices import Price, TokenPrice
-from penstock.domain.usage import Outcome
+from penstock.domain.usage import ChatOutcome
 from penstock.errors import PenstockError
 from penstock.gateway import build_offers
 from penstock.observability import metrics
 from penstock.settings.prices import PriceEntry
-from penstock.settings.tables import VARIABLES, ModelEntry, Route, Settings, load
+from penstock.settings.tables import VARIABLES, ModelEntry, RouteTable, Settings, load
 from penstock.store.tables import completions
 from penstock.vendor_api.chat import ChatOptions
 from penstock.vendor_api.generation import Options
@@ -112,7 +112,7 @@ def test_every_setting_is_explained():
         meaning = table.model_fields[path[-1]].description
         row = re.escape(f"| `{'.'.join(path)}` | `{variable}` |") + r" .+? \| " + re.escape(f"{meaning} |")
         assert re.search(row, text), f"{variable}: {meaning}"
-    for table in (Options, ModelEntry, Route, PriceEntry, Price, TokenPrice):
+    for table in (Options, ModelEntry, RouteTable, PriceEntry, Price, TokenPrice):
         for name, field in table.model_fields.items():
             assert re.search(rf"^\| `{field.alias or name}` \|", text, re.MULTILINE), name
 
@@ -219,7 +219,7 @@ def test_what_chat_checks_records_and_tells_is_explained():
     assert CHECKS.keys() <= words
     assert set(ROLES) <= words
     assert set(completions.columns.keys()) <= words
-    assert set(Outcome) <= words
+    assert set(ChatOutcome) <= words
     told = {name.strip() for name in EXPOSED.split(",")}
     elsewhere = {"idempotency-replayed", "etag", "content-range", "location"}
     of_jobs = {name for name in told if name.endswith("-jobs")}

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from inflate_steps import assert_sound
 
 from penstock_engines.inflate.shape.form import shape_form
-from penstock_engines.inflate.shape.inflation import Manner, solve_poisson
+from penstock_engines.inflate.shape.inflation import InflationMode, solve_poisson
 
 
 @settings(max_examples=20, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
@@ -25,7 +25,7 @@ def test_random_masks_give_sound_surfaces(seed, coarseness, limit, flat, closed)
     mask = np.clip(cv2.resize(blobs, (60, 48), interpolation=cv2.INTER_CUBIC), 0, 1).astype(np.float32)
     mask[20:28, 20:40] = 1  # never nothing
     light = generator.random(mask.shape).astype(np.float32)
-    form = shape_form(mask, light, Manner.from_seed(seed), limit, flat=flat, closed=closed)
+    form = shape_form(mask, light, InflationMode.from_seed(seed), limit, flat=flat, closed=closed)
     solid = trimesh.Trimesh(form.surface.points, form.surface.faces, process=False)
     solid.merge_vertices()
     assert len(solid.faces) <= limit

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from penstock.domain.budgets import Budget, Payer
-from penstock.store.queries.billing.balance_rows import LEASE_SECONDS, Place
+from penstock.store.queries.billing.balance_rows import LEASE_SECONDS, BalanceKey
 from penstock.store.queries.billing.ledger_rows import UNKNOWN_SECONDS
 
 
@@ -44,7 +44,7 @@ class Books:
 
     budgets: dict[tuple[str, str], Budget] = field(default_factory=dict)
     holds: dict[str, Held] = field(default_factory=dict)
-    leases: dict[tuple[str, Place], Lease] = field(default_factory=dict)
+    leases: dict[tuple[str, BalanceKey], Lease] = field(default_factory=dict)
     spendings: list[Spent] = field(default_factory=list)
     entries: dict[tuple[str, str], tuple[str, int, int]] = field(default_factory=dict)
     """By subject and kind: the account, the amount and the overrun."""
@@ -54,10 +54,10 @@ class Books:
     def bearing(self, payer: Payer) -> list[Budget]:
         return [budget for (owner, _), budget in self.budgets.items() if owner in payer.owners]
 
-    def place(self, budget: Budget, at: float) -> Place:
-        return Place(budget.owner, budget.period.value, budget.window(at)[0])
+    def place(self, budget: Budget, at: float) -> BalanceKey:
+        return BalanceKey(budget.owner, budget.period.value, budget.window(at)[0])
 
-    def holds_in(self, place: Place, ends: float) -> dict[str, int]:
+    def holds_in(self, place: BalanceKey, ends: float) -> dict[str, int]:
         """What is held in a purse, by job or process."""
         found = {
             subject: held.amount
@@ -66,7 +66,7 @@ class Books:
         }
         return found | {process: lease.amount for (process, at), lease in self.leases.items() if at == place}
 
-    def spent_in(self, place: Place, ends: float) -> int:
+    def spent_in(self, place: BalanceKey, ends: float) -> int:
         return sum(
             spent.amount
             for spent in self.spendings
@@ -75,7 +75,7 @@ class Books:
 
     def room(self, budget: Budget, at: float) -> int:
         start, ends = budget.window(at)
-        place = Place(budget.owner, budget.period.value, start)
+        place = BalanceKey(budget.owner, budget.period.value, start)
         return budget.cap - self.spent_in(place, ends) - sum(self.holds_in(place, ends).values())
 
     def leased(self, process: str, budget: Budget, at: float) -> int:
@@ -167,7 +167,7 @@ class Books:
         lease.expires_at = now + LEASE_SECONDS
         return amount, 0
 
-    def give_back(self, process: str, place: Place, amount: int) -> None:
+    def give_back(self, process: str, place: BalanceKey, amount: int) -> None:
         lease = self.leases.get((process, place))
         if lease is not None:
             lease.amount -= min(lease.amount, amount)
@@ -180,7 +180,7 @@ class Books:
             if other != process and place.owner == owner:
                 lease.recalled = True
 
-    def renew(self, process: str, now: float) -> dict[Place, bool]:
+    def renew(self, process: str, now: float) -> dict[BalanceKey, bool]:
         """Where a process holds something, and whether it is recalled."""
         mine = {place: lease for (name, place), lease in self.leases.items() if name == process}
         for lease in mine.values():
@@ -197,7 +197,7 @@ class Books:
             if held.timer is not None and held.timer <= now:
                 self.release(subject)
 
-    def _expire(self, now: float, names: list[tuple[str, Place]]) -> None:
+    def _expire(self, now: float, names: list[tuple[str, BalanceKey]]) -> None:
         for name in names:
             if self.leases[name].expires_at <= now:
                 del self.leases[name]

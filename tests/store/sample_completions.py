@@ -4,7 +4,7 @@ from itertools import count
 from typing import Any
 
 from penstock.domain.chat import Usage
-from penstock.domain.usage import Completion, Outcome
+from penstock.domain.usage import ChatOutcome, Completion
 
 DAY = 19_675  # 2023-11-14
 NOON = DAY * 86_400.0 + 43_200
@@ -22,7 +22,7 @@ def make_completion(**fields: Any) -> Completion:
         "vendor": "upstream",
         "upstream_model": "m",
         "streamed": False,
-        "outcome": Outcome.OK,
+        "outcome": ChatOutcome.OK,
         "code": "",
         "usage": Usage(10, 20, 3, 4),
         "cost": 700,

@@ -19,7 +19,7 @@ from penstock.domain.api_keys import ApiKey, Limits
 from penstock.domain.budgets import Budget, Payer, Period
 from penstock.domain.jobs import Job
 from penstock.errors import ConcurrencyLimited, KeyNotRotatable
-from penstock.jobs.acceptance import Acceptance, Desk, Submission, accept, accept_all
+from penstock.jobs.acceptance import Acceptance, AcceptanceWriter, SubmittedRequest, accept, accept_all
 from penstock.jobs.request import Decoded
 from penstock.store.postgres.database import PostgresDatabase
 from penstock.store.queries.accounts import key_rows
@@ -49,9 +49,9 @@ def key_of(account_id: str = ACCOUNT, **limits: int) -> ApiKey:
     )
 
 
-def submission(idempotency_key: str | None, *, is_retry: bool = False, **limits: int) -> Submission:
+def submission(idempotency_key: str | None, *, is_retry: bool = False, **limits: int) -> SubmittedRequest:
     decoded = Decoded({"model": "m"}, b"the same body")
-    return Submission(
+    return SubmittedRequest(
         decoded=decoded,
         path_model=None,
         key=key_of(**limits),
@@ -105,7 +105,7 @@ async def test_no_more_jobs_are_open_than_a_key_may_have(fleet):
 
 async def test_requests_that_share_a_transaction_are_accepted_once_each(fleet):
     """Each process writes many at a time; every key is sent to all of them."""
-    desks = [Desk(database, lambda: NOW) for database in fleet]
+    desks = [AcceptanceWriter(database, lambda: NOW) for database in fleet]
     wanted = [Acceptance(submission(f"r{number % 12}"), [make_job(estimated=100)]) for number in range(12 * len(desks))]
     receipts = await asyncio.gather(*(desks[number // 12].accept(each) for number, each in enumerate(wanted)))
     assert len({receipt.id for receipt in receipts}) == 12
@@ -134,7 +134,7 @@ async def test_a_retry_waits_for_requests_that_share_a_transaction(fleet):
 
 
 async def test_one_that_cannot_be_stored_keeps_no_other_from_being_accepted(fleet):
-    desk = Desk(fleet[0], lambda: NOW)
+    desk = AcceptanceWriter(fleet[0], lambda: NOW)
     amounts = [100, 1 << 70, 100, 100]
     wanted = [Acceptance(submission(f"r{n}"), [make_job(estimated=amount)]) for n, amount in enumerate(amounts)]
     outcomes = await asyncio.gather(*(desk.accept(each) for each in wanted), return_exceptions=True)
@@ -145,7 +145,7 @@ async def test_one_that_cannot_be_stored_keeps_no_other_from_being_accepted(flee
 async def test_requests_that_share_a_transaction_never_break_a_budget(fleet):
     """Some of them are borne by it, the others refused, each by itself."""
     await fleet[0].write(budget_rows.put, Budget(owner="key", period=Period.TOTAL, cap=1_000), "acct_one", NOW)
-    desks = [Desk(database, lambda: NOW) for database in fleet]
+    desks = [AcceptanceWriter(database, lambda: NOW) for database in fleet]
     mine = [Acceptance(submission(f"r{number}"), [make_job(estimated=100)]) for number in range(30)]
     outcomes = await asyncio.gather(
         *(desks[number % len(desks)].accept(each) for number, each in enumerate(mine)), return_exceptions=True

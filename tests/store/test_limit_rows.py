@@ -7,7 +7,7 @@ from sqlalchemy import Connection
 from store.trials import undone
 
 from penstock.store.queries.billing import limit_rows
-from penstock.store.queries.billing.limit_rows import SLOT_SECONDS, Level, Owed
+from penstock.store.queries.billing.limit_rows import SLOT_SECONDS, BucketLevel, Owed
 
 EPSILON = 1e-6
 NOW = 1_700_000_000.0
@@ -26,7 +26,7 @@ class Bucket:
         self.connection = connection
         self.limit = limit
 
-    def take(self, now: float, least: float, want: float | None = None, owed: float = 0.0) -> Level:
+    def take(self, now: float, least: float, want: float | None = None, owed: float = 0.0) -> BucketLevel:
         want = least if want is None else want
         return limit_rows.take(self.connection, "key", "tokens", self.limit, now, least=least, want=want, owed=owed)
 
@@ -115,7 +115,7 @@ def test_what_is_larger_than_the_bucket_needs_a_full_one_and_is_owed(trial):
         bucket = Bucket(connection, 600)
         bucket.take(NOW, 1)
         assert bucket.take(NOW, 9000).taken == 0
-        assert bucket.take(NOW + 0.1, 9000) == Level(9000, pytest.approx(-8400))
+        assert bucket.take(NOW + 0.1, 9000) == BucketLevel(9000, pytest.approx(-8400))
         assert bucket.take(NOW + 840, 1).taken == 0
         assert bucket.take(NOW + 840.2, 1).taken == 1
 

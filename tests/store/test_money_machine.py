@@ -31,7 +31,7 @@ from penstock.store.queries.billing import (
     process_lease_rows,
     usage_rows,
 )
-from penstock.store.queries.billing.balance_rows import LEASE_SECONDS, Place
+from penstock.store.queries.billing.balance_rows import LEASE_SECONDS, BalanceKey
 from penstock.store.queries.billing.ledger_audit import check
 from penstock.store.queries.billing.ledger_rows import TIMER, LedgerRefused
 from penstock.store.queries.jobs import job_rows
@@ -110,7 +110,7 @@ class MoneyMachine(RuleBasedStateMachine):
         self.jobs: dict[str, Job] = {}
         self.unknown: set[str] = set()
         self.completions: dict[str, Completion] = {}
-        self.before: dict[Place, int] = {}
+        self.before: dict[BalanceKey, int] = {}
 
     def teardown(self) -> None:
         with self.run:
@@ -361,10 +361,10 @@ class MoneyMachine(RuleBasedStateMachine):
 
     @invariant()
     def the_purses_follow(self) -> None:
-        now: dict[Place, int] = {}
+        now: dict[BalanceKey, int] = {}
         found = self.find_holds()
         for row in self.rows("SELECT * FROM purses"):
-            place = Place(row.owner, row.period, row.start)
+            place = BalanceKey(row.owner, row.period, row.start)
             cap = self.books.budgets[row.owner, row.period].cap  # there is none without a budget
             of_purse = self.books.holds_in(place, row.ends)
             assert row.spent == self.books.spent_in(place, row.ends)
@@ -376,16 +376,20 @@ class MoneyMachine(RuleBasedStateMachine):
         assert found == {}
         self.before = now
 
-    def find_holds(self) -> dict[Place, dict[str, int]]:
-        found: dict[Place, dict[str, int]] = {}
+    def find_holds(self) -> dict[BalanceKey, dict[str, int]]:
+        found: dict[BalanceKey, dict[str, int]] = {}
         for row in self.rows("SELECT * FROM holds WHERE amount > 0"):
-            found.setdefault(Place(row.owner, row.period, row.start), {})[row.subject] = row.amount
+            found.setdefault(BalanceKey(row.owner, row.period, row.start), {})[row.subject] = row.amount
         return found
 
     @invariant()
     def leases_are_as_they_were_given(self) -> None:
         told = {
-            (row.subject, Place(row.owner, row.period, row.start)): (row.amount, bool(row.recalled), row.expires_at)
+            (row.subject, BalanceKey(row.owner, row.period, row.start)): (
+                row.amount,
+                bool(row.recalled),
+                row.expires_at,
+            )
             for row in self.rows("SELECT * FROM holds WHERE is_lease = 1")
         }
         assert told == {

@@ -15,11 +15,11 @@ from store.trials import undone
 
 from penstock.domain.chat import Usage
 from penstock.domain.jobs import Job, State
-from penstock.domain.usage import Completion, Outcome
+from penstock.domain.usage import ChatOutcome, Completion
 from penstock.store import schema, sql
 from penstock.store.connect import make_engine, transact
 from penstock.store.queries.billing import ledger_audit, ledger_rows, usage_rows
-from penstock.store.queries.billing.usage_rows import Group, Line, Slice, Sums, Totals
+from penstock.store.queries.billing.usage_rows import Group, Slice, Sums, Totals, UsageLine
 from penstock.store.queries.jobs import job_rows
 from penstock.store.tables import accounts, completions, keys, usage_days
 
@@ -37,9 +37,9 @@ def stored(connection: Connection) -> dict[Slice, Sums]:
 def test_what_chat_requests_add():
     records = [
         make_completion(),
-        make_completion(outcome=Outcome.FAILED, usage=Usage(), cost=0),
-        make_completion(outcome=Outcome.CUT, usage=Usage(5, 1, estimated=True), cost=None),
-        make_completion(outcome=Outcome.CANCELED, cost=1),
+        make_completion(outcome=ChatOutcome.FAILED, usage=Usage(), cost=0),
+        make_completion(outcome=ChatOutcome.CUT, usage=Usage(5, 1, estimated=True), cost=None),
+        make_completion(outcome=ChatOutcome.CANCELED, cost=1),
         make_completion(key_id="other", created_at=NOON + 43_200),
     ]
     assert usage_rows.of_completions(records) == {
@@ -102,7 +102,7 @@ COUNTS = st.integers(0, 10**9)
 COMPLETIONS = st.builds(
     make_completion,
     usage=st.builds(Usage, COUNTS, COUNTS, COUNTS, COUNTS, estimated=st.booleans()),
-    outcome=st.sampled_from(Outcome),
+    outcome=st.sampled_from(ChatOutcome),
     cost=COSTS,
     **SOME,
 )
@@ -161,14 +161,14 @@ def count_up(record: Completion | Job) -> Totals:
     )
 
 
-def brute_force(records: Sequence[Completion | Job], by: Sequence[Group]) -> list[Line]:
+def brute_force(records: Sequence[Completion | Job], by: Sequence[Group]) -> list[UsageLine]:
     """The same report, from the records themselves."""
     found: dict[tuple[tuple[str, str], ...], list[int]] = {}
     for record in records:
         about = {name: value for group in by for name, value in tell(record, group).items()}
         sums = found.setdefault(tuple(about.items()), [0] * len(Totals._fields))
         sums[:] = [before + more for before, more in zip(sums, count_up(record), strict=True)]
-    lines = [Line(dict(about), Totals(*sums)) for about, sums in found.items()]
+    lines = [UsageLine(dict(about), Totals(*sums)) for about, sums in found.items()]
     shown = {Group.ACCOUNT: "account_id"}
     return sorted(lines, key=lambda line: [line.about[shown.get(group, group.value)] for group in by])
 
@@ -232,7 +232,7 @@ def _row(record: Completion) -> dict[str, Any]:
 def test_what_was_used_before_there_were_sums_is_in_them(empty_url: str):
     engine = make_engine(empty_url)
     schema.upgrade(engine, "0002")
-    records = [make_completion(), make_completion(outcome=Outcome.CUT, cost=None), make_completion(key_id="other")]
+    records = [make_completion(), make_completion(outcome=ChatOutcome.CUT, cost=None), make_completion(key_id="other")]
     jobs = [
         make_job(state=State.SUCCEEDED, estimated=400, final=400, charged=True, created_at=NOON, finished_at=NOON),
         make_job(state=State.FAILED, final=0, charged=False, created_at=NOON, finished_at=NOON),

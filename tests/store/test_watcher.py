@@ -15,7 +15,7 @@ from penstock.domain import jobs
 from penstock.store.connect import open_database
 from penstock.store.database import Database
 from penstock.store.queries.jobs import job_rows, wakeup_rows
-from penstock.store.signals import QUEUE, Ear, nudge
+from penstock.store.signals import QUEUE, Subscription, nudge
 from penstock.store.sqlite.change_watcher import BATCH
 
 Pair = tuple[Database, Database]
@@ -33,7 +33,7 @@ async def pair(store_url: str) -> AsyncGenerator[Pair]:
     await theirs.close()
 
 
-async def heard(ear: Ear) -> bool:
+async def heard(ear: Subscription) -> bool:
     return await ear.wait(60)
 
 

@@ -18,8 +18,8 @@ from store.trials import undone
 from penstock.domain import jobs
 from penstock.domain.events import BUDGET_EVENT, EventType
 from penstock.domain.jobs import Job
-from penstock.domain.webhooks import Attempt, Endpoint, Parcel, Status, new_secret, own_id
-from penstock.fairness.webhook_slots import ENDPOINT_PLACES, Candidate, Places, Plan, Usage
+from penstock.domain.webhooks import DeliveryAttempt, Endpoint, PendingDelivery, Status, new_secret, own_id
+from penstock.fairness.webhook_slots import ENDPOINT_PLACES, Candidate, Plan, SlotUsage, WebhookSlots
 from penstock.store.database import RUNG, Database
 from penstock.store.queries.jobs import event_rows, job_rows
 from penstock.store.queries.webhooks import delivery_rows, webhook_rows
@@ -27,8 +27,8 @@ from penstock.store.queries.webhooks.delivery_rows import LEASE_SECONDS
 from penstock.store.signals import DELIVERIES
 from penstock.store.webhook_tables import deliveries
 
-GOOD = Attempt(at=NOW, seconds=0.1, status_code=200)
-BAD = Attempt(at=NOW, seconds=0.1, status_code=500, error="The URL answered 500.")
+GOOD = DeliveryAttempt(at=NOW, seconds=0.1, status_code=200)
+BAD = DeliveryAttempt(at=NOW, seconds=0.1, status_code=500, error="The URL answered 500.")
 ALL = tuple(EventType)
 
 
@@ -62,14 +62,14 @@ class Few(Plan):
     __slots__ = ("most",)
 
     def __init__(self, most: int = 64) -> None:
-        super().__init__(Usage(), {}, {})
+        super().__init__(SlotUsage(), {}, {})
         object.__setattr__(self, "most", most)
 
     def choose(self, due: Iterable[Candidate], held: Sequence[Candidate] = ()) -> list[Candidate]:
         return sorted(due, key=lambda each: (each.due_at, each.position))[: self.most - len(held)]
 
 
-async def claim(database: Database, now: float = NOW, plan: Plan | None = None) -> list[Parcel]:
+async def claim(database: Database, now: float = NOW, plan: Plan | None = None) -> list[PendingDelivery]:
     return await database.write(delivery_rows.claim, now, plan or Few())
 
 
@@ -148,7 +148,7 @@ async def test_events_of_accounts_without_webhooks_cost_next_to_nothing(database
         said: list[str] = []
         driver: Any = connection.connection.driver_connection
         driver.set_trace_callback(said.append)
-        news = [webhook_rows.News("acct_none", "job_1", number, "job.queued") for number in range(500)]
+        news = [webhook_rows.WebhookEvent("acct_none", "job_1", number, "job.queued") for number in range(500)]
         webhook_rows.enqueue(connection, news, NOW)
         driver.set_trace_callback(None)
         return said
@@ -213,7 +213,7 @@ def crowd(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> No
         monkeypatch.setattr("penstock.store.queries.webhooks.delivery_rows.FEW", 0)
 
 
-async def claim_by(database: Database, places: Places, now: float = NOW) -> list[Parcel]:
+async def claim_by(database: Database, places: WebhookSlots, now: float = NOW) -> list[PendingDelivery]:
     """Take on as one process does."""
     parcels = await database.write(delivery_rows.claim, now, places.plan())
     for parcel in parcels:
@@ -227,7 +227,7 @@ async def test_an_endpoint_has_one_attempt_under_way_until_it_answers(database):
         await database.write(webhook_rows.add, make_endpoint(number))
     for _ in range(20):
         await accept(database)
-    places = Places()
+    places = WebhookSlots()
     taken = await claim_by(database, places)
     assert Counter(parcel.delivery.url for parcel in taken) == {"https://1.example/": 1, "https://2.example/": 1}
     assert await claim_by(database, places) == []
@@ -245,7 +245,7 @@ async def test_a_backlog_of_full_endpoints_hides_nothing(database):
         await database.write(webhook_rows.add, make_endpoint(1, account))
     for number in range(500):
         await accept(database, account_id=("acct_one", "acct_two")[number % 2])
-    places = Places()
+    places = WebhookSlots()
     assert len(await claim_by(database, places)) == 2
     await database.write(webhook_rows.add, make_endpoint(2))
     await database.write(webhook_rows.add, make_endpoint(1, "acct_three"))
@@ -265,7 +265,7 @@ async def test_accounts_take_turns(database):
     for _ in range(30):
         await accept(database)
     await accept(database, account_id="acct_two")
-    places = Places()
+    places = WebhookSlots()
     taken = await claim_by(database, places)
     assert Counter(parcel.delivery.account_id for parcel in taken) == {"acct_one": 20, "acct_two": 2}
     assert {parcel.delivery.account_id for parcel in taken[:4]} == {"acct_one", "acct_two"}, "not the oldest alone"
@@ -275,7 +275,7 @@ async def test_accounts_take_turns(database):
 async def test_urls_that_jobs_bring_along_have_places_of_their_own(database):
     for path in ("hang", "works", "hang"):
         await accept(database, webhook={"url": f"https://own.example/{path}", "events": ["job.queued"], "base_url": ""})
-    places = Places()
+    places = WebhookSlots()
     taken = await claim_by(database, places)
     assert sorted(parcel.delivery.url for parcel in taken) == ["https://own.example/hang", "https://own.example/works"]
 
@@ -291,11 +291,11 @@ async def test_what_older_code_wrote_is_taken_on(database):
         connection.execute(deliveries.update().values(lane="1.example"))
 
     await database.write(age)
-    places, accounts = Places(), set[str]()
+    places, accounts = WebhookSlots(), set[str]()
     for _ in range(2):
         (parcel,) = await claim_by(database, places)
         accounts.add(parcel.delivery.account_id)
-        places = Places()
+        places = WebhookSlots()
     assert accounts == {"acct_one", "acct_two"}
 
 
@@ -425,7 +425,7 @@ class Story:
         webhook_rows.add(connection, make_endpoint())
         self.jobs = job_rows.insert_all(connection, [make_job() for _ in range(3)], NOW)
         self.events = 3
-        self.held: dict[int, tuple[Parcel, float]] = {}
+        self.held: dict[int, tuple[PendingDelivery, float]] = {}
         self.first: dict[str, list[int]] = {}
         self.told: set[tuple[str, int]] = set()
 
@@ -471,7 +471,7 @@ class Story:
                 seen.append(sequence)
             self.held[position] = (parcel, self.now + LEASE_SECONDS)
 
-    def end(self, which: int, attempt: Attempt) -> None:
+    def end(self, which: int, attempt: DeliveryAttempt) -> None:
         if not self.held:
             return
         position = sorted(self.held)[which % len(self.held)]

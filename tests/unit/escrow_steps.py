@@ -13,7 +13,7 @@ from penstock.billing.leases import Clocks
 from penstock.domain.api_keys import ApiKey, Limits
 from penstock.domain.budgets import Budget, Payer, Period
 from penstock.domain.chat import Usage
-from penstock.domain.usage import Completion, Outcome
+from penstock.domain.usage import ChatOutcome, Completion
 from penstock.errors import StoreUnavailable
 from penstock.store.connect import is_file, path_of
 from penstock.store.database import Database
@@ -111,7 +111,7 @@ def make_record(cost: int, at: float = NOON) -> Completion:
         vendor="upstream",
         upstream_model="m",
         streamed=False,
-        outcome=Outcome.OK,
+        outcome=ChatOutcome.OK,
         code="",
         usage=Usage(1, 1),
         cost=cost,

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import uvloop
 
-from penstock.upstream.chat_connection import ChatWire, Incoming
+from penstock.upstream.chat_connection import ChatConnections, Incoming
 from penstock.vendor_api.generation import Call
 
 LOOPS: dict[str, Callable[[], asyncio.AbstractEventLoop]] = {
@@ -213,19 +213,21 @@ async def vendor_of(*handles: Handle, tls: ssl.SSLContext | None = None) -> Asyn
 
 
 @asynccontextmanager
-async def wire_of() -> AsyncIterator[ChatWire]:
-    wire = ChatWire()
+async def wire_of() -> AsyncIterator[ChatConnections]:
+    wire = ChatConnections()
     try:
         yield wire
     finally:
         wire.close()
 
 
-async def post(wire: ChatWire, url: str, body: bytes = b"{}", path: str = "/chat", seconds: float = 5) -> Incoming:
+async def post(
+    wire: ChatConnections, url: str, body: bytes = b"{}", path: str = "/chat", seconds: float = 5
+) -> Incoming:
     return await hear(wire, url, Call("POST", path, {"authorization": "Bearer secret"}, body=body), seconds)
 
 
-async def hear(wire: ChatWire, url: str, call: Call, seconds: float = 5) -> Incoming:
+async def hear(wire: ChatConnections, url: str, call: Call, seconds: float = 5) -> Incoming:
     """A call, and its reply from the head on."""
     incoming = await wire.open(url, call, seconds)
     try:
@@ -236,7 +238,7 @@ async def hear(wire: ChatWire, url: str, call: Call, seconds: float = 5) -> Inco
     return incoming
 
 
-async def ping(wire: ChatWire, url: str) -> bytes:
+async def ping(wire: ChatConnections, url: str) -> bytes:
     return await (await post(wire, url)).read_all(1 << 20)
 
 

@@ -8,7 +8,7 @@ import pytest
 from raw_vendor import OK, PONG, Clock, Line, PaperLoop, answer, each_loop, ping, post, run_on, vendor_of, wire_of
 from work import count_lines
 
-from penstock.upstream.chat_connection import MAX_IDLE, ChatWire, Incoming
+from penstock.upstream.chat_connection import MAX_IDLE, ChatConnections, Incoming
 from penstock.vendor_api.generation import ReplyLost
 
 # -- connections are shared, and nothing is sent twice
@@ -165,7 +165,7 @@ async def test_a_closed_wire_keeps_nothing_and_lets_calls_end():
 
     closed = asyncio.Event()
     async with vendor_of(answer) as idle, vendor_of(handle) as busy:
-        wire = ChatWire()
+        wire = ChatConnections()
         await ping(wire, idle.url)
         incoming = await post(wire, busy.url)
         wire.close()
@@ -193,7 +193,7 @@ def test_thousands_of_calls_cost_little_and_not_all_their_connections_are_kept()
             lines = [count_lines(lambda paper=paper: paper.protocol.connection_lost(None)) for paper in kept]
             assert max(lines) < 50, "to lose one costs no look at the others"
 
-    async def post_many(wire: ChatWire, count: int) -> None:
+    async def post_many(wire: ChatConnections, count: int) -> None:
         loop = asyncio.get_running_loop()
         assert isinstance(loop, PaperLoop)
         before = len(loop.papers)

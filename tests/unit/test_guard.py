@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager, suppress
 import pytest
 from still_loop import run_still, still_loop
 
-from penstock.web.server.connection import Guarded
+from penstock.web.server.connection import GuardedConnection
 from penstock.web.server.serving import PortInUse, serve
 
 HEAD_SECONDS = 0.4
@@ -21,7 +21,7 @@ POST = b"POST /%s HTTP/1.1\r\nhost: x\r\ncontent-length: %d\r\n\r\n"
 CHUNKED = b"POST /echo HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n"
 
 
-class Quick(Guarded):
+class Quick(GuardedConnection):
     head_seconds = HEAD_SECONDS
 
 
@@ -158,7 +158,7 @@ async def wire(app):
 async def test_a_head_that_does_not_arrive_is_closed_at_the_deadline(wire, sent):
     await wire.send(sent)
     assert await wire.ends()
-    assert HEAD_SECONDS * 0.8 < time.monotonic() - wire.opened < Guarded.head_seconds
+    assert HEAD_SECONDS * 0.8 < time.monotonic() - wire.opened < GuardedConnection.head_seconds
 
 
 @pytest.mark.parametrize("before", [b"", GET, POST % (b"early", 999)], ids=["new", "kept alive", "answered early"])
@@ -170,21 +170,21 @@ async def test_a_dripped_head_is_closed_at_the_deadline(wire, before, dripped):
         assert (await wire.response())[0] == 200
         start = time.monotonic()
     await wire.drip(dripped)
-    assert HEAD_SECONDS * 0.8 < time.monotonic() - start < Guarded.head_seconds
+    assert HEAD_SECONDS * 0.8 < time.monotonic() - start < GuardedConnection.head_seconds
 
 
 def test_what_is_slow_within_its_rights_is_not_cut():
     async def scenario() -> None:
         app = App()
-        async with serving(app, protocol=Guarded) as port, connect(port) as wire:
+        async with serving(app, protocol=GuardedConnection) as port, connect(port) as wire:
             for _ in range(2):
                 await wire.send(GET[:9])
-                await still_loop().put_forward(Guarded.head_seconds * 0.8)
+                await still_loop().put_forward(GuardedConnection.head_seconds * 0.8)
                 await wire.send(GET[9:])
                 assert (await wire.response())[0] == 200
-                await still_loop().put_forward(Guarded.head_seconds * 2)  # an idle connection
+                await still_loop().put_forward(GuardedConnection.head_seconds * 2)  # an idle connection
             await wire.get("/hold")
-            await still_loop().put_forward(Guarded.head_seconds * 2)  # a slow answer
+            await still_loop().put_forward(GuardedConnection.head_seconds * 2)  # a slow answer
             app.release.set()
             assert (await wire.response())[0] == 200
 

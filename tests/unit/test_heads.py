@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from penstock.web.server.connection import Guarded
+from penstock.web.server.connection import GuardedConnection
 from penstock.web.server.head_cache import MOST, Head, Heads
 from penstock.web.server.serving import serve
 
@@ -41,7 +41,7 @@ class Site:
     async def ask(self, *writes: bytes, count: int | None = None) -> list[dict]:
         """What comes back on one connection, each write sent when the answers to those before are there."""
         ready, stop = asyncio.get_running_loop().create_future(), asyncio.Event()
-        protocol = type("Own", (Guarded,), {"heads": self.heads})
+        protocol = type("Own", (GuardedConnection,), {"heads": self.heads})
         serving = asyncio.create_task(
             serve(
                 tell, host="127.0.0.1", port=0, drain_seconds=1, on_ready=ready.set_result, stop=stop, protocol=protocol

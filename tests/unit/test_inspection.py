@@ -20,7 +20,7 @@ from PIL import Image
 from penstock.domain.files import MAX_FILE_BYTES, ImageFacts
 from penstock.domain.job_errors import BadOutput, FileUnreadable
 from penstock.inspection.images_and_video import VideoFacts, inspect_image, inspect_picture, inspect_video
-from penstock.inspection.worker_pool import Workshop
+from penstock.inspection.worker_pool import ProcessPool
 from penstock.simulator.samples import draw_test_card, make_preview, make_video
 
 
@@ -37,7 +37,7 @@ def test_importing_it_loads_neither_pillow_nor_pyav():
 
 @pytest.mark.long
 async def test_it_works_within_the_limits_of_the_workshop(place):
-    workshop = Workshop(1, threads=True)
+    workshop = ProcessPool(1, threads=True)
     try:
         for kind in ("PNG", "JPEG", "WEBP"):
             assert (await workshop.do("a", inspect_image, draw(kind, (6000, 6000)))).width == 6000
@@ -135,7 +135,7 @@ def test_a_png_bomb_is_refused_by_its_header(data):
 
 
 async def test_a_webp_bomb_is_refused_before_memory_is_taken():
-    workshop = Workshop(1)
+    workshop = ProcessPool(1)
     with pytest.raises(FileUnreadable, match="WEBP image has too many pixels; each side must be 20 to 6000 px"):
         await workshop.do("a", inspect_image, claim_webp(16_777_215, 16_777_215))
     await workshop.close()

@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
 
 from penstock.billing.journal import MAX_BYTES, Journal, Remains, find_remains
-from penstock.billing.usage_writer import Tally
+from penstock.billing.usage_writer import UsageWriter
 from penstock.domain.chat import CHARACTERS_PER_TOKEN, Usage
 from penstock.domain.prices import TokenPrice
 from penstock.domain.usage import Begun, Completion, end_begun
@@ -187,10 +187,10 @@ class Minutes:
     def __init__(self, store: Store, folder: Path) -> None:
         self.store = store
         self.folder = folder
-        self.opened: list[Tally] = []
+        self.opened: list[UsageWriter] = []
 
-    def open(self, process: str, folder: Path | None = None) -> Tally:
-        tally = Tally(self.store, process, folder or self.folder, lambda: NOON + 60)
+    def open(self, process: str, folder: Path | None = None) -> UsageWriter:
+        tally = UsageWriter(self.store, process, folder or self.folder, lambda: NOON + 60)
         self.opened.append(tally)
         return tally
 
@@ -346,7 +346,7 @@ async def numbered(folder: Path, number: int) -> bool:
 
 async def test_a_journal_that_cannot_be_shortened_stops_nothing(store, tmp_path):
     folder = tmp_path / "journal"
-    tally = Tally(store, "process_busy", folder, lambda: NOON)
+    tally = UsageWriter(store, "process_busy", folder, lambda: NOON)
     size = 0
     while size < MAX_BYTES:
         record = make_record(1)
@@ -391,7 +391,7 @@ async def test_who_wants_all_written_waits_only_for_what_there_was(store, tallie
 
 @pytest.mark.parametrize("ticks", range(0, 40, 4))
 async def test_stopping_at_any_moment_writes_everything_once(store, tmp_path, ticks):
-    tally = Tally(store, "process_one", tmp_path / "journal", lambda: NOON)
+    tally = UsageWriter(store, "process_one", tmp_path / "journal", lambda: NOON)
     records = [make_record(2) for _ in range(20)]
     for record in records:
         tally.add(record)

@@ -5,7 +5,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from penstock.storage.scratch import Landing
+from penstock.storage.scratch import ScratchFolder
 
 PROCESS = """
 import sys
@@ -19,7 +19,7 @@ sys.stdin.read()
 
 
 def test_what_a_killed_process_left_is_removed_and_nothing_else(tmp_path):
-    here = Landing(tmp_path)
+    here = ScratchFolder(tmp_path)
     (here.folder / "half").write_bytes(b"x")
     with subprocess.Popen(  # noqa: S603  our own
         [sys.executable, "-c", PROCESS, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
@@ -37,8 +37,8 @@ def test_what_a_killed_process_left_is_removed_and_nothing_else(tmp_path):
 
 
 def test_many_that_start_and_clear_at_once_leave_each_other_alone(tmp_path):
-    def begin(_: int) -> Landing:
-        landing = Landing(tmp_path)
+    def begin(_: int) -> ScratchFolder:
+        landing = ScratchFolder(tmp_path)
         landing.clear()
         (landing.folder / "half").write_bytes(b"x")
         return landing

@@ -10,7 +10,7 @@ from fastapi import Body, FastAPI
 from still_loop import run_still, still_loop
 
 from penstock.errors import BodyTooLarge
-from penstock.web.server.body_limits import LINGER_SECONDS, Limits
+from penstock.web.server.body_limits import LINGER_SECONDS, BodyLimits
 from penstock.web.server.serving import serve
 
 MAX = 1000
@@ -71,7 +71,7 @@ def framework():
 @asynccontextmanager
 async def serving(app, seconds=BODY_SECONDS):
     """A server with the limits, and a request id given by what stands before them."""
-    limited = Limits(app, MAX, seconds)
+    limited = BodyLimits(app, MAX, seconds)
 
     async def outer(scope, receive, send):
         if scope["type"] == "lifespan":

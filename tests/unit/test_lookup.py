@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from penstock.domain.order_lookup import (
     CLOCK_SECONDS,
     MARGIN_SECONDS,
-    Entry,
+    ListedOrder,
     Listing,
     Loss,
     Placing,
@@ -35,7 +35,7 @@ class Books:
     def show(self, asked_at: float) -> Listing:
         visible = sorted((moment for moment in self.created if moment + self.lag <= asked_at), reverse=True)
         shown = visible[: self.page]
-        entries = tuple(Entry(f"order {moment}", moment + self.ahead) for moment in shown)
+        entries = tuple(ListedOrder(f"order {moment}", moment + self.ahead) for moment in shown)
         told_at = float(int(asked_at + self.ahead)) if self.tells_time else None
         return Listing(entries, len(visible) < self.page, told_at)
 
@@ -76,7 +76,7 @@ def test_after_the_lag_a_list_that_reaches_back_proves_absence(vendor, placed_at
 
 def test_a_younger_order_proves_it_at_once():
     loss = Loss(NOW, NOW + 1, NOW + 20, settle_seconds=600)
-    old, young = Entry("old", NOW - 500), Entry("young", NOW + 1 + MARGIN_SECONDS + 1)
+    old, young = ListedOrder("old", NOW - 500), ListedOrder("young", NOW + 1 + MARGIN_SECONDS + 1)
     assert proves_absence(Listing((young, old), told_at=NOW + 20), loss)
     assert not proves_absence(Listing((young, old)), loss), "nobody knows the vendor's clock"
     assert not proves_absence(Listing((old,), told_at=NOW + 20), loss)
@@ -84,13 +84,13 @@ def test_a_younger_order_proves_it_at_once():
 
 
 def test_a_clock_of_our_own_that_was_set_back_proves_nothing():
-    listing = Listing((Entry("a", NOW - 500), Entry("b", NOW - 900)))
+    listing = Listing((ListedOrder("a", NOW - 500), ListedOrder("b", NOW - 900)))
     assert not proves_absence(listing, Loss(NOW + 3600, NOW, NOW + 100, settle_seconds=60))
 
 
 @given(st.lists(st.one_of(st.none(), moments), max_size=20), moments)
 def test_only_a_list_that_is_newest_first_is_trusted_to_reach_back(times, since):
-    listing = Listing(tuple(Entry(str(number), moment) for number, moment in enumerate(times)))
+    listing = Listing(tuple(ListedOrder(str(number), moment) for number, moment in enumerate(times)))
     known = [moment for moment in times if moment is not None]
     is_sorted = len(known) == len(times) and known == sorted(known, reverse=True)
     assert reaches_back(listing, since) == (bool(times) and is_sorted and min(known) < since)

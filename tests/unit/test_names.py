@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from penstock.safe_fetch.resolver import Names
+from penstock.safe_fetch.resolver import Resolver
 
 ADDRESS = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("203.0.113.7", 80))]
 
@@ -32,7 +32,7 @@ def slow(monkeypatch):
 
 
 async def test_a_domain_that_never_answers_holds_up_only_itself(slow):
-    resolver = Names()
+    resolver = Resolver()
     stuck = [asyncio.create_task(resolver.resolve(f"slow{number}.example.org", 80)) for number in range(20)]
     for number in range(50):
         (found,) = await resolver.resolve(f"www.quick{number}.org", 8080)
@@ -45,7 +45,7 @@ async def test_a_domain_that_never_answers_holds_up_only_itself(slow):
 
 async def test_a_place_is_free_when_the_lookup_ends_and_not_when_its_asker_goes(slow, monkeypatch):
     monkeypatch.setattr("penstock.safe_fetch.resolver.AT_ONCE", 2)
-    resolver = Names()
+    resolver = Resolver()
     for number in range(2):
         with pytest.raises(TimeoutError):
             await asyncio.wait_for(resolver.resolve(f"slow.example{number}.org"), 0.05)
@@ -60,7 +60,7 @@ async def test_a_place_is_free_when_the_lookup_ends_and_not_when_its_asker_goes(
 
 
 async def test_what_is_no_name_is_told_as_an_error_of_the_network(slow):
-    resolver = Names()
+    resolver = Resolver()
     for wrong in ("nobody.invalid", "é"):
         with pytest.raises(OSError, match=r"no such name|label too long"):
             await resolver.resolve(wrong)

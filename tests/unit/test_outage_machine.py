@@ -14,7 +14,7 @@ from escrow_steps import FileStore, Time, charge, make_key, rows, set_budget, st
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from penstock.billing.admission import Escrow, Ticket
+from penstock.billing.admission import Admission, Ticket
 from penstock.billing.leases import GOOD_PART
 from penstock.domain.api_keys import ApiKey
 from penstock.errors import InsufficientBudget, StoreUnavailable, TooManyStreams
@@ -65,7 +65,7 @@ class Process:
         self.name = name
         self.time = time
         self.contact = StoreContact(line, lambda: 60.0, lambda: time.steady)
-        self.escrow = Escrow(line, name, time.clocks, self.contact)
+        self.escrow = Admission(line, name, time.clocks, self.contact)
         self.under_way: list[tuple[Ticket, int]] = []
         self.unwritten: list[int] = []
 

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from penstock.jobs.quarantine import MAX_DEATHS, PAUSE_SECONDS, Level, Quarantine, Risk
+from penstock.jobs.quarantine import MAX_DEATHS, PAUSE_SECONDS, Quarantine, Risk, RiskLevel
 
 
 def suspect(quarantine: Quarantine, name: str, account: str = "acct") -> Risk:
@@ -24,7 +24,7 @@ async def test_one_suspect_at_a_time():
     risks = [suspect(quarantine, f"job_{number}") for number in range(4)]
     for number, risk in enumerate(risks):
         assert [begin(each) for each in risks[number:]] == [True] + [False] * (len(risks) - number - 1)
-        assert (risk.wanted, risk.lacks_turn) == (Level.ALONE, False)
+        assert (risk.wanted, risk.lacks_turn) == (RiskLevel.ALONE, False)
         risk.end_turn()
         assert risk.lacks_turn
 
@@ -47,7 +47,7 @@ async def test_a_long_turn_keeps_nobody_waiting_and_then_nobody_is_alone():
     async with asyncio.timeout(60):
         await next_one.ask("acct", "job_next").granted.wait()
     assert begin(next_one)
-    assert (next_one.wanted, next_one.beside) == (Level.SHARED, ["job_slow"])
+    assert (next_one.wanted, next_one.beside) == (RiskLevel.SHARED, ["job_slow"])
     next_one.end_turn()
     slow.end_turn()
     assert begin(suspect(quarantine, "job_last"))
@@ -71,4 +71,4 @@ def test_each_death_makes_the_next_turn_come_later():
 
 def test_who_is_no_suspect_needs_no_turn():
     risk = Quarantine().enter(0)
-    assert (risk.lacks_turn, risk.wanted) == (False, Level.SHARED)
+    assert (risk.lacks_turn, risk.wanted) == (False, RiskLevel.SHARED)

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from penstock.web.server.connection import Guarded
+from penstock.web.server.connection import GuardedConnection
 from penstock.web.server.connection_limits import ConnectionBounds, Doorman, is_among
 from penstock.web.server.request_cycle import FILE
 from penstock.web.server.serving import serve
@@ -21,7 +21,7 @@ MUCH = 32 << 20
 START = {"type": "http.response.start", "status": 200, "headers": []}
 
 
-class Listed(Guarded):
+class Listed(GuardedConnection):
     """Knows every connection that was ever made."""
 
     made: list["Listed"] = []
@@ -107,7 +107,7 @@ async def until(condition) -> None:
             await asyncio.sleep(0.01)
 
 
-def is_gone(connection: Guarded) -> bool:
+def is_gone(connection: GuardedConnection) -> bool:
     return connection not in connection.connections and not connection.tasks
 
 

@@ -16,7 +16,7 @@ from walls import try_walls
 
 from penstock.inspection.glb import inspect_model
 from penstock.inspection.images_and_video import inspect_image, inspect_video
-from penstock.inspection.worker_pool import WorkFailed, Workshop
+from penstock.inspection.worker_pool import ProcessPool, WorkFailed
 from penstock.simulator.samples import make_model, make_preview, make_video
 from penstock_sandbox import sandbox
 
@@ -34,8 +34,8 @@ SECRETS = {
 
 
 @pytest.fixture(params=[False, True], ids=["one-thread", "threads"])
-async def workshop(request) -> AsyncGenerator[Workshop]:
-    workshop = Workshop(1, threads=request.param)
+async def workshop(request) -> AsyncGenerator[ProcessPool]:
+    workshop = ProcessPool(1, threads=request.param)
     yield workshop
     await workshop.close()
 
@@ -47,7 +47,7 @@ def tried(request, tmp_path_factory) -> dict[str, str]:
     path.write_bytes(b"secret")
 
     async def attempt() -> dict[str, str]:
-        workshop = Workshop(1, threads=request.param)
+        workshop = ProcessPool(1, threads=request.param)
         try:
             with socket.create_server(("127.0.0.1", 0)) as listener:
                 return await workshop.do("a", try_walls, None, listener.getsockname()[1], str(path))
@@ -144,7 +144,7 @@ def test_a_kernel_without_landlock_opens_what_it_was_given_and_nothing_else(tmp_
 
 
 async def test_every_kind_is_opened_inside(tmp_path):
-    workshop, path = Workshop(1, threads=True), tmp_path / "file"
+    workshop, path = ProcessPool(1, threads=True), tmp_path / "file"
     try:
         assert (await workshop.do("a", inspect_image, make_preview(1))).content_type == "image/png"
         path.write_bytes(make_video(64, 48, 1, 1))

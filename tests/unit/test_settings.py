@@ -20,7 +20,7 @@ from penstock.settings.tables import (
     Fetch,
     Jobs,
     ModelEntry,
-    Route,
+    RouteTable,
     Server,
     Settings,
     SettingsError,
@@ -134,11 +134,14 @@ def test_both_forms_of_a_model_become_routes(reading: Reading):
         + '[[models]]\nid = "c"\nroutes = [{vendor = "mine", weight = 3}, {vendor = "mine", model = "x", order = 2}]\n'
     )
     first, second, third = found.models
-    assert first.routes == (Route(vendor="mine", model="a"),)
-    assert second.routes == (Route(vendor="mine", model="upstream"),)
+    assert first.routes == (RouteTable(vendor="mine", model="a"),)
+    assert second.routes == (RouteTable(vendor="mine", model="upstream"),)
     assert second.price is not None
     assert second.price.per_job == 200_000_000
-    assert third.routes == (Route(vendor="mine", model="c", weight=3), Route(vendor="mine", model="x", order=2))
+    assert third.routes == (
+        RouteTable(vendor="mine", model="c", weight=3),
+        RouteTable(vendor="mine", model="x", order=2),
+    )
 
 
 # -- secrets
@@ -232,7 +235,7 @@ def test_duration_is_seconds_within_bounds_or_a_value_error(value: Any):
 NAMES = st.sampled_from(
     [
         *Settings.model_fields,
-        *(name for form in (*SECTIONS.values(), ModelEntry, Route) for name in form.model_fields),
+        *(name for form in (*SECTIONS.values(), ModelEntry, RouteTable) for name in form.model_fields),
         *("type", "api_key", "per_job", "a.b", "", "\0", "[key]"),
     ]
 )
@@ -306,8 +309,10 @@ def test_page_has_no_setting_that_is_gone():
     assert {variable.strip("`") for _, variable in ROWS} == set(VARIABLES)
 
 
-@pytest.mark.parametrize(("heading", "form"), [("## Vendors", Options), ("## Models", ModelEntry), ("Each of", Route)])
-def test_page_has_every_key_of_a_table(heading: str, form: type[Options | ModelEntry | Route]):
+@pytest.mark.parametrize(
+    ("heading", "form"), [("## Vendors", Options), ("## Models", ModelEntry), ("Each of", RouteTable)]
+)
+def test_page_has_every_key_of_a_table(heading: str, form: type[Options | ModelEntry | RouteTable]):
     table = PAGE.read_text("utf-8").split(f"\n{heading}")[1].split("|---|---|---|\n")[1].split("\n\n")[0]
     assert re.findall(r"^\| `(\w+)`", table, re.MULTILINE) == [*form.model_fields]
 

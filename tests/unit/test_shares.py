@@ -27,7 +27,7 @@ from escrow_steps import (
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from penstock.billing.leases import RATE_PARTS, MoneyShare, RateShare, Share, SlotShare
+from penstock.billing.leases import RATE_PARTS, LocalLease, MoneyShare, RateShare, SlotShare
 from penstock.domain.budgets import Budget, Period
 from penstock.errors import InsufficientBudget, PenstockError, RateLimited, StoreUnavailable, TooManyStreams
 from penstock.store.queries.billing import balance_rows, budget_rows, process_lease_rows
@@ -52,7 +52,7 @@ def share_of(store: Store, time: Time, budget: Budget, process: str = "one") -> 
     return MoneyShare(store, time.clocks, process, budget, PAYER, time.now)
 
 
-async def take(share: Share, amount: float) -> None:
+async def take(share: LocalLease, amount: float) -> None:
     """As the escrow does."""
     if not share.try_take(amount):
         await share.take(amount)

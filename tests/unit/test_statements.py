@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from penstock.billing.usage_report import SUMS, Question, as_csv, as_json, check_length, filename, read_question
 from penstock.errors import InvalidRequest
-from penstock.store.queries.billing.usage_rows import Group, Line, Totals
+from penstock.store.queries.billing.usage_rows import Group, Totals, UsageLine
 
 TODAY = date(2026, 3, 15)
 DAY = date(2026, 3, 1)
@@ -84,11 +84,11 @@ def test_everything_wrong_is_told_at_once():
 
 # -- the answer
 
-LINE = Line({"day": "2026-03-01"}, Totals(3, 1, 1, 100, 20, 5, 6, 1, 2, 400_000_000))
+LINE = UsageLine({"day": "2026-03-01"}, Totals(3, 1, 1, 100, 20, 5, 6, 1, 2, 400_000_000))
 
 
 def test_a_statement():
-    more = Line({"day": "2026-03-02"}, Totals(cost=-1))
+    more = UsageLine({"day": "2026-03-02"}, Totals(cost=-1))
     told = as_json(Question(first=DAY, last=TODAY), [LINE, more], [{"of": "key"}])
     sums = {
         "requests": 3,
@@ -128,7 +128,7 @@ def test_a_statement_without_lines_is_zero():
 @example("+1", "\t=1")
 @example("-1", '"=1')
 def test_a_spreadsheet_finds_the_text_and_no_formula(model: str, name: str):
-    line = Line({"model": model, "key": "k", "key_name": name}, LINE.totals)
+    line = UsageLine({"model": model, "key": "k", "key_name": name}, LINE.totals)
     text = as_csv(Question(first=DAY, last=TODAY, by=(Group.MODEL, Group.KEY)), [line])
     head, cells = csv.reader(io.StringIO(text, newline=""))
     assert head == ["model", "key", "key_name", *SUMS]

@@ -15,7 +15,7 @@ from penstock.store.database import Database
 from penstock.store.queries.jobs import job_rows
 from penstock.store.queries.jobs.job_rows import Claim
 from penstock.store.queries.webhooks import delivery_rows
-from penstock.webhooks.delivery import Delivery
+from penstock.webhooks.delivery import DeliveryWorker
 
 
 @pytest.fixture
@@ -61,7 +61,7 @@ async def test_webhooks_claimed_as_delivery_stops_are_anyones_at_once(store, mon
         raise AssertionError
 
     monkeypatch.setattr(store, "write", tell)
-    delivery = Delivery(store, fetch, lambda _base_url: None, time.time)
+    delivery = DeliveryWorker(store, fetch, lambda _base_url: None, time.time)
     await delivery.start()
     await claiming.wait()
     await delivery.stop()

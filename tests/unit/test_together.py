@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from penstock.errors import StoreUnavailable
-from penstock.store.group_commit import LANES, Together
+from penstock.store.group_commit import LANES, GroupCommit
 
 
 class Gate:
@@ -36,7 +36,7 @@ async def _begin(together, items):
 
 async def test_whoever_comes_as_the_last_lane_ends_is_written():
     gate = Gate()
-    together = Together(gate, doubled)
+    together = GroupCommit(gate, doubled)
     early = await _begin(together, range(LANES))
     assert len(gate.rounds) == LANES
     gate.is_open.set()
@@ -47,7 +47,7 @@ async def test_whoever_comes_as_the_last_lane_ends_is_written():
 
 async def test_those_who_wait_go_together():
     gate = Gate()
-    together = Together(gate, doubled)
+    together = GroupCommit(gate, doubled)
     tasks = await _begin(together, range(LANES + 6))
     gate.is_open.set()
     assert await asyncio.gather(*tasks) == [item * 2 for item in range(LANES + 6)]
@@ -62,7 +62,7 @@ async def test_one_that_fails_sends_each_to_be_written_alone():
 
     gate = Gate()
     gate.is_open.set()
-    together = Together(gate, refuse)
+    together = GroupCommit(gate, refuse)
     assert await asyncio.gather(*(together.write(item) for item in (1, 2))) == [None, None]
     assert await together.write(2) == 2
 
@@ -74,5 +74,5 @@ async def test_what_may_be_committed_is_not_written_again():
     gate = Gate()
     gate.is_open.set()
     with pytest.raises(StoreUnavailable):
-        await Together(gate, lose).write(1)
+        await GroupCommit(gate, lose).write(1)
     assert len(gate.rounds) == 1

@@ -16,9 +16,9 @@ from penstock.fairness.webhook_slots import (
     PLACES,
     SLOW_PLACES,
     Candidate,
-    Kind,
-    Places,
-    Seat,
+    SlotKind,
+    WebhookSlot,
+    WebhookSlots,
 )
 
 
@@ -26,13 +26,13 @@ def due(account: str, lane: str, number: int = 1, first: int = 0) -> list[Candid
     return [Candidate(first + each, account, f"{account}/{lane}", float(each)) for each in range(number)]
 
 
-def begin(places: Places, candidates: list[Candidate]) -> list[Seat]:
+def begin(places: WebhookSlots, candidates: list[Candidate]) -> list[WebhookSlot]:
     return [places.take(each.account_id, each.lane) for each in places.plan().choose(candidates)]
 
 
-def hang(places: Places, account: str, lanes: int) -> list[Seat]:
+def hang(places: WebhookSlots, account: str, lanes: int) -> list[WebhookSlot]:
     """Fill with attempts that hang, until no more begin."""
-    seats: list[Seat] = []
+    seats: list[WebhookSlot] = []
     while more := begin(places, [each for lane in range(lanes) for each in due(account, str(lane))]):
         seats += more
         for seat in more:
@@ -40,12 +40,12 @@ def hang(places: Places, account: str, lanes: int) -> list[Seat]:
     return seats
 
 
-def prove(places: Places, lane: str) -> None:
+def prove(places: WebhookSlots, lane: str) -> None:
     places.learn(lane, succeeded=True, seconds=0.1)
 
 
 def test_an_endpoint_has_one_place_until_it_answers_and_then_more():
-    places = Places()
+    places = WebhookSlots()
     assert len(begin(places, due("a", "x", 20))) == 1
     assert begin(places, due("a", "x", 20)) == []
     prove(places, "a/x")
@@ -54,15 +54,15 @@ def test_an_endpoint_has_one_place_until_it_answers_and_then_more():
 
 
 def test_an_endpoint_that_fails_at_once_is_not_slow_and_one_that_took_its_time_is():
-    places = Places()
+    places = WebhookSlots()
     places.learn("a/x", succeeded=False, seconds=0.01)
     places.learn("a/y", succeeded=False, seconds=LINGER_SECONDS)
     places.learn("a/z", succeeded=True, seconds=LINGER_SECONDS * 4)
-    assert [places.take("a", f"a/{lane}").kind for lane in "xyz"] == [Kind.PROVEN, Kind.SLOW, Kind.PROVEN]
+    assert [places.take("a", f"a/{lane}").kind for lane in "xyz"] == [SlotKind.PROVEN, SlotKind.SLOW, SlotKind.PROVEN]
 
 
 def test_slow_endpoints_have_few_places_and_leave_the_others():
-    places = Places()
+    places = WebhookSlots()
     for account in "abcdef":
         for lane in range(20):
             places.learn(f"{account}/{lane}", succeeded=False, seconds=15)
@@ -70,7 +70,7 @@ def test_slow_endpoints_have_few_places_and_leave_the_others():
     counts = Counter(seat.account_id for seat in begin(places, wanted))
     assert sum(counts.values()) <= SLOW_PLACES
     assert set(counts.values()) == {SLOW_PLACES // 6}
-    alone = Places()
+    alone = WebhookSlots()
     for lane in range(20):
         alone.learn(f"a/{lane}", succeeded=False, seconds=15)
     assert len(begin(alone, [each for lane in range(20) for each in due("a", str(lane))])) == ACCOUNT_SLOW_PLACES
@@ -80,7 +80,7 @@ def test_slow_endpoints_have_few_places_and_leave_the_others():
 
 
 def test_slow_endpoints_take_turns_whatever_their_backlog():
-    places, served = Places(), Counter[str]()
+    places, served = WebhookSlots(), Counter[str]()
     for lane in range(20):
         places.learn(f"a/{lane}", succeeded=False, seconds=15)
     for _ in range(10):
@@ -95,7 +95,7 @@ def test_slow_endpoints_take_turns_whatever_their_backlog():
 
 
 def test_an_attempt_that_takes_long_gives_its_fast_place_to_others_once():
-    places = Places()
+    places = WebhookSlots()
     (seat,) = begin(places, due("a", "x"))
     assert places.linger(seat)
     assert not places.linger(seat)
@@ -105,17 +105,17 @@ def test_an_attempt_that_takes_long_gives_its_fast_place_to_others_once():
 
 
 def test_fifty_endpoints_of_an_account_that_hang_leave_it_room():
-    places = Places()
+    places = WebhookSlots()
     assert len(hang(places, "a", 50)) == 50
     assert len(begin(places, due("a", "new"))) == 1
-    places = Places()
+    places = WebhookSlots()
     assert len(hang(places, "a", 1000)) == ACCOUNT_PLACES * 3 // 4
     prove(places, "a/healthy")
     assert len(begin(places, due("a", "healthy", 20))) == ENDPOINT_PLACES
 
 
 def test_many_accounts_that_hang_leave_the_others_room():
-    places = Places()
+    places = WebhookSlots()
     for account in range(30):
         hang(places, f"dead{account}", 50)
     prove(places, "a/healthy")
@@ -124,7 +124,7 @@ def test_many_accounts_that_hang_leave_the_others_room():
 
 
 def test_accounts_take_turns():
-    places = Places()
+    places = WebhookSlots()
     for account in "ab":
         for lane in range(20):
             prove(places, f"{account}/{lane}")
@@ -136,7 +136,7 @@ def test_accounts_take_turns():
 
 
 def test_what_is_remembered_is_bounded():
-    places = Places()
+    places = WebhookSlots()
     for number in range(MAX_KNOWN + 10):
         places.give_back(places.take(f"account{number}", f"lane{number}"))
     assert len(places._known) == len(places._turns) == MAX_KNOWN
@@ -164,7 +164,7 @@ STEPS = some.lists(
 
 @given(STEPS)
 def test_whatever_happens_the_limits_hold_and_nothing_is_counted_twice(steps):
-    places, seats = Places(), list[Seat]()
+    places, seats = WebhookSlots(), list[WebhookSlot]()
     for what, account, number in steps:
         if what == "due":
             lanes = range(number)
@@ -179,8 +179,8 @@ def test_whatever_happens_the_limits_hold_and_nothing_is_counted_twice(steps):
             places.learn(seat.lane, succeeded=what == "good", seconds=15 if what == "timeout" else 0.1)
         kinds = Counter(seat.kind for seat in seats)
         assert len(seats) <= PLACES
-        assert kinds[Kind.PROVEN] + kinds[Kind.UNPROVEN] <= FAST_PLACES
-        assert kinds[Kind.SLOW] <= SLOW_PLACES
+        assert kinds[SlotKind.PROVEN] + kinds[SlotKind.UNPROVEN] <= FAST_PLACES
+        assert kinds[SlotKind.SLOW] <= SLOW_PLACES
         assert max(Counter(seat.account_id for seat in seats).values(), default=0) <= ACCOUNT_PLACES
         assert max(Counter(seat.lane for seat in seats).values(), default=0) <= ENDPOINT_PLACES
     for seat in seats:

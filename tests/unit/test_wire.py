@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import pytest
 
-from penstock.upstream.http_client import Wire
+from penstock.upstream.http_client import HttpClient
 from penstock.vendor_api.generation import Call, GenerationVendor, NotSent, ReplyLost
 
 
@@ -32,7 +32,7 @@ class Silent:
         writer.close()
 
 
-async def order(wire: Wire, vendor: Silent, path: str, seconds: float) -> None:
+async def order(wire: HttpClient, vendor: Silent, path: str, seconds: float) -> None:
     call = Call("POST", path, {}, json={"prompt": "a mill"}, seconds=seconds)
     async with wire.request("silent", cast("GenerationVendor", vendor), call):
         pass
@@ -42,7 +42,7 @@ async def test_an_order_that_never_got_a_connection_was_not_sent():
     vendor = Silent(Options(""))
     server = await asyncio.start_server(vendor.listen, "127.0.0.1", 0)
     vendor.options.base_url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
-    wire, waiting = Wire(), list[asyncio.Task[Any]]()
+    wire, waiting = HttpClient(), list[asyncio.Task[Any]]()
     try:
         with pytest.raises(ReplyLost):
             await order(wire, vendor, "/heard", 2)  # connected within that time, and sent

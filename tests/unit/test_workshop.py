@@ -16,17 +16,17 @@ import pytest
 import workloads as works
 
 from penstock.domain.job_errors import BadOutput
-from penstock.inspection.worker_pool import LimitReached, WorkFailed, Workshop
+from penstock.inspection.worker_pool import LimitReached, ProcessPool, WorkFailed
 
 on_linux = pytest.mark.skipif(sys.platform != "linux", reason="looks at processes in Linux's own way")
 
 
 @pytest.fixture
-async def open_workshop() -> AsyncGenerator[Callable[..., Workshop]]:
-    opened: list[Workshop] = []
+async def open_workshop() -> AsyncGenerator[Callable[..., ProcessPool]]:
+    opened: list[ProcessPool] = []
 
-    def make(*args: int, **options: float) -> Workshop:
-        opened.append(Workshop(*args, **options))  # pyright: ignore[reportArgumentType]  as the tests give them
+    def make(*args: int, **options: float) -> ProcessPool:
+        opened.append(ProcessPool(*args, **options))  # pyright: ignore[reportArgumentType]  as the tests give them
         return opened[-1]
 
     yield make

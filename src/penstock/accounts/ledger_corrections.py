@@ -6,18 +6,18 @@ from penstock.domain.accounts import Action, Actor, AuditEntry
 from penstock.domain.money import format_usd
 from penstock.store.queries.accounts import audit_rows
 from penstock.store.queries.billing import completion_rows, ledger_rows, usage_rows
-from penstock.store.queries.billing.ledger_rows import Entry, Kind, LedgerRefused
+from penstock.store.queries.billing.ledger_rows import EntryKind, LedgerEntry, LedgerRefused
 from penstock.store.queries.jobs import job_rows
 
 
 def refund(connection: Connection, actor: Actor, subject: str, reason: str, now: float) -> int:
     """Give back what was charged for a job or a chat request; asking twice gives it back once."""
     entries = ledger_rows.of_subject(connection, subject)
-    if Kind.REFUND in entries:
-        return entries[Kind.REFUND].amount
+    if EntryKind.REFUND in entries:
+        return entries[EntryKind.REFUND].amount
     amount = ledger_rows.refund(connection, subject, now, reason)
     _count(connection, subject, -amount)
-    _note(connection, actor, Action.LEDGER_REFUNDED, entries[Kind.SETTLE], amount, reason, now)
+    _note(connection, actor, Action.LEDGER_REFUNDED, entries[EntryKind.SETTLE], amount, reason, now)
     return amount
 
 
@@ -38,16 +38,16 @@ def release(connection: Connection, actor: Actor, subject: str, reason: str, now
     return held.amount
 
 
-def _of_unknown_outcome(connection: Connection, subject: str) -> Entry:
+def _of_unknown_outcome(connection: Connection, subject: str) -> LedgerEntry:
     entries = ledger_rows.of_subject(connection, subject)
-    if Kind.HOLD not in entries:
+    if EntryKind.HOLD not in entries:
         raise LedgerRefused(f"Nothing was held for {subject}.")
-    if Kind.SETTLE in entries:
+    if EntryKind.SETTLE in entries:
         raise LedgerRefused(f"{subject} is settled already.")
     job = job_rows.find(connection, subject)
     if job is None or not job.done or job.charged is not None:
         raise LedgerRefused(f"{subject} is no finished job of unknown outcome: it settles itself.")
-    return entries[Kind.HOLD]
+    return entries[EntryKind.HOLD]
 
 
 def _count(connection: Connection, subject: str, amount: int) -> None:
@@ -58,7 +58,7 @@ def _count(connection: Connection, subject: str, amount: int) -> None:
 
 
 def _note(
-    connection: Connection, actor: Actor, action: Action, entry: Entry, amount: int, reason: str, now: float
+    connection: Connection, actor: Actor, action: Action, entry: LedgerEntry, amount: int, reason: str, now: float
 ) -> None:
     detail = {"amount": format_usd(amount), "reason": reason}
     audit_rows.append(

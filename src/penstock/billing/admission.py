@@ -7,7 +7,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import Enum, auto
 from typing import Final, TypeAlias
 
-from penstock.billing.leases import CALM_SECONDS, CLOCKS, Clocks, MoneyShare, RateShare, Share, SlotShare, is_in_doubt
+from penstock.billing.leases import (
+    CALM_SECONDS,
+    CLOCKS,
+    Clocks,
+    LocalLease,
+    MoneyShare,
+    RateShare,
+    SlotShare,
+    is_in_doubt,
+)
 from penstock.billing.rate_headers import describe_bucket, write_bucket
 from penstock.domain.api_keys import ApiKey
 from penstock.domain.budgets import Budget
@@ -15,7 +24,7 @@ from penstock.errors import StoreUnavailable
 from penstock.store.contact import StoreContact
 from penstock.store.database import Database
 from penstock.store.queries.billing import balance_rows, limit_rows, process_lease_rows
-from penstock.store.queries.billing.balance_rows import Place
+from penstock.store.queries.billing.balance_rows import BalanceKey
 from penstock.store.queries.billing.limit_rows import Owed
 
 TEND_SECONDS: Final = 0.25
@@ -41,7 +50,7 @@ class Use(Enum):
 REQUEST, TOKENS, STREAM, MONEY = Use  # looked up with every request
 
 
-Wanted: TypeAlias = tuple[Share, float, Use]
+Wanted: TypeAlias = tuple[LocalLease, float, Use]
 """A share, how much is taken of it, and what for."""
 
 
@@ -126,7 +135,7 @@ def _put_back(taken: Iterable[Wanted]) -> None:
         share.put_back(amount)
 
 
-class Escrow:
+class Admission:
     """One per process. What it has of a limit or a budget is written in the store first, and ends by itself."""
 
     def __init__(
@@ -138,13 +147,13 @@ class Escrow:
         self.process = process
         self._rates: dict[tuple[str, str], RateShare] = {}
         self._slots: dict[str, SlotShare] = {}
-        self._money: dict[Place, MoneyShare] = {}
+        self._money: dict[BalanceKey, MoneyShare] = {}
         self._found: dict[int, tuple[ApiKey, list[tuple[RateShare, Use]]]] = {}
         self._latest: dict[int, MoneyShare] = {}
         """What was found for a key, and for a budget, by their identities; forgotten with each tending."""
         self._tending: asyncio.Task[None] | None = None
         self._renewed = 0.0
-        self._strays: set[Place | str] = set()
+        self._strays: set[BalanceKey | str] = set()
         """Leases of this process in the store that it knows nothing of: a commit was cut in two."""
 
     # -- letting in
@@ -231,7 +240,7 @@ class Escrow:
         share = self._latest.get(id(budget))
         if share is not None and share.budget is budget and share.start <= at < share.ends:
             return share  # as nearly always
-        place = Place(budget.owner, budget.period.value, budget.window(at)[0])
+        place = BalanceKey(budget.owner, budget.period.value, budget.window(at)[0])
         share = self._money.get(place)
         if share is None:
             share = MoneyShare(self._database, self._clocks, self.process, budget, key.payer, at, self._contact)
@@ -305,7 +314,7 @@ class Escrow:
         self._money = {place: share for place, share in self._money.items() if not _is_empty(share, now)}
         self._latest.clear()
 
-    async def _renew(self, now: float, money: Sequence[MoneyShare]) -> set[Place]:
+    async def _renew(self, now: float, money: Sequence[MoneyShare]) -> set[BalanceKey]:
         """Keep what is held, and hear what others need of it."""
         if now - self._renewed < RENEW_SECONDS:
             return await self._database.read(balance_rows.recalled, self.process) if money else set()
@@ -319,7 +328,7 @@ class Escrow:
         await self._return_strays(held, slots)
         return {place for place, is_recalled in held.items() if is_recalled}
 
-    async def _return_strays(self, held: Iterable[Place], slots: set[str]) -> None:
+    async def _return_strays(self, held: Iterable[BalanceKey], slots: set[str]) -> None:
         """Give back leases that nobody here uses, once what they were used for is certainly written."""
         used = {share.place for share in self._money.values()}
         strays = {*(place for place in held if place not in used), *(slots - self._slots.keys())}
@@ -334,7 +343,7 @@ class Escrow:
         if free:  # to its end, also for a caller who leaves: else nobody would know whether it is given back
             await asyncio.shield(self._give_back(free))
 
-    async def _give_back(self, free: Mapping[Place, tuple[MoneyShare, int]]) -> None:
+    async def _give_back(self, free: Mapping[BalanceKey, tuple[MoneyShare, int]]) -> None:
         amounts = {place: amount for place, (_, amount) in free.items()}
         try:
             await self._database.write(balance_rows.give_back, self.process, amounts)
@@ -375,9 +384,9 @@ class Escrow:
         self._slots = {owner: share for owner, share in self._slots.items() if not _is_empty(share, now)}
 
 
-def _is_idle(share: Share, now: float) -> bool:
+def _is_idle(share: LocalLease, now: float) -> bool:
     return now - share.used_at > IDLE_SECONDS and not share.is_waited_for
 
 
-def _is_empty(share: Share, now: float) -> bool:
+def _is_empty(share: LocalLease, now: float) -> bool:
     return _is_idle(share, now) and not (share.free or share.in_use or share.expected)

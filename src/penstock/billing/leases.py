@@ -14,7 +14,7 @@ from penstock.errors import PenstockError, RateLimited, StoreUnavailable, TooMan
 from penstock.store.contact import StoreContact
 from penstock.store.database import Database
 from penstock.store.queries.billing import balance_rows, limit_rows
-from penstock.store.queries.billing.balance_rows import LEASE_SECONDS, Grant, Place
+from penstock.store.queries.billing.balance_rows import LEASE_SECONDS, BalanceKey, Grant
 from penstock.store.queries.billing.limit_rows import SLOT_SECONDS
 
 RECALL_SECONDS: Final = 0.3
@@ -61,7 +61,7 @@ class Refusal(NamedTuple):
 Waiting: TypeAlias = deque[tuple[float, asyncio.Future[None]]]
 
 
-class Share:
+class LocalLease:
     """So much is free for requests of this process. Who finds too little waits for the store, with all others."""
 
     __slots__ = (
@@ -223,7 +223,7 @@ class Share:
         return self._refused
 
 
-class MoneyShare(Share):
+class MoneyShare(LocalLease):
     """A lease on one budget in one of its periods."""
 
     __slots__ = (
@@ -264,9 +264,9 @@ class MoneyShare(Share):
         self._room = 0
 
     @property
-    def place(self) -> Place:
+    def place(self) -> BalanceKey:
         """Which purse it is of."""
-        return Place(self.budget.owner, self.budget.period.value, self.start)
+        return BalanceKey(self.budget.owner, self.budget.period.value, self.start)
 
     def try_take(self, amount: float) -> bool:
         """Take it if it is there and the lease is good: one that was not renewed may be another's by now."""
@@ -388,7 +388,7 @@ def _refuse_money(standing: Standing, amount: float) -> PenstockError:
     return standing.refuse(int(amount))
 
 
-class RateShare(Share):
+class RateShare(LocalLease):
     """Some of a minute's requests or tokens; what was used beyond it is owed."""
 
     __slots__ = ("kind", "known_at", "left", "limit", "of", "owner")
@@ -481,7 +481,7 @@ def is_in_doubt(error: BaseException) -> bool:
     return isinstance(error, StoreUnavailable) and error.in_doubt
 
 
-class SlotShare(Share):
+class SlotShare(LocalLease):
     """Some of the streams that may be open at once."""
 
     __slots__ = ("good_until", "limit", "of", "owner", "process")

@@ -12,7 +12,7 @@ from typing import Any, Final
 from penstock.catalog.params import shorten, unknown_name
 from penstock.domain.money import format_usd
 from penstock.errors import Detail, InvalidRequest
-from penstock.store.queries.billing.usage_rows import Group, Line, Totals, told_by, total
+from penstock.store.queries.billing.usage_rows import Group, Totals, UsageLine, told_by, total
 
 USUAL_DAYS: Final = 30
 MOST_LINES: Final = 10_000
@@ -117,7 +117,7 @@ def _is_day(text: str) -> bool:
 # -- the answer
 
 
-def check_length(lines: Sequence[Line]) -> None:
+def check_length(lines: Sequence[UsageLine]) -> None:
     """Refuse an answer of too many lines, of which one more than the most may have been read."""
     if len(lines) > MOST_LINES:
         raise InvalidRequest(
@@ -128,7 +128,7 @@ def check_length(lines: Sequence[Line]) -> None:
         )
 
 
-def as_json(question: Question, lines: Sequence[Line], budgets: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def as_json(question: Question, lines: Sequence[UsageLine], budgets: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """The whole statement."""
     return {
         "object": "usage",
@@ -142,7 +142,7 @@ def as_json(question: Question, lines: Sequence[Line], budgets: Sequence[Mapping
     }
 
 
-def as_csv(question: Question, lines: Sequence[Line]) -> str:
+def as_csv(question: Question, lines: Sequence[UsageLine]) -> str:
     """The same lines for a spreadsheet, without their sum."""
     text = io.StringIO()
     writer = csv.writer(text)

@@ -33,7 +33,7 @@ class UnderWay(Protocol):
         ...
 
 
-class Tally:
+class UsageWriter:
     """Every record given to `add` is written once, also through an outage of the store or the death of the process."""
 
     def __init__(self, database: Database, process: str, journals: Path, clock: Callable[[], float]) -> None:

@@ -8,21 +8,21 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
 from penstock.billing.admission import Ticket
-from penstock.billing.usage_writer import Tally
+from penstock.billing.usage_writer import UsageWriter
 from penstock.chat.answer_lengths import Lengths
 from penstock.chat.cache import CachedAnswer, Keeper
 from penstock.chat.faults import tell_fault
 from penstock.chat.replies.flat_errors import read_error
 from penstock.chat.replies.passthrough import Broken, Malformed, PassedStream
 from penstock.chat.replies.sse import COMMENT, EventTooLarge
-from penstock.chat.replies.stream import Outlet, Stream
+from penstock.chat.replies.stream import ResponseWriter, Stream
 from penstock.chat.replies.translated import RenderedStream
-from penstock.chat.silence import Silence
+from penstock.chat.silence import IdleTimer
 from penstock.chat.token_bounds import BYTES_PER_CHARACTER, borne_out, bound_claim
 from penstock.domain.api_keys import ApiKey
 from penstock.domain.chat import Ask, Usage, estimate
 from penstock.domain.prices import TokenPrice
-from penstock.domain.usage import Begun, Completion, Outcome
+from penstock.domain.usage import Begun, ChatOutcome, Completion
 from penstock.errors import PenstockError, VendorFailed, VendorTimeout
 from penstock.observability import metrics, traces
 from penstock.offers.offer import ChatOffer, Route
@@ -33,7 +33,7 @@ from penstock.vendor_api.generation import ReplyLost
 if TYPE_CHECKING:
     from penstock.upstream.chat_response import Incoming
 
-Leave: TypeAlias = Callable[[Outcome, PenstockError | None], None]
+Leave: TypeAlias = Callable[[ChatOutcome, PenstockError | None], None]
 
 PEEK = 64
 OBJECTS = (b"{", b"[")
@@ -76,7 +76,7 @@ class Answer:
     _waiting_since = 0.0
     _worked = False
     _usage: Usage | None = None
-    _outcome = Outcome.CANCELED
+    _outcome = ChatOutcome.CANCELED
     _code = ""
     _leave: Leave | None = None
     _error: PenstockError | None = None
@@ -97,7 +97,7 @@ class Answer:
         key: ApiKey,
         request_id: str,
         created_at: float,
-        tally: Tally,
+        tally: UsageWriter,
         lengths: Lengths,
         redactor: Redactor,
     ) -> None:
@@ -184,7 +184,7 @@ class Answer:
         """The whole answer is here."""
         self.body = body
         self._usage = usage or estimate(self.ask, characters)
-        self._outcome = Outcome.OK
+        self._outcome = ChatOutcome.OK
 
     @property
     def vendor_name(self) -> str:
@@ -195,12 +195,12 @@ class Answer:
         """The answer was given before: nobody works for it."""
         self.body, self._cached_vendor = cached.body, cached.vendor
         self._usage = Usage()
-        self._outcome = Outcome.CACHED
+        self._outcome = ChatOutcome.CACHED
 
     @property
     def is_cached(self) -> bool:
         """Whether the answer comes from the cache."""
-        return self._outcome is Outcome.CACHED
+        return self._outcome is ChatOutcome.CACHED
 
     async def hear_first(self, heartbeat_seconds: float) -> None:
         """Wait for the first thing to pass on: an error until then can still be an HTTP status."""
@@ -230,12 +230,12 @@ class Answer:
     def fail(self, error: BaseException) -> None:
         """There will be no answer."""
         if isinstance(error, PenstockError):
-            self._outcome, self._code = Outcome.FAILED, error.code
+            self._outcome, self._code = ChatOutcome.FAILED, error.code
         self.close()
 
     # -- the stream
 
-    async def pour(self, outlet: Outlet) -> None:
+    async def pour(self, outlet: ResponseWriter) -> None:
         """Send the answer as it comes, with comments in silences. Ends with `Interrupted` if cut."""
         stream, incoming = self.stream, self.incoming
         assert stream is not None  # noqa: S101  both were heard of before
@@ -262,7 +262,7 @@ class Answer:
             silence.stop()
         self._conclude(stream)
 
-    def _take(self, stream: Stream, outlet: Outlet, silence: Silence, data: bytes) -> bool:
+    def _take(self, stream: Stream, outlet: ResponseWriter, silence: IdleTimer, data: bytes) -> bool:
         """Some of the vendor's reply, as it comes; whether more is wanted."""
         quick = stream.quick
         if quick is not None and self.keeper is None and (out := quick(data)) is not None:
@@ -284,34 +284,34 @@ class Answer:
             raise self._interrupt(error, was_told=True)
         if not stream.complete:
             raise self._interrupt(VendorFailed("The vendor's reply broke off."))
-        self._outcome = Outcome.OK
+        self._outcome = ChatOutcome.OK
         self.settle()
         if self.keeper is not None:
             self.keeper.finish()
 
-    def _pass(self, piece: bytes, stream: Stream, outlet: Outlet, *, is_over: bool = False) -> None:
+    def _pass(self, piece: bytes, stream: Stream, outlet: ResponseWriter, *, is_over: bool = False) -> None:
         """Send a piece; before the last one, what was delivered is charged, whatever happens then."""
         if (is_over or stream.ended) and stream.complete and stream.broken is None:
-            self._outcome = Outcome.OK
+            self._outcome = ChatOutcome.OK
             self.settle()
         if self.keeper is not None:
             self.keeper.add(piece)
         outlet.write(piece)
 
-    def _watch(self, incoming: "Incoming", outlet: Outlet) -> Silence:
+    def _watch(self, incoming: "Incoming", outlet: ResponseWriter) -> IdleTimer:
         options, left = self.vendor.options, self.vendor.options.total_seconds - (time.perf_counter() - self._began)
         beat = partial(_beat, outlet)
-        return Silence(incoming.close, beat, idle=options.idle_seconds, total=left, beat=self._heartbeat)
+        return IdleTimer(incoming.close, beat, idle=options.idle_seconds, total=left, beat=self._heartbeat)
 
     def _interrupt(self, error: PenstockError, *, was_told: bool = False) -> Interrupted:
-        self._outcome, self._code, self._error = Outcome.CUT, error.code, error
+        self._outcome, self._code, self._error = ChatOutcome.CUT, error.code, error
         return Interrupted(error, was_told=was_told)
 
     # -- the end
 
     async def linger(self) -> None:
         """After a whole answer: let the vendor end its side, so that the connection is kept."""
-        if self._outcome is Outcome.OK and self.incoming is not None and not self.incoming.is_whole:
+        if self._outcome is ChatOutcome.OK and self.incoming is not None and not self.incoming.is_whole:
             try:
                 async with asyncio.timeout(LINGER_SECONDS):
                     left = LINGER_BYTES
@@ -341,7 +341,7 @@ class Answer:
         self.hang_up()
         if self.stream is not None and self.stream.malformed and self.route is not None:
             metrics.CHAT_MALFORMED.labels(self.route.vendor).inc(self.stream.malformed)
-        if self.keeper is not None and self.body is not None and self._outcome is Outcome.OK:
+        if self.keeper is not None and self.body is not None and self._outcome is ChatOutcome.OK:
             self.keeper.add(self.body)
             self.keeper.finish()
         self.settle()
@@ -355,7 +355,7 @@ class Answer:
             traces.tell_reply(span, self.body or b"")
         else:
             traces.tell_stream(span, self._first, self.stream.finished, self.waited)
-        if self._outcome is not Outcome.OK:
+        if self._outcome is not ChatOutcome.OK:
             span.fail(self._code or self._outcome)
         span.end()
 
@@ -371,7 +371,7 @@ class Answer:
             self._report_cut(claim, usage)
         if self.ticket is not None:
             self.ticket.settle(cost or 0, usage.prompt + usage.completion)
-        if self._outcome is Outcome.OK:
+        if self._outcome is ChatOutcome.OK:
             self._lengths.add(self._key.account_id, self.ask.model, usage.completion)
         self._tally.add(
             Completion(
@@ -412,7 +412,7 @@ class Answer:
             return Usage()
         if self.stream is None:
             return estimate(self.ask, 0)
-        if self._outcome is Outcome.OK and self.stream.usage is not None:
+        if self._outcome is ChatOutcome.OK and self.stream.usage is not None:
             return self.stream.usage
         return estimate(self.ask, self.stream.characters, self.stream.usage)
 
@@ -439,13 +439,13 @@ class Answer:
         log.warning("vendor claimed more tokens than can be true; the claim was cut", extra={"fields": fields})
 
 
-def _name_silence(silence: Silence) -> PenstockError:
+def _name_silence(silence: IdleTimer) -> PenstockError:
     if silence.expired:
         return VendorTimeout(f"The vendor's reply broke off: {silence.expired}.")
     return VendorFailed("The vendor's reply broke off.")
 
 
-def _beat(outlet: Outlet) -> None:
+def _beat(outlet: ResponseWriter) -> None:
     """Keep the caller's connection warm; one that reads nothing needs no more to read."""
     if not outlet.is_full:
         outlet.write(COMMENT)

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from penstock.billing.admission import Escrow, Ticket
-from penstock.billing.usage_writer import Tally
+from penstock.billing.admission import Admission, Ticket
+from penstock.billing.usage_writer import UsageWriter
 from penstock.chat.answer import Answer, Leave
 from penstock.chat.answer_lengths import Lengths
 from penstock.chat.cache import CachedAnswer, ChatCache, Keeper, place_of
@@ -20,7 +20,7 @@ from penstock.chat.replies.translated import render_whole
 from penstock.chat.route_health import Probe, RouteHealth, Routes
 from penstock.domain.api_keys import ApiKey
 from penstock.domain.chat import Ask, Blame, Fault, Usage
-from penstock.domain.usage import Outcome
+from penstock.domain.usage import ChatOutcome
 from penstock.errors import (
     ChatRateLimited,
     InsufficientBudget,
@@ -48,7 +48,7 @@ MAX_REPLY_BYTES = 128 << 20
 log = logging.getLogger(__name__)
 
 
-class Elsewhere(Exception):
+class TryNextRoute(Exception):
     """This route did not answer and provably did not work for it: another may be tried."""
 
     def __init__(self, error: PenstockError) -> None:
@@ -57,7 +57,7 @@ class Elsewhere(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Manner:
+class ChatPolicy:
     """What the operator set."""
 
     heartbeat_seconds: float
@@ -72,9 +72,9 @@ class Relay:
         self,
         offers: Callable[[], Offers],
         exchange: Exchange,
-        tally: Tally,
-        escrow: Escrow,
-        manner: Callable[[], Manner],
+        tally: UsageWriter,
+        escrow: Admission,
+        manner: Callable[[], ChatPolicy],
         clock: Callable[[], float],
     ) -> None:
         self._offers = offers
@@ -155,7 +155,7 @@ class Relay:
         for route in self.routes.choose(offer.routes, answer.account_id):
             try:
                 await self._try(answer, route, vendors[route.vendor])
-            except Elsewhere as trouble:
+            except TryNextRoute as trouble:
                 last = trouble.error
             else:
                 return
@@ -187,7 +187,7 @@ class Relay:
             unreached = "The vendor could not be reached. Nothing was submitted."
             failure = VendorFailed(str(error) if isinstance(error, NotStarted) else unreached, retry_after=1)
             health.fail(self.routes.now(), account, failure, probe=probe, unprovoked=True)
-            raise Elsewhere(failure) from error
+            raise TryNextRoute(failure) from error
         except (ReplyLost, Malformed, EventTooLarge, TimeoutError) as error:
             # The vendor may have done the work: asking again, or another, could mean to pay twice.
             outcome = "timeout" if isinstance(error, TimeoutError) else "lost"
@@ -232,7 +232,7 @@ class Relay:
                 raise
             raise _refuse(vendor, answer.incoming, b"") from None
 
-    def _judge(self, fault: Fault, route: Route, account: str, probe: Probe) -> PenstockError | Elsewhere:
+    def _judge(self, fault: Fault, route: Route, account: str, probe: Probe) -> PenstockError | TryNextRoute:
         """What a vendor's refusal means, for the caller and for the route; the operator reads of it in the log."""
         redactor, health = self._offers().redactor, self.routes.health(route)
         level = logging.ERROR if fault.blame is Blame.CREDENTIAL else logging.INFO
@@ -244,12 +244,12 @@ class Relay:
             health.succeed(account)
             return error
         health.fail(self.routes.now(), account, error, fault, probe=probe)
-        return Elsewhere(error)
+        return TryNextRoute(error)
 
     def _enter(self, route: Route, vendor: ChatVendor) -> None:
         busy = self._busy.get(route.vendor, 0)
         if busy >= vendor.options.max_concurrent:
-            raise Elsewhere(QueueFull("The vendor has all the requests that it may have at once.", retry_after=1))
+            raise TryNextRoute(QueueFull("The vendor has all the requests that it may have at once.", retry_after=1))
         self._busy[route.vendor] = busy + 1
         if vendor.server is not None:
             vendor.server.enter()
@@ -262,13 +262,13 @@ class Relay:
         A vendor that begins its answers and breaks off is left alone only where another can be asked instead.
         """
 
-        def leave(outcome: Outcome, error: PenstockError | None) -> None:
+        def leave(outcome: ChatOutcome, error: PenstockError | None) -> None:
             self._busy[route.vendor] -= 1
             if vendor.server is not None:
                 vendor.server.leave()
-            if outcome is Outcome.OK:
+            if outcome is ChatOutcome.OK:
                 health.succeed(account)
-            elif outcome is Outcome.CUT and error is not None and has_alternatives:
+            elif outcome is ChatOutcome.CUT and error is not None and has_alternatives:
                 health.fail(self.routes.now(), account, error)
 
         return leave
@@ -295,7 +295,7 @@ def _prepare(ask: Ask, vendor: ChatVendor, route: Route) -> Call:
     try:
         return vendor.complete(ask, route.model)
     except InvalidRequest as error:  # another vendor may be able to do it
-        raise Elsewhere(error) from None
+        raise TryNextRoute(error) from None
 
 
 def _refuse(vendor: ChatVendor, incoming: "Incoming", said: bytes) -> _Refused:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 SOON = 0.01
 
 
-class Silence:
+class IdleTimer:
     """One timer that looks from time to time: a timer for every read would cost more than the read."""
 
     __slots__ = (

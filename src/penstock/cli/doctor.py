@@ -268,10 +268,10 @@ def _check_sandbox() -> Finding:
 
 
 async def _try_sandbox() -> dict[str, bool]:
-    from penstock.inspection.worker_pool import Workshop
+    from penstock.inspection.worker_pool import ProcessPool
     from penstock_sandbox import sandbox
 
-    workshop = Workshop(1, threads=True)
+    workshop = ProcessPool(1, threads=True)
     try:
         return await workshop.do("doctor", sandbox.try_out)
     finally:

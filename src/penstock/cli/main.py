@@ -15,7 +15,7 @@ from penstock.cli.admin import account, key, ledger
 from penstock.cli.admin.audit import audit
 from penstock.cli.admin.usage import usage
 from penstock.cli.doctor import doctor
-from penstock.cli.options import Failure, print_json, release_stdout, shape_error
+from penstock.cli.options import CommandFailed, print_json, release_stdout, shape_error
 from penstock.cli.remote import jobs, webhooks
 from penstock.cli.remote.chat import chat
 from penstock.cli.remote.generate import generate
@@ -36,7 +36,7 @@ class _Commands(TyperGroup):
         """Run the command of this line."""
         try:
             return super().invoke(ctx)
-        except Failure as failure:
+        except CommandFailed as failure:
             _tell_scripts(failure.error, as_json=ctx.obj)
             raise
         except typer.TyperException as refused:  # Typer's own, such as an option that is not there

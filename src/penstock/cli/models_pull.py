@@ -32,7 +32,7 @@ WORDS = {PRESENT: "here already", PULLED: "pulled"}
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class PullResult:
     """How a file stands now, and why if it could not be brought."""
 
     weight: "Weight"
@@ -70,7 +70,7 @@ def pull_weights(
     if only_list:
         _print_list(chosen, folder, as_json=as_json)
         return
-    outcomes: list[Outcome] = []
+    outcomes: list[PullResult] = []
     show = show_nothing if quiet and not sys.stderr.isatty() else show_progress
     for outcome in bring(chosen, folder, source, show):
         outcomes.append(outcome)
@@ -86,17 +86,17 @@ def pull_weights(
     raise typer.Exit(1 if lacking and not optional else 0)
 
 
-def bring(chosen: Iterable["Weight"], folder: Path, source: Path | None, show: "Show") -> Iterator[Outcome]:
+def bring(chosen: Iterable["Weight"], folder: Path, source: Path | None, show: "Show") -> Iterator[PullResult]:
     """Bring each file and tell at once how it went; a registry that does not answer is asked no more."""
     from penstock_engines.weights import PullError, Unreachable, is_present, pull
 
     silent: set[str] = set()
     for weight in chosen:
         if is_present(weight, folder):
-            yield Outcome(weight, PRESENT)
+            yield PullResult(weight, PRESENT)
             continue
         if weight.registry in silent:
-            yield Outcome(weight, MISSING, f"Not tried, as {weight.registry} does not answer.")
+            yield PullResult(weight, MISSING, f"Not tried, as {weight.registry} does not answer.")
             continue
         try:
             with show(weight) as tell:
@@ -104,9 +104,9 @@ def bring(chosen: Iterable["Weight"], folder: Path, source: Path | None, show: "
         except PullError as error:
             if isinstance(error, Unreachable):
                 silent.add(weight.registry)
-            yield Outcome(weight, MISSING, str(error))
+            yield PullResult(weight, MISSING, str(error))
         else:
-            yield Outcome(weight, PULLED if came else PRESENT)
+            yield PullResult(weight, PULLED if came else PRESENT)
 
 
 def _choose(names: list[str]) -> list["Weight"]:
@@ -167,7 +167,7 @@ def _tell_lines(weight: "Weight") -> "TellStep":
 def _print_list(chosen: Iterable["Weight"], folder: Path, *, as_json: bool) -> None:
     from penstock_engines.weights import is_present
 
-    outcomes = [Outcome(weight, PRESENT if is_present(weight, folder) else MISSING) for weight in chosen]
+    outcomes = [PullResult(weight, PRESENT if is_present(weight, folder) else MISSING) for weight in chosen]
     if as_json:
         print_json([_describe(outcome, folder) for outcome in outcomes])
         return
@@ -179,7 +179,7 @@ def _print_list(chosen: Iterable["Weight"], folder: Path, *, as_json: bool) -> N
     typer.echo(f"Their folder is {folder}.", err=True)
 
 
-def _tell_outcome(outcome: Outcome, *, silent: bool, warning: str) -> None:
+def _tell_outcome(outcome: PullResult, *, silent: bool, warning: str) -> None:
     weight = outcome.weight
     if outcome.problem:
         typer.echo(f"{warning}{weight.name}: {outcome.problem}", err=True)
@@ -187,7 +187,7 @@ def _tell_outcome(outcome: Outcome, *, silent: bool, warning: str) -> None:
         typer.echo(f"{weight.name}: {WORDS[outcome.state]}, {_size(weight)}, {weight.licence}")
 
 
-def _describe(outcome: Outcome, folder: Path) -> dict[str, Any]:
+def _describe(outcome: PullResult, folder: Path) -> dict[str, Any]:
     path = str(folder / outcome.weight.name)
     return {**asdict(outcome.weight), "path": path, "state": outcome.state, "problem": outcome.problem}
 

@@ -151,7 +151,7 @@ def tell_store(settings: "Settings") -> str:
 # -- speaking
 
 
-class Failure(typer.Exit):
+class CommandFailed(typer.Exit):
     """People were told what is wrong; `error` tells scripts, who may have asked for JSON."""
 
     def __init__(self, code: int, error: Mapping[str, Any]) -> None:
@@ -162,7 +162,7 @@ class Failure(typer.Exit):
 def fail(what: str, remedy: str = "", *, code: int = 2, fields: Mapping[str, Any] | None = None) -> NoReturn:
     """Say on stderr what is wrong and what to do, and end the command; `fields` are of the error shape."""
     typer.echo(f"{what} {remedy}".rstrip(), err=True)
-    raise Failure(code, {**shape_error(what), **(fields or {}), "suggestion": remedy or None})
+    raise CommandFailed(code, {**shape_error(what), **(fields or {}), "suggestion": remedy or None})
 
 
 def has_engines() -> bool:

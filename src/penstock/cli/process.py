@@ -120,14 +120,14 @@ class _Process:
         is_worker: bool,
     ) -> None:
         from penstock.store.connect import is_file
-        from penstock.web.server.startup_gate import Front
+        from penstock.web.server.startup_gate import StartupGate
 
         self._settings = settings
         self._read = read
         self._leadership = leadership
         self._welcome = welcome
         self._is_worker = is_worker
-        self._front = Front()
+        self._front = StartupGate()
         self._patience = None if is_file(settings.database_url) else AWAY_SECONDS * 3
         self._gateway: Gateway | None = None
         self._turn = asyncio.Lock()

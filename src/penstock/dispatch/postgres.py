@@ -8,7 +8,7 @@ from functools import partial
 from typing import Final
 
 from penstock.dispatch import Run
-from penstock.dispatch.queue_positions import Places
+from penstock.dispatch.queue_positions import QueuePositions
 from penstock.dispatch.worker_lease import Lease
 from penstock.errors import StoreUnavailable
 from penstock.store.postgres.database import PostgresDatabase
@@ -45,7 +45,7 @@ class PostgresDispatch:
         self._max_held = max_held
         self._clock = clock
         self._lease = Lease(database, lease_seconds, self._drop_all)
-        self._places = Places(database)
+        self._places = QueuePositions(database)
         self._held: dict[str, asyncio.Task[None]] = {}
         self._keeping: asyncio.Task[None] | None = None
         self._claiming: asyncio.Task[None] | None = None

@@ -16,7 +16,7 @@ MOST: Final = 20_000
 log = logging.getLogger(__name__)
 
 
-class Places:
+class QueuePositions:
     """What is told may be a moment old."""
 
     def __init__(self, database: PostgresDatabase) -> None:

@@ -53,7 +53,7 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class TemporalAddress:
     """Where Temporal is, and what of it is ours."""
 
     address: str
@@ -87,7 +87,7 @@ class TemporalDispatch(PostgresDispatch):
         seats: Callable[[], Mapping[str, int]],
         max_held: int,
         clock: Callable[[], float],
-        place: Place,
+        place: TemporalAddress,
         lease_seconds: float = LEASE_SECONDS,
     ) -> None:
         super().__init__(database, seats, max_held, clock, lease_seconds)
@@ -295,7 +295,7 @@ def _runtime() -> Runtime:
     return Runtime(telemetry=TelemetryConfig(logging=logging_config))
 
 
-async def _connect(place: Place) -> Client:
+async def _connect(place: TemporalAddress) -> Client:
     """Encryption and keys are told by the variables that Temporal's own programs read."""
     told: dict[str, Any] = dict(ClientConfig.load_client_connect_config(disable_file=True))
     told |= {"target_host": place.address, "namespace": place.namespace}

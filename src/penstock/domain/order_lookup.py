@@ -13,7 +13,7 @@ MARGIN_SECONDS: Final = 5.0
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class ListedOrder:
     """One order of the list, and when it was created by the vendor's clock."""
 
     upstream_id: str
@@ -24,7 +24,7 @@ class Entry:
 class Listing:
     """The part of a vendor's list that was read, in the vendor's order."""
 
-    entries: tuple[Entry, ...] = ()
+    entries: tuple[ListedOrder, ...] = ()
     is_whole: bool = False  # it was read to its end
     told_at: float | None = None  # the vendor's clock when it answered, from `Date`
 

@@ -7,7 +7,7 @@ import msgspec
 from penstock.domain.chat import CHARACTERS_PER_TOKEN, Usage
 
 
-class Outcome(StrEnum):
+class ChatOutcome(StrEnum):
     """How a chat request ended."""
 
     OK = "ok"
@@ -30,7 +30,7 @@ class Completion(msgspec.Struct, frozen=True, kw_only=True):  # made for every r
     vendor: str
     upstream_model: str
     streamed: bool
-    outcome: Outcome
+    outcome: ChatOutcome
     code: str
     """The error's code, empty without one."""
     usage: Usage
@@ -83,7 +83,7 @@ def end_begun(begun: Begun, characters: int, now: float) -> Completion:
         vendor=begun.vendor,
         upstream_model=begun.upstream_model,
         streamed=begun.streamed,
-        outcome=Outcome.CANCELED,
+        outcome=ChatOutcome.CANCELED,
         code=CRASHED,
         usage=Usage(begun.prompt, completion, estimated=True),
         cost=cost,

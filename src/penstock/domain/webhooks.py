@@ -81,7 +81,7 @@ class Status(StrEnum):
     FAILED = "failed"
 
 
-class Reason(StrEnum):
+class DisabledReason(StrEnum):
     """Why an endpoint is disabled."""
 
     ASKED = "asked"
@@ -106,7 +106,7 @@ class Endpoint:
     former_until: float | None = None
     created_at: float
     disabled_at: float | None = None
-    disabled_reason: Reason | None = None
+    disabled_reason: DisabledReason | None = None
     failing_since: float | None = None
     """When the failures began that no success has ended."""
 
@@ -129,7 +129,7 @@ class Endpoint:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Attempt:
+class DeliveryAttempt:
     """One time that a message was sent, or could not be."""
 
     at: float
@@ -166,7 +166,7 @@ class Delivery:
     lease: str | None
     created_at: float
     finished_at: float | None
-    attempts: tuple[Attempt, ...]
+    attempts: tuple[DeliveryAttempt, ...]
     event_position: int | None
 
     @property
@@ -181,7 +181,7 @@ class Delivery:
 
 
 @dataclass(frozen=True, slots=True)
-class Parcel:
+class PendingDelivery:
     """A delivery that someone has taken on, and all that it takes; no event: a ping."""
 
     delivery: Delivery

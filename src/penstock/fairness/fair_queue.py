@@ -82,7 +82,7 @@ class FairQueue:
             del self._waiting[account_id]
 
 
-class Allowance:
+class UnderWayLimit:
     """Counts what each account has under way, and refuses what is too much."""
 
     def __init__(self, most_of_all: int = MAX_UNDER_WAY) -> None:

@@ -41,7 +41,7 @@ class Pace(Enum):
     """It failed, and took its time: it has few places until it takes a message."""
 
 
-class Kind(Enum):
+class SlotKind(Enum):
     """Kind of place that an attempt holds."""
 
     PROVEN = auto()
@@ -50,8 +50,8 @@ class Kind(Enum):
     LINGERING = auto()
 
 
-FAST: Final = (Kind.PROVEN, Kind.UNPROVEN)
-KINDS: Final = {Pace.PROVEN: Kind.PROVEN, Pace.UNPROVEN: Kind.UNPROVEN, Pace.SLOW: Kind.SLOW}
+FAST: Final = (SlotKind.PROVEN, SlotKind.UNPROVEN)
+KINDS: Final = {Pace.PROVEN: SlotKind.PROVEN, Pace.UNPROVEN: SlotKind.UNPROVEN, Pace.SLOW: SlotKind.SLOW}
 
 
 class Candidate(NamedTuple):
@@ -64,35 +64,35 @@ class Candidate(NamedTuple):
 
 
 @dataclass(slots=True)
-class Seat:
+class WebhookSlot:
     """Place of one attempt under way."""
 
     account_id: str
     lane: str
-    kind: Kind
+    kind: SlotKind
 
 
-class Usage:
+class SlotUsage:
     """Counts of the places in use: of all accounts, of each, and of each lane."""
 
     def __init__(self) -> None:
-        self.all: Counter[Kind] = Counter()
-        self.accounts: defaultdict[str, Counter[Kind]] = defaultdict(Counter)
+        self.all: Counter[SlotKind] = Counter()
+        self.accounts: defaultdict[str, Counter[SlotKind]] = defaultdict(Counter)
         self.lanes: Counter[str] = Counter()
 
-    def copy(self) -> "Usage":
+    def copy(self) -> "SlotUsage":
         """Copy the counts, for a plan that may be dropped."""
-        copied = Usage()
+        copied = SlotUsage()
         copied.all = Counter(self.all)
         copied.accounts.update({name: Counter(counts) for name, counts in self.accounts.items()})
         copied.lanes = Counter(self.lanes)
         return copied
 
-    def of(self, account_id: str) -> Counter[Kind]:
+    def of(self, account_id: str) -> Counter[SlotKind]:
         """Return the counts of an account."""
         return self.accounts.get(account_id) or Counter()
 
-    def add(self, seat: Seat, number: int = 1) -> None:
+    def add(self, seat: WebhookSlot, number: int = 1) -> None:
         """Count one place more, or with -1 one less."""
         mine = self.accounts[seat.account_id]
         _count(self.all, seat.kind, number)
@@ -119,19 +119,19 @@ class Shares:
             slow=max(1, min(ACCOUNT_SLOW_PLACES, SLOW_PLACES // max(1, slow_accounts))),
         )
 
-    def has_room(self, usage: Usage, account_id: str, pace: Pace) -> bool:
+    def has_room(self, usage: SlotUsage, account_id: str, pace: Pace) -> bool:
         """Tell if the account may begin another attempt to an endpoint of this pace."""
         every, mine = usage.all, usage.of(account_id)
         total, own = every.total(), mine.total()
-        doubtful, most = total - every[Kind.PROVEN], DOUBTFUL_PLACES if own else LAST_DOUBTFUL_PLACES
+        doubtful, most = total - every[SlotKind.PROVEN], DOUBTFUL_PLACES if own else LAST_DOUBTFUL_PLACES
         if pace is not Pace.PROVEN and (own >= self.places * 3 // 4 or doubtful >= most):
             return False
         if total >= PLACES or own >= self.places:
             return False
         if pace is Pace.SLOW:
-            return every[Kind.SLOW] < SLOW_PLACES and mine[Kind.SLOW] < self.slow
+            return every[SlotKind.SLOW] < SLOW_PLACES and mine[SlotKind.SLOW] < self.slow
         if pace is Pace.UNPROVEN and (
-            every[Kind.UNPROVEN] >= UNPROVEN_PLACES or mine[Kind.UNPROVEN] >= max(1, self.fast * 2 // 3)
+            every[SlotKind.UNPROVEN] >= UNPROVEN_PLACES or mine[SlotKind.UNPROVEN] >= max(1, self.fast * 2 // 3)
         ):
             return False
         return sum(every[kind] for kind in FAST) < FAST_PLACES and sum(mine[kind] for kind in FAST) < self.fast
@@ -149,11 +149,11 @@ class _Known:
 _UNKNOWN: Final = _Known()
 
 
-class Places:
+class WebhookSlots:
     """Places of one process. Its memory of endpoints is its own: a fresh process learns it by one attempt to each."""
 
     def __init__(self) -> None:
-        self._usage = Usage()
+        self._usage = SlotUsage()
         self._known: OrderedDict[str, _Known] = OrderedDict()
         self._turns: OrderedDict[str, int] = OrderedDict()
         self._turn = 0
@@ -168,26 +168,26 @@ class Places:
         """Tell if nothing is under way."""
         return not self._usage.all
 
-    def take(self, account_id: str, lane: str) -> Seat:
+    def take(self, account_id: str, lane: str) -> WebhookSlot:
         """Give a place to an attempt that a plan has chosen."""
         self._turn += 1
         known = _Known(self._known.get(lane, _UNKNOWN).pace, self._turn)
         _remember(self._known, lane, known)
         _remember(self._turns, account_id, self._turn)
-        seat = Seat(account_id, lane, KINDS[known.pace])
+        seat = WebhookSlot(account_id, lane, KINDS[known.pace])
         self._usage.add(seat)
         return seat
 
-    def linger(self, seat: Seat) -> bool:
+    def linger(self, seat: WebhookSlot) -> bool:
         """Free the fast place of an attempt that takes long; tell if it had one."""
         if seat.kind not in FAST:
             return False
         self._usage.add(seat, -1)
-        seat.kind = Kind.LINGERING
+        seat.kind = SlotKind.LINGERING
         self._usage.add(seat)
         return True
 
-    def give_back(self, seat: Seat) -> None:
+    def give_back(self, seat: WebhookSlot) -> None:
         """Free the place of an attempt that is over."""
         self._usage.add(seat, -1)
 
@@ -206,7 +206,7 @@ class Places:
 class Plan:
     """Chooses what to begin with. It changes nothing, so it may be asked again."""
 
-    _usage: Usage
+    _usage: SlotUsage
     _known: Mapping[str, _Known]
     _turns: Mapping[str, int]
 
@@ -238,10 +238,10 @@ class Plan:
                 turns.append(account_id)
         return chosen
 
-    def _share(self, usage: Usage, waiting: Mapping[str, Iterable[Candidate]]) -> Shares:
+    def _share(self, usage: SlotUsage, waiting: Mapping[str, Iterable[Candidate]]) -> Shares:
         """Divide the places among the accounts that have some or could use some."""
         fast = {name for name, counts in usage.accounts.items() if any(counts[kind] for kind in FAST)}
-        slow = {name for name, counts in usage.accounts.items() if counts[Kind.SLOW]}
+        slow = {name for name, counts in usage.accounts.items() if counts[SlotKind.SLOW]}
         for name, line in waiting.items():
             paces = {self._pace(each.lane) for each in line if self._room(each.lane, usage)}
             if Pace.SLOW in paces:
@@ -263,7 +263,7 @@ class Plan:
                 lines[candidate.account_id].append((rank, candidate))
         return {name: deque(candidate for _, candidate in sorted(line)) for name, line in lines.items()}
 
-    def _next(self, line: deque[Candidate], usage: Usage, shares: Shares) -> Candidate | None:
+    def _next(self, line: deque[Candidate], usage: SlotUsage, shares: Shares) -> Candidate | None:
         while line:
             candidate = line.popleft()
             pace = self._pace(candidate.lane)
@@ -271,15 +271,15 @@ class Plan:
                 return candidate
         return None
 
-    def _room(self, lane: str, usage: Usage) -> int:
+    def _room(self, lane: str, usage: SlotUsage) -> int:
         most = ENDPOINT_PLACES if self._pace(lane) is Pace.PROVEN else 1
         return max(0, most - usage.lanes[lane])
 
     def _pace(self, lane: str) -> Pace:
         return self._known.get(lane, _UNKNOWN).pace
 
-    def _seat(self, candidate: Candidate) -> Seat:
-        return Seat(candidate.account_id, candidate.lane, KINDS[self._pace(candidate.lane)])
+    def _seat(self, candidate: Candidate) -> WebhookSlot:
+        return WebhookSlot(candidate.account_id, candidate.lane, KINDS[self._pace(candidate.lane)])
 
 
 def _count(counts: Counter[T], name: T, number: int) -> None:

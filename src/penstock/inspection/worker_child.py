@@ -47,7 +47,7 @@ class Raised(msgspec.Struct, frozen=True):
     message: str
 
 
-class Answer(msgspec.Struct, frozen=True):
+class ChildReply(msgspec.Struct, frozen=True):
     """The work's result, or the error that it raised."""
 
     value: msgspec.Raw = msgspec.Raw(b"null")
@@ -173,20 +173,20 @@ def _work(
         os._exit(1)
 
 
-def _answer(errand: Errand, function: Callable[..., Any], file: int | None) -> Answer:
+def _answer(errand: Errand, function: Callable[..., Any], file: int | None) -> ChildReply:
     try:
         args: tuple[BinaryIO | Any, ...] = errand.args
         if file is not None:
             args = (os.fdopen(file, "rb", closefd=False), *args)
-        return Answer(value=msgspec.Raw(msgspec.json.encode(function(*args))))
+        return ChildReply(value=msgspec.Raw(msgspec.json.encode(function(*args))))
     except JobError as error:
-        return Answer(raised=Raised(type(error).__name__, error.message[:MAX_MESSAGE_CHARACTERS]))
+        return ChildReply(raised=Raised(type(error).__name__, error.message[:MAX_MESSAGE_CHARACTERS]))
     except MemoryError:
-        return Answer(raised=Raised("MemoryError", ""))
+        return ChildReply(raised=Raised("MemoryError", ""))
     except Exception as error:  # noqa: BLE001  whatever it is, the work failed by it
         with suppress(Exception):
-            return Answer(raised=Raised(type(error).__name__, str(error)[:MAX_MESSAGE_CHARACTERS]))
-        return Answer(raised=Raised(type(error).__name__, ""))
+            return ChildReply(raised=Raised(type(error).__name__, str(error)[:MAX_MESSAGE_CHARACTERS]))
+        return ChildReply(raised=Raised(type(error).__name__, ""))
 
 
 READABLE = sandbox.library_folders()

@@ -17,7 +17,7 @@ import msgspec
 
 from penstock.domain.job_errors import BadOutput, FileUnreadable, JobError
 from penstock.fairness.fair_queue import FairQueue
-from penstock.inspection.worker_child import MAX_ANSWER_BYTES, STOP, Answer, Errand
+from penstock.inspection.worker_child import MAX_ANSWER_BYTES, STOP, ChildReply, Errand
 
 T = TypeVar("T")
 Given = bytes | Path | None
@@ -42,7 +42,7 @@ class LimitReached(WorkFailed):
     """The work took more time or memory than it may. Trying again would take as much."""
 
 
-class Workshop:
+class ProcessPool:
     """At most `places` files are opened at a time, by children that are kept; accounts take turns.
 
     Each file gets `seconds` of time and `cpu_seconds` of computing. Only with `threads` may several cores compute.
@@ -258,7 +258,7 @@ def _interpret(function: Callable[..., T], errand: Errand, status: str, answer: 
 
 def _read_answer(function: Callable[..., T], name: str, answer: bytes) -> T:
     try:
-        found = msgspec.json.decode(answer, type=Answer)
+        found = msgspec.json.decode(answer, type=ChildReply)
         if found.raised is None:
             return msgspec.json.decode(found.value, type=_declared(function))
     except msgspec.MsgspecError as error:

@@ -12,7 +12,7 @@ from penstock.domain.jobs import Job
 from penstock.errors import IdempotencyKeyMismatch, InsufficientBudget
 from penstock.jobs.request import Decoded
 from penstock.store.database import Database
-from penstock.store.group_commit import Together
+from penstock.store.group_commit import GroupCommit
 from penstock.store.queries.billing.ledger_rows import Holding
 from penstock.store.queries.files import file_rows, storage_rows
 from penstock.store.queries.jobs import job_rows, open_job_rows, request_rows
@@ -21,7 +21,7 @@ from penstock.store.queries.jobs.request_rows import AcceptedRequest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Submission:
+class SubmittedRequest:
     """One request as it came in."""
 
     decoded: Decoded
@@ -66,7 +66,7 @@ class Receipt:
 class Acceptance:
     """A request, and the jobs that are to be made of it."""
 
-    submission: Submission
+    submission: SubmittedRequest
     jobs: Sequence[Job]
     storage_quota: int | None = None
     """Bytes that the account may keep; None: any number."""
@@ -98,13 +98,13 @@ class Acceptance:
         )
 
 
-class Desk:
+class AcceptanceWriter:
     """Writes what is accepted; when it answers, that is committed."""
 
     def __init__(self, database: Database, clock: Callable[[], float]) -> None:
         self._database = database
         self._clock = clock
-        self._together = Together(database, self._write_together)
+        self._together = GroupCommit(database, self._write_together)
 
     async def accept(self, wanted: Acceptance) -> Receipt:
         """The jobs, or those that an earlier request like it has made."""
@@ -115,7 +115,7 @@ class Desk:
         return accept_all(connection, wanted, self._clock())
 
 
-def find_earlier(connection: Connection, submission: Submission, now: float) -> Receipt | None:
+def find_earlier(connection: Connection, submission: SubmittedRequest, now: float) -> Receipt | None:
     """What an earlier request under the same key, or the one that this is a retry of, has made."""
     key, mark = submission.key, submission.decoded.mark
     if submission.idempotency_key is not None:

@@ -11,7 +11,7 @@ from penstock.domain.job_errors import BadOutput, FileUnreadable
 from penstock.domain.jobs import Asset, Job
 from penstock.inspection.glb import inspect_model
 from penstock.inspection.images_and_video import inspect_picture, inspect_video
-from penstock.inspection.worker_pool import LimitReached, WorkFailed, Workshop
+from penstock.inspection.worker_pool import LimitReached, ProcessPool, WorkFailed
 from penstock.storage.assets import Assets, Landed
 from penstock.storage.backend import StorageUnavailable
 from penstock.upstream.exchange import TROUBLE, Exchange
@@ -41,7 +41,7 @@ class Collected:
 class Collection:
     """Outputs become assets here, and nowhere else."""
 
-    def __init__(self, exchange: Exchange, assets: Assets, workshop: Workshop) -> None:
+    def __init__(self, exchange: Exchange, assets: Assets, workshop: ProcessPool) -> None:
         self._exchange = exchange
         self._assets = assets
         self._workshop = workshop

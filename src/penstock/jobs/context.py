@@ -12,12 +12,12 @@ from penstock.jobs.collection import Collection
 from penstock.jobs.durations import History
 from penstock.jobs.inputs import Inputs
 from penstock.jobs.polling import Polling
-from penstock.jobs.quarantine import Level, Quarantine, Risk
+from penstock.jobs.quarantine import Quarantine, Risk, RiskLevel
 from penstock.offers.offer import Offers
 from penstock.store.database import Database
 from penstock.store.queries.jobs import job_rows
 from penstock.store.queries.jobs.job_rows import Claim
-from penstock.store.signals import Ear
+from penstock.store.signals import Subscription
 from penstock.upstream.exchange import Exchange
 from penstock.vendor_api.generation import MAX_RETRY_AFTER_SECONDS, Flow, GenerationVendor, Order
 
@@ -26,12 +26,12 @@ MAX_PAUSE = 30.0
 T = TypeVar("T")
 
 
-class GivenBack(Exception):
+class HandedOver(Exception):
     """The job goes on at another vendor: it is free to be claimed anew, in that vendor's queue."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tools:
+class RunnerServices:
     """What working on jobs needs."""
 
     database: Database
@@ -50,13 +50,13 @@ class Tools:
 
 
 @dataclass(slots=True)
-class ClaimedJob:
+class JobContext:
     """One job under a claim, as far as this process knows it."""
 
-    tools: Tools
+    tools: RunnerServices
     claim: Claim
     job: Job
-    ear: Ear
+    ear: Subscription
     risk: Risk
     troubles: int = 0
     due_at: float = 0.0
@@ -112,7 +112,7 @@ class ClaimedJob:
     def learn(self, job: Job) -> None:
         """Take over what the row says now; by its phase the store knows whether a risky step is under way."""
         if job.phase is not self.job.phase:
-            self.risk.level = Level.SHARED if job.phase in jobs.RISKY else Level.NONE
+            self.risk.level = RiskLevel.SHARED if job.phase in jobs.RISKY else RiskLevel.NONE
             if jobs.has_advanced(self.job.phase, job.phase):
                 self.risk.advance()
         self.job = job
@@ -127,9 +127,9 @@ class ClaimedJob:
     async def step_back(self) -> None:
         """Have it written that the job only waits: a death meanwhile is not its doing."""
         self.risk.end_turn()
-        if self.risk.level is not Level.NONE:
-            await self.tools.database.write(job_rows.mark_risk, self.claim, Level.NONE)
-            self.risk.level = Level.NONE
+        if self.risk.level is not RiskLevel.NONE:
+            await self.tools.database.write(job_rows.mark_risk, self.claim, RiskLevel.NONE)
+            self.risk.level = RiskLevel.NONE
 
     async def look_again(self) -> None:
         """Read the row: a caller may have canceled."""

@@ -15,9 +15,9 @@ from weakref import WeakValueDictionary
 from penstock.domain.files import CONTENT_TYPES, MAX_FILE_BYTES, StoredFile
 from penstock.domain.ids import new_id
 from penstock.domain.job_errors import FileUnreadable
-from penstock.fairness.fair_queue import Allowance
+from penstock.fairness.fair_queue import UnderWayLimit
 from penstock.inspection.images_and_video import inspect_image
-from penstock.inspection.worker_pool import LimitReached, WorkFailed, Workshop
+from penstock.inspection.worker_pool import LimitReached, ProcessPool, WorkFailed
 from penstock.storage.assets import Assets, Landed
 from penstock.storage.backend import StorageUnavailable
 from penstock.store.database import Database
@@ -36,7 +36,7 @@ class Inputs:
         self,
         database: Database,
         assets: Assets,
-        workshop: Workshop,
+        workshop: ProcessPool,
         fetcher: Callable[[], Awaitable["SafeFetcher"]],
         max_uploads: Callable[[], int],
         clock: Callable[[], float],
@@ -49,7 +49,7 @@ class Inputs:
         self._fetcher = fetcher
         self._max_uploads = max_uploads
         self._clock = clock
-        self._allowance = Allowance()
+        self._allowance = UnderWayLimit()
         self._locks: WeakValueDictionary[tuple[str, str], asyncio.Lock] = WeakValueDictionary()
 
     async def open(self, data: bytes, account_id: str) -> StoredFile:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
-from penstock.billing.admission import Escrow
+from penstock.billing.admission import Admission
 from penstock.billing.leases import RECALL_SECONDS, RECALLS
 from penstock.catalog.file_input import given_file
 from penstock.domain.api_keys import ApiKey
@@ -24,7 +24,7 @@ from penstock.errors import (
     ModelNotAllowed,
     PenstockError,
 )
-from penstock.jobs.acceptance import Acceptance, Desk, Receipt, Submission, find_earlier
+from penstock.jobs.acceptance import Acceptance, AcceptanceWriter, Receipt, SubmittedRequest, find_earlier
 from penstock.jobs.backlog import Backlog
 from penstock.jobs.durations import Duration, History
 from penstock.jobs.inputs import Inputs, contradiction, decode_data_uri, is_data_uri
@@ -37,7 +37,7 @@ from penstock.store.queries.files import file_rows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rules:
+class JobPolicy:
     """What the operator allows of a job."""
 
     start_seconds: float
@@ -80,10 +80,10 @@ class Intake:
         database: Database,
         inputs: Inputs,
         offers: Callable[[], Offers],
-        rules: Callable[[], Rules],
+        rules: Callable[[], JobPolicy],
         history: History,
         backlog: Backlog,
-        escrow: Escrow,
+        escrow: Admission,
         clock: Callable[[], float],
     ) -> None:
         self._database = database
@@ -94,10 +94,10 @@ class Intake:
         self._backlog = backlog
         self._escrow = escrow
         self._clock = clock
-        self._desk = Desk(database, clock)
+        self._desk = AcceptanceWriter(database, clock)
         self._in_flight: Counter[tuple[str, str | bytes]] = Counter()
 
-    async def accept(self, submission: Submission) -> Receipt | Forecast:
+    async def accept(self, submission: SubmittedRequest) -> Receipt | Forecast:
         """Accept a request, or find what an earlier one like it made. Nothing is half done."""
         request, offer = self._read_request(submission)
         if request.dry_run:
@@ -106,7 +106,7 @@ class Intake:
             return await self._accept(submission, request, offer)
 
     @contextmanager
-    def _alone(self, submission: Submission) -> Generator[None]:
+    def _alone(self, submission: SubmittedRequest) -> Generator[None]:
         """Keep a request from being accepted while the one that it repeats still is."""
         slot = submission.slot
         keyless_retry = submission.is_retry and submission.idempotency_key is None
@@ -123,7 +123,7 @@ class Intake:
             if not self._in_flight[slot]:
                 del self._in_flight[slot]
 
-    def _read_request(self, submission: Submission) -> tuple[GenerationBody, Offer]:
+    def _read_request(self, submission: SubmittedRequest) -> tuple[GenerationBody, Offer]:
         """What is asked for and who offers it; if the outer shape is wrong, the params' problems are told with it."""
         body, offers = submission.decoded.body, self._offers()
         request, details = read_body(body, submission.path_model)
@@ -139,7 +139,7 @@ class Intake:
             raise refuse_unpriced(request.model)
         return request, offer
 
-    async def _accept(self, submission: Submission, request: GenerationBody, offer: Offer) -> Receipt:
+    async def _accept(self, submission: SubmittedRequest, request: GenerationBody, offer: Offer) -> Receipt:
         has_files = any("file" in item.params for item in request.input)
         if has_files and (found := await self._find_earlier(submission)):
             return found  # before any file is opened
@@ -160,11 +160,11 @@ class Intake:
             metrics.JOBS_ACCEPTED.count(request.model, number=len(accepted))
         return receipt
 
-    async def _find_earlier(self, submission: Submission) -> Receipt | None:
+    async def _find_earlier(self, submission: SubmittedRequest) -> Receipt | None:
         """What it repeats; where nothing stands in its way, the transaction that accepts it looks for that itself."""
         return await self._database.read(find_earlier, submission, self._clock()) if submission.may_repeat else None
 
-    async def _commit(self, submission: Submission, accepted: Sequence[Job]) -> Receipt:
+    async def _commit(self, submission: SubmittedRequest, accepted: Sequence[Job]) -> Receipt:
         """Write the jobs with their holds; what is held for chat and not used is asked back before refusing."""
         payer, quota = submission.key.payer, submission.key.storage_quota
         quota = self._rules().storage_quota if quota is None else quota
@@ -272,7 +272,7 @@ class Intake:
     # -- writing the jobs
 
     def _make_jobs(
-        self, submission: Submission, request: GenerationBody, offer: Offer, inputs: Sequence[_Input]
+        self, submission: SubmittedRequest, request: GenerationBody, offer: Offer, inputs: Sequence[_Input]
     ) -> list[Job]:
         rules, now = self._rules(), self._clock()
         batch_id = new_id("batch") if len(inputs) > 1 else None

@@ -15,7 +15,7 @@ from penstock.domain.job_errors import (
 from penstock.domain.jobs import Attempt, Job, Outcome, Phase, State
 from penstock.domain.order_lookup import Listing, Loss, proves_absence
 from penstock.errors import StoreUnavailable
-from penstock.jobs.context import ClaimedJob, GivenBack
+from penstock.jobs.context import HandedOver, JobContext
 from penstock.observability import metrics
 from penstock.offers.offer import credential_id
 from penstock.store.queries.jobs import job_rows
@@ -56,7 +56,7 @@ class CanceledFirst(Exception):
 
 
 @dataclass(slots=True)
-class Ordering(ClaimedJob):
+class OrderPlacement(JobContext):
     """How a job comes to have an order under way."""
 
     lost_at: float = 0.0  # the latest that an order of unknown fate can have left us
@@ -201,7 +201,7 @@ class Ordering(ClaimedJob):
             )
         )
         if self.job.state is State.RUNNING:
-            raise GivenBack
+            raise HandedOver
 
     # -- an order whose answer was lost
 

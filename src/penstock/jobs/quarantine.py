@@ -23,7 +23,7 @@ TURN_SECONDS: Final = 5.0
 TURNS: Final = "turns"
 
 
-class Level(IntEnum):
+class RiskLevel(IntEnum):
     """Marks of a row's risky step, in `at_risk`."""
 
     NONE = 0
@@ -81,7 +81,7 @@ class Risk:
     quarantine: Quarantine
     deaths: int
     claimed_at: float
-    level: Level = Level.NONE
+    level: RiskLevel = RiskLevel.NONE
     turn: Seat | None = None
     beside: list[str] = field(default_factory=list[str])
     has_begun: bool = False
@@ -92,9 +92,9 @@ class Risk:
         return self.deaths > 0 and not self.has_begun
 
     @property
-    def wanted(self) -> Level:
+    def wanted(self) -> RiskLevel:
         """The mark of a risky step that begins now."""
-        return Level.ALONE if self.has_begun and not self.beside else Level.SHARED
+        return RiskLevel.ALONE if self.has_begun and not self.beside else RiskLevel.SHARED
 
     def ask(self, account_id: str, job_id: str) -> Seat:
         """Queue for a turn, once."""

@@ -12,7 +12,7 @@ from penstock.domain.money import format_usd
 
 
 @dataclass(frozen=True, slots=True)
-class Scribe:
+class RecordBuilder:
     """Writes records for one audience: where it reaches us, and how links are signed for it."""
 
     base_url: str

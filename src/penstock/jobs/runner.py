@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from penstock.domain.jobs import Job
 from penstock.errors import StoreUnavailable
-from penstock.jobs.context import GivenBack, Tools
-from penstock.jobs.shift import Shift
+from penstock.jobs.context import HandedOver, RunnerServices
+from penstock.jobs.shift import JobRun
 from penstock.observability import logs, traces
 from penstock.store.queries.jobs import job_rows
 from penstock.store.queries.jobs.job_rows import Claim, FenceLost
@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 class Runner:
     """`run` is what a dispatch is handed."""
 
-    tools: Tools
+    tools: RunnerServices
 
     async def run(self, claim: Claim, job: Job, seat: asyncio.Event) -> None:
         """Work until the job is done or someone else has it. Our own trouble is met by starting over from the row."""
@@ -37,9 +37,9 @@ class Runner:
             while True:
                 try:
                     current = known or await self.tools.database.read(job_rows.get_claimed, claim)
-                    shift = Shift(self.tools, claim, current, ear, risk, lost_at=self.tools.steady(), seat=seat)
+                    shift = JobRun(self.tools, claim, current, ear, risk, lost_at=self.tools.steady(), seat=seat)
                     await (shift.give_up() if crashes >= MAX_CRASHES else shift.work())
-                except (FenceLost, GivenBack):
+                except (FenceLost, HandedOver):
                     return
                 except StoreUnavailable:
                     log.warning("the store does not answer; the job waits")

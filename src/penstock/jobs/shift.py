@@ -24,7 +24,7 @@ from penstock.domain.job_errors import (
 )
 from penstock.domain.jobs import Job, Outcome, Phase, State
 from penstock.jobs.context import MAX_PAUSE
-from penstock.jobs.placement import Ordering
+from penstock.jobs.placement import OrderPlacement
 from penstock.jobs.quarantine import MAX_DEATHS
 from penstock.observability import metrics
 from penstock.offers.offer import credential_id
@@ -51,7 +51,7 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
-class Shift(Ordering):
+class JobRun(OrderPlacement):
     """One stretch of work on one job, from what the row says to its end."""
 
     seat: asyncio.Event = field(default_factory=asyncio.Event)  # set once the vendor has room for the job

@@ -15,7 +15,7 @@ from yarl import URL
 from penstock.domain.job_errors import FileFetchFailed, FileUnreadable, JobError, UrlNotAllowed
 from penstock.safe_fetch.address_guard import Guard
 from penstock.safe_fetch.policy import Network, check_characters, check_url
-from penstock.safe_fetch.resolver import Names
+from penstock.safe_fetch.resolver import Resolver
 
 CONNECT_SECONDS = 5.0
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
@@ -36,7 +36,7 @@ def open_session(
 
     `tls` is for hosts whose certificates a private authority signs.
     """
-    guard = Guard(allow_networks, resolver or Names())
+    guard = Guard(allow_networks, resolver or Resolver())
     session = aiohttp.ClientSession(
         connector=aiohttp.TCPConnector(
             limit=0,
@@ -96,7 +96,7 @@ class SafeFetcher:
         self._allow_networks = tuple(allow_networks)
         self._max_redirects = max_redirects
         self._seconds = seconds
-        self._resolver = resolver or Names()
+        self._resolver = resolver or Resolver()
         self._tls = tls
 
     async def __aenter__(self) -> Self:

@@ -23,7 +23,7 @@ NUMERIC: Final = socket.AI_NUMERICHOST | socket.AI_NUMERICSERV
 Found = list[tuple[Any, ...]]
 
 
-class Names(AbstractResolver):
+class Resolver(AbstractResolver):
     """The system's resolver, in threads that nobody else needs and that no one waits for at the end."""
 
     def __init__(self) -> None:

@@ -196,7 +196,7 @@ class Chat(Table):
     )
 
 
-class Route(Table):
+class RouteTable(Table):
     """One way to run a model."""
 
     vendor: DeclaredVendor = Field(description="the name of a [vendors.NAME] table, or a built-in one")
@@ -232,7 +232,7 @@ class ModelEntry(Table):
     bind: Mapping[str, str] | None = Field(
         default=None, description='of ComfyUI: which node input each param sets, such as {prompt = "6.text"}'
     )
-    routes: tuple[Route, ...] = Field(default=(), validate_default=True, description="several ways to run it")
+    routes: tuple[RouteTable, ...] = Field(default=(), validate_default=True, description="several ways to run it")
 
     @field_validator("id")
     @classmethod
@@ -248,14 +248,14 @@ class ModelEntry(Table):
 
     @field_validator("routes")
     @classmethod
-    def settle(cls, routes: tuple[Route, ...], info: ValidationInfo) -> tuple[Route, ...]:
+    def settle(cls, routes: tuple[RouteTable, ...], info: ValidationInfo) -> tuple[RouteTable, ...]:
         """One form for both ways to write it."""
         if not {"id", "vendor", "model"} <= info.data.keys():
             return routes  # one of them is wrong, which is told already
         vendor, model = info.data["vendor"], info.data["model"]
         if bool(routes) == bool(vendor) or (routes and model):
             raise reject("needs either `vendor` (and `model`) or `routes`", "Keep exactly one of the two forms.")
-        written = routes or (Route(vendor=vendor, model=model),)
+        written = routes or (RouteTable(vendor=vendor, model=model),)
         return tuple(route.model_copy(update={"model": route.model or info.data["id"]}) for route in written)
 
 

@@ -23,7 +23,7 @@ from penstock.domain.jobs import Asset
 from penstock.errors import AssetExpired, AssetNotFound, FileNotFound
 from penstock.observability import metrics
 from penstock.storage.backend import Storage, reached
-from penstock.storage.scratch import Landing
+from penstock.storage.scratch import ScratchFolder
 from penstock.store.queries.files.asset_rows import StoredAsset
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def disposition(filename: str) -> str:
 class Assets:
     """The byte store. Names inside it never come from a caller."""
 
-    def __init__(self, storage: Storage, landing: Landing, signing_secret: bytes) -> None:
+    def __init__(self, storage: Storage, landing: ScratchFolder, signing_secret: bytes) -> None:
         self._storage = storage
         self._landing = landing
         self._signing_secret = signing_secret

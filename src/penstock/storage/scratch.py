@@ -9,7 +9,7 @@ from pathlib import Path
 from penstock.domain.ids import new_id
 
 
-class Landing:
+class ScratchFolder:
     """One process's folder. Beside it lies a locked file, whose lock ends with the process, however that ends."""
 
     def __init__(self, parent: Path) -> None:

@@ -18,7 +18,7 @@ NOT_THIS_WAY = ("AWS_SKIP_SIGNATURE", "AWS_VIRTUAL_HOSTED_STYLE_REQUEST")
 
 
 @dataclass(frozen=True, slots=True)
-class Account:
+class BucketCredentials:
     """Whose bucket it is and where, as far as the environment says so outright."""
 
     endpoint: SplitResult
@@ -28,7 +28,7 @@ class Account:
     token: str = field(repr=False)
 
 
-def find_account(endpoint: str, environ: Mapping[str, str]) -> Account | None:
+def find_account(endpoint: str, environ: Mapping[str, str]) -> BucketCredentials | None:
     """None: the credentials come from elsewhere, and a rule of the bucket must do instead."""
     key_id, secret = environ.get("AWS_ACCESS_KEY_ID", ""), environ.get("AWS_SECRET_ACCESS_KEY", "")
     if not key_id or not secret or any(environ.get(name) for name in NOT_THIS_WAY):
@@ -36,10 +36,10 @@ def find_account(endpoint: str, environ: Mapping[str, str]) -> Account | None:
     region = environ.get("AWS_REGION") or environ.get("AWS_DEFAULT_REGION") or "us-east-1"
     address = urlsplit((endpoint or f"https://s3.{region}.amazonaws.com").rstrip("/"))
     token = environ.get("AWS_SESSION_TOKEN") or environ.get("AWS_TOKEN") or ""
-    return Account(address, region, key_id, secret, token)
+    return BucketCredentials(address, region, key_id, secret, token)
 
 
-def end_stale(account: Account, bucket: str, prefix: str, before: datetime) -> int:
+def end_stale(account: BucketCredentials, bucket: str, prefix: str, before: datetime) -> int:
     """End what was begun before that moment under a prefix, a page of it; how many they were."""
     ended = 0
     for upload in UPLOAD.findall(ask(account, "GET", f"/{bucket}", {"uploads": "", "prefix": prefix})):
@@ -50,7 +50,7 @@ def end_stale(account: Account, bucket: str, prefix: str, before: datetime) -> i
     return ended
 
 
-def ask(account: Account, method: str, path: str, query: Mapping[str, str]) -> str:
+def ask(account: BucketCredentials, method: str, path: str, query: Mapping[str, str]) -> str:
     """One signed request without a body; an OSError says what is wrong."""
     path = quote(account.endpoint.path + path)
     search = "&".join(f"{quote(name, safe='')}={quote(query[name], safe='')}" for name in sorted(query))
@@ -70,7 +70,7 @@ def ask(account: Account, method: str, path: str, query: Mapping[str, str]) -> s
     return body
 
 
-def _sign(account: Account, method: str, path: str, search: str, now: datetime) -> dict[str, str]:
+def _sign(account: BucketCredentials, method: str, path: str, search: str, now: datetime) -> dict[str, str]:
     """The headers of Amazon's signature, version 4."""
     moment = now.strftime("%Y%m%dT%H%M%SZ")
     headers = {"host": account.endpoint.netloc, "x-amz-content-sha256": EMPTY, "x-amz-date": moment}

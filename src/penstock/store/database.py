@@ -6,7 +6,7 @@ from typing import Concatenate, Final, ParamSpec, TypeVar
 
 from sqlalchemy import Connection, Engine
 
-from penstock.store.signals import Bell
+from penstock.store.signals import Signals
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -18,7 +18,7 @@ RUNG: Final = "rung"
 class Database(ABC):
     """Runs plain functions of a connection: `await database.write(job_rows.amend, …)`."""
 
-    bell: Bell
+    bell: Signals
     engine: Engine
     is_refused = False
     """Whether a newer version has made the store into what this one cannot serve: then nothing is read or written."""

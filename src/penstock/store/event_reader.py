@@ -14,7 +14,7 @@ MOST: Final = 2_000
 """So many events come of it."""
 
 
-class News(NamedTuple):
+class JobEvents(NamedTuple):
     """A job's events after a position, oldest first."""
 
     events: Sequence[Event]
@@ -31,10 +31,10 @@ class NewsRoom:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._asked: dict[_Question, asyncio.Future[News]] = {}
+        self._asked: dict[_Question, asyncio.Future[JobEvents]] = {}
         self._looking: asyncio.Task[None] | None = None
 
-    async def of_job(self, job_id: str, after: int) -> News:
+    async def of_job(self, job_id: str, after: int) -> JobEvents:
         """What there is now."""
         question = job_id, after
         answer = self._asked.get(question)
@@ -57,11 +57,11 @@ class NewsRoom:
                 continue
             is_all = sum(map(len, found.values())) < MOST
             for question, answer in asked.items():
-                answer.set_result(News(found.get(question, ()), is_all))
+                answer.set_result(JobEvents(found.get(question, ()), is_all))
         self._looking = None
 
 
-def _forgive(answer: "asyncio.Future[News]") -> None:
+def _forgive(answer: "asyncio.Future[JobEvents]") -> None:
     """Nobody may be there any more to hear of a failure."""
     if not answer.cancelled():
         answer.exception()

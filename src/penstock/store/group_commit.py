@@ -22,7 +22,7 @@ MAX_WAITING: Final = 4096
 log = logging.getLogger(__name__)
 
 
-class Together(Generic[A, R]):
+class GroupCommit(Generic[A, R]):
     """Gathers what is to be written. What the function gives for an item is its caller's; None: write it alone."""
 
     def __init__(self, database: Database, function: Callable[[Connection, Sequence[A]], Sequence[R | None]]) -> None:

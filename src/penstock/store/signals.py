@@ -16,7 +16,7 @@ def nudge(job_id: str) -> str:
     return f"nudge:{job_id}"
 
 
-class Ear:
+class Subscription:
     """One listener. A ring that comes before `wait` is not missed."""
 
     def __init__(self) -> None:
@@ -36,16 +36,16 @@ class Ear:
         return rung
 
 
-class Bell:
+class Signals:
     """Topics and their listeners; used on the event loop only."""
 
     def __init__(self) -> None:
-        self._ears: defaultdict[str, set[Ear]] = defaultdict(set)
+        self._ears: defaultdict[str, set[Subscription]] = defaultdict(set)
 
     @contextmanager
-    def listen(self, topic: str) -> Generator[Ear]:
+    def listen(self, topic: str) -> Generator[Subscription]:
         """Listen as long as the block runs."""
-        ear = Ear()
+        ear = Subscription()
         self._ears[topic].add(ear)
         try:
             yield ear

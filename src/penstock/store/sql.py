@@ -61,7 +61,7 @@ def run_many(connection: Connection, said: str, rows: Sequence[tuple[Any, ...]])
     connection.exec_driver_sql(said.replace("?", mark(connection)), list(rows))
 
 
-class Deed(NamedTuple):
+class Statement(NamedTuple):
     """A statement that changes something, with its values."""
 
     said: str
@@ -75,7 +75,7 @@ def _join(said: tuple[str, ...]) -> str:
     return f"WITH {others} {said[0]}" if others else said[0]
 
 
-def do_all(connection: Connection, *deeds: Deed) -> None:
+def do_all(connection: Connection, *deeds: Statement) -> None:
     """Changes of different tables: one way to the server and back for all of them."""
     if connection.dialect.name == "postgresql":
         values = [value for deed in (*deeds[1:], deeds[0]) for value in deed.values]
@@ -91,10 +91,10 @@ def _insert(table: Table, names: tuple[str, ...], rows: int) -> str:
     return f"INSERT INTO {table.name} ({', '.join(names)}) VALUES {', '.join([marks] * rows)}"  # noqa: S608
 
 
-def insertion(table: Table, rows: Sequence[Mapping[str, Any]]) -> Deed:
+def insertion(table: Table, rows: Sequence[Mapping[str, Any]]) -> Statement:
     """A few rows that all have the same columns."""
     values = tuple(chain.from_iterable([row.values() for row in rows]))
-    return Deed(_insert(table, tuple(rows[0]), len(rows)), values)
+    return Statement(_insert(table, tuple(rows[0]), len(rows)), values)
 
 
 def insert_all(connection: Connection, table: Table, rows: Sequence[tuple[Any, ...]]) -> None:

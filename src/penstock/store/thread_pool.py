@@ -16,7 +16,7 @@ class _Piece(NamedTuple):
     done: "asyncio.Future[Any]"
 
 
-class Crew:
+class ThreadPool:
     """What is to be done is done in turn, by whoever is free; its outcome comes back to the event loop."""
 
     def __init__(self, count: int, name: str) -> None:

@@ -30,7 +30,7 @@ class _Connection(asyncio.Protocol):
 
     transport: asyncio.Transport
 
-    def __init__(self, wire: "ChatWire", address: _Address) -> None:
+    def __init__(self, wire: "ChatConnections", address: _Address) -> None:
         self._wire = wire
         self._address = address
         self._incoming: Incoming | None = None
@@ -209,7 +209,7 @@ class _Connection(asyncio.Protocol):
         self._writable = None
 
 
-class ChatWire:
+class ChatConnections:
     """The connections to every vendor. One per event loop."""
 
     def __init__(self) -> None:

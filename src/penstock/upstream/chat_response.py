@@ -24,7 +24,7 @@ Sink: TypeAlias = Callable[[bytes], bool]
 """Takes what comes, at once; False if it wants no more for now."""
 
 
-class Line(Protocol):
+class ReplyConnection(Protocol):
     """The connection that a reply comes by."""
 
     def cut(self, reason: str) -> None:
@@ -63,8 +63,8 @@ class Incoming:
     _is_between_chunks = False
     _sunk: Exception | None = None
 
-    def __init__(self, connection: Line) -> None:
-        self._connection: Line | None = connection
+    def __init__(self, connection: ReplyConnection) -> None:
+        self._connection: ReplyConnection | None = connection
         self._pieces: list[bytes] = []
         self._headers: dict[str, str] = {}
 

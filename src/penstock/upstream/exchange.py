@@ -20,7 +20,7 @@ from penstock.domain.files import StoredFile
 from penstock.domain.job_errors import BadOutput
 from penstock.observability import metrics, traces
 from penstock.safe_fetch.policy import Network
-from penstock.upstream.chat_connection import ChatWire
+from penstock.upstream.chat_connection import ChatConnections
 from penstock.upstream.chat_response import Incoming
 from penstock.upstream.redaction import Redactor
 from penstock.vendor_api.chat import ChatServer, ChatVendor
@@ -39,7 +39,7 @@ from penstock.vendor_api.generation import (
 )
 
 if TYPE_CHECKING:
-    from penstock.upstream.http_client import Wire
+    from penstock.upstream.http_client import HttpClient
 
 T = TypeVar("T")
 
@@ -67,8 +67,8 @@ class Exchange:
     ) -> None:
         self._read_file = read_file
         self._allow_networks = allow_networks
-        self._wire: Wire | None = None
-        self._chat_wire = ChatWire()
+        self._wire: HttpClient | None = None
+        self._chat_wire = ChatConnections()
         self._starts: dict[ChatServer, asyncio.Future[str]] = {}
         self._shown: deque[str] = deque(maxlen=MAX_SHOWN)
 
@@ -251,12 +251,12 @@ class Exchange:
         except ConnectionError as error:
             raise ReplyLost("connection lost") from error
 
-    async def _open_wire(self) -> "Wire":
+    async def _open_wire(self) -> "HttpClient":
         """The HTTP client; loaded at its first use, and not on the event loop: it would slow every start."""
         if self._wire is not None:
             return self._wire
         module: Any = await asyncio.to_thread(importlib.import_module, "penstock.upstream.http_client")
-        wire: Wire = self._wire or module.Wire(self._allow_networks)  # another call may have been first
+        wire: HttpClient = self._wire or module.Wire(self._allow_networks)  # another call may have been first
         self._wire = wire
         return wire
 

@@ -41,7 +41,7 @@ CREDENTIALS: Final = frozenset({"authorization", "cookie", "proxy-authorization"
 log = logging.getLogger(__name__)
 
 
-class Wire:
+class HttpClient:
     """Opened in the event loop that uses it."""
 
     def __init__(self, allow_networks: Callable[[], Sequence[Network]] = tuple) -> None:

@@ -17,7 +17,7 @@ from penstock.domain.job_errors import (
     UpstreamRejected,
     UpstreamUnavailable,
 )
-from penstock.domain.order_lookup import CLOCK_SECONDS, Entry, Listing
+from penstock.domain.order_lookup import CLOCK_SECONDS, ListedOrder, Listing
 from penstock.vendor_api.generation import (
     Call,
     Done,
@@ -155,7 +155,7 @@ def read_list(order: Order, ask: Callable[[int, int], Flow[tuple[Sequence[Row], 
         repeats = 0 if fresh else repeats + 1
         if repeats > 1 or (fresh and not any(may_be_of(order, row.created_at, told_at) for row in fresh)):
             break
-    entries = tuple(Entry(row.upstream_id, row.created_at) for row in rows.values())
+    entries = tuple(ListedOrder(row.upstream_id, row.created_at) for row in rows.values())
     return Rows([row for row in rows.values() if row.upstream_id], Listing(entries, is_whole, told_at))
 
 

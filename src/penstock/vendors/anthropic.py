@@ -63,10 +63,10 @@ class Anthropic(RemoteChat):
         headers |= {"x-api-key": options.api_key} if options.api_key else {}
         return Call("POST", self._path, headers, body=msgspec.json.encode(told), seconds=options.total_seconds)
 
-    def translator(self, ask: Ask) -> "Translation":
+    def translator(self, ask: Ask) -> "AnthropicTranslation":
         """Reads one reply."""
         del ask  # a reply says enough by itself
-        return Translation()
+        return AnthropicTranslation()
 
     def fault(self, reply: Reply) -> Fault:
         """What the vendor says of its error, or else what the status alone says."""
@@ -311,7 +311,7 @@ def _decode(data: bytes) -> Json:
     return cast("Json", told)
 
 
-class Translation:
+class AnthropicTranslation:
     """What one reply means."""
 
     __slots__ = ("_counts", "_tool")

@@ -80,9 +80,9 @@ class Gemini(RemoteChat):
         given = {name: value for name, value in body.items() if value}
         return Call("POST", url, self._headers, body=msgspec.json.encode(given), seconds=self.options.total_seconds)
 
-    def translator(self, ask: Ask) -> "Translation":
+    def translator(self, ask: Ask) -> "GeminiTranslation":
         """Reads one reply."""
-        return Translation(one_call=ask.field("parallel_tool_calls") is False)
+        return GeminiTranslation(one_call=ask.field("parallel_tool_calls") is False)
 
     def fault(self, reply: Reply) -> Fault:
         """`{"error": {…}}`, sometimes inside an array of one; whatever else came, its status speaks."""
@@ -336,7 +336,7 @@ def _refer(param: str, url: str) -> Json:
 # -- the reply
 
 
-class Translation:
+class GeminiTranslation:
     """Reads one reply; a streamed one is many whole ones, each with some of the parts."""
 
     def __init__(self, *, one_call: bool) -> None:

@@ -18,7 +18,7 @@ from penstock.catalog.model import Expectation, GenerationModel
 from penstock.catalog.params import as_object
 from penstock.catalog.schema_params import FILE, SchemaParams
 from penstock.domain.job_errors import ContentFiltered, UpstreamError
-from penstock.domain.order_lookup import Entry, Listing, contradicts
+from penstock.domain.order_lookup import ListedOrder, Listing, contradicts
 from penstock.vendor_api.generation import (
     Accepted,
     Call,
@@ -199,7 +199,7 @@ class Replicate(UsualGeneration):
             if not self._is_own(page.next) or len(recent) < len(latest):
                 break
         found = tuple(_accept(order, each.id) for each in reversed(recent) if _is_of(each, order))
-        entries = tuple(Entry(str(each.id), epoch(each.created_at)) for each in latest)
+        entries = tuple(ListedOrder(str(each.id), epoch(each.created_at)) for each in latest)
         doubtful = tuple(str(each.id) for each in recent if not _is_of(each, order) and _may_be(each, order))
         return Similar(found, Listing(entries, page.next is None, told_at), doubtful)
 

@@ -27,9 +27,9 @@ from penstock.web.api.chat import Completions
 from penstock.web.openapi import reference_page
 from penstock.web.openapi.document import document
 from penstock.web.responses import HANDLERS
-from penstock.web.router import Switchboard
+from penstock.web.router import Router
 from penstock.web.server.access_log import Tracing
-from penstock.web.server.body_limits import Application, Limits, Message, Receive, Send
+from penstock.web.server.body_limits import Application, BodyLimits, Message, Receive, Send
 from penstock.web.server.cors import Cors
 
 PAGES = (
@@ -59,14 +59,14 @@ def create_app(gateway: Gateway) -> Application:
     """An ASGI application in front of this gateway."""
     app = _assemble(gateway, PAGES)
     max_body_bytes = gateway.settings.server.max_body_mb << 20
-    served = Tracing(Cors(Limits(Completions(app, gateway, max_body_bytes), max_body_bytes)))
+    served = Tracing(Cors(BodyLimits(Completions(app, gateway, max_body_bytes), max_body_bytes)))
     metrics_port = gateway.settings.server.metrics_port
     return served if metrics_port is None else _Doors(served, create_worker_app(gateway), metrics_port)
 
 
 def create_worker_app(gateway: Gateway) -> Application:
     """What a worker shows of itself: whether it lives, is ready, and its metrics."""
-    return Tracing(Limits(_assemble(gateway, (operations,), has_open_metrics=True), 0))
+    return Tracing(BodyLimits(_assemble(gateway, (operations,), has_open_metrics=True), 0))
 
 
 class _Doors:
@@ -102,4 +102,4 @@ def _assemble(gateway: Gateway, pages: Sequence[ModuleType], *, has_open_metrics
     app.state.routes = [route for page in pages for route in page.router.routes]
     app.router.routes += app.state.routes  # an included router would have every request matched over and over
     app.openapi = lambda: document(app, gateway.offers)  # type: ignore[method-assign]
-    return Switchboard(app, app.state.routes)
+    return Router(app, app.state.routes)

@@ -20,7 +20,7 @@ from penstock.errors import (
     StoreUnavailable,
 )
 from penstock.gateway import Gateway
-from penstock.jobs.records import Scribe
+from penstock.jobs.records import RecordBuilder
 from penstock.web.responses import problems
 
 ALWAYS: tuple[type[PenstockError], ...] = (InternalError, StoreUnavailable, Overloaded)
@@ -58,7 +58,7 @@ class Caller:
         return self.gateway.settings.storage_quota if own is None else own
 
     @property
-    def scribe(self) -> Scribe:
+    def scribe(self) -> RecordBuilder:
         """Writes records with links that lead back the way the request came."""
         return self.gateway.scribe(base_url(self.request))
 

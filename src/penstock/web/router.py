@@ -15,15 +15,15 @@ from penstock.web.server.body_limits import CYCLE, Message, Receive, Send
 NOTHING: Final[Mapping[str, Any]] = {}
 
 
-class Switchboard:
+class Router:
     """Answers what a route takes; whatever none takes is the framework's to refuse."""
 
     def __init__(self, app: FastAPI, routes: Sequence[APIRoute]) -> None:
         self._app = app
-        self._lines: dict[str, list[_Line]] = {}
+        self._lines: dict[str, list[_Endpoint]] = {}
         for route in routes:
             for method in route.methods or ():
-                self._lines.setdefault(method, []).append(_Line(route))
+                self._lines.setdefault(method, []).append(_Endpoint(route))
 
     def __call__(self, scope: Message, receive: Receive, send: Send) -> Awaitable[None]:
         """Serve one request."""
@@ -36,7 +36,9 @@ class Switchboard:
                 scope["path"] = path + "\n"
         return self._app(scope, receive, send)
 
-    async def _serve(self, line: "_Line", given: dict[str, str], scope: Message, receive: Receive, send: Send) -> None:
+    async def _serve(
+        self, line: "_Endpoint", given: dict[str, str], scope: Message, receive: Receive, send: Send
+    ) -> None:
         scope["app"], scope["route"] = self._app, line.route
         request = Request(scope, receive, send)
         try:
@@ -51,7 +53,7 @@ class Switchboard:
                 raise
 
 
-class _Line:
+class _Endpoint:
     """A route as it is called: with the texts in its path, and what it takes from the query and the head."""
 
     def __init__(self, route: APIRoute) -> None:

@@ -14,14 +14,14 @@ import msgspec
 
 from penstock.domain.ids import timestamp
 from penstock.domain.job_errors import JobError
-from penstock.domain.webhooks import PING, Attempt, Parcel, Status, host_of, lane_of, sign
+from penstock.domain.webhooks import PING, DeliveryAttempt, PendingDelivery, Status, host_of, lane_of, sign
 from penstock.errors import StoreUnavailable
-from penstock.fairness.webhook_slots import LINGER_SECONDS, Places, Seat
-from penstock.jobs.records import Scribe
+from penstock.fairness.webhook_slots import LINGER_SECONDS, WebhookSlot, WebhookSlots
+from penstock.jobs.records import RecordBuilder
 from penstock.observability import metrics
 from penstock.store.database import Database
 from penstock.store.queries.webhooks import delivery_rows
-from penstock.store.signals import DELIVERIES, Ear
+from penstock.store.signals import DELIVERIES, Subscription
 
 if TYPE_CHECKING:
     from penstock.safe_fetch.fetcher import SafeFetcher
@@ -44,18 +44,18 @@ log = logging.getLogger(__name__)
 class _Outcome:
     """What came of an attempt."""
 
-    attempt: Attempt
+    attempt: DeliveryAttempt
     retry_after: float | None = None
 
 
-class Delivery:
+class DeliveryWorker:
     """Sends from this process; any number of others may do the same."""
 
     def __init__(
         self,
         database: Database,
         fetcher: "Callable[[], Awaitable[SafeFetcher]]",
-        scribe: Callable[[str], Scribe],
+        scribe: Callable[[str], RecordBuilder],
         clock: Callable[[], float],
     ) -> None:
         self._database = database
@@ -63,9 +63,9 @@ class Delivery:
         self._scribe = scribe
         self._clock = clock
         self._behind = 0.0
-        self._ear = Ear()
-        self._places = Places()
-        self._under_way: dict[asyncio.Task[None], Parcel] = {}
+        self._ear = Subscription()
+        self._places = WebhookSlots()
+        self._under_way: dict[asyncio.Task[None], PendingDelivery] = {}
         self._task: asyncio.Task[None] | None = None
 
     async def start(self, *, alone: bool = False) -> None:
@@ -125,14 +125,14 @@ class Delivery:
             self._begin(parcel)
         return 0.0 if parcels else POLL_SECONDS
 
-    def _begin(self, parcel: Parcel) -> None:
+    def _begin(self, parcel: PendingDelivery) -> None:
         seat = self._places.take(parcel.delivery.account_id, parcel.delivery.lane)
         task = asyncio.create_task(self._deliver(parcel), name=parcel.delivery.id)
         timer = asyncio.get_running_loop().call_later(LINGER_SECONDS, self._linger, seat)
         self._under_way[task] = parcel
         task.add_done_callback(partial(self._end, seat, timer))
 
-    def _linger(self, seat: Seat) -> None:
+    def _linger(self, seat: WebhookSlot) -> None:
         if self._places.linger(seat):
             self._ear.ring()  # others may have its fast place
 
@@ -140,7 +140,7 @@ class Delivery:
         """By the clock that all machines share: theirs differ, and one that is ahead would send what others send."""
         return self._clock() + self._behind
 
-    async def _claim(self, now: float) -> list[Parcel]:
+    async def _claim(self, now: float) -> list[PendingDelivery]:
         """What is due; whoever is stopped meanwhile gives back what it has taken on: nobody would know of it."""
         claiming = asyncio.ensure_future(self._database.write(delivery_rows.claim, now, self._places.plan()))
         try:
@@ -151,7 +151,7 @@ class Delivery:
                 await self._database.write(delivery_rows.release, leases, self._now())
             raise
 
-    def _end(self, seat: Seat, timer: asyncio.TimerHandle, task: asyncio.Task[None]) -> None:
+    def _end(self, seat: WebhookSlot, timer: asyncio.TimerHandle, task: asyncio.Task[None]) -> None:
         timer.cancel()
         del self._under_way[task]
         self._places.give_back(seat)
@@ -161,7 +161,7 @@ class Delivery:
 
     # -- one delivery
 
-    async def _deliver(self, parcel: Parcel) -> None:
+    async def _deliver(self, parcel: PendingDelivery) -> None:
         outcome = await self._attempt(parcel)
         self._learn(parcel, outcome.attempt)
         status = await self._record(parcel, outcome)
@@ -173,14 +173,14 @@ class Delivery:
             fields = {"delivery": delivery.id, "host": host_of(delivery.url), "status": outcome.attempt.status_code}
             log.warning("a webhook was not told and is not tried again", extra={"fields": fields})
 
-    def _learn(self, parcel: Parcel, attempt: Attempt) -> None:
+    def _learn(self, parcel: PendingDelivery, attempt: DeliveryAttempt) -> None:
         """Remember how the endpoint behaved. A ping that is taken also proves the webhook that it was sent to."""
         self._places.learn(parcel.delivery.lane, succeeded=attempt.succeeded, seconds=attempt.seconds)
         if parcel.delivery.type == PING and attempt.succeeded:
             lane = lane_of(parcel.delivery.webhook_id, None)
             self._places.learn(lane, succeeded=True, seconds=attempt.seconds)
 
-    async def _attempt(self, parcel: Parcel) -> _Outcome:
+    async def _attempt(self, parcel: PendingDelivery) -> _Outcome:
         """Send it once. What went wrong is told in words that name no address."""
         at, begun = self._now(), time.monotonic()
         body = msgspec.json.encode(self._message(parcel))
@@ -191,9 +191,9 @@ class Delivery:
                 parcel.delivery.url, body, headers, seconds=ATTEMPT_SECONDS, max_bytes=MAX_RESPONSE
             )
         except JobError as error:
-            return _Outcome(Attempt(at=at, seconds=time.monotonic() - begun, error=error.message))
+            return _Outcome(DeliveryAttempt(at=at, seconds=time.monotonic() - begun, error=error.message))
         error = None if 200 <= posted.status < 300 else f"The URL answered {posted.status}; only 2xx is success."
-        attempt = Attempt(
+        attempt = DeliveryAttempt(
             at=at,
             seconds=time.monotonic() - begun,
             status_code=posted.status,
@@ -203,7 +203,7 @@ class Delivery:
         wish = posted.retry_after if posted.status in OBEYED else None
         return _Outcome(attempt, None if wish is None else read_retry_after(wish, at))
 
-    async def _record(self, parcel: Parcel, outcome: _Outcome) -> Status | None:
+    async def _record(self, parcel: PendingDelivery, outcome: _Outcome) -> Status | None:
         give_up_at = time.monotonic() + RECORD_SECONDS
         while True:
             try:
@@ -215,7 +215,7 @@ class Delivery:
                     raise
                 await asyncio.sleep(POLL_SECONDS)
 
-    def _message(self, parcel: Parcel) -> Mapping[str, Any]:
+    def _message(self, parcel: PendingDelivery) -> Mapping[str, Any]:
         """The event as every other way of following a job tells it."""
         event, delivery = parcel.event, parcel.delivery
         if event is None:
@@ -230,7 +230,7 @@ class Delivery:
         base_url = parcel.endpoint.base_url if own is None else own.get("base_url", "")
         return self._scribe(base_url).event(event)
 
-    def _headers(self, parcel: Parcel, body: bytes, at: float) -> dict[str, str]:
+    def _headers(self, parcel: PendingDelivery, body: bytes, at: float) -> dict[str, str]:
         message_id, moment = parcel.delivery.event_id, int(at)
         return {
             "content-type": "application/json",

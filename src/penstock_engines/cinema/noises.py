@@ -15,7 +15,7 @@ CHORD = (110.0, 164.81, 220.0, 277.18, 329.63)
 BIRDS = ((2600, 3400), (3200, 2500), (4100, 4600), (3600, 5200), (2900, 3000))
 
 
-class Studio:
+class SoundStudio:
     """Where noises are made: it knows how long they are, and draws all its chances from one seed."""
 
     def __init__(self, seconds: float, seed: int) -> None:
@@ -88,16 +88,16 @@ def leveled(sound: Samples) -> Samples:
     return sound / np.float32(np.sqrt(np.mean(sound**2)) + 1e-9)
 
 
-def _waves(studio: Studio) -> Samples:
+def _waves(studio: SoundStudio) -> Samples:
     rolling = studio.hiss(60, 700, -0.8) * studio.swell(5.5, 1.0)
     return rolling * 0.6 + studio.hiss(900, 6000, -0.7) * studio.swell(6.5, 1.5) * 0.45
 
 
-def _lapping(studio: Studio) -> Samples:
+def _lapping(studio: SoundStudio) -> Samples:
     return studio.hiss(150, 1200, -0.8) * studio.swell(2.6, 1.1) * 0.7 + _drips(studio) * 0.4
 
 
-def _drips(studio: Studio) -> Samples:
+def _drips(studio: SoundStudio) -> Samples:
     def drip() -> NDArray[np.float64]:
         pitch = studio.chance.uniform(500, 1400)
         return studio.tone(pitch, pitch * studio.chance.uniform(1.2, 1.7), studio.chance.uniform(0.03, 0.08), 0.6)
@@ -105,39 +105,39 @@ def _drips(studio: Studio) -> Samples:
     return studio.scatter(5, drip)
 
 
-def _stream(studio: Studio) -> Samples:
+def _stream(studio: SoundStudio) -> Samples:
     return studio.hiss(350, 4500, -0.5) * studio.swell(1.3, 0.25) * 0.8 + _drips(studio) * 0.5
 
 
-def _waterfall(studio: Studio) -> Samples:
+def _waterfall(studio: SoundStudio) -> Samples:
     return studio.hiss(90, 5000, -0.8) * studio.swell(3, 0.12)
 
 
-def _rain(studio: Studio) -> Samples:
+def _rain(studio: SoundStudio) -> Samples:
     def drop() -> NDArray[np.float64]:
         return studio.burst(studio.chance.uniform(0.008, 0.02), 6, 0.1)
 
     return studio.hiss(500, 6500, -0.7) * studio.swell(4, 0.15) * 0.9 + studio.scatter(40, drop) * 0.5
 
 
-def _wind(studio: Studio) -> Samples:
+def _wind(studio: SoundStudio) -> Samples:
     low = studio.hiss(70, 420, -0.6) * studio.swell(4.5, 0.8)
     return low * 0.8 + studio.hiss(500, 1500, -0.8) * studio.swell(3.4, 1.3) * 0.35
 
 
-def _gale(studio: Studio) -> Samples:
+def _gale(studio: SoundStudio) -> Samples:
     return _wind(studio) + studio.hiss(600, 2600, -0.8) * studio.swell(2.4, 1.2) * 0.5
 
 
-def _leaves(studio: Studio) -> Samples:
+def _leaves(studio: SoundStudio) -> Samples:
     return studio.hiss(700, 4500, -1.0) * studio.swell(3.1, 0.9) * 0.7
 
 
-def _hush(studio: Studio) -> Samples:
+def _hush(studio: SoundStudio) -> Samples:
     return studio.hiss(120, 1800, -1.0) * studio.swell(5, 0.4)
 
 
-def _birds(studio: Studio) -> Samples:
+def _birds(studio: SoundStudio) -> Samples:
     heard = np.zeros((studio.length, 2), np.float32)
     for _ in range(max(2, round(studio.length / RATE * 0.9))):
         start, end = BIRDS[int(studio.chance.integers(len(BIRDS)))]
@@ -148,7 +148,7 @@ def _birds(studio: Studio) -> Samples:
     return heard
 
 
-def _gulls(studio: Studio) -> Samples:
+def _gulls(studio: SoundStudio) -> Samples:
     def cry() -> NDArray[np.float64]:
         pitch, length = studio.chance.uniform(950, 1250), studio.chance.uniform(0.25, 0.45)
         parts = (studio.tone(pitch * part, pitch * part * 0.72, length, 0.5) / part for part in (1, 2, 3))
@@ -157,11 +157,11 @@ def _gulls(studio: Studio) -> Samples:
     return studio.scatter(0.45, cry)
 
 
-def _owl(studio: Studio) -> Samples:
+def _owl(studio: SoundStudio) -> Samples:
     return studio.scatter(0.25, lambda: studio.tone(390, 350, 0.55, 0.7))
 
 
-def _crickets(studio: Studio) -> Samples:
+def _crickets(studio: SoundStudio) -> Samples:
     moment = np.arange(studio.length, dtype=np.float32) / RATE
     heard = np.zeros((studio.length, 2), np.float32)
     for pitch, pulses, side in ((4150, 31, 0.25), (4520, 27, 0.7), (4870, 36, 0.5)):
@@ -173,26 +173,26 @@ def _crickets(studio: Studio) -> Samples:
     return leveled(heard) * np.float32(0.8)
 
 
-def _bees(studio: Studio) -> Samples:
+def _bees(studio: SoundStudio) -> Samples:
     moment = np.arange(studio.length, dtype=np.float32) / RATE
     turns = 2 * np.pi * 190 * moment + 8 * np.sin(4.4 * moment)
     hum = sum((np.sin(turns * part) / part for part in (1, 2, 3)), np.zeros(1, np.float32))
     return leveled(hum[:, None] * np.ones(2, np.float32)) * studio.swell(3, 1.4) * 0.6
 
 
-def _traffic(studio: Studio) -> Samples:
+def _traffic(studio: SoundStudio) -> Samples:
     passing = studio.hiss(250, 1600, -0.8) * studio.swell(3.8, 1.5)
     return studio.hiss(35, 260, -0.9) * studio.swell(6, 0.2) * 0.8 + passing * 0.35
 
 
-def _murmur(studio: Studio) -> Samples:
+def _murmur(studio: SoundStudio) -> Samples:
     voices = studio.hiss(180, 700, -0.6) * studio.swell(0.45, 0.7) + studio.hiss(300, 1400, -0.9) * studio.swell(
         0.31, 0.8
     )
     return voices * 0.6
 
 
-def _fire(studio: Studio) -> Samples:
+def _fire(studio: SoundStudio) -> Samples:
     def crackle() -> NDArray[np.float64]:
         return studio.burst(studio.chance.uniform(0.004, 0.03), int(studio.chance.integers(2, 9)), 0.05)
 
@@ -200,7 +200,7 @@ def _fire(studio: Studio) -> Samples:
     return roar + studio.scatter(14, crackle) * 1.2
 
 
-def _deep(studio: Studio) -> Samples:
+def _deep(studio: SoundStudio) -> Samples:
     def bubble() -> NDArray[np.float64]:
         pitch = studio.chance.uniform(220, 700)
         return studio.tone(pitch, pitch * 1.9, studio.chance.uniform(0.05, 0.14), 0.8)
@@ -208,7 +208,7 @@ def _deep(studio: Studio) -> Samples:
     return studio.hiss(30, 240, -0.8) * studio.swell(5, 0.5) + studio.scatter(3, bubble) * 0.5
 
 
-def _whales(studio: Studio) -> Samples:
+def _whales(studio: SoundStudio) -> Samples:
     def song() -> NDArray[np.float64]:
         start, end = studio.chance.uniform(160, 420, 2)
         return studio.tone(start, end, studio.chance.uniform(0.9, 1.6))
@@ -216,7 +216,7 @@ def _whales(studio: Studio) -> Samples:
     return studio.scatter(0.5, song, wide=0.5)
 
 
-def _pad(studio: Studio) -> Samples:
+def _pad(studio: SoundStudio) -> Samples:
     """A chord that breathes: each note is two sines a hair apart."""
     moment = np.arange(studio.length, dtype=np.float32) / RATE
     heard = np.zeros((studio.length, 2), np.float32)
@@ -227,14 +227,14 @@ def _pad(studio: Studio) -> Samples:
     return leveled(heard)
 
 
-def _room(studio: Studio) -> Samples:
+def _room(studio: SoundStudio) -> Samples:
     heard = studio.hiss(60, 320, -0.9) * np.float32(0.5)
     for second in range(studio.length // RATE):
         studio.lay(heard, studio.tone(2100, 1500, 0.012, 0.4) * 0.5, second + 0.4, 0.1)
     return heard
 
 
-def _thunder(studio: Studio) -> Samples:
+def _thunder(studio: SoundStudio) -> Samples:
     heard = np.zeros((studio.length, 2), np.float32)
     seconds = studio.length / RATE
     for moment in np.arange(0.15, 1, 0.45) * seconds:
@@ -242,7 +242,7 @@ def _thunder(studio: Studio) -> Samples:
     return heard
 
 
-def _train(studio: Studio) -> Samples:
+def _train(studio: SoundStudio) -> Samples:
     heard = studio.hiss(40, 300, -0.7) * np.float32(0.6)
     for beat in np.arange(0.1, studio.length / RATE, 0.62):
         for clack in (0.0, 0.13):
@@ -250,19 +250,19 @@ def _train(studio: Studio) -> Samples:
     return heard
 
 
-def _engine(studio: Studio) -> Samples:
+def _engine(studio: SoundStudio) -> Samples:
     return studio.hiss(45, 220, -0.5) * studio.swell(2.5, 0.2) * 0.8 + studio.hiss(300, 900, -1) * 0.2
 
 
-def _roar(studio: Studio) -> Samples:
+def _roar(studio: SoundStudio) -> Samples:
     return studio.hiss(30, 500, -0.7) * studio.swell(1.5, 0.25) + studio.hiss(400, 2500, -1) * 0.3
 
 
-def _fireworks(studio: Studio) -> Samples:
+def _fireworks(studio: SoundStudio) -> Samples:
     return studio.scatter(1.1, lambda: studio.burst(1.0, 90, 0.02) * 4) + _fire(studio) * 0.25
 
 
-NOISES: Mapping[str, Callable[[Studio], Samples]] = MappingProxyType(
+NOISES: Mapping[str, Callable[[SoundStudio], Samples]] = MappingProxyType(
     {
         "waves": _waves,
         "lapping": _lapping,

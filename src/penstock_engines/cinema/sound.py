@@ -7,7 +7,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock_engines.cinema.noises import NOISES, RATE, Studio
+from penstock_engines.cinema.noises import NOISES, RATE, SoundStudio
 from penstock_engines.cinema.script import Flecks, Script, Time, Weather
 
 Layers: TypeAlias = tuple[tuple[str, float], ...]
@@ -98,7 +98,7 @@ THERE: Mapping[str, Layers] = MappingProxyType(
 
 def make_ambience(sound: str, script: Script, seconds: float, seed: int) -> NDArray[np.float32]:
     """What is heard at a place, samples x 2 at 48 kHz: soft, from silence to silence."""
-    studio = Studio(seconds, seed)
+    studio = SoundStudio(seconds, seed)
     mixed = np.zeros((studio.length, 2), np.float32)
     for noise, loudness in _merge(_choose_layers(sound, script)).items():
         mixed += (NOISES[noise](studio) * loudness).astype(np.float32)

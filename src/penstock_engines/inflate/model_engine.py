@@ -14,7 +14,7 @@ from penstock_engines.inflate.glb_writer import write_glb
 from penstock_engines.inflate.material.skin import Skin, paint_skin
 from penstock_engines.inflate.render import render
 from penstock_engines.inflate.shape.form import Form, guess_faces, shape_form
-from penstock_engines.inflate.shape.inflation import Manner
+from penstock_engines.inflate.shape.inflation import InflationMode
 from penstock_engines.inflate.subject.mask import Cutout, cut_out, find_border_colour
 from penstock_engines.inflate.subject.picture import open_picture
 from penstock_engines.processors import count_processors
@@ -69,7 +69,7 @@ def sculpt(wish: ModelWish, weights: Path, tell: Tell) -> Sculpture:
     tell(0.05)
     cutout = cut_out(picture, weights)
     tell(0.5)
-    manner = Manner.from_seed(wish.seed)
+    manner = InflationMode.from_seed(wish.seed)
     flat = wish.style == "relief" or (wish.style == "auto" and _is_flat(cutout))
     mask = _merge_parts(cutout.mask) if flat else cutout.mask
     light = _find_light(colours, cutout, flat=flat)

@@ -7,7 +7,7 @@ import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
 from penstock.chat.replies.flat_errors import find_error, read_error, write_error
-from penstock.chat.replies.repair import Json, Mender, is_chunk_like, wraps_chunk
+from penstock.chat.replies.repair import Json, Repairer, is_chunk_like, wraps_chunk
 from penstock.chat.replies.sse import Splitter
 from penstock.chat.replies.template import TextTemplate, learn
 from penstock.chat.replies.tool_calls import ToolCalls
@@ -189,7 +189,7 @@ class PassedStream:
 
     def __init__(self, ask: Ask, reply_id: str, created: int) -> None:
         self._ask = ask
-        self._mender = Mender(reply_id, created, ask.model)
+        self._mender = Repairer(reply_id, created, ask.model)
         self._is_mended: bool | None = None  # whether the head of every chunk needs it; the first one tells
         self._splitter = Splitter()
         self._seen: set[int] = set()
@@ -439,7 +439,7 @@ def pass_whole(body: bytes, ask: Ask, reply_id: str, created: int) -> tuple[byte
     except UNREADABLE:
         pass  # it is mended
     if completion is None or not _is_whole(completion):
-        body, completion = _mend_whole(body, Mender(reply_id, created, ask.model))
+        body, completion = _mend_whole(body, Repairer(reply_id, created, ask.model))
     characters = sum(_count_message(choice.message) for choice in completion.choices)
     return body, _read_usage(completion.usage) if isinstance(completion.usage, _Usage) else None, characters
 
@@ -470,7 +470,7 @@ def _has_counts(usage: _Usage) -> bool:
     return None not in (usage.prompt_tokens, usage.completion_tokens, usage.total_tokens)
 
 
-def _mend_whole(body: bytes, mender: Mender) -> tuple[bytes, _Completion]:
+def _mend_whole(body: bytes, mender: Repairer) -> tuple[bytes, _Completion]:
     if error := read_error(body):
         raise Broken(error)
     found = _parse(body)

@@ -31,7 +31,7 @@ def is_chunk_like(payload: bytes) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Mender:
+class Repairer:
     """What is filled in where a vendor gives none."""
 
     id: str

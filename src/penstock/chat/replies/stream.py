@@ -57,7 +57,7 @@ class Stream(Protocol):
         ...
 
 
-class Outlet(Protocol):
+class ResponseWriter(Protocol):
     """Where a stream goes: to a caller."""
 
     @property

@@ -20,7 +20,7 @@ from penstock.domain.ids import timestamp
 from penstock.domain.money import format_usd
 
 if TYPE_CHECKING:  # takes long to load, and `penstock --help` does not need it
-    from penstock.store.queries.billing.ledger_rows import Entry
+    from penstock.store.queries.billing.ledger_rows import LedgerEntry
 
 app = typer.Typer(help="Prove the books, look an entry up, give a charge back.", no_args_is_help=True)
 Subject = Annotated[str, typer.Argument(help="The id of a job (job_…) or of a chat request (chat_…).")]
@@ -98,7 +98,7 @@ def refund(
         typer.echo(f"{format_usd(amount)} USD given back for {subject}.")
 
 
-def _describe(entry: "Entry") -> dict[str, Any]:
+def _describe(entry: "LedgerEntry") -> dict[str, Any]:
     return {
         "kind": entry.kind.value,
         "amount": format_usd(entry.amount),

@@ -25,7 +25,7 @@ if TYPE_CHECKING:  # they take long to load, and `penstock --help` does not need
     from sqlalchemy import Connection
 
     from penstock.billing.usage_report import Question
-    from penstock.store.queries.billing.usage_rows import Line, Totals
+    from penstock.store.queries.billing.usage_rows import Totals, UsageLine
 
 BAR = 16
 EIGHTHS = " ▏▎▍▌▋▊▉█"
@@ -82,7 +82,7 @@ def _read(given: dict[str, str | None]) -> "Question":
         fail(f"--{error.message}")
 
 
-def _look_up(connection: "Connection", question: "Question") -> list["Line"]:
+def _look_up(connection: "Connection", question: "Question") -> list["UsageLine"]:
     from penstock.billing.usage_report import MOST_LINES, check_length
     from penstock.errors import AccountNotFound, InvalidRequest
     from penstock.store.queries.accounts import account_rows
@@ -103,7 +103,7 @@ def _look_up(connection: "Connection", question: "Question") -> list["Line"]:
     return lines
 
 
-def _print(question: "Question", lines: Sequence["Line"]) -> None:
+def _print(question: "Question", lines: Sequence["UsageLine"]) -> None:
     """A table for people: each group's line with a bar as long as its cost, and their sum."""
     from rich.table import Table
     from rich.text import Text

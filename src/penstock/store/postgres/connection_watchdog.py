@@ -14,7 +14,7 @@ from sqlalchemy.pool import ConnectionPoolEntry
 MADE_AT: Final = "made at"
 
 
-class Overdue:
+class ConnectionWatchdog:
     """Every connection that a thread uses now; one that takes too long is cut, which frees its thread.
 
     Those that nobody uses then may be dead as well, and are not trusted any more.

@@ -17,12 +17,12 @@ from penstock.observability import metrics
 from penstock.store import schema, sql
 from penstock.store.database import RUNG, Database, P, T
 from penstock.store.postgres import notifier
-from penstock.store.postgres.connection_watchdog import Overdue
-from penstock.store.postgres.event_horizon import Horizon
+from penstock.store.postgres.connection_watchdog import ConnectionWatchdog
+from penstock.store.postgres.event_horizon import CommittedPosition
 from penstock.store.postgres.listener import Listener
-from penstock.store.postgres.notifier import Herald
-from penstock.store.signals import Bell
-from penstock.store.thread_pool import Crew
+from penstock.store.postgres.notifier import Notifier
+from penstock.store.signals import Signals
+from penstock.store.thread_pool import ThreadPool
 
 R = TypeVar("R")
 
@@ -116,20 +116,20 @@ class PostgresDatabase(Database):
     """The store of many machines."""
 
     def __init__(self, url: str) -> None:
-        self.bell = Bell()
+        self.bell = Signals()
         self.engine = make_pool(url)
         self.patience = PATIENCE_SECONDS
         self._looking_engine = make_pool(url, size=READERS, isolation="AUTOCOMMIT")
-        self._writers = Crew(WRITERS, "store-writer")
-        self._readers = Crew(READERS, "store-reader")
-        self._hurried = Crew(1, "store-urgent")
+        self._writers = ThreadPool(WRITERS, "store-writer")
+        self._readers = ThreadPool(READERS, "store-reader")
+        self._hurried = ThreadPool(1, "store-urgent")
         self._waiting = 0
         self._reading = 0
         self._closed = False
-        self._overdue = Overdue(self.engine, self._looking_engine)
-        self._herald = Herald(self._tell_others)
+        self._overdue = ConnectionWatchdog(self.engine, self._looking_engine)
+        self._herald = Notifier(self._tell_others)
         self._listener = Listener(self.engine.url, self.bell, self._herald.sender)
-        self._horizon = Horizon(self)
+        self._horizon = CommittedPosition(self)
 
     async def write(self, function: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run the function in a transaction; when this returns, it is committed and on the server's disk."""
@@ -206,7 +206,7 @@ class PostgresDatabase(Database):
 
     def _begin(
         self,
-        crew: Crew,
+        crew: ThreadPool,
         work: Callable[[Callable[[Connection], T], float], R],
         function: Callable[[Connection], T],
         patience: float,

@@ -21,7 +21,7 @@ _WRITERS = text(
 )
 
 
-class Horizon:
+class CommittedPosition:
     """Found anew for whoever asks; those who ask at the same time share what is found."""
 
     def __init__(self, database: Database) -> None:

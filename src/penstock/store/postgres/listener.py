@@ -11,7 +11,7 @@ from penstock.domain.events import EventType
 from penstock.domain.jobs import State
 from penstock.store.postgres.connection_watchdog import hang_up
 from penstock.store.postgres.notifier import CHANNEL
-from penstock.store.signals import QUEUE, Bell, nudge
+from penstock.store.signals import QUEUE, Signals, nudge
 
 CATCH_UP_SECONDS: Final = 1.0
 RECONNECT_SECONDS: Final = 0.5
@@ -42,7 +42,7 @@ log = logging.getLogger(__name__)
 class Listener:
     """One connection that only listens. Lost, it is made anew; what was said meanwhile is read from the event log."""
 
-    def __init__(self, url: URL, bell: Bell, own: str) -> None:
+    def __init__(self, url: URL, bell: Signals, own: str) -> None:
         self._address = url.set(drivername="postgresql").render_as_string(hide_password=False)
         self._bell = bell
         self._own = own

@@ -23,7 +23,7 @@ _NOTIFY: Final = f"SELECT set_config('synchronous_commit', 'off', true), pg_noti
 log = logging.getLogger(__name__)
 
 
-class Herald:
+class Notifier:
     """NOTIFY outside of the transactions that make the news: within them each would wait for all others."""
 
     def __init__(self, send: Callable[[Sequence[str]], Awaitable[None]]) -> None:

@@ -8,7 +8,7 @@ from collections import deque
 from typing import Final
 
 from penstock.domain.events import EventType
-from penstock.store.signals import DELIVERIES, QUEUE, Bell, nudge
+from penstock.store.signals import DELIVERIES, QUEUE, Signals, nudge
 
 COMPANY_SECONDS: Final = 30.0
 BATCH: Final = 1_000
@@ -24,7 +24,7 @@ NUDGES: Final = "SELECT position, job_id FROM nudges WHERE position > ? AND posi
 class Watcher:
     """Works in the writer's thread. SQLite counts rows up in the order of commits, so what is not ours is others'."""
 
-    def __init__(self, bell: Bell) -> None:
+    def __init__(self, bell: Signals) -> None:
         self._bell = bell
         self._loop = asyncio.get_running_loop()
         self._tops: dict[str, int] | None = None

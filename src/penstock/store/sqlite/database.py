@@ -17,10 +17,10 @@ from sqlalchemy.pool import QueuePool
 from penstock.errors import StoreUnavailable
 from penstock.observability import metrics
 from penstock.store.database import RUNG, Database, P, T
-from penstock.store.signals import Bell
+from penstock.store.signals import Signals
 from penstock.store.sqlite.change_watcher import Watcher
-from penstock.store.sqlite.writer_queue import Turnstile
-from penstock.store.thread_pool import Crew
+from penstock.store.sqlite.writer_queue import WriterQueue
+from penstock.store.thread_pool import ThreadPool
 
 MAX_WAITING: Final = 4096
 MAX_READING: Final = 20_000
@@ -49,7 +49,7 @@ class _Work:
         self.topics: set[str] = set()
 
 
-def _settle(batch: list[_Work], bell: Bell) -> None:
+def _settle(batch: list[_Work], bell: Signals) -> None:
     """Back on the event loop: answer the callers, then wake who waits for the news."""
     for work in batch:
         if not work.future.done():
@@ -126,16 +126,16 @@ class SqliteDatabase(Database):
     """A file: this process is not the only one that writes to it, but all of them are on this machine."""
 
     def __init__(self, path: Path) -> None:
-        self.bell = Bell()
+        self.bell = Signals()
         self.engine = open_file(path)
         self.patience = PATIENCE_SECONDS
-        self._turnstile = Turnstile(path.with_name(f"{path.name}-turn"))
+        self._turnstile = WriterQueue(path.with_name(f"{path.name}-turn"))
         self._watcher: Watcher | None = None
         self._is_deaf = False
         self._waiting: queue.Queue[_Work | None] = queue.Queue(MAX_WAITING)
         self._reading = 0
         self._closed = False
-        self._readers = Crew(READERS, "store-reader")
+        self._readers = ThreadPool(READERS, "store-reader")
         self._writer = threading.Thread(target=self._write_forever, name="store-writer", daemon=True)
         self._writer.start()
 

@@ -17,7 +17,7 @@ NEXT_SECONDS: Final = 0.0005
 """How often the next one looks; SQLite itself soon looks only ten times a second, and lets others pass meanwhile."""
 
 
-class Turnstile:
+class WriterQueue:
     """A lock that is held from the wish to write until the store lets one write, and not while writing."""
 
     def __init__(self, path: Path) -> None:

@@ -18,7 +18,7 @@ from penstock.domain.money import format_usd
 from penstock.errors import AccountNotFound, EntryConflict, EntryNotFound, InvalidRequest
 from penstock.store.queries.billing import entry_rows, ledger_rows
 from penstock.store.queries.billing.entry_rows import EntryPlace
-from penstock.store.queries.billing.ledger_rows import Entry, LedgerRefused
+from penstock.store.queries.billing.ledger_rows import LedgerEntry, LedgerRefused
 from penstock.web.admin.accounts import BODY, Limit
 from penstock.web.admin.auth import administered, admit_administrator
 from penstock.web.admin.bodies import ReasonBody
@@ -50,7 +50,7 @@ async def list_entries(
         raise InvalidRequest("Name a `subject` or an `account`.", param="subject")
     before = None if cursor is None else _read_cursor(cursor)
 
-    def read(connection: Connection) -> Sequence[Entry]:
+    def read(connection: Connection) -> Sequence[LedgerEntry]:
         if account is None:
             return list(ledger_rows.of_subject(connection, subject or "").values())
         owner = administration.get_account(connection, account, admin.now)
@@ -81,7 +81,7 @@ async def _mend(subject: str, request: Request, verb: Callable[[Connection, Acto
     admin = await admit_administrator(request)
     body, _ = await read_params(request, ReasonBody)
 
-    def mend(connection: Connection, actor: Actor) -> Sequence[Entry]:
+    def mend(connection: Connection, actor: Actor) -> Sequence[LedgerEntry]:
         if not ledger_rows.of_subject(connection, subject):
             raise EntryNotFound(f"The ledger knows nothing of `{subject[:100]}`: it was free, or there is none.")
         try:
@@ -96,14 +96,14 @@ async def _mend(subject: str, request: Request, verb: Callable[[Connection, Acto
 # -- telling
 
 
-def _answer(found: Sequence[Entry], limit: int) -> Response:
+def _answer(found: Sequence[LedgerEntry], limit: int) -> Response:
     page, more = found[:limit], len(found) > limit
     next_cursor = _write_cursor(page[-1]) if more else None
     data = [_describe(entry) for entry in page]
     return Json({"object": "list", "data": data, "has_more": more, "next_cursor": next_cursor})
 
 
-def _describe(entry: Entry) -> dict[str, Any]:
+def _describe(entry: LedgerEntry) -> dict[str, Any]:
     return {
         "object": "ledger_entry",
         "subject": entry.subject,
@@ -119,7 +119,7 @@ def _describe(entry: Entry) -> dict[str, Any]:
     }
 
 
-def _write_cursor(entry: Entry) -> str:
+def _write_cursor(entry: LedgerEntry) -> str:
     place = msgspec.json.encode(EntryPlace(entry.at, entry.subject, entry.kind.value))
     return base64.urlsafe_b64encode(place).decode().rstrip("=")
 

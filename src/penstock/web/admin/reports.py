@@ -13,7 +13,7 @@ from penstock.errors import InvalidRequest
 from penstock.gateway import Gateway
 from penstock.offers.offer import ChatOffer, Offer, Route
 from penstock.store.queries.jobs import vendor_rows
-from penstock.store.queries.jobs.vendor_rows import Failure
+from penstock.store.queries.jobs.vendor_rows import VendorFailure
 from penstock.web.admin.auth import administered, admit_administrator
 from penstock.web.api.usage import describe_answer, describe_parameters, tell_usage
 from penstock.web.responses import Json, success
@@ -38,7 +38,7 @@ async def list_vendors(request: Request) -> Response:
     admin = await admit_administrator(request)
     gateway = admin.gateway
 
-    def read(connection: Connection) -> tuple[dict[tuple[str, str], int], dict[str, Failure]]:
+    def read(connection: Connection) -> tuple[dict[tuple[str, str], int], dict[str, VendorFailure]]:
         return vendor_rows.open_jobs(connection), vendor_rows.last_failures(connection, gateway.offers.by_model)
 
     open_jobs, failures = await admin.look(read)
@@ -68,7 +68,7 @@ def _describe(
     name: str,
     routes: Sequence[tuple[Offer | ChatOffer, Route]],
     open_jobs: Mapping[tuple[str, str], int],
-    failure: Failure | None,
+    failure: VendorFailure | None,
 ) -> dict[str, Any]:
     chat = gateway.offers.chat_vendors.get(name)
     options = (chat or gateway.offers.vendors[name]).options
@@ -87,7 +87,7 @@ def _describe(
     }
 
 
-def _describe_failure(failure: Failure) -> dict[str, Any]:
+def _describe_failure(failure: VendorFailure) -> dict[str, Any]:
     return {"at": timestamp(failure.at), "model": failure.model, "code": failure.code, "message": failure.message}
 
 

@@ -11,8 +11,8 @@ from penstock.domain.api_keys import Scope
 from penstock.domain.ids import new_id, timestamp
 from penstock.domain.webhooks import (
     OWN_PREFIX,
-    Attempt,
     Delivery,
+    DeliveryAttempt,
     DeliveryNotFound,
     Status,
     TooManyPings,
@@ -143,7 +143,7 @@ def describe(delivery: Delivery) -> dict[str, Any]:
     }
 
 
-def _describe_attempt(attempt: Attempt) -> dict[str, Any]:
+def _describe_attempt(attempt: DeliveryAttempt) -> dict[str, Any]:
     return {
         "at": timestamp(attempt.at),
         "status_code": attempt.status_code,

@@ -21,9 +21,9 @@ from penstock.errors import (
     StoreUnavailable,
     TooManyStreams,
 )
-from penstock.jobs.records import Scribe
+from penstock.jobs.records import RecordBuilder
 from penstock.observability import metrics
-from penstock.store.event_reader import News
+from penstock.store.event_reader import JobEvents
 from penstock.store.queries.jobs import event_rows, job_rows
 from penstock.web.api.jobs import JobId
 from penstock.web.auth import Caller, admit, signed_in
@@ -41,7 +41,7 @@ STREAM: dict[str, Any] = {
 }
 PAGE = success("A page, or a stream for `Accept: text/event-stream`.", "Feed")
 LastEventId = Annotated[str | None, Header(description="resume after this event")]
-Read = Callable[[int], Awaitable[News]]
+Read = Callable[[int], Awaitable[JobEvents]]
 
 
 @router.get(
@@ -62,7 +62,7 @@ async def stream_job(job_id: JobId, request: Request, last_event_id: LastEventId
     if after and after > await database.look(event_rows.last_position, caller.account_id):
         after = 0  # not from here: better all again than nothing for ever
 
-    async def read(position: int) -> News:
+    async def read(position: int) -> JobEvents:
         return await caller.gateway.news.of_job(job_id, position)
 
     if job.done and after and not (await read(after)).events:
@@ -95,10 +95,10 @@ async def feed(
             raise InvalidRequest("`after` is the id of an event, `evt_…`.", param="after")
     database, account_id = caller.gateway.database, caller.account_id
 
-    async def read(position: int) -> News:
+    async def read(position: int) -> JobEvents:
         until = await database.settled()
         events = await database.look(event_rows.of_account, account_id, position, limit + 1, until)
-        return News(events, is_all=len(events) <= limit)
+        return JobEvents(events, is_all=len(events) <= limit)
 
     if "text/event-stream" in request.headers.get("accept", ""):
         if position is None:
@@ -202,6 +202,6 @@ async def _still_admitted(caller: Caller) -> bool:
     return True
 
 
-def _frame(event: Event, scribe: Scribe) -> bytes:
+def _frame(event: Event, scribe: RecordBuilder) -> bytes:
     data = msgspec.json.encode(scribe.event(event))
     return b"id: %b\nevent: %b\ndata: %b\n\n" % (event.id.encode(), event.type.encode(), data)

@@ -26,7 +26,7 @@ from penstock.errors import (
     TooManyUploads,
     UnsupportedMediaType,
 )
-from penstock.jobs.acceptance import Receipt, Submission
+from penstock.jobs.acceptance import Receipt, SubmittedRequest
 from penstock.jobs.intake import Forecast
 from penstock.web.api.waiting import wait_until_done
 from penstock.web.auth import Caller, admit, base_url, count_request, signed_in
@@ -113,7 +113,7 @@ async def _generate(caller: Caller, path_model: str | None) -> Response:
     request = caller.request
     if caller.gateway.draining:
         raise Overloaded("The gateway is shutting down.", retry_after=2)
-    submission = Submission(
+    submission = SubmittedRequest(
         decoded=await read_json(request),
         path_model=path_model,
         key=caller.key,

@@ -15,7 +15,7 @@ from penstock.domain import jobs
 from penstock.domain.api_keys import Scope
 from penstock.domain.jobs import Job, State, poll_after_ms
 from penstock.errors import Gone, InvalidRequest, JobDeleted, JobNotFinished, JobNotFound
-from penstock.jobs.records import Scribe
+from penstock.jobs.records import RecordBuilder
 from penstock.store.queries.jobs import job_rows
 from penstock.web.api.waiting import wait_until_done
 from penstock.web.auth import admit, signed_in
@@ -121,7 +121,7 @@ async def delete_job(job_id: JobId, request: Request) -> Response:
     return Response(status_code=204)
 
 
-def _answer(job: Job, scribe: Scribe, known_etag: str | None) -> Response:
+def _answer(job: Job, scribe: RecordBuilder, known_etag: str | None) -> Response:
     etag = _etag(job, scribe)
     headers = {"etag": f"W/{etag}", "cache-control": "private, no-cache"}
     wait = poll_after_ms(job, scribe.now)
@@ -132,7 +132,7 @@ def _answer(job: Job, scribe: Scribe, known_etag: str | None) -> Response:
     return Json(scribe.job(job), headers=headers)
 
 
-def _etag(job: Job, scribe: Scribe) -> str:
+def _etag(job: Job, scribe: RecordBuilder) -> str:
     """New whenever the row changes or the job moves up in its queue, and before the links of an old record are over."""
     place = scribe.position(job.id) if job.state is State.QUEUED else None
     age = int(scribe.now / scribe.link_seconds * 2) if job.outputs else None

@@ -16,7 +16,7 @@ from penstock.errors import Detail, InvalidRequest
 from penstock.gateway import Gateway
 from penstock.store.queries.accounts import account_rows
 from penstock.store.queries.billing import balance_rows, usage_rows
-from penstock.store.queries.billing.usage_rows import Group, Line
+from penstock.store.queries.billing.usage_rows import Group, UsageLine
 from penstock.store.queries.files import storage_rows
 from penstock.web.auth import admit, signed_in
 from penstock.web.responses import Json, success
@@ -109,7 +109,7 @@ def _describe_storage(connection: Connection, account_id: str | None, quota: int
     return {"bytes": stored.bytes, "quota": quota if stored.quota is None else stored.quota}
 
 
-def _look_up(connection: Connection, question: Question, account_id: str | None) -> list[Line]:
+def _look_up(connection: Connection, question: Question, account_id: str | None) -> list[UsageLine]:
     days = question.first, question.last
     lines = usage_rows.report(connection, account_id, *days, question.by, question.filters, MOST_LINES + 1)
     usage_report.check_length(lines)

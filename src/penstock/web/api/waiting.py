@@ -8,7 +8,7 @@ from penstock.domain.jobs import Job
 from penstock.errors import StoreUnavailable
 from penstock.gateway import Gateway
 from penstock.store.queries.jobs import job_rows
-from penstock.store.signals import Ear
+from penstock.store.signals import Subscription
 
 AWAY_SECONDS = 1.0
 LOOK_SECONDS = 15.0
@@ -26,7 +26,7 @@ async def wait_until_done(gateway: Gateway, jobs: Sequence[Job], seconds: float)
         return [await _wait(gateway, job, ear, deadline) for job, ear in zip(jobs, ears, strict=True)]
 
 
-async def _wait(gateway: Gateway, job: Job, ear: Ear, deadline: float) -> Job:
+async def _wait(gateway: Gateway, job: Job, ear: Subscription, deadline: float) -> Job:
     """One is listening before it looks, so nothing falls between the two; the last look is when the time is over."""
     while not job.done:
         left, pause = deadline - asyncio.get_running_loop().time(), LOOK_SECONDS

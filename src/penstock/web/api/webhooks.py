@@ -10,7 +10,7 @@ from starlette.responses import Response
 from penstock.domain.api_keys import Scope
 from penstock.domain.ids import new_id, timestamp
 from penstock.domain.job_errors import UrlNotAllowed
-from penstock.domain.webhooks import USUAL, Endpoint, Reason, TooManyWebhooks, WebhookNotFound, new_secret
+from penstock.domain.webhooks import USUAL, DisabledReason, Endpoint, TooManyWebhooks, WebhookNotFound, new_secret
 from penstock.errors import BodyTooLarge, Detail, InvalidRequest, RequestTimeout, UnsupportedMediaType
 from penstock.jobs.request import refuse
 from penstock.store.queries.webhooks import webhook_rows
@@ -116,7 +116,7 @@ async def change_webhook(webhook_id: WebhookId, request: Request) -> Response:
             description=former.description if body.description is None else body.description,
         )
         if body.disabled is True and former.disabled_at is None:
-            wanted = replace(wanted, disabled_at=now, disabled_reason=Reason.ASKED)
+            wanted = replace(wanted, disabled_at=now, disabled_reason=DisabledReason.ASKED)
         elif body.disabled is False:
             wanted = replace(wanted, disabled_at=None, disabled_reason=None, failing_since=None)
         webhook_rows.change(connection, wanted, now)

@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from penstock.domain.webhooks import Reason, Status
+from penstock.domain.webhooks import DisabledReason, Status
 from penstock.web.openapi.schemas import Moment, Shape
 
 
@@ -18,7 +18,7 @@ class WebhookRecord(Shape):
     description: str
     disabled: bool
     disabled_at: Moment | None
-    disabled_reason: Reason | None = Field(description="asked for, answered 410, or failing for days")
+    disabled_reason: DisabledReason | None = Field(description="asked for, answered 410, or failing for days")
     failing_since: Moment | None = Field(description="since when it only fails; null: the last attempt went well")
     former_secret_until: Moment | None = Field(description="until when messages are signed with the former secret too")
     created_at: Moment

@@ -43,7 +43,7 @@ def render_error(error: PenstockError, request_id: str | None) -> tuple[Headers,
     return [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()], body
 
 
-class Limits:
+class BodyLimits:
     """Refuses a body that is too large, by its declared length or by count, or that stops arriving."""
 
     def __init__(self, app: Application, max_body_bytes: int, body_seconds: float = 30) -> None:

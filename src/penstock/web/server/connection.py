@@ -18,7 +18,7 @@ from penstock.web.server.body_limits import CYCLE, LINGER_SECONDS, render_error
 from penstock.web.server.connection_limits import Doorman
 from penstock.web.server.head_cache import Head, Headers, Heads
 from penstock.web.server.request_cycle import Cycle
-from penstock.web.server.sendfile import Outlet
+from penstock.web.server.sendfile import FileSocket
 
 LINGER_NOT: Final = struct.pack("ii", 1, 0)
 
@@ -38,7 +38,7 @@ def _count_queued(transport: Any) -> int:
     return struct.unpack("i", queued)[0]
 
 
-class Guarded(HttpToolsProtocol):
+class GuardedConnection(HttpToolsProtocol):
     """uvicorn's protocol, plus a deadline and a size for a request's head.
 
     It leans on uvicorn's attributes, so uvicorn's version is pinned and tests/unit/test_guard.py holds it to this.
@@ -61,7 +61,7 @@ class Guarded(HttpToolsProtocol):
     _refused = False
     _refusal: PenstockError | None = None  # to be told once whoever asked before is answered
     _host = ""
-    _outlet: Outlet | None = None  # which `_unread` is of
+    _outlet: FileSocket | None = None  # which `_unread` is of
     _unread: int | None = None  # bytes that the caller had not taken when this was last looked at
     _progress_at = 0.0
     _is_narrow = False  # nothing is written while anything is unread

@@ -15,7 +15,7 @@ from penstock.errors import InternalError, Overloaded, PenstockError
 from penstock.fairness.body_memory import SMALL_BODY_BYTES, Hold
 from penstock.web.server.body_limits import Message, render_error
 from penstock.web.server.head_cache import Head, Headers
-from penstock.web.server.sendfile import Outlet
+from penstock.web.server.sendfile import FileSocket
 
 FILE: Final = "http.response.zerocopysend"
 """ASGI's message for a body that is `count` bytes of an open `file`, from `offset` on."""
@@ -54,7 +54,7 @@ class Cycle(RequestResponseCycle):
     gone = False
     on_gone: Callable[[], object] | None = None
     """Called when the caller leaves: a request that costs money must not wait for `receive` to tell."""
-    outlet: Outlet | None = None
+    outlet: FileSocket | None = None
     """Sends a file, past the transport."""
     hold: Hold | None = None
     """The memory that the request's body takes, until the request is over."""
@@ -285,7 +285,7 @@ class Cycle(RequestResponseCycle):
         await self.flow.drain()
         if self.disconnected:
             return
-        outlet = self.outlet = Outlet(self.transport, count)
+        outlet = self.outlet = FileSocket(self.transport, count)
         self.on_gone = outlet.close
         try:
             sent = await outlet.send(file, start, count)

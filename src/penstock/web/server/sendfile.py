@@ -9,7 +9,7 @@ PIECE: Final = 4 << 20
 """The most that is sent by one call, in a thread: what is not in memory has to come from the disk first."""
 
 
-class Outlet:
+class FileSocket:
     """A connection's socket, by a descriptor of its own: an event loop lets nobody watch that of a transport.
 
     Nothing of the transport's may wait to be written meanwhile.

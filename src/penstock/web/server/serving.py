@@ -16,7 +16,7 @@ from typing import Any, TypeVar, cast
 import uvicorn
 
 from penstock.web.server.body_limits import Application
-from penstock.web.server.connection import Guarded
+from penstock.web.server.connection import GuardedConnection
 from penstock.web.server.connection_limits import ConnectionBounds, Doorman
 
 T = TypeVar("T")
@@ -61,7 +61,7 @@ async def serve(
     on_drain: Callable[[], None] | None = None,
     on_reload: Callable[[], None] | None = None,
     stop: asyncio.Event | None = None,
-    protocol: type[Guarded] = Guarded,
+    protocol: type[GuardedConnection] = GuardedConnection,
     bounds: ConnectionBounds = ConnectionBounds(),  # noqa: B008  frozen
     max_connections: int | None = None,
     metrics_port: int | None = None,
@@ -144,7 +144,7 @@ class _Server(uvicorn.Server):
         loop, pause = asyncio.get_running_loop(), min(CHECK_SECONDS, self._write_seconds / 4)
         while True:
             await asyncio.sleep(pause)
-            for connection in cast("list[Guarded]", list(self.server_state.connections)):
+            for connection in cast("list[GuardedConnection]", list(self.server_state.connections)):
                 connection.check_progress(loop.time())
 
     def _cut(self) -> None:

@@ -10,7 +10,7 @@ from penstock.web.server.body_limits import Application, render_error
 ALIVE = "/healthz"
 
 
-class Front:
+class StartupGate:
     """An ASGI application that hands everything to another, once there is one."""
 
     def __init__(self) -> None:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from penstock_engines.inflate.charts import Window
 from penstock_engines.inflate.material.pbr import paint_material, paint_normals
 from penstock_engines.inflate.material.texture import cut_window, paint_back, paint_front, size_chart
-from penstock_engines.inflate.shape.inflation import Manner
+from penstock_engines.inflate.shape.inflation import InflationMode
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class Skin:
 
 
 def paint_skin(
-    colours: NDArray[np.uint8], mask: NDArray[np.float32], window: Window, manner: Manner, *, pbr: bool
+    colours: NDArray[np.uint8], mask: NDArray[np.float32], window: Window, manner: InflationMode, *, pbr: bool
 ) -> Skin:
     """Paint the colours, and with `pbr` the other maps too."""
     size = size_chart(window)

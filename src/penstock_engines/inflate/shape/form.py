@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock_engines.inflate.shape.decimation import decimate
-from penstock_engines.inflate.shape.inflation import Manner, emboss, inflate
+from penstock_engines.inflate.shape.inflation import InflationMode, emboss, inflate
 from penstock_engines.inflate.shape.mesh import Surface, sew_sheets, smooth
 from penstock_engines.inflate.shape.outline import Outline, lay_grid
 from penstock_engines.inflate.subject.parts import keep_parts
@@ -28,7 +28,13 @@ class Form:
 
 
 def shape_form(
-    mask: NDArray[np.float32], light: NDArray[np.float32], manner: Manner, limit: int, *, flat: bool, closed: bool
+    mask: NDArray[np.float32],
+    light: NDArray[np.float32],
+    manner: InflationMode,
+    limit: int,
+    *,
+    flat: bool,
+    closed: bool,
 ) -> Form:
     """Inflate, or emboss if `flat`. With few faces small parts go; where that is not enough, the hull stays."""
     fineness = float(np.clip(2.0 * np.sqrt(limit), COARSEST, FINEST))

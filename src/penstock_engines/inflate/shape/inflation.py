@@ -14,7 +14,7 @@ COARSEST = 12
 
 
 @dataclass(frozen=True, slots=True)
-class Manner:
+class InflationMode:
     """What the seed decides: the same seed gives the same shape, another one a visibly other shape.
 
     puffiness: 0.75 to 1.25, how thick the whole is.
@@ -29,7 +29,7 @@ class Manner:
     roughness: float
 
     @classmethod
-    def from_seed(cls, seed: int) -> "Manner":
+    def from_seed(cls, seed: int) -> "InflationMode":
         """Draw the four figures."""
         puffiness, relief, back, roughness = np.random.default_rng(abs(seed)).random(4).tolist()
         return cls(0.75 + 0.5 * puffiness, 0.7 + 0.6 * relief, 0.55 + 0.4 * back, 0.55 + 0.25 * roughness)
@@ -45,7 +45,7 @@ class Sheets:
     back: NDArray[np.float32]
 
 
-def inflate(outline: Outline, light: NDArray[np.float32], manner: Manner) -> Sheets:
+def inflate(outline: Outline, light: NDArray[np.float32], manner: InflationMode) -> Sheets:
     """A balloon: round where the subject is wide, thin where it is thin. `light` is the luminance at the nodes."""
     size = outline.size
     columns, rows, depth = _gather_at_rim(outline)
@@ -62,7 +62,7 @@ def inflate(outline: Outline, light: NDArray[np.float32], manner: Manner) -> She
     return Sheets(columns, rows, front.astype(np.float32), (-manner.back * height).astype(np.float32))
 
 
-def emboss(outline: Outline, light: NDArray[np.float32], manner: Manner) -> Sheets:
+def emboss(outline: Outline, light: NDArray[np.float32], manner: InflationMode) -> Sheets:
     """A plaque: flat back, round edge, light parts high and dark parts low."""
     size = outline.size
     columns, rows, depth = _gather_at_rim(outline)

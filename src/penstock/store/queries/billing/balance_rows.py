@@ -18,7 +18,7 @@ SHARES: Final = (50, 80, 100)
 """At how many percent of a budget its account is told."""
 
 
-class Place(NamedTuple):
+class BalanceKey(NamedTuple):
     """Which purse: whose, of which budget, and which of its periods."""
 
     owner: str
@@ -27,7 +27,7 @@ class Place(NamedTuple):
 
 
 @dataclass(slots=True)
-class Purse:
+class BudgetBalance:
     """One row, changed in memory and written back within one transaction."""
 
     budget: Budget
@@ -39,9 +39,9 @@ class Purse:
     most: int
 
     @property
-    def place(self) -> Place:
+    def place(self) -> BalanceKey:
         """Its key."""
-        return Place(self.budget.owner, self.budget.period.value, self.start)
+        return BalanceKey(self.budget.owner, self.budget.period.value, self.start)
 
     @property
     def room(self) -> int:
@@ -81,14 +81,14 @@ _GIVE_BACK = update(purses).where(_HERE).values(held=purses.c.held - bindparam("
 _OF_SUBJECT = "SELECT owner, period, start, amount FROM holds WHERE subject = ?"
 
 
-def _at(place: Place, **more: Any) -> dict[str, Any]:
+def _at(place: BalanceKey, **more: Any) -> dict[str, Any]:
     return {"its_owner": place.owner, "its_period": place.period, "its_start": place.start, **more}
 
 
 # -- purses
 
 
-def covering(connection: Connection, payer: Payer, at: float) -> list[Purse]:
+def covering(connection: Connection, payer: Payer, at: float) -> list[BudgetBalance]:
     """The purse of each budget that bears a request accepted at this moment, begun where it is the first."""
     found = key_rows.budgets_of(connection, payer.owners)
     return [open_purse(connection, budget, payer.account_id, at) for budget in in_order(found)]
@@ -99,20 +99,20 @@ def in_order(budgets: Iterable[Budget]) -> list[Budget]:
     return sorted(budgets, key=lambda budget: (budget.owner, budget.period.value))
 
 
-def open_purse(connection: Connection, budget: Budget, account_id: str, at: float) -> Purse:
+def open_purse(connection: Connection, budget: Budget, account_id: str, at: float) -> BudgetBalance:
     """The purse of a budget at this moment."""
     start, ends = budget.window(at)
-    row = connection.execute(_GET, _at(Place(budget.owner, budget.period.value, start))).one_or_none()
+    row = connection.execute(_GET, _at(BalanceKey(budget.owner, budget.period.value, start))).one_or_none()
     if row is None:
         return _begin(connection, budget, account_id, start, ends)
     told = row.told if budget.cap <= row.most else 0  # of a cap that was raised its own shares are told
-    return Purse(budget, start, ends, row.spent, row.held, told, max(row.most, budget.cap))
+    return BudgetBalance(budget, start, ends, row.spent, row.held, told, max(row.most, budget.cap))
 
 
-def _begin(connection: Connection, budget: Budget, account_id: str, start: float, ends: float) -> Purse:
+def _begin(connection: Connection, budget: Budget, account_id: str, start: float, ends: float) -> BudgetBalance:
     """A purse begins with what the ledger says of its period: a budget may be set after money was spent."""
     spent, still_held = _look_back(connection, budget, account_id, start, ends)
-    purse = Purse(budget, start, ends, spent, 0, 0, budget.cap)
+    purse = BudgetBalance(budget, start, ends, spent, 0, 0, budget.cap)
     values = {"owner": budget.owner, "period": budget.period.value, "start": start, "ends": ends}
     connection.execute(insert(purses), values | {"spent": spent, "held": 0, "told": 0, "most": 0})
     for subject, amount in still_held:
@@ -137,13 +137,15 @@ def _look_back(
     return int(spent), [(row.subject, row.amount) for row in connection.execute(still_held)]
 
 
-def write(connection: Connection, purse: Purse) -> None:
+def write(connection: Connection, purse: BudgetBalance) -> None:
     """Write back what was changed in memory."""
     values = {"now_spent": purse.spent, "now_held": purse.held, "now_told": purse.told, "now_most": purse.most}
     connection.execute(_WRITE, _at(purse.place, **values))
 
 
-def announce(connection: Connection, purse: Purse, account_id: str, now: float, *, refused: bool = False) -> None:
+def announce(
+    connection: Connection, purse: BudgetBalance, account_id: str, now: float, *, refused: bool = False
+) -> None:
     """Tell the account, once for each share, how much of a budget is used; a refusal means that all of it is."""
     share = 100 if refused else purse.spent * 100 // max(1, purse.budget.cap)
     passed = [level for level in SHARES if purse.told < level <= share]
@@ -167,7 +169,7 @@ def standings(connection: Connection, payer: Payer, at: float) -> list[Standing]
     found: list[Standing] = []
     for budget in in_order(key_rows.budgets_of(connection, payer.owners)):
         start, ends = budget.window(at)
-        row = connection.execute(_LOOK, _at(Place(budget.owner, budget.period.value, start))).one_or_none()
+        row = connection.execute(_LOOK, _at(BalanceKey(budget.owner, budget.period.value, start))).one_or_none()
         if row is None:
             spent, still_held = _look_back(connection, budget, payer.account_id, start, ends)
             found.append(Standing(budget, spent, sum(amount for _, amount in still_held), start, ends))
@@ -185,22 +187,22 @@ def forget(connection: Connection, owner: str, period: str) -> None:
 # -- holds
 
 
-def reserve(connection: Connection, purse: Purse, subject: str, amount: int) -> None:
+def reserve(connection: Connection, purse: BudgetBalance, subject: str, amount: int) -> None:
     """Hold this much for a job; the purse is still to be written."""
     connection.execute(_RESERVE, take(purse, subject, amount))
 
 
-def take(purse: Purse, subject: str, amount: int) -> dict[str, Any]:
+def take(purse: BudgetBalance, subject: str, amount: int) -> dict[str, Any]:
     """The same in memory: the row is still to be written, too."""
     purse.held += amount
     values = {**purse.place._asdict(), "subject": subject, "amount": amount, "is_lease": 0, "recalled": 0}
     return values | {"expires_at": None}
 
 
-def free(connection: Connection, subject: str) -> dict[Place, int]:
+def free(connection: Connection, subject: str) -> dict[BalanceKey, int]:
     """Let go of what a job holds, in every purse; how much it was in each."""
     found = sql.run(connection, _OF_SUBJECT, subject)
-    freed = dict(sorted((Place(*place), amount) for *place, amount in found))
+    freed = dict(sorted((BalanceKey(*place), amount) for *place, amount in found))
     for place, amount in freed.items():
         connection.execute(_GIVE_BACK, _at(place, less=amount))
     if freed:
@@ -270,7 +272,7 @@ def lease(
     return Grant(amount, purse.standing, anew=before is None)
 
 
-def give_back(connection: Connection, process: str, amounts: Mapping[Place, int]) -> None:
+def give_back(connection: Connection, process: str, amounts: Mapping[BalanceKey, int]) -> None:
     """A process does not need so much of what it holds."""
     for place, amount in sorted(amounts.items()):
         connection.execute(_GET, _at(place))
@@ -279,7 +281,7 @@ def give_back(connection: Connection, process: str, amounts: Mapping[Place, int]
             _shrink(connection, process, place, held, min(held, amount))
 
 
-def take_from_lease(connection: Connection, process: str, purse: Purse, amount: int) -> int:
+def take_from_lease(connection: Connection, process: str, purse: BudgetBalance, amount: int) -> int:
     """Use up to this much of what a process holds: it is spent now, no longer held; how much there was."""
     held = connection.execute(_AMOUNT, _at(purse.place, its_subject=process)).scalar() or 0
     used = min(held, amount)
@@ -295,7 +297,7 @@ def leased_of(connection: Connection, owners: Sequence[str]) -> bool:
     return connection.execute(query.limit(1)).first() is not None
 
 
-def leased(connection: Connection, process: str, purse: Purse) -> int:
+def leased(connection: Connection, process: str, purse: BudgetBalance) -> int:
     """What a process holds of a purse."""
     return connection.execute(_AMOUNT, _at(purse.place, its_subject=process)).scalar() or 0
 
@@ -306,20 +308,20 @@ def recall(connection: Connection, owners: Sequence[str], process: str) -> None:
     connection.execute(update(holds).where(theirs).values(recalled=1))
 
 
-def renew(connection: Connection, process: str, now: float) -> dict[Place, bool]:
+def renew(connection: Connection, process: str, now: float) -> dict[BalanceKey, bool]:
     """The process lives: what it holds stays with it. Where that is, and whether others need what it does not use."""
     mine = and_(holds.c.subject == process, holds.c.is_lease == 1)
     renewed = update(holds).where(mine).values(expires_at=now + LEASE_SECONDS)
     rows = connection.execute(renewed.returning(holds.c.owner, holds.c.period, holds.c.start, holds.c.recalled))
-    return {Place(row.owner, row.period, row.start): bool(row.recalled) for row in rows}
+    return {BalanceKey(row.owner, row.period, row.start): bool(row.recalled) for row in rows}
 
 
-def recalled(connection: Connection, process: str) -> set[Place]:
+def recalled(connection: Connection, process: str) -> set[BalanceKey]:
     """Of which purses others need what the process does not use."""
     query = select(holds.c.owner, holds.c.period, holds.c.start).where(
         holds.c.subject == process, holds.c.recalled == 1
     )
-    return {Place(row.owner, row.period, row.start) for row in connection.execute(query)}
+    return {BalanceKey(row.owner, row.period, row.start) for row in connection.execute(query)}
 
 
 def end_leases(connection: Connection, process: str, only: Collection[Any] | None = None) -> None:
@@ -327,7 +329,7 @@ def end_leases(connection: Connection, process: str, only: Collection[Any] | Non
     if only is None:
         _end(connection, holds.c.subject == process)
         return
-    for place in sorted(each for each in only if isinstance(each, Place)):
+    for place in sorted(each for each in only if isinstance(each, BalanceKey)):
         _end(connection, _lease_in(place, holds.c.subject == process))
 
 
@@ -336,7 +338,7 @@ def expire_leases(connection: Connection, now: float) -> int:
     return _end(connection, clock.has_passed(connection, holds.c.expires_at, now))
 
 
-def _expire_leases(connection: Connection, place: Place, now: float) -> int:
+def _expire_leases(connection: Connection, place: BalanceKey, now: float) -> int:
     return _end(connection, _lease_in(place, clock.has_passed(connection, holds.c.expires_at, now)))
 
 
@@ -344,7 +346,7 @@ def _end(connection: Connection, which: ColumnElement[bool]) -> int:
     """End leases; each is looked at again once its purse is locked, as another may have ended or renewed it."""
     found = connection.execute(select(holds.c.owner, holds.c.period, holds.c.start).where(which, holds.c.is_lease == 1))
     ended = 0
-    for place in sorted({Place(*row) for row in found}):
+    for place in sorted({BalanceKey(*row) for row in found}):
         connection.execute(_GET, _at(place))
         for row in connection.execute(select(holds).where(_lease_in(place, which)).with_for_update()).all():
             _shrink(connection, row.subject, place, row.amount, row.amount)
@@ -352,12 +354,12 @@ def _end(connection: Connection, which: ColumnElement[bool]) -> int:
     return ended
 
 
-def _lease_in(place: Place, *more: ColumnElement[bool]) -> ColumnElement[bool]:
+def _lease_in(place: BalanceKey, *more: ColumnElement[bool]) -> ColumnElement[bool]:
     here = (holds.c.owner == place.owner, holds.c.period == place.period, holds.c.start == place.start)
     return and_(*here, holds.c.is_lease == 1, *more)
 
 
-def _shrink(connection: Connection, process: str, place: Place, held: int, less: int) -> None:
+def _shrink(connection: Connection, process: str, place: BalanceKey, held: int, less: int) -> None:
     """A lease becomes smaller, and its purse holds as much less."""
     connection.execute(_GIVE_BACK, _at(place, less=less))
     where = _at(place, its_subject=process)

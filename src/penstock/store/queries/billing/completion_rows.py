@@ -7,7 +7,7 @@ from sqlalchemy import Connection, select
 
 from penstock.domain.budgets import Payer
 from penstock.domain.chat import Usage
-from penstock.domain.usage import Completion, Outcome
+from penstock.domain.usage import ChatOutcome, Completion
 from penstock.store import sql
 from penstock.store.queries.billing import ledger_rows, usage_rows
 from penstock.store.queries.billing.ledger_rows import Charge
@@ -89,6 +89,6 @@ def _row(record: Completion) -> tuple[Any, ...]:
 def _record(row: Any) -> Completion:
     counts = (row.pop(f"{name}_tokens") for name in ("prompt", "completion", "cached", "reasoning"))
     row["usage"] = Usage(*counts, estimated=bool(row.pop("estimated")))
-    row["outcome"] = Outcome(row["outcome"])
+    row["outcome"] = ChatOutcome(row["outcome"])
     row["streamed"] = bool(row["streamed"])
     return Completion(**row)

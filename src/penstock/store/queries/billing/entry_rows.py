@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, select, tuple_
 
-from penstock.store.queries.billing.ledger_rows import Entry, read
+from penstock.store.queries.billing.ledger_rows import LedgerEntry, read
 from penstock.store.tables import ledger
 
 
@@ -17,7 +17,7 @@ class EntryPlace:
     kind: str
 
 
-def page(connection: Connection, account_id: str, before: EntryPlace | None, limit: int) -> list[Entry]:
+def page(connection: Connection, account_id: str, before: EntryPlace | None, limit: int) -> list[LedgerEntry]:
     """An account's entries, those of what was accepted last first. There is an index for it."""
     place = (ledger.c.at, ledger.c.subject, ledger.c.kind)
     query = select(ledger).where(ledger.c.account_id == account_id)

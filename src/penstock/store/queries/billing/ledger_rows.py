@@ -11,8 +11,8 @@ from penstock.domain.budgets import ENDLESS, Budget, Payer
 from penstock.store import locks, sql
 from penstock.store.queries.accounts import key_rows
 from penstock.store.queries.billing import balance_rows
-from penstock.store.queries.billing.balance_rows import Place, Purse
-from penstock.store.sql import Deed
+from penstock.store.queries.billing.balance_rows import BalanceKey, BudgetBalance
+from penstock.store.sql import Statement
 from penstock.store.tables import holds, ledger
 
 UNKNOWN_SECONDS: Final = 86_400.0
@@ -21,7 +21,7 @@ TIMER: Final = "unknown"
 """Marks, among the holds, a job whose hold ends by itself; no budget has such a period."""
 
 
-class Kind(StrEnum):
+class EntryKind(StrEnum):
     """A job is held, then settled or released; a release may be settled later after all; what is settled, refunded."""
 
     HOLD = "hold"
@@ -31,11 +31,11 @@ class Kind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class LedgerEntry:
     """One line of the ledger."""
 
     subject: str
-    kind: Kind
+    kind: EntryKind
     payer: Payer
     amount: int
     at: float
@@ -63,7 +63,7 @@ _OF_SUBJECT = f"SELECT {', '.join(ledger.columns.keys())} FROM ledger WHERE subj
 _LOCK = f"SELECT {locks.JOIN} FROM ledger WHERE subject = ? FOR UPDATE"  # noqa: S608  words of our own
 
 
-def _row(entry: Entry) -> dict[str, Any]:
+def _row(entry: LedgerEntry) -> dict[str, Any]:
     payer = entry.payer
     return {
         "subject": entry.subject,
@@ -79,7 +79,7 @@ def _row(entry: Entry) -> dict[str, Any]:
     }
 
 
-def read(row: Any) -> Entry:
+def read(row: Any) -> LedgerEntry:
     """A row as an entry."""
     return _read(*row)
 
@@ -95,11 +95,11 @@ def _read(
     at: float,
     created_at: float,
     note: str,
-) -> Entry:
+) -> LedgerEntry:
     """In the order of the columns."""
-    return Entry(
+    return LedgerEntry(
         subject=subject,
-        kind=Kind(kind),
+        kind=EntryKind(kind),
         payer=Payer(account_id, key_id, lineage),
         amount=amount,
         overrun=overrun,
@@ -109,13 +109,13 @@ def _read(
     )
 
 
-def of_subject(connection: Connection, subject: str) -> dict[Kind, Entry]:
+def of_subject(connection: Connection, subject: str) -> dict[EntryKind, LedgerEntry]:
     """The entries of a job or a completion."""
     found = [_read(*row) for row in sql.run(connection, _OF_SUBJECT, subject)]
     return {entry.kind: entry for entry in found}
 
 
-def _lock(connection: Connection, subject: str) -> dict[Kind, Entry]:
+def _lock(connection: Connection, subject: str) -> dict[EntryKind, LedgerEntry]:
     """The entries of a subject, to which nobody else adds any until the transaction ends."""
     if connection.dialect.name == "postgresql":
         sql.run(connection, _LOCK, subject)  # those that it waited for are only seen by the next look
@@ -136,7 +136,7 @@ class Holding:
         owners = sorted({owner for payer in payers for owner in payer.owners})
         self._connection = connection
         self._budgets = key_rows.budgets_of(connection, owners)
-        self._purses: dict[Place, Purse] = {}
+        self._purses: dict[BalanceKey, BudgetBalance] = {}
         self._entries: list[dict[str, Any]] = []
         self._holds: list[dict[str, Any]] = []
 
@@ -160,25 +160,25 @@ class Holding:
             if total > purse.room:
                 raise purse.standing.refuse(total)
         for subject, amount in amounts.items():
-            entry = Entry(subject=subject, kind=Kind.HOLD, payer=payer, amount=amount, at=at, created_at=at)
+            entry = LedgerEntry(subject=subject, kind=EntryKind.HOLD, payer=payer, amount=amount, at=at, created_at=at)
             self._entries.append(_row(entry))
             self._holds += [balance_rows.take(purse, subject, amount) for purse in bearing]
 
-    def close(self) -> list[Deed]:
+    def close(self) -> list[Statement]:
         """Write the purses; what is still to be done, with what writes the jobs."""
         for purse in self._purses.values():
             balance_rows.write(self._connection, purse)
         return [sql.insertion(table, rows) for table, rows in ((ledger, self._entries), (holds, self._holds)) if rows]
 
-    def _open(self, budget: Budget, account_id: str, at: float) -> Purse:
+    def _open(self, budget: Budget, account_id: str, at: float) -> BudgetBalance:
         place = _place(budget, at)
         if place not in self._purses:
             self._purses[place] = balance_rows.open_purse(self._connection, budget, account_id, at)
         return self._purses[place]
 
 
-def _place(budget: Budget, at: float) -> Place:
-    return Place(budget.owner, budget.period.value, budget.window(at)[0])
+def _place(budget: Budget, at: float) -> BalanceKey:
+    return BalanceKey(budget.owner, budget.period.value, budget.window(at)[0])
 
 
 def settle(connection: Connection, subject: str, cost: int, now: float, note: str = "") -> int:
@@ -187,8 +187,8 @@ def settle(connection: Connection, subject: str, cost: int, now: float, note: st
     It may have been released before: a job that succeeds late is paid for after all.
     """
     entries = _lock(connection, subject)
-    if Kind.SETTLE in entries:
-        return entries[Kind.SETTLE].amount
+    if EntryKind.SETTLE in entries:
+        return entries[EntryKind.SETTLE].amount
     held = _held(entries, subject)
     bearing = balance_rows.covering(connection, held.payer, held.at)  # first: one that begins now begins with the hold
     freed = balance_rows.free(connection, subject)
@@ -196,18 +196,18 @@ def settle(connection: Connection, subject: str, cost: int, now: float, note: st
         purse.held -= freed.get(purse.place, 0)
     charged = min(cost, *(max(freed.get(purse.place, 0), purse.room) for purse in bearing), cost)
     _spend(connection, bearing, held.payer, charged, now)
-    _follow(connection, held, Kind.SETTLE, charged, now, note, overrun=cost - charged)
+    _follow(connection, held, EntryKind.SETTLE, charged, now, note, overrun=cost - charged)
     return charged
 
 
 def release(connection: Connection, subject: str, now: float, note: str = "") -> None:
     """The job costs nothing: what was held for it is free again. Changes nothing if it has ended already."""
     entries = _lock(connection, subject)
-    if Kind.SETTLE in entries or Kind.RELEASE in entries:
+    if EntryKind.SETTLE in entries or EntryKind.RELEASE in entries:
         return
     held = _held(entries, subject)
     balance_rows.free(connection, subject)
-    _follow(connection, held, Kind.RELEASE, held.amount, now, note)
+    _follow(connection, held, EntryKind.RELEASE, held.amount, now, note)
 
 
 def keep(connection: Connection, subject: str, payer: Payer, now: float) -> None:
@@ -235,28 +235,28 @@ def let_go(connection: Connection, now: float) -> int:
 def refund(connection: Connection, subject: str, now: float, note: str) -> int:
     """Give back what was charged, once."""
     entries = _lock(connection, subject)
-    if Kind.SETTLE not in entries:
+    if EntryKind.SETTLE not in entries:
         raise LedgerRefused(f"Nothing was charged for {subject}.")
-    settled = entries[Kind.SETTLE]
-    if Kind.REFUND in entries:
-        return entries[Kind.REFUND].amount
+    settled = entries[EntryKind.SETTLE]
+    if EntryKind.REFUND in entries:
+        return entries[EntryKind.REFUND].amount
     _spend(
         connection, balance_rows.covering(connection, settled.payer, settled.at), settled.payer, -settled.amount, now
     )
-    _follow(connection, settled, Kind.REFUND, settled.amount, now, note)
+    _follow(connection, settled, EntryKind.REFUND, settled.amount, now, note)
     return settled.amount
 
 
-def _held(entries: Mapping[Kind, Entry], subject: str) -> Entry:
-    if Kind.HOLD not in entries:
+def _held(entries: Mapping[EntryKind, LedgerEntry], subject: str) -> LedgerEntry:
+    if EntryKind.HOLD not in entries:
         raise LedgerRefused(f"Nothing was held for {subject}.")
-    return entries[Kind.HOLD]
+    return entries[EntryKind.HOLD]
 
 
 def _follow(
-    connection: Connection, first: Entry, kind: Kind, amount: int, now: float, note: str, overrun: int = 0
+    connection: Connection, first: LedgerEntry, kind: EntryKind, amount: int, now: float, note: str, overrun: int = 0
 ) -> None:
-    entry = Entry(
+    entry = LedgerEntry(
         subject=first.subject,
         kind=kind,
         payer=first.payer,
@@ -269,7 +269,7 @@ def _follow(
     sql.do_all(connection, sql.insertion(ledger, [_row(entry)]))
 
 
-def _spend(connection: Connection, bearing: Sequence[Purse], payer: Payer, amount: int, now: float) -> None:
+def _spend(connection: Connection, bearing: Sequence[BudgetBalance], payer: Payer, amount: int, now: float) -> None:
     for purse in bearing:
         purse.spent += amount
         balance_rows.announce(connection, purse, payer.account_id, now)
@@ -279,12 +279,12 @@ def _spend(connection: Connection, bearing: Sequence[Purse], payer: Payer, amoun
 # -- chat: many at once, from what a process holds
 
 
-class _Pot:
+class _ChargeBuffer:
     """A purse while chat requests are charged to it: first what the process holds of it, then what is free."""
 
     __slots__ = ("_lease", "_room", "charged", "purse", "used")
 
-    def __init__(self, purse: Purse, lease: int) -> None:
+    def __init__(self, purse: BudgetBalance, lease: int) -> None:
         self.purse = purse
         self._lease = lease
         self._room = purse.room
@@ -305,7 +305,7 @@ class _Pot:
         self.charged += amount
 
 
-NEVER: Final[tuple[float, float, list[_Pot]]] = (0.0, 0.0, [])
+NEVER: Final[tuple[float, float, list[_ChargeBuffer]]] = (0.0, 0.0, [])
 
 
 class _Pots:
@@ -318,12 +318,12 @@ class _Pots:
         self._budgets: dict[str, list[Budget]] = {}
         for budget in key_rows.budgets_of(connection, list(owners)):
             self._budgets.setdefault(budget.owner, []).append(budget)
-        self._pots: dict[Place, tuple[_Pot, str]] = {}
-        self._latest: dict[Payer, tuple[float, float, list[_Pot]]] = {}
+        self._pots: dict[BalanceKey, tuple[_ChargeBuffer, str]] = {}
+        self._latest: dict[Payer, tuple[float, float, list[_ChargeBuffer]]] = {}
 
     def open(self, charges: Iterable[Charge]) -> None:
         """Open all purses, in one order for everyone: so two writers never wait for each other in a ring."""
-        found: dict[Place, tuple[Budget, Charge]] = {}
+        found: dict[BalanceKey, tuple[Budget, Charge]] = {}
         known: dict[tuple[str, str], tuple[float, float]] = {}
         for charge in charges if self._budgets else ():
             for budget in self._bear(charge):
@@ -334,7 +334,7 @@ class _Pots:
         for place in sorted(found):
             self._find(*found[place])
 
-    def bearing(self, charge: Charge) -> list[_Pot]:
+    def bearing(self, charge: Charge) -> list[_ChargeBuffer]:
         """Those that bear a charge; none for who has no budget."""
         if not self._budgets:
             return []
@@ -349,13 +349,13 @@ class _Pots:
     def _bear(self, charge: Charge) -> list[Budget]:
         return [budget for owner in charge.payer.owners for budget in self._budgets.get(owner, ())]
 
-    def _find(self, budget: Budget, charge: Charge) -> _Pot:
+    def _find(self, budget: Budget, charge: Charge) -> _ChargeBuffer:
         account_id = charge.payer.account_id
         place = _place(budget, charge.at)
         if place not in self._pots:
             purse = balance_rows.open_purse(self._connection, budget, account_id, charge.at)
             lease = balance_rows.leased(self._connection, self._process, purse)
-            self._pots[place] = _Pot(purse, lease), account_id
+            self._pots[place] = _ChargeBuffer(purse, lease), account_id
         return self._pots[place][0]
 
     def close(self, now: float) -> None:
@@ -390,6 +390,6 @@ def _write_settles(connection: Connection, charges: Sequence[Charge], charged: M
     rows: list[tuple[Any, ...]] = []
     for charge in charges:
         payer, amount = charge.payer, charged[charge.subject]
-        ids = (charge.subject, Kind.SETTLE.value, payer.account_id, payer.key_id, payer.lineage)
+        ids = (charge.subject, EntryKind.SETTLE.value, payer.account_id, payer.key_id, payer.lineage)
         rows.append((*ids, amount, charge.cost - amount, charge.at, now, charge.note))
     sql.insert_all(connection, ledger, rows)

@@ -16,7 +16,7 @@ SLOT_SECONDS: Final = 90.0
 """How long a process may be silent before its slots are given to others."""
 
 
-class Level(NamedTuple):
+class BucketLevel(NamedTuple):
     """What was taken from a bucket, and what is left in it now."""
 
     taken: float
@@ -39,7 +39,7 @@ _SET = update(buckets).where(_HERE).values(level=bindparam("now_level"), at=bind
 
 def take(
     connection: Connection, owner: str, kind: str, limit: int, now: float, *, least: float, want: float, owed: float
-) -> Level:
+) -> BucketLevel:
     """Take up to `want`, or nothing if there is less than `least`; what is `owed` is paid first.
 
     What is more than the bucket holds needs a full one, and leaves less than nothing in it.
@@ -58,7 +58,7 @@ def take(
         connection.execute(insert(buckets), {"owner": owner, "kind": kind, "level": level, "at": now})
     else:
         connection.execute(_SET, place | {"now_level": level, "now_at": now})
-    return Level(taken, level)
+    return BucketLevel(taken, level)
 
 
 def owe(connection: Connection, owed: Sequence[Owed], now: float) -> None:

@@ -7,13 +7,13 @@ from sqlalchemy import Connection
 
 from penstock.store import locks
 from penstock.store.queries.billing import balance_rows, ledger_rows, limit_rows
-from penstock.store.queries.billing.balance_rows import Place
+from penstock.store.queries.billing.balance_rows import BalanceKey
 
 
 class Renewed(NamedTuple):
     """Leases that a process still has."""
 
-    purses: dict[Place, bool]
+    purses: dict[BalanceKey, bool]
     """Of which purses, and whether others need what it does not use."""
     slots: set[str]
     """Of whose streams."""
@@ -25,7 +25,7 @@ def renew(connection: Connection, process: str, now: float) -> Renewed:
     return Renewed(balance_rows.renew(connection, process, now), slots)
 
 
-def end(connection: Connection, process: str, only: Collection[Place | str] | None = None) -> None:
+def end(connection: Connection, process: str, only: Collection[BalanceKey | str] | None = None) -> None:
     """Free what a process held that has stopped or is dead; or only these purses, and slots of these owners."""
     balance_rows.end_leases(connection, process, only)
     limit_rows.end_slots(connection, process, only)

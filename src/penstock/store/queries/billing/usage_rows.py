@@ -24,14 +24,14 @@ from sqlalchemy import (
 )
 
 from penstock.domain.jobs import Job, State
-from penstock.domain.usage import Completion, Outcome
+from penstock.domain.usage import ChatOutcome, Completion
 from penstock.store import sql
-from penstock.store.sql import Deed
+from penstock.store.sql import Statement
 from penstock.store.tables import accounts, keys, usage_days, usage_key_days, usage_model_days
 
 DAY_SECONDS: Final = 86_400
 EPOCH: Final = date(1970, 1, 1)
-FAILED: Final = frozenset((Outcome.FAILED, Outcome.CUT))
+FAILED: Final = frozenset((ChatOutcome.FAILED, ChatOutcome.CUT))
 TABLES: Final = (usage_key_days, usage_model_days, usage_days)
 """From few rows to many: a report reads the first that tells apart what it asks for."""
 Kind: TypeAlias = Literal["chat", "job"]
@@ -138,7 +138,7 @@ _KEYS = {table: attrgetter(*table.primary_key.columns.keys()) for table in TABLE
 
 def add(connection: Connection, additions: Additions) -> None:
     """Add to the sums; the caller sees to it that each record is added once."""
-    single: list[Deed] = []
+    single: list[Statement] = []
     for table in TABLES if additions else ():
         key_of = _KEYS[table]
         coarse: dict[tuple[str | int, ...], tuple[int, ...]] = {}
@@ -149,7 +149,7 @@ def add(connection: Connection, additions: Additions) -> None:
         # Always in the same order: so two writers never wait for each other in a ring.
         rows = [(*key, *sums) for key, sums in sorted(coarse.items())]
         if len(additions) == 1:
-            single.append(Deed(_words(table), rows[0]))
+            single.append(Statement(_words(table), rows[0]))
         else:
             sql.run_many(connection, _words(table), rows)
     if single:
@@ -187,7 +187,7 @@ class Totals(NamedTuple):
     cost: int = 0
 
 
-class Line(NamedTuple):
+class UsageLine(NamedTuple):
     """One line of a report: what it is about, and what was used."""
 
     about: Mapping[str, str]
@@ -213,7 +213,7 @@ def report(
     by: Sequence[Group],
     filters: Mapping[Group, str],
     limit: int,
-) -> list[Line]:
+) -> list[UsageLine]:
     """What was used from the first to the last day, in groups; without an account, of all of them."""
     table = _smallest({COLUMNS[group] for group in (*by, *filters) if group is not Group.MONTH})
     where = [table.c.day.between((first - EPOCH).days, (last - EPOCH).days)]
@@ -228,11 +228,11 @@ def report(
     found = select(*groups, *sums).where(*where).group_by(*groups).order_by(*groups).limit(limit)
     names = [name for group in by for name in told_by(group)]
     rows = connection.execute(_name(found, by)).all()
-    lines = [Line(dict(zip(names, row, strict=False)), Totals(*row[len(names) :])) for row in rows]
+    lines = [UsageLine(dict(zip(names, row, strict=False)), Totals(*row[len(names) :])) for row in rows]
     return _write_days(lines) if Group.DAY in by else lines
 
 
-def total(lines: Sequence[Line]) -> Totals:
+def total(lines: Sequence[UsageLine]) -> Totals:
     """All lines together."""
     return Totals(*map(sum, zip(*(line.totals for line in lines), strict=True))) if lines else Totals()
 
@@ -295,9 +295,9 @@ def _name(found: Select[Any], by: Sequence[Group]) -> Select[Any]:
     return select(*about, *(rows.c[name] for name in Totals._fields)).select_from(source).order_by(*order)
 
 
-def _write_days(lines: Sequence[Line]) -> list[Line]:
+def _write_days(lines: Sequence[UsageLine]) -> list[UsageLine]:
     """With days as people write them; each is worked out once."""
     known: dict[Any, str] = {}
     for day in {line.about["day"] for line in lines}:
         known[day] = (EPOCH + timedelta(int(day))).isoformat()
-    return [Line({**line.about, "day": known[line.about["day"]]}, line.totals) for line in lines]
+    return [UsageLine({**line.about, "day": known[line.about["day"]]}, line.totals) for line in lines]

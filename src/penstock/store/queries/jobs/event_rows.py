@@ -31,7 +31,9 @@ def announce(connection: Connection, told: Sequence[tuple[EventType, Job]], now:
         topics.update((job.id, job.account_id))
         if kind is EventType.QUEUED:
             topics.add(QUEUE)
-    news = [webhook_rows.News(job.account_id, job.id, job.sequence, kind.value, job.webhook) for kind, job in told]
+    news = [
+        webhook_rows.WebhookEvent(job.account_id, job.id, job.sequence, kind.value, job.webhook) for kind, job in told
+    ]
     webhook_rows.enqueue(connection, news, now)
 
 
@@ -41,7 +43,7 @@ def append_notice(connection: Connection, account_id: str, standing: Mapping[str
     row = _row(account_id, notice, 1, BUDGET_EVENT, now, msgspec.json.encode(standing))
     sql.do_all(connection, sql.insertion(events, [row]))
     connection.info[RUNG].add(account_id)
-    webhook_rows.enqueue(connection, [webhook_rows.News(account_id, notice, 1, BUDGET_EVENT)], now)
+    webhook_rows.enqueue(connection, [webhook_rows.WebhookEvent(account_id, notice, 1, BUDGET_EVENT)], now)
 
 
 def _row(account_id: str, subject: str, sequence: int, kind: str, now: float, document: bytes) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from penstock.store.queries.billing import ledger_rows, usage_rows
 from penstock.store.queries.billing.ledger_rows import Holding, LedgerRefused
 from penstock.store.queries.jobs import event_rows
 from penstock.store.signals import QUEUE, nudge
-from penstock.store.sql import Deed
+from penstock.store.sql import Statement
 from penstock.store.tables import events, jobs
 
 # The columns of `_columns`, in this order.
@@ -52,7 +52,7 @@ class Claim:
     """Processes that died in its present risky step; all but the first while it was the only suspect."""
 
 
-def insert_all(connection: Connection, accepted: Sequence[Job], now: float, *more: Deed) -> list[Job]:
+def insert_all(connection: Connection, accepted: Sequence[Job], now: float, *more: Statement) -> list[Job]:
     """Write newly accepted jobs, each with its first event and a hold of the most that it can cost; and do more."""
     if any(map(may_cost, accepted)):
         holding = Holding(connection, [job.payer for job in accepted])
@@ -68,7 +68,7 @@ def hold(holding: Holding, accepted: Sequence[Job]) -> None:
         holding.add(accepted[0].payer, amounts, accepted[0].created_at)
 
 
-def write_all(connection: Connection, accepted: Sequence[Job], now: float, *more: Deed) -> list[Job]:
+def write_all(connection: Connection, accepted: Sequence[Job], now: float, *more: Statement) -> list[Job]:
     """Write new jobs, each with its first event, and do more; what they cost is held already."""
     written = [job if job.sequence == 1 else replace(job, sequence=1) for job in accepted]
     documents = [encode(job) for job in written]
@@ -126,7 +126,7 @@ def _change(connection: Connection, before: Job, change: Callable[[Job], Job], n
     kind, values = type_of(before, after), (*_columns(after, document).values(), after.id)
     sql.do_all(
         connection,
-        Deed(_update(before, after), values),
+        Statement(_update(before, after), values),
         sql.insertion(events, [event_rows.describe(kind, after, document, now)]),
     )
     event_rows.announce(connection, [(kind, after)], now)

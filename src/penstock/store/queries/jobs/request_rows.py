@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy import Connection, Select, and_, delete, select
 
 from penstock.store import locks, sql
-from penstock.store.sql import Deed
+from penstock.store.sql import Statement
 from penstock.store.tables import requests
 
 RETRY_SHIELD_SECONDS = 600
@@ -71,7 +71,7 @@ def forget_key(connection: Connection, account_id: str, idempotency_key: str) ->
     connection.execute(delete(requests).where(same))
 
 
-def addition(accepted: Sequence[AcceptedRequest]) -> Deed:
+def addition(accepted: Sequence[AcceptedRequest]) -> Statement:
     """What remembers accepted requests, to be done with what writes their jobs."""
     return sql.insertion(requests, [_row(request) for request in accepted])
 

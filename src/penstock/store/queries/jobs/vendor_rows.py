@@ -16,7 +16,7 @@ LATEST = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class VendorFailure:
     """What last went wrong at a vendor, as callers were told."""
 
     at: float
@@ -31,9 +31,9 @@ def open_jobs(connection: Connection) -> dict[tuple[str, str], int]:
     return {(row[0], row[1]): row[2] for row in connection.execute(query.group_by(jobs.c.vendor, jobs.c.state))}
 
 
-def last_failures(connection: Connection, models: Iterable[str]) -> dict[str, Failure]:
+def last_failures(connection: Connection, models: Iterable[str]) -> dict[str, VendorFailure]:
     """What last went wrong at each vendor with one of these models."""
-    found: dict[str, Failure] = {}
+    found: dict[str, VendorFailure] = {}
     for model in models:
         for vendor, failure in _failures(connection, model):
             if vendor not in found or found[vendor].at < failure.at:
@@ -41,16 +41,16 @@ def last_failures(connection: Connection, models: Iterable[str]) -> dict[str, Fa
     return found
 
 
-def _failures(connection: Connection, model: str) -> Sequence[tuple[str, Failure]]:
+def _failures(connection: Connection, model: str) -> Sequence[tuple[str, VendorFailure]]:
     query = (
         select(jobs.c.vendor, jobs.c.finished_at, jobs.c.document)
         .where(jobs.c.model == model, jobs.c.state == State.FAILED.value, jobs.c.removed.is_(None))
         .order_by(jobs.c.finished_at.desc())
         .limit(LATEST)
     )
-    found: list[tuple[str, Failure]] = []
+    found: list[tuple[str, VendorFailure]] = []
     for vendor, finished_at, document in connection.execute(query):
         error = decode_job(document).error or {}
         if error.get("code") in BLAMED:
-            found.append((vendor, Failure(finished_at, error["code"], error["message"], model)))
+            found.append((vendor, VendorFailure(finished_at, error["code"], error["message"], model)))
     return found

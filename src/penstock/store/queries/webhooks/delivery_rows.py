@@ -25,11 +25,11 @@ from penstock.domain.webhooks import (
     MAX_ATTEMPTS_KEPT,
     PATIENCE_SECONDS,
     PING,
-    Attempt,
     Delivery,
+    DeliveryAttempt,
     DeliveryNotFound,
-    Parcel,
-    Reason,
+    DisabledReason,
+    PendingDelivery,
     Status,
     WebhookDisabled,
     next_pause,
@@ -50,7 +50,7 @@ MANY = 1000
 LEASE_SECONDS = 30.0
 """Twice as long as an attempt may take: then whoever took it on has died."""
 GONE = 410
-decode_attempts = msgspec.json.Decoder(tuple[Attempt, ...]).decode
+decode_attempts = msgspec.json.Decoder(tuple[DeliveryAttempt, ...]).decode
 
 _heads = deliveries.alias("heads")
 _others = deliveries.alias("others")
@@ -127,7 +127,7 @@ def next_due(connection: Connection, now: float) -> tuple[float | None, float]:
     return due_at, store_now
 
 
-def claim(connection: Connection, now: float, plan: Plan) -> list[Parcel]:
+def claim(connection: Connection, now: float, plan: Plan) -> list[PendingDelivery]:
     """Take on what is due, as far as there is room. Whoever dies with it loses it when the lease is over."""
     chosen = {each.position: each.due_at for each in _choose(connection, now, plan)}
     if not chosen:
@@ -140,7 +140,7 @@ def claim(connection: Connection, now: float, plan: Plan) -> list[Parcel]:
     rows = sorted(rows, key=lambda row: turns[row["position"]])
     wanted = {row["webhook_id"]: row["account_id"] for row in rows}
     found = webhook_rows.several(connection, wanted, now)
-    parcels: list[Parcel] = []
+    parcels: list[PendingDelivery] = []
     for row in rows:
         delivery = _delivery(row)
         endpoint = found.get(delivery.webhook_id)
@@ -150,7 +150,7 @@ def claim(connection: Connection, now: float, plan: Plan) -> list[Parcel]:
         elif endpoint.disabled_at is not None and delivery.type != PING:
             _finish(connection, delivery.position, Status.FAILED, now)
         else:
-            parcels.append(Parcel(delivery, endpoint, event, chosen[delivery.position]))
+            parcels.append(PendingDelivery(delivery, endpoint, event, chosen[delivery.position]))
     return parcels
 
 
@@ -198,7 +198,7 @@ def _due_by_lane(connection: Connection, now: float, plan: Plan) -> list[Candida
 
 
 def record(
-    connection: Connection, parcel: Parcel, attempt: Attempt, retry_after: float | None, now: float
+    connection: Connection, parcel: PendingDelivery, attempt: DeliveryAttempt, retry_after: float | None, now: float
 ) -> Status | None:
     """How an attempt went, and what follows from it; None if someone else has taken it on since."""
     mine = and_(deliveries.c.position == parcel.delivery.position, deliveries.c.lease == parcel.delivery.lease)
@@ -224,7 +224,9 @@ def record(
     return status
 
 
-def _judge(parcel: Parcel, attempt: Attempt, tries: int, retry_after: float | None) -> tuple[Status, float | None]:
+def _judge(
+    parcel: PendingDelivery, attempt: DeliveryAttempt, tries: int, retry_after: float | None
+) -> tuple[Status, float | None]:
     if attempt.succeeded:
         return Status.DELIVERED, None
     is_final = attempt.status_code == GONE or parcel.delivery.type == PING
@@ -232,16 +234,18 @@ def _judge(parcel: Parcel, attempt: Attempt, tries: int, retry_after: float | No
     return (Status.FAILED if pause is None else Status.PENDING), pause
 
 
-def _look_after(connection: Connection, parcel: Parcel, attempt: Attempt, status: Status, now: float) -> None:
+def _look_after(
+    connection: Connection, parcel: PendingDelivery, attempt: DeliveryAttempt, status: Status, now: float
+) -> None:
     """What an attempt tells of the webhook itself; jobs' own webhooks are no one's to disable."""
     endpoint = parcel.endpoint
     if endpoint.url is None:
         return
     since = webhook_rows.note(connection, endpoint.id, now, succeeded=attempt.succeeded)
     if attempt.status_code == GONE:
-        webhook_rows.disable(connection, endpoint, Reason.GONE, now)
+        webhook_rows.disable(connection, endpoint, DisabledReason.GONE, now)
     elif status is Status.FAILED and since is not None and now - since >= PATIENCE_SECONDS:
-        webhook_rows.disable(connection, endpoint, Reason.FAILING, now)
+        webhook_rows.disable(connection, endpoint, DisabledReason.FAILING, now)
 
 
 def release(connection: Connection, leases: Sequence[tuple[int, str | None]], now: float) -> None:

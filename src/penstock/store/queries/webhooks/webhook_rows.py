@@ -14,8 +14,8 @@ from penstock.domain.webhooks import (
     PING_RETRY_SECONDS,
     PING_SECONDS,
     USUAL,
+    DisabledReason,
     Endpoint,
-    Reason,
     Status,
     TooManyPings,
     TooManyWebhooks,
@@ -42,7 +42,7 @@ ENABLED = "SELECT account_id, id, events FROM webhooks WHERE disabled_at IS NULL
 # -- the outbox
 
 
-class News(NamedTuple):
+class WebhookEvent(NamedTuple):
     """An event that webhooks may be told: whose, of what, and the webhook that a job itself brought along."""
 
     account_id: str
@@ -52,7 +52,7 @@ class News(NamedTuple):
     own: Mapping[str, Any] | None = None
 
 
-def enqueue(connection: Connection, told: Sequence[News], now: float) -> None:
+def enqueue(connection: Connection, told: Sequence[WebhookEvent], now: float) -> None:
     """Have events told to whoever asked for them: where nobody did, this is one look into an index."""
     accounts = list({news.account_id for news in told})
     enabled = sql.run(connection, *sql.among(ENABLED, accounts))
@@ -62,7 +62,7 @@ def enqueue(connection: Connection, told: Sequence[News], now: float) -> None:
         connection.info[RUNG].add(DELIVERIES)
 
 
-def _deliveries(news: News, enabled: Sequence[tuple[Any, ...]], now: float) -> list[dict[str, Any]]:
+def _deliveries(news: WebhookEvent, enabled: Sequence[tuple[Any, ...]], now: float) -> list[dict[str, Any]]:
     account_id, subject, sequence, kind, own = news
     wanted = [
         (webhook_id, None) for whose, webhook_id, events in enabled if whose == account_id and f" {kind} " in events
@@ -204,7 +204,7 @@ def remove(connection: Connection, account_id: str, webhook_id: str) -> None:
     connection.execute(delete(deliveries).where(deliveries.c.webhook_id == webhook_id))
 
 
-def disable(connection: Connection, endpoint: Endpoint, reason: Reason, now: float) -> None:
+def disable(connection: Connection, endpoint: Endpoint, reason: DisabledReason, now: float) -> None:
     """A webhook that does not want to be told, or cannot be; the audit log tells of it."""
     query = select(webhooks).where(webhooks.c.id == endpoint.id, webhooks.c.disabled_at.is_(None)).with_for_update()
     row = connection.execute(query).mappings().one_or_none()
@@ -257,5 +257,5 @@ def _endpoint(row: Mapping[Any, Any]) -> Endpoint:
     fields = dict(row)
     del fields["host"]
     fields["events"] = tuple(fields["events"].split())
-    fields["disabled_reason"] = None if fields["disabled_reason"] is None else Reason(fields["disabled_reason"])
+    fields["disabled_reason"] = None if fields["disabled_reason"] is None else DisabledReason(fields["disabled_reason"])
     return Endpoint(**fields)
