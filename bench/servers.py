@@ -66,7 +66,7 @@ async def measure_lag(near: str, far: str, key: str, jobs: int, per_second: floa
     """How much later the same event arrives at a server than at the one where the job was accepted."""
     arrivals: list[dict[str, float]] = [{}, {}]
     ready = [asyncio.Event(), asyncio.Event()]
-    ears = [
+    subscriptions = [
         asyncio.create_task(hear(url, key, seen, event))
         for url, seen, event in zip((near, far), arrivals, ready, strict=True)
     ]
@@ -78,8 +78,8 @@ async def measure_lag(near: str, far: str, key: str, jobs: int, per_second: floa
                 response.raise_for_status()
             await asyncio.sleep(1 / per_second)
     await asyncio.sleep(1)
-    for ear in ears:
-        ear.cancel()
+    for subscription in subscriptions:
+        subscription.cancel()
     return [arrivals[1][name] - at for name, at in arrivals[0].items() if name in arrivals[1]]
 
 

@@ -115,8 +115,8 @@ class Gateway:
     dispatch: Dispatch
     upkeep: Upkeep
     delivery: DeliveryWorker
-    escrow: Admission
-    tally: UsageWriter
+    admission: Admission
+    usage_writer: UsageWriter
     relay: Relay
     exchange: Exchange
     hooks: Hooks
@@ -176,7 +176,7 @@ class Gateway:
         """Let go of everyone who waits: streams end, `wait` answers with what is."""
         self.draining = True
         self._succession.cancel()
-        self.database.bell.ring_all()
+        self.database.signals.ring_all()
 
     async def reload(self, settings: Settings) -> None:
         """Use new settings for all new work; what cannot change while running is named in the log."""
@@ -204,14 +204,14 @@ class Gateway:
         self.keyring = Keyring(self.database, secret, self.clock, contact=contact)
         self.keyring.start()
         self._resources.push_async_callback(self.keyring.stop)
-        self.escrow = Admission(self.database, new_id("process"), contact=contact)
-        self._resources.push_async_callback(self.escrow.stop)
+        self.admission = Admission(self.database, new_id("process"), contact=contact)
+        self._resources.push_async_callback(self.admission.stop)
 
     async def _assemble(self) -> None:
         secret = await self.database.write(key_rows.signing_secret)
         await self._open_assets(secret)
         self._open_admission(secret)
-        uploads, outputs = self._open_workshops()
+        uploads, outputs = self._open_process_pools()
         most = lambda: self.settings.server.max_uploads  # noqa: E731  as short as the others
         quota = lambda: self._rules.storage_quota  # noqa: E731
         self.inputs = Inputs(self.database, self.assets, uploads, self._open_fetcher, most, self.clock, quota)
@@ -224,7 +224,7 @@ class Gateway:
             lambda: self._rules,
             self.history,
             self.upkeep.backlog,
-            self.escrow,
+            self.admission,
             self.clock,
         )
         self.delivery = DeliveryWorker(self.database, self._open_fetcher, self.scribe, self.clock)
@@ -266,7 +266,7 @@ class Gateway:
         place = module.Place(settings.temporal, settings.temporal_namespace, settings.temporal_queue)
         return module.TemporalDispatch(self.database, self._all_seats, most, self.clock, place)
 
-    def _open_workshops(self) -> tuple[ProcessPool, ProcessPool]:
+    def _open_process_pools(self) -> tuple[ProcessPool, ProcessPool]:
         """Make one for callers' files and one for outputs: a finished result waits behind no upload."""
         uploads = ProcessPool(2, seconds=60, cpu_seconds=UPLOAD_CPU_SECONDS)
         outputs = ProcessPool(3, seconds=120, cpu_seconds=OUTPUT_CPU_SECONDS, threads=True)
@@ -284,10 +284,10 @@ class Gateway:
 
     async def _open_assets(self, secret: bytes) -> None:
         storage = open_storage(self.settings.assets_url)
-        landing = await asyncio.to_thread(ScratchFolder, self.settings.data / "landing")
-        self.assets = Assets(storage, landing, secret)
+        scratch = await asyncio.to_thread(ScratchFolder, self.settings.data / "landing")
+        self.assets = Assets(storage, scratch, secret)
         self._resources.push_async_callback(asyncio.to_thread, self.assets.close)
-        await asyncio.to_thread(self.assets.clear_landing)
+        await asyncio.to_thread(self.assets.clear_scratch)
         with suppress(StorageUnavailable):  # told in the log; what needs it waits, all else is served
             await self.assets.check()
 
@@ -328,19 +328,21 @@ class Gateway:
 
     async def _open_chat(self, exchange: Exchange) -> None:
         journals = self.settings.data / "journal"
-        self.tally = tally = UsageWriter(self.database, self.escrow.process, journals, self.clock)
-        self._resources.push_async_callback(tally.stop)
-        await tally.recover()
+        self.usage_writer = usage_writer = UsageWriter(self.database, self.admission.process, journals, self.clock)
+        self._resources.push_async_callback(usage_writer.stop)
+        await usage_writer.recover()
         self._manner = _make_manner(self.settings)
-        self.relay = Relay(lambda: self.offers, exchange, tally, self.escrow, lambda: self._manner, self.clock)
+        self.relay = Relay(
+            lambda: self.offers, exchange, usage_writer, self.admission, lambda: self._manner, self.clock
+        )
 
     async def settle_up(self, owners: Sequence[str] | None = None) -> None:
         """Write what waits to be written, and give back what these owners do not use: who looks now sees the truth."""
-        await self.tally.flush()
-        await self.escrow.give_back(owners)
+        await self.usage_writer.flush()
+        await self.admission.give_back(owners)
 
     async def _recover(self) -> None:
-        await self.tally.recover()
+        await self.usage_writer.recover()
 
     async def _close_vendors(self) -> None:
         await _close_all([*self.offers.by_credential.values(), *self.offers.vendors.values()])

@@ -55,10 +55,10 @@ async def test_chat_spends_what_the_vendor_counted_and_then_is_refused(chat, str
     assert told["cap"] == format_usd(3 * COST + 30_000_000)
     assert told["resets_at"] is None
     assert responses[-1].headers["x-should-retry"] == "false"
-    await chat.server.gateway.tally.flush()
+    await chat.server.gateway.usage_writer.flush()
     spent, held = await standing(chat.server, payer)
     assert spent == statuses.count(200) * COST
-    await chat.server.gateway.escrow.recall(payer.owners)
+    await chat.server.gateway.admission.recall(payer.owners)
     assert (await standing(chat.server, payer))[1] == 0
     assert told["spent"] <= format_usd(spent + held)
     assert await chat.server.gateway.database.read(check) == []
@@ -78,7 +78,7 @@ async def test_many_at_once_never_pass_the_cap(chat):
     responses = await asyncio.gather(*(ask(client) for _ in range(60)))
     watching.cancel()
     assert {response.status_code for response in responses} == {200, 402}
-    await chat.server.gateway.tally.flush()
+    await chat.server.gateway.usage_writer.flush()
     spent, _ = await standing(chat.server, payer)
     assert spent == COST * sum(response.status_code == 200 for response in responses)
     assert not any(over)
@@ -145,9 +145,9 @@ async def test_the_shares_of_a_raised_cap_are_told_anew(chat):
     for cap in (2 * COST, 8 * COST):
         budget = Budget(owner=payer.lineage, period=Period.TOTAL, cap=cap)
         await server.gateway.database.write(budget_rows.put, budget, payer.account_id, 0.0)
-        server.gateway.escrow.reconsider()
+        server.gateway.admission.reconsider()
         while (await ask(client)).status_code == 200:
-            await server.gateway.tally.flush()
+            await server.gateway.usage_writer.flush()
     feed = (await client.get("/api/v1/events")).json()["data"]
     shares = [(event["data"]["cap"], event["data"]["share"]) for event in feed if event["type"] == "budget.threshold"]
     assert sorted(set(shares)) == sorted(shares)

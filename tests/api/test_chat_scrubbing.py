@@ -57,7 +57,7 @@ async def ask(server: Server, *, stream: bool) -> httpx.Response:
 
 async def everything_kept(server: Server) -> bytes:
     """What the store and the journal hold of it."""
-    await server.gateway.tally.flush()
+    await server.gateway.usage_writer.flush()
     return await asyncio.to_thread(_read_all, server.gateway.settings.data)
 
 

@@ -287,7 +287,7 @@ async def test_a_false_claim_never_costs_more_than_what_was_held(start, limits, 
         question = {"model": "canned", "messages": HELLO, "stream": stream, **limits}
         response = await client.post("/llm/chat/completions", json=question)
         assert response.status_code == 200
-        await server.gateway.tally.flush()
+        await server.gateway.usage_writer.flush()
         usage = (await client.get("/api/v1/usage")).json()
         (budget,) = usage["budgets"]
         sent, seen = len(response.request.content), 8 if stream else len(body)

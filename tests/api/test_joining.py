@@ -199,10 +199,10 @@ async def test_one_that_drains_does_not_take_over(join):
 
 
 async def test_a_start_removes_the_half_downloads_of_dead_processes_only(join, tmp_path):
-    landing = tmp_path / "data" / "landing"
+    scratch = tmp_path / "data" / "landing"
     async with join():
-        [live] = [path for path in landing.iterdir() if path.is_dir()]
-        dead = landing / "process_dead"
+        [live] = [path for path in scratch.iterdir() if path.is_dir()]
+        dead = scratch / "process_dead"
         dead.mkdir()
         for folder in (live, dead):
             (folder / "half").write_bytes(b"x")
@@ -210,7 +210,7 @@ async def test_a_start_removes_the_half_downloads_of_dead_processes_only(join, t
         async with join():
             assert (live / "half").exists()
             assert not dead.exists()
-    assert list(landing.iterdir()) == []
+    assert list(scratch.iterdir()) == []
 
 
 # -- at the same moment

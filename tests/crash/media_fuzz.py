@@ -277,8 +277,8 @@ class Fuzz:
     async def try_walls(self) -> None:
         port = self.listener.getsockname()[1]
         expected = survey()
-        for workshop in (self.inputs, self.outputs):
-            found = await workshop.do("a", try_walls, None, port, str(self.canary))
+        for process_pool in (self.inputs, self.outputs):
+            found = await process_pool.do("a", try_walls, None, port, str(self.canary))
             reached = {name: what for name, what in found.items() if what.startswith("reached")}
             if found["secret"] or (reached and not expected.missing):
                 self.outcomes["escape"] += 1

@@ -75,7 +75,7 @@ class Site:
     async def check_books(self, jobs: int) -> None:
         """The vendor was asked once for each job, and the ledger is right."""
         assert self.double.counts() == {"orders": jobs, "jobs": jobs, "duplicates": 0}
-        await self.server.gateway.tally.flush()
+        await self.server.gateway.usage_writer.flush()
         assert await self.server.gateway.database.read(check) == []
 
     async def back(self, client: httpx.AsyncClient | None = None) -> float:

@@ -74,7 +74,7 @@ async def warm_up(site: Site, *clients: httpx.AsyncClient, seconds: float = 2.0)
 async def spent_by(site: Site, client: httpx.AsyncClient) -> tuple[int, int]:
     """What is charged to a key's budget, and how many answers are recorded."""
     gateway = site.server.gateway
-    await gateway.tally.flush()
+    await gateway.usage_writer.flush()
     payer = (await gateway.keyring.check(client.headers["authorization"])).payer
     records = await gateway.database.read(completion_rows.of_account, payer.account_id, 10_000)
     [budget] = await gateway.database.read(balance_rows.standings, payer, time.time())
@@ -195,7 +195,7 @@ async def test_a_locked_file_stops_no_chat_that_has_leased_what_it_needs(start: 
             for _ in range(10):
                 assert {(await ask(each)).status_code for each in (free, spender)} == {200}
             other.execute("ROLLBACK")
-        await server.gateway.tally.flush()
+        await server.gateway.usage_writer.flush()
         assert await server.gateway.database.read(check) == []
         async with client_of(server.url, None) as nobody:
             assert (await nobody.get("/readyz")).json()["status"] == "ready"

@@ -81,7 +81,7 @@ async def test_who_is_ahead_of_time_does_not_free_what_others_hold(site: Site, c
     assert (await site.ask(spender)).status_code == 200
     database = site.server.gateway.database
     payer = (await site.server.gateway.keyring.check(spender.headers["authorization"])).payer
-    await database.write(balance_rows.give_back, site.server.gateway.escrow.process, {})
+    await database.write(balance_rows.give_back, site.server.gateway.admission.process, {})
     clock.ahead = HOUR
     assert await database.write(balance_rows.expire_leases, clock()) == 0
     assert await database.read(balance_rows.leased_of, payer.owners)

@@ -170,7 +170,7 @@ async def check_rush(answers: list[httpx.Response]) -> None:
 async def check_spending(site: Site, spender: httpx.AsyncClient) -> None:
     """Every answer is recorded once, and the cap holds."""
     gateway = site.server.gateway
-    await gateway.tally.flush()
+    await gateway.usage_writer.flush()
     payer = (await gateway.keyring.check(spender.headers["authorization"])).payer
     records = await gateway.database.read(completion_rows.of_account, payer.account_id)
     assert len([record for record in records if record.usage.completion]) == len(site.upstream.requests)

@@ -166,36 +166,36 @@ async def test_the_event_loop_runs_while_the_writer_works(database, gate):
 
 
 async def test_the_bell_rings_after_the_commit(database, gate):
-    with database.bell.listen("topic") as ear:
+    with database.signals.listen("topic") as subscription:
         (task,) = await queue_up(database.write(note, "news", "topic"))
-        assert not await ear.wait(0.02)
+        assert not await subscription.wait(0.02)
         gate.opened.set()
-        assert await ear.wait(60)
+        assert await subscription.wait(60)
         assert await database.read(notes) == ["news"]
         await task
 
 
 async def test_the_bell_is_silent_for_what_was_undone(either):
-    with either.bell.listen("topic") as ear, either.bell.listen("other") as other:
+    with either.signals.listen("topic") as subscription, either.signals.listen("other") as other:
         with pytest.raises(LookupError):
             await either.write(note_and_fail, "undone", "topic")
         await either.write(note, "done", "other")
         assert await other.wait(60)
-        assert not await ear.wait(0)
+        assert not await subscription.wait(0)
 
 
 async def test_the_bell_is_silent_for_a_batch_that_was_lost(database, gate):
     def lose_transaction(connection: Connection) -> None:
         connection.exec_driver_sql("ROLLBACK")  # as SQLite does by itself on a full disk or an input/output error
 
-    with database.bell.listen("topic") as ear:
+    with database.signals.listen("topic") as subscription:
         tasks = await queue_up(
             database.write(note, "a", "topic"), database.write(lose_transaction), database.write(note, "b", "topic")
         )
         gate.opened.set()
         outcomes = await asyncio.gather(*tasks, return_exceptions=True)
         assert [type(outcome) for outcome in outcomes] == [StoreUnavailable] * 3
-        assert not await ear.wait(0)
+        assert not await subscription.wait(0)
     assert await database.read(notes) == []
     assert await database.write(note, "later") == "later"
 
@@ -216,13 +216,13 @@ async def test_a_full_queue_is_told_at_once(database, gate):
 
 async def test_a_locked_store_is_unavailable_until_it_is_free(database):
     database.patience = 0.03
-    with database.bell.listen("topic") as ear:
+    with database.signals.listen("topic") as subscription:
         with locked(database):
             with pytest.raises(StoreUnavailable) as refusal:
                 await database.write(note, "refused", "topic")
             assert "locked" in str(refusal.value.__cause__)
             assert await database.read(notes) == []  # readers do not wait for writers
-        assert not await ear.wait(0)
+        assert not await subscription.wait(0)
     assert await database.write(note, "again") == "again"
     assert await database.read(notes) == ["again"]
 

@@ -113,7 +113,7 @@ async def test_news_are_heard_elsewhere_at_once(fleet, monkeypatch):
     for database in fleet:
         await database.watch()
     job = make_job()
-    with fleet[1].bell.listen(job.id) as of_job, fleet[2].bell.listen(QUEUE) as queue:
+    with fleet[1].signals.listen(job.id) as of_job, fleet[2].signals.listen(QUEUE) as queue:
         await fleet[0].write(job_rows.insert_all, [job], NOW)
         assert await of_job.wait(60)
         assert await queue.wait(60)
@@ -123,15 +123,15 @@ async def test_what_was_written_while_nobody_could_tell_is_found(fleet, postgres
     ours, theirs, _ = fleet
     await ours.watch()
     job = make_job()
-    with ours.bell.listen(job.id) as ear, ours.bell.listen(QUEUE) as queue:
+    with ours.signals.listen(job.id) as subscription, ours.signals.listen(QUEUE) as queue:
         assert postgres_server.cut("penstock listener") == 1
         await theirs.write(job_rows.insert_all, [job], NOW)
-        assert await ear.wait(60)
+        assert await subscription.wait(60)
         assert await queue.wait(60)
     again = make_job()
-    with ours.bell.listen(again.id) as ear:
+    with ours.signals.listen(again.id) as subscription:
         await theirs.write(job_rows.insert_all, [again], NOW)
-        assert await ear.wait(60)
+        assert await subscription.wait(60)
 
 
 async def test_no_ring_is_missed_while_the_listener_is_cut_again_and_again(fleet, postgres_server):
@@ -148,8 +148,8 @@ async def test_no_ring_is_missed_while_the_listener_is_cut_again_and_again(fleet
 
 
 async def hear(database: PostgresDatabase, topic: str) -> bool:
-    with database.bell.listen(topic) as ear:
-        return await ear.wait(60)
+    with database.signals.listen(topic) as subscription:
+        return await subscription.wait(60)
 
 
 async def test_an_event_that_was_committed_late_is_found_behind_later_ones(fleet, postgres_store_url, postgres_server):
@@ -160,13 +160,13 @@ async def test_an_event_that_was_committed_late_is_found_behind_later_ones(fleet
     async with await psycopg.AsyncConnection.connect(postgres_store_url) as slow:
         await slow.execute(EVENT)
         later = make_job()
-        with ours.bell.listen(later.id) as ear:
+        with ours.signals.listen(later.id) as subscription:
             await theirs.write(job_rows.insert_all, [later], NOW)
-            assert await ear.wait(60)
-        with ours.bell.listen("job_held") as ear:
-            assert not await ear.wait(1.2)
+            assert await subscription.wait(60)
+        with ours.signals.listen("job_held") as subscription:
+            assert not await subscription.wait(1.2)
             await slow.commit()
-            assert await ear.wait(60)
+            assert await subscription.wait(60)
 
 
 async def test_a_listener_outlives_a_restart(fleet, postgres_server):
@@ -174,9 +174,9 @@ async def test_a_listener_outlives_a_restart(fleet, postgres_server):
     await ours.watch()
     await asyncio.to_thread(postgres_server.restart)
     job = make_job()
-    with ours.bell.listen(job.id) as ear:
+    with ours.signals.listen(job.id) as subscription:
         await theirs.write(job_rows.insert_all, [job], NOW)
-        assert await ear.wait(60)
+        assert await subscription.wait(60)
 
     async def listens() -> bool:
         words = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'penstock listener'"
@@ -191,11 +191,11 @@ async def test_a_store_that_is_away_at_the_start_is_listened_to_later(postgres_s
         async with processes(postgres_store_url, 2) as (ours, theirs):
             await ours.watch()
             postgres_server.start()
-            with ours.bell.listen(nudge("job_a")) as ear:
+            with ours.signals.listen(nudge("job_a")) as subscription:
 
                 async def is_heard() -> bool:
                     await theirs.write(wakeup_rows.add, "job_a", NOW)
-                    return await ear.wait(0.2)
+                    return await subscription.wait(0.2)
 
                 await until(is_heard)
     finally:
@@ -207,11 +207,11 @@ async def test_what_a_caller_left_behind_is_told_too(fleet):
     ours, theirs, _ = fleet
     await ours.watch()
     job = make_job()
-    with ours.bell.listen(job.id) as ear, theirs.bell.listen(job.id) as own:
+    with ours.signals.listen(job.id) as subscription, theirs.signals.listen(job.id) as own:
         writing = asyncio.create_task(theirs.write(job_rows.insert_all, [job], NOW))
         await asyncio.sleep(0)
         writing.cancel()
         await asyncio.wait((writing,))
         assert writing.cancelled()
         assert await own.wait(60)
-        assert await ear.wait(60)
+        assert await subscription.wait(60)

@@ -157,9 +157,9 @@ async def test_what_was_begun_is_taken_up_before_what_waits(database):
 
 
 async def heard(database: Database, topic: str, doing) -> bool:
-    with database.bell.listen(topic) as ear:
+    with database.signals.listen(topic) as subscription:
         await doing
-        return await ear.wait(0)
+        return await subscription.wait(0)
 
 
 async def test_each_change_is_heard_by_who_should_hear_it(database):

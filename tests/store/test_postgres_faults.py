@@ -162,9 +162,9 @@ async def test_connections_that_died_without_a_word_are_given_up(postgres_store_
         assert not [each for each in told if isinstance(each, Exception)]
         async with processes(postgres_store_url, 1) as (theirs,):
             job = make_job()
-            with ours.bell.listen(job.id) as ear:
+            with ours.signals.listen(job.id) as subscription:
                 await theirs.write(job_rows.insert_all, [job], NOW)
-                assert await ear.wait(60)
+                assert await subscription.wait(60)
 
 
 async def test_after_one_is_given_up_no_old_connection_is_trusted(postgres_store_url, monkeypatch):

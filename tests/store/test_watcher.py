@@ -33,31 +33,31 @@ async def pair(store_url: str) -> AsyncGenerator[Pair]:
     await theirs.close()
 
 
-async def heard(ear: Subscription) -> bool:
-    return await ear.wait(60)
+async def heard(subscription: Subscription) -> bool:
+    return await subscription.wait(60)
 
 
 async def catch_up(ours: Database, theirs: Database) -> None:
     """Once this returns, all that was written before has been heard of here."""
-    with ours.bell.listen(nudge("the end")) as ear:
+    with ours.signals.listen(nudge("the end")) as subscription:
         await theirs.write(wakeup_rows.add, "the end", 0.0)
-        assert await heard(ear)
+        assert await heard(subscription)
 
 
 async def test_what_another_process_does_is_heard_by_all_whom_it_concerns(pair):
     ours, theirs = pair
     job = make_job()
-    bell = ours.bell
+    signals = ours.signals
     with (
-        bell.listen(job.id) as of_job,
-        bell.listen(job.account_id) as of_account,
-        bell.listen(QUEUE) as queue,
-        bell.listen(nudge(job.id)) as runner,
-        bell.listen("job_other") as nobody,
+        signals.listen(job.id) as of_job,
+        signals.listen(job.account_id) as of_account,
+        signals.listen(QUEUE) as queue,
+        signals.listen(nudge(job.id)) as runner,
+        signals.listen("job_other") as nobody,
     ):
         await theirs.write(job_rows.insert_all, [job], 0.0)
-        for ear in (of_job, of_account, queue):
-            assert await heard(ear)
+        for subscription in (of_job, of_account, queue):
+            assert await heard(subscription)
         await theirs.write(job_rows.amend_own, job.account_id, job.id, lambda job: jobs.request_cancel(job, 0.0), 0.0)
         assert await heard(runner), "who runs it has to know at once"
         assert not await nobody.wait(0)
@@ -65,7 +65,7 @@ async def test_what_another_process_does_is_heard_by_all_whom_it_concerns(pair):
 
 async def test_a_call_back_is_heard_by_who_works_on_the_job_and_nobody_else(pair):
     ours, theirs = pair
-    with ours.bell.listen(nudge("job_a")) as runner, ours.bell.listen("job_a") as of_job:
+    with ours.signals.listen(nudge("job_a")) as runner, ours.signals.listen("job_a") as of_job:
         await theirs.write(wakeup_rows.add, "job_a", 0.0)
         assert await heard(runner)
         assert not await of_job.wait(0)
@@ -75,30 +75,30 @@ async def test_a_call_back_is_heard_by_who_works_on_the_job_and_nobody_else(pair
 async def test_what_we_write_ourselves_is_rung_once(pair):
     ours, theirs = pair
     job = make_job()
-    with ours.bell.listen(job.id) as ear:
+    with ours.signals.listen(job.id) as subscription:
         await ours.write(job_rows.insert_all, [job], 0.0)
-        assert await heard(ear)
+        assert await heard(subscription)
         await catch_up(ours, theirs)
-        assert not await ear.wait(0)
+        assert not await subscription.wait(0)
 
 
 async def test_what_came_between_our_own_writes_is_heard(pair):
     ours, theirs = pair
     for _ in range(20):
         job = make_job()
-        with ours.bell.listen(job.id) as ear:
+        with ours.signals.listen(job.id) as subscription:
             await asyncio.gather(
                 ours.write(job_rows.insert_all, [make_job()], 0.0),
                 theirs.write(job_rows.insert_all, [job], 0.0),
                 ours.write(job_rows.insert_all, [make_job()], 0.0),
             )
-            assert await heard(ear)
+            assert await heard(subscription)
 
 
 async def test_more_than_is_read_at_once_is_heard_to_the_end(pair):
     ours, theirs = pair
     many = [make_job() for _ in range(BATCH + BATCH // 2)]
-    with ours.bell.listen(many[0].id) as first, ours.bell.listen(many[-1].id) as last:
+    with ours.signals.listen(many[0].id) as first, ours.signals.listen(many[-1].id) as last:
         await theirs.write(job_rows.insert_all, many, 0.0)
         assert await heard(first)
         assert await heard(last)
@@ -116,9 +116,9 @@ async def test_a_place_in_the_log_that_we_gave_up_and_another_took_is_heard(pair
 
     with pytest.raises(Exception, match="store"):
         await ours.write(write_and_lose)
-    with ours.bell.listen(job.id) as ear:
+    with ours.signals.listen(job.id) as subscription:
         await theirs.write(job_rows.insert_all, [job], 0.0)
-        assert await heard(ear)
+        assert await heard(subscription)
 
 
 # -- in turn

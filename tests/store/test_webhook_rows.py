@@ -98,12 +98,12 @@ async def test_an_event_and_its_deliveries_are_one_transaction(database):
 
 
 async def test_the_bell_rings_for_those_who_deliver_only_where_there_is_something(database):
-    with database.bell.listen(DELIVERIES) as ear:
+    with database.signals.listen(DELIVERIES) as subscription:
         await accept(database)
-        assert not await ear.wait(0)
+        assert not await subscription.wait(0)
         await database.write(webhook_rows.add, make_endpoint())
         await accept(database)
-        assert await ear.wait(0)
+        assert await subscription.wait(0)
 
 
 async def test_each_webhook_of_the_account_is_told_what_it_asked_for(database):

@@ -58,29 +58,29 @@ async def processes(store, time) -> AsyncGenerator[Open]:
 
         def begin(number: int, clocks: Clocks = time.clocks) -> list[Admission]:
             begun = [Admission(store, f"process_{each}", clocks) for each in range(number)]
-            for escrow in begun:
-                stack.push_async_callback(escrow.stop)
+            for admission in begun:
+                stack.push_async_callback(admission.stop)
             return begun
 
         yield begin
 
 
-async def hold(escrow: Admission, key: ApiKey, cost: int, at: float = NOON) -> Ticket:
+async def hold(admission: Admission, key: ApiKey, cost: int, at: float = NOON) -> Ticket:
     ticket = Ticket()
     try:
-        await escrow.hold(ticket, key, cost, at)
+        await admission.hold(ticket, key, cost, at)
     except BaseException:
         ticket.give_up()
         raise
     return ticket
 
 
-async def hold_soon(escrow: Admission, key: ApiKey, cost: int) -> Ticket:
+async def hold_soon(admission: Admission, key: ApiKey, cost: int) -> Ticket:
     """The other processes have long to answer where many tests run at once."""
     async with asyncio.timeout(60):
         while True:
             with suppress(InsufficientBudget):
-                return await hold(escrow, key, cost)
+                return await hold(admission, key, cost)
             await asyncio.sleep(0.05)
 
 
@@ -90,9 +90,9 @@ async def hold_soon(escrow: Admission, key: ApiKey, cost: int) -> Ticket:
 class Crowd:
     """Requests of several processes on one budget, and what they may have used at any moment."""
 
-    def __init__(self, store: Store, escrows: list[Admission], key: ApiKey, seed: int) -> None:
+    def __init__(self, store: Store, admissions: list[Admission], key: ApiKey, seed: int) -> None:
         self.store = store
-        self.escrows = escrows
+        self.admissions = admissions
         self.key = key
         self.random = chances(seed)
         self.spent = 0
@@ -106,10 +106,10 @@ class Crowd:
         self.most = max(self.most, self.promised)
 
     async def ask(self) -> None:
-        escrow, most = self.random.choice(self.escrows), self.random.randint(1, 60)
+        admission, most = self.random.choice(self.admissions), self.random.randint(1, 60)
         await asyncio.sleep(self.random.random() * 0.3)
         try:
-            ticket = await hold(escrow, self.key, most)
+            ticket = await hold(admission, self.key, most)
         except InsufficientBudget:
             self.refused += 1
             return
@@ -122,29 +122,29 @@ class Crowd:
             self.promise(cost - most)
             self.spent += cost
             ticket.settle(cost, 0)
-            await asyncio.shield(charge(self.store, escrow.process, cost))
+            await asyncio.shield(charge(self.store, admission.process, cost))
 
 
 @pytest.mark.parametrize("number", [2, 4])
 async def test_a_crowd_gets_the_whole_budget_and_never_more(store, processes, number):
-    escrows = processes(number, CLOCKS)
-    crowd = Crowd(store, escrows, make_key(await set_budget(store, CAP)), number)
+    admissions = processes(number, CLOCKS)
+    crowd = Crowd(store, admissions, make_key(await set_budget(store, CAP)), number)
     await asyncio.gather(*(crowd.ask() for _ in range(150)))
     assert crowd.most <= CAP
     assert crowd.refused
-    last = await hold_soon(escrows[0], crowd.key, CAP - crowd.spent)
-    assert await refused_cost(escrows[1], crowd.key, 1)
+    last = await hold_soon(admissions[0], crowd.key, CAP - crowd.spent)
+    assert await refused_cost(admissions[1], crowd.key, 1)
     last.give_up()
-    for escrow in escrows:
-        await escrow.stop()
+    for admission in admissions:
+        await admission.stop()
     assert await standing(store) == (crowd.spent, 0)
     assert await store.read(check) == []
 
 
 @pytest.mark.parametrize("seed", range(3))
 async def test_who_leaves_at_any_moment_takes_nothing_with_him(store, processes, seed):
-    escrows, chance = processes(2, CLOCKS), chances(seed)
-    crowd = Crowd(store, escrows, make_key(await set_budget(store, CAP)), seed)
+    admissions, chance = processes(2, CLOCKS), chances(seed)
+    crowd = Crowd(store, admissions, make_key(await set_budget(store, CAP)), seed)
     asking = [asyncio.create_task(crowd.ask()) for _ in range(80)]
     for task in chance.sample(asking, 60):
         asyncio.get_running_loop().call_later(chance.random() * 0.35, task.cancel)
@@ -153,8 +153,8 @@ async def test_who_leaves_at_any_moment_takes_nothing_with_him(store, processes,
     await wait_for(lambda: _is_spent(store, crowd.spent))  # what a caller left goes on
     spent, held = await standing(store)
     assert spent + held <= CAP
-    tickets = [await hold_soon(escrows[0], key, 1) for key in [crowd.key] * 5]
-    rest = await hold_soon(escrows[1], crowd.key, CAP - spent - 5)  # all that is left can still be had
+    tickets = [await hold_soon(admissions[0], key, 1) for key in [crowd.key] * 5]
+    rest = await hold_soon(admissions[1], crowd.key, CAP - spent - 5)  # all that is left can still be had
     for ticket in (*tickets, rest):
         ticket.give_up()
     assert await store.read(check) == []
@@ -196,9 +196,9 @@ async def test_a_flood_of_refused_requests_costs_few_transactions(store, process
     assert store.writes - before < 20
 
 
-async def refused(escrow: Admission, key: ApiKey) -> BaseException:
+async def refused(admission: Admission, key: ApiKey) -> BaseException:
     with pytest.raises(InsufficientBudget) as caught:
-        await hold(escrow, key, 5)
+        await hold(admission, key, 5)
     return caught.value
 
 
@@ -212,9 +212,9 @@ async def test_money_put_back_can_be_had_at_once(store, processes):
     await hold(one, key, 70)
 
 
-async def refused_cost(escrow: Admission, key: ApiKey, cost: int, at: float = NOON) -> bool:
+async def refused_cost(admission: Admission, key: ApiKey, cost: int, at: float = NOON) -> bool:
     try:
-        await hold(escrow, key, cost, at)
+        await hold(admission, key, cost, at)
     except InsufficientBudget:
         return True
     return False
@@ -294,14 +294,16 @@ async def test_what_is_under_way_at_midnight_is_paid_by_the_day_it_was_asked_on(
     late = await hold(one, key, 60, time.now)
     time.now = end + 0.01
     fresh = await hold(one, key, 80, time.now)
-    stragglers = [await hold(escrow, key, 15, end - 0.001) for escrow in (one, other)]  # accepted before, let in after
+    stragglers = [
+        await hold(admission, key, 15, end - 0.001) for admission in (one, other)
+    ]  # accepted before, let in after
     assert await refused_cost(other, key, 21, time.now)
     assert await refused_cost(other, key, 11, end - 0.001)
     late.settle(50, 0)
     await charge(store, one.process, 50, at=end - 0.01)
-    for ticket, escrow in zip(stragglers, (one, other), strict=True):
+    for ticket, admission in zip(stragglers, (one, other), strict=True):
         ticket.settle(15, 0)
-        await charge(store, escrow.process, 15, at=end - 0.001)
+        await charge(store, admission.process, 15, at=end - 0.001)
     fresh.settle(80, 0)
     await charge(store, one.process, 80, at=time.now)
     assert (await standing(store, end - 0.01))[0] == 80
@@ -364,31 +366,31 @@ async def test_whoever_leaves_a_recall_gives_nothing_twice(store, processes):
 
 @pytest.mark.parametrize("seed", range(3))
 async def test_a_store_that_fails_now_and_then_neither_leaks_nor_gives(store, processes, seed):
-    escrows, chance = processes(3), chances(seed)
+    admissions, chance = processes(3), chances(seed)
     key = make_key(await set_budget(store, CAP))
     store.fails = lambda: chance.random() < 0.3
     granted: list[tuple[Admission, Ticket, int]] = []
 
     async def ask() -> None:
-        escrow, cost = chance.choice(escrows), chance.randint(1, 50)
+        admission, cost = chance.choice(admissions), chance.randint(1, 50)
         await asyncio.sleep(chance.random() * 0.2)
         with suppress(InsufficientBudget, StoreUnavailable):
-            granted.append((escrow, await hold(escrow, key, cost), cost))
+            granted.append((admission, await hold(admission, key, cost), cost))
         if chance.random() < 0.2:
             with suppress(StoreUnavailable):
-                await escrow.recall([KEY])
+                await admission.recall([KEY])
 
     await asyncio.gather(*(ask() for _ in range(120)))
     assert sum(cost for _, _, cost in granted) <= CAP
     store.fails = lambda: False
-    for escrow, ticket, cost in granted:
+    for admission, ticket, cost in granted:
         ticket.settle(cost, 0)
-        await charge(store, escrow.process, cost)
-    for escrow in escrows:
-        await escrow.recall([KEY])
+        await charge(store, admission.process, cost)
+    for admission in admissions:
+        await admission.recall([KEY])
     spent = sum(cost for _, _, cost in granted)
     assert await standing(store) == (spent, 0)
-    await hold(escrows[0], key, CAP - spent)
+    await hold(admissions[0], key, CAP - spent)
 
 
 async def test_a_store_that_is_away_lets_nobody_in_and_forgets_nothing(store, processes, time):
@@ -458,21 +460,21 @@ async def _all_owe(store: Store, level: float) -> bool:
 
 
 async def test_requests_of_all_processes_count_together_and_the_wait_is_enough(store, processes, time):
-    escrows = processes(3)
+    admissions = processes(3)
     key = make_key(requests_per_minute=6)
-    tickets = [await escrow.admit(key) for escrow in escrows for _ in range(2)]
+    tickets = [await admission.admit(key) for admission in admissions for _ in range(2)]
     assert all(dict(ticket.describe())["x-ratelimit-remaining-requests"] == "0" for ticket in tickets[-1:])
-    for escrow in escrows:
+    for admission in admissions:
         with pytest.raises(RateLimited) as caught:
-            await escrow.admit(key)
+            await admission.admit(key)
         assert caught.value.retry_after == pytest.approx(10)
     time.move(9.99)
     with pytest.raises(RateLimited):
-        await escrows[0].admit(key)
+        await admissions[0].admit(key)
     time.move(0.0101)
-    assert await escrows[0].admit(key)
+    assert await admissions[0].admit(key)
     with pytest.raises(RateLimited):
-        await escrows[1].admit(key)
+        await admissions[1].admit(key)
 
 
 async def test_a_flood_beyond_the_rate_costs_few_transactions(store, processes):
@@ -503,14 +505,14 @@ async def test_a_request_refused_by_one_limit_uses_nothing_of_another(store, pro
 
 
 async def test_streams_that_are_cut_off_leave_their_places(store, processes, time):
-    escrows, chance = processes(3), chances(1)
+    admissions, chance = processes(3), chances(1)
     key = make_key(concurrent_streams=10)
     open_now, most = 0, 0
 
     async def watch() -> None:
         nonlocal open_now, most
         await asyncio.sleep(chance.random() * 0.2)
-        ticket = await chance.choice(escrows).open_stream(key)
+        ticket = await chance.choice(admissions).open_stream(key)
         open_now += 1
         most = max(most, open_now)
         try:
@@ -527,9 +529,9 @@ async def test_streams_that_are_cut_off_leave_their_places(store, processes, tim
     assert 5 <= most <= 10
     time.move(2)
     await wait_for(lambda: _is_empty(store, "slots"))
-    tickets = [await escrows[0].open_stream(key) for _ in range(10)]
+    tickets = [await admissions[0].open_stream(key) for _ in range(10)]
     with pytest.raises(TooManyStreams):
-        await escrows[1].open_stream(key)
+        await admissions[1].open_stream(key)
     tickets[0].settle(0, 0)
 
 
@@ -562,7 +564,7 @@ async def test_streams_stay_open_beyond_a_lease_while_their_process_lives(store,
 
 async def test_slots_taken_one_after_the_other_from_a_slow_store_all_go_back(store, processes, time, monkeypatch):
     monkeypatch.setattr("penstock.billing.admission.TEND_SECONDS", 0.01)
-    [escrow] = processes(1)
+    [admission] = processes(1)
     key = replace(make_key(concurrent_streams=50), account_limits=Limits(concurrent_streams=2))
     write, asked, answered = store.write, asyncio.Event(), asyncio.Event()
 
@@ -573,7 +575,7 @@ async def test_slots_taken_one_after_the_other_from_a_slow_store_all_go_back(sto
         return await write(function, *args, **options)
 
     monkeypatch.setattr(store, "write", be_slow)
-    opening = asyncio.create_task(escrow.open_stream(key))
+    opening = asyncio.create_task(admission.open_stream(key))
     await asked.wait()
     time.move(10.0)
     await asyncio.sleep(0.2)  # the account's share, which is not asked for yet, is looked at many times

@@ -37,16 +37,16 @@ def test_importing_it_loads_neither_pillow_nor_pyav():
 
 @pytest.mark.long
 async def test_it_works_within_the_limits_of_the_workshop(place):
-    workshop = ProcessPool(1, threads=True)
+    process_pool = ProcessPool(1, threads=True)
     try:
         for kind in ("PNG", "JPEG", "WEBP"):
-            assert (await workshop.do("a", inspect_image, draw(kind, (6000, 6000)))).width == 6000
+            assert (await process_pool.do("a", inspect_image, draw(kind, (6000, 6000)))).width == 6000
         place.write_bytes(make_video(1920, 1080, 4, 1))
-        assert (await workshop.do("a", inspect_video, place, 1920, 1080, 4.0)).frames == 32
+        assert (await process_pool.do("a", inspect_video, place, 1920, 1080, 4.0)).frames == 32
         with pytest.raises(FileUnreadable, match="damaged or cut off"):
-            await workshop.do("a", inspect_image, draw("PNG")[:-40])
+            await process_pool.do("a", inspect_image, draw("PNG")[:-40])
     finally:
-        await workshop.close()
+        await process_pool.close()
 
 
 # -- images
@@ -135,10 +135,10 @@ def test_a_png_bomb_is_refused_by_its_header(data):
 
 
 async def test_a_webp_bomb_is_refused_before_memory_is_taken():
-    workshop = ProcessPool(1)
+    process_pool = ProcessPool(1)
     with pytest.raises(FileUnreadable, match="WEBP image has too many pixels; each side must be 20 to 6000 px"):
-        await workshop.do("a", inspect_image, claim_webp(16_777_215, 16_777_215))
-    await workshop.close()
+        await process_pool.do("a", inspect_image, claim_webp(16_777_215, 16_777_215))
+    await process_pool.close()
 
 
 @pytest.mark.parametrize("kind", ["PNG", "JPEG", "WEBP"])

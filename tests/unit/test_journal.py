@@ -190,17 +190,17 @@ class Minutes:
         self.opened: list[UsageWriter] = []
 
     def open(self, process: str, folder: Path | None = None) -> UsageWriter:
-        tally = UsageWriter(self.store, process, folder or self.folder, lambda: NOON + 60)
-        self.opened.append(tally)
-        return tally
+        usage_writer = UsageWriter(self.store, process, folder or self.folder, lambda: NOON + 60)
+        self.opened.append(usage_writer)
+        return usage_writer
 
 
 @pytest.fixture
 async def tallies(store, tmp_path) -> AsyncGenerator[Minutes]:
     minutes = Minutes(store, tmp_path / "journal")
     yield minutes
-    for tally in minutes.opened:
-        await tally.stop()
+    for usage_writer in minutes.opened:
+        await usage_writer.stop()
 
 
 async def costs(store: Store) -> dict[str, int]:
@@ -253,12 +253,12 @@ async def test_two_who_find_the_same_remains_charge_them_once(store, tallies, tm
 async def test_remains_stay_until_they_are_in_the_store(store, tallies, tmp_path):
     ended = [make_record(3)]
     write_remains(tmp_path / "journal", journal_of(tmp_path / "k", ended, []))
-    tally = tallies.open("process_new")
+    usage_writer = tallies.open("process_new")
     store.broken = True
     with pytest.raises(StoreUnavailable):
-        await tally.recover()
+        await usage_writer.recover()
     store.broken = False
-    await tally.recover()
+    await usage_writer.recover()
     assert await costs(store) == {ended[0].id: 3}
 
 
@@ -268,30 +268,30 @@ async def test_a_record_that_nobody_can_write_holds_up_no_others(store, tallies,
     write_remains(
         tmp_path / "journal", journal_of(tmp_path / "k", ended, [(make_begun("chat_a", created_at=1e300), 9)])
     )
-    tally = tallies.open("process_new")
-    await tally.recover()
+    usage_writer = tallies.open("process_new")
+    await usage_writer.recover()
     assert await costs(store) == {ended[0].id: 3, ended[2].id: 4}
     for record in ended:
-        tally.add(make_record(record.cost or 0))
-    await tally.flush()
+        usage_writer.add(make_record(record.cost or 0))
+    await usage_writer.flush()
     assert sum((await costs(store)).values()) == 14
     assert await store.read(check) == []
 
 
 async def test_a_large_journal_is_begun_anew_while_requests_are_under_way(store, tallies, tmp_path):
-    tally, folder = tallies.open("process_busy"), tmp_path / "journal"
+    usage_writer, folder = tallies.open("process_busy"), tmp_path / "journal"
     slow, quick = Answer(), Answer()
-    tally.begin(make_begun("chat_slow"), slow)
+    usage_writer.begin(make_begun("chat_slow"), slow)
     slow.characters = 400
     size = 0
     while size < MAX_BYTES:  # never so few that nothing waits
         for _ in range(500):
             record = make_record(1)
-            tally.begin(make_begun(record.id, streamed=False), quick)
-            tally.add(record)
+            usage_writer.begin(make_begun(record.id, streamed=False), quick)
+            usage_writer.add(record)
         size = size_of(folder)
     await wait_for(lambda: shrunk(folder))
-    tally.add(make_record(2))
+    usage_writer.add(make_record(2))
     left = only(die(folder))
     assert [(begun.id, seen) for begun, seen in left.under_way] == [("chat_slow", 400)]
     assert names_in(folder) == ["process_busy.000001.journal"]
@@ -307,15 +307,15 @@ async def shrunk(folder: Path) -> bool:
 
 async def test_a_journal_that_never_rests_is_shortened_too(store, tallies, tmp_path):
     """Records that wait at that moment are in the new file."""
-    tally, folder = tallies.open("process_busy"), tmp_path / "journal"
+    usage_writer, folder = tallies.open("process_busy"), tmp_path / "journal"
     added: dict[str, int] = {}
 
     async def keep_adding() -> None:
         while True:
             for _ in range(60):
                 record = make_record(1)
-                tally.begin(make_begun(record.id, streamed=False), Answer())
-                tally.add(record)
+                usage_writer.begin(make_begun(record.id, streamed=False), Answer())
+                usage_writer.add(record)
                 added[record.id] = 1
             await asyncio.sleep(0.01)
 
@@ -331,7 +331,7 @@ async def test_a_journal_that_never_rests_is_shortened_too(store, tallies, tmp_p
     assert {record.id for record in left.ended} | set(await costs(store)) == set(added)
     assert left.under_way == []
     store.broken = False
-    await tally.flush()
+    await usage_writer.flush()
     assert await costs(store) == added
     assert await store.read(check) == []
 
@@ -346,19 +346,19 @@ async def numbered(folder: Path, number: int) -> bool:
 
 async def test_a_journal_that_cannot_be_shortened_stops_nothing(store, tmp_path):
     folder = tmp_path / "journal"
-    tally = UsageWriter(store, "process_busy", folder, lambda: NOON)
+    usage_writer = UsageWriter(store, "process_busy", folder, lambda: NOON)
     size = 0
     while size < MAX_BYTES:
         record = make_record(1)
-        tally.begin(make_begun(record.id, streamed=False), Answer())
-        tally.add(record)
+        usage_writer.begin(make_begun(record.id, streamed=False), Answer())
+        usage_writer.add(record)
         size += 600
     shutil.rmtree(folder)  # there is no place for a new file
     await wait_for(lambda: written(store, record.id))
     last = make_record(5)
-    tally.add(last)
+    usage_writer.add(last)
     await wait_for(lambda: written(store, last.id))
-    await tally.stop()
+    await usage_writer.stop()
 
 
 async def written(store: Store, name: str) -> bool:
@@ -366,41 +366,41 @@ async def written(store: Store, name: str) -> bool:
 
 
 async def test_a_store_that_fails_for_a_while_gets_every_record_once(store, tallies):
-    tally = tallies.open("process_one")
+    usage_writer = tallies.open("process_one")
     store.broken = True
     records = [make_record(2) for _ in range(50)]
     for record in records:
-        tally.add(record)
+        usage_writer.add(record)
     with pytest.raises(StoreUnavailable):
-        await tally.flush()
+        await usage_writer.flush()
     store.broken = False
-    await asyncio.gather(tally.flush(), tally.flush())
+    await asyncio.gather(usage_writer.flush(), usage_writer.flush())
     assert await costs(store) == {record.id: 2 for record in records}
     assert await store.read(check) == []
 
 
 async def test_who_wants_all_written_waits_only_for_what_there_was(store, tallies):
     """Others go on adding, and must not keep anyone waiting."""
-    tally, mine = tallies.open("process_one"), make_record(1)
-    tally.add(mine)
-    store.fails = lambda: tally.add(make_record(2)) is not None  # every write brings the next record
-    await asyncio.wait_for(tally.flush(), 60)
+    usage_writer, mine = tallies.open("process_one"), make_record(1)
+    usage_writer.add(mine)
+    store.fails = lambda: usage_writer.add(make_record(2)) is not None  # every write brings the next record
+    await asyncio.wait_for(usage_writer.flush(), 60)
     store.fails = lambda: False
     assert mine.id in await costs(store)
 
 
 @pytest.mark.parametrize("ticks", range(0, 40, 4))
 async def test_stopping_at_any_moment_writes_everything_once(store, tmp_path, ticks):
-    tally = UsageWriter(store, "process_one", tmp_path / "journal", lambda: NOON)
+    usage_writer = UsageWriter(store, "process_one", tmp_path / "journal", lambda: NOON)
     records = [make_record(2) for _ in range(20)]
     for record in records:
-        tally.add(record)
-    flushing = asyncio.create_task(tally.flush())
+        usage_writer.add(record)
+    flushing = asyncio.create_task(usage_writer.flush())
     for _ in range(ticks):
         await asyncio.sleep(0)
     flushing.cancel()
     await asyncio.gather(flushing, return_exceptions=True)
-    await tally.stop()
+    await usage_writer.stop()
     assert await costs(store) == {record.id: 2 for record in records}
     assert list((tmp_path / "journal").iterdir()) == []
     assert await store.read(check) == []

@@ -38,14 +38,14 @@ def test_what_a_killed_process_left_is_removed_and_nothing_else(tmp_path):
 
 def test_many_that_start_and_clear_at_once_leave_each_other_alone(tmp_path):
     def begin(_: int) -> ScratchFolder:
-        landing = ScratchFolder(tmp_path)
-        landing.clear()
-        (landing.folder / "half").write_bytes(b"x")
-        return landing
+        scratch = ScratchFolder(tmp_path)
+        scratch.clear()
+        (scratch.folder / "half").write_bytes(b"x")
+        return scratch
 
     with ThreadPoolExecutor(8) as threads:
-        landings = list(threads.map(begin, range(100)))
-    assert all((landing.folder / "half").exists() for landing in landings)
-    for landing in landings:
-        landing.close()
+        scratch_folders = list(threads.map(begin, range(100)))
+    assert all((scratch.folder / "half").exists() for scratch in scratch_folders)
+    for scratch in scratch_folders:
+        scratch.close()
     assert list(tmp_path.iterdir()) == []

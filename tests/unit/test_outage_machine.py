@@ -65,7 +65,7 @@ class Process:
         self.name = name
         self.time = time
         self.contact = StoreContact(line, lambda: 60.0, lambda: time.steady)
-        self.escrow = Admission(line, name, time.clocks, self.contact)
+        self.admission = Admission(line, name, time.clocks, self.contact)
         self.under_way: list[tuple[Ticket, int]] = []
         self.unwritten: list[int] = []
 
@@ -77,8 +77,8 @@ class Process:
     async def take(self, key: ApiKey, amount: int) -> bool:
         ticket = Ticket()
         try:
-            if not self.escrow.try_hold(ticket, key, amount, self.time.now):
-                await self.escrow.hold(ticket, key, amount, self.time.now)
+            if not self.admission.try_hold(ticket, key, amount, self.time.now):
+                await self.admission.hold(ticket, key, amount, self.time.now)
         except (InsufficientBudget, StoreUnavailable):
             return False
         self.under_way.append((ticket, amount))
@@ -99,8 +99,8 @@ class Process:
             if self.unwritten:
                 costs, self.unwritten = self.unwritten, []
                 await charge(self.line, self.name, *costs, at=self.time.now)
-            await self.escrow._tend_once(self.time.steady)
-            await asyncio.gather(*(share._asking for share in self.escrow._money.values() if share._asking))
+            await self.admission._tend_once(self.time.steady)
+            await asyncio.gather(*(share._asking for share in self.admission._money.values() if share._asking))
 
 
 @dataclass
@@ -215,8 +215,8 @@ def run(work: Callable[[Fleet], Any]) -> None:
                 await work(fleet)
             finally:
                 for process in (*fleet.processes, *fleet.dead):
-                    if process.escrow._tending is not None:
-                        process.escrow._tending.cancel()
+                    if process.admission._tending is not None:
+                        process.admission._tending.cancel()
 
     with asyncio.Runner() as runner:
         runner.run(go())
@@ -260,7 +260,7 @@ async def fleet() -> AsyncGenerator[Fleet]:
         yield fleet
         fleet.cut(is_cut=False)
         for process in fleet.processes:
-            await process.escrow.stop()
+            await process.admission.stop()
 
 
 async def spend_steadily(fleet: Fleet, number: int, seconds: int) -> None:
@@ -320,7 +320,7 @@ async def test_who_is_cut_off_alone_stops_before_its_lease_ends(fleet: Fleet):
     one.line.cut = False
     await fleet.tend(0)
     assert not await one.take(fleet.key, 1)
-    [share] = one.escrow._money.values()
+    [share] = one.admission._money.values()
     assert share.free <= 0
 
 
@@ -369,17 +369,17 @@ async def test_who_wants_more_than_is_leased_holds_up_nobody_in_an_outage(fleet:
 async def test_slots_that_ended_are_not_used_again(fleet: Fleet):
     one, other = fleet.processes
     key = make_key(concurrent_streams=2)
-    streams = [await one.escrow.open_stream(key) for _ in range(2)]
+    streams = [await one.admission.open_stream(key) for _ in range(2)]
     one.line.cut = True
     await fleet.pass_time(LEASE_SECONDS * 2)
     for stream in streams:
         stream.settle(0, 0)
     with pytest.raises(StoreUnavailable):
-        await one.escrow.open_stream(key)
-    others = [await other.escrow.open_stream(key) for _ in range(2)]
+        await one.admission.open_stream(key)
+    others = [await other.admission.open_stream(key) for _ in range(2)]
     one.line.cut = False
     await fleet.tend(0)
     with pytest.raises(TooManyStreams):
-        await one.escrow.open_stream(key)
+        await one.admission.open_stream(key)
     for stream in others:
         stream.settle(0, 0)

@@ -34,10 +34,10 @@ SECRETS = {
 
 
 @pytest.fixture(params=[False, True], ids=["one-thread", "threads"])
-async def workshop(request) -> AsyncGenerator[ProcessPool]:
-    workshop = ProcessPool(1, threads=request.param)
-    yield workshop
-    await workshop.close()
+async def process_pool(request) -> AsyncGenerator[ProcessPool]:
+    process_pool = ProcessPool(1, threads=request.param)
+    yield process_pool
+    await process_pool.close()
 
 
 @pytest.fixture(scope="module", params=[False, True], ids=["one-thread", "threads"])
@@ -47,30 +47,30 @@ def tried(request, tmp_path_factory) -> dict[str, str]:
     path.write_bytes(b"secret")
 
     async def attempt() -> dict[str, str]:
-        workshop = ProcessPool(1, threads=request.param)
+        process_pool = ProcessPool(1, threads=request.param)
         try:
             with socket.create_server(("127.0.0.1", 0)) as listener:
-                return await workshop.do("a", try_walls, None, listener.getsockname()[1], str(path))
+                return await process_pool.do("a", try_walls, None, listener.getsockname()[1], str(path))
         finally:
-            await workshop.close()
+            await process_pool.close()
 
     found = asyncio.run(attempt())
     assert path.read_bytes() == b"secret"
     return found
 
 
-async def test_the_environment_holds_no_secret(workshop, monkeypatch):
+async def test_the_environment_holds_no_secret(process_pool, monkeypatch):
     for name, value in SECRETS.items():
         monkeypatch.setenv(name, value)
-    found = await workshop.do("a", works.tell_environment)
+    found = await process_pool.do("a", works.tell_environment)
     assert not {*found} & {*SECRETS, "HOME", "PATH"}
     assert not {*found.values()} & {*SECRETS.values()}
 
 
-async def test_nothing_is_open_but_the_file_and_the_answer(workshop, tmp_path):
+async def test_nothing_is_open_but_the_file_and_the_answer(process_pool, tmp_path):
     with (tmp_path / "ours").open("wb") as ours:
         os.set_inheritable(ours.fileno(), True)
-        found = await workshop.do("a", works.list_descriptors)
+        found = await process_pool.do("a", works.list_descriptors)
     assert len(found) == 5, found  # three that lead nowhere, theirs to /dev/null, and the answer's
 
 
@@ -89,12 +89,12 @@ def test_there_is_no_way_to_files(tried, attempt):
 
 
 @pytest.mark.skipif(not OFFERED.seccomp, reason="this kernel has no seccomp, as `doctor` reports")
-async def test_only_where_it_is_allowed_can_a_thread_start(workshop):
-    if workshop.threads:
-        assert await workshop.do("a", works.start_thread) == "ran"
+async def test_only_where_it_is_allowed_can_a_thread_start(process_pool):
+    if process_pool.threads:
+        assert await process_pool.do("a", works.start_thread) == "ran"
     else:
         with pytest.raises(WorkFailed, match="start new thread"):
-            await workshop.do("a", works.start_thread)
+            await process_pool.do("a", works.start_thread)
 
 
 # -- without Landlock, nothing can be opened, and nothing has to be
@@ -144,15 +144,15 @@ def test_a_kernel_without_landlock_opens_what_it_was_given_and_nothing_else(tmp_
 
 
 async def test_every_kind_is_opened_inside(tmp_path):
-    workshop, path = ProcessPool(1, threads=True), tmp_path / "file"
+    process_pool, path = ProcessPool(1, threads=True), tmp_path / "file"
     try:
-        assert (await workshop.do("a", inspect_image, make_preview(1))).content_type == "image/png"
+        assert (await process_pool.do("a", inspect_image, make_preview(1))).content_type == "image/png"
         path.write_bytes(make_video(64, 48, 1, 1))
-        assert (await workshop.do("a", inspect_video, path, None, None, None)).width == 64
+        assert (await process_pool.do("a", inspect_video, path, None, None, None)).width == 64
         path.write_bytes(make_model(1, 48, texture=True))
-        assert (await workshop.do("a", inspect_model, path, None)).faces > 0
+        assert (await process_pool.do("a", inspect_model, path, None)).faces > 0
     finally:
-        await workshop.close()
+        await process_pool.close()
 
 
 # -- other machines

@@ -22,7 +22,7 @@ on_linux = pytest.mark.skipif(sys.platform != "linux", reason="looks at processe
 
 
 @pytest.fixture
-async def open_workshop() -> AsyncGenerator[Callable[..., ProcessPool]]:
+async def open_process_pool() -> AsyncGenerator[Callable[..., ProcessPool]]:
     opened: list[ProcessPool] = []
 
     def make(*args: int, **options: float) -> ProcessPool:
@@ -30,8 +30,8 @@ async def open_workshop() -> AsyncGenerator[Callable[..., ProcessPool]]:
         return opened[-1]
 
     yield make
-    for workshop in opened:
-        await workshop.close()
+    for process_pool in opened:
+        await process_pool.close()
 
 
 def processes_below(ancestor: int) -> set[int]:
@@ -61,32 +61,32 @@ async def at_work(before: set[int]) -> None:
 # -- what comes back
 
 
-async def test_gives_the_result_of_another_process(open_workshop):
-    workshop = open_workshop()
-    assert await workshop.do("a", pow, None, 2, 10) == 1024
-    assert await workshop.do("a", os.getpid) != os.getpid()
+async def test_gives_the_result_of_another_process(open_process_pool):
+    process_pool = open_process_pool()
+    assert await process_pool.do("a", pow, None, 2, 10) == 1024
+    assert await process_pool.do("a", os.getpid) != os.getpid()
 
 
-async def test_gives_an_open_file_by_path_or_bytes(open_workshop, tmp_path):
-    workshop, path = open_workshop(), tmp_path / "file"
+async def test_gives_an_open_file_by_path_or_bytes(open_process_pool, tmp_path):
+    process_pool, path = open_process_pool(), tmp_path / "file"
     path.write_bytes(b"by path")
-    assert await workshop.do("a", works.read_all, path, 1, None) == ["by path", 1, None]
-    assert await workshop.do("a", works.read_all, b"by bytes", "x") == ["by bytes", "x"]
+    assert await process_pool.do("a", works.read_all, path, 1, None) == ["by path", 1, None]
+    assert await process_pool.do("a", works.read_all, b"by bytes", "x") == ["by bytes", "x"]
 
 
 @on_linux
-async def test_keeps_a_child_for_the_next_file_but_no_memory_of_it(open_workshop):
-    workshop, before = open_workshop(1), processes_below(os.getpid())
-    assert await workshop.do("a", works.keep_in_memory, None, "first") == ["first"]
+async def test_keeps_a_child_for_the_next_file_but_no_memory_of_it(open_process_pool):
+    process_pool, before = open_process_pool(1), processes_below(os.getpid())
+    assert await process_pool.do("a", works.keep_in_memory, None, "first") == ["first"]
     child = processes_below(os.getpid()) - before
-    assert await workshop.do("b", works.keep_in_memory, None, "second") == ["second"]
+    assert await process_pool.do("b", works.keep_in_memory, None, "second") == ["second"]
     assert processes_below(os.getpid()) - before == child
     assert len(child) == 1
 
 
-async def test_lets_a_job_s_error_through(open_workshop):
+async def test_lets_a_job_s_error_through(open_process_pool):
     with pytest.raises(BadOutput, match="no faces"):
-        await open_workshop().do("a", works.fail, None, "no faces")
+        await open_process_pool().do("a", works.fail, None, "no faces")
 
 
 @pytest.mark.parametrize(
@@ -99,16 +99,16 @@ async def test_lets_a_job_s_error_through(open_workshop):
         (works.end_well, (), "crashed"),
     ],
 )
-async def test_any_other_error_or_answer_is_a_failure_of_the_work(open_workshop, work, args, message):
-    workshop = open_workshop(1)
+async def test_any_other_error_or_answer_is_a_failure_of_the_work(open_process_pool, work, args, message):
+    process_pool = open_process_pool(1)
     with pytest.raises(WorkFailed, match=message):
-        await workshop.do("a", work, None, *args)
-    assert await workshop.do("a", pow, None, 3, 2) == 9
+        await process_pool.do("a", work, None, *args)
+    assert await process_pool.do("a", pow, None, 3, 2) == 9
 
 
-async def test_noise_on_the_descriptors_disturbs_neither_result_nor_output(open_workshop, capfd):
-    workshop = open_workshop(1)
-    assert await workshop.do("a", works.chatter, None, 200) == "done"  # more than any pipe holds
+async def test_noise_on_the_descriptors_disturbs_neither_result_nor_output(open_process_pool, capfd):
+    process_pool = open_process_pool(1)
+    assert await process_pool.do("a", works.chatter, None, 200) == "done"  # more than any pipe holds
     assert capfd.readouterr() == ("", "")
 
 
@@ -116,54 +116,54 @@ async def test_noise_on_the_descriptors_disturbs_neither_result_nor_output(open_
 
 
 @pytest.mark.parametrize("work", [works.crash, works.fault])
-async def test_a_crash_is_reported_and_the_next_work_is_done(open_workshop, work):
-    workshop = open_workshop(1)
+async def test_a_crash_is_reported_and_the_next_work_is_done(open_process_pool, work):
+    process_pool = open_process_pool(1)
     with pytest.raises(WorkFailed, match=f"{work.__name__} crashed"):
-        await workshop.do("a", work)
-    assert await workshop.do("a", pow, None, 3, 2) == 9
+        await process_pool.do("a", work)
+    assert await process_pool.do("a", pow, None, 3, 2) == 9
 
 
-async def test_a_hang_is_killed_while_the_event_loop_runs_on(open_workshop):
-    workshop, turns = open_workshop(1, seconds=1), 0
-    working = asyncio.create_task(workshop.do("a", works.sleep, None, 600))
+async def test_a_hang_is_killed_while_the_event_loop_runs_on(open_process_pool):
+    process_pool, turns = open_process_pool(1, seconds=1), 0
+    working = asyncio.create_task(process_pool.do("a", works.sleep, None, 600))
     while not working.done():
         await asyncio.sleep(0.005)
         turns += 1
     with pytest.raises(LimitReached, match="sleep took longer than 1 seconds"):
         await working
     assert turns > 20  # whoever waited for the child would have had none
-    assert await workshop.do("a", pow, None, 3, 2) == 9
+    assert await process_pool.do("a", pow, None, 3, 2) == 9
 
 
-async def test_too_much_computing_is_ended_and_not_tried_again(open_workshop):
-    workshop = open_workshop(1, cpu_seconds=1)
+async def test_too_much_computing_is_ended_and_not_tried_again(open_process_pool):
+    process_pool = open_process_pool(1, cpu_seconds=1)
     with pytest.raises(LimitReached, match="spin took more than 1 seconds of computing time"):
-        await workshop.insist("a", works.spin)
-    assert await workshop.do("b", pow, None, 3, 2) == 9
+        await process_pool.insist("a", works.spin)
+    assert await process_pool.do("b", pow, None, 3, 2) == 9
 
 
 @on_linux
-async def test_a_memory_bomb_is_contained(open_workshop):
-    workshop = open_workshop(1)
+async def test_a_memory_bomb_is_contained(open_process_pool):
+    process_pool = open_process_pool(1)
     with pytest.raises(LimitReached, match="hoard needed more than 2048 MB"):
-        await workshop.do("a", works.hoard)
-    assert await workshop.do("a", pow, None, 3, 2) == 9
+        await process_pool.do("a", works.hoard)
+    assert await process_pool.do("a", pow, None, 3, 2) == 9
 
 
 @on_linux
-async def test_a_child_that_is_killed_is_replaced(open_workshop):
-    workshop, before = open_workshop(1), processes_below(os.getpid())
-    assert await workshop.do("a", pow, None, 2, 2) == 4
+async def test_a_child_that_is_killed_is_replaced(open_process_pool):
+    process_pool, before = open_process_pool(1), processes_below(os.getpid())
+    assert await process_pool.do("a", pow, None, 2, 2) == 4
     for child in processes_below(os.getpid()) - before:
         os.kill(child, 9)
         await until(lambda child=child: child not in processes_below(os.getpid()))
-    assert await workshop.insist("a", pow, None, 3, 2) == 9
+    assert await process_pool.insist("a", pow, None, 3, 2) == 9
 
 
 @on_linux
-async def test_signals_to_the_whole_group_do_not_reach_the_work(open_workshop):
+async def test_signals_to_the_whole_group_do_not_reach_the_work(open_process_pool):
     before = processes_below(os.getpid())
-    working = asyncio.create_task(open_workshop(1).do("a", works.sleep, None, 1.0))
+    working = asyncio.create_task(open_process_pool(1).do("a", works.sleep, None, 1.0))
     await at_work(before)
     for process in processes_below(os.getpid()) - before:
         os.kill(process, signal.SIGINT)
@@ -175,44 +175,44 @@ async def test_signals_to_the_whole_group_do_not_reach_the_work(open_workshop):
 
 
 @on_linux
-async def test_a_cancelled_caller_ends_the_work_and_gives_the_place_back(open_workshop):
-    before, workshop = processes_below(os.getpid()), open_workshop(1)
+async def test_a_cancelled_caller_ends_the_work_and_gives_the_place_back(open_process_pool):
+    before, process_pool = processes_below(os.getpid()), open_process_pool(1)
     for _ in range(3):
-        working = asyncio.create_task(workshop.do("a", works.spin))
+        working = asyncio.create_task(process_pool.do("a", works.spin))
         await at_work(before)
         working.cancel()
         with pytest.raises(asyncio.CancelledError):
             await working
-        assert await workshop.do("b", pow, None, 3, 2) == 9
+        assert await process_pool.do("b", pow, None, 3, 2) == 9
     assert len(processes_below(os.getpid()) - before) == 1  # the same child all along
-    assert (workshop.queue.held, workshop.queue.waiting) == (0, 0)
+    assert (process_pool.queue.held, process_pool.queue.waiting) == (0, 0)
 
 
 @on_linux
-async def test_callers_cancelled_at_any_moment_leave_nothing_behind(open_workshop, caplog):
+async def test_callers_cancelled_at_any_moment_leave_nothing_behind(open_process_pool, caplog):
     before = processes_below(os.getpid())
-    workshop = open_workshop(2)
+    process_pool = open_process_pool(2)
     for number in range(30):
-        working = [asyncio.create_task(workshop.do(account, works.spin)) for account in "aab"]
+        working = [asyncio.create_task(process_pool.do(account, works.spin)) for account in "aab"]
         await asyncio.sleep(number / 200)
         for each in working:
             each.cancel()
         assert {type(each) for each in await asyncio.gather(*working, return_exceptions=True)} == {
             asyncio.CancelledError
         }
-    assert await workshop.do("a", pow, None, 3, 2) == 9
+    assert await process_pool.do("a", pow, None, 3, 2) == 9
     await until(lambda: len(processes_below(os.getpid()) - before) <= 2)
-    assert (workshop.queue.held, workshop.queue.waiting) == (0, 0)
+    assert (process_pool.queue.held, process_pool.queue.waiting) == (0, 0)
     gc.collect()
     assert not caplog.records
 
 
 @on_linux
-async def test_closing_ends_everything_also_what_is_about_to_start(open_workshop):
-    before, workshop = processes_below(os.getpid()), open_workshop(2)
-    working = [asyncio.create_task(workshop.do(str(number), works.spin)) for number in range(5)]
+async def test_closing_ends_everything_also_what_is_about_to_start(open_process_pool):
+    before, process_pool = processes_below(os.getpid()), open_process_pool(2)
+    working = [asyncio.create_task(process_pool.do(str(number), works.spin)) for number in range(5)]
     await asyncio.sleep(0)
-    await workshop.close()
+    await process_pool.close()
     await asyncio.gather(*working, return_exceptions=True)
     assert processes_below(os.getpid()) == before
 
@@ -220,17 +220,17 @@ async def test_closing_ends_everything_also_what_is_about_to_start(open_workshop
 # -- turns
 
 
-async def test_never_more_children_than_places_and_waiting_is_not_working(open_workshop):
-    workshop = open_workshop(1, seconds=3)
-    assert await asyncio.gather(*(workshop.do("a", works.sleep, None, 0.5) for _ in range(7))) == [0.5] * 7
+async def test_never_more_children_than_places_and_waiting_is_not_working(open_process_pool):
+    process_pool = open_process_pool(1, seconds=3)
+    assert await asyncio.gather(*(process_pool.do("a", works.sleep, None, 0.5) for _ in range(7))) == [0.5] * 7
 
 
-async def test_one_account_never_holds_all_places(open_workshop):
-    workshop = open_workshop(2)
-    greedy = [asyncio.create_task(workshop.do("a", works.spin)) for _ in range(5)]
+async def test_one_account_never_holds_all_places(open_process_pool):
+    process_pool = open_process_pool(2)
+    greedy = [asyncio.create_task(process_pool.do("a", works.spin)) for _ in range(5)]
     await asyncio.sleep(0)
     for _ in range(3):
-        assert await workshop.do("b", pow, None, 2, 3) == 8  # though none of the others ends
+        assert await process_pool.do("b", pow, None, 2, 3) == 8  # though none of the others ends
     assert not any(each.done() for each in greedy)
     for each in greedy:
         each.cancel()

@@ -55,14 +55,14 @@ async def submit(gateway: Gateway, script: dict[str, Any]) -> str:
 
 async def let_happen(gateway: Gateway, events: int, job_ids: list[str]) -> bool:
     """Wait for so many things to happen to the jobs; whether all are done."""
-    with gateway.database.bell.listen(ACCOUNT) as ear:
+    with gateway.database.signals.listen(ACCOUNT) as subscription:
         begun = await gateway.database.read(event_rows.last_position, ACCOUNT)
         while True:
             if all(job.done for job in await gateway.database.read(job_rows.get_several, job_ids)):
                 return True
             if await gateway.database.read(event_rows.last_position, ACCOUNT) >= begun + events:
                 return False
-            await ear.wait(0.5)
+            await subscription.wait(0.5)
 
 
 def die(data: Path) -> None:
@@ -134,10 +134,10 @@ async def test_a_cancel_survives_the_stop(data):
     settings = load(None, {}, {"data": data})
     gateway = await Gateway.open(settings)
     job_id = await submit(gateway, {"latency": 60})
-    with gateway.database.bell.listen(job_id) as ear:
+    with gateway.database.signals.listen(job_id) as subscription:
         job = None
         while job is None or job.attempt is None or job.attempt.operation is None:
-            await ear.wait(0.5)
+            await subscription.wait(0.5)
             job = await gateway.database.read(job_rows.get, ACCOUNT, job_id)
     await gateway.database.write(
         job_rows.amend_own, ACCOUNT, job_id, lambda job: jobs.request_cancel(job, time.time()), 0

@@ -97,17 +97,17 @@ class Answer:
         key: ApiKey,
         request_id: str,
         created_at: float,
-        tally: UsageWriter,
+        usage_writer: UsageWriter,
         lengths: Lengths,
         redactor: Redactor,
     ) -> None:
         self.ask = ask
-        self._id = tally.new_id()
+        self._id = usage_writer.new_id()
         self.created_at = created_at
         self._offer = offer
         self._key = key
         self._request_id = request_id
-        self._tally = tally
+        self._usage_writer = usage_writer
         self._lengths = lengths
         self._redactor = redactor
         self._began = time.perf_counter()
@@ -139,7 +139,7 @@ class Answer:
 
     def begin_waiting(self) -> None:
         """The call goes out: from here on the vendor may have worked, unless it says otherwise."""
-        self._tally.begin(self._write_down(), self)
+        self._usage_writer.begin(self._write_down(), self)
         self._worked = True
         self._waiting_since = time.perf_counter()
 
@@ -373,7 +373,7 @@ class Answer:
             self.ticket.settle(cost or 0, usage.prompt + usage.completion)
         if self._outcome is ChatOutcome.OK:
             self._lengths.add(self._key.account_id, self.ask.model, usage.completion)
-        self._tally.add(
+        self._usage_writer.add(
             Completion(
                 id=self._id,
                 request_id=self._request_id,

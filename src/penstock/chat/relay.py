@@ -72,28 +72,28 @@ class Relay:
         self,
         offers: Callable[[], Offers],
         exchange: Exchange,
-        tally: UsageWriter,
-        escrow: Admission,
+        usage_writer: UsageWriter,
+        admission: Admission,
         manner: Callable[[], ChatPolicy],
         clock: Callable[[], float],
     ) -> None:
         self._offers = offers
         self._exchange = exchange
-        self._tally = tally
+        self._usage_writer = usage_writer
         self._manner = manner
         self._clock = clock
         self._busy: dict[str, int] = {}
-        self._escrow = escrow
+        self._admission = admission
         self._lengths = Lengths()
         self._cache = ChatCache()
         self.routes = Routes()
 
     async def open(self, ask: Ask, offer: ChatOffer, key: ApiKey, request_id: str) -> Answer:
         """An answer that has begun; whatever becomes of it, `Answer.close` must be called once it is over."""
-        self._tally.check()
+        self._usage_writer.check()
         offers = self._offers()
         now = self._clock()
-        answer = Answer(ask, offer, key, request_id, now, self._tally, self._lengths, offers.redactor)
+        answer = Answer(ask, offer, key, request_id, now, self._usage_writer, self._lengths, offers.redactor)
         try:
             if key.is_limited:
                 answer.ticket = await self._admit(ask, key)
@@ -111,10 +111,10 @@ class Relay:
         says = self._lengths.longest(key.account_id, ask.model)
         if ask.max_tokens is not None and (says is None or says > ask.max_tokens):
             says = ask.max_tokens
-        escrow, prompt, stream = self._escrow, ask.prompt, ask.stream
+        admission, prompt, stream = self._admission, ask.prompt, ask.stream
         try:
-            ticket = escrow.try_admit(key, prompt, says or 0, stream=stream)
-            return ticket or await escrow.admit(key, prompt, says or 0, stream=stream)
+            ticket = admission.try_admit(key, prompt, says or 0, stream=stream)
+            return ticket or await admission.admit(key, prompt, says or 0, stream=stream)
         except RateLimited as error:
             raise _in_words_of_chat(error) from None
 
@@ -128,8 +128,8 @@ class Relay:
         assert answer.ticket is not None  # noqa: S101  whoever has a budget is admitted first
         cost = price.of(most)
         try:
-            if not self._escrow.try_hold(answer.ticket, key, cost, answer.created_at):
-                await self._escrow.hold(answer.ticket, key, cost, answer.created_at)
+            if not self._admission.try_hold(answer.ticket, key, cost, answer.created_at):
+                await self._admission.hold(answer.ticket, key, cost, answer.created_at)
             answer.held = cost
         except InsufficientBudget as error:
             metrics.BUDGET_REFUSALS.labels(error.facts["of"]).inc()

@@ -271,11 +271,11 @@ async def _try_sandbox() -> dict[str, bool]:
     from penstock.inspection.worker_pool import ProcessPool
     from penstock_sandbox import sandbox
 
-    workshop = ProcessPool(1, threads=True)
+    process_pool = ProcessPool(1, threads=True)
     try:
-        return await workshop.do("doctor", sandbox.try_out)
+        return await process_pool.do("doctor", sandbox.try_out)
     finally:
-        await workshop.close()
+        await process_pool.close()
 
 
 # -- the built-in engines

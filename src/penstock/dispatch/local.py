@@ -80,13 +80,13 @@ class LocalDispatch:
 
     async def _claim_forever(self, run: Run) -> None:
         """Claim as far as there is room; where that is short, also what merely has to be ended."""
-        with self._database.bell.listen(QUEUE) as ear:
+        with self._database.signals.listen(QUEUE) as subscription:
             while True:
                 if await self._claim(run):
                     continue
                 if self._spare <= 0:
                     await self._claim_ending(run)
-                await ear.wait(SAFETY_NET_SECONDS if self._spare > 0 else ENDING_SECONDS)
+                await subscription.wait(SAFETY_NET_SECONDS if self._spare > 0 else ENDING_SECONDS)
 
     async def _claim(self, run: Run) -> bool:
         """Claim what there is room for; whether there may be more. A store that fails is asked again later."""
@@ -133,7 +133,7 @@ class LocalDispatch:
     def _let_go(self, seat: Seat, task: asyncio.Task[None]) -> None:
         self._seats.give_back(seat)
         if self._spare <= 0:
-            self._database.bell.ring([QUEUE])  # there is room for one more
+            self._database.signals.ring([QUEUE])  # there is room for one more
         self._held_by[seat.account_id] -= 1
         if not self._held_by[seat.account_id]:
             del self._held_by[seat.account_id]

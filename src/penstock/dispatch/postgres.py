@@ -74,7 +74,7 @@ class PostgresDispatch:
 
     def reseat(self) -> None:
         """The settings may allow more seats now."""
-        self._database.bell.ring([QUEUE])
+        self._database.signals.ring([QUEUE])
 
     async def stop(self) -> None:
         """Claim no more, let go of everything at once: the rows know where each job stands, and others go on."""
@@ -89,7 +89,7 @@ class PostgresDispatch:
     async def _stop_claiming(self, claiming: asyncio.Task[None]) -> None:
         """A claim that is under way is waited for: once the lease has ended, its jobs would be nobody's for a while."""
         self._is_stopping = True
-        self._database.bell.ring([QUEUE])
+        self._database.signals.ring([QUEUE])
         await asyncio.wait((claiming,), timeout=CLAIM_SECONDS)
         await _end(claiming)
 
@@ -120,11 +120,11 @@ class PostgresDispatch:
     # -- the claims
 
     async def _claim_forever(self, run: Run) -> None:
-        with self._database.bell.listen(QUEUE) as ear:
+        with self._database.signals.listen(QUEUE) as subscription:
             while not self._is_stopping:
                 begun = time.monotonic()
                 if not await self._claim(run) and not self._is_stopping:
-                    await ear.wait(SAFETY_NET_SECONDS)
+                    await subscription.wait(SAFETY_NET_SECONDS)
                     await asyncio.sleep(max(0.0, PAUSE_SECONDS - (time.monotonic() - begun)))
 
     async def _claim(self, run: Run) -> bool:
@@ -185,7 +185,7 @@ class PostgresDispatch:
         """A seat is free: whoever waits for it is claimed at once."""
         if self._held.get(job_id) is task:
             del self._held[job_id]
-        self._database.bell.ring([QUEUE])
+        self._database.signals.ring([QUEUE])
 
 
 async def _end(loop: asyncio.Task[None]) -> None:

@@ -41,10 +41,10 @@ class Collected:
 class Collection:
     """Outputs become assets here, and nowhere else."""
 
-    def __init__(self, exchange: Exchange, assets: Assets, workshop: ProcessPool) -> None:
+    def __init__(self, exchange: Exchange, assets: Assets, process_pool: ProcessPool) -> None:
         self._exchange = exchange
         self._assets = assets
-        self._workshop = workshop
+        self._process_pool = process_pool
 
     async def collect(
         self, job: Job, vendor: GenerationVendor, outputs: tuple[Output, ...], expected: Expectation
@@ -99,13 +99,13 @@ class Collection:
         try:
             match output.kind:
                 case Kind.MODEL:
-                    model = await self._workshop.insist(account_id, inspect_model, path, expected.face_limit)
+                    model = await self._process_pool.insist(account_id, inspect_model, path, expected.face_limit)
                     return _fields(model), "glb"
                 case Kind.VIDEO:
                     size = (expected.width, expected.height, expected.seconds)
-                    return _fields(await self._workshop.insist(account_id, inspect_video, path, *size)), "mp4"
+                    return _fields(await self._process_pool.insist(account_id, inspect_video, path, *size)), "mp4"
                 case Kind.IMAGE:
-                    picture = await self._workshop.insist(account_id, inspect_picture, path)
+                    picture = await self._process_pool.insist(account_id, inspect_picture, path)
                     return {"width": picture.width, "height": picture.height}, picture.content_type.split("/")[1]
         except LimitReached as error:
             raise BadOutput("Opening the output takes more time or memory than allowed.") from error

@@ -56,7 +56,7 @@ class JobContext:
     tools: RunnerServices
     claim: Claim
     job: Job
-    ear: Subscription
+    subscription: Subscription
     risk: Risk
     troubles: int = 0
     due_at: float = 0.0
@@ -145,5 +145,5 @@ class JobContext:
             if seconds is None
             else max(least, min(seconds, MAX_RETRY_AFTER_SECONDS))
         )
-        await self.ear.wait(max(0.05, min(wait, self.left())))
+        await self.subscription.wait(max(0.05, min(wait, self.left())))
         await self.look_again()

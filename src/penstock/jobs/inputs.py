@@ -36,7 +36,7 @@ class Inputs:
         self,
         database: Database,
         assets: Assets,
-        workshop: ProcessPool,
+        process_pool: ProcessPool,
         fetcher: Callable[[], Awaitable["SafeFetcher"]],
         max_uploads: Callable[[], int],
         clock: Callable[[], float],
@@ -45,7 +45,7 @@ class Inputs:
         self._storage_quota = storage_quota
         self._database = database
         self._assets = assets
-        self._workshop = workshop
+        self._process_pool = process_pool
         self._fetcher = fetcher
         self._max_uploads = max_uploads
         self._clock = clock
@@ -109,7 +109,7 @@ class Inputs:
 
     async def _open(self, source: bytes | Path, sha256: str, size: int, account_id: str) -> StoredFile:
         try:
-            facts = await self._workshop.insist(account_id, inspect_image, source)
+            facts = await self._process_pool.insist(account_id, inspect_image, source)
         except LimitReached as error:
             message = "Opening the picture takes more time or memory than allowed; save it anew, smaller or simpler."
             raise FileUnreadable(message) from error

@@ -83,7 +83,7 @@ class Intake:
         rules: Callable[[], JobPolicy],
         history: History,
         backlog: Backlog,
-        escrow: Admission,
+        admission: Admission,
         clock: Callable[[], float],
     ) -> None:
         self._database = database
@@ -92,7 +92,7 @@ class Intake:
         self._rules = rules
         self._history = history
         self._backlog = backlog
-        self._escrow = escrow
+        self._admission = admission
         self._clock = clock
         self._desk = AcceptanceWriter(database, clock)
         self._in_flight: Counter[tuple[str, str | bytes]] = Counter()
@@ -176,7 +176,7 @@ class Intake:
                     await self._database.write(balance_rows.announce_refusal, payer, self._clock())
                     metrics.BUDGET_REFUSALS.labels(error.facts["of"]).inc()
                     raise
-            await self._escrow.recall(payer.owners)
+            await self._admission.recall(payer.owners)
             if left < RECALLS:  # our own are back at once
                 await asyncio.sleep(RECALL_SECONDS)
         raise AssertionError  # the last try returns or raises
@@ -192,7 +192,7 @@ class Intake:
         ceilings = [ceiling for each in params if (ceiling := offer.ceiling(each, now)) is not None]
         estimated = sum(ceilings) if len(ceilings) == len(params) else None
         if key.budgets:
-            await self._escrow.give_back(key.payer.owners)
+            await self._admission.give_back(key.payer.owners)
         standings = await self._database.read(balance_rows.standings, key.payer, now) if key.budgets else []
         left = min((standing.left for standing in standings), default=None)
         return Forecast(request.model, params, estimated, self._history.typical(request.model), left)

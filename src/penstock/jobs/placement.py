@@ -298,5 +298,5 @@ class OrderPlacement(JobContext):
     async def wait_for_look(self) -> None:
         """Wait until the vendor may be asked for its list again, longer after many looks."""
         seconds = min(LOOK_SECONDS * (1 + self.looks // 5), MAX_LOOK_SECONDS)
-        await self.ear.wait(min(seconds, self.vendor.lookup_seconds or seconds))
+        await self.subscription.wait(min(seconds, self.vendor.lookup_seconds or seconds))
         await self.look_again()

@@ -37,9 +37,9 @@ class Quarantine:
     def __init__(self, turn_seconds: float = TURN_SECONDS, steady: Callable[[], float] = time.monotonic) -> None:
         self._turn_seconds = turn_seconds
         self._steady = steady
-        self._seats = Seats(lambda _: 1 + len(self._overdue))
+        self._seats = Seats(lambda _: 1 + len(self._watchdog))
         self._inside: dict[str, asyncio.TimerHandle] = {}
-        self._overdue: set[str] = set()
+        self._watchdog: set[str] = set()
 
     def enter(self, deaths: int) -> "Risk":
         """Begin to watch over a job that this process has claimed."""
@@ -66,11 +66,11 @@ class Quarantine:
         timer = self._inside.pop(turn.job_id, None)
         if timer is not None:
             timer.cancel()
-        self._overdue.discard(turn.job_id)
+        self._watchdog.discard(turn.job_id)
         self._seats.give_back(turn)
 
     def _overrun(self, job_id: str) -> None:
-        self._overdue.add(job_id)
+        self._watchdog.add(job_id)
         self._seats.refill()
 
 

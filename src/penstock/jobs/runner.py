@@ -31,13 +31,15 @@ class Runner:
         risk = self.tools.quarantine.enter(claim.deaths)
         with (
             logs.bind(job_id=claim.job_id),
-            self.tools.database.bell.listen(nudge(claim.job_id)) as ear,
+            self.tools.database.signals.listen(nudge(claim.job_id)) as subscription,
             traces.job(job, claim.epoch) as span,
         ):
             while True:
                 try:
                     current = known or await self.tools.database.read(job_rows.get_claimed, claim)
-                    shift = JobRun(self.tools, claim, current, ear, risk, lost_at=self.tools.steady(), seat=seat)
+                    shift = JobRun(
+                        self.tools, claim, current, subscription, risk, lost_at=self.tools.steady(), seat=seat
+                    )
                     await (shift.give_up() if crashes >= MAX_CRASHES else shift.work())
                 except (FenceLost, HandedOver):
                     return

@@ -119,7 +119,7 @@ class JobRun(OrderPlacement):
         waiting = asyncio.ensure_future(granted.wait())
         spread = random.uniform(1, 2)  # noqa: S311  thousands may wait, and should not all look at once
         patience = min(MAX_PAUSE * spread, self.left())  # a cancel may have rung before anyone listened
-        rung = asyncio.ensure_future(self.ear.wait(max(0.0, patience)))
+        rung = asyncio.ensure_future(self.subscription.wait(max(0.0, patience)))
         try:
             await asyncio.wait((waiting, rung), return_when=asyncio.FIRST_COMPLETED)
         finally:
@@ -136,7 +136,7 @@ class JobRun(OrderPlacement):
         begun = self.tools.steady()
         pause = self.tools.quarantine.wait_left(self.risk)
         if pause > 0:
-            await self.ear.wait(max(0.0, min(pause, self.left())))
+            await self.subscription.wait(max(0.0, min(pause, self.left())))
             await self.look_again()
         else:
             turn = self.risk.ask(self.job.account_id, self.job.id)
@@ -149,7 +149,7 @@ class JobRun(OrderPlacement):
         """The settings have lost the job's vendor: a paid job is not failed for that, it waits to be found again."""
         log.error("the job's vendor is not configured", extra={"fields": {"vendor": self.job.vendor}})
         await self.step_back()
-        await self.ear.wait(MAX_PAUSE)
+        await self.subscription.wait(MAX_PAUSE)
         await self.look_again()
 
     async def fetch(self) -> None:
@@ -171,7 +171,7 @@ class JobRun(OrderPlacement):
         if now < self.poll_at:
             await self.step_back()
             again = self.cancel_at if self.cancel_at > now else self.poll_at  # the vendor is to be asked to stop again
-            if await self.ear.wait(min(self.poll_at - now, again - now, self.left())):
+            if await self.subscription.wait(min(self.poll_at - now, again - now, self.left())):
                 self.poll_at = 0.0  # the caller cancels, or the vendor calls back: no need to wait
                 await self.look_again()
             return

@@ -77,20 +77,20 @@ def disposition(filename: str) -> str:
 class Assets:
     """The byte store. Names inside it never come from a caller."""
 
-    def __init__(self, storage: Storage, landing: ScratchFolder, signing_secret: bytes) -> None:
+    def __init__(self, storage: Storage, scratch: ScratchFolder, signing_secret: bytes) -> None:
         self._storage = storage
-        self._landing = landing
+        self._scratch = scratch
         self._signing_secret = signing_secret
         self._uploads = asyncio.Semaphore(MAX_UPLOADS)
         self._file_uploads = asyncio.Semaphore(MAX_UPLOADS)  # their callers wait: large outputs are not waited for
 
-    def clear_landing(self) -> None:
+    def clear_scratch(self) -> None:
         """Remove the half downloads of processes that are no more."""
-        self._landing.clear()
+        self._scratch.clear()
 
     def close(self) -> None:
         """Remove the folder of downloads; nobody may be downloading."""
-        self._landing.close()
+        self._scratch.close()
 
     async def check(self) -> None:
         """Ask a bucket for an answer; a folder is there."""
@@ -126,7 +126,7 @@ class Assets:
     @asynccontextmanager
     async def land(self, chunks: AsyncIterator[bytes]) -> AsyncGenerator[Landed]:
         """Write what comes to a temporary file, hashed on the way; it is gone when the block ends."""
-        path, digest, size = self._landing.folder / new_id("landed"), hashlib.sha256(), 0
+        path, digest, size = self._scratch.folder / new_id("landed"), hashlib.sha256(), 0
         try:
             with reached(makes=True):
                 await asyncio.to_thread(path.touch, exist_ok=False)

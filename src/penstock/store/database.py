@@ -18,7 +18,7 @@ RUNG: Final = "rung"
 class Database(ABC):
     """Runs plain functions of a connection: `await database.write(job_rows.amend, …)`."""
 
-    bell: Signals
+    signals: Signals
     engine: Engine
     is_refused = False
     """Whether a newer version has made the store into what this one cannot serve: then nothing is read or written."""

@@ -40,26 +40,26 @@ class Signals:
     """Topics and their listeners; used on the event loop only."""
 
     def __init__(self) -> None:
-        self._ears: defaultdict[str, set[Subscription]] = defaultdict(set)
+        self._subscriptions: defaultdict[str, set[Subscription]] = defaultdict(set)
 
     @contextmanager
     def listen(self, topic: str) -> Generator[Subscription]:
         """Listen as long as the block runs."""
-        ear = Subscription()
-        self._ears[topic].add(ear)
+        subscription = Subscription()
+        self._subscriptions[topic].add(subscription)
         try:
-            yield ear
+            yield subscription
         finally:
-            self._ears[topic].discard(ear)
-            if not self._ears[topic]:
-                del self._ears[topic]
+            self._subscriptions[topic].discard(subscription)
+            if not self._subscriptions[topic]:
+                del self._subscriptions[topic]
 
     def ring(self, topics: Iterable[str]) -> None:
         """Wake everyone who listens to any of these."""
         for topic in topics:
-            for ear in self._ears.get(topic, ()):
-                ear.ring()
+            for subscription in self._subscriptions.get(topic, ()):
+                subscription.ring()
 
     def ring_all(self) -> None:
         """Wake everyone: the gateway is shutting down."""
-        self.ring(list(self._ears))
+        self.ring(list(self._subscriptions))

@@ -101,7 +101,7 @@ async def count_request(caller: Caller) -> dict[str, str]:
     """Count a request against the limits of its key and account; return the headers that tell what is left."""
     if not caller.key.is_limited:
         return {}
-    ticket = await caller.gateway.escrow.admit(caller.key)
+    ticket = await caller.gateway.admission.admit(caller.key)
     headers = dict(ticket.describe())
     ticket.settle(0, 0)  # a request is used up by being let in
     return headers

@@ -63,7 +63,7 @@ class DeliveryWorker:
         self._scribe = scribe
         self._clock = clock
         self._behind = 0.0
-        self._ear = Subscription()
+        self._subscription = Subscription()
         self._places = WebhookSlots()
         self._under_way: dict[asyncio.Task[None], PendingDelivery] = {}
         self._task: asyncio.Task[None] | None = None
@@ -97,7 +97,7 @@ class DeliveryWorker:
             await self._database.write(delivery_rows.release, leases, self._now())
 
     async def _work(self) -> None:
-        with self._database.bell.listen(DELIVERIES) as self._ear:
+        with self._database.signals.listen(DELIVERIES) as self._subscription:
             while True:
                 try:
                     wait = await self._take_on()
@@ -107,7 +107,7 @@ class DeliveryWorker:
                     log.exception("webhooks could not be looked for; tried again")
                     wait = POLL_SECONDS
                 if wait > 0:
-                    await self._ear.wait(wait)
+                    await self._subscription.wait(wait)
 
     async def _take_on(self) -> float:
         """Begin with what is due; how long there is nothing more to do, if nobody rings."""
@@ -134,7 +134,7 @@ class DeliveryWorker:
 
     def _linger(self, seat: WebhookSlot) -> None:
         if self._places.linger(seat):
-            self._ear.ring()  # others may have its fast place
+            self._subscription.ring()  # others may have its fast place
 
     def _now(self) -> float:
         """By the clock that all machines share: theirs differ, and one that is ahead would send what others send."""
@@ -155,7 +155,7 @@ class DeliveryWorker:
         timer.cancel()
         del self._under_way[task]
         self._places.give_back(seat)
-        self._ear.ring()  # what comes after it, or had no room, may go now
+        self._subscription.ring()  # what comes after it, or had no room, may go now
         if not task.cancelled() and (error := task.exception()) is not None:
             log.error("a webhook was not told; it is tried again", exc_info=error)
 

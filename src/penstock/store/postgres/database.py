@@ -116,7 +116,7 @@ class PostgresDatabase(Database):
     """The store of many machines."""
 
     def __init__(self, url: str) -> None:
-        self.bell = Signals()
+        self.signals = Signals()
         self.engine = make_pool(url)
         self.patience = PATIENCE_SECONDS
         self._looking_engine = make_pool(url, size=READERS, isolation="AUTOCOMMIT")
@@ -126,9 +126,9 @@ class PostgresDatabase(Database):
         self._waiting = 0
         self._reading = 0
         self._closed = False
-        self._overdue = ConnectionWatchdog(self.engine, self._looking_engine)
-        self._herald = Notifier(self._tell_others)
-        self._listener = Listener(self.engine.url, self.bell, self._herald.sender)
+        self._watchdog = ConnectionWatchdog(self.engine, self._looking_engine)
+        self._notifier = Notifier(self._tell_others)
+        self._listener = Listener(self.engine.url, self.signals, self._notifier.sender)
         self._horizon = CommittedPosition(self)
 
     async def write(self, function: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
@@ -179,13 +179,13 @@ class PostgresDatabase(Database):
     async def close(self) -> None:
         """Finish what is waiting, then let go of every connection."""
         await self._listener.stop()
-        await self._herald.stop()
+        await self._notifier.stop()
         self._closed = True
         crews = (self._writers, self._readers, self._hurried)
         ending = asyncio.gather(*(asyncio.to_thread(each.close) for each in crews))
         done, _ = await asyncio.wait((ending,), timeout=self.patience)
         if not done:
-            self._overdue.cut(0.0)
+            self._watchdog.cut(0.0)
         await ending
         self.engine.dispose()
         self._looking_engine.dispose()
@@ -206,7 +206,7 @@ class PostgresDatabase(Database):
 
     def _begin(
         self,
-        crew: ThreadPool,
+        threads: ThreadPool,
         work: Callable[[Callable[[Connection], T], float], R],
         function: Callable[[Connection], T],
         patience: float,
@@ -215,7 +215,7 @@ class PostgresDatabase(Database):
             raise StoreUnavailable("The store is closed.", retry_after=1)
         if self.is_refused and function is not schema.check:
             raise StoreUnavailable(REFUSED, retry_after=1)
-        working = crew.do(partial(work, function, time.monotonic() + patience))
+        working = threads.do(partial(work, function, time.monotonic() + patience))
         working.add_done_callback(_forgive)
         return working
 
@@ -231,7 +231,7 @@ class PostgresDatabase(Database):
             timer.cancel()
 
     def _give_up(self, answer: "asyncio.Future[Any]") -> None:
-        self._overdue.cut(STUCK_SECONDS)
+        self._watchdog.cut(STUCK_SECONDS)
         if not answer.done():
             answer.set_exception(_in_doubt())
 
@@ -246,8 +246,8 @@ class PostgresDatabase(Database):
         """What is committed is told, also if its caller has gone."""
         if not writing.cancelled() and writing.exception() is None:
             topics = writing.result().topics
-            self.bell.ring(topics)
-            self._herald.tell(topics)
+            self.signals.ring(topics)
+            self._notifier.tell(topics)
 
     # -- in the threads
 
@@ -256,7 +256,7 @@ class PostgresDatabase(Database):
         topics: set[str] = set()
 
         def transact() -> T:
-            with self._overdue.connect(self.engine) as connection:
+            with self._watchdog.connect(self.engine) as connection:
                 topics.clear()
                 connection.info[RUNG] = topics
                 result = function(connection)
@@ -280,7 +280,7 @@ class PostgresDatabase(Database):
 
     def _read_once(self, function: Callable[[Connection], T], give_up_at: float) -> T:
         def look() -> T:
-            with self._overdue.connect(self._looking_engine) as connection:
+            with self._watchdog.connect(self._looking_engine) as connection:
                 return function(connection)
 
         return _persist(look, give_up_at)

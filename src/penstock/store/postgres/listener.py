@@ -42,9 +42,9 @@ log = logging.getLogger(__name__)
 class Listener:
     """One connection that only listens. Lost, it is made anew; what was said meanwhile is read from the event log."""
 
-    def __init__(self, url: URL, bell: Signals, own: str) -> None:
+    def __init__(self, url: URL, signals: Signals, own: str) -> None:
         self._address = url.set(drivername="postgresql").render_as_string(hide_password=False)
-        self._bell = bell
+        self._signals = signals
         self._own = own
         self._seen: int | None = None
         self._recent: set[int] = set()
@@ -90,7 +90,7 @@ class Listener:
                 async for heard in connection.notifies(timeout=CATCH_UP_SECONDS, stop_after=100):
                     sender, *topics = heard.payload.split(" ")
                     if sender != self._own:
-                        self._bell.ring(topics)
+                        self._signals.ring(topics)
                 await self._catch_up(connection)
 
     async def _catch_up(self, connection: psycopg.AsyncConnection[Any], *, after_silence: bool = False) -> None:
@@ -114,7 +114,7 @@ class Listener:
         topics |= {nudge(row[1]) for row in rows if after_silence or row[4] == State.CANCELING}
         if any(row[3] == EventType.QUEUED for row in rows):
             topics.add(QUEUE)
-        self._bell.ring(topics)
+        self._signals.ring(topics)
 
 
 async def _ask(connection: psycopg.AsyncConnection[Any], said: str, *values: int) -> list[Any]:

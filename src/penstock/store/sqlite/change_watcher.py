@@ -24,8 +24,8 @@ NUDGES: Final = "SELECT position, job_id FROM nudges WHERE position > ? AND posi
 class Watcher:
     """Works in the writer's thread. SQLite counts rows up in the order of commits, so what is not ours is others'."""
 
-    def __init__(self, bell: Signals) -> None:
-        self._bell = bell
+    def __init__(self, signals: Signals) -> None:
+        self._signals = signals
         self._loop = asyncio.get_running_loop()
         self._tops: dict[str, int] | None = None
         self._unread: deque[tuple[str, int, int]] = deque()
@@ -75,4 +75,4 @@ class Watcher:
             if any(row[3] == EventType.QUEUED for row in rows):
                 topics.add(QUEUE)
         if topics and not self._loop.is_closed():
-            self._loop.call_soon_threadsafe(self._bell.ring, topics)
+            self._loop.call_soon_threadsafe(self._signals.ring, topics)

@@ -49,7 +49,7 @@ class _Work:
         self.topics: set[str] = set()
 
 
-def _settle(batch: list[_Work], bell: Signals) -> None:
+def _settle(batch: list[_Work], signals: Signals) -> None:
     """Back on the event loop: answer the callers, then wake who waits for the news."""
     for work in batch:
         if not work.future.done():
@@ -57,7 +57,7 @@ def _settle(batch: list[_Work], bell: Signals) -> None:
                 work.future.set_result(work.result)
             else:
                 work.future.set_exception(work.error)
-        bell.ring(work.topics)
+        signals.ring(work.topics)
 
 
 def _prepare(connection: Any, _record: Any) -> None:
@@ -126,10 +126,10 @@ class SqliteDatabase(Database):
     """A file: this process is not the only one that writes to it, but all of them are on this machine."""
 
     def __init__(self, path: Path) -> None:
-        self.bell = Signals()
+        self.signals = Signals()
         self.engine = open_file(path)
         self.patience = PATIENCE_SECONDS
-        self._turnstile = WriterQueue(path.with_name(f"{path.name}-turn"))
+        self._writer_queue = WriterQueue(path.with_name(f"{path.name}-turn"))
         self._watcher: Watcher | None = None
         self._is_deaf = False
         self._waiting: queue.Queue[_Work | None] = queue.Queue(MAX_WAITING)
@@ -175,7 +175,7 @@ class SqliteDatabase(Database):
 
     async def watch(self) -> None:
         """From now on the bell rings, a little later, for what other processes write too."""
-        self._watcher = Watcher(self.bell)
+        self._watcher = Watcher(self.signals)
         await self.write(_nothing)
 
     async def close(self) -> None:
@@ -184,7 +184,7 @@ class SqliteDatabase(Database):
         await asyncio.to_thread(self._waiting.put, None)
         await asyncio.to_thread(self._writer.join)
         await asyncio.to_thread(self._readers.close)
-        self._turnstile.close()
+        self._writer_queue.close()
         self.engine.dispose()
 
     def _refuse_if_closed(self) -> None:
@@ -270,7 +270,7 @@ class SqliteDatabase(Database):
         """One commit for the whole batch; a failing transaction undoes only itself."""
         driver, watcher = _driver(connection), self._watcher
         control = driver.execute
-        self._turnstile.begin(driver, self.patience)
+        self._writer_queue.begin(driver, self.patience)
         if watcher is not None:
             watcher.look(driver)
         for work in batch:
@@ -299,4 +299,4 @@ class SqliteDatabase(Database):
     def _answer(self, batch: list[_Work]) -> None:
         loop = batch[0].loop
         if not loop.is_closed():
-            loop.call_soon_threadsafe(_settle, batch, self.bell)
+            loop.call_soon_threadsafe(_settle, batch, self.signals)

@@ -38,7 +38,7 @@ class Administrator:
         """Run a verb of administration in the administrator's name."""
         done = await self.gateway.database.write(verb, Actor.ADMIN, *args, **kwargs)
         self.gateway.keyring.forget()  # what was changed counts here at once, elsewhere within a second
-        self.gateway.escrow.reconsider()
+        self.gateway.admission.reconsider()
         return done
 
     async def look(self, function: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:

@@ -97,7 +97,7 @@ async def ping(webhook_id: WebhookId, request: Request) -> Response:
     caller = await admit(request, Scope.GENERATE)
     limits = await count_request(caller)
     database, name = caller.gateway.database, new_id("ping")
-    with database.bell.listen(name) as ear:
+    with database.signals.listen(name) as subscription:
         now, give_up_at = caller.gateway.clock(), time.monotonic() + PING_SECONDS
         position = await database.write(delivery_rows.ping, caller.account_id, webhook_id, name, now)
         while True:
@@ -105,7 +105,7 @@ async def ping(webhook_id: WebhookId, request: Request) -> Response:
             left = give_up_at - time.monotonic()
             if found.status is not Status.PENDING or left <= 0 or caller.gateway.draining:
                 return Json(describe(found), headers=limits)
-            await ear.wait(min(LOOK_SECONDS, left))
+            await subscription.wait(min(LOOK_SECONDS, left))
 
 
 async def _list(caller: Caller, filters: Mapping[str, Any], limit: int, cursor: str | None) -> Response:

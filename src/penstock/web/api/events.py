@@ -128,7 +128,7 @@ class EventStream(StreamingResponse):
     async def __call__(self, scope: types.Scope, receive: types.Receive, send: types.Send) -> None:
         """Stream, if there is room."""
         gateway = self._caller.gateway
-        ticket = await gateway.escrow.open_stream(self._caller.key)
+        ticket = await gateway.admission.open_stream(self._caller.key)
         try:
             with _counted(self._caller):
                 await super().__call__(scope, receive, send)
@@ -159,7 +159,7 @@ async def _lines(caller: Caller, topic: str, read: Read, after: int, *, ends: bo
     """Events as they are committed. One is listening before it looks, so nothing falls between the two."""
     gateway = caller.gateway
     woken = False
-    with gateway.database.bell.listen(topic) as ear:
+    with gateway.database.signals.listen(topic) as subscription:
         yield b"retry: 2000\n: " + event_id(after).encode() + b"\n\n"
         while not gateway.draining and await _still_admitted(caller):
             try:
@@ -175,7 +175,7 @@ async def _lines(caller: Caller, topic: str, read: Read, after: int, *, ends: bo
                 return
             if ends and woken and not events and await _is_gone(caller, topic):
                 return
-            woken = not is_all or await ear.wait(HEARTBEAT_SECONDS)
+            woken = not is_all or await subscription.wait(HEARTBEAT_SECONDS)
             if not woken:
                 yield b": heartbeat\n\n"
 

@@ -31,7 +31,7 @@ async def receive(vendor: str, reference: str, tag: str, request: Request) -> Re
         raise NotFound
     job_id = reference.rpartition("-")[0]
     if gateway.leadership.is_held:
-        gateway.database.bell.ring([nudge(job_id)])
+        gateway.database.signals.ring([nudge(job_id)])
     else:
         await gateway.database.write(wakeup_rows.add, job_id, gateway.clock())
     return Json({"received": True})

@@ -22,11 +22,14 @@ async def wait_until_done(gateway: Gateway, jobs: Sequence[Job], seconds: float)
     """
     deadline = asyncio.get_running_loop().time() + seconds
     with ExitStack() as stack:
-        ears = [stack.enter_context(gateway.database.bell.listen(job.id)) for job in jobs]
-        return [await _wait(gateway, job, ear, deadline) for job, ear in zip(jobs, ears, strict=True)]
+        subscriptions = [stack.enter_context(gateway.database.signals.listen(job.id)) for job in jobs]
+        return [
+            await _wait(gateway, job, subscription, deadline)
+            for job, subscription in zip(jobs, subscriptions, strict=True)
+        ]
 
 
-async def _wait(gateway: Gateway, job: Job, ear: Subscription, deadline: float) -> Job:
+async def _wait(gateway: Gateway, job: Job, subscription: Subscription, deadline: float) -> Job:
     """One is listening before it looks, so nothing falls between the two; the last look is when the time is over."""
     while not job.done:
         left, pause = deadline - asyncio.get_running_loop().time(), LOOK_SECONDS
@@ -36,5 +39,5 @@ async def _wait(gateway: Gateway, job: Job, ear: Subscription, deadline: float) 
             pause = AWAY_SECONDS
         if job.done or gateway.draining or left <= 0:
             break
-        await ear.wait(min(pause, max(0.0, deadline - asyncio.get_running_loop().time())))
+        await subscription.wait(min(pause, max(0.0, deadline - asyncio.get_running_loop().time())))
     return job
