@@ -233,11 +233,11 @@ async def gathered(kind: str, url: str, temporal: str = "") -> AsyncGenerator[Cr
     database = open_database(url)
     database.patience = 60  # a busy machine is no outage
     await database.watch()
-    threads = Crew(kind, url, database, temporal)
+    crew = Crew(kind, url, database, temporal)
     try:
-        yield threads
+        yield crew
     finally:
-        await asyncio.gather(*(worker.stop() for worker in threads.workers))
+        await asyncio.gather(*(worker.stop() for worker in crew.workers))
         await database.close()
 
 

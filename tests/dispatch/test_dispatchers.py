@@ -5,13 +5,13 @@ import time
 from collections.abc import AsyncGenerator
 
 import pytest
-from threads import LEASE_SECONDS, Crew, Worker, gathered, rerouted, until
+from crew import LEASE_SECONDS, Crew, Worker, gathered, rerouted, until
 
 from penstock.store.queries.jobs import job_rows, worker_rows
 
 
 @pytest.fixture(params=["local", "postgres", "temporal"])
-async def threads(request: pytest.FixtureRequest, tmp_path, empty_store) -> AsyncGenerator[Crew]:
+async def crew(request: pytest.FixtureRequest, tmp_path, empty_store) -> AsyncGenerator[Crew]:
     """Workers of each dispatcher on a store of its kind."""
     if request.param == "local":
         (tmp_path / "store.db").write_bytes(empty_store.read_bytes())
@@ -19,95 +19,95 @@ async def threads(request: pytest.FixtureRequest, tmp_path, empty_store) -> Asyn
     else:
         url = request.getfixturevalue("postgres_store_url")
     address = request.getfixturevalue("temporal_server").address if request.param == "temporal" else ""
-    async with gathered(request.param, url, address) as threads:
-        yield threads
+    async with gathered(request.param, url, address) as crew:
+        yield crew
 
 
-async def test_every_accepted_job_is_run_once(threads: Crew):
-    before = await threads.accept("acct_one", 20)
-    await threads.vendor.finish_all()
-    await threads.hire(number=3)
-    after = [job for account in ("acct_one", "acct_two") for job in await threads.accept(account, 5)]
-    await threads.all_done()
-    assert dict(threads.vendor.orders) == {job.id: 1 for job in (*before, *after)}
+async def test_every_accepted_job_is_run_once(crew: Crew):
+    before = await crew.accept("acct_one", 20)
+    await crew.vendor.finish_all()
+    await crew.hire(number=3)
+    after = [job for account in ("acct_one", "acct_two") for job in await crew.accept(account, 5)]
+    await crew.all_done()
+    assert dict(crew.vendor.orders) == {job.id: 1 for job in (*before, *after)}
 
 
-async def test_a_new_job_is_taken_up_at_once(threads: Crew):
-    await threads.hire(number=2)
+async def test_a_new_job_is_taken_up_at_once(crew: Crew):
+    await crew.hire(number=2)
     for _ in range(3):
-        (job,) = await threads.accept()
+        (job,) = await crew.accept()
         begun = time.monotonic()
-        await until(lambda job=job: job.id in threads.vendor.orders)
+        await until(lambda job=job: job.id in crew.vendor.orders)
         assert time.monotonic() - begun < 30
 
 
-async def test_unfinished_jobs_are_resumed_after_a_restart(threads: Crew):
-    (first,) = await threads.hire(seats=5)
-    accepted = await threads.accept(number=8)
-    await until(lambda: threads.vendor.running == 5)
+async def test_unfinished_jobs_are_resumed_after_a_restart(crew: Crew):
+    (first,) = await crew.hire(seats=5)
+    accepted = await crew.accept(number=8)
+    await until(lambda: crew.vendor.running == 5)
     await first.stop()
-    await threads.hire(seats=5)
-    await threads.vendor.finish_all()
-    await threads.all_done()
-    assert dict(threads.vendor.orders) == {job.id: 1 for job in accepted}
+    await crew.hire(seats=5)
+    await crew.vendor.finish_all()
+    await crew.all_done()
+    assert dict(crew.vendor.orders) == {job.id: 1 for job in accepted}
 
 
-async def test_a_worker_that_stops_gives_all_back_at_once(threads: Crew):
-    (first,) = await threads.hire(seats=30)
-    await threads.accept(number=30)
-    await until(lambda: threads.vendor.running == 30)
+async def test_a_worker_that_stops_gives_all_back_at_once(crew: Crew):
+    (first,) = await crew.hire(seats=30)
+    await crew.accept(number=30)
+    await until(lambda: crew.vendor.running == 30)
     await first.stop()
     assert not first.held
-    assert await threads.owned() == 0
-    (second,) = await threads.hire(seats=30)
+    assert await crew.owned() == 0
+    (second,) = await crew.hire(seats=30)
     await until(lambda: len(second.held) == 30)
-    assert max(threads.vendor.orders.values()) == 1
+    assert max(crew.vendor.orders.values()) == 1
 
 
-async def test_a_vendor_never_has_more_orders_than_seats(threads: Crew):
+async def test_a_vendor_never_has_more_orders_than_seats(crew: Crew):
     """Nor when one of those who work on them dies: its orders keep their seats, and others go on with them."""
-    workers = await threads.hire(seats=10, number=3)
-    accepted = await threads.accept("acct_one", 12) + await threads.accept("acct_two", 13)
-    await until(lambda: threads.vendor.running == 10)
+    workers = await crew.hire(seats=10, number=3)
+    accepted = await crew.accept("acct_one", 12) + await crew.accept("acct_two", 13)
+    await until(lambda: crew.vendor.running == 10)
     if len(workers) > 1:
         dead = max(workers, key=lambda worker: len(worker.held))
         await dead.kill()
     for number in (15, 20, 25):
-        await threads.vendor.finish(*list(threads.vendor.orders.keys() - threads.vendor.finished)[:5])
-        await until(lambda number=number: len(threads.vendor.orders) == number)
-        assert await threads.seated() <= 10 or threads.kind == "local"
-    await threads.vendor.finish_all()
-    await threads.all_done()
-    assert threads.vendor.peak == 10
-    assert dict(threads.vendor.orders) == {job.id: 1 for job in accepted}
+        await crew.vendor.finish(*list(crew.vendor.orders.keys() - crew.vendor.finished)[:5])
+        await until(lambda number=number: len(crew.vendor.orders) == number)
+        assert await crew.seated() <= 10 or crew.kind == "local"
+    await crew.vendor.finish_all()
+    await crew.all_done()
+    assert crew.vendor.peak == 10
+    assert dict(crew.vendor.orders) == {job.id: 1 for job in accepted}
 
 
-async def test_no_account_waits_for_anothers_backlog(threads: Crew):
-    await threads.hire(seats=5, number=2)
-    await threads.accept("acct_big", 300)
-    await until(lambda: threads.vendor.running == 5)
-    before = len(threads.vendor.log)
-    await threads.accept("acct_small", 1)
+async def test_no_account_waits_for_anothers_backlog(crew: Crew):
+    await crew.hire(seats=5, number=2)
+    await crew.accept("acct_big", 300)
+    await until(lambda: crew.vendor.running == 5)
+    before = len(crew.vendor.log)
+    await crew.accept("acct_small", 1)
     await asyncio.sleep(0.2)
-    await threads.vendor.finish(*threads.vendor.orders)
-    await until(lambda: "acct_small" in threads.vendor.log)
-    assert threads.vendor.log.index("acct_small") - before < 5
+    await crew.vendor.finish(*crew.vendor.orders)
+    await until(lambda: "acct_small" in crew.vendor.log)
+    assert crew.vendor.log.index("acct_small") - before < 5
 
 
-async def test_a_job_handed_to_another_vendor_frees_its_seat_and_waits_for_one_there(threads: Crew):
-    hired = await threads.hire(seats=1, number=2)
-    (there,) = await threads.accept(vendor="other")
-    await until(lambda: there.id in threads.vendors["other"].orders)
-    (handed,) = await threads.accept()
-    await until(lambda: handed.id in threads.vendor.orders)
-    (waiting,) = await threads.accept()
+async def test_a_job_handed_to_another_vendor_frees_its_seat_and_waits_for_one_there(crew: Crew):
+    hired = await crew.hire(seats=1, number=2)
+    (there,) = await crew.accept(vendor="other")
+    await until(lambda: there.id in crew.vendors["other"].orders)
+    (handed,) = await crew.accept()
+    await until(lambda: handed.id in crew.vendor.orders)
+    (waiting,) = await crew.accept()
     holder = next(worker for worker in hired if handed.id in worker.held)
     await hand_on(holder, handed.id)
-    await until(lambda: waiting.id in threads.vendor.orders)
-    assert handed.id not in threads.vendors["other"].orders
-    await threads.vendors["other"].finish(there.id)
-    await until(lambda: handed.id in threads.vendors["other"].orders)
-    assert threads.vendors["other"].peak == 1
+    await until(lambda: waiting.id in crew.vendor.orders)
+    assert handed.id not in crew.vendors["other"].orders
+    await crew.vendors["other"].finish(there.id)
+    await until(lambda: handed.id in crew.vendors["other"].orders)
+    assert crew.vendors["other"].peak == 1
 
 
 async def hand_on(worker: Worker, job_id: str) -> None:
@@ -116,23 +116,23 @@ async def hand_on(worker: Worker, job_id: str) -> None:
     worker.running[job_id].cancel()
 
 
-async def test_sure_is_only_who_works(threads: Crew):
-    hired = await threads.hire(number=2)
+async def test_sure_is_only_who_works(crew: Crew):
+    hired = await crew.hire(number=2)
     assert all(worker.dispatch.is_sure() for worker in hired)
-    if threads.kind != "local":
+    if crew.kind != "local":
         await hired[0].kill()
         await until(lambda: not hired[0].dispatch.is_sure(), LEASE_SECONDS)
         assert hired[1].dispatch.is_sure()
 
 
-async def test_what_was_claimed_under_a_lost_lease_is_never_sure_again(threads: Crew):
+async def test_what_was_claimed_under_a_lost_lease_is_never_sure_again(crew: Crew):
     """A frozen worker wakes up, loses its lease and has a new one at once: an order begun before must not go out."""
-    (worker,) = await threads.hire(number=1)
-    (job,) = await threads.accept()
+    (worker,) = await crew.hire(number=1)
+    (job,) = await crew.accept()
     await until(lambda: job.id in worker.claims)
     claim = worker.claims[job.id]
     assert worker.dispatch.is_sure(claim)
-    if threads.kind != "local":
+    if crew.kind != "local":
         await worker.database.write(worker_rows.leave, claim.owner)  # as whoever takes over its jobs does
         await until(lambda: job.id in worker.claims and worker.claims[job.id].owner != claim.owner)
         assert worker.dispatch.is_sure()
