@@ -142,7 +142,7 @@ async def until_refused(server: Server, key: str, code: str) -> None:
 
 
 async def test_a_revoked_key_ends_soon(server):
-    """Within a second, which `tests/unit/test_keyring.py` holds against a clock of its own."""
+    """Within a second, which `tests/unit/accounts/test_keyring.py` holds against a clock of its own."""
     key, other = await server.new_key(), await server.new_key()
     public_id = key.split("_")[1]
     assert (await look(server, f"Bearer {key}")).status_code == 200

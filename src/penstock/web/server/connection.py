@@ -41,7 +41,8 @@ def _count_queued(transport: Any) -> int:
 class GuardedConnection(HttpToolsProtocol):
     """uvicorn's protocol, plus a deadline and a size for a request's head.
 
-    It leans on uvicorn's attributes, so uvicorn's version is pinned and tests/unit/test_guard.py holds it to this.
+    It uses uvicorn's private attributes. So uvicorn's version is pinned, and tests/unit/web/server/test_connection.py
+    checks them.
     """
 
     head_seconds: ClassVar[float] = 10.0

@@ -29,7 +29,7 @@ from penstock.settings.tables import (
 from penstock.settings.values import LONGEST, parse_duration, parse_retention
 from penstock.vendor_api.generation import Options
 
-PAGE = Path(__file__).parents[2] / "docs" / "settings.md"
+PAGE = Path(__file__).parents[3] / "docs" / "settings.md"
 SECTIONS = {"server": Server, "fetch": Fetch, "assets": AssetDownloads, "jobs": Jobs, "chat": Chat}
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from escrow_steps import ACCOUNT, KEY, NOON, Store, make_record, opened, rows, set_budget, standing, wait_for
+from admission_steps import ACCOUNT, KEY, NOON, Store, make_record, opened, rows, set_budget, standing, wait_for
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
 

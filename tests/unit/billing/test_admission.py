@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from escrow_steps import (
+from admission_steps import (
     ACCOUNT,
     KEY,
     NOON,

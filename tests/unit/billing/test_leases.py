@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from escrow_steps import (
+from admission_steps import (
     KEY,
     NOON,
     PAYER,

@@ -22,7 +22,7 @@ from penstock import __version__
 from penstock.cli.main import app
 from penstock_sandbox import sandbox
 
-PAGE = (Path(__file__).parents[2] / "docs" / "command-line.md").read_text("utf-8")
+PAGE = (Path(__file__).parents[3] / "docs" / "command-line.md").read_text("utf-8")
 
 
 @pytest.fixture(autouse=True)

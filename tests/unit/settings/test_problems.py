@@ -12,7 +12,7 @@ from penstock.settings.problems import Problem, SettingsError, explain
 from penstock.settings.tables import Settings, load
 from penstock.vendor_api.generation import Options
 
-PAGE = Path(__file__).parents[2] / "docs" / "settings.md"
+PAGE = Path(__file__).parents[3] / "docs" / "settings.md"
 
 
 class Reading:

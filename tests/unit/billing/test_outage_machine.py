@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from escrow_steps import FileStore, Time, charge, make_key, rows, set_budget, standing
+from admission_steps import FileStore, Time, charge, make_key, rows, set_budget, standing
 from hypothesis import given, settings
 from hypothesis import strategies as some
 

@@ -247,7 +247,7 @@ def test_an_engine_s_child_reaches_its_order_and_nothing_else(tmp_path):
     for name, text in (("picture", "pixels"), ("order.json", "{}"), ("elsewhere/large", "numbers")):
         (tmp_path / name).write_text(text)
     (tmp_path / "weights" / "linked").symlink_to(tmp_path / "elsewhere" / "large")
-    environ = os.environ | {"PYTHONPATH": str(Path(__file__).parents[1] / "crash")}
+    environ = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2] / "crash")}
     command = [sys.executable, "-c", ENGINE, tmp_path]
     answer = subprocess.run(command, capture_output=True, text=True, check=False, env=environ)  # noqa: S603 - ours
     assert answer.stderr == ""
