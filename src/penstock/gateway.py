@@ -263,7 +263,7 @@ class Gateway:
         if self.settings.temporal is None:
             return module.PostgresDispatch(self.database, self._all_seats, most, self.clock)
         settings = self.settings
-        place = module.Place(settings.temporal, settings.temporal_namespace, settings.temporal_queue)
+        place = module.TemporalAddress(settings.temporal, settings.temporal_namespace, settings.temporal_queue)
         return module.TemporalDispatch(self.database, self._all_seats, most, self.clock, place)
 
     def _open_process_pools(self) -> tuple[ProcessPool, ProcessPool]:

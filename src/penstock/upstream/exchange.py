@@ -256,7 +256,7 @@ class Exchange:
         if self._wire is not None:
             return self._wire
         module: Any = await asyncio.to_thread(importlib.import_module, "penstock.upstream.http_client")
-        wire: HttpClient = self._wire or module.Wire(self._allow_networks)  # another call may have been first
+        wire: HttpClient = self._wire or module.HttpClient(self._allow_networks)  # another call may have been first
         self._wire = wire
         return wire
 
