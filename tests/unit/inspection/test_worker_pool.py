@@ -242,10 +242,10 @@ async def test_one_account_never_holds_all_places(open_process_pool):
 PARENT = """
 import asyncio, os, sys
 import workloads
-from penstock.inspection.worker_pool import Workshop
+from penstock.inspection.worker_pool import ProcessPool
 
 async def live():
-    workshop = Workshop(2, seconds=600, cpu_seconds=600)
+    workshop = ProcessPool(2, seconds=600, cpu_seconds=600)
     await workshop.do("a", pow, None, 2, 2)
     print("started", flush=True)
     if sys.argv[1] == "idle":

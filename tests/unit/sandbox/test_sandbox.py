@@ -160,10 +160,10 @@ async def test_every_kind_is_opened_inside(tmp_path):
 KILLING = """
 import asyncio
 from penstock_sandbox import sandbox
-from penstock.inspection.worker_pool import Workshop
+from penstock.inspection.worker_pool import ProcessPool
 
 async def live():
-    workshop = Workshop(1)
+    workshop = ProcessPool(1)
     print(await workshop.do("a", pow, None, 2, 3), sandbox.survey().missing)
     await workshop.close()
 

@@ -10,8 +10,8 @@ from penstock.storage.scratch import ScratchFolder
 PROCESS = """
 import sys
 from pathlib import Path
-from penstock.storage.scratch import Landing
-landing = Landing(Path(sys.argv[1]))
+from penstock.storage.scratch import ScratchFolder
+landing = ScratchFolder(Path(sys.argv[1]))
 (landing.folder / "half").write_bytes(b"x")
 print(landing.folder, flush=True)
 sys.stdin.read()

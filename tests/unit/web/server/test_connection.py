@@ -340,7 +340,7 @@ async def test_too_many_connections_are_told_in_the_error_shape(app):
 
 CHILD = """
 import asyncio, sys
-from penstock.web.server import serving, serve
+from penstock.web.server.serving import run, serve
 drain = asyncio.Event()
 async def app(scope, receive, send):
     if scope["type"] == "lifespan":
