@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import Connection, insert, select
+from sqlalchemy import Connection, insert, select, tuple_
 
 from penstock.domain.budgets import ENDLESS, Budget, Payer
 from penstock.store import locks, sql
@@ -79,11 +79,6 @@ def _row(entry: LedgerEntry) -> dict[str, Any]:
     }
 
 
-def read(row: Any) -> LedgerEntry:
-    """A row as an entry."""
-    return _read(*row)
-
-
 def _read(
     subject: str,
     kind: str,
@@ -120,6 +115,25 @@ def _lock(connection: Connection, subject: str) -> dict[EntryKind, LedgerEntry]:
     if connection.dialect.name == "postgresql":
         sql.run(connection, _LOCK, subject)  # those that it waited for are only seen by the next look
     return of_subject(connection, subject)
+
+
+@dataclass(frozen=True, slots=True)
+class EntryPlace:
+    """The position of an entry in its account's ledger: the key of pagination."""
+
+    at: float
+    subject: str
+    kind: str
+
+
+def page(connection: Connection, account_id: str, before: EntryPlace | None, limit: int) -> list[LedgerEntry]:
+    """Return one page of an account's entries, those of the latest subjects first. An index serves the order."""
+    place = (ledger.c.at, ledger.c.subject, ledger.c.kind)
+    query = select(ledger).where(ledger.c.account_id == account_id)
+    if before is not None:
+        query = query.where(tuple_(*place) < tuple_(before.at, before.subject, before.kind))
+    rows = connection.execute(query.order_by(*(column.desc() for column in place)).limit(limit))
+    return [_read(*row) for row in rows]
 
 
 # -- jobs: each of these in the transaction that changes the job

@@ -40,8 +40,7 @@ from penstock.store.database import RUNG
 from penstock.store.queries.jobs import event_rows
 from penstock.store.queries.webhooks import webhook_rows
 from penstock.store.signals import DELIVERIES
-from penstock.store.tables import events
-from penstock.store.webhook_tables import deliveries, webhooks
+from penstock.store.tables import deliveries, events, webhooks
 
 FEW = 256
 """So many due deliveries are looked at one by one. Of more, the next ones of each endpoint are."""

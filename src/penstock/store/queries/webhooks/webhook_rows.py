@@ -32,7 +32,7 @@ from penstock.store.database import RUNG
 from penstock.store.locks import hold
 from penstock.store.queries.accounts import audit_rows
 from penstock.store.signals import DELIVERIES
-from penstock.store.webhook_tables import deliveries, webhooks
+from penstock.store.tables import deliveries, webhooks
 
 NOTHING = b"[]"
 """No attempts yet."""
