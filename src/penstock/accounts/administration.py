@@ -4,8 +4,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 from typing import Any, Final
 
-from sqlalchemy import Connection
-
 from penstock.domain.accounts import Account, Action, Actor, Allowance, AuditEntry, KeyWish
 from penstock.domain.api_keys import NO_LIMITS, PREFIX, ApiKey, Limits, hash_secret, make
 from penstock.domain.budgets import ACCOUNT_PREFIX
@@ -13,6 +11,7 @@ from penstock.domain.ids import new_id, timestamp
 from penstock.domain.money import format_usd
 from penstock.errors import AccountClosed, AccountExists, AccountNotFound, BudgetNotFound, KeyNotFound, KeyNotRotatable
 from penstock.store import locks
+from penstock.store.database import Connection
 from penstock.store.queries.accounts import account_rows, audit_rows, key_rows
 from penstock.store.queries.billing import budget_rows
 from penstock.store.queries.files import storage_rows

@@ -22,9 +22,8 @@ from penstock.cli.options import (
 from penstock.domain.money import NANOS
 
 if TYPE_CHECKING:  # they take long to load, and `penstock --help` does not need them
-    from sqlalchemy import Connection
-
     from penstock.billing.usage_report import Question
+    from penstock.store.database import Connection
     from penstock.store.queries.billing.usage_rows import Totals, UsageLine
 
 BAR = 16
