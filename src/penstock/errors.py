@@ -49,6 +49,8 @@ class PenstockError(Exception):
     retryable: bool = False
     charged: bool | None = False
     """None: nobody knows, as the vendor's answer was lost."""
+    suggestion: str | None = None
+    """What the caller can do about it: the usual advice, unless an error brings its own."""
 
     def __init_subclass__(cls) -> None:
         if "code" not in vars(cls):
@@ -69,7 +71,8 @@ class PenstockError(Exception):
         self.code = type(self).code if code is None else code  # "": none, as OpenAI's own errors may have
         self.param = param
         self.details = tuple(details)
-        self.suggestion = suggestion
+        if suggestion is not None:
+            self.suggestion = suggestion
         self.retry_after = retry_after
         self.headers = dict(headers or {})
         super().__init__(self.message)
@@ -154,6 +157,10 @@ class StorageQuotaExceeded(PenstockError):
 
     status = 403
     type = "insufficient_quota"
+    suggestion = (
+        "Delete uploads (DELETE /api/v1/files/{token}) or finished jobs (DELETE /api/v1/jobs/{id}), or ask for a "
+        "larger quota."
+    )
 
 
 class NotFound(PenstockError):
@@ -172,9 +179,13 @@ class ModelNotFound(NotFound):
 class JobNotFound(NotFound):
     """There is no such job."""
 
+    suggestion = "List your jobs with GET /api/v1/jobs."
+
 
 class FileNotFound(NotFound):
     """There is no such file."""
+
+    suggestion = "Upload it again with POST /api/v1/files."
 
 
 class AssetNotFound(NotFound):
@@ -184,9 +195,13 @@ class AssetNotFound(NotFound):
 class WebhookNotFound(NotFound):
     """There is no such webhook."""
 
+    suggestion = "List yours with GET /api/v1/webhooks."
+
 
 class DeliveryNotFound(NotFound):
     """There is no such delivery."""
+
+    suggestion = "List yours with GET /api/v1/webhooks/deliveries."
 
 
 class AccountNotFound(NotFound):
@@ -247,6 +262,7 @@ class WebhookDisabled(PenstockError):
 
     status = 409
     type = "conflict_error"
+    suggestion = 'Enable it first: PATCH /api/v1/webhooks/{id} with {"disabled": false}.'
 
 
 class AccountExists(PenstockError):
@@ -351,6 +367,19 @@ class ConcurrencyLimited(PenstockError):
     status = 429
     type = "rate_limit_error"
     retryable = True
+    suggestion = "Wait until one ends, or cancel one with POST /api/v1/jobs/{job_id}/cancel."
+
+    def __init__(
+        self, message: str | None = None, *, limit: int | None = None, remaining: int = 0, **options: Any
+    ) -> None:
+        super().__init__(message, **options)
+        if limit is not None:
+            self.headers |= open_job_headers(limit, remaining)
+
+
+def open_job_headers(limit: int, remaining: int) -> dict[str, str]:
+    """Return the headers of a limit on open jobs: sent with every accepted job, and with a ConcurrencyLimited."""
+    return {"x-ratelimit-limit-jobs": str(limit), "x-ratelimit-remaining-jobs": str(remaining)}
 
 
 class TooManyPings(PenstockError):

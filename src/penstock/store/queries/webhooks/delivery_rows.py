@@ -273,7 +273,7 @@ def get(connection: Connection, account_id: str, position: int) -> Delivery:
     query = _WHOLE.where(deliveries.c.position == position, deliveries.c.account_id == account_id)
     row = connection.execute(query).mappings().one_or_none()
     if row is None:
-        raise DeliveryNotFound(suggestion="List yours with GET /api/v1/webhooks/deliveries.")
+        raise DeliveryNotFound
     return _delivery(row)
 
 
@@ -305,7 +305,7 @@ def redeliver(connection: Connection, account_id: str, position: int, now: float
     mine = and_(deliveries.c.position == position, deliveries.c.account_id == account_id)
     told = select(webhooks.c.disabled_at).join(deliveries, deliveries.c.webhook_id == webhooks.c.id).where(mine)
     if connection.execute(told).scalar() is not None:
-        raise WebhookDisabled(suggestion='Enable it first: PATCH /api/v1/webhooks/{id} with {"disabled": false}.')
+        raise WebhookDisabled
     idle = deliveries.c.lease.is_(None) | clock.has_passed(connection, deliveries.c.due_at, now)
     due_at = clock.not_after(connection, now)
     values = {"status": Status.PENDING.value, "tries": 0, "due_at": due_at, "lease": None, "finished_at": None}

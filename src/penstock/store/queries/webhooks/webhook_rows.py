@@ -139,7 +139,7 @@ def get(connection: Connection, account_id: str, webhook_id: str, *, lock: bool 
     )
     row = connection.execute(query.with_for_update() if lock else query).mappings().one_or_none()
     if row is None:
-        raise WebhookNotFound(suggestion="List yours with GET /api/v1/webhooks.")
+        raise WebhookNotFound
     return _endpoint(row)
 
 
