@@ -1,11 +1,12 @@
 """What administrators may do to the ledger: each act is a further entry, with its line in the audit log."""
 
 from penstock.domain.accounts import Action, Actor, AuditEntry
+from penstock.domain.ledger import EntryKind, LedgerEntry
 from penstock.domain.money import format_usd
 from penstock.store.database import Connection
 from penstock.store.queries.accounts import audit_rows
 from penstock.store.queries.billing import completion_rows, ledger_rows, usage_rows
-from penstock.store.queries.billing.ledger_rows import EntryKind, LedgerEntry, LedgerRefused
+from penstock.store.queries.billing.ledger_rows import LedgerRefused
 from penstock.store.queries.jobs import job_rows
 
 

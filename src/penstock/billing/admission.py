@@ -19,12 +19,11 @@ from penstock.billing.leases import (
 )
 from penstock.billing.rate_headers import describe_bucket, write_bucket
 from penstock.domain.api_keys import ApiKey
-from penstock.domain.budgets import Budget
+from penstock.domain.budgets import BalanceKey, Budget
 from penstock.errors import StoreUnavailable
 from penstock.store.contact import StoreContact
 from penstock.store.database import Database
 from penstock.store.queries.billing import balance_rows, limit_rows, process_lease_rows
-from penstock.store.queries.billing.balance_rows import BalanceKey
 from penstock.store.queries.billing.limit_rows import Owed
 
 TEND_SECONDS: Final = 0.25

@@ -9,12 +9,12 @@ from functools import partial
 from typing import Final, NamedTuple, TypeAlias
 
 from penstock.billing.rate_headers import describe_bucket, write_duration
-from penstock.domain.budgets import Budget, Payer, Standing
+from penstock.domain.budgets import BalanceKey, Budget, Payer, Standing
 from penstock.errors import PenstockError, RateLimited, StoreUnavailable, TooManyStreams
 from penstock.store.contact import StoreContact
 from penstock.store.database import Database
 from penstock.store.queries.billing import balance_rows, limit_rows
-from penstock.store.queries.billing.balance_rows import LEASE_SECONDS, BalanceKey, Grant
+from penstock.store.queries.billing.balance_rows import LEASE_SECONDS, Grant
 from penstock.store.queries.billing.limit_rows import SLOT_SECONDS
 
 RECALL_SECONDS: Final = 0.3

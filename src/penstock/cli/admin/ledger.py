@@ -21,7 +21,7 @@ from penstock.domain.ids import timestamp
 from penstock.domain.money import format_usd
 
 if TYPE_CHECKING:  # takes long to load, and `penstock --help` does not need it
-    from penstock.store.queries.billing.ledger_rows import LedgerEntry
+    from penstock.domain.ledger import LedgerEntry
 
 app = typer.Typer(help="Prove the books, look an entry up, give a charge back.", no_args_is_help=True)
 Subject = Annotated[str, typer.Argument(help="The id of a job (job_…) or of a chat request (chat_…).")]

@@ -14,10 +14,11 @@ from starlette.responses import Response
 from penstock.accounts import administration, ledger_corrections
 from penstock.domain.accounts import Actor
 from penstock.domain.ids import timestamp
+from penstock.domain.ledger import LedgerEntry
 from penstock.domain.money import format_usd
 from penstock.errors import AccountNotFound, EntryConflict, EntryNotFound, InvalidRequest
 from penstock.store.queries.billing import ledger_rows
-from penstock.store.queries.billing.ledger_rows import EntryPlace, LedgerEntry, LedgerRefused
+from penstock.store.queries.billing.ledger_rows import EntryPlace, LedgerRefused
 from penstock.web.admin.accounts import BODY, Limit
 from penstock.web.admin.auth import administered, admit_administrator
 from penstock.web.admin.bodies import ReasonBody

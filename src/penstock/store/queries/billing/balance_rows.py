@@ -2,11 +2,11 @@
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from sqlalchemy import ColumnElement, Connection, and_, bindparam, case, delete, func, insert, select, update
 
-from penstock.domain.budgets import ACCOUNT_PREFIX, Budget, Payer, Standing
+from penstock.domain.budgets import ACCOUNT_PREFIX, BalanceKey, Budget, BudgetBalance, Payer, Standing
 from penstock.store import clock, locks, sql
 from penstock.store.queries.accounts import key_rows
 from penstock.store.queries.jobs import event_rows
@@ -16,42 +16,6 @@ LEASE_SECONDS: Final = 90.0
 """Seconds of silence after which a process's leases go to others: longer than chat outlasts an outage."""
 SHARES: Final = (50, 80, 100)
 """At how many percent of a budget its account is told."""
-
-
-class BalanceKey(NamedTuple):
-    """Which purse: whose, of which budget, and which of its periods."""
-
-    owner: str
-    period: str
-    start: float
-
-
-@dataclass(slots=True)
-class BudgetBalance:
-    """One row, changed in memory and written back within one transaction."""
-
-    budget: Budget
-    start: float
-    ends: float
-    spent: int
-    held: int
-    told: int
-    most: int
-
-    @property
-    def place(self) -> BalanceKey:
-        """Its key."""
-        return BalanceKey(self.budget.owner, self.budget.period.value, self.start)
-
-    @property
-    def room(self) -> int:
-        """What may still be held; below 0 where the cap was lowered."""
-        return self.budget.cap - self.spent - self.held
-
-    @property
-    def standing(self) -> Standing:
-        """For people."""
-        return Standing(self.budget, self.spent, self.held, self.start, self.ends)
 
 
 _HERE = and_(

@@ -2,16 +2,15 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from sqlalchemy import Connection, insert, select, tuple_
 
-from penstock.domain.budgets import ENDLESS, Budget, Payer
+from penstock.domain.budgets import ENDLESS, BalanceKey, Budget, BudgetBalance, Payer
+from penstock.domain.ledger import Charge, EntryKind, LedgerEntry
 from penstock.store import locks, sql
 from penstock.store.queries.accounts import key_rows
 from penstock.store.queries.billing import balance_rows
-from penstock.store.queries.billing.balance_rows import BalanceKey, BudgetBalance
 from penstock.store.sql import Statement
 from penstock.store.tables import holds, ledger
 
@@ -19,40 +18,6 @@ UNKNOWN_SECONDS: Final = 86_400.0
 """How long money is held for a job of which nobody knows whether its vendor made it."""
 TIMER: Final = "unknown"
 """Marks, among the holds, a job whose hold ends by itself; no budget has such a period."""
-
-
-class EntryKind(StrEnum):
-    """A job is held, then settled or released; a release may be settled later after all; what is settled, refunded."""
-
-    HOLD = "hold"
-    SETTLE = "settle"
-    RELEASE = "release"
-    REFUND = "refund"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LedgerEntry:
-    """One line of the ledger."""
-
-    subject: str
-    kind: EntryKind
-    payer: Payer
-    amount: int
-    at: float
-    """When the subject was accepted: whose period it belongs to."""
-    created_at: float
-    overrun: int = 0
-    note: str = ""
-
-
-class Charge(NamedTuple):  # made for every request: quicker than a dataclass
-    """What a chat request cost."""
-
-    subject: str
-    payer: Payer
-    cost: int
-    at: float
-    note: str = ""
 
 
 class LedgerRefused(Exception):

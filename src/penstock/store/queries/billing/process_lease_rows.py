@@ -5,9 +5,9 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection
 
+from penstock.domain.budgets import BalanceKey
 from penstock.store import locks
 from penstock.store.queries.billing import balance_rows, ledger_rows, limit_rows
-from penstock.store.queries.billing.balance_rows import BalanceKey
 
 
 class Renewed(NamedTuple):
