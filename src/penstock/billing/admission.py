@@ -10,11 +10,11 @@ from typing import Final, TypeAlias
 from penstock.billing.leases import (
     CALM_SECONDS,
     CLOCKS,
+    BudgetLease,
     Clocks,
     LocalLease,
-    MoneyShare,
-    RateShare,
-    SlotShare,
+    RateLease,
+    StreamLease,
     is_in_doubt,
 )
 from penstock.billing.rate_headers import describe_bucket, write_bucket
@@ -38,7 +38,7 @@ log = logging.getLogger(__name__)
 
 
 class Use(Enum):
-    """What a share is taken for."""
+    """What a lease is taken for."""
 
     REQUEST = auto()
     TOKENS = auto()
@@ -50,7 +50,7 @@ REQUEST, TOKENS, STREAM, MONEY = Use  # looked up with every request
 
 
 Wanted: TypeAlias = tuple[LocalLease, float, Use]
-"""A share, how much is taken of it, and what for."""
+"""A lease, how much is taken of it, and what for."""
 
 
 class Ticket:
@@ -64,9 +64,9 @@ class Ticket:
 
     def try_take(self, wanted: Sequence[Wanted]) -> bool:
         """Take all of it if it is there, which it mostly is; else nothing."""
-        for place, (share, amount, _) in enumerate(wanted):
-            if not share.try_take(amount):
-                _put_back(wanted[:place])
+        for number, (lease, amount, _) in enumerate(wanted):
+            if not lease.try_take(amount):
+                _put_back(wanted[:number])
                 return False
         self._taken += wanted
         return True
@@ -74,19 +74,19 @@ class Ticket:
     async def take(self, wanted: Sequence[Wanted]) -> None:
         """Take all of it, waiting for the store where need be; or nothing, and raise why it cannot be had."""
         taken: list[Wanted] = []
-        for share, _, _ in wanted:
-            share.expected += 1  # none of them is forgotten while another is waited for
+        for lease, _, _ in wanted:
+            lease.expected += 1  # none of them is forgotten while another is waited for
         try:
-            for share, amount, use in wanted:
-                if not share.try_take(amount):
-                    await share.take(amount)
-                taken.append((share, amount, use))
+            for lease, amount, use in wanted:
+                if not lease.try_take(amount):
+                    await lease.take(amount)
+                taken.append((lease, amount, use))
         except BaseException:
             _put_back(taken)
             raise
         finally:
-            for share, _, _ in wanted:
-                share.expected -= 1
+            for lease, _, _ in wanted:
+                lease.expected -= 1
         self._taken += taken
 
     def give_up(self) -> None:
@@ -100,28 +100,28 @@ class Ticket:
         if self._is_settled:
             return
         self._is_settled = True
-        for share, amount, use in self._taken:
+        for lease, amount, use in self._taken:
             if use is MONEY:
-                share.settle(amount, cost)
+                lease.settle(amount, cost)
             elif use is TOKENS:
-                share.settle(amount, tokens)
+                lease.settle(amount, tokens)
             else:
-                share.settle(amount, 0 if use is STREAM else amount)
+                lease.settle(amount, 0 if use is STREAM else amount)
 
     def describe(self) -> list[tuple[str, str]]:
         """The headers that clients read: of each kind the limit of which least is left."""
-        return [header for share, level in self._least() for header in describe_bucket(share.kind, share.limit, level)]
+        return [header for lease, level in self._least() for header in describe_bucket(lease.kind, lease.limit, level)]
 
     def write(self) -> bytes:
         """The same as lines of a head."""
-        return b"".join([write_bucket(share.kind, share.limit, level) for share, level in self._least()])
+        return b"".join([write_bucket(lease.kind, lease.limit, level) for lease, level in self._least()])
 
-    def _least(self) -> Iterable[tuple[RateShare, float]]:
-        least: dict[str, tuple[RateShare, float]] = {}
+    def _least(self) -> Iterable[tuple[RateLease, float]]:
+        least: dict[str, tuple[RateLease, float]] = {}
         now = 0.0
-        for share, _, use in self._taken:
+        for lease, _, use in self._taken:
             if use is REQUEST or use is TOKENS:
-                rate: RateShare = share  # type: ignore[assignment]  # these are taken of rates only
+                rate: RateLease = lease  # type: ignore[assignment]  # these are taken of rates only
                 now = now or rate.clocks.now()
                 level = rate.level(now)
                 if rate.kind not in least or level < least[rate.kind][1]:
@@ -130,8 +130,8 @@ class Ticket:
 
 
 def _put_back(taken: Iterable[Wanted]) -> None:
-    for share, amount, _ in taken:
-        share.put_back(amount)
+    for lease, amount, _ in taken:
+        lease.put_back(amount)
 
 
 class Admission:
@@ -144,11 +144,11 @@ class Admission:
         self._contact = contact
         self._clocks = clocks
         self.process = process
-        self._rates: dict[tuple[str, str], RateShare] = {}
-        self._slots: dict[str, SlotShare] = {}
-        self._money: dict[BalanceKey, MoneyShare] = {}
-        self._found: dict[int, tuple[ApiKey, list[tuple[RateShare, Use]]]] = {}
-        self._latest: dict[int, MoneyShare] = {}
+        self._rates: dict[tuple[str, str], RateLease] = {}
+        self._slots: dict[str, StreamLease] = {}
+        self._money: dict[BalanceKey, BudgetLease] = {}
+        self._found: dict[int, tuple[ApiKey, list[tuple[RateLease, Use]]]] = {}
+        self._latest: dict[int, BudgetLease] = {}
         """What was found for a key, and for a budget, by their identities; forgotten with each tending."""
         self._tending: asyncio.Task[None] | None = None
         self._renewed = 0.0
@@ -179,27 +179,27 @@ class Admission:
 
     def try_hold(self, ticket: Ticket, key: ApiKey, cost: int, at: float) -> bool:
         """Hold the most that a request accepted at this moment can cost, if this process has it; else `hold` asks."""
-        return ticket.try_take([(self._purse(key, budget, at), cost, MONEY) for budget in key.budgets])
+        return ticket.try_take([(self._budget_lease(key, budget, at), cost, MONEY) for budget in key.budgets])
 
     async def hold(self, ticket: Ticket, key: ApiKey, cost: int, at: float) -> None:
         """The same, asking the store; in every budget that bears it."""
-        await ticket.take([(self._purse(key, budget, at), cost, MONEY) for budget in key.budgets])
+        await ticket.take([(self._budget_lease(key, budget, at), cost, MONEY) for budget in key.budgets])
 
     def _list(self, key: ApiKey, prompt: int, answer: int, *, stream: bool) -> list[Wanted]:
         """What a request takes."""
         wanted: list[Wanted] = list(self._list_slots(key)) if stream else []
-        for share, use in self._rates_of(key):
+        for lease, use in self._rates_of(key):
             if use is REQUEST:
-                wanted.append((share, 1, REQUEST))
+                wanted.append((lease, 1, REQUEST))
             elif prompt:
-                wanted.append((share, share.count(prompt, answer), TOKENS))
+                wanted.append((lease, lease.count(prompt, answer), TOKENS))
         return wanted
 
-    def _rates_of(self, key: ApiKey) -> list[tuple[RateShare, Use]]:
+    def _rates_of(self, key: ApiKey) -> list[tuple[RateLease, Use]]:
         known = self._found.get(id(key))
         if known is not None and known[0] is key:
             return known[1]  # as nearly always
-        rates: list[tuple[RateShare, Use]] = []
+        rates: list[tuple[RateLease, Use]] = []
         for owner, of, limits in ((key.lineage, "key", key.limits), (key.account_id, "account", key.account_limits)):
             if limits.requests_per_minute is not None:
                 rates.append((self._rate(owner, of, "requests", limits.requests_per_minute), REQUEST))
@@ -215,53 +215,53 @@ class Admission:
             if limits.concurrent_streams is not None:
                 yield self._slot(owner, of, limits.concurrent_streams), 1, STREAM
 
-    def _rate(self, owner: str, of: str, kind: str, limit: int) -> RateShare:
-        share = self._rates.get((owner, kind))
-        if share is None or share.limit != limit:  # what was left of an old limit is forgotten with it
-            share = self._rates[owner, kind] = RateShare(
+    def _rate(self, owner: str, of: str, kind: str, limit: int) -> RateLease:
+        lease = self._rates.get((owner, kind))
+        if lease is None or lease.limit != limit:  # what was left of an old limit is forgotten with it
+            lease = self._rates[owner, kind] = RateLease(
                 self._database, self._clocks, owner, of, kind, limit, self._contact
             )
             self._tend()
-        return share
+        return lease
 
-    def _slot(self, owner: str, of: str, limit: int) -> SlotShare:
-        share = self._slots.get(owner)
-        if share is None:
-            share = self._slots[owner] = SlotShare(
+    def _slot(self, owner: str, of: str, limit: int) -> StreamLease:
+        lease = self._slots.get(owner)
+        if lease is None:
+            lease = self._slots[owner] = StreamLease(
                 self._database, self._clocks, owner, of, self.process, limit, self._contact
             )
             self._tend()
-        share.limit = limit
-        return share
+        lease.limit = limit
+        return lease
 
-    def _purse(self, key: ApiKey, budget: Budget, at: float) -> MoneyShare:
+    def _budget_lease(self, key: ApiKey, budget: Budget, at: float) -> BudgetLease:
         """Of the period in which the request was accepted: there it is charged, even if that is over by now."""
-        share = self._latest.get(id(budget))
-        if share is not None and share.budget is budget and share.start <= at < share.ends:
-            return share  # as nearly always
-        place = BalanceKey(budget.owner, budget.period.value, budget.window(at)[0])
-        share = self._money.get(place)
-        if share is None:
-            share = MoneyShare(self._database, self._clocks, self.process, budget, key.payer, at, self._contact)
-            self._money[place] = share
+        lease = self._latest.get(id(budget))
+        if lease is not None and lease.budget is budget and lease.start <= at < lease.ends:
+            return lease  # as nearly always
+        balance_key = BalanceKey(budget.owner, budget.period.value, budget.window(at)[0])
+        lease = self._money.get(balance_key)
+        if lease is None:
+            lease = BudgetLease(self._database, self._clocks, self.process, budget, key.payer, at, self._contact)
+            self._money[balance_key] = lease
             self._tend()
-        share.budget = budget
-        self._latest[id(budget)] = share
-        return share
+        lease.budget = budget
+        self._latest[id(budget)] = lease
+        return lease
 
     # -- giving back
 
     def reconsider(self) -> None:
         """Budgets or limits were changed: a refusal of before may no longer be true."""
-        for share in (*self._money.values(), *self._slots.values(), *self._rates.values()):
-            share.reconsider()
+        for lease in (*self._money.values(), *self._slots.values(), *self._rates.values()):
+            lease.reconsider()
 
     async def give_back(self, owners: Sequence[str] | None = None) -> None:
         """Give back the money that is not in use, of these owners or all: then what is held is what is under way."""
-        shares = [share for share in self._money.values() if owners is None or share.budget.owner in owners]
-        for share in shares:
-            share.keep_calm(SHOWN_SECONDS)
-        await self._return_money(shares)
+        leases = [lease for lease in self._money.values() if owners is None or lease.budget.owner in owners]
+        for lease in leases:
+            lease.keep_calm(SHOWN_SECONDS)
+        await self._return_money(leases)
 
     async def recall(self, owners: Sequence[str]) -> None:
         """Give back what is free of these owners' budgets, and ask the other processes to do so."""
@@ -273,8 +273,8 @@ class Admission:
         if self._tending is not None:
             self._tending.cancel()
             await asyncio.gather(self._tending, return_exceptions=True)
-            for share in (*self._rates.values(), *self._slots.values(), *self._money.values()):
-                await share.stop()
+            for lease in (*self._rates.values(), *self._slots.values(), *self._money.values()):
+                await lease.stop()
             try:
                 await self._return_rates(math.inf)
                 await self._database.write(process_lease_rows.end, self.process)
@@ -283,7 +283,7 @@ class Admission:
 
     def _tend(self) -> None:
         if self._tending is None:
-            self._tending = asyncio.create_task(self._tend_forever(), name="escrow")
+            self._tending = asyncio.create_task(self._tend_forever(), name="admission")
 
     async def _tend_forever(self) -> None:
         while True:
@@ -303,89 +303,89 @@ class Admission:
         money = list(self._money.values())
         if money or self._slots:
             recalled = await self._renew(now, money)
-            idle = [share for share in money if _is_idle(share, now)]
-            for share in money:
-                if share.place in recalled:
-                    share.keep_calm(CALM_SECONDS)
-                elif share not in idle:
-                    share.fill_up()
-            await self._return_money([*idle, *(share for share in money if share.place in recalled)])
-        self._money = {place: share for place, share in self._money.items() if not _is_empty(share, now)}
+            idle = [lease for lease in money if _is_idle(lease, now)]
+            for lease in money:
+                if lease.key in recalled:
+                    lease.keep_calm(CALM_SECONDS)
+                elif lease not in idle:
+                    lease.fill_up()
+            await self._return_money([*idle, *(lease for lease in money if lease.key in recalled)])
+        self._money = {balance_key: lease for balance_key, lease in self._money.items() if not _is_empty(lease, now)}
         self._latest.clear()
 
-    async def _renew(self, now: float, money: Sequence[MoneyShare]) -> set[BalanceKey]:
+    async def _renew(self, now: float, money: Sequence[BudgetLease]) -> set[BalanceKey]:
         """Keep what is held, and hear what others need of it."""
         if now - self._renewed < RENEW_SECONDS:
             return await self._database.read(balance_rows.recalled, self.process) if money else set()
         held, slots = await self._database.write(process_lease_rows.renew, self.process, self._clocks.now())
         self._renewed = now
-        for share in money:
-            if share.place in held:
-                share.renew(now)
+        for lease in money:
+            if lease.key in held:
+                lease.renew(now)
         for owner in slots & self._slots.keys():
             self._slots[owner].renew(now)
         await self._return_strays(held, slots)
-        return {place for place, is_recalled in held.items() if is_recalled}
+        return {balance_key for balance_key, is_recalled in held.items() if is_recalled}
 
     async def _return_strays(self, held: Iterable[BalanceKey], slots: set[str]) -> None:
         """Give back leases that nobody here uses, once what they were used for is certainly written."""
-        used = {share.place for share in self._money.values()}
-        strays = {*(place for place in held if place not in used), *(slots - self._slots.keys())}
+        used = {lease.key for lease in self._money.values()}
+        strays = {*(balance_key for balance_key in held if balance_key not in used), *(slots - self._slots.keys())}
         found, self._strays = strays & self._strays, strays
         if found:
             await self._database.write(process_lease_rows.end, self.process, found)
 
-    async def _return_money(self, shares: Sequence[MoneyShare]) -> None:
-        free = {share.place: (share, int(share.free)) for share in shares if share.free > 0}
-        for share, _ in free.values():
-            share.free = 0  # from here on nobody uses it
+    async def _return_money(self, leases: Sequence[BudgetLease]) -> None:
+        free = {lease.key: (lease, int(lease.free)) for lease in leases if lease.free > 0}
+        for lease, _ in free.values():
+            lease.free = 0  # from here on nobody uses it
         if free:  # to its end, also for a caller who leaves: else nobody would know whether it is given back
             await asyncio.shield(self._give_back(free))
 
-    async def _give_back(self, free: Mapping[BalanceKey, tuple[MoneyShare, int]]) -> None:
-        amounts = {place: amount for place, (_, amount) in free.items()}
+    async def _give_back(self, free: Mapping[BalanceKey, tuple[BudgetLease, int]]) -> None:
+        amounts = {balance_key: amount for balance_key, (_, amount) in free.items()}
         try:
             await self._database.write(balance_rows.give_back, self.process, amounts)
         except Exception as error:
-            for share, amount in free.values() if not is_in_doubt(error) else ():
-                share.free += amount
+            for lease, amount in free.values() if not is_in_doubt(error) else ():
+                lease.free += amount
             raise
 
     async def _return_rates(self, now: float) -> None:
-        """What was used beyond a share is told at once, what is left of it when it is idle; of all in one go."""
-        returned = [(share, -share.free) for share in self._rates.values() if share.free < 0 or _is_idle(share, now)]
-        owed = [Owed(share.owner, share.kind, share.limit, amount) for share, amount in returned if amount]
-        for share, amount in returned:
-            share.free += amount
+        """What was used beyond a lease is told at once, what is left of it when it is idle; of all in one go."""
+        returned = [(lease, -lease.free) for lease in self._rates.values() if lease.free < 0 or _is_idle(lease, now)]
+        owed = [Owed(lease.owner, lease.kind, lease.limit, amount) for lease, amount in returned if amount]
+        for lease, amount in returned:
+            lease.free += amount
         if owed:
             try:
                 await self._database.write(limit_rows.owe, owed, self._clocks.now())
             except Exception as error:
-                for share, amount in returned:
+                for lease, amount in returned:
                     if amount > 0 or not is_in_doubt(error):
-                        share.free -= amount
+                        lease.free -= amount
                 raise
-        self._rates = {name: share for name, share in self._rates.items() if not _is_empty(share, now)}
+        self._rates = {name: lease for name, lease in self._rates.items() if not _is_empty(lease, now)}
         self._found.clear()
 
     async def _return_slots(self, now: float) -> None:
-        idle = {owner: int(share.free) for owner, share in self._slots.items() if share.free and _is_idle(share, now)}
+        idle = {owner: int(lease.free) for owner, lease in self._slots.items() if lease.free and _is_idle(lease, now)}
         returned = [(self._slots[owner], amount) for owner, amount in idle.items()]
-        for share, amount in returned:
-            share.free -= amount
+        for lease, amount in returned:
+            lease.free -= amount
         if idle:
             try:
                 await self._database.write(limit_rows.give_back_slots, self.process, idle)
             except Exception as error:
-                for share, amount in returned if not is_in_doubt(error) else ():
-                    share.free += amount
+                for lease, amount in returned if not is_in_doubt(error) else ():
+                    lease.free += amount
                 raise
-        self._slots = {owner: share for owner, share in self._slots.items() if not _is_empty(share, now)}
+        self._slots = {owner: lease for owner, lease in self._slots.items() if not _is_empty(lease, now)}
 
 
-def _is_idle(share: LocalLease, now: float) -> bool:
-    return now - share.used_at > IDLE_SECONDS and not share.is_waited_for
+def _is_idle(lease: LocalLease, now: float) -> bool:
+    return now - lease.used_at > IDLE_SECONDS and not lease.is_waited_for
 
 
-def _is_empty(share: LocalLease, now: float) -> bool:
-    return _is_idle(share, now) and not (share.free or share.in_use or share.expected)
+def _is_empty(lease: LocalLease, now: float) -> bool:
+    return _is_idle(lease, now) and not (lease.free or lease.in_use or lease.expected)

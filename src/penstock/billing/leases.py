@@ -1,4 +1,4 @@
-"""What a process may use of a budget or a limit without asking the store: taken in shares, given back when idle."""
+"""What a process may use of a budget or a limit without asking the store: taken in leases, given back when idle."""
 
 import asyncio
 import time
@@ -25,7 +25,7 @@ REFUSED_SECONDS: Final = 0.2
 MONEY_PARTS: Final = 64
 RATE_PARTS: Final = 40
 SLOT_PARTS: Final = 8
-"""A share is about this part of the whole."""
+"""A lease is about this part of the whole."""
 RESERVE_SECONDS: Final = 80.0
 """A caller in steady use has leased what it spends in this time, so that an outage does not stop it."""
 LEAST_RESERVE: Final = 0.75
@@ -41,7 +41,7 @@ GOOD_PART: Final = 0.8
 
 
 class Clocks(NamedTuple):
-    """The time of day, which all processes share, and one that never jumps."""
+    """The time of day, which all processes lease, and one that never jumps."""
 
     now: Callable[[], float] = time.time
     monotonic: Callable[[], float] = time.monotonic
@@ -223,7 +223,7 @@ class LocalLease:
         return self._refused
 
 
-class MoneyShare(LocalLease):
+class BudgetLease(LocalLease):
     """A lease on one budget in one of its periods."""
 
     __slots__ = (
@@ -264,7 +264,7 @@ class MoneyShare(LocalLease):
         self._room = 0
 
     @property
-    def place(self) -> BalanceKey:
+    def key(self) -> BalanceKey:
         """Which purse it is of."""
         return BalanceKey(self.budget.owner, self.budget.period.value, self.start)
 
@@ -355,7 +355,7 @@ class MoneyShare(LocalLease):
         """After a long silence: look whether the lease is still there."""
         asked = self.clocks.monotonic()
         held = await self.database.write(balance_rows.renew, self.process, self.clocks.now())
-        if self.place in held:
+        if self.key in held:
             self.renew(asked)
         else:
             self.lose()
@@ -388,7 +388,7 @@ def _refuse_money(standing: Standing, amount: float) -> PenstockError:
     return standing.refuse(int(amount))
 
 
-class RateShare(LocalLease):
+class RateLease(LocalLease):
     """Some of a minute's requests or tokens; what was used beyond it is owed."""
 
     __slots__ = ("kind", "known_at", "left", "limit", "of", "owner")
@@ -481,7 +481,7 @@ def is_in_doubt(error: BaseException) -> bool:
     return isinstance(error, StoreUnavailable) and error.in_doubt
 
 
-class SlotShare(LocalLease):
+class StreamLease(LocalLease):
     """Some of the streams that may be open at once."""
 
     __slots__ = ("good_until", "limit", "of", "owner", "process")

@@ -12,7 +12,7 @@ from typing import Any, Final
 from penstock.catalog.params import shorten, unknown_name
 from penstock.domain.money import format_usd
 from penstock.errors import Detail, InvalidRequest
-from penstock.store.queries.billing.usage_rows import Group, Totals, UsageLine, told_by, total
+from penstock.store.queries.billing.usage_rows import Group, Totals, UsageLine, names_of, total
 
 USUAL_DAYS: Final = 30
 MOST_LINES: Final = 10_000
@@ -146,7 +146,7 @@ def as_csv(question: Question, lines: Sequence[UsageLine]) -> str:
     """The same lines for a spreadsheet, without their sum."""
     text = io.StringIO()
     writer = csv.writer(text)
-    about = [name for group in question.by for name in told_by(group)]
+    about = [name for group in question.by for name in names_of(group)]
     writer.writerow((*about, *SUMS))
     for line in lines:
         writer.writerow((*map(_disarm, line.about.values()), *_tell(line.totals)))

@@ -134,11 +134,13 @@ class BudgetBalance:
     ends: float
     spent: int
     held: int
-    told: int
+    announced: int
+    """The highest percentage that was announced to the account."""
     most: int
+    """The highest cap that the period ever had."""
 
     @property
-    def place(self) -> BalanceKey:
+    def key(self) -> BalanceKey:
         """The key of its row."""
         return BalanceKey(self.budget.owner, self.budget.period.value, self.start)
 

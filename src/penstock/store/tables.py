@@ -276,7 +276,7 @@ budgets = Table(
     Column("created_at", Float, nullable=False),
 )
 
-purses = Table(  # one period of one budget; what it says follows from the ledger and the holds
+purses = Table(  # the balance of a budget in one of its periods: follows from the ledger and the holds
     "purses",
     metadata,
     Column("owner", Word, primary_key=True),
@@ -289,7 +289,7 @@ purses = Table(  # one period of one budget; what it says follows from the ledge
     Column("told", Integer, nullable=False),  # the highest share, in percent, that was announced
 )
 
-holds = Table(  # what is reserved in a purse: by a job, or by a process for the chat requests it serves
+holds = Table(  # amounts reserved in a balance: by a job, or leased by a process for the chat requests it serves
     "holds",
     metadata,
     Column("subject", Word, primary_key=True),  # the job, or the process

@@ -578,7 +578,7 @@ async def test_slots_taken_one_after_the_other_from_a_slow_store_all_go_back(sto
     opening = asyncio.create_task(admission.open_stream(key))
     await asked.wait()
     time.move(10.0)
-    await asyncio.sleep(0.2)  # the account's share, which is not asked for yet, is looked at many times
+    await asyncio.sleep(0.2)  # the account's lease, which is not asked for yet, is looked at many times
     answered.set()
     (await opening).settle(0, 0)
 

@@ -100,7 +100,7 @@ class Process:
                 costs, self.unwritten = self.unwritten, []
                 await charge(self.line, self.name, *costs, at=self.time.now)
             await self.admission._tend_once(self.time.steady)
-            await asyncio.gather(*(share._asking for share in self.admission._money.values() if share._asking))
+            await asyncio.gather(*(lease._asking for lease in self.admission._money.values() if lease._asking))
 
 
 @dataclass
@@ -320,8 +320,8 @@ async def test_who_is_cut_off_alone_stops_before_its_lease_ends(fleet: Fleet):
     one.line.cut = False
     await fleet.tend(0)
     assert not await one.take(fleet.key, 1)
-    [share] = one.admission._money.values()
-    assert share.free <= 0
+    [lease] = one.admission._money.values()
+    assert lease.free <= 0
 
 
 async def test_nobody_ends_the_leases_of_others_right_after_an_outage(fleet: Fleet):

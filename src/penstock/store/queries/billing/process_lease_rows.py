@@ -13,7 +13,7 @@ from penstock.store.queries.billing import balance_rows, ledger_rows, limit_rows
 class Renewed(NamedTuple):
     """Leases that a process still has."""
 
-    purses: dict[BalanceKey, bool]
+    balances: dict[BalanceKey, bool]
     """Of which purses, and whether others need what it does not use."""
     slots: set[str]
     """Of whose streams."""
