@@ -7,16 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import Enum, auto
 from typing import Final, TypeAlias
 
-from penstock.billing.leases import (
-    CALM_SECONDS,
-    CLOCKS,
-    BudgetLease,
-    Clocks,
-    LocalLease,
-    RateLease,
-    StreamLease,
-    is_in_doubt,
-)
+from penstock.billing.leases import CALM_SECONDS, CLOCKS, BudgetLease, Clocks, LocalLease, is_in_doubt
+from penstock.billing.limit_leases import RateLease, StreamLease
 from penstock.billing.rate_headers import describe_bucket, write_bucket
 from penstock.domain.api_keys import ApiKey
 from penstock.domain.budgets import BalanceKey, Budget

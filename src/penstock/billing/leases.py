@@ -8,14 +8,12 @@ from dataclasses import replace
 from functools import partial
 from typing import Final, NamedTuple, TypeAlias
 
-from penstock.billing.rate_headers import describe_bucket, write_duration
 from penstock.domain.budgets import BalanceKey, Budget, Payer, Standing
-from penstock.errors import PenstockError, RateLimited, StoreUnavailable, TooManyStreams
+from penstock.errors import PenstockError, StoreUnavailable
 from penstock.store.contact import StoreContact
 from penstock.store.database import Database
-from penstock.store.queries.billing import balance_rows, limit_rows
+from penstock.store.queries.billing import balance_rows
 from penstock.store.queries.billing.balance_rows import LEASE_SECONDS, Grant
-from penstock.store.queries.billing.limit_rows import SLOT_SECONDS
 
 RECALL_SECONDS: Final = 0.3
 RECALLS: Final = 3
@@ -23,8 +21,6 @@ RECALLS: Final = 3
 REFUSED_SECONDS: Final = 0.2
 """How long a refusal is remembered, so that a flood of refused requests costs no store."""
 MONEY_PARTS: Final = 64
-RATE_PARTS: Final = 40
-SLOT_PARTS: Final = 8
 """A lease is about this part of the whole."""
 RESERVE_SECONDS: Final = 80.0
 """A caller in steady use has leased what it spends in this time, so that an outage does not stop it."""
@@ -388,163 +384,6 @@ def _refuse_money(standing: Standing, amount: float) -> PenstockError:
     return standing.refuse(int(amount))
 
 
-class RateLease(LocalLease):
-    """Some of a minute's requests or tokens; what was used beyond it is owed."""
-
-    __slots__ = ("kind", "known_at", "left", "limit", "of", "owner")
-
-    def __init__(
-        self,
-        database: Database,
-        clocks: Clocks,
-        owner: str,
-        of: str,
-        kind: str,
-        limit: int,
-        contact: StoreContact | None = None,
-    ) -> None:
-        super().__init__(database, clocks, contact)
-        self.owner = owner
-        self.of = of
-        self.kind = kind
-        self.limit = limit
-        self.left = float(limit)
-        self.known_at = clocks.now()
-
-    def level(self, now: float) -> float:
-        """What is left for this process as far as it knows: its own, and what fills up in the store."""
-        limit, filled = self.limit, self.left
-        if now > self.known_at:
-            filled += (now - self.known_at) * limit / limit_rows.MINUTE
-        level = self.free + (min(limit, filled))
-        return level if level < limit else float(limit)
-
-    async def _ask(self) -> Refusal | None:
-        least, want = self._wanted()
-        returned = 0.0 if self.is_cut_off else max(0.0, self.free)  # in the same step as more is taken
-        owed = max(0.0, -self.free) - returned
-        self.free += owed
-        now = self.clocks.now()
-        try:
-            got = await self.database.write(
-                limit_rows.take,
-                self.owner,
-                self.kind,
-                self.limit,
-                now,
-                least=least,
-                want=max(want, self.limit / RATE_PARTS),
-                owed=owed,
-            )
-        except Exception as error:
-            if owed > 0 or not is_in_doubt(error):
-                self.free -= owed
-            raise
-        self.free += got.taken
-        self.left, self.known_at = got.left, now
-        return None if got.taken else self._refuse_all(least, self._refuse, self._wait(least))
-
-    def _wait(self, amount: float) -> float:
-        """Seconds until so much can be taken."""
-        missing = min(amount, self.limit) - self.level(self.clocks.now())
-        return max(0.001, missing * limit_rows.MINUTE / self.limit)
-
-    def _refuse(self, amount: float) -> PenstockError:
-        wait = self._wait(amount)
-        whose = "this API key" if self.of == "key" else "this account"
-        return RateLimited(
-            f"Rate limit reached for {whose}: {self.limit} {self.kind} per minute. "
-            f"Please try again in {write_duration(wait)}.",
-            retry_after=wait,
-            headers=dict(self.describe(self.clocks.now())),
-        )
-
-    def count(self, least: int, likely: int) -> int:
-        """How much to take for a request of at least so much, and likely more; refused if it never fits."""
-        if least > self.limit:
-            error = RateLimited(
-                f"Request too large: about {least} {self.kind}, and {self.limit} are allowed per minute.",
-                suggestion="Send a shorter request, or have the limit raised.",
-                headers=dict(self.describe(self.clocks.now())),
-            )
-            error.retryable = False
-            raise error
-        return min(least + likely, self.limit)
-
-    def describe(self, now: float) -> list[tuple[str, str]]:
-        """The headers that clients read."""
-        return describe_bucket(self.kind, self.limit, self.level(now))
-
-
 def is_in_doubt(error: BaseException) -> bool:
     """Tell if what failed may have been committed: then what was given back must not be used again."""
     return isinstance(error, StoreUnavailable) and error.in_doubt
-
-
-class StreamLease(LocalLease):
-    """Some of the streams that may be open at once."""
-
-    __slots__ = ("good_until", "limit", "of", "owner", "process")
-
-    def __init__(
-        self,
-        database: Database,
-        clocks: Clocks,
-        owner: str,
-        of: str,
-        process: str,
-        limit: int,
-        contact: StoreContact | None = None,
-    ) -> None:
-        super().__init__(database, clocks, contact)
-        self.good_until = 0.0
-        self.owner = owner
-        self.of = of
-        self.process = process
-        self.limit = limit
-
-    def try_take(self, amount: float) -> bool:
-        """Take it if it is there and the lease is good: one that was not renewed may be another's by now."""
-        return self.clocks.monotonic() <= self.good_until and super().try_take(amount)
-
-    def renew(self, asked: float) -> None:
-        """Count the slots as good from when the store was asked for them."""
-        self.good_until = asked + SLOT_SECONDS * GOOD_PART
-
-    def _usable(self) -> float:
-        return self.free if self.clocks.monotonic() <= self.good_until else 0
-
-    async def _ask(self) -> Refusal | None:
-        asked = self.clocks.monotonic()
-        if asked > self.good_until and (self.free or self.in_use):
-            await self._revive(asked)
-            self._hand_out()
-            if not self._waiting:
-                return None
-        wanted = int(self._wanted()[1]) + self.limit // SLOT_PARTS
-        got = await self.database.write(
-            limit_rows.lease_slots,
-            self.owner,
-            self.process,
-            self.limit,
-            wanted,
-            self.clocks.now(),
-            may_expire=self.may_expire,
-        )
-        self.free += got
-        if got:
-            self.renew(asked)
-        return None if got else self._refuse_all(1, self._refuse)
-
-    async def _revive(self, asked: float) -> None:
-        """After a long silence: look whether the slots are still there."""
-        owners = await self.database.write(limit_rows.renew_slots, self.process, self.clocks.now())
-        if self.owner in owners:
-            self.renew(asked)
-        else:
-            self.lose()
-
-    def _refuse(self, amount: float) -> PenstockError:
-        del amount
-        whose = "This API key" if self.of == "key" else "This account"
-        return TooManyStreams(f"{whose} may have {self.limit} streams open at once.", retry_after=1)

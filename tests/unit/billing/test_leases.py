@@ -27,7 +27,8 @@ from admission_steps import (
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from penstock.billing.leases import RATE_PARTS, BudgetLease, LocalLease, RateLease, StreamLease
+from penstock.billing.leases import BudgetLease, LocalLease
+from penstock.billing.limit_leases import RATE_PARTS, RateLease, StreamLease
 from penstock.domain.budgets import Budget, Period
 from penstock.errors import InsufficientBudget, PenstockError, RateLimited, StoreUnavailable, TooManyStreams
 from penstock.store.queries.billing import balance_rows, budget_rows, process_lease_rows
