@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from penstock.billing.leases import GOOD_PART, Clocks, LocalLease, Refusal, is_in_doubt
+from penstock.billing.leases import VALID_PART, Clocks, LocalLease, Refusal, is_in_doubt
 from penstock.billing.rate_headers import describe_bucket, write_duration
 from penstock.errors import PenstockError, RateLimited, TooManyStreams
 from penstock.store.contact import StoreContact
@@ -16,7 +16,7 @@ SLOT_PARTS: Final = 8
 
 
 class RateLease(LocalLease):
-    """Some of a minute's requests or tokens; what was used beyond it is owed."""
+    """A lease on a minute's requests or tokens. Overuse is owed to the store."""
 
     __slots__ = ("kind", "known_at", "left", "limit", "of", "owner")
 
@@ -39,7 +39,7 @@ class RateLease(LocalLease):
         self.known_at = clocks.now()
 
     def level(self, now: float) -> float:
-        """What is left for this process as far as it knows: its own, and what fills up in the store."""
+        """Return what this process can still use: its lease, and what it knows to be left in the store."""
         limit, filled = self.limit, self.left
         if now > self.known_at:
             filled += (now - self.known_at) * limit / limit_rows.MINUTE
@@ -48,7 +48,7 @@ class RateLease(LocalLease):
 
     async def _ask(self) -> Refusal | None:
         least, want = self._wanted()
-        returned = 0.0 if self.is_cut_off else max(0.0, self.free)  # in the same step as more is taken
+        returned = 0.0 if self.is_cut_off else max(0.0, self.free)  # returned in the write that takes more
         owed = max(0.0, -self.free) - returned
         self.free += owed
         now = self.clocks.now()
@@ -72,7 +72,7 @@ class RateLease(LocalLease):
         return None if got.taken else self._refuse_all(least, self._refuse, self._wait(least))
 
     def _wait(self, amount: float) -> float:
-        """Seconds until so much can be taken."""
+        """Return the seconds until the amount can be taken."""
         missing = min(amount, self.limit) - self.level(self.clocks.now())
         return max(0.001, missing * limit_rows.MINUTE / self.limit)
 
@@ -87,7 +87,7 @@ class RateLease(LocalLease):
         )
 
     def count(self, least: int, likely: int) -> int:
-        """How much to take for a request of at least so much, and likely more; refused if it never fits."""
+        """Return the amount to take for a request of at least `least`. Raise if it can never fit."""
         if least > self.limit:
             error = RateLimited(
                 f"Request too large: about {least} {self.kind}, and {self.limit} are allowed per minute.",
@@ -99,14 +99,14 @@ class RateLease(LocalLease):
         return min(least + likely, self.limit)
 
     def describe(self, now: float) -> list[tuple[str, str]]:
-        """The headers that clients read."""
+        """Return the rate limit headers."""
         return describe_bucket(self.kind, self.limit, self.level(now))
 
 
 class StreamLease(LocalLease):
-    """Some of the streams that may be open at once."""
+    """A lease on the streams that may be open at once."""
 
-    __slots__ = ("good_until", "limit", "of", "owner", "process")
+    __slots__ = ("limit", "of", "owner", "process", "valid_until")
 
     def __init__(
         self,
@@ -119,26 +119,26 @@ class StreamLease(LocalLease):
         contact: StoreContact | None = None,
     ) -> None:
         super().__init__(database, clocks, contact)
-        self.good_until = 0.0
+        self.valid_until = 0.0
         self.owner = owner
         self.of = of
         self.process = process
         self.limit = limit
 
     def try_take(self, amount: float) -> bool:
-        """Take it if it is there and the lease is good: one that was not renewed may be another's by now."""
-        return self.clocks.monotonic() <= self.good_until and super().try_take(amount)
+        """Take the amount if the lease has it and is still valid. An unrenewed lease may belong to another process."""
+        return self.clocks.monotonic() <= self.valid_until and super().try_take(amount)
 
     def renew(self, asked: float) -> None:
-        """Count the slots as good from when the store was asked for them."""
-        self.good_until = asked + SLOT_SECONDS * GOOD_PART
+        """Count the slots as valid from the moment at which the store was asked."""
+        self.valid_until = asked + SLOT_SECONDS * VALID_PART
 
     def _usable(self) -> float:
-        return self.free if self.clocks.monotonic() <= self.good_until else 0
+        return self.free if self.clocks.monotonic() <= self.valid_until else 0
 
     async def _ask(self) -> Refusal | None:
         asked = self.clocks.monotonic()
-        if asked > self.good_until and (self.free or self.in_use):
+        if asked > self.valid_until and (self.free or self.in_use):
             await self._revive(asked)
             self._hand_out()
             if not self._waiting:
@@ -159,7 +159,7 @@ class StreamLease(LocalLease):
         return None if got else self._refuse_all(1, self._refuse)
 
     async def _revive(self, asked: float) -> None:
-        """After a long silence: look whether the slots are still there."""
+        """Ask the store whether the slots are still leased, after they were not renewed in time."""
         owners = await self.database.write(limit_rows.renew_slots, self.process, self.clocks.now())
         if self.owner in owners:
             self.renew(asked)

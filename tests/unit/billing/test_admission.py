@@ -563,7 +563,7 @@ async def test_streams_stay_open_beyond_a_lease_while_their_process_lives(store,
 
 
 async def test_slots_taken_one_after_the_other_from_a_slow_store_all_go_back(store, processes, time, monkeypatch):
-    monkeypatch.setattr("penstock.billing.admission.TEND_SECONDS", 0.01)
+    monkeypatch.setattr("penstock.billing.admission.MAINTENANCE_SECONDS", 0.01)
     [admission] = processes(1)
     key = replace(make_key(concurrent_streams=50), account_limits=Limits(concurrent_streams=2))
     write, asked, answered = store.write, asyncio.Event(), asyncio.Event()
