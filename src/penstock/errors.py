@@ -7,16 +7,15 @@ PenstockError
 │   └── InvalidApiKey ── ExpiredApiKey, RevokedApiKey
 ├── InsufficientBudget 402
 ├── ModelNotAllowed 403, ScopeNotAllowed 403, StorageQuotaExceeded 403
-├── NotFound 404 ── ModelNotFound, JobNotFound, FileNotFound, AssetNotFound; of webhooks, in domain/webhooks.py,
-│                   WebhookNotFound, DeliveryNotFound (and TooManyWebhooks, WebhookDisabled 409); for administrators
-│                   AccountNotFound, KeyNotFound, BudgetNotFound, EntryNotFound
+├── NotFound 404 ── ModelNotFound, JobNotFound, FileNotFound, AssetNotFound, WebhookNotFound, DeliveryNotFound;
+│                   for administrators AccountNotFound, KeyNotFound, BudgetNotFound, EntryNotFound
 ├── MethodNotAllowed 405, RequestTimeout 408
-├── IdempotencyInProgress 409, JobNotFinished 409
+├── IdempotencyInProgress 409, JobNotFinished 409, TooManyWebhooks 409, WebhookDisabled 409
 ├── AccountExists 409, AccountClosed 409, KeyNotRotatable 409, EntryConflict 409
 ├── Gone 410 (job_expired) ── JobDeleted, AssetExpired
 ├── BodyTooLarge 413, UnsupportedMediaType 415, RangeNotSatisfiable 416
 ├── IdempotencyKeyMismatch 422
-├── QueueFull 429, TooManyStreams 429, TooManyUploads 429, ConcurrencyLimited 429; of webhooks TooManyPings 429
+├── QueueFull 429, TooManyStreams 429, TooManyUploads 429, ConcurrencyLimited 429, TooManyPings 429
 ├── RateLimited 429 ── ChatRateLimited (rate_limit_exceeded)
 ├── HeadersTooLarge 431
 ├── InternalError 500, StoreUnavailable 503, Overloaded 503
@@ -50,6 +49,8 @@ class PenstockError(Exception):
     retryable: bool = False
     charged: bool | None = False
     """None: nobody knows, as the vendor's answer was lost."""
+    suggestion: str | None = None
+    """What the caller can do about it: the usual advice, unless an error brings its own."""
 
     def __init_subclass__(cls) -> None:
         if "code" not in vars(cls):
@@ -70,7 +71,8 @@ class PenstockError(Exception):
         self.code = type(self).code if code is None else code  # "": none, as OpenAI's own errors may have
         self.param = param
         self.details = tuple(details)
-        self.suggestion = suggestion
+        if suggestion is not None:
+            self.suggestion = suggestion
         self.retry_after = retry_after
         self.headers = dict(headers or {})
         super().__init__(self.message)
@@ -155,6 +157,10 @@ class StorageQuotaExceeded(PenstockError):
 
     status = 403
     type = "insufficient_quota"
+    suggestion = (
+        "Delete uploads (DELETE /api/v1/files/{token}) or finished jobs (DELETE /api/v1/jobs/{id}), or ask for a "
+        "larger quota."
+    )
 
 
 class NotFound(PenstockError):
@@ -173,13 +179,29 @@ class ModelNotFound(NotFound):
 class JobNotFound(NotFound):
     """There is no such job."""
 
+    suggestion = "List your jobs with GET /api/v1/jobs."
+
 
 class FileNotFound(NotFound):
     """There is no such file."""
 
+    suggestion = "Upload it again with POST /api/v1/files."
+
 
 class AssetNotFound(NotFound):
     """There is no such asset."""
+
+
+class WebhookNotFound(NotFound):
+    """There is no such webhook."""
+
+    suggestion = "List yours with GET /api/v1/webhooks."
+
+
+class DeliveryNotFound(NotFound):
+    """There is no such delivery."""
+
+    suggestion = "List yours with GET /api/v1/webhooks/deliveries."
 
 
 class AccountNotFound(NotFound):
@@ -226,6 +248,21 @@ class JobNotFinished(PenstockError):
 
     status = 409
     type = "conflict_error"
+
+
+class TooManyWebhooks(PenstockError):
+    """The account has as many webhooks as it may have."""
+
+    status = 409
+    type = "conflict_error"
+
+
+class WebhookDisabled(PenstockError):
+    """The webhook is disabled: nothing is sent to it."""
+
+    status = 409
+    type = "conflict_error"
+    suggestion = 'Enable it first: PATCH /api/v1/webhooks/{id} with {"disabled": false}.'
 
 
 class AccountExists(PenstockError):
@@ -326,6 +363,27 @@ class TooManyUploads(PenstockError):
 
 class ConcurrencyLimited(PenstockError):
     """Too many jobs are open at once."""
+
+    status = 429
+    type = "rate_limit_error"
+    retryable = True
+    suggestion = "Wait until one ends, or cancel one with POST /api/v1/jobs/{job_id}/cancel."
+
+    def __init__(
+        self, message: str | None = None, *, limit: int | None = None, remaining: int = 0, **options: Any
+    ) -> None:
+        super().__init__(message, **options)
+        if limit is not None:
+            self.headers |= open_job_headers(limit, remaining)
+
+
+def open_job_headers(limit: int, remaining: int) -> dict[str, str]:
+    """Return the headers of a limit on open jobs: sent with every accepted job, and with a ConcurrencyLimited."""
+    return {"x-ratelimit-limit-jobs": str(limit), "x-ratelimit-remaining-jobs": str(remaining)}
+
+
+class TooManyPings(PenstockError):
+    """Too many pings of this account are under way."""
 
     status = 429
     type = "rate_limit_error"

@@ -20,6 +20,7 @@ from penstock.dispatch import Dispatch, Run
 from penstock.dispatch.leadership import Appointment, Leadership
 from penstock.dispatch.local import LocalDispatch
 from penstock.domain.ids import new_id
+from penstock.domain.jobs import Claim
 from penstock.errors import StoreUnavailable
 from penstock.fairness.body_memory import BodyMemory, make_bounds
 from penstock.fairness.fair_share import Bounds, FairShare
@@ -48,7 +49,6 @@ from penstock.store.database import Database
 from penstock.store.event_reader import NewsRoom
 from penstock.store.queries.accounts import key_rows
 from penstock.store.queries.jobs import job_rows
-from penstock.store.queries.jobs.job_rows import Claim
 from penstock.upstream.callback_urls import Hooks
 from penstock.upstream.exchange import Exchange
 from penstock.upstream.schema_discovery import Learning, find_schema, learn_schemas

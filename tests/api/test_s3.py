@@ -23,11 +23,11 @@ from test_retention import on_disk, picture, upload
 from typer.testing import CliRunner
 
 from penstock.cli.main import app
+from penstock.domain.files import StoredAsset
 from penstock.domain.jobs import Asset
 from penstock.storage import backend
 from penstock.storage.backend import open_storage
 from penstock.storage.stale_uploads import ask, find_account
-from penstock.store.queries.files.asset_rows import StoredAsset
 
 URL = f"s3://{BUCKET}/some/prefix"
 IN_BUCKET = {"assets_url": URL}

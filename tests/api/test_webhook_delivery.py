@@ -17,8 +17,8 @@ from steps import body_of, order, refused
 from penstock.settings.tables import load
 from penstock.store.database import RUNG
 from penstock.store.signals import DELIVERIES
-from penstock.store.webhook_tables import deliveries as delivery_table
-from penstock.store.webhook_tables import webhooks as webhook_table
+from penstock.store.tables import deliveries as delivery_table
+from penstock.store.tables import webhooks as webhook_table
 
 PLAN = (5, 60, 300, 1800, 7200, 18_000, 36_000)
 DAY = 86_400.0

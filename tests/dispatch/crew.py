@@ -17,12 +17,12 @@ from penstock.dispatch.local import LocalDispatch
 from penstock.dispatch.postgres import PostgresDispatch
 from penstock.dispatch.temporal import TemporalAddress, TemporalDispatch
 from penstock.domain import jobs
-from penstock.domain.jobs import Job, State
+from penstock.domain.jobs import Claim, Job, State
 from penstock.errors import StoreUnavailable
 from penstock.store.connect import open_database
 from penstock.store.database import Database
 from penstock.store.queries.jobs import job_rows
-from penstock.store.queries.jobs.job_rows import Claim, FenceLost
+from penstock.store.queries.jobs.job_rows import FenceLost
 from penstock.store.tables import jobs as job_table
 
 LEASE_SECONDS = 2.0

@@ -11,8 +11,8 @@ from conftest import Server, Start
 from sqlalchemy import Connection, update
 
 from penstock.dispatch import Dispatch, Run
+from penstock.domain.jobs import Claim
 from penstock.jobs.quarantine import MAX_DEATHS
-from penstock.store.queries.jobs.job_rows import Claim
 from penstock.store.tables import jobs
 
 ONE_SEAT = '[vendors.sim]\ntype = "sim"\nmax_concurrent = 1\n'

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from penstock.domain.budgets import Budget, Payer
-from penstock.store.queries.billing.balance_rows import LEASE_SECONDS, BalanceKey
+from penstock.domain.budgets import BalanceKey, Budget, Payer
+from penstock.store.queries.billing.balance_rows import LEASE_SECONDS
 from penstock.store.queries.billing.ledger_rows import UNKNOWN_SECONDS
 
 

@@ -15,11 +15,11 @@ from vendors.double import Double, double_of, drop, drop_after
 from vendors.test_far import follow
 
 from penstock.domain import jobs
-from penstock.domain.jobs import Job, Outcome, Phase, State
+from penstock.domain.jobs import Claim, Job, Outcome, Phase, State
 from penstock.store.database import Database
 from penstock.store.event_reader import NewsRoom
 from penstock.store.queries.jobs import job_rows, open_job_rows
-from penstock.store.queries.jobs.job_rows import MAX_CLOCK_SECONDS, Claim, FenceLost
+from penstock.store.queries.jobs.job_rows import MAX_CLOCK_SECONDS, FenceLost
 from penstock.vendor_api.generation import Accepted, Call, Flow, Order, Similar
 from penstock.vendors.sim import Sim
 

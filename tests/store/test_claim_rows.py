@@ -7,9 +7,8 @@ from store.sample_jobs import NOW, make_job
 from store.trials import undone
 
 from penstock.domain import jobs
-from penstock.domain.jobs import Job, Phase
+from penstock.domain.jobs import Claim, Job, Phase
 from penstock.store.queries.jobs import job_rows, postgres_claim_rows, worker_rows
-from penstock.store.queries.jobs.job_rows import Claim
 from penstock.store.tables import jobs as job_table
 
 LATE = NOW + 10_000.0

@@ -10,13 +10,13 @@ from store.sample_jobs import NOW, make_asset, make_attempt, make_job
 
 from penstock.domain import jobs
 from penstock.domain.events import EventType
-from penstock.domain.jobs import IllegalMove, Job, Outcome, Phase, State
+from penstock.domain.jobs import Claim, IllegalMove, Job, Outcome, Phase, State
 from penstock.errors import Gone, JobDeleted, JobNotFinished, JobNotFound
 from penstock.store import sql
 from penstock.store.database import Database
 from penstock.store.event_reader import NewsRoom
 from penstock.store.queries.jobs import event_rows, job_rows, open_job_rows, request_rows
-from penstock.store.queries.jobs.job_rows import Claim, FenceLost
+from penstock.store.queries.jobs.job_rows import FenceLost
 from penstock.store.queries.jobs.request_rows import AcceptedRequest
 from penstock.store.signals import QUEUE, nudge
 from penstock.store.tables import jobs as job_table

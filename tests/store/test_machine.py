@@ -19,12 +19,12 @@ from store.sample_jobs import NOW, make_asset, make_attempt, make_job
 
 from penstock.domain import jobs
 from penstock.domain.events import ENDINGS, Event, EventType
-from penstock.domain.jobs import TRANSITIONS, IllegalMove, Job, Outcome, Phase, State
+from penstock.domain.jobs import TRANSITIONS, Claim, IllegalMove, Job, Outcome, Phase, State
 from penstock.errors import Gone, JobNotFinished
 from penstock.store.database import Database
 from penstock.store.postgres.database import PostgresDatabase
 from penstock.store.queries.jobs import event_rows, job_rows, open_job_rows
-from penstock.store.queries.jobs.job_rows import Claim, FenceLost
+from penstock.store.queries.jobs.job_rows import FenceLost
 from penstock.store.sqlite.database import SqliteDatabase
 from penstock.store.tables import jobs as job_table
 from penstock.store.tables import metadata

@@ -19,7 +19,7 @@ from store.trials import connected, tried, undone
 from penstock.accounts import ledger_corrections
 from penstock.domain import jobs
 from penstock.domain.accounts import Actor
-from penstock.domain.budgets import ENDLESS, Budget, Payer, Period
+from penstock.domain.budgets import ENDLESS, BalanceKey, Budget, Payer, Period
 from penstock.domain.jobs import IllegalMove, Job, Outcome, State
 from penstock.domain.usage import Completion
 from penstock.errors import InsufficientBudget
@@ -31,7 +31,7 @@ from penstock.store.queries.billing import (
     process_lease_rows,
     usage_rows,
 )
-from penstock.store.queries.billing.balance_rows import LEASE_SECONDS, BalanceKey
+from penstock.store.queries.billing.balance_rows import LEASE_SECONDS
 from penstock.store.queries.billing.ledger_audit import check
 from penstock.store.queries.billing.ledger_rows import TIMER, LedgerRefused
 from penstock.store.queries.jobs import job_rows

@@ -14,10 +14,10 @@ from store.trials import undone
 
 from penstock.domain import jobs
 from penstock.domain.api_keys import NO_LIMITS, ApiKey, Limits
-from penstock.domain.jobs import Job, State
+from penstock.domain.jobs import Headroom, Job, State
 from penstock.errors import ConcurrencyLimited
 from penstock.store.queries.jobs import job_rows, open_job_rows
-from penstock.store.queries.jobs.open_job_rows import FEW, Headroom
+from penstock.store.queries.jobs.open_job_rows import FEW
 from penstock.store.tables import jobs as job_table
 
 

@@ -19,16 +19,16 @@ from penstock.domain.usage import ChatOutcome, Completion
 from penstock.store import schema, sql
 from penstock.store.connect import make_engine, transact
 from penstock.store.queries.billing import ledger_audit, ledger_rows, usage_rows
-from penstock.store.queries.billing.usage_rows import Group, Slice, Sums, Totals, UsageLine
+from penstock.store.queries.billing.usage_rows import Group, Sums, Totals, UsageKey, UsageLine
 from penstock.store.queries.jobs import job_rows
 from penstock.store.tables import accounts, completions, keys, usage_days
 
 LIMIT = 10_000
 
 
-def stored(connection: Connection) -> dict[Slice, Sums]:
+def stored(connection: Connection) -> dict[UsageKey, Sums]:
     rows = [tuple(row) for row in connection.execute(select(usage_days))]
-    return {Slice(*row[:6]): Sums(*row[6:]) for row in rows}
+    return {UsageKey(*row[:6]): Sums(*row[6:]) for row in rows}
 
 
 # -- what records add
@@ -43,8 +43,8 @@ def test_what_chat_requests_add():
         make_completion(key_id="other", created_at=NOON + 43_200),
     ]
     assert usage_rows.of_completions(records) == {
-        Slice("acct_one", DAY, "writer", "upstream", "key", "chat"): Sums(4, 2, 25, 41, 6, 8, 1, 1, 701),
-        Slice("acct_one", DAY + 1, "writer", "upstream", "other", "chat"): Sums(1, 0, 10, 20, 3, 4, 0, 0, 700),
+        UsageKey("acct_one", DAY, "writer", "upstream", "key", "chat"): Sums(4, 2, 25, 41, 6, 8, 1, 1, 701),
+        UsageKey("acct_one", DAY + 1, "writer", "upstream", "other", "chat"): Sums(1, 0, 10, 20, 3, 4, 0, 0, 700),
     }
 
 
@@ -66,7 +66,7 @@ def test_what_was_charged_counts_before_what_it_cost():
 )
 def test_what_a_job_adds(state: State, final: int | None, charged: int | None, expected: Sums):
     job = make_job(state=state, final=final, created_at=NOON, finished_at=NOON + 86_400)
-    place = Slice("acct_one", DAY, "sim_text_to_video", "sim", "key", "job")
+    place = UsageKey("acct_one", DAY, "sim_text_to_video", "sim", "key", "job")
     assert usage_rows.of_job(job, charged) == {place: expected}
 
 
@@ -82,9 +82,9 @@ def test_what_is_added_twice_counts_twice_and_a_refund_is_taken_off_its_day(conn
     usage_rows.add(connection, usage_rows.refund(job, 400))
     usage_rows.add(connection, {})
     assert stored(connection) == {
-        Slice("acct_one", DAY, "writer", "upstream", "key", "chat"): Sums(2, 0, 20, 40, 6, 8, 0, 0, 1350),
-        Slice("acct_one", DAY, "writer", "other", "key", "chat"): Sums(1, 0, 10, 20, 3, 4, 0, 0, 700),
-        Slice("acct_one", DAY, "sim_text_to_video", "sim", "key", "job"): Sums(requests=1),
+        UsageKey("acct_one", DAY, "writer", "upstream", "key", "chat"): Sums(2, 0, 20, 40, 6, 8, 0, 0, 1350),
+        UsageKey("acct_one", DAY, "writer", "other", "key", "chat"): Sums(1, 0, 10, 20, 3, 4, 0, 0, 700),
+        UsageKey("acct_one", DAY, "sim_text_to_video", "sim", "key", "job"): Sums(requests=1),
     }
 
 

@@ -25,7 +25,7 @@ from penstock.store.queries.jobs import event_rows, job_rows
 from penstock.store.queries.webhooks import delivery_rows, webhook_rows
 from penstock.store.queries.webhooks.delivery_rows import LEASE_SECONDS
 from penstock.store.signals import DELIVERIES
-from penstock.store.webhook_tables import deliveries
+from penstock.store.tables import deliveries
 
 GOOD = DeliveryAttempt(at=NOW, seconds=0.1, status_code=200)
 BAD = DeliveryAttempt(at=NOW, seconds=0.1, status_code=500, error="The URL answered 500.")

@@ -1,1 +1,1 @@
-"""Accounts and keys: who calls, and what administrators do."""
+"""Accounts and API keys: authentication, administration and corrections of the ledger."""

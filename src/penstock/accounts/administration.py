@@ -1,10 +1,8 @@
-"""What administrators do with accounts, keys and budgets: each verb one transaction, with its line in the audit log."""
+"""Changes to accounts, keys and budgets by administrators: one transaction each, with an audit log entry."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 from typing import Any, Final
-
-from sqlalchemy import Connection
 
 from penstock.domain.accounts import Account, Action, Actor, Allowance, AuditEntry, KeyWish
 from penstock.domain.api_keys import NO_LIMITS, PREFIX, ApiKey, Limits, hash_secret, make
@@ -13,18 +11,19 @@ from penstock.domain.ids import new_id, timestamp
 from penstock.domain.money import format_usd
 from penstock.errors import AccountClosed, AccountExists, AccountNotFound, BudgetNotFound, KeyNotFound, KeyNotRotatable
 from penstock.store import locks
+from penstock.store.database import Connection
 from penstock.store.queries.accounts import account_rows, audit_rows, key_rows
 from penstock.store.queries.billing import budget_rows
 from penstock.store.queries.files import storage_rows
 
-ALONE: Final = "administration"
-"""One change after the other: each reads what it changes, and tells in the audit log what it was before."""
+ADMINISTRATION_LOCK: Final = "administration"
+"""The lock that serializes changes: each reads what it changes, and logs the former values."""
 
 # -- accounts
 
 
 def get_account(connection: Connection, text: str, now: float) -> Account:
-    """The account of this id or name."""
+    """Return the account with this id or name."""
     account = account_rows.find(connection, text, now)
     if account is None:
         raise AccountNotFound(f"There is no account `{text[:100]}`.", param="account")
@@ -40,11 +39,11 @@ def create_account(
     allowances: tuple[Allowance, ...] = (),
     storage_quota: int | None = None,
 ) -> Account:
-    """Make an account, which needs no key yet."""
+    """Create an account. It needs no key yet."""
     _refuse_taken(connection, name, now)
     account = Account(id=new_id("acct"), name=name, created_at=now, limits=limits, storage_quota=storage_quota)
     account_rows.add(connection, account)
-    detail: dict[str, Any] = {"name": name, "limits": _tell_limits(limits)}
+    detail: dict[str, Any] = {"name": name, "limits": _describe_limits(limits)}
     if storage_quota is not None:
         storage_rows.set_quota(connection, account.id, storage_quota)
         detail["storage_quota"] = storage_quota
@@ -55,7 +54,7 @@ def create_account(
 
 
 def ensure_account(connection: Connection, actor: Actor, text: str, now: float) -> Account:
-    """The account of this id or name, made if there is none of this name."""
+    """Return the account with this id or name. Create it if the name is new."""
     if text.startswith(ACCOUNT_PREFIX):
         return get_account(connection, text, now)
     return account_rows.find(connection, text, now) or create_account(connection, actor, text, now)
@@ -64,8 +63,8 @@ def ensure_account(connection: Connection, actor: Actor, text: str, now: float) 
 def change_account(
     connection: Connection, actor: Actor, text: str, change: Callable[[Account], Account], now: float
 ) -> Account:
-    """Rename, limit, close or reopen an account. Its keys follow within a second; its jobs and results stay."""
-    locks.hold(connection, ALONE)
+    """Rename, limit, close or reopen an account. Its keys follow within a second. Its jobs and results stay."""
+    locks.hold(connection, ADMINISTRATION_LOCK)
     before = get_account(connection, text, now)
     after = change(before)
     if after.name != before.name:
@@ -79,7 +78,7 @@ def change_account(
 
 
 def close(account: Account, now: float) -> Account:
-    """The account closed; a closed one stays as it is."""
+    """Return the account as closed. One that is closed already keeps its time."""
     return account if account.closed_at is not None else replace(account, closed_at=now)
 
 
@@ -106,7 +105,7 @@ def _refuse_taken(connection: Connection, name: str, now: float) -> None:
 
 
 def get_key(connection: Connection, public_id: str) -> ApiKey:
-    """The key of this public id."""
+    """Return the key with this public id."""
     key = key_rows.get(connection, public_id)
     if key is None:
         raise KeyNotFound(f"There is no key {public_id[:100]}.", param="public_id")
@@ -114,8 +113,8 @@ def get_key(connection: Connection, public_id: str) -> ApiKey:
 
 
 def issue_key(connection: Connection, actor: Actor, account: str, wish: KeyWish, now: float) -> tuple[str, ApiKey]:
-    """Make a key of an account, by its id or name: the text that is shown once, and what is kept of it."""
-    locks.hold(connection, ALONE)
+    """Create a key. Return its text, which is shown once, and the stored record."""
+    locks.hold(connection, ADMINISTRATION_LOCK)
     owner = get_account(connection, account, now)
     _refuse_closed(owner.closed_at, owner.name)
     public_id, secret = make(key_rows.signing_secret(connection))
@@ -134,7 +133,7 @@ def issue_key(connection: Connection, actor: Actor, account: str, wish: KeyWish,
         account_limits=owner.limits,
     )
     key_rows.add(connection, key)
-    _note(connection, actor, Action.KEY_CREATED, public_id, owner.id, now, _tell_key(key))
+    _note(connection, actor, Action.KEY_CREATED, public_id, owner.id, now, _describe_key(key))
     for allowance in wish.allowances:
         set_budget(connection, actor, key, allowance, now)
     return f"{PREFIX}{public_id}_{secret}", key
@@ -143,11 +142,11 @@ def issue_key(connection: Connection, actor: Actor, account: str, wish: KeyWish,
 def change_key(
     connection: Connection, actor: Actor, public_id: str, change: Callable[[ApiKey], ApiKey], now: float
 ) -> ApiKey:
-    """Change a key's name, models, scopes, expiry or limits; its limits are also those of its predecessors."""
-    locks.hold(connection, ALONE)
+    """Change a key's name, models, scopes, expiry or limits. The limits also apply to its predecessors."""
+    locks.hold(connection, ADMINISTRATION_LOCK)
     before = get_key(connection, public_id)
     after = change(before)
-    detail = _compare(_tell_key(before), _tell_key(after))
+    detail = _compare(_describe_key(before), _describe_key(after))
     if detail:
         key_rows.write(connection, after)
         _note(connection, actor, Action.KEY_CHANGED, public_id, after.account_id, now, detail)
@@ -155,8 +154,8 @@ def change_key(
 
 
 def revoke_key(connection: Connection, actor: Actor, public_id: str, now: float) -> ApiKey:
-    """End a key. Revoking twice keeps the first time."""
-    locks.hold(connection, ALONE)
+    """Revoke a key. Revoking it again keeps the first time."""
+    locks.hold(connection, ADMINISTRATION_LOCK)
     key = get_key(connection, public_id)
     if key.revoked_at is not None:
         return key
@@ -169,11 +168,11 @@ def revoke_key(connection: Connection, actor: Actor, public_id: str, now: float)
 def rotate_key(
     connection: Connection, actor: Actor, public_id: str, overlap: float, now: float
 ) -> tuple[str, ApiKey, ApiKey]:
-    """Replace a key by one like it, of the same limits and budgets: its text, the new key and the old one.
+    """Replace a key by a new one with its limits and budgets. Return the new text, the new key and the old key.
 
-    The old one works on for so many seconds, unless it would have ended before.
+    The old key works for `overlap` more seconds, unless it expires earlier.
     """
-    locks.hold(connection, ALONE)
+    locks.hold(connection, ADMINISTRATION_LOCK)
     old = get_key(connection, public_id)
     _refuse_rotation(old, now)
     new_public_id, secret = make(key_rows.signing_secret(connection))
@@ -193,13 +192,13 @@ def _refuse_rotation(key: ApiKey, now: float) -> None:
     _refuse_closed(key.account_closed_at, key.account)
     again = "Make a new key instead."
     if key.replaced_by is not None:
-        told = f"The key {key.public_id} was replaced by {key.replaced_by}."
-        raise KeyNotRotatable(told, param="public_id", suggestion=f"Rotate {key.replaced_by}.")
+        message = f"The key {key.public_id} was replaced by {key.replaced_by}."
+        raise KeyNotRotatable(message, param="public_id", suggestion=f"Rotate {key.replaced_by}.")
     if key.revoked_at is not None:
         raise KeyNotRotatable(f"The key {key.public_id} is revoked.", param="public_id", suggestion=again)
     if key.expires_at is not None and key.expires_at <= now:
-        told = f"The key {key.public_id} has expired."
-        raise KeyNotRotatable(told, param="public_id", suggestion=f"{again[:-1]}, or first let it expire later.")
+        message = f"The key {key.public_id} has expired."
+        raise KeyNotRotatable(message, param="public_id", suggestion=f"{again[:-1]}, or first let it expire later.")
 
 
 def _refuse_closed(closed_at: float | None, account: str) -> None:
@@ -211,8 +210,8 @@ def _refuse_closed(closed_at: float | None, account: str) -> None:
 
 
 def set_budget(connection: Connection, actor: Actor, of: Account | ApiKey, allowance: Allowance, now: float) -> None:
-    """Set the one budget of an account or a lineage of keys for a period."""
-    locks.hold(connection, ALONE)
+    """Set the budget of an account or a lineage of keys for a period."""
+    locks.hold(connection, ADMINISTRATION_LOCK)
     owner, subject, account_id = _owner(of)
     former, budget = budget_rows.get(connection, owner, allowance.period), allowance.budget_of(owner)
     if former == budget:
@@ -225,8 +224,8 @@ def set_budget(connection: Connection, actor: Actor, of: Account | ApiKey, allow
 
 
 def remove_budget(connection: Connection, actor: Actor, of: Account | ApiKey, period: str, now: float) -> None:
-    """Take a budget away: from now on this period bounds nothing."""
-    locks.hold(connection, ALONE)
+    """Remove a budget: nothing limits spending in this period any more."""
+    locks.hold(connection, ADMINISTRATION_LOCK)
     owner, subject, account_id = _owner(of)
     former = budget_rows.get(connection, owner, period)
     if former is None:
@@ -238,7 +237,7 @@ def remove_budget(connection: Connection, actor: Actor, of: Account | ApiKey, pe
 
 
 def _owner(of: Account | ApiKey) -> tuple[str, str, str]:
-    """Whose budget it is, whom the audit log names, and in which account."""
+    """Return the owner of the budget, the subject in the audit log and the account id."""
     return (of.id, of.id, of.id) if isinstance(of, Account) else (of.lineage, of.public_id, of.account_id)
 
 
@@ -260,20 +259,20 @@ def _note(
     audit_rows.append(connection, entry)
 
 
-def _tell_key(key: ApiKey) -> dict[str, Any]:
+def _describe_key(key: ApiKey) -> dict[str, Any]:
     return {
         "name": key.name,
         "models": sorted(key.models),
         "endpoints": sorted(key.scopes),
         "expires_at": timestamp(key.expires_at),
-        "limits": _tell_limits(key.limits),
+        "limits": _describe_limits(key.limits),
     }
 
 
-def _tell_limits(limits: Limits) -> dict[str, int]:
+def _describe_limits(limits: Limits) -> dict[str, int]:
     return {name: limit for name, limit in asdict(limits).items() if limit is not None}
 
 
 def _compare(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
-    """What differs, as it was and as it is."""
+    """Return the fields that differ, with the former and the new value."""
     return {name: {"from": before[name], "to": after[name]} for name in before if before[name] != after[name]}

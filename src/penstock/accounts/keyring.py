@@ -1,6 +1,6 @@
-"""Checks API keys: constant time, bounded caches, and a revocation that counts within a second.
+"""API key checks: constant time, bounded caches, and a revocation that takes effect within a second.
 
-While the store does not answer, keys that it has confirmed are known from memory, for a bounded time.
+While the store is away, keys that it has confirmed are accepted from memory for a bounded time.
 """
 
 import asyncio
@@ -28,21 +28,21 @@ from penstock.store.queries.accounts import audit_rows, key_rows
 
 KNOWN_SECONDS = 0.8
 FRESH_SECONDS = 0.4
-"""From then on what is known of a key in use is asked anew, while it still counts: nobody waits for the store."""
+"""Age at which a key in use is looked up again in the background: no request waits for the store."""
 UNKNOWN_SECONDS = 30.0
 MAX_REMEMBERED = 10_000
 WATCH_SECONDS = 1.0
-"""Seconds between two looks for keys or accounts that other processes changed."""
+"""Seconds between two polls for keys or accounts that other processes changed."""
 PROBE_SECONDS = 0.2
-"""The pause between two such looks while the store is away."""
+"""Seconds between two polls while the store is away."""
 OVERLAP = 500
-"""So many entries of the audit log are looked at again: who began earlier may commit later."""
+"""The number of audit log entries that are read again: an earlier transaction may commit later."""
 MAX_ASKED_AGAIN = 500
-"""So many keys of changed accounts are looked up again at once; the others when they are used."""
+"""The number of keys of changed accounts that are looked up again at once. Others follow when they are used."""
 CHALLENGE = {"WWW-Authenticate": "Bearer"}
 
 Known = tuple[float, ApiKey | None]
-"""A key, or that there is none; and until when that counts."""
+"""The time until which a lookup counts, and the key, or None if there is none."""
 
 log = logging.getLogger(__name__)
 
@@ -56,7 +56,7 @@ def _is_good(key: ApiKey) -> bool:
 
 
 class Proof:
-    """What an `Authorization` header is good for: the key, and how long that counts without asking again."""
+    """A checked `Authorization` header: the key, and how long it counts without another lookup."""
 
     __slots__ = ("fresh_until", "key", "until")
 
@@ -64,18 +64,18 @@ class Proof:
         self.renew(key, until)
 
     def renew(self, key: ApiKey, until: float) -> None:
-        """It counts until then."""
+        """Extend it until this time."""
         self.key = key
         self.until = until
         self.fresh_until = until - KNOWN_SECONDS + FRESH_SECONDS
 
     def end(self) -> None:
-        """It counts no more."""
+        """Invalidate it."""
         self.until = self.fresh_until = 0.0
 
 
 class Keyring:
-    """Who is calling. A store outage is told as such, never as a wrong key."""
+    """Authenticates callers. A store outage is reported as such, never as a wrong key."""
 
     def __init__(
         self,
@@ -95,23 +95,23 @@ class Keyring:
         self._proven: OrderedDict[bytes, Proof] = OrderedDict()
         self._renewing: set[asyncio.Task[None]] = set()
         self._audited: set[int] | None = None
-        """The latest entries of the audit log that were seen."""
+        """Positions of the latest audit log entries that were seen."""
         self._sure_at = -math.inf
-        """When the log was last looked at: changes of before are known."""
+        """The time of the latest audit log read: earlier changes are known."""
         self._watching: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        """Follow what other processes change, so that no key is known from memory that they revoked in time."""
+        """Watch for changes by other processes, so that no key they revoked is accepted from memory."""
         self._watching = asyncio.create_task(self._watch(), name="keyring")
 
     async def stop(self) -> None:
-        """Stop following."""
+        """Stop watching."""
         if self._watching is not None:
             self._watching.cancel()
             await asyncio.gather(self._watching, return_exceptions=True)
 
     def forget(self) -> None:
-        """Something was changed here: what is known of keys, or was asked before, no longer counts."""
+        """Forget all keys and pending lookups, as something was changed here."""
         self._changes += 1
         self._remembered.clear()
         self._looking.clear()
@@ -126,7 +126,7 @@ class Keyring:
     async def prove(self, authorization: str | None, *, without_store: bool = False) -> Proof:
         """Like `check`, but return a reusable proof so that the next request skips the lookup.
 
-        `without_store` is for requests that need nothing else of the store: in an outage a key in use is let in.
+        `without_store` is for requests that need nothing else from the store: an outage does not stop a key in use.
         """
         digest = hashlib.sha256((authorization or "").encode()).digest()
         proof = self._proven.get(digest)
@@ -149,22 +149,22 @@ class Keyring:
         return self._remember(digest, key, until)
 
     def holds(self, proof: Proof) -> bool:
-        """Whether it still counts; where that ends soon, it is looked at anew meanwhile."""
+        """Return whether a proof still counts. Renew it in the background if it ends soon."""
         now, key = self._monotonic(), proof.key
         if now >= proof.until or (key.expires_at is not None and key.expires_at <= self._clock()):
             return False
         if now >= proof.fresh_until:
-            proof.fresh_until = proof.until  # once is enough
+            proof.fresh_until = proof.until  # renew it once only
             renewing = asyncio.create_task(self._renew(proof))
             self._renewing.add(renewing)
             renewing.add_done_callback(self._renewing.discard)
         metrics.KEY_CHECKS.count("ok")
         return True
 
-    # -- while the store does not answer
+    # -- while the store is away
 
     def _recall(self, authorization: str) -> Proof | None:
-        """Prove a key by what is remembered of it: a header may be new here, or forgotten for those of others."""
+        """Return a proof from the remembered key, for a header that is new here or was evicted."""
         scheme, _, text = authorization.partition(" ")
         parsed = parse(text.strip(), self._signing_secret) if scheme.lower() == "bearer" else None
         until, key = self._remembered.get(parsed[0], (0.0, None)) if parsed else (0.0, None)
@@ -173,15 +173,15 @@ class Keyring:
         return Proof(key, until)
 
     async def _is_known_from_memory(self, proof: Proof) -> bool:
-        """Tell if the store does not answer, and what it said last lets this key in."""
+        """Return whether the store is away and its last answer allows this key."""
         if not self._outlasts(proof):
             return False
         if not self._contact.is_away:
-            await self._contact.wait_for(self._begin_look_up(proof.key.public_id))
+            await self._contact.wait_for(self._begin_lookup(proof.key.public_id))
         return self._contact.is_away and self._outlasts(proof)
 
     def _outlasts(self, proof: Proof) -> bool:
-        """Tell if the key was good at the store's last word, and that was not too long ago."""
+        """Return whether the store confirmed the key in its last answer, not too long ago."""
         until, key = self._remembered.get(proof.key.public_id, (0.0, None))
         if not proof.until or key is None or not _is_good(key) or _is_expired(key, self._clock()):
             return False
@@ -205,7 +205,7 @@ class Keyring:
                 await asyncio.sleep(WATCH_SECONDS)
 
     async def learn_changes(self) -> None:
-        """Forget the keys of accounts that were changed since the last look."""
+        """Forget the keys of accounts that changed since the last poll."""
         known = self._audited
         if known is None:
             _, top = await self._contact.ask(audit_rows.last_position)
@@ -224,7 +224,7 @@ class Keyring:
             await self._ask_again(gone[-MAX_ASKED_AGAIN:])
 
     def _forget_accounts(self, changed: set[str | None] | None) -> list[str]:
-        """Forget the keys of these accounts, or of all, and what is being asked. Return which of them were good."""
+        """Forget the keys of these accounts, or all, and pending lookups. Return the ids of those that existed."""
         if changed is None or None in changed:
             self.forget()
             return []
@@ -238,7 +238,7 @@ class Keyring:
         return [name for name, key in gone.items() if key is not None]
 
     async def _ask_again(self, names: Sequence[str]) -> None:
-        """Learn what became of keys in use: an outage may begin before their callers come again."""
+        """Look up keys in use again: an outage may begin before their callers return."""
         changes = self._changes
         asked, found = await self._contact.ask(key_rows.get_all, names)
         if changes == self._changes:
@@ -251,14 +251,14 @@ class Keyring:
         try:
             until, key = await self._ask_store(proof.key.public_id)
         except StoreUnavailable:
-            return  # it is told to whoever asks when the proof has ended
+            return  # raised to the caller that comes after the proof has ended
         if key is None or not _is_good(key) or key.secret_hash != proof.key.secret_hash:
             proof.end()
         elif proof.until:  # not ended meanwhile
             proof.renew(proof.key if key == proof.key else key, until)
 
     def _remember(self, digest: bytes, key: ApiKey, until: float) -> Proof:
-        """The same header means the same key, for as long as what is known of the key counts."""
+        """Remember the proof of a header for as long as the key counts. Return it."""
         proof = self._proven.get(digest)
         if proof is None:
             proof = self._proven[digest] = Proof(key, until)
@@ -291,11 +291,11 @@ class Keyring:
         remembered = self._remembered.get(public_id)
         if remembered is not None and self._monotonic() < remembered[0]:
             return remembered
-        return await asyncio.shield(self._begin_look_up(public_id))
+        return await asyncio.shield(self._begin_lookup(public_id))
 
-    def _begin_look_up(self, public_id: str) -> "asyncio.Task[Known]":
+    def _begin_lookup(self, public_id: str) -> "asyncio.Task[Known]":
         looking = self._looking.get(public_id)
-        if looking is None:  # many requests at once cost one look-up
+        if looking is None:  # concurrent requests share one lookup
             looking = asyncio.create_task(self._look_up_once(public_id))
             looking.add_done_callback(_forgive)
             self._looking[public_id] = looking
@@ -312,7 +312,7 @@ class Keyring:
         changes = self._changes
         asked, key = await self._contact.ask(key_rows.get, public_id)
         if changes != self._changes:
-            return asked, key  # for who asked, and for nobody after the change
+            return asked, key  # for this caller only: a change came meanwhile
         known = asked + (KNOWN_SECONDS if key else UNKNOWN_SECONDS), key
         self._keep(public_id, known)
         return known
@@ -325,6 +325,6 @@ class Keyring:
 
 
 def _forgive(looking: "asyncio.Task[Known]") -> None:
-    """Mark a failure as seen: in an outage nobody may wait for it any more."""
+    """Mark a failure as retrieved: in an outage, no caller may wait for the task any more."""
     if not looking.cancelled():
         looking.exception()

@@ -1,17 +1,17 @@
-"""What administrators may do to the ledger: each act is a further entry, with its line in the audit log."""
-
-from sqlalchemy import Connection
+"""Corrections of the ledger by administrators: each adds an entry, and one to the audit log."""
 
 from penstock.domain.accounts import Action, Actor, AuditEntry
+from penstock.domain.ledger import EntryKind, LedgerEntry
 from penstock.domain.money import format_usd
+from penstock.store.database import Connection
 from penstock.store.queries.accounts import audit_rows
 from penstock.store.queries.billing import completion_rows, ledger_rows, usage_rows
-from penstock.store.queries.billing.ledger_rows import EntryKind, LedgerEntry, LedgerRefused
+from penstock.store.queries.billing.ledger_rows import LedgerRefused
 from penstock.store.queries.jobs import job_rows
 
 
 def refund(connection: Connection, actor: Actor, subject: str, reason: str, now: float) -> int:
-    """Give back what was charged for a job or a chat request; asking twice gives it back once."""
+    """Refund the charge of a job or a chat request. A second request refunds nothing more."""
     entries = ledger_rows.of_subject(connection, subject)
     if EntryKind.REFUND in entries:
         return entries[EntryKind.REFUND].amount
@@ -22,7 +22,7 @@ def refund(connection: Connection, actor: Actor, subject: str, reason: str, now:
 
 
 def settle(connection: Connection, actor: Actor, subject: str, reason: str, now: float) -> int:
-    """The vendor did make what a job of unknown outcome asked for, and it is to be paid: charge what is held."""
+    """Charge the held amount for a job of unknown outcome: the vendor delivered, and it is to be paid."""
     held = _of_unknown_outcome(connection, subject)
     amount = ledger_rows.settle(connection, subject, held.amount, now, reason)
     _count(connection, subject, amount)
@@ -31,7 +31,7 @@ def settle(connection: Connection, actor: Actor, subject: str, reason: str, now:
 
 
 def release(connection: Connection, actor: Actor, subject: str, reason: str, now: float) -> int:
-    """A job of unknown outcome is not to be paid: let go of what is held before its time is over."""
+    """Release the hold of a job of unknown outcome before it expires: it is not to be paid."""
     held = _of_unknown_outcome(connection, subject)
     ledger_rows.release(connection, subject, now, reason)
     _note(connection, actor, Action.LEDGER_RELEASED, held, held.amount, reason, now)
@@ -51,7 +51,7 @@ def _of_unknown_outcome(connection: Connection, subject: str) -> LedgerEntry:
 
 
 def _count(connection: Connection, subject: str, amount: int) -> None:
-    """The sums of usage follow."""
+    """Adjust the usage sums by the amount."""
     found = job_rows.find(connection, subject) or completion_rows.find(connection, subject)
     if found is not None:
         usage_rows.add(connection, usage_rows.refund(found, -amount))

@@ -11,7 +11,7 @@ from penstock.domain.ids import timestamp
 
 
 def describe_account(account: Account, standings: Iterable[Standing]) -> dict[str, Any]:
-    """An account, with where its budgets stand."""
+    """Return an account with the balances of its budgets."""
     return {
         "object": "account",
         "id": account.id,
@@ -26,7 +26,7 @@ def describe_account(account: Account, standings: Iterable[Standing]) -> dict[st
 
 
 def describe_key(key: ApiKey, standings: Iterable[Standing], now: float) -> dict[str, Any]:
-    """A key without its secret, with where its own budgets stand."""
+    """Return a key with the balances of its budgets, without its secret."""
     return {
         "object": "key",
         "public_id": key.public_id,
@@ -47,7 +47,7 @@ def describe_key(key: ApiKey, standings: Iterable[Standing], now: float) -> dict
 
 
 def status_of(key: ApiKey, now: float) -> str:
-    """Whether a key works, and why not."""
+    """Return `active`, or the reason why a key does not work."""
     if key.revoked_at is not None:
         return "revoked"
     if key.account_closed_at is not None:
@@ -56,7 +56,7 @@ def status_of(key: ApiKey, now: float) -> str:
 
 
 def describe_entry(entry: AuditEntry) -> dict[str, Any]:
-    """A line of the audit log."""
+    """Return an entry of the audit log."""
     return {
         "object": "audit_entry",
         "id": str(entry.position),

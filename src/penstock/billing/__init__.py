@@ -1,1 +1,1 @@
-"""Who may spend how much, and what was used: admission, leases, journal, usage."""
+"""Billing: admission, leases on budgets and limits, the usage journal and reports."""

@@ -1,7 +1,7 @@
-"""The journal: what a process would otherwise only have in its memory, so that nothing is lost when it is killed.
+"""The usage journal: a file of each process, so that no usage is lost when the process is killed.
 
-Each process appends to a file of its own, which the system keeps when the process dies; the store follows within a
-second. Who finds the file of a process that is gone writes what is in it to the store.
+The operating system keeps the file when the process dies. The store follows within a second. Another process
+that finds the file of a dead one writes its records to the store.
 """
 
 import fcntl
@@ -18,7 +18,7 @@ from penstock.domain.usage import Begun, Completion
 from penstock.errors import StoreUnavailable
 
 MAX_BYTES: Final = 4 << 20
-"""A file that has grown beyond this is replaced once everything in it is in the store."""
+"""A larger file is replaced once everything in it is in the store."""
 UNWRITABLE: Final = "The journal cannot be written."
 BEGUN, PROGRESS, ENDED = b"B", b"P", b"E"
 _encode = msgspec.json.Encoder().encode
@@ -28,7 +28,7 @@ _decode_ended = msgspec.json.Decoder(Completion).decode
 
 
 class Journal:
-    """This process's own file, and the lock that tells the others that it lives."""
+    """The journal file of this process, and the lock that shows others that it lives."""
 
     def __init__(self, folder: Path, process: str) -> None:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -39,19 +39,19 @@ class Journal:
         self._file, self._bytes = self._open(), 0
 
     def begin(self, begun: Begun) -> None:
-        """A vendor starts to work: whatever happens now, it is charged."""
+        """Record that a vendor starts to work: from here on the request is charged."""
         self._write(BEGUN + _encode(begun) + b"\n")
 
     def progress(self, seen: Sequence[tuple[str, int]]) -> None:
-        """How many characters there are of the answers under way."""
+        """Record the number of characters received for answers in progress."""
         self._write(PROGRESS + _encode(seen) + b"\n")
 
     def end(self, record: Completion) -> None:
-        """A request is over: what it used."""
+        """Record the usage of a finished request."""
         self._write(ENDED + _encode(record) + b"\n")
 
-    def shorten(self, under_way: Iterable[tuple[Begun, int]], ended: Iterable[Completion]) -> None:
-        """Begin a new file if this one is large, with what is not in the store yet; of answers, how far they are."""
+    def compact(self, under_way: Iterable[tuple[Begun, int]], ended: Iterable[Completion]) -> None:
+        """Replace a large file by one with only the records that are not in the store yet."""
         if self._bytes <= MAX_BYTES:
             return
         self._number += 1
@@ -72,12 +72,12 @@ class Journal:
                 path.unlink(missing_ok=True)
 
     def leave(self) -> None:
-        """Not everything is in the store: whoever comes next finds the file as that of a process that died."""
+        """Close the journal and leave its file for recovery, as after the death of the process."""
         os.close(self._file)
         os.close(self._lock)
 
     def close(self) -> None:
-        """Everything is in the store: leave nothing behind."""
+        """Remove the journal: everything is in the store."""
         os.close(self._file)
         for path in self._paths():
             path.unlink(missing_ok=True)
@@ -94,7 +94,7 @@ class Journal:
         return os.open(self._path(self._number), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
 
     def _write(self, line: bytes) -> None:
-        """All of a line or nothing of it: on a full disk, less than a line may be written."""
+        """Write a whole line or nothing. On a full disk, a part may be written and is cut off again."""
         try:
             written = os.write(self._file, line)
             if written < len(line):
@@ -108,20 +108,20 @@ class Journal:
 
 @dataclass(slots=True)
 class Remains:
-    """What a dead process left behind."""
+    """Records that a dead process left in its journal."""
 
     process: str
     ended: list[Completion] = field(default_factory=list[Completion])
     under_way: list[tuple[Begun, int]] = field(default_factory=list[tuple[Begun, int]])
-    """Requests that had not ended, and how many characters were seen of each answer."""
+    """Requests in progress, each with the number of characters received."""
 
 
 def find_remains(folder: Path) -> Iterator[Remains]:
-    """Of every process that died; each is removed once whoever asked for it has come back for the next."""
+    """Yield the records of every dead process. Its files are removed when the next is asked for."""
     for path in sorted(folder.glob("*.lock")):
         lock = _take(path)
         if lock is None:
-            continue  # it lives, or another has just done it
+            continue  # its process lives, or another has just recovered it
         try:
             process = path.name.removesuffix(".lock")
             files = sorted(folder.glob(f"{process}.*.journal"))
@@ -155,17 +155,17 @@ def _read(process: str, files: Sequence[Path]) -> Remains:
 
 
 def _own(path: Path) -> int:
-    """A new file with its lock on it."""
+    """Create a file and lock it."""
     while True:
         file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
         fcntl.flock(file, fcntl.LOCK_EX)
         if _is_at(path, file):
             return file
-        os.close(file)  # before it was locked, another took it for the file of a dead process and removed it
+        os.close(file)  # removed before the lock, by a process that took it for a dead one's
 
 
 def _take(path: Path) -> int | None:
-    """The file with its lock on it, unless another process has it or has removed it."""
+    """Lock a file and return it. Return None if another process has locked or removed it."""
     try:
         file = os.open(path, os.O_RDWR)
     except FileNotFoundError:

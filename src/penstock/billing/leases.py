@@ -1,4 +1,4 @@
-"""What a process may use of a budget or a limit without asking the store: taken in shares, given back when idle."""
+"""Leases: amounts of a budget or a limit that this process may use without asking the store."""
 
 import asyncio
 import time
@@ -8,40 +8,36 @@ from dataclasses import replace
 from functools import partial
 from typing import Final, NamedTuple, TypeAlias
 
-from penstock.billing.rate_headers import describe_bucket, write_duration
-from penstock.domain.budgets import Budget, Payer, Standing
-from penstock.errors import PenstockError, RateLimited, StoreUnavailable, TooManyStreams
+from penstock.domain.budgets import BalanceKey, Budget, Payer, Standing
+from penstock.errors import PenstockError, StoreUnavailable
 from penstock.store.contact import StoreContact
 from penstock.store.database import Database
-from penstock.store.queries.billing import balance_rows, limit_rows
-from penstock.store.queries.billing.balance_rows import LEASE_SECONDS, BalanceKey, Grant
-from penstock.store.queries.billing.limit_rows import SLOT_SECONDS
+from penstock.store.queries.billing import balance_rows
+from penstock.store.queries.billing.balance_rows import LEASE_SECONDS, Grant
 
 RECALL_SECONDS: Final = 0.3
 RECALLS: Final = 3
-"""How often the other processes are asked for what they do not use before a request is refused."""
+"""The number of times that other processes are asked for their unused leases before a request is refused."""
 REFUSED_SECONDS: Final = 0.2
-"""How long a refusal is remembered, so that a flood of refused requests costs no store."""
-MONEY_PARTS: Final = 64
-RATE_PARTS: Final = 40
-SLOT_PARTS: Final = 8
-"""A share is about this part of the whole."""
+"""A refusal is remembered for this time: a flood of refused requests does not reach the store."""
+BUDGET_PARTS: Final = 64
+"""A lease is about this part of the budget's cap."""
 RESERVE_SECONDS: Final = 80.0
-"""A caller in steady use has leased what it spends in this time, so that an outage does not stop it."""
+"""A steady caller has leased what it spends in this time, so that a store outage does not stop it."""
 LEAST_RESERVE: Final = 0.75
-"""With less than this part of its reserve, it is filled up."""
+"""A reserve that falls below this part of its goal is filled up."""
 RESERVE_PARTS: Final = 4
-"""But at most this part of what is left of a budget: other processes have their callers, too."""
+"""A reserve takes at most this part of what is left: other processes have callers, too."""
 PACE_SECONDS: Final = 5.0
-"""Over this time spending is averaged."""
+"""The time over which spending is averaged."""
 CALM_SECONDS: Final = 10.0
-"""After others needed it, nothing is kept in reserve for this time."""
-GOOD_PART: Final = 0.8
-"""A lease that was not renewed is used for this part of its time: clocks may differ."""
+"""After another process needed the budget, nothing is kept in reserve for this time."""
+VALID_PART: Final = 0.8
+"""The part of its lifetime for which an unrenewed lease is used: clocks may differ."""
 
 
 class Clocks(NamedTuple):
-    """The time of day, which all processes share, and one that never jumps."""
+    """The time of day, which all processes share, and a monotonic clock."""
 
     now: Callable[[], float] = time.time
     monotonic: Callable[[], float] = time.monotonic
@@ -51,7 +47,7 @@ CLOCKS: Final = Clocks()
 
 
 class Refusal(NamedTuple):
-    """Until then, neither so much nor more can be had."""
+    """A remembered refusal: until then, requests of `least` or more are refused without asking the store."""
 
     until: float
     least: float
@@ -62,7 +58,10 @@ Waiting: TypeAlias = deque[tuple[float, asyncio.Future[None]]]
 
 
 class LocalLease:
-    """So much is free for requests of this process. Who finds too little waits for the store, with all others."""
+    """An amount that requests of this process may use.
+
+    Requests that find too little wait together, and one task asks the store for all of them.
+    """
 
     __slots__ = (
         "_asking",
@@ -85,7 +84,7 @@ class LocalLease:
         self.free: float = 0
         self.in_use: float = 0
         self.lost: float = 0
-        """The part of what is in use whose lease has ended meanwhile."""
+        """The part of `in_use` whose lease has ended since."""
         self.expected = 0
         self.used_at = clocks.monotonic()
         self._waiting: Waiting = deque()
@@ -94,21 +93,21 @@ class LocalLease:
 
     @property
     def is_waited_for(self) -> bool:
-        """Whether requests wait for more of it."""
+        """Return whether requests wait for more of it."""
         return bool(self._waiting)
 
     @property
     def is_cut_off(self) -> bool:
-        """Tell if the store is known not to answer: then what is leased is all that there is."""
+        """Return whether the store is known to be away: then no more than what is leased can be used."""
         return self.contact is not None and self.contact.is_away
 
     @property
     def may_expire(self) -> bool:
-        """Tell if leases that others have not renewed may be ended."""
+        """Return whether leases that other processes have not renewed may be ended."""
         return self.contact is None or self.contact.is_steady
 
     def try_take(self, amount: float) -> bool:
-        """Take it if it is there, which it mostly is."""
+        """Take the amount if this process has it, as it usually does. Return whether it did."""
         if self.free < amount or self._waiting:
             return False
         self.free -= amount
@@ -117,7 +116,7 @@ class LocalLease:
         return True
 
     async def take(self, amount: float) -> None:
-        """Take it, asking the store for more where it is not there; raises why it cannot be had."""
+        """Take the amount, asking the store for more if needed. Raise the reason if it cannot be had."""
         refused = self._refused
         if refused is not None and self.clocks.monotonic() < refused.until and amount >= refused.least:
             raise refused.make(amount)
@@ -126,39 +125,39 @@ class LocalLease:
         if self._asking is None:
             self._asking = asyncio.create_task(self._serve())
         elif self.is_cut_off:
-            self._hand_out()  # who asks for more than is leased may wait for long, and holds up nobody
+            self._hand_out()  # a request that waits for more must not block smaller ones
         try:
             await turn
         except asyncio.CancelledError:
             if turn.done() and not turn.cancelled() and turn.exception() is None:
-                self.put_back(amount)  # it was given in the moment of leaving
+                self.put_back(amount)  # granted at the moment of cancellation
             raise
 
     def reconsider(self) -> None:
-        """Forget that a request was refused a moment ago."""
+        """Forget the latest refusal."""
         self._refused = None
 
     def put_back(self, amount: float) -> None:
-        """What was taken is not needed."""
+        """Return an amount that was taken and not used."""
         self.settle(amount, 0)
 
     def settle(self, taken: float, used: float) -> None:
-        """Record what a request used of what it took, and free the rest."""
+        """Record what a request used of the amount it took, and free the rest."""
         self.in_use -= taken
-        if self.lost:  # what has ended is not free again; what was used of it is charged to the new lease
+        if self.lost:  # an ended lease frees nothing; what was used of it is charged to the new one
             ended = min(self.lost, taken)
             self.lost -= ended
             self.free -= ended
         self.free += taken - used
         if used < taken:
-            self._refused = None  # it may not be true any more
+            self._refused = None  # there is more now
 
     def lose(self) -> None:
-        """Forget what was leased: the store has given it to others."""
+        """Forget what was leased: the store has given it to other processes."""
         self.free, self.lost = 0, self.in_use
 
     async def stop(self) -> None:
-        """Ask for nothing more; who still waits is refused."""
+        """Stop asking the store. Requests that still wait are refused."""
         if self._asking is not None:
             self._asking.cancel()
             await asyncio.gather(self._asking, return_exceptions=True)
@@ -166,20 +165,20 @@ class LocalLease:
     # -- asking the store
 
     async def _serve(self) -> None:
-        """Ask for all who wait, until each has what it wants or a refusal."""
+        """Ask the store until every waiting request has its amount or a refusal."""
         try:
             while self._waiting:
-                await asyncio.sleep(0)  # more may come in this very moment
+                await asyncio.sleep(0)  # let requests of this moment join
                 self._hand_out()
                 if self._waiting:
                     self._hand_out(await self._ask())
-        except BaseException as error:  # noqa: BLE001  told to everyone who waits
+        except BaseException as error:  # noqa: BLE001  raised in every waiting request
             self._fail(error)
         finally:
             self._asking = None
 
     def _wanted(self) -> tuple[float, float]:
-        """The least that anyone waits for, and all of it."""
+        """Return the smallest amount waited for, and the sum of all."""
         wanted = [amount for amount, _ in self._waiting]
         return min(wanted), sum(wanted)
 
@@ -187,15 +186,15 @@ class LocalLease:
         return self.free
 
     def _hand_out(self, refusal: Refusal | None = None) -> None:
-        """First come, first served, but who wants too much does not hold up who wants less.
+        """Serve waiting requests in order, past those that want more than there is.
 
-        Who wants less than what is refused came later, and is asked for next.
+        With a refusal, fail the requests that want at least what was refused. The others are asked for next.
         """
         left: Waiting = deque()
         for amount, turn in self._waiting:
             if turn.done():
                 continue
-            if self._usable() >= amount or not amount:  # what costs nothing can always be had
+            if self._usable() >= amount or not amount:  # a free request is never refused
                 self.free -= amount
                 self.in_use += amount
                 turn.set_result(None)
@@ -213,7 +212,7 @@ class LocalLease:
                 turn.set_exception(error if isinstance(error, Exception) else StoreUnavailable(retry_after=1))
 
     async def _ask(self) -> Refusal | None:
-        """Get more of what is waited for: None if there is, else how to refuse."""
+        """Lease more from the store. Return None on success, else the refusal."""
         raise NotImplementedError
 
     def _refuse_all(
@@ -223,7 +222,7 @@ class LocalLease:
         return self._refused
 
 
-class MoneyShare(LocalLease):
+class BudgetLease(LocalLease):
     """A lease on one budget in one of its periods."""
 
     __slots__ = (
@@ -235,10 +234,10 @@ class MoneyShare(LocalLease):
         "_spent",
         "budget",
         "ends",
-        "good_until",
         "payer",
         "process",
         "start",
+        "valid_until",
     )
 
     def __init__(
@@ -256,7 +255,7 @@ class MoneyShare(LocalLease):
         self.budget = budget
         self.payer = payer
         self.start, self.ends = budget.window(at)
-        self.good_until = 0.0
+        self.valid_until = 0.0
         self._calm_until = 0.0
         self._spent = 0.0
         self._pace = 0.0
@@ -264,35 +263,35 @@ class MoneyShare(LocalLease):
         self._room = 0
 
     @property
-    def place(self) -> BalanceKey:
-        """Which purse it is of."""
+    def key(self) -> BalanceKey:
+        """The key of the balance that it is leased from."""
         return BalanceKey(self.budget.owner, self.budget.period.value, self.start)
 
     def try_take(self, amount: float) -> bool:
-        """Take it if it is there and the lease is good: one that was not renewed may be another's by now."""
-        return self.clocks.monotonic() <= self.good_until and super().try_take(amount)
+        """Take the amount if the lease has it and is still valid. An unrenewed lease may belong to another process."""
+        return self.clocks.monotonic() <= self.valid_until and super().try_take(amount)
 
     def settle(self, taken: float, used: float) -> None:
-        """What was used beyond what was taken comes from what is free, then from what others of this process took.
+        """Record what a request used. Overuse comes from the free amount, then from what other requests took.
 
-        The store charges it in the same order; what the lease cannot bear is for the store to judge.
+        The store charges in this order. The store decides about what the lease cannot cover.
         """
         super().settle(taken, used)
         self._spent += used
         self.free = max(-self.in_use, self.free)
 
     def renew(self, asked: float) -> None:
-        """Count the lease as good from when the store was asked for it."""
-        self.good_until = asked + LEASE_SECONDS * GOOD_PART
+        """Count the lease as valid from the moment at which the store was asked."""
+        self.valid_until = asked + LEASE_SECONDS * VALID_PART
 
     # -- what is kept in reserve
 
     def keep_calm(self, seconds: float) -> None:
-        """Keep nothing in reserve for a while: someone needs it, or wants to see what is held."""
+        """Keep nothing in reserve for a while: another process needs it, or someone looks at the balance."""
         self._calm_until = max(self._calm_until, self.clocks.monotonic() + seconds)
 
     def fill_up(self) -> None:
-        """Lease ahead what a steady caller spends in a minute. Called often, it asks the store seldom."""
+        """Lease ahead what a steady caller spends in RESERVE_SECONDS. Most calls do not ask the store."""
         now = self.clocks.monotonic()
         self._measure(now)
         goal = min(self._pace * RESERVE_SECONDS, (self._room + self.free) / RESERVE_PARTS)
@@ -301,7 +300,7 @@ class MoneyShare(LocalLease):
 
     def _measure(self, now: float) -> None:
         elapsed, age = now - self._paced_at, now - self._begun_at
-        if elapsed > 0:  # a plain mean at first, then one that forgets
+        if elapsed > 0:  # a plain mean at first, then a decaying one
             weight = min(1.0, elapsed / min(PACE_SECONDS, age))
             self._pace += (self._spent / elapsed - self._pace) * weight
             self._spent, self._paced_at = 0.0, now
@@ -314,54 +313,54 @@ class MoneyShare(LocalLease):
             if grant.amount:
                 self._receive(grant, asked)
         except StoreUnavailable:
-            pass  # nobody waits for it
+            pass  # no request waits for it
         except BaseException as error:
             self._fail(error)
             if not isinstance(error, Exception):
                 self._asking = None
                 raise
-        await self._serve()  # who has come meanwhile
+        await self._serve()  # requests that came meanwhile
 
     # -- asking the store
 
     def _usable(self) -> float:
-        return self.free if self.clocks.monotonic() <= self.good_until else min(0, self.free)
+        return self.free if self.clocks.monotonic() <= self.valid_until else min(0, self.free)
 
     async def _ask(self) -> Refusal | None:
         if self._usable() < self.free:
             await self._revive()
         for again in range(RECALLS + 1):
-            self._hand_out()  # what was put back meanwhile
+            self._hand_out()  # amounts that were put back meanwhile
             if not self._waiting:
                 return None
             asked, (least, want) = self.clocks.monotonic(), self._wanted()
-            want += self.budget.cap // MONEY_PARTS
+            want += self.budget.cap // BUDGET_PARTS
             grant = await self._lease(int(least - self._usable()), int(want - self._usable()))
             if grant.amount:
                 self._receive(grant, asked)
                 return None
             if not grant.elsewhere or again == RECALLS:
-                return self._refuse_all(least, partial(_refuse_money, self._add_owed(grant.standing)))
+                return self._refuse_all(least, partial(_refuse_budget, self._add_owed(grant.standing)))
             await self.database.write(balance_rows.recall, [self.budget.owner], self.process)
             self.keep_calm(CALM_SECONDS)
             await asyncio.sleep(RECALL_SECONDS)
         return None
 
     def _add_owed(self, standing: Standing) -> Standing:
-        """What was used beyond the lease, and is about to be written, counts as held."""
+        """Count overuse that is about to be written as held."""
         return replace(standing, held=standing.held + min(standing.left, max(0, -int(self.free))))
 
     async def _revive(self) -> None:
-        """After a long silence: look whether the lease is still there."""
+        """Ask the store whether the lease still exists, after it was not renewed in time."""
         asked = self.clocks.monotonic()
         held = await self.database.write(balance_rows.renew, self.process, self.clocks.now())
-        if self.place in held:
+        if self.key in held:
             self.renew(asked)
         else:
             self.lose()
 
     async def _lease(self, least: int, want: int, part: int = 1) -> Grant:
-        now = min(self.clocks.now(), self.ends - 0.001)  # it may end while we ask: it is this period's that is held
+        now = min(self.clocks.now(), self.ends - 0.001)  # the period may end while the store is asked
         return await self.database.write(
             balance_rows.lease,
             self.process,
@@ -376,175 +375,18 @@ class MoneyShare(LocalLease):
 
     def _receive(self, grant: Grant, asked: float) -> None:
         if grant.anew:
-            self.lose()  # of a lease that has ended meanwhile
+            self.lose()  # the former lease has ended
         standing = grant.standing
-        self.budget, self.start, self.ends = standing.budget, standing.start, standing.ends  # as they are now
+        self.budget, self.start, self.ends = standing.budget, standing.start, standing.ends  # as the store has them now
         self._room = max(0, standing.left)
         self.free += grant.amount
         self.renew(asked)
 
 
-def _refuse_money(standing: Standing, amount: float) -> PenstockError:
+def _refuse_budget(standing: Standing, amount: float) -> PenstockError:
     return standing.refuse(int(amount))
 
 
-class RateShare(LocalLease):
-    """Some of a minute's requests or tokens; what was used beyond it is owed."""
-
-    __slots__ = ("kind", "known_at", "left", "limit", "of", "owner")
-
-    def __init__(
-        self,
-        database: Database,
-        clocks: Clocks,
-        owner: str,
-        of: str,
-        kind: str,
-        limit: int,
-        contact: StoreContact | None = None,
-    ) -> None:
-        super().__init__(database, clocks, contact)
-        self.owner = owner
-        self.of = of
-        self.kind = kind
-        self.limit = limit
-        self.left = float(limit)
-        self.known_at = clocks.now()
-
-    def level(self, now: float) -> float:
-        """What is left for this process as far as it knows: its own, and what fills up in the store."""
-        limit, filled = self.limit, self.left
-        if now > self.known_at:
-            filled += (now - self.known_at) * limit / limit_rows.MINUTE
-        level = self.free + (min(limit, filled))
-        return level if level < limit else float(limit)
-
-    async def _ask(self) -> Refusal | None:
-        least, want = self._wanted()
-        returned = 0.0 if self.is_cut_off else max(0.0, self.free)  # in the same step as more is taken
-        owed = max(0.0, -self.free) - returned
-        self.free += owed
-        now = self.clocks.now()
-        try:
-            got = await self.database.write(
-                limit_rows.take,
-                self.owner,
-                self.kind,
-                self.limit,
-                now,
-                least=least,
-                want=max(want, self.limit / RATE_PARTS),
-                owed=owed,
-            )
-        except Exception as error:
-            if owed > 0 or not is_in_doubt(error):
-                self.free -= owed
-            raise
-        self.free += got.taken
-        self.left, self.known_at = got.left, now
-        return None if got.taken else self._refuse_all(least, self._refuse, self._wait(least))
-
-    def _wait(self, amount: float) -> float:
-        """Seconds until so much can be taken."""
-        missing = min(amount, self.limit) - self.level(self.clocks.now())
-        return max(0.001, missing * limit_rows.MINUTE / self.limit)
-
-    def _refuse(self, amount: float) -> PenstockError:
-        wait = self._wait(amount)
-        whose = "this API key" if self.of == "key" else "this account"
-        return RateLimited(
-            f"Rate limit reached for {whose}: {self.limit} {self.kind} per minute. "
-            f"Please try again in {write_duration(wait)}.",
-            retry_after=wait,
-            headers=dict(self.describe(self.clocks.now())),
-        )
-
-    def count(self, least: int, likely: int) -> int:
-        """How much to take for a request of at least so much, and likely more; refused if it never fits."""
-        if least > self.limit:
-            error = RateLimited(
-                f"Request too large: about {least} {self.kind}, and {self.limit} are allowed per minute.",
-                suggestion="Send a shorter request, or have the limit raised.",
-                headers=dict(self.describe(self.clocks.now())),
-            )
-            error.retryable = False
-            raise error
-        return min(least + likely, self.limit)
-
-    def describe(self, now: float) -> list[tuple[str, str]]:
-        """The headers that clients read."""
-        return describe_bucket(self.kind, self.limit, self.level(now))
-
-
 def is_in_doubt(error: BaseException) -> bool:
-    """Tell if what failed may have been committed: then what was given back must not be used again."""
+    """Return whether a failed write may have been committed: then what was given back must not be used again."""
     return isinstance(error, StoreUnavailable) and error.in_doubt
-
-
-class SlotShare(LocalLease):
-    """Some of the streams that may be open at once."""
-
-    __slots__ = ("good_until", "limit", "of", "owner", "process")
-
-    def __init__(
-        self,
-        database: Database,
-        clocks: Clocks,
-        owner: str,
-        of: str,
-        process: str,
-        limit: int,
-        contact: StoreContact | None = None,
-    ) -> None:
-        super().__init__(database, clocks, contact)
-        self.good_until = 0.0
-        self.owner = owner
-        self.of = of
-        self.process = process
-        self.limit = limit
-
-    def try_take(self, amount: float) -> bool:
-        """Take it if it is there and the lease is good: one that was not renewed may be another's by now."""
-        return self.clocks.monotonic() <= self.good_until and super().try_take(amount)
-
-    def renew(self, asked: float) -> None:
-        """Count the slots as good from when the store was asked for them."""
-        self.good_until = asked + SLOT_SECONDS * GOOD_PART
-
-    def _usable(self) -> float:
-        return self.free if self.clocks.monotonic() <= self.good_until else 0
-
-    async def _ask(self) -> Refusal | None:
-        asked = self.clocks.monotonic()
-        if asked > self.good_until and (self.free or self.in_use):
-            await self._revive(asked)
-            self._hand_out()
-            if not self._waiting:
-                return None
-        wanted = int(self._wanted()[1]) + self.limit // SLOT_PARTS
-        got = await self.database.write(
-            limit_rows.lease_slots,
-            self.owner,
-            self.process,
-            self.limit,
-            wanted,
-            self.clocks.now(),
-            may_expire=self.may_expire,
-        )
-        self.free += got
-        if got:
-            self.renew(asked)
-        return None if got else self._refuse_all(1, self._refuse)
-
-    async def _revive(self, asked: float) -> None:
-        """After a long silence: look whether the slots are still there."""
-        owners = await self.database.write(limit_rows.renew_slots, self.process, self.clocks.now())
-        if self.owner in owners:
-            self.renew(asked)
-        else:
-            self.lose()
-
-    def _refuse(self, amount: float) -> PenstockError:
-        del amount
-        whose = "This API key" if self.of == "key" else "This account"
-        return TooManyStreams(f"{whose} may have {self.limit} streams open at once.", retry_after=1)

@@ -1,4 +1,4 @@
-"""Statements of usage: which days, groups and filters are asked for, and the answer as JSON and as CSV."""
+"""Usage reports: the parameters of a request for one, and the answer as JSON and CSV."""
 
 import csv
 import io
@@ -12,7 +12,7 @@ from typing import Any, Final
 from penstock.catalog.params import shorten, unknown_name
 from penstock.domain.money import format_usd
 from penstock.errors import Detail, InvalidRequest
-from penstock.store.queries.billing.usage_rows import Group, Totals, UsageLine, told_by, total
+from penstock.store.queries.billing.usage_rows import Group, Totals, UsageLine, names_of, total
 
 USUAL_DAYS: Final = 30
 MOST_LINES: Final = 10_000
@@ -20,26 +20,26 @@ FORMATS: Final = ("json", "csv")
 KINDS: Final = ("chat", "job")
 FILTERS: Final = (Group.MODEL, Group.KEY, Group.VENDOR, Group.KIND)
 NAMES: Final = ("from", "to", "by", *(group.value for group in FILTERS), "format")
-"""Of the parameters of a statement; administrators also have `account`."""
+"""Names of a report's parameters. Administrators also have `account`."""
 SUMS: Final = (
     *("requests", "jobs", "failed", "prompt_tokens", "completion_tokens", "cached_tokens", "reasoning_tokens"),
     *("total_tokens", "cost", "estimated", "unpriced"),
 )
 DAY: Final = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 FORMULA: Final = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
-"""What makes a spreadsheet take a text for something to work out; the last four are their full-width twins."""
+"""Characters that make a spreadsheet evaluate a text as a formula. The last four are full-width forms."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """What a statement is to tell, from the first to the last day."""
+    """The parameters of a report, from the first to the last day."""
 
     first: date
     last: date
     by: tuple[Group, ...] = (Group.DAY,)
     filters: Mapping[Group, str] = field(default_factory=dict[Group, str])
     account: str | None = None
-    """Name or id; only administrators ask for one."""
+    """An account's name or id. Only administrators ask for one."""
     format: str | None = None
 
 
@@ -47,14 +47,14 @@ class Question:
 
 
 def read_question(query: Sequence[tuple[str, str]], today: date, *, everyone: bool = False) -> Question:
-    """What these parameters ask for; `everyone` is for administrators, who may tell accounts apart."""
+    """Parse the parameters of a report. `everyone` is for administrators, who may group by account."""
     given = {name: value.strip() for name, value in query}
     problems = list(_find_problems(query, given, everyone=everyone))
     if problems:
         raise refuse(*problems)
     last = date.fromisoformat(given["to"]) if "to" in given else today
-    usual = date.fromordinal(max(1, last.toordinal() - USUAL_DAYS + 1))
-    first = date.fromisoformat(given["from"]) if "from" in given else usual
+    default = date.fromordinal(max(1, last.toordinal() - USUAL_DAYS + 1))
+    first = date.fromisoformat(given["from"]) if "from" in given else default
     if first > last:
         raise refuse(Detail("from", f"Should not be after `to`, which is {last}, got {first}."))
     return Question(
@@ -68,7 +68,7 @@ def read_question(query: Sequence[tuple[str, str]], today: date, *, everyone: bo
 
 
 def refuse(*problems: Detail) -> InvalidRequest:
-    """All that is wrong with the parameters, the first of it in the message."""
+    """Return an error with all problems of the parameters, the first of them in the message."""
     first = problems[0]
     return InvalidRequest(f"{first.loc}: {first.message}", code=first.code, param=first.loc, details=problems)
 
@@ -86,7 +86,7 @@ def _find_problems(query: Sequence[tuple[str, str]], given: Mapping[str, str], *
 
 
 def _find_problem(name: str, value: str, *, everyone: bool) -> str | None:
-    """What a value should be instead; None if it is good."""
+    """Return what a value should be instead, or None if it is valid."""
     match name:
         case "from" | "to":
             return None if _is_day(value) else "a day such as 2026-01-31"
@@ -107,7 +107,7 @@ def _split(text: str) -> list[str]:
 
 
 def _is_day(text: str) -> bool:
-    """Python would also read weeks and other spellings."""
+    """Return whether it is a date as YYYY-MM-DD. Python alone would also accept weeks and other spellings."""
     try:
         return bool(DAY.fullmatch(text) and date.fromisoformat(text))
     except ValueError:
@@ -118,7 +118,7 @@ def _is_day(text: str) -> bool:
 
 
 def check_length(lines: Sequence[UsageLine]) -> None:
-    """Refuse an answer of too many lines, of which one more than the most may have been read."""
+    """Raise if a report has too many lines. The caller may have read one more than allowed."""
     if len(lines) > MOST_LINES:
         raise InvalidRequest(
             f"by: There are more than {MOST_LINES} lines.",
@@ -129,32 +129,32 @@ def check_length(lines: Sequence[UsageLine]) -> None:
 
 
 def as_json(question: Question, lines: Sequence[UsageLine], budgets: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """The whole statement."""
+    """Return the whole report."""
     return {
         "object": "usage",
         "from": question.first.isoformat(),
         "to": question.last.isoformat(),
         "by": [group.value for group in question.by],
         "currency": "USD",
-        "data": [{**line.about, **dict(zip(SUMS, _tell(line.totals), strict=True))} for line in lines],
-        "total": dict(zip(SUMS, _tell(total(lines)), strict=True)),
+        "data": [{**line.about, **dict(zip(SUMS, _values(line.totals), strict=True))} for line in lines],
+        "total": dict(zip(SUMS, _values(total(lines)), strict=True)),
         "budgets": list(budgets),
     }
 
 
 def as_csv(question: Question, lines: Sequence[UsageLine]) -> str:
-    """The same lines for a spreadsheet, without their sum."""
+    """Return the lines for a spreadsheet, without their sum."""
     text = io.StringIO()
     writer = csv.writer(text)
-    about = [name for group in question.by for name in told_by(group)]
+    about = [name for group in question.by for name in names_of(group)]
     writer.writerow((*about, *SUMS))
     for line in lines:
-        writer.writerow((*map(_disarm, line.about.values()), *_tell(line.totals)))
+        writer.writerow((*map(_disarm, line.about.values()), *_values(line.totals)))
     return text.getvalue()
 
 
 def filename(question: Question) -> str:
-    """Under which a CSV is saved."""
+    """Return the name under which a CSV is saved."""
     return f"usage_{question.first}_{question.last}.csv"
 
 
@@ -162,13 +162,13 @@ def _disarm(text: str) -> str:
     return f"'{text}" if text.startswith(FORMULA) else text
 
 
-def _tell(totals: Totals) -> tuple[int | str, ...]:
-    """In the order of SUMS."""
+def _values(totals: Totals) -> tuple[int | str, ...]:
+    """Return the values in the order of SUMS."""
     requests, jobs, failed, prompt, completion, cached, reasoning, estimated, unpriced, cost = totals
     tokens = (prompt, completion, cached, reasoning, prompt + completion)
     return requests, jobs, failed, *tokens, amount(cost), estimated, unpriced
 
 
 def amount(nanos: int) -> str:
-    """USD; below 0 where more was given back than was counted."""
+    """Return an amount in USD. It is negative where more was given back than was counted."""
     return format_usd(nanos) if nanos >= 0 else f"-{format_usd(-nanos)}"

@@ -1,4 +1,4 @@
-"""Collects usage records and writes them in batches, off the path of requests and durable within a second."""
+"""Usage records of chat requests: written in batches, off the request path and durable within a second."""
 
 import asyncio
 import logging
@@ -17,24 +17,24 @@ from penstock.store.queries.billing import completion_rows, process_lease_rows
 WRITE_SECONDS: Final = 0.25
 RETRY_SECONDS: Final = 1.0
 PROGRESS_SECONDS: Final = 0.25
-BATCH: Final = 2_000
-MOST: Final = 100_000
-"""So many records may wait for a store that does not answer; then no more requests are taken."""
+BATCH_RECORDS: Final = 2_000
+MAX_QUEUED_RECORDS: Final = 100_000
+"""The number of records that may wait for a store that is away. Beyond it, requests are refused."""
 
 log = logging.getLogger(__name__)
 
 
 class UnderWay(Protocol):
-    """An answer that is being given."""
+    """An answer in progress."""
 
     @property
     def characters(self) -> int:
-        """How much of it there is."""
+        """The number of characters received so far."""
         ...
 
 
 class UsageWriter:
-    """Every record given to `add` is written once, also through an outage of the store or the death of the process."""
+    """Writes every record given to `add` once, also through a store outage or the death of the process."""
 
     def __init__(self, database: Database, process: str, journals: Path, clock: Callable[[], float]) -> None:
         self._database = database
@@ -53,35 +53,35 @@ class UsageWriter:
         self._watching: asyncio.Task[None] | None = None
 
     def check(self) -> None:
-        """Refuse what could not be counted."""
-        if len(self._waiting) >= MOST:
-            raise StoreUnavailable("Too much usage waits for the store to be written.", retry_after=RETRY_SECONDS)
+        """Raise if no further usage can be recorded."""
+        if len(self._waiting) >= MAX_QUEUED_RECORDS:
+            raise StoreUnavailable("Too many usage records wait for the store.", retry_after=RETRY_SECONDS)
 
     def new_id(self) -> str:
-        """An id for a record; a counter, as an id of its own for each would cost more than the record."""
+        """Return an id for a record. It is a counter, as a random id would cost more than the record."""
         self._count += 1
         return f"{self._first}{self._count:010d}"
 
     def begin(self, begun: Begun, answer: UnderWay) -> None:
-        """A vendor starts to work for this answer."""
+        """Record in the journal that a vendor starts to work on this answer."""
         self._journal.begin(begun)
         self._under_way[begun.id] = begun, answer
         if begun.streamed and self._watching is None:
             self._watching = asyncio.create_task(self._watch(), name="progress")
 
     def add(self, record: Completion) -> None:
-        """Keep a record; it is written shortly."""
+        """Queue a record. It is written shortly."""
         if self._under_way.pop(record.id, None) is not None:
             try:
                 self._journal.end(record)
-            except StoreUnavailable:  # it is still written to the store
-                log.exception("a usage record is not in the journal")
+            except StoreUnavailable:
+                log.exception("a usage record could not be written to the journal; it is still written to the store")
         self._waiting.append(record)
         if self._writing is None:
-            self._writing = asyncio.create_task(self._write_soon(), name="tally")
+            self._writing = asyncio.create_task(self._write_soon(), name="usage writer")
 
     async def stop(self) -> None:
-        """Write what is left."""
+        """Write the remaining records. If the store is away, leave them in the journal."""
         tasks = [task for task in (self._writing, self._watching) if task is not None]
         for task in tasks:
             task.cancel()
@@ -90,43 +90,46 @@ class UsageWriter:
             while self._waiting:
                 await self.flush()
         except StoreUnavailable:
-            log.warning("usage records stay in the journal", extra={"fields": {"records": len(self._waiting)}})
+            log.warning(
+                "store unavailable; usage stays in the journal",
+                extra={"fields": {"records": len(self._waiting)}},
+            )
             self._journal.leave()
         else:
             self._journal.close()
 
     async def flush(self) -> None:
-        """Write what waits now; what comes meanwhile is written shortly."""
+        """Write the records that wait now. Later ones are written shortly."""
         async with self._turn:
             left = len(self._waiting)
             while left > 0:
                 left -= await self._write_batch()
 
     async def recover(self) -> None:
-        """Charge what processes left behind that died, and let go of what they held."""
+        """Write the usage that dead processes left in their journals, and end their leases."""
         for remains in find_remains(self._journals):
             now = self._clock()
             records = [*remains.ended, *(end_begun(begun, seen, now) for begun, seen in remains.under_way)]
-            for start in range(0, len(records), BATCH):
-                await self._write(remains.process, records[start : start + BATCH], again=True)
+            for start in range(0, len(records), BATCH_RECORDS):
+                await self._write(remains.process, records[start : start + BATCH_RECORDS], again=True)
             await self._database.write(process_lease_rows.end, remains.process)
             fields = {"records": len(remains.ended), "under_way": len(remains.under_way)}
-            log.warning("took over from a process that died", extra={"fields": fields})
+            log.warning("recovered the usage of a process that died", extra={"fields": fields})
             metrics.JOURNAL_RECOVERED.inc(len(records))
 
     async def _watch(self) -> None:
-        """Note how far streams are, so that one whose process dies is charged for about what was sent."""
-        told: dict[str, int] = {}
+        """Record the progress of streams, so that one whose process dies is charged for about what was sent."""
+        recorded: dict[str, int] = {}
         while True:
             await asyncio.sleep(PROGRESS_SECONDS)
             streams = {name: answer.characters for name, (begun, answer) in self._under_way.items() if begun.streamed}
-            moved = [(name, seen) for name, seen in streams.items() if seen != told.get(name, 0)]
-            told = streams
+            moved = [(name, seen) for name, seen in streams.items() if seen != recorded.get(name, 0)]
+            recorded = streams
             if moved:
                 try:
                     self._journal.progress(moved)
                 except StoreUnavailable:
-                    log.exception("how far streams are is not in the journal")
+                    log.exception("the progress of streams could not be written to the journal")
             if not streams:
                 self._watching = None
                 return
@@ -138,32 +141,32 @@ class UsageWriter:
             try:
                 async with self._turn:
                     await self._write_batch()
-                pause = 0 if len(self._waiting) >= BATCH else WRITE_SECONDS
+                pause = 0 if len(self._waiting) >= BATCH_RECORDS else WRITE_SECONDS
                 if pause:
-                    self._shorten_journal()
+                    self._compact_journal()
             except StoreUnavailable:
                 pause = RETRY_SECONDS
-                log.warning("usage records wait for the store", extra={"fields": {"records": len(self._waiting)}})
+                log.warning("store unavailable; usage records wait", extra={"fields": {"records": len(self._waiting)}})
             except Exception:
                 pause = RETRY_SECONDS
-                log.exception("writing usage records failed; it goes on")
+                log.exception("writing usage records failed; it is retried")
         self._writing = None
 
-    def _shorten_journal(self) -> None:
+    def _compact_journal(self) -> None:
         try:
             under_way = ((begun, answer.characters) for begun, answer in self._under_way.values())
-            self._journal.shorten(under_way, self._waiting)
+            self._journal.compact(under_way, self._waiting)
         except StoreUnavailable:
-            log.exception("the journal cannot be shortened; what is in it stays")
+            log.exception("the journal could not be compacted; it keeps its records")
 
     async def _write_batch(self) -> int:
-        """Write as many as go at once; how many it were."""
-        batch = self._waiting[:BATCH]
+        """Write one batch. Return the number of records written."""
+        batch = self._waiting[:BATCH_RECORDS]
         if not batch:
             return 0
         metrics.count_completions(batch[self._counted :])
         self._counted = len(batch)
-        again, self._again = self._again, True  # until it is known to be written
+        again, self._again = self._again, True  # until the write is known to be committed
         await self._write(self._process, batch, again=again)  # taken off only when written
         del self._waiting[: len(batch)]
         self._counted = 0
@@ -176,15 +179,15 @@ class UsageWriter:
         except StoreUnavailable:
             raise
         except Exception:
-            log.exception("a usage record cannot be written; it is put aside, and told here")
+            log.exception("a batch of usage records was rejected; its records are written one by one")
             for record in batch:
                 await self._write_alone(process, record)
 
     async def _write_alone(self, process: str, record: Completion) -> None:
-        """Find the records that the store cannot take, so that they do not hold up the others."""
+        """Write one record by itself, so that a record that the store rejects does not block the others."""
         try:
             await self._database.write(completion_rows.add_all, process, [record], self._clock(), again=True)
         except StoreUnavailable:
             raise
         except Exception:
-            log.exception("lost a usage record", extra={"fields": {"record": repr(record)}})
+            log.exception("a usage record was rejected and is lost", extra={"fields": {"record": repr(record)}})

@@ -126,11 +126,11 @@ def _check_permissions(settings: "Settings") -> Iterator[Finding]:
 
 def _has_secrets(config: Path, settings: "Settings") -> bool:
     """Return whether a secret stands in the file itself, or the password of the store."""
-    from sqlalchemy import make_url
+    from penstock.store.connect import password_of
 
-    password = make_url(settings.database_url).password
+    password = password_of(settings.database_url)
     text = config.read_text("utf-8", errors="replace")
-    return any(secret in text for secret in (*settings.secrets, *([str(password)] if password else [])))
+    return any(secret in text for secret in (*settings.secrets, *([password] if password else [])))
 
 
 def _check_assets(url: str) -> Finding:
@@ -161,9 +161,7 @@ def _check_space(folder: Path) -> Finding:
 
 
 def _check_store(settings: "Settings") -> Iterator[Finding]:
-    from sqlalchemy.exc import SQLAlchemyError
-
-    from penstock.store.connect import is_file, path_of
+    from penstock.store.connect import StoreUnusable, database_errors, is_file, path_of
 
     url, name = settings.database_url, tell_store(settings)
     if is_file(url) and not os.access(path_of(url), os.F_OK):
@@ -171,15 +169,16 @@ def _check_store(settings: "Settings") -> Iterator[Finding]:
         return
     remedy = "Put a backup back, or move the file away." if is_file(url) else "Is the server there, and the URL right?"
     try:
-        yield from _open_store(url, name)
-    except SQLAlchemyError as error:
-        reason = str(getattr(error, "orig", None) or error).splitlines()[0]
+        with database_errors():
+            yield from _open_store(url, name)
+    except StoreUnusable as error:
+        reason = str(error).splitlines()[0]
         yield Finding("store", FAIL, f"{name} cannot be used: {reason}", remedy)
 
 
 def _open_store(url: str, name: str) -> Iterator[Finding]:
     from penstock.store import schema
-    from penstock.store.connect import make_engine
+    from penstock.store.connect import find_damage, make_engine
     from penstock.store.queries.accounts import key_rows
     from penstock.store.tables import SCHEMA_VERSION
 
@@ -188,16 +187,15 @@ def _open_store(url: str, name: str) -> Iterator[Finding]:
         with engine.connect() as connection:
             version = schema.version_of(connection)
             schema.check(connection)
-            is_file = connection.dialect.name == "sqlite"
-            answer = str(connection.exec_driver_sql("PRAGMA quick_check").scalar()) if is_file else "ok"
+            damage = find_damage(connection)
             keys = key_rows.list_all(connection) if version == SCHEMA_VERSION else None
     except schema.SchemaTooNew as error:
         yield Finding("store", FAIL, str(error), "Start the newer version, or point --data at another folder.")
         return
     finally:
         engine.dispose()
-    if answer != "ok":
-        yield Finding("store", FAIL, f"{name} is damaged: {answer}", "Put a backup back.")
+    if damage is not None:
+        yield Finding("store", FAIL, f"{name} is damaged: {damage}", "Put a backup back.")
         return
     yield Finding("store", OK, f"{name} is sound, schema {version or 'not made yet'}")
     if keys is not None:

@@ -15,9 +15,9 @@ import typer
 if TYPE_CHECKING:  # these take long to load, and not every command needs them
     from rich.console import Console
     from rich.table import Table
-    from sqlalchemy import Connection, Engine
 
     from penstock.settings.tables import Settings
+    from penstock.store.database import Connection, Engine
 
 # -- options of several commands
 
@@ -99,22 +99,20 @@ def open_store(settings: "Settings") -> "Generator[Engine]":
 
 @contextmanager
 def _open_store(settings: "Settings") -> "Generator[Engine]":
-    from sqlalchemy.exc import SQLAlchemyError
-
-    from penstock.store.connect import is_file, make_engine, path_of
+    from penstock.store.connect import StoreUnusable, database_errors, is_file, make_engine, path_of
     from penstock.store.schema import SchemaTooNew, upgrade
 
     if is_file(settings.database_url):
         path_of(settings.database_url).parent.mkdir(parents=True, exist_ok=True)
     engine = make_engine(settings.database_url)
     try:
-        upgrade(engine)
-        yield engine
+        with database_errors():
+            upgrade(engine)
+            yield engine
     except SchemaTooNew as error:
         fail(str(error))
-    except SQLAlchemyError as error:
-        reason = getattr(error, "orig", None) or error
-        what, fields = f"The store {tell_store(settings)} cannot be used: {reason}.", {"type": "server_error"}
+    except StoreUnusable as error:
+        what, fields = f"The store {tell_store(settings)} cannot be used: {error}.", {"type": "server_error"}
         fail(what, "`penstock doctor` looks closer.", fields=fields)
     finally:
         engine.dispose()
@@ -140,12 +138,10 @@ def read_store(settings: "Settings") -> "Generator[Connection]":
 
 def tell_store(settings: "Settings") -> str:
     """Where the store is, for people: its password is not for their eyes."""
-    from sqlalchemy import make_url
-
-    from penstock.store.connect import is_file, path_of
+    from penstock.store.connect import is_file, path_of, without_password
 
     url = settings.database_url
-    return str(path_of(url)) if is_file(url) else make_url(url).render_as_string(hide_password=True)
+    return str(path_of(url)) if is_file(url) else without_password(url)
 
 
 # -- speaking

@@ -83,14 +83,12 @@ def _await_schema(settings: "Settings", leadership: "Leadership") -> None:
     """Only the server that runs the jobs changes the schema: of the others one may be of an earlier version."""
     if leadership.take():
         return
-    from sqlalchemy.exc import SQLAlchemyError
-
-    from penstock.store.connect import make_engine
+    from penstock.store.connect import StoreUnusable, database_errors, make_engine
     from penstock.store.schema import current_version
     from penstock.store.tables import SCHEMA_VERSION
 
     engine, give_up_at = make_engine(settings.database_url), time.monotonic() + SCHEMA_SECONDS
-    with suppress(SQLAlchemyError):  # what is wrong is told when it is opened to be used
+    with suppress(StoreUnusable), database_errors():  # reported when the store is opened to be used
         while not leadership.take() and (current_version(engine) or "") < SCHEMA_VERSION:
             if time.monotonic() > give_up_at:
                 who = f"Another server (process {leadership.tell_holder()}) uses {settings.data} with an earlier schema"

@@ -23,10 +23,9 @@ from penstock.cli.options import ConfigFile, DataFolder, has_engines, load_setti
 from penstock.cli.process import run_forever
 
 if TYPE_CHECKING:  # take long to load, and `penstock --help` does not need them
-    from sqlalchemy import Connection
-
     from penstock.gateway import Gateway
     from penstock.offers.offer import Offers
+    from penstock.store.database import Connection
 
 VIDEO, MODEL = "vendorb_video_31", "vendora_image_to_model"
 FIRST_KEY = "first-key"

@@ -4,8 +4,7 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any, Protocol, TypeAlias
 
-from penstock.domain.jobs import Job
-from penstock.store.queries.jobs.job_rows import Claim
+from penstock.domain.jobs import Claim, Job
 
 Run: TypeAlias = Callable[[Claim, Job, asyncio.Event], Coroutine[Any, Any, None]]
 """Works on a claimed job to its end; the event is set once the vendor has a seat for it."""

@@ -10,10 +10,9 @@ from functools import partial
 from penstock.dispatch import Run
 from penstock.dispatch.vendor_seats import Seat, Seats
 from penstock.domain.ids import new_id
-from penstock.domain.jobs import Job
+from penstock.domain.jobs import Claim, Job
 from penstock.store.database import Database
 from penstock.store.queries.jobs import open_job_rows
-from penstock.store.queries.jobs.job_rows import Claim
 from penstock.store.signals import QUEUE
 
 BATCH = 100

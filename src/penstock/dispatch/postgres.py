@@ -10,10 +10,10 @@ from typing import Final
 from penstock.dispatch import Run
 from penstock.dispatch.queue_positions import QueuePositions
 from penstock.dispatch.worker_lease import Lease
+from penstock.domain.jobs import Claim
 from penstock.errors import StoreUnavailable
 from penstock.store.postgres.database import PostgresDatabase
 from penstock.store.queries.jobs import postgres_claim_rows
-from penstock.store.queries.jobs.job_rows import Claim
 from penstock.store.queries.jobs.postgres_claim_rows import Claimed
 from penstock.store.signals import QUEUE
 

@@ -25,11 +25,11 @@ from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
 from penstock.dispatch import Run
 from penstock.dispatch.postgres import BATCH, LEASE_SECONDS, PostgresDispatch
+from penstock.domain.jobs import Claim
 from penstock.errors import StoreUnavailable
 from penstock.store.postgres.database import PostgresDatabase
 from penstock.store.queries.jobs import handover_rows, postgres_claim_rows
 from penstock.store.queries.jobs.handover_rows import HeldElsewhere
-from penstock.store.queries.jobs.job_rows import Claim
 from penstock.store.queries.jobs.postgres_claim_rows import Claimed
 from penstock.store.queries.jobs.worker_rows import HANDING_OVER
 

@@ -112,3 +112,44 @@ class Standing:
             suggestion="Have the budget raised, or ask for less"
             + ("." if told["resets_at"] is None else f"; it begins anew at {told['resets_at']}."),
         )
+
+
+class BalanceKey(NamedTuple):
+    """The key of a balance: the budget's owner and period, and when that period began."""
+
+    owner: str
+    period: str
+    start: float
+
+
+@dataclass(slots=True)
+class BudgetBalance:
+    """The spent and held amounts of a budget in one of its periods.
+
+    It is changed in memory and written back within one transaction.
+    """
+
+    budget: Budget
+    start: float
+    ends: float
+    spent: int
+    held: int
+    announced: int
+    """The highest percentage that was announced to the account."""
+    most: int
+    """The highest cap that the period ever had."""
+
+    @property
+    def key(self) -> BalanceKey:
+        """The key of its row."""
+        return BalanceKey(self.budget.owner, self.budget.period.value, self.start)
+
+    @property
+    def room(self) -> int:
+        """The amount that may still be held; below 0 where the cap was lowered."""
+        return self.budget.cap - self.spent - self.held
+
+    @property
+    def standing(self) -> Standing:
+        """The balance as callers and administrators see it."""
+        return Standing(self.budget, self.spent, self.held, self.start, self.ends)

@@ -77,3 +77,16 @@ def sniff(head: bytes) -> str | None:
     if head[:4] == b"RIFF" and head[8:12] == b"WEBP":
         return "webp"
     return None
+
+
+@dataclass(frozen=True, slots=True)
+class StoredAsset:
+    """A job's stored output, with the facts that serving it needs."""
+
+    id: str
+    account_id: str
+    job_id: str
+    filename: str
+    content_type: str
+    bytes: int
+    sha256: str

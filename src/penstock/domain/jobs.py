@@ -1,7 +1,7 @@
 """A job: its data, its states and the one table of moves between them; no I/O and no clock."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
@@ -316,3 +316,25 @@ def poll_after_ms(job: Job, now: float) -> int | None:
     if job.eta_at is None:
         return 1000
     return int(min(5000.0, max(500.0, (job.eta_at - now) * 250)))
+
+
+# -- jobs in the queue
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """The right to work on a job until another process claims it: writes are fenced by its owner and epoch."""
+
+    job_id: str
+    owner: str
+    epoch: int
+    deaths: int = field(default=0, compare=False)
+    """Processes that died in the job's current risky step; after the first, only deaths as the sole suspect count."""
+
+
+@dataclass(frozen=True, slots=True)
+class Headroom:
+    """A limit on open jobs, and the number that may still be added."""
+
+    limit: int
+    remaining: int

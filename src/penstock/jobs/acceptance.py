@@ -3,20 +3,17 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import Connection
-
 from penstock.catalog.file_input import given_file
 from penstock.domain.api_keys import ApiKey
 from penstock.domain.budgets import Payer
-from penstock.domain.jobs import Job
+from penstock.domain.jobs import Headroom, Job
 from penstock.errors import IdempotencyKeyMismatch, InsufficientBudget
 from penstock.jobs.request import Decoded
-from penstock.store.database import Database
+from penstock.store.database import Connection, Database
 from penstock.store.group_commit import GroupCommit
 from penstock.store.queries.billing.ledger_rows import Holding
 from penstock.store.queries.files import file_rows, storage_rows
 from penstock.store.queries.jobs import job_rows, open_job_rows, request_rows
-from penstock.store.queries.jobs.open_job_rows import Headroom
 from penstock.store.queries.jobs.request_rows import AcceptedRequest
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from penstock.domain import jobs
-from penstock.domain.jobs import Attempt, Job, State
+from penstock.domain.jobs import Attempt, Claim, Job, State
 from penstock.jobs.cadence import Cadence
 from penstock.jobs.collection import Collection
 from penstock.jobs.durations import History
@@ -16,7 +16,6 @@ from penstock.jobs.quarantine import Quarantine, Risk, RiskLevel
 from penstock.offers.offer import Offers
 from penstock.store.database import Database
 from penstock.store.queries.jobs import job_rows
-from penstock.store.queries.jobs.job_rows import Claim
 from penstock.store.signals import Subscription
 from penstock.upstream.exchange import Exchange
 from penstock.vendor_api.generation import MAX_RETRY_AFTER_SECONDS, Flow, GenerationVendor, Order

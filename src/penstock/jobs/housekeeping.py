@@ -6,8 +6,6 @@ import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
-from sqlalchemy import Connection
-
 from penstock.domain.jobs import Job
 from penstock.errors import Gone, StoreUnavailable
 from penstock.jobs.backlog import Backlog
@@ -15,7 +13,7 @@ from penstock.jobs.inputs import Inputs
 from penstock.observability import metrics
 from penstock.storage.assets import Assets
 from penstock.storage.backend import StorageUnavailable
-from penstock.store.database import Database
+from penstock.store.database import Connection, Database
 from penstock.store.queries.billing import process_lease_rows
 from penstock.store.queries.files import asset_rows, file_rows, storage_rows
 from penstock.store.queries.jobs import job_rows, open_job_rows, request_rows, wakeup_rows, worker_rows

@@ -4,13 +4,13 @@ import asyncio
 import logging
 from dataclasses import dataclass
 
-from penstock.domain.jobs import Job
+from penstock.domain.jobs import Claim, Job
 from penstock.errors import StoreUnavailable
 from penstock.jobs.context import HandedOver, RunnerServices
 from penstock.jobs.shift import JobRun
 from penstock.observability import logs, traces
 from penstock.store.queries.jobs import job_rows
-from penstock.store.queries.jobs.job_rows import Claim, FenceLost
+from penstock.store.queries.jobs.job_rows import FenceLost
 from penstock.store.signals import nudge
 
 MAX_CRASHES = 5

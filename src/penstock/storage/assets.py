@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import obstore
 
-from penstock.domain.files import StoredFile
+from penstock.domain.files import StoredAsset, StoredFile
 from penstock.domain.ids import new_id
 from penstock.domain.job_errors import BadOutput
 from penstock.domain.jobs import Asset
@@ -24,7 +24,6 @@ from penstock.errors import AssetExpired, AssetNotFound, FileNotFound
 from penstock.observability import metrics
 from penstock.storage.backend import Storage, reached
 from penstock.storage.scratch import ScratchFolder
-from penstock.store.queries.files.asset_rows import StoredAsset
 
 if TYPE_CHECKING:
     from obstore import BytesStream

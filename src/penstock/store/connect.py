@@ -5,8 +5,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from sqlalchemy import Connection, Engine
-from sqlalchemy.exc import OperationalError
+from sqlalchemy import Connection, Engine, make_url
+from sqlalchemy.exc import OperationalError, SQLAlchemyError
 
 from penstock.errors import StoreUnavailable
 from penstock.store import schema
@@ -21,6 +21,19 @@ class StoreRefused(Exception):
     """The store can be reached but not used: by whom it is asked, or with its schema."""
 
 
+class StoreUnusable(Exception):
+    """The database raised an error. The message is in its own words."""
+
+
+@contextmanager
+def database_errors() -> Generator[None]:
+    """Raise StoreUnusable for whatever the database raises within the block."""
+    try:
+        yield
+    except SQLAlchemyError as error:
+        raise StoreUnusable(str(getattr(error, "orig", None) or error)) from error
+
+
 def is_file(url: str) -> bool:
     """Whether the store is a file of this machine; else it is a PostgreSQL server."""
     return url.startswith(FILE)
@@ -29,6 +42,16 @@ def is_file(url: str) -> bool:
 def path_of(url: str) -> Path:
     """The file of a store that is one."""
     return Path(url.removeprefix(FILE))
+
+
+def password_of(url: str) -> str | None:
+    """Return the password that stands in the store's URL."""
+    return make_url(url).password
+
+
+def without_password(url: str) -> str:
+    """Return the store's URL in a form that may be shown."""
+    return make_url(url).render_as_string(hide_password=True)
 
 
 def make_engine(url: str) -> Engine:
@@ -57,6 +80,26 @@ def transact(engine: Engine) -> Generator[Connection]:
             connection.exec_driver_sql("ROLLBACK")
             raise
         connection.exec_driver_sql("COMMIT")
+
+
+@contextmanager
+def snapshot(engine: Engine) -> Generator[Connection]:
+    """Open a connection on which every query sees the store at one moment, also while a server writes."""
+    with engine.connect() as connection:
+        if connection.dialect.name == "sqlite":
+            connection.exec_driver_sql("BEGIN")
+        else:
+            connection.execution_options(isolation_level="REPEATABLE READ")
+        yield connection
+        connection.rollback()
+
+
+def find_damage(connection: Connection) -> str | None:
+    """Return what SQLite finds wrong with its file. A PostgreSQL server looks after its own."""
+    if connection.dialect.name != "sqlite":
+        return None
+    found = str(connection.exec_driver_sql("PRAGMA quick_check").scalar())
+    return None if found == "ok" else found
 
 
 def prepare(engine: Engine) -> None:

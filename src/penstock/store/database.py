@@ -8,6 +8,8 @@ from sqlalchemy import Connection, Engine
 
 from penstock.store.signals import Signals
 
+__all__ = ["RUNG", "Connection", "Database", "Engine", "P", "T"]  # the first two types are for annotations elsewhere
+
 P = ParamSpec("P")
 T = TypeVar("T")
 

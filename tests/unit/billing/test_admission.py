@@ -563,7 +563,7 @@ async def test_streams_stay_open_beyond_a_lease_while_their_process_lives(store,
 
 
 async def test_slots_taken_one_after_the_other_from_a_slow_store_all_go_back(store, processes, time, monkeypatch):
-    monkeypatch.setattr("penstock.billing.admission.TEND_SECONDS", 0.01)
+    monkeypatch.setattr("penstock.billing.admission.MAINTENANCE_SECONDS", 0.01)
     [admission] = processes(1)
     key = replace(make_key(concurrent_streams=50), account_limits=Limits(concurrent_streams=2))
     write, asked, answered = store.write, asyncio.Event(), asyncio.Event()
@@ -578,7 +578,7 @@ async def test_slots_taken_one_after_the_other_from_a_slow_store_all_go_back(sto
     opening = asyncio.create_task(admission.open_stream(key))
     await asked.wait()
     time.move(10.0)
-    await asyncio.sleep(0.2)  # the account's share, which is not asked for yet, is looked at many times
+    await asyncio.sleep(0.2)  # the account's lease, which is not asked for yet, is looked at many times
     answered.set()
     (await opening).settle(0, 0)
 

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from penstock.billing.admission import Admission, Ticket
-from penstock.billing.leases import GOOD_PART
+from penstock.billing.leases import VALID_PART
 from penstock.domain.api_keys import ApiKey
 from penstock.errors import InsufficientBudget, StoreUnavailable, TooManyStreams
 from penstock.store.contact import STEADY_SECONDS, StoreContact
@@ -35,7 +35,7 @@ def quick(empty_store: Path) -> Any:
     EMPTY.append(empty_store)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("penstock.billing.leases.RECALL_SECONDS", 0.0)
-        patch.setattr("penstock.billing.admission.TEND_SECONDS", 3600.0)  # the test tends them itself
+        patch.setattr("penstock.billing.admission.MAINTENANCE_SECONDS", 3600.0)  # the test calls it itself
         yield
 
 
@@ -99,8 +99,8 @@ class Process:
             if self.unwritten:
                 costs, self.unwritten = self.unwritten, []
                 await charge(self.line, self.name, *costs, at=self.time.now)
-            await self.admission._tend_once(self.time.steady)
-            await asyncio.gather(*(share._asking for share in self.admission._money.values() if share._asking))
+            await self.admission._maintain_once(self.time.steady)
+            await asyncio.gather(*(lease._asking for lease in self.admission._budgets.values() if lease._asking))
 
 
 @dataclass
@@ -215,8 +215,8 @@ def run(work: Callable[[Fleet], Any]) -> None:
                 await work(fleet)
             finally:
                 for process in (*fleet.processes, *fleet.dead):
-                    if process.admission._tending is not None:
-                        process.admission._tending.cancel()
+                    if process.admission._maintenance is not None:
+                        process.admission._maintenance.cancel()
 
     with asyncio.Runner() as runner:
         runner.run(go())
@@ -311,7 +311,7 @@ async def test_who_is_cut_off_alone_stops_before_its_lease_ends(fleet: Fleet):
     await spend_steadily(fleet, 0, 20)
     assert await one.take(fleet.key, 5)
     one.line.cut = True
-    await fleet.pass_time(LEASE_SECONDS * GOOD_PART + TICK_SECONDS)
+    await fleet.pass_time(LEASE_SECONDS * VALID_PART + TICK_SECONDS)
     assert not await one.take(fleet.key, 1)
     await fleet.pass_time(LEASE_SECONDS)
     spent = (await standing(other.line))[0]
@@ -320,8 +320,8 @@ async def test_who_is_cut_off_alone_stops_before_its_lease_ends(fleet: Fleet):
     one.line.cut = False
     await fleet.tend(0)
     assert not await one.take(fleet.key, 1)
-    [share] = one.admission._money.values()
-    assert share.free <= 0
+    [lease] = one.admission._budgets.values()
+    assert lease.free <= 0
 
 
 async def test_nobody_ends_the_leases_of_others_right_after_an_outage(fleet: Fleet):

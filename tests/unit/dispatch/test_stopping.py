@@ -9,11 +9,10 @@ import pytest
 from store.sample_jobs import make_job
 
 from penstock.dispatch.local import LocalDispatch
-from penstock.domain.jobs import Job
+from penstock.domain.jobs import Claim, Job
 from penstock.store.connect import open_database
 from penstock.store.database import Database
 from penstock.store.queries.jobs import job_rows
-from penstock.store.queries.jobs.job_rows import Claim
 from penstock.store.queries.webhooks import delivery_rows
 from penstock.webhooks.delivery import DeliveryWorker
 

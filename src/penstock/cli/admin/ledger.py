@@ -9,6 +9,7 @@ from penstock.cli.options import (
     AsJson,
     ConfigFile,
     DataFolder,
+    change_store,
     expected_errors,
     fail,
     load_settings,
@@ -20,7 +21,7 @@ from penstock.domain.ids import timestamp
 from penstock.domain.money import format_usd
 
 if TYPE_CHECKING:  # takes long to load, and `penstock --help` does not need it
-    from penstock.store.queries.billing.ledger_rows import LedgerEntry
+    from penstock.domain.ledger import LedgerEntry
 
 app = typer.Typer(help="Prove the books, look an entry up, give a charge back.", no_args_is_help=True)
 Subject = Annotated[str, typer.Argument(help="The id of a job (job_…) or of a chat request (chat_…).")]
@@ -29,16 +30,12 @@ Subject = Annotated[str, typer.Argument(help="The id of a job (job_…) or of a 
 @app.command()
 def check(*, as_json: AsJson = False, data: DataFolder = None, config: ConfigFile = None) -> None:
     """Prove every balance from the entries, and every entry from what happened; exit code 1 if something is wrong."""
+    from penstock.store.connect import snapshot
     from penstock.store.queries.billing import ledger_audit
 
-    with expected_errors(), open_store(load_settings(data, config)) as engine, engine.connect() as connection:
-        if connection.dialect.name == "sqlite":  # one view for all of it, also while a server works
-            connection.exec_driver_sql("BEGIN")
-        else:
-            connection.execution_options(isolation_level="REPEATABLE READ")
+    with expected_errors(), open_store(load_settings(data, config)) as engine, snapshot(engine) as connection:
         problems = ledger_audit.check(connection)
         counts = ledger_audit.count(connection)
-        connection.rollback()
     if as_json:
         print_json({"ok": not problems, "problems": problems, "checked": counts})
     else:
@@ -85,13 +82,11 @@ def refund(
     from penstock.domain.accounts import Actor
     from penstock.store.queries.billing.ledger_rows import LedgerRefused
 
-    with expected_errors(), open_store(load_settings(data, config)) as engine, engine.connect() as connection:
-        connection.exec_driver_sql("BEGIN IMMEDIATE")
+    with expected_errors(), change_store(load_settings(data, config)) as connection:
         try:
             amount = ledger_corrections.refund(connection, Actor.CLI, subject, reason, time.time())
         except LedgerRefused as error:
             fail(str(error), code=1)
-        connection.exec_driver_sql("COMMIT")
     if as_json:
         print_json({"subject": subject, "refunded": format_usd(amount)})
     else:

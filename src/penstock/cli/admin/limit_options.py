@@ -12,7 +12,7 @@ from penstock.domain.api_keys import ApiKey, Limits
 from penstock.domain.budgets import Period
 
 if TYPE_CHECKING:  # takes long to load, and `penstock --help` does not need it
-    from sqlalchemy import Connection
+    from penstock.store.database import Connection
 
 # -- options
 

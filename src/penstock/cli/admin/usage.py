@@ -22,9 +22,8 @@ from penstock.cli.options import (
 from penstock.domain.money import NANOS
 
 if TYPE_CHECKING:  # they take long to load, and `penstock --help` does not need them
-    from sqlalchemy import Connection
-
     from penstock.billing.usage_report import Question
+    from penstock.store.database import Connection
     from penstock.store.queries.billing.usage_rows import Totals, UsageLine
 
 BAR = 16
@@ -108,10 +107,10 @@ def _print(question: "Question", lines: Sequence["UsageLine"]) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from penstock.store.queries.billing.usage_rows import told_by, total
+    from penstock.store.queries.billing.usage_rows import names_of, total
 
     console = make_console()
-    about = [name for group in question.by for name in told_by(group) if name != "account_id"]
+    about = [name for group in question.by for name in names_of(group) if name != "account_id"]
     table = Table(box=None, pad_edge=False, header_style="bold", show_footer=True, footer_style="bold")
     sums = total(lines)
     for number, name in enumerate(about):

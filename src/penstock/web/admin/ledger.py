@@ -14,11 +14,11 @@ from starlette.responses import Response
 from penstock.accounts import administration, ledger_corrections
 from penstock.domain.accounts import Actor
 from penstock.domain.ids import timestamp
+from penstock.domain.ledger import LedgerEntry
 from penstock.domain.money import format_usd
 from penstock.errors import AccountNotFound, EntryConflict, EntryNotFound, InvalidRequest
-from penstock.store.queries.billing import entry_rows, ledger_rows
-from penstock.store.queries.billing.entry_rows import EntryPlace
-from penstock.store.queries.billing.ledger_rows import LedgerEntry, LedgerRefused
+from penstock.store.queries.billing import ledger_rows
+from penstock.store.queries.billing.ledger_rows import EntryPlace, LedgerRefused
 from penstock.web.admin.accounts import BODY, Limit
 from penstock.web.admin.auth import administered, admit_administrator
 from penstock.web.admin.bodies import ReasonBody
@@ -54,7 +54,7 @@ async def list_entries(
         if account is None:
             return list(ledger_rows.of_subject(connection, subject or "").values())
         owner = administration.get_account(connection, account, admin.now)
-        return entry_rows.page(connection, owner.id, before, limit + 1)
+        return ledger_rows.page(connection, owner.id, before, limit + 1)
 
     return _answer(await admin.look(read), limit)
 

@@ -8,11 +8,11 @@ from fastapi import APIRouter, Query, Request
 from starlette.responses import RedirectResponse, Response, StreamingResponse
 
 from penstock.domain.api_keys import Scope
+from penstock.domain.files import StoredAsset
 from penstock.errors import AssetExpired, AssetNotFound, InvalidApiKey, InvalidRequest, RangeNotSatisfiable
 from penstock.jobs.collection import CONTENT_TYPES
 from penstock.storage.assets import CACHED, disposition
 from penstock.store.queries.files import asset_rows
-from penstock.store.queries.files.asset_rows import StoredAsset
 from penstock.web.auth import admit, gateway_of, signed_in
 from penstock.web.responses import REQUEST_ID
 from penstock.web.server.request_cycle import FILE

@@ -25,6 +25,7 @@ from penstock.errors import (
     StorageQuotaExceeded,
     TooManyUploads,
     UnsupportedMediaType,
+    open_job_headers,
 )
 from penstock.jobs.acceptance import Receipt, SubmittedRequest
 from penstock.jobs.intake import Forecast
@@ -133,7 +134,9 @@ async def _generate(caller: Caller, path_model: str | None) -> Response:
 
 async def _answer(caller: Caller, receipt: Receipt, seconds: float | None, limits: dict[str, str]) -> Response:
     jobs = list(receipt.jobs)
-    headers = limits if receipt.headroom is None else limits | receipt.headroom.headers
+    headers = dict(limits)
+    if (room := receipt.headroom) is not None:
+        headers |= open_job_headers(room.limit, room.remaining)
     if receipt.replayed:
         headers["Idempotency-Replayed"] = "true"
     if receipt.suppressed:

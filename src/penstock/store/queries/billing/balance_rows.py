@@ -2,11 +2,11 @@
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from sqlalchemy import ColumnElement, Connection, and_, bindparam, case, delete, func, insert, select, update
 
-from penstock.domain.budgets import ACCOUNT_PREFIX, Budget, Payer, Standing
+from penstock.domain.budgets import ACCOUNT_PREFIX, BalanceKey, Budget, BudgetBalance, Payer, Standing
 from penstock.store import clock, locks, sql
 from penstock.store.queries.accounts import key_rows
 from penstock.store.queries.jobs import event_rows
@@ -14,44 +14,8 @@ from penstock.store.tables import holds, ledger, purses
 
 LEASE_SECONDS: Final = 90.0
 """Seconds of silence after which a process's leases go to others: longer than chat outlasts an outage."""
-SHARES: Final = (50, 80, 100)
+ANNOUNCED_PERCENTS: Final = (50, 80, 100)
 """At how many percent of a budget its account is told."""
-
-
-class BalanceKey(NamedTuple):
-    """Which purse: whose, of which budget, and which of its periods."""
-
-    owner: str
-    period: str
-    start: float
-
-
-@dataclass(slots=True)
-class BudgetBalance:
-    """One row, changed in memory and written back within one transaction."""
-
-    budget: Budget
-    start: float
-    ends: float
-    spent: int
-    held: int
-    told: int
-    most: int
-
-    @property
-    def place(self) -> BalanceKey:
-        """Its key."""
-        return BalanceKey(self.budget.owner, self.budget.period.value, self.start)
-
-    @property
-    def room(self) -> int:
-        """What may still be held; below 0 where the cap was lowered."""
-        return self.budget.cap - self.spent - self.held
-
-    @property
-    def standing(self) -> Standing:
-        """For people."""
-        return Standing(self.budget, self.spent, self.held, self.start, self.ends)
 
 
 _HERE = and_(
@@ -60,7 +24,7 @@ _HERE = and_(
     purses.c.start == bindparam("its_start"),
 )
 _LOOK = select(purses).where(_HERE)
-_GET = _LOOK.with_for_update()  # whoever touches a hold has its purse locked
+_GET = _LOOK.with_for_update()  # whoever touches a hold has its balance locked
 _WRITE = (
     update(purses).where(_HERE).values({name: bindparam(f"now_{name}") for name in ("spent", "held", "told", "most")})
 )
@@ -81,17 +45,17 @@ _GIVE_BACK = update(purses).where(_HERE).values(held=purses.c.held - bindparam("
 _OF_SUBJECT = "SELECT owner, period, start, amount FROM holds WHERE subject = ?"
 
 
-def _at(place: BalanceKey, **more: Any) -> dict[str, Any]:
-    return {"its_owner": place.owner, "its_period": place.period, "its_start": place.start, **more}
+def _at(key: BalanceKey, **more: Any) -> dict[str, Any]:
+    return {"its_owner": key.owner, "its_period": key.period, "its_start": key.start, **more}
 
 
 # -- purses
 
 
 def covering(connection: Connection, payer: Payer, at: float) -> list[BudgetBalance]:
-    """The purse of each budget that bears a request accepted at this moment, begun where it is the first."""
+    """The balance of each budget that bears a request accepted at this moment, begun where it is the first."""
     found = key_rows.budgets_of(connection, payer.owners)
-    return [open_purse(connection, budget, payer.account_id, at) for budget in in_order(found)]
+    return [open_balance(connection, budget, payer.account_id, at) for budget in in_order(found)]
 
 
 def in_order(budgets: Iterable[Budget]) -> list[Budget]:
@@ -99,8 +63,8 @@ def in_order(budgets: Iterable[Budget]) -> list[Budget]:
     return sorted(budgets, key=lambda budget: (budget.owner, budget.period.value))
 
 
-def open_purse(connection: Connection, budget: Budget, account_id: str, at: float) -> BudgetBalance:
-    """The purse of a budget at this moment."""
+def open_balance(connection: Connection, budget: Budget, account_id: str, at: float) -> BudgetBalance:
+    """The balance of a budget at this moment."""
     start, ends = budget.window(at)
     row = connection.execute(_GET, _at(BalanceKey(budget.owner, budget.period.value, start))).one_or_none()
     if row is None:
@@ -110,16 +74,16 @@ def open_purse(connection: Connection, budget: Budget, account_id: str, at: floa
 
 
 def _begin(connection: Connection, budget: Budget, account_id: str, start: float, ends: float) -> BudgetBalance:
-    """A purse begins with what the ledger says of its period: a budget may be set after money was spent."""
+    """A balance begins with what the ledger says of its period: a budget may be set after money was spent."""
     spent, still_held = _look_back(connection, budget, account_id, start, ends)
-    purse = BudgetBalance(budget, start, ends, spent, 0, 0, budget.cap)
+    balance = BudgetBalance(budget, start, ends, spent, 0, 0, budget.cap)
     values = {"owner": budget.owner, "period": budget.period.value, "start": start, "ends": ends}
     connection.execute(insert(purses), values | {"spent": spent, "held": 0, "told": 0, "most": 0})
     for subject, amount in still_held:
-        reserve(connection, purse, subject, amount)
-    purse.most = max(budget.cap, purse.spent + purse.held)
-    write(connection, purse)
-    return purse
+        reserve(connection, balance, subject, amount)
+    balance.most = max(budget.cap, balance.spent + balance.held)
+    write(connection, balance)
+    return balance
 
 
 def _look_back(
@@ -137,21 +101,26 @@ def _look_back(
     return int(spent), [(row.subject, row.amount) for row in connection.execute(still_held)]
 
 
-def write(connection: Connection, purse: BudgetBalance) -> None:
+def write(connection: Connection, balance: BudgetBalance) -> None:
     """Write back what was changed in memory."""
-    values = {"now_spent": purse.spent, "now_held": purse.held, "now_told": purse.told, "now_most": purse.most}
-    connection.execute(_WRITE, _at(purse.place, **values))
+    values = {
+        "now_spent": balance.spent,
+        "now_held": balance.held,
+        "now_told": balance.announced,
+        "now_most": balance.most,
+    }
+    connection.execute(_WRITE, _at(balance.key, **values))
 
 
 def announce(
-    connection: Connection, purse: BudgetBalance, account_id: str, now: float, *, refused: bool = False
+    connection: Connection, balance: BudgetBalance, account_id: str, now: float, *, refused: bool = False
 ) -> None:
     """Tell the account, once for each share, how much of a budget is used; a refusal means that all of it is."""
-    share = 100 if refused else purse.spent * 100 // max(1, purse.budget.cap)
-    passed = [level for level in SHARES if purse.told < level <= share]
+    percent = 100 if refused else balance.spent * 100 // max(1, balance.budget.cap)
+    passed = [level for level in ANNOUNCED_PERCENTS if balance.announced < level <= percent]
     for level in passed:
-        event_rows.append_notice(connection, account_id, purse.standing.describe() | {"share": level}, now)
-        purse.told = level
+        event_rows.append_notice(connection, account_id, balance.standing.describe() | {"share": level}, now)
+        balance.announced = level
 
 
 def announce_refusal(connection: Connection, payer: Payer, now: float) -> None:
@@ -159,13 +128,13 @@ def announce_refusal(connection: Connection, payer: Payer, now: float) -> None:
     locks.join_ledger(connection)
     bearing = covering(connection, payer, now)
     if bearing:
-        purse = min(bearing, key=lambda purse: purse.room)
-        announce(connection, purse, payer.account_id, now, refused=True)
-        write(connection, purse)
+        balance = min(bearing, key=lambda balance: balance.room)
+        announce(connection, balance, payer.account_id, now, refused=True)
+        write(connection, balance)
 
 
 def standings(connection: Connection, payer: Payer, at: float) -> list[Standing]:
-    """Where each budget stands that bears the payer's requests now; begins no purse."""
+    """Where each budget stands that bears the payer's requests now; begins no balance."""
     found: list[Standing] = []
     for budget in in_order(key_rows.budgets_of(connection, payer.owners)):
         start, ends = budget.window(at)
@@ -187,24 +156,24 @@ def forget(connection: Connection, owner: str, period: str) -> None:
 # -- holds
 
 
-def reserve(connection: Connection, purse: BudgetBalance, subject: str, amount: int) -> None:
-    """Hold this much for a job; the purse is still to be written."""
-    connection.execute(_RESERVE, take(purse, subject, amount))
+def reserve(connection: Connection, balance: BudgetBalance, subject: str, amount: int) -> None:
+    """Hold this much for a job; the balance is still to be written."""
+    connection.execute(_RESERVE, take(balance, subject, amount))
 
 
-def take(purse: BudgetBalance, subject: str, amount: int) -> dict[str, Any]:
+def take(balance: BudgetBalance, subject: str, amount: int) -> dict[str, Any]:
     """The same in memory: the row is still to be written, too."""
-    purse.held += amount
-    values = {**purse.place._asdict(), "subject": subject, "amount": amount, "is_lease": 0, "recalled": 0}
+    balance.held += amount
+    values = {**balance.key._asdict(), "subject": subject, "amount": amount, "is_lease": 0, "recalled": 0}
     return values | {"expires_at": None}
 
 
 def free(connection: Connection, subject: str) -> dict[BalanceKey, int]:
-    """Let go of what a job holds, in every purse; how much it was in each."""
+    """Let go of what a job holds, in every balance; how much it was in each."""
     found = sql.run(connection, _OF_SUBJECT, subject)
-    freed = dict(sorted((BalanceKey(*place), amount) for *place, amount in found))
-    for place, amount in freed.items():
-        connection.execute(_GIVE_BACK, _at(place, less=amount))
+    freed = dict(sorted((BalanceKey(*key), amount) for *key, amount in found))
+    for key, amount in freed.items():
+        connection.execute(_GIVE_BACK, _at(key, less=amount))
     if freed:
         connection.execute(_FORGET, {"its_subject": subject})
     return freed
@@ -245,49 +214,49 @@ def lease(
     locks.join_ledger(connection)
     found = key_rows.budgets_of(connection, (known.owner,))
     budget = next((each for each in found if each.period is known.period), None)
-    if budget is None:  # taken away in this moment: nothing bounds it, and there is no purse to hold it in
+    if budget is None:  # taken away in this moment: nothing bounds it, and there is no balance to hold it in
         return Grant(max(least, want), Standing(known, 0, 0, *known.window(now)), anew=True)
-    purse = open_purse(connection, budget, payer.account_id, now)
-    if part > 1 and min(want, purse.room // part) <= 0:
-        return Grant(0, purse.standing)  # nobody needs it, so nobody is refused
-    if purse.room < least and may_expire and _expire_leases(connection, purse.place, now):
-        purse = open_purse(connection, budget, payer.account_id, now)
-    if purse.room < least:
-        others = _lease_in(purse.place, holds.c.subject != process)
+    balance = open_balance(connection, budget, payer.account_id, now)
+    if part > 1 and min(want, balance.room // part) <= 0:
+        return Grant(0, balance.standing)  # nobody needs it, so nobody is refused
+    if balance.room < least and may_expire and _expire_leases(connection, balance.key, now):
+        balance = open_balance(connection, budget, payer.account_id, now)
+    if balance.room < least:
+        others = _lease_in(balance.key, holds.c.subject != process)
         elsewhere = connection.execute(select(func.sum(holds.c.amount)).where(others)).scalar() or 0
         if not elsewhere:
-            announce(connection, purse, payer.account_id, now, refused=True)
-            write(connection, purse)
-        return Grant(0, purse.standing, int(elsewhere))
-    amount = min(purse.room // part, max(least, want))
-    place = _at(purse.place, its_subject=process)
-    before = connection.execute(_AMOUNT, place).scalar()
+            announce(connection, balance, payer.account_id, now, refused=True)
+            write(connection, balance)
+        return Grant(0, balance.standing, int(elsewhere))
+    amount = min(balance.room // part, max(least, want))
+    where = _at(balance.key, its_subject=process)
+    before = connection.execute(_AMOUNT, where).scalar()
     if before is None:
-        values = {**purse.place._asdict(), "subject": process, "amount": amount, "is_lease": 1, "recalled": 0}
+        values = {**balance.key._asdict(), "subject": process, "amount": amount, "is_lease": 1, "recalled": 0}
         connection.execute(_RESERVE, values | {"expires_at": now + LEASE_SECONDS})
     else:
-        connection.execute(_GROW, place | {"now_amount": before + amount, "now_expires_at": now + LEASE_SECONDS})
-    purse.held += amount
-    write(connection, purse)
-    return Grant(amount, purse.standing, anew=before is None)
+        connection.execute(_GROW, where | {"now_amount": before + amount, "now_expires_at": now + LEASE_SECONDS})
+    balance.held += amount
+    write(connection, balance)
+    return Grant(amount, balance.standing, anew=before is None)
 
 
 def give_back(connection: Connection, process: str, amounts: Mapping[BalanceKey, int]) -> None:
     """A process does not need so much of what it holds."""
-    for place, amount in sorted(amounts.items()):
-        connection.execute(_GET, _at(place))
-        held = connection.execute(_AMOUNT, _at(place, its_subject=process)).scalar()
+    for key, amount in sorted(amounts.items()):
+        connection.execute(_GET, _at(key))
+        held = connection.execute(_AMOUNT, _at(key, its_subject=process)).scalar()
         if held is not None:
-            _shrink(connection, process, place, held, min(held, amount))
+            _shrink(connection, process, key, held, min(held, amount))
 
 
-def take_from_lease(connection: Connection, process: str, purse: BudgetBalance, amount: int) -> int:
+def take_from_lease(connection: Connection, process: str, balance: BudgetBalance, amount: int) -> int:
     """Use up to this much of what a process holds: it is spent now, no longer held; how much there was."""
-    held = connection.execute(_AMOUNT, _at(purse.place, its_subject=process)).scalar() or 0
+    held = connection.execute(_AMOUNT, _at(balance.key, its_subject=process)).scalar() or 0
     used = min(held, amount)
     if used:
-        connection.execute(_SET_AMOUNT, _at(purse.place, its_subject=process, now_amount=held - used))
-        purse.held -= used
+        connection.execute(_SET_AMOUNT, _at(balance.key, its_subject=process, now_amount=held - used))
+        balance.held -= used
     return used
 
 
@@ -297,9 +266,9 @@ def leased_of(connection: Connection, owners: Sequence[str]) -> bool:
     return connection.execute(query.limit(1)).first() is not None
 
 
-def leased(connection: Connection, process: str, purse: BudgetBalance) -> int:
-    """What a process holds of a purse."""
-    return connection.execute(_AMOUNT, _at(purse.place, its_subject=process)).scalar() or 0
+def leased(connection: Connection, process: str, balance: BudgetBalance) -> int:
+    """What a process holds of a balance."""
+    return connection.execute(_AMOUNT, _at(balance.key, its_subject=process)).scalar() or 0
 
 
 def recall(connection: Connection, owners: Sequence[str], process: str) -> None:
@@ -329,8 +298,8 @@ def end_leases(connection: Connection, process: str, only: Collection[Any] | Non
     if only is None:
         _end(connection, holds.c.subject == process)
         return
-    for place in sorted(each for each in only if isinstance(each, BalanceKey)):
-        _end(connection, _lease_in(place, holds.c.subject == process))
+    for key in sorted(each for each in only if isinstance(each, BalanceKey)):
+        _end(connection, _lease_in(key, holds.c.subject == process))
 
 
 def expire_leases(connection: Connection, now: float) -> int:
@@ -338,31 +307,31 @@ def expire_leases(connection: Connection, now: float) -> int:
     return _end(connection, clock.has_passed(connection, holds.c.expires_at, now))
 
 
-def _expire_leases(connection: Connection, place: BalanceKey, now: float) -> int:
-    return _end(connection, _lease_in(place, clock.has_passed(connection, holds.c.expires_at, now)))
+def _expire_leases(connection: Connection, key: BalanceKey, now: float) -> int:
+    return _end(connection, _lease_in(key, clock.has_passed(connection, holds.c.expires_at, now)))
 
 
 def _end(connection: Connection, which: ColumnElement[bool]) -> int:
-    """End leases; each is looked at again once its purse is locked, as another may have ended or renewed it."""
+    """End leases; each is looked at again once its balance is locked, as another may have ended or renewed it."""
     found = connection.execute(select(holds.c.owner, holds.c.period, holds.c.start).where(which, holds.c.is_lease == 1))
     ended = 0
-    for place in sorted({BalanceKey(*row) for row in found}):
-        connection.execute(_GET, _at(place))
-        for row in connection.execute(select(holds).where(_lease_in(place, which)).with_for_update()).all():
-            _shrink(connection, row.subject, place, row.amount, row.amount)
+    for key in sorted({BalanceKey(*row) for row in found}):
+        connection.execute(_GET, _at(key))
+        for row in connection.execute(select(holds).where(_lease_in(key, which)).with_for_update()).all():
+            _shrink(connection, row.subject, key, row.amount, row.amount)
             ended += 1
     return ended
 
 
-def _lease_in(place: BalanceKey, *more: ColumnElement[bool]) -> ColumnElement[bool]:
-    here = (holds.c.owner == place.owner, holds.c.period == place.period, holds.c.start == place.start)
+def _lease_in(key: BalanceKey, *more: ColumnElement[bool]) -> ColumnElement[bool]:
+    here = (holds.c.owner == key.owner, holds.c.period == key.period, holds.c.start == key.start)
     return and_(*here, holds.c.is_lease == 1, *more)
 
 
-def _shrink(connection: Connection, process: str, place: BalanceKey, held: int, less: int) -> None:
-    """A lease becomes smaller, and its purse holds as much less."""
-    connection.execute(_GIVE_BACK, _at(place, less=less))
-    where = _at(place, its_subject=process)
+def _shrink(connection: Connection, process: str, key: BalanceKey, held: int, less: int) -> None:
+    """A lease becomes smaller, and its balance holds as much less."""
+    connection.execute(_GIVE_BACK, _at(key, less=less))
+    where = _at(key, its_subject=process)
     if less < held:
         connection.execute(_SHRINK, where | {"now_amount": held - less})
     else:

@@ -25,7 +25,7 @@ def put(connection: Connection, budget: Budget, account_id: str, now: float) -> 
         balance_rows.forget(connection, budget.owner, budget.period.value)  # its periods begin at other moments
     values = {"owner": budget.owner, "period": budget.period.value, "cap": budget.cap, "time_zone": budget.time_zone}
     connection.execute(insert(budgets), values | {"created_at": now})
-    balance_rows.open_purse(connection, budget, account_id, now)
+    balance_rows.open_balance(connection, budget, account_id, now)
 
 
 def remove(connection: Connection, owner: str, period: str) -> None:
@@ -36,7 +36,7 @@ def remove(connection: Connection, owner: str, period: str) -> None:
 
 
 def standings(connection: Connection, owners: Sequence[str], at: float) -> dict[str, list[Standing]]:
-    """Where the budgets of many owners stand, by owner. A period without a purse is one in which nothing was used."""
+    """Where the budgets of many owners stand, by owner. A period without a balance is one in which nothing was used."""
     found = sorted(key_rows.budgets_of(connection, owners), key=lambda budget: budget.period.value)
     windows = {(budget.owner, budget.period.value): budget.window(at) for budget in found}
     places = [(owner, period, start) for (owner, period), (start, _) in windows.items()]

@@ -7,10 +7,10 @@ from sqlalchemy import Connection, select
 
 from penstock.domain.budgets import Payer
 from penstock.domain.chat import Usage
+from penstock.domain.ledger import Charge
 from penstock.domain.usage import ChatOutcome, Completion
 from penstock.store import sql
 from penstock.store.queries.billing import ledger_rows, usage_rows
-from penstock.store.queries.billing.ledger_rows import Charge
 from penstock.store.tables import completions
 
 ESTIMATED = "estimated"

@@ -17,7 +17,7 @@ SIGN = case((ledger.c.kind == "settle", 1), (ledger.c.kind == "refund", -1), els
 
 def check(connection: Connection) -> list[str]:
     """Everything that is wrong with the books, a line each; nothing, if they are right."""
-    looks = (_orders, _jobs, _unpaid_jobs, _completions, _purses, _caps, _usage)
+    looks = (_orders, _jobs, _unpaid_jobs, _completions, _balances, _caps, _usage)
     return [problem for look in looks for problem in look(connection)]
 
 
@@ -115,24 +115,24 @@ def _completions(connection: Connection) -> Iterator[str]:
         yield f"{row.subject}: it is settled, but there is no record of it."
 
 
-def _purses(connection: Connection) -> Iterator[str]:
-    """What a purse says is spent and held is the sum of the entries and of the holds."""
-    for purse in connection.execute(select(purses)).all():
-        of_account = purse.owner.startswith(ACCOUNT_PREFIX)
-        owner = ledger.c.account_id == purse.owner if of_account else ledger.c.lineage == purse.owner
-        within = and_(owner, ledger.c.at >= purse.start, ledger.c.at < purse.ends)
+def _balances(connection: Connection) -> Iterator[str]:
+    """What a balance says is spent and held is the sum of the entries and of the holds."""
+    for balance in connection.execute(select(purses)).all():
+        of_account = balance.owner.startswith(ACCOUNT_PREFIX)
+        owner = ledger.c.account_id == balance.owner if of_account else ledger.c.lineage == balance.owner
+        within = and_(owner, ledger.c.at >= balance.start, ledger.c.at < balance.ends)
         spent = connection.execute(select(func.sum(ledger.c.amount * SIGN)).where(within)).scalar() or 0
-        here = (holds.c.owner == purse.owner, holds.c.period == purse.period, holds.c.start == purse.start)
+        here = (holds.c.owner == balance.owner, holds.c.period == balance.period, holds.c.start == balance.start)
         held = connection.execute(select(func.sum(holds.c.amount)).where(*here)).scalar() or 0
-        name = f"{purse.owner}, {purse.period} from {purse.start:g}"
-        if spent != purse.spent:
-            yield f"{name}: {format_usd(purse.spent)} is said to be spent, the entries say {format_usd(int(spent))}."
-        if held != purse.held:
-            yield f"{name}: {format_usd(purse.held)} is said to be held, the holds say {format_usd(int(held))}."
+        name = f"{balance.owner}, {balance.period} from {balance.start:g}"
+        if spent != balance.spent:
+            yield f"{name}: {format_usd(balance.spent)} is said to be spent, the entries say {format_usd(int(spent))}."
+        if held != balance.held:
+            yield f"{name}: {format_usd(balance.held)} is said to be held, the holds say {format_usd(int(held))}."
 
 
 def _caps(connection: Connection) -> Iterator[str]:
-    """No purse is beyond the highest cap that it was ever held to: caps may be lowered, spent is spent."""
+    """No balance is beyond the highest cap that it was ever held to: caps may be lowered, spent is spent."""
     for row in connection.execute(select(purses).where(purses.c.spent + purses.c.held > purses.c.most)):
         used, most = format_usd(row.spent + row.held), format_usd(row.most)
         yield f"{row.owner}, {row.period} from {row.start:g}: {used} is spent or held of {most}."

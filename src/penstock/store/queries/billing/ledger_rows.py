@@ -2,16 +2,15 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
-from sqlalchemy import Connection, insert, select
+from sqlalchemy import Connection, insert, select, tuple_
 
-from penstock.domain.budgets import ENDLESS, Budget, Payer
+from penstock.domain.budgets import ENDLESS, BalanceKey, Budget, BudgetBalance, Payer
+from penstock.domain.ledger import Charge, EntryKind, LedgerEntry
 from penstock.store import locks, sql
 from penstock.store.queries.accounts import key_rows
 from penstock.store.queries.billing import balance_rows
-from penstock.store.queries.billing.balance_rows import BalanceKey, BudgetBalance
 from penstock.store.sql import Statement
 from penstock.store.tables import holds, ledger
 
@@ -19,40 +18,6 @@ UNKNOWN_SECONDS: Final = 86_400.0
 """How long money is held for a job of which nobody knows whether its vendor made it."""
 TIMER: Final = "unknown"
 """Marks, among the holds, a job whose hold ends by itself; no budget has such a period."""
-
-
-class EntryKind(StrEnum):
-    """A job is held, then settled or released; a release may be settled later after all; what is settled, refunded."""
-
-    HOLD = "hold"
-    SETTLE = "settle"
-    RELEASE = "release"
-    REFUND = "refund"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LedgerEntry:
-    """One line of the ledger."""
-
-    subject: str
-    kind: EntryKind
-    payer: Payer
-    amount: int
-    at: float
-    """When the subject was accepted: whose period it belongs to."""
-    created_at: float
-    overrun: int = 0
-    note: str = ""
-
-
-class Charge(NamedTuple):  # made for every request: quicker than a dataclass
-    """What a chat request cost."""
-
-    subject: str
-    payer: Payer
-    cost: int
-    at: float
-    note: str = ""
 
 
 class LedgerRefused(Exception):
@@ -77,11 +42,6 @@ def _row(entry: LedgerEntry) -> dict[str, Any]:
         "created_at": entry.created_at,
         "note": entry.note,
     }
-
-
-def read(row: Any) -> LedgerEntry:
-    """A row as an entry."""
-    return _read(*row)
 
 
 def _read(
@@ -122,11 +82,30 @@ def _lock(connection: Connection, subject: str) -> dict[EntryKind, LedgerEntry]:
     return of_subject(connection, subject)
 
 
+@dataclass(frozen=True, slots=True)
+class EntryPlace:
+    """The position of an entry in its account's ledger: the key of pagination."""
+
+    at: float
+    subject: str
+    kind: str
+
+
+def page(connection: Connection, account_id: str, before: EntryPlace | None, limit: int) -> list[LedgerEntry]:
+    """Return one page of an account's entries, those of the latest subjects first. An index serves the order."""
+    key = (ledger.c.at, ledger.c.subject, ledger.c.kind)
+    query = select(ledger).where(ledger.c.account_id == account_id)
+    if before is not None:
+        query = query.where(tuple_(*key) < tuple_(before.at, before.subject, before.kind))
+    rows = connection.execute(query.order_by(*(column.desc() for column in key)).limit(limit))
+    return [_read(*row) for row in rows]
+
+
 # -- jobs: each of these in the transaction that changes the job
 
 
 class Holding:
-    """Reserves the most that jobs can cost, in every budget that bears them; each purse is opened and written once.
+    """Reserves the most that jobs can cost, in every budget that bears them; each balance is opened and written once.
 
     Who holds for several payers opens all of their purses before: so two writers never wait for each other in a ring.
     """
@@ -136,48 +115,48 @@ class Holding:
         owners = sorted({owner for payer in payers for owner in payer.owners})
         self._connection = connection
         self._budgets = key_rows.budgets_of(connection, owners)
-        self._purses: dict[BalanceKey, BudgetBalance] = {}
+        self._balances: dict[BalanceKey, BudgetBalance] = {}
         self._entries: list[dict[str, Any]] = []
         self._holds: list[dict[str, Any]] = []
 
     def open(self, wanted: Iterable[tuple[Payer, float]]) -> None:
         """Open the purses of all who will be held for, in one order for everyone."""
         found = {
-            _place(budget, at): (budget, payer.account_id, at)
+            _key_of(budget, at): (budget, payer.account_id, at)
             for payer, at in wanted
             for budget in self._budgets
             if budget.owner in payer.owners
         }
-        for place in sorted(found):
-            self._open(*found[place])
+        for key in sorted(found):
+            self._open(*found[key])
 
     def add(self, payer: Payer, amounts: Mapping[str, int], at: float) -> None:
         """Hold so much for each of these jobs: for all of them or none."""
         mine = [budget for budget in self._budgets if budget.owner in payer.owners]
         bearing = [self._open(budget, payer.account_id, at) for budget in balance_rows.in_order(mine)]
         total = sum(amounts.values())
-        for purse in bearing:
-            if total > purse.room:
-                raise purse.standing.refuse(total)
+        for balance in bearing:
+            if total > balance.room:
+                raise balance.standing.refuse(total)
         for subject, amount in amounts.items():
             entry = LedgerEntry(subject=subject, kind=EntryKind.HOLD, payer=payer, amount=amount, at=at, created_at=at)
             self._entries.append(_row(entry))
-            self._holds += [balance_rows.take(purse, subject, amount) for purse in bearing]
+            self._holds += [balance_rows.take(balance, subject, amount) for balance in bearing]
 
     def close(self) -> list[Statement]:
         """Write the purses; what is still to be done, with what writes the jobs."""
-        for purse in self._purses.values():
-            balance_rows.write(self._connection, purse)
+        for balance in self._balances.values():
+            balance_rows.write(self._connection, balance)
         return [sql.insertion(table, rows) for table, rows in ((ledger, self._entries), (holds, self._holds)) if rows]
 
     def _open(self, budget: Budget, account_id: str, at: float) -> BudgetBalance:
-        place = _place(budget, at)
-        if place not in self._purses:
-            self._purses[place] = balance_rows.open_purse(self._connection, budget, account_id, at)
-        return self._purses[place]
+        key = _key_of(budget, at)
+        if key not in self._balances:
+            self._balances[key] = balance_rows.open_balance(self._connection, budget, account_id, at)
+        return self._balances[key]
 
 
-def _place(budget: Budget, at: float) -> BalanceKey:
+def _key_of(budget: Budget, at: float) -> BalanceKey:
     return BalanceKey(budget.owner, budget.period.value, budget.window(at)[0])
 
 
@@ -192,9 +171,9 @@ def settle(connection: Connection, subject: str, cost: int, now: float, note: st
     held = _held(entries, subject)
     bearing = balance_rows.covering(connection, held.payer, held.at)  # first: one that begins now begins with the hold
     freed = balance_rows.free(connection, subject)
-    for purse in bearing:
-        purse.held -= freed.get(purse.place, 0)
-    charged = min(cost, *(max(freed.get(purse.place, 0), purse.room) for purse in bearing), cost)
+    for balance in bearing:
+        balance.held -= freed.get(balance.key, 0)
+    charged = min(cost, *(max(freed.get(balance.key, 0), balance.room) for balance in bearing), cost)
     _spend(connection, bearing, held.payer, charged, now)
     _follow(connection, held, EntryKind.SETTLE, charged, now, note, overrun=cost - charged)
     return charged
@@ -225,7 +204,7 @@ def let_go(connection: Connection, now: float) -> int:
     query = select(holds.c.subject).where(holds.c.period == TIMER, holds.c.expires_at <= now)
     subjects = sorted(connection.execute(query).scalars())
     for subject in subjects:
-        _lock(connection, subject)  # all of them, before any purse
+        _lock(connection, subject)  # all of them, before any balance
     for subject in subjects:
         release(connection, subject, now, "its outcome stayed unknown")
         balance_rows.free(connection, subject)  # its timer, where it had been settled
@@ -270,24 +249,24 @@ def _follow(
 
 
 def _spend(connection: Connection, bearing: Sequence[BudgetBalance], payer: Payer, amount: int, now: float) -> None:
-    for purse in bearing:
-        purse.spent += amount
-        balance_rows.announce(connection, purse, payer.account_id, now)
-        balance_rows.write(connection, purse)
+    for balance in bearing:
+        balance.spent += amount
+        balance_rows.announce(connection, balance, payer.account_id, now)
+        balance_rows.write(connection, balance)
 
 
 # -- chat: many at once, from what a process holds
 
 
 class _ChargeBuffer:
-    """A purse while chat requests are charged to it: first what the process holds of it, then what is free."""
+    """A balance while chat requests are charged to it: first what the process holds of it, then what is free."""
 
-    __slots__ = ("_lease", "_room", "charged", "purse", "used")
+    __slots__ = ("_lease", "_room", "balance", "charged", "used")
 
-    def __init__(self, purse: BudgetBalance, lease: int) -> None:
-        self.purse = purse
+    def __init__(self, balance: BudgetBalance, lease: int) -> None:
+        self.balance = balance
         self._lease = lease
-        self._room = purse.room
+        self._room = balance.room
         self.used = 0
         """Of what the process holds."""
         self.charged = 0
@@ -308,7 +287,7 @@ class _ChargeBuffer:
 NEVER: Final[tuple[float, float, list[_ChargeBuffer]]] = (0.0, 0.0, [])
 
 
-class _Pots:
+class _ChargeBuffers:
     """The purses of everyone who is charged in one go, each opened once."""
 
     def __init__(self, connection: Connection, process: str, owners: set[str]) -> None:
@@ -318,7 +297,7 @@ class _Pots:
         self._budgets: dict[str, list[Budget]] = {}
         for budget in key_rows.budgets_of(connection, list(owners)):
             self._budgets.setdefault(budget.owner, []).append(budget)
-        self._pots: dict[BalanceKey, tuple[_ChargeBuffer, str]] = {}
+        self._buffers: dict[BalanceKey, tuple[_ChargeBuffer, str]] = {}
         self._latest: dict[Payer, tuple[float, float, list[_ChargeBuffer]]] = {}
 
     def open(self, charges: Iterable[Charge]) -> None:
@@ -330,58 +309,58 @@ class _Pots:
                 start, ends = known.get((budget.owner, budget.period), (0.0, 0.0))
                 if not start <= charge.at < ends:
                     known[budget.owner, budget.period] = budget.window(charge.at)
-                    found[_place(budget, charge.at)] = budget, charge
-        for place in sorted(found):
-            self._find(*found[place])
+                    found[_key_of(budget, charge.at)] = budget, charge
+        for key in sorted(found):
+            self._find(*found[key])
 
     def bearing(self, charge: Charge) -> list[_ChargeBuffer]:
         """Those that bear a charge; none for who has no budget."""
         if not self._budgets:
             return []
-        start, ends, pots = self._latest.get(charge.payer, NEVER)
+        start, ends, buffers = self._latest.get(charge.payer, NEVER)
         if not start <= charge.at < ends:
-            pots = [self._find(budget, charge) for budget in self._bear(charge)]
-            start = max((pot.purse.start for pot in pots), default=0.0)
-            ends = min((pot.purse.ends for pot in pots), default=ENDLESS)
-            self._latest[charge.payer] = start, ends, pots
-        return pots
+            buffers = [self._find(budget, charge) for budget in self._bear(charge)]
+            start = max((buffer.balance.start for buffer in buffers), default=0.0)
+            ends = min((buffer.balance.ends for buffer in buffers), default=ENDLESS)
+            self._latest[charge.payer] = start, ends, buffers
+        return buffers
 
     def _bear(self, charge: Charge) -> list[Budget]:
         return [budget for owner in charge.payer.owners for budget in self._budgets.get(owner, ())]
 
     def _find(self, budget: Budget, charge: Charge) -> _ChargeBuffer:
         account_id = charge.payer.account_id
-        place = _place(budget, charge.at)
-        if place not in self._pots:
-            purse = balance_rows.open_purse(self._connection, budget, account_id, charge.at)
-            lease = balance_rows.leased(self._connection, self._process, purse)
-            self._pots[place] = _ChargeBuffer(purse, lease), account_id
-        return self._pots[place][0]
+        key = _key_of(budget, charge.at)
+        if key not in self._buffers:
+            balance = balance_rows.open_balance(self._connection, budget, account_id, charge.at)
+            lease = balance_rows.leased(self._connection, self._process, balance)
+            self._buffers[key] = _ChargeBuffer(balance, lease), account_id
+        return self._buffers[key][0]
 
     def close(self, now: float) -> None:
         """Write what was charged."""
-        for pot, account_id in self._pots.values():
-            purse = pot.purse
-            balance_rows.take_from_lease(self._connection, self._process, purse, pot.used)
-            purse.spent += pot.charged
-            balance_rows.announce(self._connection, purse, account_id, now)
-            balance_rows.write(self._connection, purse)
+        for buffer, account_id in self._buffers.values():
+            balance = buffer.balance
+            balance_rows.take_from_lease(self._connection, self._process, balance, buffer.used)
+            balance.spent += buffer.charged
+            balance_rows.announce(self._connection, balance, account_id, now)
+            balance_rows.write(self._connection, balance)
 
 
 def charge_all(connection: Connection, process: str, charges: Sequence[Charge], now: float) -> dict[str, int]:
     """Charge chat requests that were never charged before; how much of each its budgets could bear."""
-    pots = _Pots(connection, process, {owner for charge in charges for owner in charge.payer.owners})
+    buffers = _ChargeBuffers(connection, process, {owner for charge in charges for owner in charge.payer.owners})
     charged: dict[str, int] = {}
-    pots.open(charges)
+    buffers.open(charges)
     for charge in charges:
-        bearing = pots.bearing(charge)
+        bearing = buffers.bearing(charge)
         amount = charge.cost
-        for pot in bearing:
-            amount = min(amount, pot.available)
-        for pot in bearing:
-            pot.charge(charge.cost, amount)
+        for buffer in bearing:
+            amount = min(amount, buffer.available)
+        for buffer in bearing:
+            buffer.charge(charge.cost, amount)
         charged[charge.subject] = amount
-    pots.close(now)
+    buffers.close(now)
     _write_settles(connection, charges, charged, now)
     return charged
 

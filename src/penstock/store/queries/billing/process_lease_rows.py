@@ -5,15 +5,15 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection
 
+from penstock.domain.budgets import BalanceKey
 from penstock.store import locks
 from penstock.store.queries.billing import balance_rows, ledger_rows, limit_rows
-from penstock.store.queries.billing.balance_rows import BalanceKey
 
 
 class Renewed(NamedTuple):
     """Leases that a process still has."""
 
-    purses: dict[BalanceKey, bool]
+    balances: dict[BalanceKey, bool]
     """Of which purses, and whether others need what it does not use."""
     slots: set[str]
     """Of whose streams."""

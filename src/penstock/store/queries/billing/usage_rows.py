@@ -37,7 +37,7 @@ TABLES: Final = (usage_key_days, usage_model_days, usage_days)
 Kind: TypeAlias = Literal["chat", "job"]
 
 
-class Slice(NamedTuple):
+class UsageKey(NamedTuple):
     """What is summed up together: the key of a row."""
 
     account_id: str
@@ -63,7 +63,7 @@ class Sums(NamedTuple):
     cost: int = 0
 
 
-Additions: TypeAlias = Mapping[Slice, Sums]
+Additions: TypeAlias = Mapping[UsageKey, Sums]
 """What is to be added to the rows; made by `of_completions`, `of_job` and `refund`."""
 
 
@@ -72,10 +72,10 @@ Additions: TypeAlias = Mapping[Slice, Sums]
 
 def of_completions(records: Sequence[Completion], charged: Mapping[str, int] | None = None) -> Additions:
     """What chat requests add; `charged` tells, by id, the amounts that are less than the records' costs."""
-    found: dict[Slice, list[int]] = {}
+    found: dict[UsageKey, list[int]] = {}
     for record in records:
         account_id, key_id = record.account_id, record.key_id
-        place = Slice(account_id, day_of(record.created_at), record.model, record.vendor, key_id, "chat")
+        place = UsageKey(account_id, day_of(record.created_at), record.model, record.vendor, key_id, "chat")
         sums = found.get(place)
         if sums is None:
             sums = found[place] = [0] * len(Sums._fields)
@@ -113,10 +113,10 @@ def day_of(moment: float) -> int:
     return int(moment // DAY_SECONDS)
 
 
-def _place(subject: Completion | Job) -> Slice:
+def _place(subject: Completion | Job) -> UsageKey:
     kind: Kind = "job" if isinstance(subject, Job) else "chat"
     day = day_of(subject.created_at)
-    return Slice(subject.account_id, day, subject.model, subject.vendor, subject.key_id, kind)
+    return UsageKey(subject.account_id, day, subject.model, subject.vendor, subject.key_id, kind)
 
 
 # -- adding
@@ -191,7 +191,7 @@ class UsageLine(NamedTuple):
     """One line of a report: what it is about, and what was used."""
 
     about: Mapping[str, str]
-    """By name, in the order of the report's groups, as in `told_by`."""
+    """By name, in the order of the report's groups, as in `names_of`."""
     totals: Totals
 
 
@@ -226,7 +226,7 @@ def report(
     # PostgreSQL would sum up to decimals.
     sums = [cast(func.sum(counted), BigInteger).label(name) for name, counted in _counted(table).items()]
     found = select(*groups, *sums).where(*where).group_by(*groups).order_by(*groups).limit(limit)
-    names = [name for group in by for name in told_by(group)]
+    names = [name for group in by for name in names_of(group)]
     rows = connection.execute(_name(found, by)).all()
     lines = [UsageLine(dict(zip(names, row, strict=False)), Totals(*row[len(names) :])) for row in rows]
     return _write_days(lines) if Group.DAY in by else lines
@@ -237,7 +237,7 @@ def total(lines: Sequence[UsageLine]) -> Totals:
     return Totals(*map(sum, zip(*(line.totals for line in lines), strict=True))) if lines else Totals()
 
 
-def told_by(group: Group) -> tuple[str, ...]:
+def names_of(group: Group) -> tuple[str, ...]:
     """The names of what tells lines of a group apart: of keys and accounts, which can be renamed, also their ids."""
     match group:
         case Group.KEY:

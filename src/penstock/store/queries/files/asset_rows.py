@@ -1,30 +1,16 @@
 """Stored outputs: which asset id belongs to which account and job."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from sqlalchemy import Connection, func, insert, select, update
 
-from penstock.domain.jobs import Asset, Job
+from penstock.domain.files import StoredAsset
+from penstock.domain.jobs import Asset, Claim, Job
 from penstock.errors import AssetExpired, AssetNotFound
 from penstock.store import locks
 from penstock.store.queries.files import storage_rows
 from penstock.store.queries.jobs import job_rows
-from penstock.store.queries.jobs.job_rows import Claim
 from penstock.store.tables import assets, jobs
-
-
-@dataclass(frozen=True, slots=True)
-class StoredAsset:
-    """What serving an asset needs to know."""
-
-    id: str
-    account_id: str
-    job_id: str
-    filename: str
-    content_type: str
-    bytes: int
-    sha256: str
 
 
 def add_all(connection: Connection, job: Job, outputs: Sequence[Asset]) -> None:

@@ -59,7 +59,7 @@ def _find(connection: Connection, account_id: str, token: str, now: float, where
     query = select(files).where(files.c.token == token, files.c.account_id == account_id, where)
     row = connection.execute(query).one_or_none()
     if row is None or (row.expires_at is not None and row.expires_at <= now):
-        raise FileNotFound(suggestion="Upload it again with POST /api/v1/files.")
+        raise FileNotFound
     return _file(row)
 
 

@@ -67,12 +67,8 @@ def refuse_full(connection: Connection, account_id: str, usual: int | None) -> N
 
 
 def refuse(used: int, quota: int) -> StorageQuotaExceeded:
-    """Say how much is kept and what can be done."""
-    return StorageQuotaExceeded(
-        f"The account keeps {used} bytes of files and results, and may keep {quota}.",
-        suggestion="Delete uploads (DELETE /api/v1/files/{token}) or finished jobs (DELETE /api/v1/jobs/{id}), or ask "
-        "for a larger quota.",
-    )
+    """Return the error of an account whose quota is used up."""
+    return StorageQuotaExceeded(f"The account keeps {used} bytes of files and results, and may keep {quota}.")
 
 
 # -- against drift: processes of an earlier version do not count

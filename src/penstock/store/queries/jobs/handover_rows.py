@@ -4,9 +4,9 @@ from collections.abc import Collection, Sequence
 
 from sqlalchemy import Connection, select, update
 
+from penstock.domain.jobs import Claim
 from penstock.store.database import RUNG
 from penstock.store.queries.jobs import event_rows
-from penstock.store.queries.jobs.job_rows import Claim
 from penstock.store.queries.jobs.postgres_claim_rows import Claimed
 from penstock.store.queries.jobs.worker_rows import HANDING_OVER
 from penstock.store.signals import QUEUE

@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -11,7 +11,7 @@ from sqlalchemy import Connection, bindparam, or_, select, update
 
 from penstock.domain.events import type_of
 from penstock.domain.ids import first_id
-from penstock.domain.jobs import RISKY, IllegalMove, Job, State, has_advanced
+from penstock.domain.jobs import RISKY, Claim, IllegalMove, Job, State, has_advanced
 from penstock.domain.order_lookup import Placing, choose_free
 from penstock.errors import Gone, JobDeleted, JobNotFinished, JobNotFound
 from penstock.store import locks, sql
@@ -39,17 +39,6 @@ log = logging.getLogger(__name__)
 
 class FenceLost(Exception):
     """Another runner has taken the job over: stop silently."""
-
-
-@dataclass(frozen=True, slots=True)
-class Claim:
-    """The right to work on a job, until someone else claims it."""
-
-    job_id: str
-    owner: str
-    epoch: int
-    deaths: int = field(default=0, compare=False)
-    """Processes that died in its present risky step; all but the first while it was the only suspect."""
 
 
 def insert_all(connection: Connection, accepted: Sequence[Job], now: float, *more: Statement) -> list[Job]:
@@ -245,7 +234,7 @@ def get(connection: Connection, account_id: str, job_id: str, *, lock: bool = Fa
     """An account's job; another account's is not found. Locked, nobody else changes it."""
     found = sql.run(connection, GET + sql.LOCKING if lock else GET, job_id, account_id)
     if not found:
-        raise JobNotFound(suggestion="List your jobs with GET /api/v1/jobs.")
+        raise JobNotFound
     document, removed = found[0]
     if removed is not None:
         raise JobDeleted if removed == "deleted" else Gone

@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from heapq import heapify, heappop, heapreplace
 from typing import Any
 
@@ -23,11 +22,10 @@ from sqlalchemy import (
 )
 
 from penstock.domain.api_keys import ApiKey
-from penstock.domain.jobs import Job, State
+from penstock.domain.jobs import Claim, Headroom, Job, State
 from penstock.errors import ConcurrencyLimited
 from penstock.store import locks
 from penstock.store.queries.jobs import event_rows
-from penstock.store.queries.jobs.job_rows import Claim
 from penstock.store.tables import jobs
 
 FEW = 10
@@ -221,19 +219,6 @@ def oldest_waiting(connection: Connection) -> dict[str, float]:
     return {row[0]: row[1] for row in connection.execute(OLDEST_WAITING)}
 
 
-@dataclass(frozen=True, slots=True)
-class Headroom:
-    """How many jobs may be open at once, and how many more there may be now."""
-
-    limit: int
-    remaining: int
-
-    @property
-    def headers(self) -> dict[str, str]:
-        """As clients read it."""
-        return {"x-ratelimit-limit-jobs": str(self.limit), "x-ratelimit-remaining-jobs": str(self.remaining)}
-
-
 def admit(connection: Connection, key: ApiKey, more: int, now: float) -> Headroom | None:
     """Refuse jobs beyond what a key or its account may have open; else how many are left, where that is limited.
 
@@ -269,9 +254,9 @@ def _refusal(
     limit = headroom.limit
     error = ConcurrencyLimited(
         f"{whose} may have {limit} jobs open at once: {there} are, and this request asks for {more} more.",
-        suggestion="Wait until one ends, or cancel one with POST /api/v1/jobs/{job_id}/cancel.",
         retry_after=_soonest_end(connection, theirs, now),
-        headers=headroom.headers,
+        limit=limit,
+        remaining=headroom.remaining,
     )
     if more > limit:
         error.suggestion, error.retryable = f"Send at most {limit} elements of `input` in one request.", False

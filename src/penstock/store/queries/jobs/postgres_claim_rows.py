@@ -10,11 +10,10 @@ from typing import Final, NamedTuple
 import msgspec
 from sqlalchemy import Connection, text, update
 
-from penstock.domain.jobs import Job, State
+from penstock.domain.jobs import Claim, Job, State
 from penstock.store import locks
 from penstock.store.database import RUNG
 from penstock.store.queries.jobs import event_rows, open_job_rows
-from penstock.store.queries.jobs.job_rows import Claim
 from penstock.store.signals import QUEUE
 from penstock.store.tables import jobs
 

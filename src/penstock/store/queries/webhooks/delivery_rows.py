@@ -27,21 +27,19 @@ from penstock.domain.webhooks import (
     PING,
     Delivery,
     DeliveryAttempt,
-    DeliveryNotFound,
     DisabledReason,
     PendingDelivery,
     Status,
-    WebhookDisabled,
     next_pause,
 )
+from penstock.errors import DeliveryNotFound, WebhookDisabled
 from penstock.fairness.webhook_slots import Candidate, Plan
 from penstock.store import clock
 from penstock.store.database import RUNG
 from penstock.store.queries.jobs import event_rows
 from penstock.store.queries.webhooks import webhook_rows
 from penstock.store.signals import DELIVERIES
-from penstock.store.tables import events
-from penstock.store.webhook_tables import deliveries, webhooks
+from penstock.store.tables import deliveries, events, webhooks
 
 FEW = 256
 """So many due deliveries are looked at one by one. Of more, the next ones of each endpoint are."""
@@ -275,7 +273,7 @@ def get(connection: Connection, account_id: str, position: int) -> Delivery:
     query = _WHOLE.where(deliveries.c.position == position, deliveries.c.account_id == account_id)
     row = connection.execute(query).mappings().one_or_none()
     if row is None:
-        raise DeliveryNotFound(suggestion="List yours with GET /api/v1/webhooks/deliveries.")
+        raise DeliveryNotFound
     return _delivery(row)
 
 
@@ -307,7 +305,7 @@ def redeliver(connection: Connection, account_id: str, position: int, now: float
     mine = and_(deliveries.c.position == position, deliveries.c.account_id == account_id)
     told = select(webhooks.c.disabled_at).join(deliveries, deliveries.c.webhook_id == webhooks.c.id).where(mine)
     if connection.execute(told).scalar() is not None:
-        raise WebhookDisabled(suggestion='Enable it first: PATCH /api/v1/webhooks/{id} with {"disabled": false}.')
+        raise WebhookDisabled
     idle = deliveries.c.lease.is_(None) | clock.has_passed(connection, deliveries.c.due_at, now)
     due_at = clock.not_after(connection, now)
     values = {"status": Status.PENDING.value, "tries": 0, "due_at": due_at, "lease": None, "finished_at": None}

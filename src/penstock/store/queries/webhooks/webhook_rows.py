@@ -17,22 +17,20 @@ from penstock.domain.webhooks import (
     DisabledReason,
     Endpoint,
     Status,
-    TooManyPings,
-    TooManyWebhooks,
-    WebhookNotFound,
     host_of,
     lane_of,
     new_secret,
     own_id,
     ping_lane_of,
 )
+from penstock.errors import TooManyPings, TooManyWebhooks, WebhookNotFound
 from penstock.store import sql
 from penstock.store.clock import not_after
 from penstock.store.database import RUNG
 from penstock.store.locks import hold
 from penstock.store.queries.accounts import audit_rows
 from penstock.store.signals import DELIVERIES
-from penstock.store.webhook_tables import deliveries, webhooks
+from penstock.store.tables import deliveries, webhooks
 
 NOTHING = b"[]"
 """No attempts yet."""
@@ -141,7 +139,7 @@ def get(connection: Connection, account_id: str, webhook_id: str, *, lock: bool 
     )
     row = connection.execute(query.with_for_update() if lock else query).mappings().one_or_none()
     if row is None:
-        raise WebhookNotFound(suggestion="List yours with GET /api/v1/webhooks.")
+        raise WebhookNotFound
     return _endpoint(row)
 
 
