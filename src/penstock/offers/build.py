@@ -11,8 +11,7 @@ from penstock.catalog import known_models
 from penstock.catalog.declared import KINDS, declare, schema_of_bindings
 from penstock.catalog.model import GenerationModel, Recipe
 from penstock.catalog.schema_params import ANYTHING, FILE
-from penstock.domain.price_schedule import P, PriceSchedule
-from penstock.domain.prices import DURATIONS, FACES, Price, TokenPrice
+from penstock.domain.prices import DURATIONS, FACES, P, Price, PriceSchedule, TokenPrice
 from penstock.offers.offer import ChatOffer, Offer, Offers, Route, credential_id
 from penstock.settings.prices import PriceList, Sold, misfit
 from penstock.settings.problems import Problem, SettingsError, explain, nearest

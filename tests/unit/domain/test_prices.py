@@ -14,14 +14,21 @@ from hypothesis import strategies as some
 from store.sample_jobs import NOW, make_asset, make_job
 
 from penstock.catalog import image_to_model, simulated, text_to_video
-from penstock.catalog.bounds import largest_of
+from penstock.catalog.schema_params import largest_of
 from penstock.domain import jobs
 from penstock.domain.chat import MOST_TOKENS, Usage
 from penstock.domain.jobs import State
 from penstock.domain.money import NANOS, format_usd
-from penstock.domain.price_schedule import (
+from penstock.domain.prices import (
+    FREE,
+    MAX_FACES,
+    MAX_PICTURES,
+    MAX_SECONDS,
+    MOST,
+    Price,
     PriceSchedule,
     Term,
+    TokenPrice,
     combine,
     dearest,
     dearest_tokens,
@@ -29,7 +36,6 @@ from penstock.domain.price_schedule import (
     make_schedule,
     token_ceiling,
 )
-from penstock.domain.prices import FREE, MAX_FACES, MAX_PICTURES, MAX_SECONDS, MOST, Price, TokenPrice
 from penstock.offers.build import build_offers
 from penstock.offers.offer import Offer
 from penstock.settings.tables import load
