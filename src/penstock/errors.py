@@ -7,16 +7,15 @@ PenstockError
 │   └── InvalidApiKey ── ExpiredApiKey, RevokedApiKey
 ├── InsufficientBudget 402
 ├── ModelNotAllowed 403, ScopeNotAllowed 403, StorageQuotaExceeded 403
-├── NotFound 404 ── ModelNotFound, JobNotFound, FileNotFound, AssetNotFound; of webhooks, in domain/webhooks.py,
-│                   WebhookNotFound, DeliveryNotFound (and TooManyWebhooks, WebhookDisabled 409); for administrators
-│                   AccountNotFound, KeyNotFound, BudgetNotFound, EntryNotFound
+├── NotFound 404 ── ModelNotFound, JobNotFound, FileNotFound, AssetNotFound, WebhookNotFound, DeliveryNotFound;
+│                   for administrators AccountNotFound, KeyNotFound, BudgetNotFound, EntryNotFound
 ├── MethodNotAllowed 405, RequestTimeout 408
-├── IdempotencyInProgress 409, JobNotFinished 409
+├── IdempotencyInProgress 409, JobNotFinished 409, TooManyWebhooks 409, WebhookDisabled 409
 ├── AccountExists 409, AccountClosed 409, KeyNotRotatable 409, EntryConflict 409
 ├── Gone 410 (job_expired) ── JobDeleted, AssetExpired
 ├── BodyTooLarge 413, UnsupportedMediaType 415, RangeNotSatisfiable 416
 ├── IdempotencyKeyMismatch 422
-├── QueueFull 429, TooManyStreams 429, TooManyUploads 429, ConcurrencyLimited 429; of webhooks TooManyPings 429
+├── QueueFull 429, TooManyStreams 429, TooManyUploads 429, ConcurrencyLimited 429, TooManyPings 429
 ├── RateLimited 429 ── ChatRateLimited (rate_limit_exceeded)
 ├── HeadersTooLarge 431
 ├── InternalError 500, StoreUnavailable 503, Overloaded 503
@@ -182,6 +181,14 @@ class AssetNotFound(NotFound):
     """There is no such asset."""
 
 
+class WebhookNotFound(NotFound):
+    """There is no such webhook."""
+
+
+class DeliveryNotFound(NotFound):
+    """There is no such delivery."""
+
+
 class AccountNotFound(NotFound):
     """There is no such account."""
 
@@ -223,6 +230,20 @@ class IdempotencyInProgress(PenstockError):
 
 class JobNotFinished(PenstockError):
     """The job is not finished; cancel it first."""
+
+    status = 409
+    type = "conflict_error"
+
+
+class TooManyWebhooks(PenstockError):
+    """The account has as many webhooks as it may have."""
+
+    status = 409
+    type = "conflict_error"
+
+
+class WebhookDisabled(PenstockError):
+    """The webhook is disabled: nothing is sent to it."""
 
     status = 409
     type = "conflict_error"
@@ -326,6 +347,14 @@ class TooManyUploads(PenstockError):
 
 class ConcurrencyLimited(PenstockError):
     """Too many jobs are open at once."""
+
+    status = 429
+    type = "rate_limit_error"
+    retryable = True
+
+
+class TooManyPings(PenstockError):
+    """Too many pings of this account are under way."""
 
     status = 429
     type = "rate_limit_error"

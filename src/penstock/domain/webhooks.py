@@ -13,7 +13,6 @@ from urllib.parse import urlsplit
 from zlib import crc32
 
 from penstock.domain.events import BUDGET_EVENT, ENDINGS, Event, EventType, event_id, parse_event_id
-from penstock.errors import NotFound, PenstockError
 
 PING: Final = "webhook.ping"
 """What is sent to try an endpoint: no event, it is only told there."""
@@ -41,36 +40,6 @@ HOST_LANES: Final = 64
 PATH_LANES: Final = 64
 SECRET_PREFIX: Final = "whsec_"  # noqa: S105  of every secret, none itself
 OWN_PREFIX: Final = "own_"
-
-
-class WebhookNotFound(NotFound):
-    """There is no such webhook."""
-
-
-class DeliveryNotFound(NotFound):
-    """There is no such delivery."""
-
-
-class TooManyWebhooks(PenstockError):
-    """The account has as many webhooks as it may have."""
-
-    status = 409
-    type = "conflict_error"
-
-
-class WebhookDisabled(PenstockError):
-    """The webhook is disabled: nothing is sent to it."""
-
-    status = 409
-    type = "conflict_error"
-
-
-class TooManyPings(PenstockError):
-    """Too many pings of this account are under way."""
-
-    status = 429
-    type = "rate_limit_error"
-    retryable = True
 
 
 class Status(StrEnum):

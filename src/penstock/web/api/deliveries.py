@@ -9,18 +9,15 @@ from starlette.responses import Response
 
 from penstock.domain.api_keys import Scope
 from penstock.domain.ids import new_id, timestamp
-from penstock.domain.webhooks import (
-    OWN_PREFIX,
-    Delivery,
-    DeliveryAttempt,
+from penstock.domain.webhooks import OWN_PREFIX, Delivery, DeliveryAttempt, Status, parse_delivery_id
+from penstock.errors import (
     DeliveryNotFound,
-    Status,
+    InvalidRequest,
+    RateLimited,
     TooManyPings,
     WebhookDisabled,
     WebhookNotFound,
-    parse_delivery_id,
 )
-from penstock.errors import InvalidRequest, RateLimited
 from penstock.store.queries.webhooks import delivery_rows, webhook_rows
 from penstock.web.admin.accounts import answer_page
 from penstock.web.api.webhooks import Limit, WebhookId

@@ -10,8 +10,16 @@ from starlette.responses import Response
 from penstock.domain.api_keys import Scope
 from penstock.domain.ids import new_id, timestamp
 from penstock.domain.job_errors import UrlNotAllowed
-from penstock.domain.webhooks import USUAL, DisabledReason, Endpoint, TooManyWebhooks, WebhookNotFound, new_secret
-from penstock.errors import BodyTooLarge, Detail, InvalidRequest, RequestTimeout, UnsupportedMediaType
+from penstock.domain.webhooks import USUAL, DisabledReason, Endpoint, new_secret
+from penstock.errors import (
+    BodyTooLarge,
+    Detail,
+    InvalidRequest,
+    RequestTimeout,
+    TooManyWebhooks,
+    UnsupportedMediaType,
+    WebhookNotFound,
+)
 from penstock.jobs.request import refuse
 from penstock.store.queries.webhooks import webhook_rows
 from penstock.web.admin.accounts import answer_page

@@ -27,13 +27,12 @@ from penstock.domain.webhooks import (
     PING,
     Delivery,
     DeliveryAttempt,
-    DeliveryNotFound,
     DisabledReason,
     PendingDelivery,
     Status,
-    WebhookDisabled,
     next_pause,
 )
+from penstock.errors import DeliveryNotFound, WebhookDisabled
 from penstock.fairness.webhook_slots import Candidate, Plan
 from penstock.store import clock
 from penstock.store.database import RUNG

@@ -17,15 +17,13 @@ from penstock.domain.webhooks import (
     DisabledReason,
     Endpoint,
     Status,
-    TooManyPings,
-    TooManyWebhooks,
-    WebhookNotFound,
     host_of,
     lane_of,
     new_secret,
     own_id,
     ping_lane_of,
 )
+from penstock.errors import TooManyPings, TooManyWebhooks, WebhookNotFound
 from penstock.store import sql
 from penstock.store.clock import not_after
 from penstock.store.database import RUNG
