@@ -31,7 +31,6 @@ from vendors.double import drop, drop_after, reply
 
 from penstock.catalog.declared import declare
 from penstock.catalog.model import Recipe
-from penstock.domain.order_lookup import Listing
 from penstock.settings.tables import load
 from penstock.simulator.samples import make_preview
 from penstock.vendor_api.generation import (
@@ -48,6 +47,7 @@ from penstock.vendor_api.generation import (
     Similar,
     Unclear,
 )
+from penstock.vendor_api.order_lookup import Listing
 from penstock.vendors.replicate import Replicate, ReplicateOptions
 
 SECRET_PATH = "/v1/webhooks/default/secret"

@@ -13,7 +13,6 @@ from penstock.domain.job_errors import (
     UpstreamUnavailable,
 )
 from penstock.domain.jobs import Attempt, Job, Outcome, Phase, State
-from penstock.domain.order_lookup import Listing, Loss, proves_absence
 from penstock.errors import StoreUnavailable
 from penstock.jobs.context import HandedOver, JobContext
 from penstock.observability import metrics
@@ -33,6 +32,7 @@ from penstock.vendor_api.generation import (
     Unclear,
     Untold,
 )
+from penstock.vendor_api.order_lookup import Listing, Loss, proves_absence
 
 log = logging.getLogger(__name__)
 

@@ -16,8 +16,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from penstock.catalog.model import Expectation, GenerationModel, Recipe
 from penstock.domain.files import StoredFile
 from penstock.domain.job_errors import JobError
-from penstock.domain.order_lookup import Listing
 from penstock.domain.prices import Price
+from penstock.vendor_api.order_lookup import Listing
 
 T = TypeVar("T")
 MAX_RETRY_AFTER_SECONDS: Final = 3600.0

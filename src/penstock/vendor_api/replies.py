@@ -17,7 +17,6 @@ from penstock.domain.job_errors import (
     UpstreamRejected,
     UpstreamUnavailable,
 )
-from penstock.domain.order_lookup import CLOCK_SECONDS, ListedOrder, Listing
 from penstock.vendor_api.generation import (
     Call,
     Done,
@@ -31,6 +30,7 @@ from penstock.vendor_api.generation import (
     Role,
     Unclear,
 )
+from penstock.vendor_api.order_lookup import CLOCK_SECONDS, ListedOrder, Listing
 
 NO_CREDIT: Final = "This gateway's account at the vendor has no credit left. The operator has been told."
 NO_OUTPUT: Final = "The vendor finished without an output and gave no reason."

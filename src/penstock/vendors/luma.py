@@ -15,7 +15,6 @@ from penstock.catalog.model import Expectation, GenerationModel
 from penstock.catalog.params import as_object
 from penstock.catalog.schema_params import SchemaParams
 from penstock.domain.job_errors import ContentFiltered, UpstreamError, UpstreamUnavailable
-from penstock.domain.order_lookup import contradicts
 from penstock.vendor_api.generation import (
     Absent,
     Accepted,
@@ -41,6 +40,7 @@ from penstock.vendor_api.generation import (
     UsualGeneration,
     settled,
 )
+from penstock.vendor_api.order_lookup import contradicts
 from penstock.vendor_api.replies import (
     NO_CREDIT,
     NOT_THERE,

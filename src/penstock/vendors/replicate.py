@@ -18,7 +18,6 @@ from penstock.catalog.model import Expectation, GenerationModel
 from penstock.catalog.params import as_object
 from penstock.catalog.schema_params import FILE, SchemaParams
 from penstock.domain.job_errors import ContentFiltered, UpstreamError
-from penstock.domain.order_lookup import ListedOrder, Listing, contradicts
 from penstock.vendor_api.generation import (
     Accepted,
     Call,
@@ -41,6 +40,7 @@ from penstock.vendor_api.generation import (
     Unclear,
     UsualGeneration,
 )
+from penstock.vendor_api.order_lookup import ListedOrder, Listing, contradicts
 from penstock.vendor_api.replies import (
     NOT_THERE,
     epoch,

@@ -17,7 +17,6 @@ from penstock.domain.job_errors import (
     UpstreamRejected,
     UpstreamUnavailable,
 )
-from penstock.domain.order_lookup import contradicts
 from penstock.domain.prices import Price
 from penstock.vendor_api.generation import (
     Absent,
@@ -42,6 +41,7 @@ from penstock.vendor_api.generation import (
     Untold,
     UsualGeneration,
 )
+from penstock.vendor_api.order_lookup import contradicts
 from penstock.vendor_api.replies import (
     GONE,
     NO_CREDIT,

@@ -5,14 +5,12 @@ from dataclasses import dataclass
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.domain.order_lookup import (
+from penstock.domain.jobs import MARGIN_SECONDS, Placing, choose_free
+from penstock.vendor_api.order_lookup import (
     CLOCK_SECONDS,
-    MARGIN_SECONDS,
     ListedOrder,
     Listing,
     Loss,
-    Placing,
-    choose_free,
     contradicts,
     proves_absence,
     reaches_back,

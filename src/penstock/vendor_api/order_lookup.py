@@ -1,15 +1,15 @@
 """Rules for what a vendor's list of orders proves about one whose answer was lost; no I/O and no clock."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Final
 
+from penstock.domain.jobs import MARGIN_SECONDS
+
 CLOCK_SECONDS: Final = 120.0
 """Seconds that a vendor's clock may be off where its replies do not give the time."""
 PLAIN: Final = (str, int, float, bool)
-MARGIN_SECONDS: Final = 5.0
-"""Seconds that it may be off where they do: `Date` has whole seconds, and its machines may differ."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,27 +88,3 @@ def contradicts(echo: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
         for name, value in wanted.items()
         if isinstance(value, PLAIN) and isinstance(echo.get(name), PLAIN)
     )
-
-
-@dataclass(frozen=True, slots=True)
-class Placing:
-    """An order like the lost one that another job has on its way, and since when."""
-
-    started_at: float
-
-
-def choose_free(
-    found: Iterable[str], held: Iterable[str], placing: Iterable[Placing], seen_at: Mapping[str, float] | None
-) -> str | None:
-    """Return the first order found that no other job holds, or may be about to hold.
-
-    An order on its way may be any of those found, unless it was begun after they were seen first.
-    """
-    others, latest = set(held), list(placing)
-    for name in found:
-        if name in others:
-            continue
-        first_seen = None if seen_at is None else seen_at.get(name)
-        if not any(first_seen is None or each.started_at <= first_seen + MARGIN_SECONDS for each in latest):
-            return name
-    return None
