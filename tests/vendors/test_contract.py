@@ -30,6 +30,7 @@ from penstock.vendor_api.generation import (
     Failed,
     GenerationVendor,
     Home,
+    LookupUnsupported,
     NotSent,
     Options,
     Order,
@@ -38,7 +39,6 @@ from penstock.vendor_api.generation import (
     Running,
     Similar,
     Unclear,
-    Untold,
 )
 from penstock.vendors import load_vendor, vendor_names
 
@@ -47,7 +47,7 @@ FILES = sorted(path.stem for path in Path(__file__).parents[1].joinpath("doubles
 GENERATION = sorted(name for name in vendor_names() if not issubclass(load_vendor(name).options_type, ChatOptions))
 VERBS = {
     "submit": (Accepted, Refused, Failed),
-    "find": (Accepted, Similar, Absent, Untold),
+    "find": (Accepted, Similar, Absent, LookupUnsupported),
     "poll": (Running, Done, Failed),
     "cancel": (bool,),
 }
@@ -124,7 +124,7 @@ SAMPLES = {
             "find": [
                 (200, {"orders": [{"id": "sim-1"}]}, Accepted),
                 (200, {"orders": []}, Absent),
-                (501, {}, Untold),
+                (501, {}, LookupUnsupported),
                 (503, {}, Unclear),
             ],
             "poll": [

@@ -25,12 +25,12 @@ from penstock.vendor_api.generation import (
     Failed,
     GenerationVendor,
     InDoubt,
+    LookupUnsupported,
     NotSent,
     Refused,
     ReplyLost,
     Similar,
     Unclear,
-    Untold,
 )
 from penstock.vendor_api.order_lookup import Listing, Loss, proves_absence
 
@@ -220,7 +220,7 @@ class OrderPlacement(JobContext):
                 await self.accepted(answer)
             case Similar():
                 await self.recognize(attempt, answer)
-            case Untold():
+            case LookupUnsupported():
                 raise UpstreamOutcomeUnknown
             case Absent():
                 if not await self.may_still_arrive():

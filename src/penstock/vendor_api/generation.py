@@ -194,7 +194,7 @@ class Absent:
 
 
 @dataclass(frozen=True, slots=True)
-class Untold:
+class LookupUnsupported:
     """The vendor has no way to look an order up."""
 
 
@@ -329,7 +329,7 @@ class GenerationVendor(Protocol):
         """Place a paid order. Called at most once per reference."""
         ...
 
-    def find(self, order: Order) -> Flow[Accepted | Similar | Absent | Untold]:
+    def find(self, order: Order) -> Flow[Accepted | Similar | Absent | LookupUnsupported]:
         """Look up an order whose answer was lost."""
         ...
 
@@ -365,10 +365,10 @@ class UsualGeneration:
     repeats: bool = False
     addresses: Sequence[str] = ()
 
-    def find(self, order: Order) -> Flow[Accepted | Similar | Absent | Untold]:
+    def find(self, order: Order) -> Flow[Accepted | Similar | Absent | LookupUnsupported]:
         """There is no way to look an order up."""
         del order
-        return settled(Untold())
+        return settled(LookupUnsupported())
 
     def poll_many(self, operations: Sequence[Mapping[str, Any]]) -> Flow[Sequence[Running | Done | Failed | None]]:
         """Each is asked for alone."""

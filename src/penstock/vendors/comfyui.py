@@ -25,6 +25,7 @@ from penstock.vendor_api.generation import (
     Form,
     Home,
     Kind,
+    LookupUnsupported,
     Options,
     Order,
     Output,
@@ -35,7 +36,6 @@ from penstock.vendor_api.generation import (
     Served,
     Similar,
     Unclear,
-    Untold,
     UsualGeneration,
 )
 from penstock.vendor_api.replies import ENDINGS, KINDS, fail_empty, judge, keep_recipe, say
@@ -166,7 +166,7 @@ class ComfyUI(UsualGeneration):
         skipped = [f"The server leaves out {_scrub(node)} of the workflow." for node in wrong]
         return self._accept(order, created.prompt_id, skipped)
 
-    def find(self, order: Order) -> Flow[Accepted | Similar | Absent | Untold]:
+    def find(self, order: Order) -> Flow[Accepted | Similar | Absent | LookupUnsupported]:
         """Look for our id in the queue and in the history."""
         found = yield from self._look(_name(order))
         return Absent() if found is None else self._accept(order, _name(order))

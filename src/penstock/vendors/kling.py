@@ -32,6 +32,7 @@ from penstock.vendor_api.generation import (
     Failed,
     Flow,
     Home,
+    LookupUnsupported,
     Notice,
     NotifiedOptions,
     Options,
@@ -42,7 +43,6 @@ from penstock.vendor_api.generation import (
     Served,
     Similar,
     Unclear,
-    Untold,
     UsualGeneration,
     settled,
 )
@@ -185,7 +185,7 @@ class Kling(UsualGeneration):
         code = trouble.code or reply.status
         return _judge(reply, code, self._say(code, trouble.message, trouble.request_id))
 
-    def find(self, order: Order) -> Flow[Accepted | Similar | Absent | Untold]:
+    def find(self, order: Order) -> Flow[Accepted | Similar | Absent | LookupUnsupported]:
         """By our reference among the latest of the account."""
         latest, listing = yield from read_list(order, self._list)
         doubtful: list[str] = []

@@ -24,6 +24,7 @@ from penstock.vendor_api.generation import (
     Flow,
     Home,
     Kind,
+    LookupUnsupported,
     Notice,
     NotifiedOptions,
     Options,
@@ -36,7 +37,6 @@ from penstock.vendor_api.generation import (
     Served,
     Similar,
     Unclear,
-    Untold,
     UsualGeneration,
     settled,
 )
@@ -170,7 +170,7 @@ class Luma(UsualGeneration):
             raise Unclear("an answer without an id")
         return _accept(order, created)
 
-    def find(self, order: Order) -> Flow[Accepted | Similar | Absent | Untold]:
+    def find(self, order: Order) -> Flow[Accepted | Similar | Absent | LookupUnsupported]:
         """Among the latest of the account: those with the same request, and first those still under way."""
         callback = {"callback_url": order.webhook}  # ours alone, where there is one
         wanted = callback if order.webhook else callback | _describe(order)

@@ -23,6 +23,7 @@ from penstock.vendor_api.generation import (
     Flow,
     Home,
     Kind,
+    LookupUnsupported,
     Options,
     Order,
     Output,
@@ -33,7 +34,6 @@ from penstock.vendor_api.generation import (
     Served,
     Similar,
     Unclear,
-    Untold,
     UsualGeneration,
 )
 from penstock.vendor_api.replies import (
@@ -172,12 +172,12 @@ class Meshy(UsualGeneration):
         task_id = reply.read(_Created).result
         return Accepted(task_id, {"id": task_id, "faces": order.params.get("face_limit")}, warnings)
 
-    def find(self, order: Order) -> Flow[Accepted | Similar | Absent | Untold]:
+    def find(self, order: Order) -> Flow[Accepted | Similar | Absent | LookupUnsupported]:
         """Name the orders that may be this one; the list does not say which of them is."""
         try:
             latest, listing = yield from read_list(order, lambda number, _: self._list(number))
         except _NoList:
-            return Untold()
+            return LookupUnsupported()
         recent = [row.upstream_id for row in latest if may_be_of(order, row.created_at, listing.told_at)]
         return Similar((), listing, tuple(recent))
 

@@ -21,6 +21,7 @@ from penstock.vendor_api.generation import (
     Flow,
     Home,
     Kind,
+    LookupUnsupported,
     Options,
     Order,
     Output,
@@ -31,7 +32,6 @@ from penstock.vendor_api.generation import (
     Served,
     Similar,
     Unclear,
-    Untold,
     UsualGeneration,
 )
 from penstock.vendor_api.replies import NOT_THERE, fail_gone
@@ -129,11 +129,11 @@ class Sim(UsualGeneration):
             case _:
                 raise Unclear(f"HTTP {reply.status}")
 
-    def find(self, order: Order) -> Flow[Accepted | Similar | Absent | Untold]:
+    def find(self, order: Order) -> Flow[Accepted | Similar | Absent | LookupUnsupported]:
         """Look the order up by our reference."""
         reply = yield self._call("GET", f"/orders?reference={quote(order.reference)}")
         if reply.status == 501:
-            return Untold()
+            return LookupUnsupported()
         if reply.status != 200:
             raise Unclear(f"HTTP {reply.status}")
         found = reply.read(_Found).orders

@@ -28,6 +28,7 @@ from penstock.vendor_api.generation import (
     Form,
     Home,
     Kind,
+    LookupUnsupported,
     Options,
     Order,
     Output,
@@ -38,7 +39,6 @@ from penstock.vendor_api.generation import (
     Served,
     Similar,
     Unclear,
-    Untold,
     UsualGeneration,
 )
 from penstock.vendor_api.order_lookup import contradicts
@@ -173,18 +173,18 @@ class Tripo(UsualGeneration):
         created = _data(reply, _Created)
         return Accepted(created.task_id, {"id": created.task_id}, warnings)
 
-    def find(self, order: Order) -> Flow[Accepted | Similar | Absent | Untold]:
+    def find(self, order: Order) -> Flow[Accepted | Similar | Absent | LookupUnsupported]:
         """Among the latest of the account: its input is echoed, and mostly holds a seed that we chose.
 
         One without that seed may be another's, with another picture: then only its absence can be proven.
         """
         wanted, _ = self._describe(order, None)
         if not self._v3:
-            return Untold()
+            return LookupUnsupported()
         try:
             latest, listing = yield from read_list(order, lambda _, offset: self._list(offset))
         except _NoList:
-            return Untold()
+            return LookupUnsupported()
         opened = [row for row in latest if row.told is not None]
         found = [row.upstream_id for row in opened if _is_of(row.told.input, wanted)]
         if found and "texture_seed" in wanted:

@@ -26,6 +26,7 @@ from penstock.vendor_api.generation import (
     Flow,
     Home,
     Kind,
+    LookupUnsupported,
     Options,
     Order,
     Output,
@@ -36,7 +37,6 @@ from penstock.vendor_api.generation import (
     Served,
     Similar,
     Unclear,
-    Untold,
     UsualGeneration,
 )
 from penstock.vendor_api.replies import GONE, NOT_THERE, fail_empty, fail_gone, judge, say
@@ -231,12 +231,12 @@ class Veo(UsualGeneration):
             raise Unclear("an operation without a name")
         return Accepted(upstream_id, {"id": upstream_id, "path": path, "name": name})
 
-    def find(self, order: Order) -> Flow[Accepted | Similar | Absent | Untold]:
+    def find(self, order: Order) -> Flow[Accepted | Similar | Absent | LookupUnsupported]:
         """Where the video goes is known from the order: once it is there, the order was taken."""
         folder = self._folder(order)
         videos = None if folder is None else (yield from self._list(folder))
         if videos is None:
-            return Untold()
+            return LookupUnsupported()
         return Accepted(order.reference, {"folder": folder}) if videos else Similar()
 
     def poll(self, operation: Mapping[str, Any]) -> Flow[Running | Done | Failed]:

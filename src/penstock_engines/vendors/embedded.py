@@ -18,6 +18,7 @@ from penstock.vendor_api.generation import (
     Flow,
     Home,
     Kind,
+    LookupUnsupported,
     Options,
     Order,
     Output,
@@ -28,7 +29,6 @@ from penstock.vendor_api.generation import (
     Served,
     Similar,
     Unclear,
-    Untold,
     UsualGeneration,
 )
 from penstock_engines.processors import count_processors
@@ -119,7 +119,7 @@ class Embedded(UsualGeneration):
             case _:
                 raise Unclear(f"HTTP {reply.status}")
 
-    def find(self, order: Order) -> Flow[Accepted | Similar | Absent | Untold]:
+    def find(self, order: Order) -> Flow[Accepted | Similar | Absent | LookupUnsupported]:
         """Look the order up by our reference, which is its name."""
         reply = yield Call("GET", f"/orders/{order.reference}")
         if reply.status == 404:
