@@ -354,7 +354,7 @@ class GenerationVendor(Protocol):
         ...
 
 
-class UsualGeneration:
+class GenerationDefaults:
     """What is so for most generation vendors; a vendor says what is different."""
 
     upstream: Upstream | None = None

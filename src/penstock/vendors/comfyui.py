@@ -23,6 +23,7 @@ from penstock.vendor_api.generation import (
     Failed,
     Flow,
     Form,
+    GenerationDefaults,
     Home,
     Kind,
     LookupUnsupported,
@@ -36,7 +37,6 @@ from penstock.vendor_api.generation import (
     Served,
     Similar,
     Unclear,
-    UsualGeneration,
 )
 from penstock.vendor_api.replies import ENDINGS, KINDS, fail_empty, judge, keep_recipe, say
 
@@ -126,7 +126,7 @@ class _Trouble(msgspec.Struct):
     node_errors: Any = None
 
 
-class ComfyUI(UsualGeneration):
+class ComfyUI(GenerationDefaults):
     """An order is a graph with an id of ours. The server forgets everything when it is restarted."""
 
     options_type: ClassVar[type[Options]] = ComfyUIOptions

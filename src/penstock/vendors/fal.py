@@ -23,6 +23,7 @@ from penstock.vendor_api.generation import (
     Done,
     Failed,
     Flow,
+    GenerationDefaults,
     Home,
     Notice,
     NotifiedOptions,
@@ -33,7 +34,6 @@ from penstock.vendor_api.generation import (
     Running,
     Served,
     Unclear,
-    UsualGeneration,
 )
 from penstock.vendor_api.replies import (
     NO_CREDIT,
@@ -147,7 +147,7 @@ class _Keys(msgspec.Struct):
     keys: list[dict[str, Any]]
 
 
-class Fal(UsualGeneration):
+class Fal(GenerationDefaults):
     """Everything is a request in a queue; its result is the model's own answer, whatever that holds."""
 
     options_type: ClassVar[type[Options]] = FalOptions

@@ -31,6 +31,7 @@ from penstock.vendor_api.generation import (
     Done,
     Failed,
     Flow,
+    GenerationDefaults,
     Home,
     LookupUnsupported,
     Notice,
@@ -43,7 +44,6 @@ from penstock.vendor_api.generation import (
     Served,
     Similar,
     Unclear,
-    UsualGeneration,
     settled,
 )
 from penstock.vendor_api.replies import (
@@ -158,7 +158,7 @@ class _Trouble(msgspec.Struct):
     request_id: Any = None
 
 
-class Kling(UsualGeneration):
+class Kling(GenerationDefaults):
     """An order carries our reference, so a lost one is found by that; it calls back, without a signature."""
 
     options_type: ClassVar[type[Options]] = KlingOptions

@@ -22,6 +22,7 @@ from penstock.vendor_api.generation import (
     Done,
     Failed,
     Flow,
+    GenerationDefaults,
     Home,
     Kind,
     LookupUnsupported,
@@ -37,7 +38,6 @@ from penstock.vendor_api.generation import (
     Served,
     Similar,
     Unclear,
-    UsualGeneration,
     settled,
 )
 from penstock.vendor_api.order_lookup import contradicts
@@ -149,7 +149,7 @@ class _Trouble(msgspec.Struct):
     detail: Any = None
 
 
-class Luma(UsualGeneration):
+class Luma(GenerationDefaults):
     """Orders are told with all that was asked, so a lost one is found by that; it calls back, without a signature."""
 
     options_type: ClassVar[type[Options]] = LumaOptions

@@ -21,6 +21,7 @@ from penstock.vendor_api.generation import (
     Done,
     Failed,
     Flow,
+    GenerationDefaults,
     Home,
     Kind,
     LookupUnsupported,
@@ -34,7 +35,6 @@ from penstock.vendor_api.generation import (
     Served,
     Similar,
     Unclear,
-    UsualGeneration,
 )
 from penstock.vendor_api.replies import (
     NOT_THERE,
@@ -150,7 +150,7 @@ class _Trouble(msgspec.Struct):
     error_code: Any = None
 
 
-class Meshy(UsualGeneration):
+class Meshy(GenerationDefaults):
     """The picture travels inside the order. Its list does not say what was ordered, and only proves absence."""
 
     options_type: ClassVar[type[Options]] = MeshyOptions

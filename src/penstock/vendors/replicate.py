@@ -26,6 +26,7 @@ from penstock.vendor_api.generation import (
     Failed,
     Flow,
     Form,
+    GenerationDefaults,
     Home,
     Notice,
     NotifiedOptions,
@@ -38,7 +39,6 @@ from penstock.vendor_api.generation import (
     Served,
     Similar,
     Unclear,
-    UsualGeneration,
 )
 from penstock.vendor_api.order_lookup import ListedOrder, Listing, contradicts
 from penstock.vendor_api.replies import (
@@ -146,7 +146,7 @@ class _Secret(msgspec.Struct):
     key: str
 
 
-class Replicate(UsualGeneration):
+class Replicate(GenerationDefaults):
     """Orders are never waited for; what they make lies on another host, for an hour."""
 
     options_type: ClassVar[type[Options]] = ReplicateOptions

@@ -17,6 +17,7 @@ from penstock.vendor_api.generation import (
     Done,
     Failed,
     Flow,
+    GenerationDefaults,
     Home,
     Options,
     Order,
@@ -25,7 +26,6 @@ from penstock.vendor_api.generation import (
     Running,
     Served,
     Unclear,
-    UsualGeneration,
 )
 from penstock.vendor_api.replies import NO_CREDIT, NOT_THERE, fail_gone, finish, judge, lost_of_video, say
 
@@ -123,7 +123,7 @@ class _Trouble(msgspec.Struct):
     error: str
 
 
-class Runway(UsualGeneration):
+class Runway(GenerationDefaults):
     """One call orders; a result's links live for a day, and each poll gives new ones."""
 
     options_type: ClassVar[type[Options]] = RunwayOptions

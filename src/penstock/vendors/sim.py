@@ -19,6 +19,7 @@ from penstock.vendor_api.generation import (
     Done,
     Failed,
     Flow,
+    GenerationDefaults,
     Home,
     Kind,
     LookupUnsupported,
@@ -32,7 +33,6 @@ from penstock.vendor_api.generation import (
     Served,
     Similar,
     Unclear,
-    UsualGeneration,
 )
 from penstock.vendor_api.replies import NOT_THERE, fail_gone
 
@@ -102,7 +102,7 @@ def _say(reply: Reply) -> dict[str, str | None] | None:
     return {"code": reason.code, "message": reason.message, "id": said.id}
 
 
-class Sim(UsualGeneration):
+class Sim(GenerationDefaults):
     """Speaks to the simulator as to any vendor, so that every path of the gateway can be walked for free."""
 
     options_type: ClassVar[type[Options]] = SimOptions

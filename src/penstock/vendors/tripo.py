@@ -26,6 +26,7 @@ from penstock.vendor_api.generation import (
     Failed,
     Flow,
     Form,
+    GenerationDefaults,
     Home,
     Kind,
     LookupUnsupported,
@@ -39,7 +40,6 @@ from penstock.vendor_api.generation import (
     Served,
     Similar,
     Unclear,
-    UsualGeneration,
 )
 from penstock.vendor_api.order_lookup import contradicts
 from penstock.vendor_api.replies import (
@@ -136,7 +136,7 @@ class _Trouble(msgspec.Struct):
     message: Any = None
 
 
-class Tripo(UsualGeneration):
+class Tripo(GenerationDefaults):
     """Bytes are uploaded, then ordered; the result's addresses live for minutes, so each poll gives new ones."""
 
     options_type: ClassVar[type[Options]] = TripoOptions

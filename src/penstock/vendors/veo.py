@@ -24,6 +24,7 @@ from penstock.vendor_api.generation import (
     Done,
     Failed,
     Flow,
+    GenerationDefaults,
     Home,
     Kind,
     LookupUnsupported,
@@ -37,7 +38,6 @@ from penstock.vendor_api.generation import (
     Served,
     Similar,
     Unclear,
-    UsualGeneration,
 )
 from penstock.vendor_api.replies import GONE, NOT_THERE, fail_empty, fail_gone, judge, say
 
@@ -195,7 +195,7 @@ class _Denied(Unclear):
         self.error = UpstreamAuth(upstream=say(code, message))
 
 
-class Veo(UsualGeneration):
+class Veo(GenerationDefaults):
     """One order, one operation, one video; only an order whose result goes to a bucket can be found again."""
 
     options_type: ClassVar[type[Options]] = VeoOptions

@@ -16,6 +16,7 @@ from penstock.vendor_api.generation import (
     Done,
     Failed,
     Flow,
+    GenerationDefaults,
     Home,
     Kind,
     LookupUnsupported,
@@ -29,7 +30,6 @@ from penstock.vendor_api.generation import (
     Served,
     Similar,
     Unclear,
-    UsualGeneration,
 )
 from penstock_engines.processors import count_processors
 from penstock_engines.studio.run import Limits
@@ -93,7 +93,7 @@ def _read(reply: Reply) -> _Standing:
         raise Unclear(str(error)) from error
 
 
-class Embedded(UsualGeneration):
+class Embedded(GenerationDefaults):
     """Orders are made by child processes of this machine: free, repeatable, and begun again after a crash."""
 
     options_type: ClassVar[type[Options]] = EmbeddedOptions
