@@ -288,7 +288,7 @@ class Options(BaseModel):
         return self.api_key or ""
 
 
-class NotifiedOptions(Options):
+class WebhookOptions(Options):
     """What the table of a vendor that can call back may hold besides."""
 
     webhooks: bool = Field(default=True, description="whether it is to call back, where `server.public_url` is set")

@@ -26,7 +26,6 @@ from penstock.vendor_api.generation import (
     GenerationDefaults,
     Home,
     Notice,
-    NotifiedOptions,
     Options,
     Order,
     Refused,
@@ -34,6 +33,7 @@ from penstock.vendor_api.generation import (
     Running,
     Served,
     Unclear,
+    WebhookOptions,
 )
 from penstock.vendor_api.replies import (
     NO_CREDIT,
@@ -72,7 +72,7 @@ MAX_SKEW, KEYS_SECONDS, ASK_SECONDS = 300.0, 86_400.0, 300.0
 """How old a notice may be, how old fal's keys, and how long they are not asked for again whatever notices come."""
 
 
-class FalOptions(NotifiedOptions):
+class FalOptions(WebhookOptions):
     """`[vendors.NAME]` of type `fal`."""
 
     base_url: str = "https://queue.fal.run"

@@ -35,7 +35,6 @@ from penstock.vendor_api.generation import (
     Home,
     LookupUnsupported,
     Notice,
-    NotifiedOptions,
     Options,
     Order,
     Refused,
@@ -44,6 +43,7 @@ from penstock.vendor_api.generation import (
     Served,
     Similar,
     Unclear,
+    WebhookOptions,
     settled,
 )
 from penstock.vendor_api.replies import (
@@ -113,7 +113,7 @@ NATIVE: Final = GenerationModel(
 )
 
 
-class KlingOptions(NotifiedOptions):
+class KlingOptions(WebhookOptions):
     """`[vendors.NAME]` of type `kling`."""
 
     model_config = ConfigDict(hide_input_in_errors=True)

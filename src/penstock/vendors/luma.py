@@ -27,7 +27,6 @@ from penstock.vendor_api.generation import (
     Kind,
     LookupUnsupported,
     Notice,
-    NotifiedOptions,
     Options,
     Order,
     Output,
@@ -38,6 +37,7 @@ from penstock.vendor_api.generation import (
     Served,
     Similar,
     Unclear,
+    WebhookOptions,
     settled,
 )
 from penstock.vendor_api.order_lookup import contradicts
@@ -121,7 +121,7 @@ NATIVE: Final = GenerationModel(
 )
 
 
-class LumaOptions(NotifiedOptions):
+class LumaOptions(WebhookOptions):
     """`[vendors.NAME]` of type `luma`."""
 
     base_url: str = "https://api.lumalabs.ai/dream-machine/v1"

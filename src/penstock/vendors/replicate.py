@@ -29,7 +29,6 @@ from penstock.vendor_api.generation import (
     GenerationDefaults,
     Home,
     Notice,
-    NotifiedOptions,
     Options,
     Order,
     Output,
@@ -39,6 +38,7 @@ from penstock.vendor_api.generation import (
     Served,
     Similar,
     Unclear,
+    WebhookOptions,
 )
 from penstock.vendor_api.order_lookup import ListedOrder, Listing, contradicts
 from penstock.vendor_api.replies import (
@@ -108,7 +108,7 @@ VEO_FAST: Final = GenerationModel(
 )
 
 
-class ReplicateOptions(NotifiedOptions):
+class ReplicateOptions(WebhookOptions):
     """`[vendors.NAME]` of type `replicate`."""
 
     base_url: str = "https://api.replicate.com"

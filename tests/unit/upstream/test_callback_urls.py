@@ -16,14 +16,14 @@ from vendors.test_far import follow
 
 from penstock.observability import metrics
 from penstock.upstream.callback_urls import Hooks
-from penstock.vendor_api.generation import Flow, Home, Notice, NotifiedOptions, Order, Unclear
+from penstock.vendor_api.generation import Flow, Home, Notice, Order, Unclear, WebhookOptions
 from penstock.vendors.sim import Sim, SimOptions
 
 BASE = "https://penstock.example"
 GENUINE = b'{"about": "an order"}'
 
 
-class NotifiedSimOptions(SimOptions, NotifiedOptions):
+class NotifiedSimOptions(SimOptions, WebhookOptions):
     """A simulator that may call back."""
 
 
