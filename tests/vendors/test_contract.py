@@ -32,13 +32,13 @@ from penstock.vendor_api.generation import (
     Home,
     LookupUnsupported,
     NotSent,
-    Options,
     Order,
     Output,
     Refused,
     Running,
     Similar,
     Unclear,
+    VendorOptions,
 )
 from penstock.vendors import load_vendor, vendor_names
 
@@ -223,7 +223,7 @@ verbs = pytest.mark.parametrize("verb", VERBS)
 @names
 def test_a_vendor_is_what_the_contract_says(name, tmp_path):
     vendor = make_vendor(name, tmp_path / "vendor")
-    assert issubclass(vendor.options_type, Options)
+    assert issubclass(vendor.options_type, VendorOptions)
     assert vendor.options.type == name
     assert vendor.lookup_seconds >= 0
     assert isinstance(vendor.reads_objects, bool)

@@ -7,10 +7,10 @@ from pydantic import Field
 
 from penstock.domain.chat import Ask, Fault, Part
 from penstock.domain.prices import TokenPrice
-from penstock.vendor_api.generation import Call, Home, Options, Reply
+from penstock.vendor_api.generation import Call, Home, Reply, VendorOptions
 
 
-class ChatOptions(Options):
+class ChatOptions(VendorOptions):
     """What every chat vendor's table may hold besides."""
 
     max_concurrent: int = Field(default=5_000, ge=1, description="how many requests it may have at once")

@@ -271,7 +271,7 @@ class Home:
     weights: Path
 
 
-class Options(BaseModel):
+class VendorOptions(BaseModel):
     """What every `[vendors.NAME]` table may hold; a vendor adds its own settings by subclassing."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -288,7 +288,7 @@ class Options(BaseModel):
         return self.api_key or ""
 
 
-class WebhookOptions(Options):
+class WebhookOptions(VendorOptions):
     """What the table of a vendor that can call back may hold besides."""
 
     webhooks: bool = Field(default=True, description="whether it is to call back, where `server.public_url` is set")
@@ -312,8 +312,8 @@ class Upstream(Protocol):
 class GenerationVendor(Protocol):
     """Who runs generation models. One instance per `[vendors.NAME]` table."""
 
-    options: Options
-    options_type: ClassVar[type[Options]]
+    options: VendorOptions
+    options_type: ClassVar[type[VendorOptions]]
     models: Sequence[Served]
     upstream: Upstream | None  # None: over HTTP
     lookup_seconds: float  # how long after a submit a look-up that finds nothing may still be wrong

@@ -27,7 +27,6 @@ from penstock.vendor_api.generation import (
     Home,
     Kind,
     LookupUnsupported,
-    Options,
     Order,
     Output,
     Refused,
@@ -37,6 +36,7 @@ from penstock.vendor_api.generation import (
     Served,
     Similar,
     Unclear,
+    VendorOptions,
 )
 from penstock.vendor_api.replies import ENDINGS, KINDS, fail_empty, judge, keep_recipe, say
 
@@ -83,7 +83,7 @@ class Workflow(BaseModel):
     fps: int = Field(default=24, ge=1, description="how many frames the graph makes a second of")
 
 
-class ComfyUIOptions(Options):
+class ComfyUIOptions(VendorOptions):
     """`[vendors.NAME]` of type `comfyui`; `api_key` is for a proxy before it that asks for one."""
 
     base_url: str = "http://127.0.0.1:8188"
@@ -129,7 +129,7 @@ class _Trouble(msgspec.Struct):
 class ComfyUI(GenerationDefaults):
     """An order is a graph with an id of ours. The server forgets everything when it is restarted."""
 
-    options_type: ClassVar[type[Options]] = ComfyUIOptions
+    options_type: ClassVar[type[VendorOptions]] = ComfyUIOptions
     declares = True
 
     def __init__(self, options: ComfyUIOptions, home: Home) -> None:

@@ -26,13 +26,13 @@ from penstock.vendor_api.generation import (
     GenerationDefaults,
     Home,
     Notice,
-    Options,
     Order,
     Refused,
     Reply,
     Running,
     Served,
     Unclear,
+    VendorOptions,
     WebhookOptions,
 )
 from penstock.vendor_api.replies import (
@@ -150,7 +150,7 @@ class _Keys(msgspec.Struct):
 class Fal(GenerationDefaults):
     """Everything is a request in a queue; its result is the model's own answer, whatever that holds."""
 
-    options_type: ClassVar[type[Options]] = FalOptions
+    options_type: ClassVar[type[VendorOptions]] = FalOptions
     declares = True
     models: Sequence[Served] = [
         *(Served(model, name=TRIPO) for model in (*image_to_model.MODELS, IMAGE_TO_3D)),

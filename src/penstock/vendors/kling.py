@@ -35,7 +35,6 @@ from penstock.vendor_api.generation import (
     Home,
     LookupUnsupported,
     Notice,
-    Options,
     Order,
     Refused,
     Reply,
@@ -43,6 +42,7 @@ from penstock.vendor_api.generation import (
     Served,
     Similar,
     Unclear,
+    VendorOptions,
     WebhookOptions,
     settled,
 )
@@ -161,7 +161,7 @@ class _Trouble(msgspec.Struct):
 class Kling(GenerationDefaults):
     """An order carries our reference, so a lost one is found by that; it calls back, without a signature."""
 
-    options_type: ClassVar[type[Options]] = KlingOptions
+    options_type: ClassVar[type[VendorOptions]] = KlingOptions
     models: Sequence[Served] = [Served(NATIVE), *(Served(model, name=TURBO) for model in text_to_video.MODELS)]
 
     def __init__(self, options: KlingOptions, home: Home) -> None:

@@ -27,7 +27,6 @@ from penstock.vendor_api.generation import (
     Kind,
     LookupUnsupported,
     Notice,
-    Options,
     Order,
     Output,
     Refused,
@@ -37,6 +36,7 @@ from penstock.vendor_api.generation import (
     Served,
     Similar,
     Unclear,
+    VendorOptions,
     WebhookOptions,
     settled,
 )
@@ -152,7 +152,7 @@ class _Trouble(msgspec.Struct):
 class Luma(GenerationDefaults):
     """Orders are told with all that was asked, so a lost one is found by that; it calls back, without a signature."""
 
-    options_type: ClassVar[type[Options]] = LumaOptions
+    options_type: ClassVar[type[VendorOptions]] = LumaOptions
     models: Sequence[Served] = [Served(NATIVE), *(Served(model, name=RAY) for model in text_to_video.MODELS)]
 
     def __init__(self, options: LumaOptions, home: Home) -> None:

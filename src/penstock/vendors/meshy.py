@@ -25,7 +25,6 @@ from penstock.vendor_api.generation import (
     Home,
     Kind,
     LookupUnsupported,
-    Options,
     Order,
     Output,
     Refused,
@@ -35,6 +34,7 @@ from penstock.vendor_api.generation import (
     Served,
     Similar,
     Unclear,
+    VendorOptions,
 )
 from penstock.vendor_api.replies import (
     NOT_THERE,
@@ -111,7 +111,7 @@ NATIVE: Final = GenerationModel(
 )
 
 
-class MeshyOptions(Options):
+class MeshyOptions(VendorOptions):
     """`[vendors.NAME]` of type `meshy`."""
 
     base_url: str = "https://api.meshy.ai"
@@ -153,7 +153,7 @@ class _Trouble(msgspec.Struct):
 class Meshy(GenerationDefaults):
     """The picture travels inside the order. Its list does not say what was ordered, and only proves absence."""
 
-    options_type: ClassVar[type[Options]] = MeshyOptions
+    options_type: ClassVar[type[VendorOptions]] = MeshyOptions
     models: Sequence[Served] = [Served(NATIVE), *(Served(model, name=LATEST) for model in image_to_model.MODELS)]
 
     def __init__(self, options: MeshyOptions, home: Home) -> None:

@@ -29,7 +29,6 @@ from penstock.vendor_api.generation import (
     GenerationDefaults,
     Home,
     Notice,
-    Options,
     Order,
     Output,
     Refused,
@@ -38,6 +37,7 @@ from penstock.vendor_api.generation import (
     Served,
     Similar,
     Unclear,
+    VendorOptions,
     WebhookOptions,
 )
 from penstock.vendor_api.order_lookup import ListedOrder, Listing, contradicts
@@ -149,7 +149,7 @@ class _Secret(msgspec.Struct):
 class Replicate(GenerationDefaults):
     """Orders are never waited for; what they make lies on another host, for an hour."""
 
-    options_type: ClassVar[type[Options]] = ReplicateOptions
+    options_type: ClassVar[type[VendorOptions]] = ReplicateOptions
     models: Sequence[Served] = [Served(model, name=VEO) for model in (*text_to_video.MODELS, VEO_FAST)]
     declares = True
 

@@ -19,13 +19,13 @@ from penstock.vendor_api.generation import (
     Flow,
     GenerationDefaults,
     Home,
-    Options,
     Order,
     Refused,
     Reply,
     Running,
     Served,
     Unclear,
+    VendorOptions,
 )
 from penstock.vendor_api.replies import NO_CREDIT, NOT_THERE, fail_gone, finish, judge, lost_of_video, say
 
@@ -34,7 +34,7 @@ MAX_PROMPT: Final = 1000
 """In UTF-16 units, which a JSON Schema cannot count: a character beyond U+FFFF is two of them."""
 
 
-class RunwayOptions(Options):
+class RunwayOptions(VendorOptions):
     """`[vendors.NAME]` of type `runway`."""
 
     base_url: str = "https://api.dev.runwayml.com"
@@ -126,7 +126,7 @@ class _Trouble(msgspec.Struct):
 class Runway(GenerationDefaults):
     """One call orders; a result's links live for a day, and each poll gives new ones."""
 
-    options_type: ClassVar[type[Options]] = RunwayOptions
+    options_type: ClassVar[type[VendorOptions]] = RunwayOptions
     models: Sequence[Served] = MODELS
 
     def __init__(self, options: RunwayOptions, home: Home) -> None:

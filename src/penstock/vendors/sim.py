@@ -23,7 +23,6 @@ from penstock.vendor_api.generation import (
     Home,
     Kind,
     LookupUnsupported,
-    Options,
     Order,
     Output,
     Refused,
@@ -33,13 +32,14 @@ from penstock.vendor_api.generation import (
     Served,
     Similar,
     Unclear,
+    VendorOptions,
 )
 from penstock.vendor_api.replies import NOT_THERE, fail_gone
 
 SERVED = [Served(model, FREE) for family in (image_to_model, text_to_video, simulated) for model in family.MODELS]
 
 
-class SimOptions(Options):
+class SimOptions(VendorOptions):
     """`[vendors.NAME]` of type `sim`; a route's `model` may name one of the scripts."""
 
     poll_seconds: float = Field(default=0.1, gt=0)
@@ -105,7 +105,7 @@ def _say(reply: Reply) -> dict[str, str | None] | None:
 class Sim(GenerationDefaults):
     """Speaks to the simulator as to any vendor, so that every path of the gateway can be walked for free."""
 
-    options_type: ClassVar[type[Options]] = SimOptions
+    options_type: ClassVar[type[VendorOptions]] = SimOptions
     models: Sequence[Served] = SERVED
     reads_objects = True
 

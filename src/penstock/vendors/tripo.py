@@ -30,7 +30,6 @@ from penstock.vendor_api.generation import (
     Home,
     Kind,
     LookupUnsupported,
-    Options,
     Order,
     Output,
     Refused,
@@ -40,6 +39,7 @@ from penstock.vendor_api.generation import (
     Served,
     Similar,
     Unclear,
+    VendorOptions,
 )
 from penstock.vendor_api.order_lookup import contradicts
 from penstock.vendor_api.replies import (
@@ -77,7 +77,7 @@ ERRORS: Final[Mapping[int, type[JobError]]] = {
 }
 
 
-class TripoOptions(Options):
+class TripoOptions(VendorOptions):
     """`[vendors.NAME]` of type `tripo`."""
 
     version: Literal["v3", "v2"] = Field(
@@ -139,7 +139,7 @@ class _Trouble(msgspec.Struct):
 class Tripo(GenerationDefaults):
     """Bytes are uploaded, then ordered; the result's addresses live for minutes, so each poll gives new ones."""
 
-    options_type: ClassVar[type[Options]] = TripoOptions
+    options_type: ClassVar[type[VendorOptions]] = TripoOptions
     models: Sequence[Served] = [Served(model, PRICE) for model in image_to_model.MODELS]
 
     def __init__(self, options: TripoOptions, home: Home) -> None:

@@ -28,7 +28,6 @@ from penstock.vendor_api.generation import (
     Home,
     Kind,
     LookupUnsupported,
-    Options,
     Order,
     Output,
     Refused,
@@ -38,6 +37,7 @@ from penstock.vendor_api.generation import (
     Served,
     Similar,
     Unclear,
+    VendorOptions,
 )
 from penstock.vendor_api.replies import GONE, NOT_THERE, fail_empty, fail_gone, judge, say
 
@@ -107,7 +107,7 @@ def _read_account(text: str) -> _Account:
     return account
 
 
-class VeoOptions(Options):
+class VeoOptions(VendorOptions):
     """`[vendors.NAME]` of type `veo`."""
 
     model_config = ConfigDict(hide_input_in_errors=True)
@@ -198,7 +198,7 @@ class _Denied(Unclear):
 class Veo(GenerationDefaults):
     """One order, one operation, one video; only an order whose result goes to a bucket can be found again."""
 
-    options_type: ClassVar[type[Options]] = VeoOptions
+    options_type: ClassVar[type[VendorOptions]] = VeoOptions
     models: Sequence[Served] = [
         Served(text_to_video.MODELS[0], PRICE, STANDARD),
         Served(_native("veo_text_to_video", "Veo 3.1"), PRICE, STANDARD),

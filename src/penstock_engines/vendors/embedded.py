@@ -20,7 +20,6 @@ from penstock.vendor_api.generation import (
     Home,
     Kind,
     LookupUnsupported,
-    Options,
     Order,
     Output,
     Refused,
@@ -30,6 +29,7 @@ from penstock.vendor_api.generation import (
     Served,
     Similar,
     Unclear,
+    VendorOptions,
 )
 from penstock_engines.processors import count_processors
 from penstock_engines.studio.run import Limits
@@ -51,7 +51,7 @@ POLL_SECONDS: Final = 0.5
 """Asking costs next to nothing here, and a caller likes to see the progress move."""
 
 
-class EmbeddedOptions(Options):
+class EmbeddedOptions(VendorOptions):
     """`[vendors.embedded]`."""
 
     poll_seconds: float = Field(default=0.2, gt=0)
@@ -96,7 +96,7 @@ def _read(reply: Reply) -> _Standing:
 class Embedded(GenerationDefaults):
     """Orders are made by child processes of this machine: free, repeatable, and begun again after a crash."""
 
-    options_type: ClassVar[type[Options]] = EmbeddedOptions
+    options_type: ClassVar[type[VendorOptions]] = EmbeddedOptions
     models: Sequence[Served] = SERVED
     repeats = True
 
