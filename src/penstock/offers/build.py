@@ -20,7 +20,7 @@ from penstock.settings.values import BUILT_IN
 from penstock.upstream.redaction import Redactor, find_hosts
 from penstock.upstream.schema_discovery import find_schema
 from penstock.vendor_api.chat import ChatOptions, ChatVendor
-from penstock.vendor_api.generation import GenerationVendor, Home, Served
+from penstock.vendor_api.generation import GenerationVendor, Home, ServedModel
 from penstock.vendors import Vendor, load_vendor, vendor_names
 
 log = logging.getLogger(__name__)
@@ -133,7 +133,7 @@ def _list_able(vendor: Vendor) -> Sequence[str]:
     return vendor.models if is_chat(vendor) else [served.model.id for served in _served(vendor)]
 
 
-def _served(vendor: Vendor | None) -> Sequence[Served]:
+def _served(vendor: Vendor | None) -> Sequence[ServedModel]:
     return vendor.models if vendor is not None and _is_generation(vendor) else ()
 
 

@@ -255,7 +255,7 @@ class Failed:
 
 
 @dataclass(frozen=True, slots=True)
-class Served:
+class ServedModel:
     """A model that a vendor runs: the catalogue's or its own, what it costs there, and its name there."""
 
     model: GenerationModel
@@ -314,7 +314,7 @@ class GenerationVendor(Protocol):
 
     options: VendorOptions
     options_type: ClassVar[type[VendorOptions]]
-    models: Sequence[Served]
+    models: Sequence[ServedModel]
     upstream: Upstream | None  # None: over HTTP
     lookup_seconds: float  # how long after a submit a look-up that finds nothing may still be wrong
     reads_objects: bool  # whether `file.object` means something to it

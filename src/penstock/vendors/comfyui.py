@@ -33,7 +33,7 @@ from penstock.vendor_api.generation import (
     Reply,
     Role,
     Running,
-    Served,
+    ServedModel,
     Similar,
     Unclear,
     VendorOptions,
@@ -139,7 +139,9 @@ class ComfyUI(GenerationDefaults):
         names: dict[str, str] = {}
         for name, workflow in options.workflows.items():
             names.setdefault(workflow.model, name)
-        self.models: Sequence[Served] = [Served(CATALOGUE[model], FREE, name) for model, name in names.items()]
+        self.models: Sequence[ServedModel] = [
+            ServedModel(CATALOGUE[model], FREE, name) for model, name in names.items()
+        ]
 
     def submit(self, order: Order) -> Flow[Accepted | Refused | Failed]:
         """Upload the picture, then queue the filled graph."""

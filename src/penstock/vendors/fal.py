@@ -30,7 +30,7 @@ from penstock.vendor_api.generation import (
     Refused,
     Reply,
     Running,
-    Served,
+    ServedModel,
     Unclear,
     VendorOptions,
     WebhookOptions,
@@ -152,9 +152,9 @@ class Fal(GenerationDefaults):
 
     options_type: ClassVar[type[VendorOptions]] = FalOptions
     declares = True
-    models: Sequence[Served] = [
-        *(Served(model, name=TRIPO) for model in (*image_to_model.MODELS, IMAGE_TO_3D)),
-        *(Served(model, name=VEO) for model in (*text_to_video.MODELS, TEXT_TO_VIDEO)),
+    models: Sequence[ServedModel] = [
+        *(ServedModel(model, name=TRIPO) for model in (*image_to_model.MODELS, IMAGE_TO_3D)),
+        *(ServedModel(model, name=VEO) for model in (*text_to_video.MODELS, TEXT_TO_VIDEO)),
     ]
 
     def __init__(self, options: FalOptions, home: Home) -> None:

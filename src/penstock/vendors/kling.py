@@ -39,7 +39,7 @@ from penstock.vendor_api.generation import (
     Refused,
     Reply,
     Running,
-    Served,
+    ServedModel,
     Similar,
     Unclear,
     VendorOptions,
@@ -162,7 +162,10 @@ class Kling(GenerationDefaults):
     """An order carries our reference, so a lost one is found by that; it calls back, without a signature."""
 
     options_type: ClassVar[type[VendorOptions]] = KlingOptions
-    models: Sequence[Served] = [Served(NATIVE), *(Served(model, name=TURBO) for model in text_to_video.MODELS)]
+    models: Sequence[ServedModel] = [
+        ServedModel(NATIVE),
+        *(ServedModel(model, name=TURBO) for model in text_to_video.MODELS),
+    ]
 
     def __init__(self, options: KlingOptions, home: Home) -> None:
         del home

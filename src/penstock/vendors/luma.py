@@ -33,7 +33,7 @@ from penstock.vendor_api.generation import (
     Reply,
     Role,
     Running,
-    Served,
+    ServedModel,
     Similar,
     Unclear,
     VendorOptions,
@@ -153,7 +153,10 @@ class Luma(GenerationDefaults):
     """Orders are told with all that was asked, so a lost one is found by that; it calls back, without a signature."""
 
     options_type: ClassVar[type[VendorOptions]] = LumaOptions
-    models: Sequence[Served] = [Served(NATIVE), *(Served(model, name=RAY) for model in text_to_video.MODELS)]
+    models: Sequence[ServedModel] = [
+        ServedModel(NATIVE),
+        *(ServedModel(model, name=RAY) for model in text_to_video.MODELS),
+    ]
 
     def __init__(self, options: LumaOptions, home: Home) -> None:
         del home

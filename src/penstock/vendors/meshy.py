@@ -31,7 +31,7 @@ from penstock.vendor_api.generation import (
     Reply,
     Role,
     Running,
-    Served,
+    ServedModel,
     Similar,
     Unclear,
     VendorOptions,
@@ -154,7 +154,10 @@ class Meshy(GenerationDefaults):
     """The picture travels inside the order. Its list does not say what was ordered, and only proves absence."""
 
     options_type: ClassVar[type[VendorOptions]] = MeshyOptions
-    models: Sequence[Served] = [Served(NATIVE), *(Served(model, name=LATEST) for model in image_to_model.MODELS)]
+    models: Sequence[ServedModel] = [
+        ServedModel(NATIVE),
+        *(ServedModel(model, name=LATEST) for model in image_to_model.MODELS),
+    ]
 
     def __init__(self, options: MeshyOptions, home: Home) -> None:
         del home

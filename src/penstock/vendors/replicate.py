@@ -34,7 +34,7 @@ from penstock.vendor_api.generation import (
     Refused,
     Reply,
     Running,
-    Served,
+    ServedModel,
     Similar,
     Unclear,
     VendorOptions,
@@ -150,7 +150,7 @@ class Replicate(GenerationDefaults):
     """Orders are never waited for; what they make lies on another host, for an hour."""
 
     options_type: ClassVar[type[VendorOptions]] = ReplicateOptions
-    models: Sequence[Served] = [Served(model, name=VEO) for model in (*text_to_video.MODELS, VEO_FAST)]
+    models: Sequence[ServedModel] = [ServedModel(model, name=VEO) for model in (*text_to_video.MODELS, VEO_FAST)]
     declares = True
 
     def __init__(self, options: ReplicateOptions, home: Home) -> None:

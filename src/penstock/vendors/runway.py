@@ -23,7 +23,7 @@ from penstock.vendor_api.generation import (
     Refused,
     Reply,
     Running,
-    Served,
+    ServedModel,
     Unclear,
     VendorOptions,
 )
@@ -98,9 +98,9 @@ def _declare(model_id: str, title: str, schema: Mapping[str, Any]) -> Generation
 
 
 MODELS: Final = (
-    *(Served(model, name=VEO) for model in text_to_video.MODELS),
-    Served(_declare("runway_gen45_text_to_video", "Text to video by Runway Gen-4.5", GEN_SCHEMA), name=GEN),
-    Served(_declare("runway_veo31_text_to_video", "Text to video by Veo 3.1 at Runway", VEO_SCHEMA), name=VEO),
+    *(ServedModel(model, name=VEO) for model in text_to_video.MODELS),
+    ServedModel(_declare("runway_gen45_text_to_video", "Text to video by Runway Gen-4.5", GEN_SCHEMA), name=GEN),
+    ServedModel(_declare("runway_veo31_text_to_video", "Text to video by Veo 3.1 at Runway", VEO_SCHEMA), name=VEO),
 )
 
 
@@ -127,7 +127,7 @@ class Runway(GenerationDefaults):
     """One call orders; a result's links live for a day, and each poll gives new ones."""
 
     options_type: ClassVar[type[VendorOptions]] = RunwayOptions
-    models: Sequence[Served] = MODELS
+    models: Sequence[ServedModel] = MODELS
 
     def __init__(self, options: RunwayOptions, home: Home) -> None:
         del home

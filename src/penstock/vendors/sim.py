@@ -29,14 +29,14 @@ from penstock.vendor_api.generation import (
     Reply,
     Role,
     Running,
-    Served,
+    ServedModel,
     Similar,
     Unclear,
     VendorOptions,
 )
 from penstock.vendor_api.replies import NOT_THERE, fail_gone
 
-SERVED = [Served(model, FREE) for family in (image_to_model, text_to_video, simulated) for model in family.MODELS]
+SERVED = [ServedModel(model, FREE) for family in (image_to_model, text_to_video, simulated) for model in family.MODELS]
 
 
 class SimOptions(VendorOptions):
@@ -106,7 +106,7 @@ class Sim(GenerationDefaults):
     """Speaks to the simulator as to any vendor, so that every path of the gateway can be walked for free."""
 
     options_type: ClassVar[type[VendorOptions]] = SimOptions
-    models: Sequence[Served] = SERVED
+    models: Sequence[ServedModel] = SERVED
     reads_objects = True
 
     def __init__(self, options: SimOptions, home: Home) -> None:

@@ -36,7 +36,7 @@ from penstock.vendor_api.generation import (
     Reply,
     Role,
     Running,
-    Served,
+    ServedModel,
     Similar,
     Unclear,
     VendorOptions,
@@ -140,7 +140,7 @@ class Tripo(GenerationDefaults):
     """Bytes are uploaded, then ordered; the result's addresses live for minutes, so each poll gives new ones."""
 
     options_type: ClassVar[type[VendorOptions]] = TripoOptions
-    models: Sequence[Served] = [Served(model, PRICE) for model in image_to_model.MODELS]
+    models: Sequence[ServedModel] = [ServedModel(model, PRICE) for model in image_to_model.MODELS]
 
     def __init__(self, options: TripoOptions, home: Home) -> None:
         del home

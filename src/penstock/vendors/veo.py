@@ -34,7 +34,7 @@ from penstock.vendor_api.generation import (
     Reply,
     Role,
     Running,
-    Served,
+    ServedModel,
     Similar,
     Unclear,
     VendorOptions,
@@ -199,11 +199,11 @@ class Veo(GenerationDefaults):
     """One order, one operation, one video; only an order whose result goes to a bucket can be found again."""
 
     options_type: ClassVar[type[VendorOptions]] = VeoOptions
-    models: Sequence[Served] = [
-        Served(text_to_video.MODELS[0], PRICE, STANDARD),
-        Served(_native("veo_text_to_video", "Veo 3.1"), PRICE, STANDARD),
-        Served(_native("veo_fast_text_to_video", "Veo 3.1 Fast"), FAST_PRICE, FAST),
-        Served(_native("veo_lite_text_to_video", "Veo 3.1 Lite"), None, LITE),  # its price at 1080p is not known
+    models: Sequence[ServedModel] = [
+        ServedModel(text_to_video.MODELS[0], PRICE, STANDARD),
+        ServedModel(_native("veo_text_to_video", "Veo 3.1"), PRICE, STANDARD),
+        ServedModel(_native("veo_fast_text_to_video", "Veo 3.1 Fast"), FAST_PRICE, FAST),
+        ServedModel(_native("veo_lite_text_to_video", "Veo 3.1 Lite"), None, LITE),  # its price at 1080p is not known
     ]
 
     def __init__(self, options: VeoOptions, home: Home) -> None:

@@ -26,7 +26,7 @@ from penstock.vendor_api.generation import (
     Reply,
     Role,
     Running,
-    Served,
+    ServedModel,
     Similar,
     Unclear,
     VendorOptions,
@@ -35,7 +35,7 @@ from penstock_engines.processors import count_processors
 from penstock_engines.studio.run import Limits
 from penstock_engines.studio.studio import Studio
 
-SERVED: Final = [Served(model, FREE) for family in (image_to_model, text_to_video) for model in family.MODELS]
+SERVED: Final = [ServedModel(model, FREE) for family in (image_to_model, text_to_video) for model in family.MODELS]
 USUAL_FACES: Final = {
     "v2.5-20250123": 20_000,
     "v2.0-20240919": 20_000,
@@ -97,7 +97,7 @@ class Embedded(GenerationDefaults):
     """Orders are made by child processes of this machine: free, repeatable, and begun again after a crash."""
 
     options_type: ClassVar[type[VendorOptions]] = EmbeddedOptions
-    models: Sequence[Served] = SERVED
+    models: Sequence[ServedModel] = SERVED
     repeats = True
 
     def __init__(self, options: EmbeddedOptions, home: Home) -> None:

@@ -39,7 +39,7 @@ from penstock.domain.prices import (
 from penstock.offers.build import build_offers
 from penstock.offers.offer import Offer
 from penstock.settings.tables import load
-from penstock.vendor_api.generation import Served
+from penstock.vendor_api.generation import ServedModel
 from penstock.vendors.sim import Sim
 
 amounts = some.integers(0, 10**7)
@@ -506,7 +506,7 @@ def offer_of(folder: Path, asked: Sequence[Price | None]) -> Offer:
     model = simulated.MODELS[1]
     with pytest.MonkeyPatch.context() as patch:
         names = [f"route{number}" for number in range(len(asked))]
-        served = {name: [Served(model, price)] for name, price in zip(names, asked, strict=True)}
+        served = {name: [ServedModel(model, price)] for name, price in zip(names, asked, strict=True)}
         patch.setattr(Sim, "models", property(lambda vendor: served.get(vendor.options.api_key, [])))
         tables = "".join(f'[vendors.{name}]\ntype = "sim"\napi_key = "{name}"\n' for name in names)
         routes = ", ".join(f'{{vendor = "{name}"}}' for name in names)
