@@ -294,7 +294,7 @@ class WebhookOptions(VendorOptions):
     webhooks: bool = Field(default=True, description="whether it is to call back, where `server.public_url` is set")
 
 
-class Upstream(Protocol):
+class InProcessUpstream(Protocol):
     """An upstream inside this process, spoken to as if over HTTP; it blocks, so it is called in a thread.
 
     It raises `ConnectionRefusedError` where a connection would fail, and `ConnectionResetError` where a reply is lost.
@@ -315,7 +315,7 @@ class GenerationVendor(Protocol):
     options: VendorOptions
     options_type: ClassVar[type[VendorOptions]]
     models: Sequence[ServedModel]
-    upstream: Upstream | None  # None: over HTTP
+    upstream: InProcessUpstream | None  # None: over HTTP
     lookup_seconds: float  # how long after a submit a look-up that finds nothing may still be wrong
     reads_objects: bool  # whether `file.object` means something to it
     declares: bool  # whether the configuration may declare models of it
@@ -357,7 +357,7 @@ class GenerationVendor(Protocol):
 class GenerationDefaults:
     """What is so for most generation vendors; a vendor says what is different."""
 
-    upstream: Upstream | None = None
+    upstream: InProcessUpstream | None = None
     lookup_seconds: float = 0.0
     reads_objects: bool = False
     declares: bool = False
