@@ -124,7 +124,7 @@ class Reply:
 Flow: TypeAlias = Generator[Call, Reply, T]
 
 
-def settled(answer: T) -> Flow[T]:
+def without_call(answer: T) -> Flow[T]:
     """A flow that needs no call."""
     yield from ()
     return answer
@@ -368,23 +368,23 @@ class GenerationDefaults:
     def find(self, order: Order) -> Flow[Accepted | Similar | Absent | LookupUnsupported]:
         """There is no way to look an order up."""
         del order
-        return settled(LookupUnsupported())
+        return without_call(LookupUnsupported())
 
     def poll_many(self, operations: Sequence[Mapping[str, Any]]) -> Flow[Sequence[Running | Done | Failed | None]]:
         """Each is asked for alone."""
-        return settled([None] * len(operations))
+        return without_call([None] * len(operations))
 
     def cancel(self, operation: Mapping[str, Any]) -> Flow[bool]:
         """It cannot be stopped."""
         del operation
-        return settled(answer=False)
+        return without_call(answer=False)
 
     def hear(self, notice: Notice) -> Flow[bool]:
         """It sends none, so none is genuine."""
         del notice
-        return settled(answer=False)
+        return without_call(answer=False)
 
     def describe(self, model: str) -> Flow[Mapping[str, Any] | None]:
         """It has no schema of its own."""
         del model
-        return settled(None)
+        return without_call(None)

@@ -44,7 +44,7 @@ from penstock.vendor_api.generation import (
     Unclear,
     VendorOptions,
     WebhookOptions,
-    settled,
+    without_call,
 )
 from penstock.vendor_api.replies import (
     NO_CREDIT,
@@ -234,8 +234,8 @@ class Kling(GenerationDefaults):
         try:
             told = msgspec.json.decode(notice.body, type=_Task)
         except (msgspec.DecodeError, ValueError, RecursionError):
-            return settled(answer=False)
-        return settled(bool(told.task_id and told.task_status))
+            return without_call(answer=False)
+        return without_call(bool(told.task_id and told.task_status))
 
     def _call(self, method: str, path: str, json: Any = None) -> Call:
         return Call(method, path, {"authorization": f"Bearer {self._authorize()}"}, json)

@@ -38,7 +38,7 @@ from penstock.vendor_api.generation import (
     Unclear,
     VendorOptions,
     WebhookOptions,
-    settled,
+    without_call,
 )
 from penstock.vendor_api.order_lookup import contradicts
 from penstock.vendor_api.replies import (
@@ -214,8 +214,8 @@ class Luma(GenerationDefaults):
         try:
             told = msgspec.json.decode(notice.body, type=_Generation)
         except (msgspec.DecodeError, ValueError, RecursionError):
-            return settled(answer=False)
-        return settled(bool(told.id and told.state))
+            return without_call(answer=False)
+        return without_call(bool(told.id and told.state))
 
     def _call(self, method: str, path: str, json: Any = None) -> Call:
         return Call(method, path, {"authorization": f"Bearer {self.options.credential}"}, json)
