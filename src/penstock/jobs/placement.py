@@ -32,7 +32,7 @@ from penstock.vendor_api.generation import (
     Similar,
     Unclear,
 )
-from penstock.vendor_api.order_lookup import Listing, Loss, proves_absence
+from penstock.vendor_api.order_lookup import Listing, LostOrder, proves_absence
 
 log = logging.getLogger(__name__)
 
@@ -283,7 +283,7 @@ class OrderPlacement(JobContext):
             return False
         now = self.tools.clock()
         lost_at = now - (self.tools.steady() - self.lost_at)
-        return proves_absence(listing, Loss(attempt.started_at, lost_at, now, self.vendor.lookup_seconds))
+        return proves_absence(listing, LostOrder(attempt.started_at, lost_at, now, self.vendor.lookup_seconds))
 
     async def may_still_arrive(self, more_seconds: float = 0.0) -> bool:
         """Wait for the next look, unless the order could no longer be on its way when this one began.

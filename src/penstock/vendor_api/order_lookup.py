@@ -30,7 +30,7 @@ class Listing:
 
 
 @dataclass(frozen=True, slots=True)
-class Loss:
+class LostOrder:
     """An order of unknown fate. Times are by our clock, in seconds since the epoch."""
 
     placed_at: float  # when we set about it
@@ -60,7 +60,7 @@ def reaches_back(listing: Listing, since: float) -> bool:
     return known[-1] < since and all(later >= earlier for later, earlier in pairwise(known))
 
 
-def proves_absence(listing: Listing, loss: Loss) -> bool:
+def proves_absence(listing: Listing, loss: LostOrder) -> bool:
     """Tell whether a list in which no entry can be the order proves that the vendor never took it.
 
     It has to be complete back beyond the order's start. Then either an order is shown that is younger than ours can

@@ -10,7 +10,7 @@ from penstock.vendor_api.order_lookup import (
     CLOCK_SECONDS,
     ListedOrder,
     Listing,
-    Loss,
+    LostOrder,
     contradicts,
     proves_absence,
     reaches_back,
@@ -60,7 +60,7 @@ def test_an_order_that_was_taken_is_never_proven_absent(vendor, placed_at, secon
     asked_at = lost_at + later
     listing = ours.show(asked_at)
     is_seen = f"order {taken_at}" in {entry.upstream_id for entry in listing.entries}
-    loss = Loss(placed_at, lost_at, asked_at, settle_seconds=60)
+    loss = LostOrder(placed_at, lost_at, asked_at, settle_seconds=60)
     assert is_seen or not proves_absence(listing, loss)
 
 
@@ -69,11 +69,11 @@ def test_after_the_lag_a_list_that_reaches_back_proves_absence(vendor, placed_at
     lost_at = placed_at + seconds
     asked_at = lost_at + 61
     listing = Books(vendor.created, vendor.ahead, vendor.lag, 1000, vendor.tells_time).show(asked_at)
-    assert proves_absence(listing, Loss(placed_at, lost_at, asked_at, settle_seconds=60))
+    assert proves_absence(listing, LostOrder(placed_at, lost_at, asked_at, settle_seconds=60))
 
 
 def test_a_younger_order_proves_it_at_once():
-    loss = Loss(NOW, NOW + 1, NOW + 20, settle_seconds=600)
+    loss = LostOrder(NOW, NOW + 1, NOW + 20, settle_seconds=600)
     old, young = ListedOrder("old", NOW - 500), ListedOrder("young", NOW + 1 + MARGIN_SECONDS + 1)
     assert proves_absence(Listing((young, old), told_at=NOW + 20), loss)
     assert not proves_absence(Listing((young, old)), loss), "nobody knows the vendor's clock"
@@ -83,7 +83,7 @@ def test_a_younger_order_proves_it_at_once():
 
 def test_a_clock_of_our_own_that_was_set_back_proves_nothing():
     listing = Listing((ListedOrder("a", NOW - 500), ListedOrder("b", NOW - 900)))
-    assert not proves_absence(listing, Loss(NOW + 3600, NOW, NOW + 100, settle_seconds=60))
+    assert not proves_absence(listing, LostOrder(NOW + 3600, NOW, NOW + 100, settle_seconds=60))
 
 
 @given(st.lists(st.one_of(st.none(), moments), max_size=20), moments)
