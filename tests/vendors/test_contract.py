@@ -29,7 +29,6 @@ from penstock.vendor_api.generation import (
     Done,
     Failed,
     GenerationVendor,
-    Home,
     LookupUnsupported,
     NotSent,
     Order,
@@ -38,6 +37,7 @@ from penstock.vendor_api.generation import (
     Running,
     Similar,
     Unclear,
+    VendorFolders,
     VendorOptions,
 )
 from penstock.vendors import load_vendor, vendor_names
@@ -75,7 +75,7 @@ def derive_sample(name: str) -> Sample:
     """What can be said of a vendor that has no double: it must take whatever replies come."""
     kind = load_vendor(name)
     options = {"type": name, "api_key": "k:k", "base_url": "http://127.0.0.1:1"}
-    vendor = kind(kind.options_type.model_validate(options), Home(Path("nowhere"), Path("nowhere")))
+    vendor = kind(kind.options_type.model_validate(options), VendorFolders(Path("nowhere"), Path("nowhere")))
     orders = []
     for served in vendor.models:
         example = {key: value for key, value in served.model.example.items() if key != "file"}
@@ -169,7 +169,7 @@ class Canned:
 
 def make_vendor(name: str, folder: Path = Path("nowhere")) -> GenerationVendor:
     kind = load_vendor(name)
-    return kind(kind.options_type.model_validate(SAMPLES[name].options), Home(folder, folder / "weights"))
+    return kind(kind.options_type.model_validate(SAMPLES[name].options), VendorFolders(folder, folder / "weights"))
 
 
 def flow_of(vendor: GenerationVendor, name: str, verb: str, order: tuple[str, Mapping[str, Any]] | None = None) -> Any:

@@ -26,7 +26,7 @@ from vendors.test_contract import anything, check_storable, statuses
 from penstock.catalog.declared import read_schema
 from penstock.catalog.model import Recipe
 from penstock.settings.tables import load
-from penstock.vendor_api.generation import Call, Done, Failed, Flow, Home, Notice, Order, Reply, Unclear
+from penstock.vendor_api.generation import Call, Done, Failed, Flow, Notice, Order, Reply, Unclear, VendorFolders
 from penstock.vendors.fal import MAX_INLINE, Fal, FalOptions
 
 LONG = 300  # seconds between polls: whatever ends sooner was not found by one
@@ -81,7 +81,7 @@ def picture(side: int) -> bytes:
 
 
 def make_vendor(**more: Any) -> Fal:
-    return Fal(FalOptions.model_validate({**SAMPLE.options, **more}), Home(Path("nowhere"), Path("nowhere")))
+    return Fal(FalOptions.model_validate({**SAMPLE.options, **more}), VendorFolders(Path("nowhere"), Path("nowhere")))
 
 
 def say(status: int, body: Any, **headers: str) -> Reply:

@@ -38,7 +38,6 @@ from penstock.vendor_api.generation import (
     Call,
     Done,
     Failed,
-    Home,
     Notice,
     Order,
     Refused,
@@ -46,6 +45,7 @@ from penstock.vendor_api.generation import (
     Running,
     Similar,
     Unclear,
+    VendorFolders,
 )
 from penstock.vendor_api.order_lookup import Listing
 from penstock.vendors.replicate import Replicate, ReplicateOptions
@@ -185,7 +185,7 @@ async def test_without_an_address_none_is_given(double, gateway, more):
 
 
 def make_vendor(**options: Any) -> Replicate:
-    return Replicate(ReplicateOptions(type="replicate", api_key="r8_1", **options), Home(Path("x"), Path("y")))
+    return Replicate(ReplicateOptions(type="replicate", api_key="r8_1", **options), VendorFolders(Path("x"), Path("y")))
 
 
 def secret_reply(secret: bytes) -> Reply:

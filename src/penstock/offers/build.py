@@ -20,7 +20,7 @@ from penstock.settings.values import BUILT_IN
 from penstock.upstream.redaction import Redactor, find_hosts
 from penstock.upstream.schema_discovery import find_schema
 from penstock.vendor_api.chat import ChatOptions, ChatVendor
-from penstock.vendor_api.generation import GenerationVendor, Home, ServedModel
+from penstock.vendor_api.generation import GenerationVendor, ServedModel, VendorFolders
 from penstock.vendors import Vendor, load_vendor, vendor_names
 
 log = logging.getLogger(__name__)
@@ -105,8 +105,8 @@ def _build_vendors(settings: Settings, former: Mapping[str, Vendor]) -> tuple[di
             problems += explain(error, f"vendors.{name}", settings.source, kind.options_type).problems
             continue
         same = name in former and former[name].options == options
-        home = Home(settings.data / "vendors" / name, settings.weights)
-        vendors[name] = former[name] if same else kind(options, home)
+        folders = VendorFolders(settings.data / "vendors" / name, settings.weights)
+        vendors[name] = former[name] if same else kind(options, folders)
     return vendors, problems
 
 

@@ -7,7 +7,7 @@ from pydantic import Field
 
 from penstock.domain.chat import Ask, Fault, Part
 from penstock.domain.prices import TokenPrice
-from penstock.vendor_api.generation import Call, Home, Reply, VendorOptions
+from penstock.vendor_api.generation import Call, Reply, VendorFolders, VendorOptions
 
 
 class ChatOptions(VendorOptions):
@@ -72,7 +72,7 @@ class ChatVendor(Protocol):
     models: Sequence[str]  # what it offers where the configuration lists no models
     price: TokenPrice | None  # what tokens cost where the configuration does not say
 
-    def __init__(self, options: Any, home: Home) -> None: ...
+    def __init__(self, options: Any, folders: VendorFolders) -> None: ...
 
     def complete(self, ask: Ask, model: str) -> Call:
         """The call that has this vendor's model answer; an `InvalidRequest` for what the vendor cannot do."""

@@ -264,10 +264,10 @@ class ServedModel:
 
 
 @dataclass(frozen=True, slots=True)
-class Home:
+class VendorFolders:
     """What a vendor may use on this machine: a folder of its own, and the weights that all share."""
 
-    folder: Path
+    own: Path
     weights: Path
 
 
@@ -323,7 +323,7 @@ class GenerationVendor(Protocol):
     repeats: bool  # whether an order that is gone, as with its machine, costs nothing and may be placed anew
     addresses: Sequence[str]  # URLs besides `base_url` that the operator configured: they may be inside its network
 
-    def __init__(self, options: Any, home: Home) -> None: ...
+    def __init__(self, options: Any, folders: VendorFolders) -> None: ...
 
     def submit(self, order: Order) -> Flow[Accepted | Refused | Failed]:
         """Place a paid order. Called at most once per reference."""

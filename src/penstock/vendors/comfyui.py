@@ -24,7 +24,6 @@ from penstock.vendor_api.generation import (
     Flow,
     Form,
     GenerationDefaults,
-    Home,
     Kind,
     LookupUnsupported,
     Order,
@@ -36,6 +35,7 @@ from penstock.vendor_api.generation import (
     ServedModel,
     Similar,
     Unclear,
+    VendorFolders,
     VendorOptions,
 )
 from penstock.vendor_api.replies import ENDINGS, KINDS, fail_empty, judge, keep_recipe, say
@@ -132,8 +132,8 @@ class ComfyUI(GenerationDefaults):
     options_type: ClassVar[type[VendorOptions]] = ComfyUIOptions
     declares = True
 
-    def __init__(self, options: ComfyUIOptions, home: Home) -> None:
-        del home
+    def __init__(self, options: ComfyUIOptions, folders: VendorFolders) -> None:
+        del folders
         self.options = options
         self.lookup_seconds = options.lookup_seconds
         names: dict[str, str] = {}

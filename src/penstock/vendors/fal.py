@@ -24,7 +24,6 @@ from penstock.vendor_api.generation import (
     Failed,
     Flow,
     GenerationDefaults,
-    Home,
     Notice,
     Order,
     Refused,
@@ -32,6 +31,7 @@ from penstock.vendor_api.generation import (
     Running,
     ServedModel,
     Unclear,
+    VendorFolders,
     VendorOptions,
     WebhookOptions,
 )
@@ -157,8 +157,8 @@ class Fal(GenerationDefaults):
         *(ServedModel(model, name=VEO) for model in (*text_to_video.MODELS, TEXT_TO_VIDEO)),
     ]
 
-    def __init__(self, options: FalOptions, home: Home) -> None:
-        del home
+    def __init__(self, options: FalOptions, folders: VendorFolders) -> None:
+        del folders
         self.options = options
         self._origin = "{0.scheme}://{0.netloc}/".format(urlsplit(options.base_url))
         given, base = options.model_fields_set, options.base_url

@@ -32,7 +32,6 @@ from penstock.vendor_api.generation import (
     Failed,
     Flow,
     GenerationDefaults,
-    Home,
     LookupUnsupported,
     Notice,
     Order,
@@ -42,6 +41,7 @@ from penstock.vendor_api.generation import (
     ServedModel,
     Similar,
     Unclear,
+    VendorFolders,
     VendorOptions,
     WebhookOptions,
     without_call,
@@ -167,8 +167,8 @@ class Kling(GenerationDefaults):
         *(ServedModel(model, name=TURBO) for model in text_to_video.MODELS),
     ]
 
-    def __init__(self, options: KlingOptions, home: Home) -> None:
-        del home
+    def __init__(self, options: KlingOptions, folders: VendorFolders) -> None:
+        del folders
         self.options = options
         self.lookup_seconds = options.lookup_seconds
         self._access, _, self._secret = options.credential.partition(":")

@@ -23,7 +23,6 @@ from penstock.vendor_api.generation import (
     Failed,
     Flow,
     GenerationDefaults,
-    Home,
     Kind,
     LookupUnsupported,
     Notice,
@@ -36,6 +35,7 @@ from penstock.vendor_api.generation import (
     ServedModel,
     Similar,
     Unclear,
+    VendorFolders,
     VendorOptions,
     WebhookOptions,
     without_call,
@@ -158,8 +158,8 @@ class Luma(GenerationDefaults):
         *(ServedModel(model, name=RAY) for model in text_to_video.MODELS),
     ]
 
-    def __init__(self, options: LumaOptions, home: Home) -> None:
-        del home
+    def __init__(self, options: LumaOptions, folders: VendorFolders) -> None:
+        del folders
         self.options = options
         self.lookup_seconds = options.lookup_seconds
 

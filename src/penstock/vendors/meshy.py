@@ -22,7 +22,6 @@ from penstock.vendor_api.generation import (
     Failed,
     Flow,
     GenerationDefaults,
-    Home,
     Kind,
     LookupUnsupported,
     Order,
@@ -34,6 +33,7 @@ from penstock.vendor_api.generation import (
     ServedModel,
     Similar,
     Unclear,
+    VendorFolders,
     VendorOptions,
 )
 from penstock.vendor_api.replies import (
@@ -159,8 +159,8 @@ class Meshy(GenerationDefaults):
         *(ServedModel(model, name=LATEST) for model in image_to_model.MODELS),
     ]
 
-    def __init__(self, options: MeshyOptions, home: Home) -> None:
-        del home
+    def __init__(self, options: MeshyOptions, folders: VendorFolders) -> None:
+        del folders
         self.options = options
         self.lookup_seconds = options.lookup_seconds
 

@@ -27,7 +27,6 @@ from penstock.vendor_api.generation import (
     Flow,
     Form,
     GenerationDefaults,
-    Home,
     Notice,
     Order,
     Output,
@@ -37,6 +36,7 @@ from penstock.vendor_api.generation import (
     ServedModel,
     Similar,
     Unclear,
+    VendorFolders,
     VendorOptions,
     WebhookOptions,
 )
@@ -153,8 +153,8 @@ class Replicate(GenerationDefaults):
     models: Sequence[ServedModel] = [ServedModel(model, name=VEO) for model in (*text_to_video.MODELS, VEO_FAST)]
     declares = True
 
-    def __init__(self, options: ReplicateOptions, home: Home) -> None:
-        del home
+    def __init__(self, options: ReplicateOptions, folders: VendorFolders) -> None:
+        del folders
         self.options = options
         self.lookup_seconds = options.lookup_seconds
         self._base = f"{options.base_url.rstrip('/')}/"

@@ -18,13 +18,13 @@ from penstock.vendor_api.generation import (
     Failed,
     Flow,
     GenerationDefaults,
-    Home,
     Order,
     Refused,
     Reply,
     Running,
     ServedModel,
     Unclear,
+    VendorFolders,
     VendorOptions,
 )
 from penstock.vendor_api.replies import NO_CREDIT, NOT_THERE, fail_gone, finish, judge, lost_of_video, say
@@ -129,8 +129,8 @@ class Runway(GenerationDefaults):
     options_type: ClassVar[type[VendorOptions]] = RunwayOptions
     models: Sequence[ServedModel] = MODELS
 
-    def __init__(self, options: RunwayOptions, home: Home) -> None:
-        del home
+    def __init__(self, options: RunwayOptions, folders: VendorFolders) -> None:
+        del folders
         self.options = options
 
     def submit(self, order: Order) -> Flow[Accepted | Refused | Failed]:

@@ -20,7 +20,6 @@ from penstock.vendor_api.generation import (
     Failed,
     Flow,
     GenerationDefaults,
-    Home,
     Kind,
     LookupUnsupported,
     Order,
@@ -32,6 +31,7 @@ from penstock.vendor_api.generation import (
     ServedModel,
     Similar,
     Unclear,
+    VendorFolders,
     VendorOptions,
 )
 from penstock.vendor_api.replies import NOT_THERE, fail_gone
@@ -109,10 +109,10 @@ class Sim(GenerationDefaults):
     models: Sequence[ServedModel] = SERVED
     reads_objects = True
 
-    def __init__(self, options: SimOptions, home: Home) -> None:
+    def __init__(self, options: SimOptions, folders: VendorFolders) -> None:
         self.options = options
         self.lookup_seconds = options.lookup_seconds if options.base_url else 0.0
-        self.upstream = None if options.base_url else Simulator(home.folder)
+        self.upstream = None if options.base_url else Simulator(folders.own)
 
     def submit(self, order: Order) -> Flow[Accepted | Refused | Failed]:
         """Place the order with its script."""

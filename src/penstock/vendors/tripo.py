@@ -27,7 +27,6 @@ from penstock.vendor_api.generation import (
     Flow,
     Form,
     GenerationDefaults,
-    Home,
     Kind,
     LookupUnsupported,
     Order,
@@ -39,6 +38,7 @@ from penstock.vendor_api.generation import (
     ServedModel,
     Similar,
     Unclear,
+    VendorFolders,
     VendorOptions,
 )
 from penstock.vendor_api.order_lookup import contradicts
@@ -142,8 +142,8 @@ class Tripo(GenerationDefaults):
     options_type: ClassVar[type[VendorOptions]] = TripoOptions
     models: Sequence[ServedModel] = [ServedModel(model, PRICE) for model in image_to_model.MODELS]
 
-    def __init__(self, options: TripoOptions, home: Home) -> None:
-        del home
+    def __init__(self, options: TripoOptions, folders: VendorFolders) -> None:
+        del folders
         self._v3 = options.version == "v3"
         base = options.base_url if "base_url" in options.model_fields_set else HOSTS[options.version]
         self.options = options.model_copy(update={"base_url": base.rstrip("/").removesuffix("/v3")})

@@ -25,7 +25,6 @@ from penstock.vendor_api.generation import (
     Failed,
     Flow,
     GenerationDefaults,
-    Home,
     Kind,
     LookupUnsupported,
     Order,
@@ -37,6 +36,7 @@ from penstock.vendor_api.generation import (
     ServedModel,
     Similar,
     Unclear,
+    VendorFolders,
     VendorOptions,
 )
 from penstock.vendor_api.replies import GONE, NOT_THERE, fail_empty, fail_gone, judge, say
@@ -206,8 +206,8 @@ class Veo(GenerationDefaults):
         ServedModel(_native("veo_lite_text_to_video", "Veo 3.1 Lite"), None, LITE),  # its price at 1080p is not known
     ]
 
-    def __init__(self, options: VeoOptions, home: Home) -> None:
-        del home
+    def __init__(self, options: VeoOptions, folders: VendorFolders) -> None:
+        del folders
         self.options = options
         self.lookup_seconds = options.lookup_seconds
         self._account = _read_account(options.service_account) if options.service_account else None

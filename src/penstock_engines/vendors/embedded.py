@@ -17,7 +17,6 @@ from penstock.vendor_api.generation import (
     Failed,
     Flow,
     GenerationDefaults,
-    Home,
     Kind,
     LookupUnsupported,
     Order,
@@ -29,6 +28,7 @@ from penstock.vendor_api.generation import (
     ServedModel,
     Similar,
     Unclear,
+    VendorFolders,
     VendorOptions,
 )
 from penstock_engines.processors import count_processors
@@ -100,9 +100,9 @@ class Embedded(GenerationDefaults):
     models: Sequence[ServedModel] = SERVED
     repeats = True
 
-    def __init__(self, options: EmbeddedOptions, home: Home) -> None:
+    def __init__(self, options: EmbeddedOptions, folders: VendorFolders) -> None:
         self.options = options
-        self.upstream = Studio(home.folder, home.weights, Limits(options.seconds, options.memory_mb))
+        self.upstream = Studio(folders.own, folders.weights, Limits(options.seconds, options.memory_mb))
 
     def submit(self, order: Order) -> Flow[Accepted | Refused | Failed]:
         """Hand the picture over, then the order."""

@@ -16,7 +16,7 @@ from vendors.test_far import follow
 
 from penstock.observability import metrics
 from penstock.upstream.callback_urls import Hooks
-from penstock.vendor_api.generation import Flow, Home, Notice, Order, Unclear, WebhookOptions
+from penstock.vendor_api.generation import Flow, Notice, Order, Unclear, VendorFolders, WebhookOptions
 from penstock.vendors.sim import Sim, SimOptions
 
 BASE = "https://penstock.example"
@@ -29,7 +29,7 @@ class NotifiedSimOptions(SimOptions, WebhookOptions):
 
 def vendor(*, webhooks: bool = True) -> Sim:
     options = NotifiedSimOptions(type="sim", base_url="http://127.0.0.1:1", webhooks=webhooks)
-    return Sim(options, Home(Path("nowhere"), Path("nowhere")))
+    return Sim(options, VendorFolders(Path("nowhere"), Path("nowhere")))
 
 
 def make_hooks(secret: bytes = b"s" * 32, base: str | None = BASE) -> Hooks:
@@ -91,7 +91,7 @@ def test_odd_tags_are_not_ours(tag):
 def test_there_is_none_where_nobody_can_call_or_is_to():
     assert make_hooks(base=None).address("far", vendor(), "job_1-1") is None
     assert make_hooks().address("far", vendor(webhooks=False), "job_1-1") is None
-    plain = Sim(SimOptions(type="sim", base_url="http://127.0.0.1:1"), Home(Path("nowhere"), Path("nowhere")))
+    plain = Sim(SimOptions(type="sim", base_url="http://127.0.0.1:1"), VendorFolders(Path("nowhere"), Path("nowhere")))
     assert make_hooks().address("far", plain, "job_1-1") is None
 
 
