@@ -92,23 +92,23 @@ class Reply:
     body: bytes
 
     def json(self) -> Any:
-        """The body as JSON; anything else (a proxy's HTML, a cut reply) is unclear."""
+        """Return the body parsed as JSON; raise `Unclear` for anything else, such as a proxy's HTML page."""
         try:
             return msgspec.json.decode(self.body)
         except msgspec.DecodeError as error:
             raise Unclear(f"HTTP {self.status} with a body that is not JSON") from error
 
-    def read(self, shape: type[T]) -> T:
-        """The body in this shape, more fields or not; of another shape it is unclear."""
+    def decode(self, shape: type[T]) -> T:
+        """Return the body in this shape, ignoring unknown fields; raise `Unclear` if it has another shape."""
         try:
             return msgspec.convert(self.json(), shape)
         except msgspec.ValidationError as error:
             raise Unclear(f"HTTP {self.status}: {error}") from error
 
-    def tell(self, shape: type[T]) -> T | None:
-        """The same for what a failure says: None if it says nothing in this shape."""
+    def try_decode(self, shape: type[T]) -> T | None:
+        """Return the body in this shape, such as an error; None if it has another shape."""
         try:
-            return self.read(shape)
+            return self.decode(shape)
         except Unclear:
             return None
 

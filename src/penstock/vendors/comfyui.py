@@ -154,7 +154,7 @@ class ComfyUI(GenerationDefaults):
             reply = yield self._call("POST", "/upload/image", form=form, prepares=True)
             if reply.status != 200:
                 return _judge(reply)
-            picture = reply.read(_Uploaded)
+            picture = reply.decode(_Uploaded)
             values[recipe.file or FILE] = "/".join(filter(None, (picture.subfolder, picture.name)))
         for name in bind.keys() & values.keys():
             node, _, slot = bind[name].partition(".")
@@ -163,7 +163,7 @@ class ComfyUI(GenerationDefaults):
         reply = yield self._call("POST", "/prompt", body)
         if reply.status != 200:
             return _judge(reply)
-        created = reply.read(_Created)
+        created = reply.decode(_Created)
         wrong = _wrong_nodes(created.node_errors)
         skipped = [f"The server leaves out {_scrub(node)} of the workflow." for node in wrong]
         return self._accept(order, created.prompt_id, skipped)
@@ -196,13 +196,13 @@ class ComfyUI(GenerationDefaults):
 
     def _look(self, name: str) -> Flow[Running | _Entry | None]:
         """Where an order is: it goes from the queue to the history at one blow, so the queue is asked first."""
-        queue = _require_ok((yield self._call("GET", "/queue"))).read(_Queue)
+        queue = _require_ok((yield self._call("GET", "/queue"))).decode(_Queue)
         if any(item[1] == name for item in queue.queue_running):
             return Running()
         pending = [item[1] for item in sorted(queue.queue_pending, key=lambda item: item[0])]
         if name in pending:
             return Running(queue_position=pending.index(name) + 1)
-        history = _require_ok((yield self._call("GET", f"/history/{name}"))).read(dict[str, Any])
+        history = _require_ok((yield self._call("GET", f"/history/{name}"))).decode(dict[str, Any])
         return msgspec.convert(history.get(name), _Entry | None)
 
     def _plan(self, order: Order) -> tuple[Recipe, dict[str, Any]]:
@@ -306,7 +306,7 @@ def _wrong_nodes(node_errors: Any) -> dict[str, str]:
 
 def _judge(reply: Reply) -> Refused | Failed:
     """Why an order was not taken, with the first node that is wrong."""
-    trouble = reply.tell(_Trouble) or _Trouble()
+    trouble = reply.try_decode(_Trouble) or _Trouble()
     wrong = [f"{node}: {why}" for node, why in _wrong_nodes(trouble.node_errors).items()]
     code = as_object(trouble.error).get("type") or reply.status
     return judge(reply, say(code, _scrub(wrong[0] if wrong else _reason(trouble.error))))

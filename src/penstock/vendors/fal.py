@@ -182,7 +182,7 @@ class Fal(GenerationDefaults):
         reply = yield self._call("POST", f"/{quote(model)}{query}", body)
         if not 200 <= reply.status < 300:
             return _judge(reply)
-        told = reply.read(dict[str, Any])
+        told = reply.decode(dict[str, Any])
         request_id = told.get("request_id")
         if not isinstance(request_id, str) or not request_id:
             raise Unclear("an order without an id")
@@ -200,7 +200,7 @@ class Fal(GenerationDefaults):
         reply = yield self._call("POST", url, told, prepares=True)
         if not 200 <= reply.status < 300:
             return _judge(reply)
-        place, headers = reply.read(_Upload), {"content-type": file.content_type}
+        place, headers = reply.decode(_Upload), {"content-type": file.content_type}
         reply = yield Call("PUT", place.upload_url, headers, file=file, seconds=300, prepares=True)
         if not 200 <= reply.status < 300:
             raise Unclear(f"HTTP {reply.status} on upload")
@@ -213,7 +213,7 @@ class Fal(GenerationDefaults):
             return fail_gone(reply, _explain(reply)[1], operation["id"])
         if reply.status not in (200, 202):
             raise Unclear(f"HTTP {reply.status}")
-        told = reply.read(_Word)
+        told = reply.decode(_Word)
         if told.status != "COMPLETED":
             place = told.queue_position
             return Running(queue_position=place if type(place) is int and 0 <= place < 2**31 else None)
@@ -274,7 +274,7 @@ class Fal(GenerationDefaults):
         reply = yield Call("GET", f"{self._schemas}/api/openapi/queue/openapi.json?endpoint_id={quote(model, safe='')}")
         if reply.status not in (200, 404):
             raise Unclear(f"HTTP {reply.status}")
-        return reply.read(dict[str, Any]) if reply.status == 200 else None
+        return reply.decode(dict[str, Any]) if reply.status == 200 else None
 
 
 # -- an order in fal's words
@@ -328,7 +328,7 @@ def _app(model: str) -> str:
 
 def _explain(reply: Reply) -> tuple[str, str, bool]:
     """The type of an error, what it says, and whether a model says so; of its points the content policy goes first."""
-    word = reply.tell(_Word) or _Word()
+    word = reply.try_decode(_Word) or _Word()
     points = [as_object(point) for point in _items(word.detail)]
     kinds = [*(point.get("type") for point in points), word.error_type, reply.headers.get("x-fal-error-type")]
     kind = POLICY if POLICY in kinds else str(next(filter(None, kinds), ""))
@@ -357,7 +357,7 @@ def _settle(reply: Reply, operation: Mapping[str, Any]) -> Done | Failed:
         return finish(reply.json(), operation["recipe"], operation["id"])
     kind, message, by_model = _explain(reply)
     refused = 400 <= reply.status < 500
-    told = kind or (reply.status == 500 and message) or (refused and reply.tell(_Word))
+    told = kind or (reply.status == 500 and message) or (refused and reply.try_decode(_Word))
     if not told or UNFINISHED in message or (reply.status in DOUBTFUL and not by_model):
         raise Unclear(f"HTTP {reply.status}")
     retryable = reply.headers.get("x-fal-retryable", "").lower() == "true"
@@ -394,7 +394,7 @@ def _is_signed(notice: Notice, signature: bytes, keys: Sequence[bytes]) -> bool:
 def _read_keys(reply: Reply) -> list[bytes]:
     """The Ed25519 keys of a key set."""
     found: list[bytes] = []
-    for key in reply.read(_Keys).keys:
+    for key in reply.decode(_Keys).keys:
         if key.get("crv") == "Ed25519":
             with suppress(ValueError):
                 found.append(base64.urlsafe_b64decode(f"{key.get('x')}==="))

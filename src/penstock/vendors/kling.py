@@ -181,10 +181,10 @@ class Kling(GenerationDefaults):
             message = f"The prompt has {length} characters, and Kling takes at most {MAX_PROMPT}."
             return Failed(UpstreamRejected(message))
         reply = yield self._call("POST", PATH, _describe(order))
-        taken = reply.tell(_Answer) if 200 <= reply.status < 300 else None
+        taken = reply.try_decode(_Answer) if 200 <= reply.status < 300 else None
         if taken is not None and taken.data.task_id:
             return _accept(order, taken.data.task_id)
-        trouble = reply.tell(_Trouble) or _Trouble()
+        trouble = reply.try_decode(_Trouble) or _Trouble()
         code = trouble.code or reply.status
         return _judge(reply, code, self._say(code, trouble.message, trouble.request_id))
 
@@ -205,20 +205,20 @@ class Kling(GenerationDefaults):
         reply = yield self._call("GET", f"{PATH}?pageNum={number + 1}&pageSize={PAGE}")
         if reply.status != 200:
             raise Unclear(f"HTTP {reply.status}")
-        found = map(as_object, reply.read(_Listing).data)
+        found = map(as_object, reply.decode(_Listing).data)
         rows = [Row(_name(told.get("task_id")), _moment(told.get("created_at")), told) for told in found]
         return rows, tell_time(reply)
 
     def poll(self, operation: Mapping[str, Any]) -> Flow[Running | Done | Failed]:
         """Ask how the order stands."""
         reply = yield self._call("GET", f"{PATH}/{quote(operation['id'], safe='')}")
-        trouble = reply.tell(_Trouble) or _Trouble()
+        trouble = reply.try_decode(_Trouble) or _Trouble()
         if reply.status in NOT_THERE or trouble.code == UNKNOWN:
             told = self._say(trouble.code, trouble.message, operation["id"])
             return fail_gone(reply, told["message"], operation["id"])
         if reply.status != 200:
             raise Unclear(f"HTTP {reply.status}")
-        task = reply.read(_Answer).data
+        task = reply.decode(_Answer).data
         match task.task_status:
             case "succeed":
                 return _finish(task, operation)

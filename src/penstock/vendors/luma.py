@@ -168,7 +168,7 @@ class Luma(GenerationDefaults):
         reply = yield self._call("POST", "/generations/video", _describe(order))
         if not 200 <= reply.status < 300:
             return _judge(reply)
-        created = reply.read(_Generation).id
+        created = reply.decode(_Generation).id
         if not created:
             raise Unclear("an answer without an id")
         return _accept(order, created)
@@ -190,17 +190,17 @@ class Luma(GenerationDefaults):
         reply = yield self._call("GET", f"/generations?limit={PAGE}&offset={offset}")
         if reply.status != 200:
             raise Unclear(f"HTTP {reply.status}")
-        found = reply.read(_List).generations
+        found = reply.decode(_List).generations
         return [Row(told.id or "", epoch(told.created_at), told) for told in found], tell_time(reply)
 
     def poll(self, operation: Mapping[str, Any]) -> Flow[Running | Done | Failed]:
         """Ask how the order stands."""
         reply = yield self._call("GET", f"/generations/{quote(operation['id'], safe='')}")
         if reply.status in NOT_THERE:
-            return fail_gone(reply, _words((reply.tell(_Trouble) or _Trouble()).detail), operation["id"])
+            return fail_gone(reply, _words((reply.try_decode(_Trouble) or _Trouble()).detail), operation["id"])
         if reply.status != 200:
             raise Unclear(f"HTTP {reply.status}")
-        return _stand(reply.read(_Generation), operation)
+        return _stand(reply.decode(_Generation), operation)
 
     def cancel(self, operation: Mapping[str, Any]) -> Flow[bool]:
         """Delete the order: that stops it."""
@@ -266,7 +266,7 @@ def _is_of(echo: Any, wanted: Mapping[str, Any]) -> bool:
 
 def _judge(reply: Reply) -> Refused | Failed:
     """Why an order was not taken."""
-    trouble = reply.tell(_Trouble) or _Trouble()
+    trouble = reply.try_decode(_Trouble) or _Trouble()
     said = say(reply.status, _words(trouble.detail))
     if reply.status in (400, 403, 422) and MODERATION.search(said["message"] or ""):
         return Failed(ContentFiltered(stage="dispatching", upstream=said))

@@ -172,7 +172,7 @@ class Meshy(GenerationDefaults):
         reply = yield self._call("POST", PATH, body)
         if not 200 <= reply.status < 300:
             return _judge(reply)
-        task_id = reply.read(_Created).result
+        task_id = reply.decode(_Created).result
         return Accepted(task_id, {"id": task_id, "faces": order.params.get("face_limit")}, warnings)
 
     def find(self, order: Order) -> Flow[Accepted | Similar | Absent | LookupUnsupported]:
@@ -190,7 +190,7 @@ class Meshy(GenerationDefaults):
             raise _NoList
         if reply.status != 200:
             raise Unclear(f"HTTP {reply.status}")
-        found = reply.tell(list[_Listed])
+        found = reply.try_decode(list[_Listed])
         if found is None:
             raise _NoList
         return [Row(told.id, _seconds(told.created_at), None) for told in found], tell_time(reply)
@@ -199,10 +199,10 @@ class Meshy(GenerationDefaults):
         """Ask how the order stands."""
         reply = yield self._call("GET", f"{PATH}/{quote(operation['id'], safe='')}")
         if reply.status in NOT_THERE:
-            return fail_gone(reply, (reply.tell(_Trouble) or _Trouble()).message, operation["id"])
+            return fail_gone(reply, (reply.try_decode(_Trouble) or _Trouble()).message, operation["id"])
         if reply.status != 200:
             raise Unclear(f"HTTP {reply.status}")
-        return _stand(reply.read(_Task), operation)
+        return _stand(reply.decode(_Task), operation)
 
     def cancel(self, operation: Mapping[str, Any]) -> Flow[bool]:
         """Delete the order: that stops it."""
@@ -257,7 +257,7 @@ def _expect(limit: Any) -> Expectation | None:
 
 def _judge(reply: Reply) -> Refused | Failed:
     """Why an order was not taken."""
-    trouble = reply.tell(_Trouble) or _Trouble()
+    trouble = reply.try_decode(_Trouble) or _Trouble()
     said = say(trouble.error_code or reply.status, trouble.message)
     if reply.status in (400, 403, 422) and _is_moderation(said):
         return Failed(ContentFiltered(stage="dispatching", upstream=said))

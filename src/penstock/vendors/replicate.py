@@ -172,14 +172,14 @@ class Replicate(GenerationDefaults):
             reply = yield structs.replace(upload, form=Form("content", order.file), prepares=True)
             if not _is_fine(reply):
                 return _judge(reply)
-            given[_slot(order)] = reply.read(_Uploaded).urls["get"]
+            given[_slot(order)] = reply.decode(_Uploaded).urls["get"]
         body: dict[str, Any] = {"input": given} | ({field: name} if field == "version" else {})
         if order.webhook is not None:
             body |= {"webhook": order.webhook, "webhook_events_filter": ["completed"]}
         reply = yield self._call("POST", path, body)
         if not _is_fine(reply):
             return _judge(reply)
-        prediction = reply.read(_Prediction)
+        prediction = reply.decode(_Prediction)
         if not _is_named(prediction):
             raise Unclear("an order without an id")
         return _accept(order, prediction.id)
@@ -193,7 +193,7 @@ class Replicate(GenerationDefaults):
             reply = yield self._call("GET", page.next or "")
             if reply.status != 200:
                 raise Unclear(f"HTTP {reply.status}")
-            page, told_at = reply.read(_Page), told_at if number else tell_time(reply)
+            page, told_at = reply.decode(_Page), told_at if number else tell_time(reply)
             latest += page.results
             recent = [each for each in latest if may_be_of(order, epoch(each.created_at), told_at)]
             if not self._is_own(page.next) or len(recent) < len(latest):
@@ -207,10 +207,10 @@ class Replicate(GenerationDefaults):
         """Ask how the order stands."""
         reply = yield self._call("GET", f"/v1/predictions/{operation['id']}")
         if reply.status in NOT_THERE:
-            return fail_gone(reply, (reply.tell(dict[str, Any]) or {}).get("detail"), operation["id"])
+            return fail_gone(reply, (reply.try_decode(dict[str, Any]) or {}).get("detail"), operation["id"])
         if reply.status != 200:
             raise Unclear(f"HTTP {reply.status}")
-        prediction = reply.read(_Prediction)
+        prediction = reply.decode(_Prediction)
         match prediction.status:
             case "succeeded":
                 return self._finish(prediction, operation)
@@ -226,7 +226,7 @@ class Replicate(GenerationDefaults):
         reply = yield self._call("POST", f"/v1/predictions/{operation['id']}/cancel")
         if reply.status in (400, 404, 409, 422):
             return False
-        status = reply.read(_Prediction).status
+        status = reply.decode(_Prediction).status
         if reply.status != 200 or not isinstance(status, str):
             raise Unclear(f"HTTP {reply.status}")
         return status != "succeeded"
@@ -271,7 +271,7 @@ class Replicate(GenerationDefaults):
         reply = yield self._call("GET", "/v1/webhooks/default/secret")
         if reply.status != 200:
             raise Unclear(f"HTTP {reply.status}")
-        secret = base64.b64decode(reply.read(_Secret).key.removeprefix("whsec_"), validate=True)
+        secret = base64.b64decode(reply.decode(_Secret).key.removeprefix("whsec_"), validate=True)
         if not secret:
             raise Unclear("a secret that is none")
         self._secret, self._secret_at = secret, now
@@ -378,7 +378,7 @@ def _is_fine(reply: Reply) -> bool:
 
 def _judge(reply: Reply) -> Refused | Failed:
     """Why an order was not taken; how long to wait may stand in the sentence alone."""
-    trouble = reply.tell(dict[str, Any]) or {}
+    trouble = reply.try_decode(dict[str, Any]) or {}
     if reply.status == 429 and reply.retry_after is None:
         told = RESET.search(str(trouble.get("detail")))
         return Refused(float(told[1]) if told else None)

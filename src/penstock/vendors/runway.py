@@ -143,7 +143,7 @@ class Runway(GenerationDefaults):
         reply = yield self._call("POST", "/v1/text_to_video", body)
         if not 200 <= reply.status < 300:
             return _judge(reply)
-        created = reply.read(_Created)
+        created = reply.decode(_Created)
         return Accepted(created.id, {"id": created.id}, warnings)
 
     def poll(self, operation: Mapping[str, Any]) -> Flow[Running | Done | Failed]:
@@ -153,7 +153,7 @@ class Runway(GenerationDefaults):
             return fail_gone(reply, _say(reply)["message"], operation["id"])
         if reply.status != 200:
             raise Unclear(f"HTTP {reply.status}")
-        return _stand(reply.read(_Task), operation["id"])
+        return _stand(reply.decode(_Task), operation["id"])
 
     def cancel(self, operation: Mapping[str, Any]) -> Flow[bool]:
         """Stop the order: Runway deletes it, and what is not there was deleted."""
@@ -186,7 +186,7 @@ def _describe(order: Order) -> tuple[dict[str, Any], tuple[str, ...]]:
 
 
 def _say(reply: Reply) -> dict[str, str | None]:
-    trouble = reply.tell(_Trouble)
+    trouble = reply.try_decode(_Trouble)
     return say(reply.status, trouble and trouble.error)
 
 

@@ -95,7 +95,7 @@ class _Said:
 
 def _say(reply: Reply) -> dict[str, str | None] | None:
     """What the simulator gave as its reason, if it did."""
-    said = reply.tell(_Said)
+    said = reply.try_decode(_Said)
     if said is None:
         return None
     reason = said.error or _Reason()
@@ -119,7 +119,7 @@ class Sim(GenerationDefaults):
         reply = yield self._call("POST", "/orders", self._describe(order))
         match reply.status:
             case 201:
-                return self._accepted(reply.read(_OrderId), order)
+                return self._accepted(reply.decode(_OrderId), order)
             case 429:
                 return Refused(reply.retry_after)
             case 401:
@@ -136,7 +136,7 @@ class Sim(GenerationDefaults):
             return LookupUnsupported()
         if reply.status != 200:
             raise Unclear(f"HTTP {reply.status}")
-        found = reply.read(_Found).orders
+        found = reply.decode(_Found).orders
         return self._accepted(found[0], order) if found else Absent()
 
     def poll(self, operation: Mapping[str, Any]) -> Flow[Running | Done | Failed]:
@@ -150,7 +150,7 @@ class Sim(GenerationDefaults):
             return fail_gone(reply, None, operation["id"])
         if reply.status != 200:
             raise Unclear(f"HTTP {reply.status}")
-        order = reply.read(_Standing)
+        order = reply.decode(_Standing)
         match order.status:
             case "succeeded":
                 return self._done(order)

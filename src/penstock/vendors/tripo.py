@@ -273,12 +273,12 @@ def _data(reply: Reply, shape: type[Any]) -> Any:
 
 def _code(reply: Reply) -> int:
     """The envelope's code; 0 where there is none."""
-    trouble = reply.tell(_Trouble)
+    trouble = reply.try_decode(_Trouble)
     return trouble.code if trouble and isinstance(trouble.code, int) else 0
 
 
 def _say(reply: Reply) -> dict[str, str | None]:
-    trouble = reply.tell(_Trouble) or _Trouble()
+    trouble = reply.try_decode(_Trouble) or _Trouble()
     return say(trouble.code or reply.status, trouble.message, reply.headers.get("x-tripo-trace-id"))
 
 

@@ -225,7 +225,7 @@ class Veo(GenerationDefaults):
             return Failed(denied.error)
         if reply.status != 200:
             return _judge(reply)
-        name = reply.read(_Operation).name
+        name = reply.decode(_Operation).name
         upstream_id = name.rpartition("/")[2]
         if not upstream_id:
             raise Unclear("an operation without a name")
@@ -251,11 +251,11 @@ class Veo(GenerationDefaults):
         ask = Call("POST", f"{operation['path']}:fetchPredictOperation", json={"operationName": operation["name"]})
         reply = yield from self._send(msgspec.structs.replace(ask, seconds=300))
         if reply.status in NOT_THERE:
-            trouble = getattr(reply.tell(_Operation), "error", None) or _Trouble()
+            trouble = getattr(reply.try_decode(_Operation), "error", None) or _Trouble()
             return fail_gone(reply, trouble.message, operation["id"])
         if reply.status != 200:
             raise Unclear(f"HTTP {reply.status}")
-        told = reply.read(_Operation)
+        told = reply.decode(_Operation)
         if not told.done:
             return Running()
         if told.error is not None:
@@ -299,7 +299,7 @@ class Veo(GenerationDefaults):
             return None
         if reply.status != 200:
             raise Unclear(f"HTTP {reply.status}")
-        names = [str(item.get("name")) for item in reply.read(_Listing).items or ()]
+        names = [str(item.get("name")) for item in reply.decode(_Listing).items or ()]
         return [f"gs://{bucket}/{name}" for name in names if name.endswith(".mp4")]
 
     def _fetch(self, addresses: Iterable[str | None]) -> Flow[tuple[Output, ...]]:
@@ -343,11 +343,11 @@ def _ask_token(account: _Account) -> Flow[tuple[str, float]]:
     headers = {"content-type": "application/x-www-form-urlencoded"}
     reply = yield Call("POST", account.token_uri, headers, body=form, prepares=True)
     if 400 <= reply.status < 500 and reply.status not in (408, 429):
-        told = reply.tell(dict[str, Any]) or {}
+        told = reply.try_decode(dict[str, Any]) or {}
         raise _Denied(told.get("error", reply.status), str(told.get("error_description", "")).replace(claim, "…"))
     if reply.status != 200:
         raise Unclear(f"HTTP {reply.status}")
-    granted = reply.read(_Granted)
+    granted = reply.decode(_Granted)
     life = min(granted.expires_in, HOUR)
     return granted.access_token, time.monotonic() + max(life - SPARE_SECONDS, life / 2)
 
@@ -381,7 +381,7 @@ def _encode(data: bytes) -> bytes:
 
 def _judge(reply: Reply) -> Refused | Failed:
     """Why an order was not taken."""
-    told = getattr(reply.tell(_Operation), "error", None) or _Trouble()
+    told = getattr(reply.try_decode(_Operation), "error", None) or _Trouble()
     said = say(told.status or told.code or reply.status, told.message)
     if reply.status == 400 and (code := _support_code(told.message)):
         return Failed(ContentFiltered(stage="dispatching", upstream=said | {"code": code}))
