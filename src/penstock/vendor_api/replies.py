@@ -159,7 +159,7 @@ def read_list(order: Order, ask: Callable[[int, int], Flow[tuple[Sequence[Row], 
     return Rows([row for row in rows.values() if row.upstream_id], Listing(entries, is_whole, told_at))
 
 
-def tell_time(reply: Reply) -> float | None:
+def server_time(reply: Reply) -> float | None:
     """Return the vendor's clock, in seconds since the epoch, from `Date`."""
     try:
         return parsedate_to_datetime(reply.headers["date"]).timestamp()

@@ -58,7 +58,7 @@ from penstock.vendor_api.replies import (
     pick_outputs,
     read_list,
     say,
-    tell_time,
+    server_time,
 )
 
 PATH: Final = "/v1/videos/text2video"
@@ -207,7 +207,7 @@ class Kling(GenerationDefaults):
             raise Unclear(f"HTTP {reply.status}")
         found = map(as_object, reply.decode(_Listing).data)
         rows = [Row(_name(told.get("task_id")), _moment(told.get("created_at")), told) for told in found]
-        return rows, tell_time(reply)
+        return rows, server_time(reply)
 
     def poll(self, operation: Mapping[str, Any]) -> Flow[Running | Done | Failed]:
         """Ask how the order stands."""

@@ -53,7 +53,7 @@ from penstock.vendor_api.replies import (
     may_be_of,
     read_list,
     say,
-    tell_time,
+    server_time,
 )
 
 RAY: Final = "ray-2"
@@ -191,7 +191,7 @@ class Luma(GenerationDefaults):
         if reply.status != 200:
             raise Unclear(f"HTTP {reply.status}")
         found = reply.decode(_List).generations
-        return [Row(told.id or "", epoch(told.created_at), told) for told in found], tell_time(reply)
+        return [Row(told.id or "", epoch(told.created_at), told) for told in found], server_time(reply)
 
     def poll(self, operation: Mapping[str, Any]) -> Flow[Running | Done | Failed]:
         """Ask how the order stands."""

@@ -45,7 +45,7 @@ from penstock.vendor_api.replies import (
     may_be_of,
     read_list,
     say,
-    tell_time,
+    server_time,
 )
 
 PATH: Final = "/openapi/v1/image-to-3d"
@@ -193,7 +193,7 @@ class Meshy(GenerationDefaults):
         found = reply.try_decode(list[_Listed])
         if found is None:
             raise _NoList
-        return [Row(told.id, _seconds(told.created_at), None) for told in found], tell_time(reply)
+        return [Row(told.id, _seconds(told.created_at), None) for told in found], server_time(reply)
 
     def poll(self, operation: Mapping[str, Any]) -> Flow[Running | Done | Failed]:
         """Ask how the order stands."""

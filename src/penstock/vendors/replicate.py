@@ -53,7 +53,7 @@ from penstock.vendor_api.replies import (
     mark,
     may_be_of,
     say,
-    tell_time,
+    server_time,
 )
 
 VEO: Final = "google/veo-3.1-fast"
@@ -193,7 +193,7 @@ class Replicate(GenerationDefaults):
             reply = yield self._call("GET", page.next or "")
             if reply.status != 200:
                 raise Unclear(f"HTTP {reply.status}")
-            page, told_at = reply.decode(_Page), told_at if number else tell_time(reply)
+            page, told_at = reply.decode(_Page), told_at if number else server_time(reply)
             latest += page.results
             recent = [each for each in latest if may_be_of(order, epoch(each.created_at), told_at)]
             if not self._is_own(page.next) or len(recent) < len(latest):

@@ -54,7 +54,7 @@ from penstock.vendor_api.replies import (
     may_be_of,
     read_list,
     say,
-    tell_time,
+    server_time,
 )
 
 HOSTS: Final = {"v3": "https://openapi.tripo3d.ai", "v2": "https://api.tripo3d.ai/v2/openapi"}
@@ -201,7 +201,7 @@ class Tripo(GenerationDefaults):
             raise _NoList
         if reply.status != 200:
             raise Unclear(f"HTTP {reply.status}")
-        told_at, items = tell_time(reply), _data(reply, _Usage).items
+        told_at, items = server_time(reply), _data(reply, _Usage).items
         tasks = yield from self._open_all([item.task_id for item in items])  # whatever their time: clocks may differ
         rows = [(item, tasks.get(item.task_id)) for item in items]
         return [Row(item.task_id, epoch(item.created_at) or _created(task), task) for item, task in rows], told_at
