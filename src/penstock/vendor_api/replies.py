@@ -84,7 +84,7 @@ def judge(reply: Reply, said: Mapping[str, str | None]) -> Refused | Failed:
             raise Unclear(f"HTTP {reply.status}")
 
 
-def say(code: Any, message: Any = None, upstream_id: Any = None) -> dict[str, str | None]:
+def upstream_reason(code: Any, message: Any = None, upstream_id: Any = None) -> dict[str, str | None]:
     """What a vendor gave as its reason, as texts; it is redacted before a caller sees it."""
     told = {"code": code, "message": message, "id": upstream_id}
     return {name: str(value) if isinstance(value, str | int | float) else None for name, value in told.items()}
@@ -92,12 +92,14 @@ def say(code: Any, message: Any = None, upstream_id: Any = None) -> dict[str, st
 
 def fail_empty(upstream_id: str, error: type[JobError] = ContentFiltered) -> Failed:
     """Done, with nothing in it: that is no success."""
-    return Failed(error(NO_OUTPUT, upstream=say(None, "finished without an output", upstream_id)))
+    return Failed(error(NO_OUTPUT, upstream=upstream_reason(None, "finished without an output", upstream_id)))
 
 
 def fail_gone(reply: Reply, message: Any = None, upstream_id: Any = None) -> Failed:
     """Report an order as gone: the runner believes it only after several polls."""
-    return Failed(UpstreamError(GONE, retryable=False, upstream=say(reply.status, message, upstream_id)), gone=True)
+    return Failed(
+        UpstreamError(GONE, retryable=False, upstream=upstream_reason(reply.status, message, upstream_id)), gone=True
+    )
 
 
 def epoch(told: Any) -> float | None:

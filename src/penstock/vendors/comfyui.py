@@ -38,7 +38,7 @@ from penstock.vendor_api.generation import (
     VendorFolders,
     VendorOptions,
 )
-from penstock.vendor_api.replies import ENDINGS, KINDS, fail_empty, judge, keep_recipe, say
+from penstock.vendor_api.replies import ENDINGS, KINDS, fail_empty, judge, keep_recipe, upstream_reason
 
 CATALOGUE: Final = {model.id: model for family in (text_to_video, image_to_model) for model in family.MODELS}
 NAMESPACE: Final = uuid.UUID("5b6a1c0e-8f0d-5c7c-9a52-6f1f0f3f8188")
@@ -180,7 +180,7 @@ class ComfyUI(GenerationDefaults):
             return found
         if found is None:
             message = "The server no longer knows the job: it was restarted, or its history was cleared."
-            return Failed(UpstreamError(message, upstream=say(None, None, operation["id"])))
+            return Failed(UpstreamError(message, upstream=upstream_reason(None, None, operation["id"])))
         return self._finish(found, operation)
 
     def cancel(self, operation: Mapping[str, Any]) -> Flow[bool]:
@@ -309,7 +309,7 @@ def _judge(reply: Reply) -> Refused | Failed:
     trouble = reply.try_decode(_Trouble) or _Trouble()
     wrong = [f"{node}: {why}" for node, why in _wrong_nodes(trouble.node_errors).items()]
     code = as_object(trouble.error).get("type") or reply.status
-    return judge(reply, say(code, _scrub(wrong[0] if wrong else _reason(trouble.error))))
+    return judge(reply, upstream_reason(code, _scrub(wrong[0] if wrong else _reason(trouble.error))))
 
 
 def _events(status: _Status | None) -> dict[str, Mapping[str, Any]]:
@@ -322,11 +322,11 @@ def _blame(events: Mapping[str, Mapping[str, Any]], name: str) -> UpstreamError:
     """Why an order has made nothing."""
     if "execution_interrupted" in events:
         message = "The job was interrupted at the server."
-        return UpstreamError(message, upstream=say("execution_interrupted", None, name))
+        return UpstreamError(message, upstream=upstream_reason("execution_interrupted", None, name))
     error = events.get("execution_error", {})
     node = f"node {error.get('node_id')} ({error.get('node_type')})"
     reason = _scrub(f"{node}: {error.get('exception_message')}")
-    return UpstreamError(upstream=say(_scrub(str(error.get("exception_type"))), reason, name))
+    return UpstreamError(upstream=upstream_reason(_scrub(str(error.get("exception_type"))), reason, name))
 
 
 # -- what was made

@@ -43,7 +43,7 @@ from penstock.vendor_api.replies import (
     judge,
     keep_recipe,
     lost_of_video,
-    say,
+    upstream_reason,
 )
 
 VEO: Final = "fal-ai/veo3.1"
@@ -219,7 +219,9 @@ class Fal(GenerationDefaults):
             return Running(queue_position=place if type(place) is int and 0 <= place < 2**31 else None)
         if told.error_type:
             error = ERRORS.get(str(told.error_type), UpstreamError)
-            return Failed(error(stage="generating", upstream=say(told.error_type, told.error, operation["id"])))
+            return Failed(
+                error(stage="generating", upstream=upstream_reason(told.error_type, told.error, operation["id"]))
+            )
         reply = yield self._call("GET", self._address(operation, "response_url"))
         try:
             return _settle(reply, operation)
@@ -228,7 +230,7 @@ class Fal(GenerationDefaults):
                 if reply.status in NOT_THERE:
                     return fail_gone(reply, _explain(reply)[1], operation["id"])
                 raise
-            return Failed(UpstreamError(upstream=say(None, told.error, operation["id"])))
+            return Failed(UpstreamError(upstream=upstream_reason(None, told.error, operation["id"])))
 
     def cancel(self, operation: Mapping[str, Any]) -> Flow[bool]:
         """What waits leaves the queue, what runs is told to stop; what is done stays."""
@@ -343,7 +345,7 @@ def _items(value: Any) -> list[Any]:
 def _judge(reply: Reply) -> Refused | Failed:
     """Why an order was not taken."""
     kind, message, _ = _explain(reply)
-    said = say(kind or reply.status, message, reply.headers.get("x-fal-request-id"))
+    said = upstream_reason(kind or reply.status, message, reply.headers.get("x-fal-request-id"))
     if kind == POLICY and 400 <= reply.status < 500:
         return Failed(ContentFiltered(stage="dispatching", upstream=said))
     if reply.status == 403 and "balance" in message.lower():
@@ -362,7 +364,7 @@ def _settle(reply: Reply, operation: Mapping[str, Any]) -> Done | Failed:
         raise Unclear(f"HTTP {reply.status}")
     retryable = reply.headers.get("x-fal-retryable", "").lower() == "true"
     error = ERRORS.get(kind, UpstreamRejected if refused and not retryable else UpstreamError)
-    return Failed(error(stage="generating", upstream=say(kind or reply.status, message, operation["id"])))
+    return Failed(error(stage="generating", upstream=upstream_reason(kind or reply.status, message, operation["id"])))
 
 
 # -- signatures

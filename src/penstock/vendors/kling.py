@@ -57,8 +57,8 @@ from penstock.vendor_api.replies import (
     may_be_of,
     pick_outputs,
     read_list,
-    say,
     server_time,
+    upstream_reason,
 )
 
 PATH: Final = "/v1/videos/text2video"
@@ -249,7 +249,7 @@ class Kling(GenerationDefaults):
 
     def _say(self, code: Any, message: Any, upstream_id: Any) -> dict[str, str | None]:
         """Kling's own reason, without the access key: the gateway knows both keys only as one."""
-        said = say(code, message, upstream_id)
+        said = upstream_reason(code, message, upstream_id)
         if self._access:
             return {name: text and text.replace(self._access, "…") for name, text in said.items()}
         return said

@@ -52,8 +52,8 @@ from penstock.vendor_api.replies import (
     lost_of_video,
     may_be_of,
     read_list,
-    say,
     server_time,
+    upstream_reason,
 )
 
 RAY: Final = "ray-2"
@@ -267,7 +267,7 @@ def _is_of(echo: Any, wanted: Mapping[str, Any]) -> bool:
 def _judge(reply: Reply) -> Refused | Failed:
     """Why an order was not taken."""
     trouble = reply.try_decode(_Trouble) or _Trouble()
-    said = say(reply.status, _words(trouble.detail))
+    said = upstream_reason(reply.status, _words(trouble.detail))
     if reply.status in (400, 403, 422) and MODERATION.search(said["message"] or ""):
         return Failed(ContentFiltered(stage="dispatching", upstream=said))
     if reply.status in (400, 403) and CREDIT.search(said["message"] or ""):
@@ -289,7 +289,7 @@ def _stand(generation: _Generation, operation: Mapping[str, Any]) -> Running | D
         case "completed":
             return _finish(as_object(generation.assets), operation)
         case "failed":
-            said = say(generation.state, generation.failure_reason, operation["id"])
+            said = upstream_reason(generation.state, generation.failure_reason, operation["id"])
             is_moderation = MODERATION.search(said["message"] or "")
             return Failed((ContentFiltered if is_moderation else UpstreamError)(upstream=said))
         case _:

@@ -44,8 +44,8 @@ from penstock.vendor_api.replies import (
     judge,
     may_be_of,
     read_list,
-    say,
     server_time,
+    upstream_reason,
 )
 
 PATH: Final = "/openapi/v1/image-to-3d"
@@ -258,7 +258,7 @@ def _expect(limit: Any) -> Expectation | None:
 def _judge(reply: Reply) -> Refused | Failed:
     """Why an order was not taken."""
     trouble = reply.try_decode(_Trouble) or _Trouble()
-    said = say(trouble.error_code or reply.status, trouble.message)
+    said = upstream_reason(trouble.error_code or reply.status, trouble.message)
     if reply.status in (400, 403, 422) and _is_moderation(said):
         return Failed(ContentFiltered(stage="dispatching", upstream=said))
     return judge(reply, said)
@@ -275,7 +275,7 @@ def _stand(task: _Task, operation: Mapping[str, Any]) -> Running | Done | Failed
             return _finish(task, operation)
         case "FAILED" | "CANCELED":
             error = as_object(task.task_error)
-            said = say(error.get("code") or task.status, error.get("message"), operation["id"])
+            said = upstream_reason(error.get("code") or task.status, error.get("message"), operation["id"])
             return Failed((ContentFiltered if _is_moderation(said) else UpstreamError)(upstream=said))
         case _:
             percent = _number(task.progress, 100)

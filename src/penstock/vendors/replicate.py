@@ -52,8 +52,8 @@ from penstock.vendor_api.replies import (
     lost_of_video,
     mark,
     may_be_of,
-    say,
     server_time,
+    upstream_reason,
 )
 
 VEO: Final = "google/veo-3.1-fast"
@@ -250,7 +250,7 @@ class Replicate(GenerationDefaults):
         if isinstance(done, Done):
             return replace(done, outputs=tuple(self._open(output) for output in done.outputs))
         if prediction.data_removed is True:
-            return Failed(UpstreamError(REMOVED, upstream=say("data_removed", None, operation["id"])))
+            return Failed(UpstreamError(REMOVED, upstream=upstream_reason("data_removed", None, operation["id"])))
         return fail_empty(operation["id"])
 
     # -- webhooks
@@ -382,12 +382,12 @@ def _judge(reply: Reply) -> Refused | Failed:
     if reply.status == 429 and reply.retry_after is None:
         told = RESET.search(str(trouble.get("detail")))
         return Refused(float(told[1]) if told else None)
-    return judge(reply, say(reply.status, trouble.get("detail") or trouble.get("title")))
+    return judge(reply, upstream_reason(reply.status, trouble.get("detail") or trouble.get("title")))
 
 
 def _fail(prediction: _Prediction, prediction_id: str) -> Failed:
     kind = ContentFiltered if UNSAFE.search(str(prediction.error)) else UpstreamError
-    return Failed(kind(upstream=say(prediction.status, prediction.error, prediction_id)))
+    return Failed(kind(upstream=upstream_reason(prediction.status, prediction.error, prediction_id)))
 
 
 def _progress(logs: Any) -> float | None:

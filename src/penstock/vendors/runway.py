@@ -27,7 +27,7 @@ from penstock.vendor_api.generation import (
     VendorFolders,
     VendorOptions,
 )
-from penstock.vendor_api.replies import NO_CREDIT, NOT_THERE, fail_gone, finish, judge, lost_of_video, say
+from penstock.vendor_api.replies import NO_CREDIT, NOT_THERE, fail_gone, finish, judge, lost_of_video, upstream_reason
 
 GEN, VEO, VEO_FAST = "gen4.5", "veo3.1", "veo3.1_fast"
 MAX_PROMPT: Final = 1000
@@ -187,7 +187,7 @@ def _describe(order: Order) -> tuple[dict[str, Any], tuple[str, ...]]:
 
 def _say(reply: Reply) -> dict[str, str | None]:
     trouble = reply.try_decode(_Trouble)
-    return say(reply.status, trouble and trouble.error)
+    return upstream_reason(reply.status, trouble and trouble.error)
 
 
 def _judge(reply: Reply) -> Refused | Failed:
@@ -206,11 +206,15 @@ def _stand(task: _Task, task_id: str) -> Running | Done | Failed:
         case "FAILED":
             error = _blame(str(task.failureCode))
             return Failed(
-                error(stage="generating", upstream=say(task.failureCode or task.status, task.failure, task_id))
+                error(
+                    stage="generating", upstream=upstream_reason(task.failureCode or task.status, task.failure, task_id)
+                )
             )
         case "CANCELLED":
             return Failed(
-                UpstreamError("The job was canceled at the vendor.", upstream=say(task.status, None, task_id))
+                UpstreamError(
+                    "The job was canceled at the vendor.", upstream=upstream_reason(task.status, None, task_id)
+                )
             )
         case _:
             return Running(task.progress)

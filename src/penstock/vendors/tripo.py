@@ -53,8 +53,8 @@ from penstock.vendor_api.replies import (
     mark,
     may_be_of,
     read_list,
-    say,
     server_time,
+    upstream_reason,
 )
 
 HOSTS: Final = {"v3": "https://openapi.tripo3d.ai", "v2": "https://api.tripo3d.ai/v2/openapi"}
@@ -164,7 +164,7 @@ class Tripo(GenerationDefaults):
             if not token:
                 raise Unclear("an upload without a token")
         elif not self._v3 and not isinstance(order.params["file"].get("object"), Mapping):
-            said = say(None, "version 2 takes an object as {bucket, key}")
+            said = upstream_reason(None, "version 2 takes an object as {bucket, key}")
             return Failed(UpstreamRejected("`file.object` should be {bucket, key} here.", upstream=said))
         body, warnings = self._describe(order, token)
         reply = yield self._call("POST", "/v3/generation/image-to-model" if self._v3 else "/task", body)
@@ -279,7 +279,7 @@ def _code(reply: Reply) -> int:
 
 def _say(reply: Reply) -> dict[str, str | None]:
     trouble = reply.try_decode(_Trouble) or _Trouble()
-    return say(trouble.code or reply.status, trouble.message, reply.headers.get("x-tripo-trace-id"))
+    return upstream_reason(trouble.code or reply.status, trouble.message, reply.headers.get("x-tripo-trace-id"))
 
 
 def _judge(reply: Reply) -> Refused | Failed:
@@ -313,7 +313,7 @@ def _stand(task: _Task, task_id: str) -> Running | Done | Failed:
 
 
 def _reason(task: _Task, task_id: str) -> dict[str, str | None]:
-    return say(task.error_code or task.status, task.error_message or task.error_msg, task_id)
+    return upstream_reason(task.error_code or task.status, task.error_message or task.error_msg, task_id)
 
 
 def _finish(task: _Task, task_id: str) -> Done | Failed:

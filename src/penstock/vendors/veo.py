@@ -39,7 +39,7 @@ from penstock.vendor_api.generation import (
     VendorFolders,
     VendorOptions,
 )
-from penstock.vendor_api.replies import GONE, NOT_THERE, fail_empty, fail_gone, judge, say
+from penstock.vendor_api.replies import GONE, NOT_THERE, fail_empty, fail_gone, judge, upstream_reason
 
 LOCATION: Final = "us-central1"
 HOST: Final = "aiplatform.googleapis.com"
@@ -192,7 +192,7 @@ class _Denied(Unclear):
 
     def __init__(self, code: Any, message: Any) -> None:
         super().__init__("no token")
-        self.error = UpstreamAuth(upstream=say(code, message))
+        self.error = UpstreamAuth(upstream=upstream_reason(code, message))
 
 
 class Veo(GenerationDefaults):
@@ -245,7 +245,8 @@ class Veo(GenerationDefaults):
             videos = yield from self._list(operation["folder"])
             if not videos:  # they were there when the order was found: somebody has removed them
                 return Failed(
-                    UpstreamError(GONE, retryable=False, upstream=say(None, "no video in the folder")), gone=True
+                    UpstreamError(GONE, retryable=False, upstream=upstream_reason(None, "no video in the folder")),
+                    gone=True,
                 )
             return Done((yield from self._fetch(videos)))
         ask = Call("POST", f"{operation['path']}:fetchPredictOperation", json={"operationName": operation["name"]})
@@ -274,7 +275,9 @@ class Veo(GenerationDefaults):
         if not is_held:
             return fail_empty(upstream_id)
         reason = " ".join(reasons)
-        return Failed(ContentFiltered(upstream=say(_support_code(reason) or "filtered", reason or None, upstream_id)))
+        return Failed(
+            ContentFiltered(upstream=upstream_reason(_support_code(reason) or "filtered", reason or None, upstream_id))
+        )
 
     def _describe(self, order: Order) -> dict[str, Any]:
         """The order in Google's words, which are the models' own."""
@@ -382,7 +385,7 @@ def _encode(data: bytes) -> bytes:
 def _judge(reply: Reply) -> Refused | Failed:
     """Why an order was not taken."""
     told = getattr(reply.try_decode(_Operation), "error", None) or _Trouble()
-    said = say(told.status or told.code or reply.status, told.message)
+    said = upstream_reason(told.status or told.code or reply.status, told.message)
     if reply.status == 400 and (code := _support_code(told.message)):
         return Failed(ContentFiltered(stage="dispatching", upstream=said | {"code": code}))
     return judge(reply, said)
@@ -391,9 +394,9 @@ def _judge(reply: Reply) -> Refused | Failed:
 def _fail(error: _Trouble, upstream_id: str) -> Failed:
     """What ended an operation: a filter names its support code, all else has a code of google.rpc."""
     if code := _support_code(error.message):
-        return Failed(ContentFiltered(upstream=say(code, error.message, upstream_id)))
+        return Failed(ContentFiltered(upstream=upstream_reason(code, error.message, upstream_id)))
     kind = ERRORS.get(error.code, UpstreamError) if isinstance(error.code, int) else UpstreamError
-    return Failed(kind(stage="generating", upstream=say(error.code, error.message, upstream_id)))
+    return Failed(kind(stage="generating", upstream=upstream_reason(error.code, error.message, upstream_id)))
 
 
 def _support_code(message: Any) -> str | None:

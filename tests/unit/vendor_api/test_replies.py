@@ -31,10 +31,10 @@ from penstock.vendor_api.replies import (
     may_be_of,
     pick_outputs,
     read_list,
-    say,
+    upstream_reason,
 )
 
-SAID = say("no", "not today", "order-1")
+SAID = upstream_reason("no", "not today", "order-1")
 
 
 def reply(status: int, **headers: str) -> Reply:
@@ -110,21 +110,21 @@ anything = some.none() | some.booleans() | some.integers() | some.floats() | som
 
 @given(anything, anything, anything)
 def test_what_was_said_is_texts_or_nothing(code, message, upstream_id):
-    told = say(code, message, upstream_id)
+    told = upstream_reason(code, message, upstream_id)
     assert list(told) == ["code", "message", "id"]
     assert all(text is None or isinstance(text, str) for text in told.values())
     json.dumps(told)
 
 
 def test_numbers_are_told_and_objects_are_not():
-    assert say(2008, {"detail": "no"}, ["x"]) == {"code": "2008", "message": None, "id": None}
+    assert upstream_reason(2008, {"detail": "no"}, ["x"]) == {"code": "2008", "message": None, "id": None}
 
 
 def test_nothing_made_is_no_success():
     assert isinstance(fail_empty("order-1").error, ContentFiltered)
     failed = fail_empty("order-1", UpstreamError)
     assert isinstance(failed.error, UpstreamError)
-    assert failed.error.upstream == say(None, "finished without an output", "order-1")
+    assert failed.error.upstream == upstream_reason(None, "finished without an output", "order-1")
 
 
 # -- times
