@@ -67,7 +67,7 @@ def mark(order: Order) -> int:
 # -- an order that was not taken
 
 
-def judge(reply: Reply, said: Mapping[str, str | None]) -> Refused | Failed:
+def classify_refusal(reply: Reply, said: Mapping[str, str | None]) -> Refused | Failed:
     """Why an order was not taken, by the status alone; whatever does not say so for certain is unclear."""
     match reply.status:
         case 429:

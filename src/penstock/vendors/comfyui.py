@@ -38,7 +38,7 @@ from penstock.vendor_api.generation import (
     VendorFolders,
     VendorOptions,
 )
-from penstock.vendor_api.replies import ENDINGS, KINDS, fail_empty, judge, keep_recipe, upstream_reason
+from penstock.vendor_api.replies import ENDINGS, KINDS, classify_refusal, fail_empty, keep_recipe, upstream_reason
 
 CATALOGUE: Final = {model.id: model for family in (text_to_video, image_to_model) for model in family.MODELS}
 NAMESPACE: Final = uuid.UUID("5b6a1c0e-8f0d-5c7c-9a52-6f1f0f3f8188")
@@ -309,7 +309,7 @@ def _judge(reply: Reply) -> Refused | Failed:
     trouble = reply.try_decode(_Trouble) or _Trouble()
     wrong = [f"{node}: {why}" for node, why in _wrong_nodes(trouble.node_errors).items()]
     code = as_object(trouble.error).get("type") or reply.status
-    return judge(reply, upstream_reason(code, _scrub(wrong[0] if wrong else _reason(trouble.error))))
+    return classify_refusal(reply, upstream_reason(code, _scrub(wrong[0] if wrong else _reason(trouble.error))))
 
 
 def _events(status: _Status | None) -> dict[str, Mapping[str, Any]]:

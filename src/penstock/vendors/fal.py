@@ -38,9 +38,9 @@ from penstock.vendor_api.generation import (
 from penstock.vendor_api.replies import (
     NO_CREDIT,
     NOT_THERE,
+    classify_refusal,
     fail_gone,
     finish,
-    judge,
     keep_recipe,
     lost_of_video,
     upstream_reason,
@@ -350,7 +350,7 @@ def _judge(reply: Reply) -> Refused | Failed:
         return Failed(ContentFiltered(stage="dispatching", upstream=said))
     if reply.status == 403 and "balance" in message.lower():
         return Failed(UpstreamUnavailable(NO_CREDIT, upstream=said))
-    return judge(reply, said)
+    return classify_refusal(reply, said)
 
 
 def _settle(reply: Reply, operation: Mapping[str, Any]) -> Done | Failed:

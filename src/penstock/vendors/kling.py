@@ -50,9 +50,9 @@ from penstock.vendor_api.replies import (
     NO_CREDIT,
     NOT_THERE,
     Row,
+    classify_refusal,
     fail_empty,
     fail_gone,
-    judge,
     lost_of_video,
     may_be_of,
     pick_outputs,
@@ -322,7 +322,7 @@ def _judge(reply: Reply, code: int, said: Mapping[str, str | None]) -> Refused |
         return Failed(ContentFiltered(stage="dispatching", upstream=said))
     if code in NO_PAYMENT:
         return Failed(UpstreamUnavailable(NO_CREDIT, upstream=said))
-    return Failed(ERRORS[code](upstream=said)) if code in ERRORS else judge(reply, said)
+    return Failed(ERRORS[code](upstream=said)) if code in ERRORS else classify_refusal(reply, said)
 
 
 def _moment(told: Any) -> float | None:

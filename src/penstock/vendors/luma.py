@@ -45,10 +45,10 @@ from penstock.vendor_api.replies import (
     NO_CREDIT,
     NOT_THERE,
     Row,
+    classify_refusal,
     epoch,
     fail_empty,
     fail_gone,
-    judge,
     lost_of_video,
     may_be_of,
     read_list,
@@ -272,7 +272,7 @@ def _judge(reply: Reply) -> Refused | Failed:
         return Failed(ContentFiltered(stage="dispatching", upstream=said))
     if reply.status in (400, 403) and CREDIT.search(said["message"] or ""):
         return Failed(UpstreamUnavailable(NO_CREDIT, upstream=said))
-    return judge(reply, said)
+    return classify_refusal(reply, said)
 
 
 def _words(detail: Any) -> Any:

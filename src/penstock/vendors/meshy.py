@@ -39,9 +39,9 @@ from penstock.vendor_api.generation import (
 from penstock.vendor_api.replies import (
     NOT_THERE,
     Row,
+    classify_refusal,
     fail_empty,
     fail_gone,
-    judge,
     may_be_of,
     read_list,
     server_time,
@@ -261,7 +261,7 @@ def _judge(reply: Reply) -> Refused | Failed:
     said = upstream_reason(trouble.error_code or reply.status, trouble.message)
     if reply.status in (400, 403, 422) and _is_moderation(said):
         return Failed(ContentFiltered(stage="dispatching", upstream=said))
-    return judge(reply, said)
+    return classify_refusal(reply, said)
 
 
 def _is_moderation(said: Mapping[str, str | None]) -> bool:

@@ -43,11 +43,11 @@ from penstock.vendor_api.generation import (
 from penstock.vendor_api.order_lookup import ListedOrder, Listing, contradicts
 from penstock.vendor_api.replies import (
     NOT_THERE,
+    classify_refusal,
     epoch,
     fail_empty,
     fail_gone,
     finish,
-    judge,
     keep_recipe,
     lost_of_video,
     mark,
@@ -382,7 +382,7 @@ def _judge(reply: Reply) -> Refused | Failed:
     if reply.status == 429 and reply.retry_after is None:
         told = RESET.search(str(trouble.get("detail")))
         return Refused(float(told[1]) if told else None)
-    return judge(reply, upstream_reason(reply.status, trouble.get("detail") or trouble.get("title")))
+    return classify_refusal(reply, upstream_reason(reply.status, trouble.get("detail") or trouble.get("title")))
 
 
 def _fail(prediction: _Prediction, prediction_id: str) -> Failed:

@@ -27,7 +27,15 @@ from penstock.vendor_api.generation import (
     VendorFolders,
     VendorOptions,
 )
-from penstock.vendor_api.replies import NO_CREDIT, NOT_THERE, fail_gone, finish, judge, lost_of_video, upstream_reason
+from penstock.vendor_api.replies import (
+    NO_CREDIT,
+    NOT_THERE,
+    classify_refusal,
+    fail_gone,
+    finish,
+    lost_of_video,
+    upstream_reason,
+)
 
 GEN, VEO, VEO_FAST = "gen4.5", "veo3.1", "veo3.1_fast"
 MAX_PROMPT: Final = 1000
@@ -195,7 +203,7 @@ def _judge(reply: Reply) -> Refused | Failed:
     said = _say(reply)
     if reply.status == 400 and "enough credits" in (said["message"] or ""):
         return Failed(UpstreamUnavailable(NO_CREDIT, upstream=said))
-    return judge(reply, said)
+    return classify_refusal(reply, said)
 
 
 def _stand(task: _Task, task_id: str) -> Running | Done | Failed:

@@ -47,9 +47,9 @@ from penstock.vendor_api.replies import (
     NO_CREDIT,
     NOT_THERE,
     Row,
+    classify_refusal,
     epoch,
     fail_empty,
-    judge,
     mark,
     may_be_of,
     read_list,
@@ -288,7 +288,7 @@ def _judge(reply: Reply) -> Refused | Failed:
     if code in FULL:
         return Refused(reply.retry_after)
     if code not in ERRORS:
-        return judge(reply, said)
+        return classify_refusal(reply, said)
     message = NO_CREDIT if ERRORS[code] is UpstreamUnavailable else None
     return Failed(ERRORS[code](message, stage="dispatching", upstream=said))
 

@@ -39,7 +39,7 @@ from penstock.vendor_api.generation import (
     VendorFolders,
     VendorOptions,
 )
-from penstock.vendor_api.replies import GONE, NOT_THERE, fail_empty, fail_gone, judge, upstream_reason
+from penstock.vendor_api.replies import GONE, NOT_THERE, classify_refusal, fail_empty, fail_gone, upstream_reason
 
 LOCATION: Final = "us-central1"
 HOST: Final = "aiplatform.googleapis.com"
@@ -388,7 +388,7 @@ def _judge(reply: Reply) -> Refused | Failed:
     said = upstream_reason(told.status or told.code or reply.status, told.message)
     if reply.status == 400 and (code := _support_code(told.message)):
         return Failed(ContentFiltered(stage="dispatching", upstream=said | {"code": code}))
-    return judge(reply, said)
+    return classify_refusal(reply, said)
 
 
 def _fail(error: _Trouble, upstream_id: str) -> Failed:

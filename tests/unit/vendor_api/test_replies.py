@@ -21,10 +21,10 @@ from penstock.vendor_api.replies import (
     CLOCK_SECONDS,
     NO_CREDIT,
     Row,
+    classify_refusal,
     epoch,
     fail_empty,
     finish,
-    judge,
     keep_recipe,
     lost_of_video,
     mark,
@@ -62,8 +62,8 @@ def test_a_mark_is_the_orders_own_and_small_enough_for_any_seed():
 
 
 def test_a_full_vendor_may_take_it_later():
-    assert judge(reply(429, retry_after="7"), SAID) == Refused(7.0)
-    assert judge(reply(429), SAID) == Refused(None)
+    assert classify_refusal(reply(429, retry_after="7"), SAID) == Refused(7.0)
+    assert classify_refusal(reply(429), SAID) == Refused(None)
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_a_full_vendor_may_take_it_later():
     ],
 )
 def test_a_vendor_that_says_no_is_believed(status, error):
-    answer = judge(reply(status), SAID)
+    answer = classify_refusal(reply(status), SAID)
     assert isinstance(answer, Failed)
     assert type(answer.error) is error
     assert answer.error.upstream == SAID
@@ -92,13 +92,13 @@ def test_a_vendor_that_says_no_is_believed(status, error):
 @given(some.integers(100, 599).filter(lambda status: not 400 <= status < 500) | some.sampled_from([408, 409]))
 def test_whatever_else_is_no_answer(status):
     with pytest.raises(Unclear, match=str(status)):
-        judge(reply(status), SAID)
+        classify_refusal(reply(status), SAID)
 
 
 @given(some.integers(400, 499))
 def test_no_refusal_is_ever_taken_for_an_order(status):
     try:
-        assert isinstance(judge(reply(status), SAID), Refused | Failed)
+        assert isinstance(classify_refusal(reply(status), SAID), Refused | Failed)
     except Unclear:
         assert status in (408, 409, 425)
 
