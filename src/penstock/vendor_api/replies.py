@@ -59,7 +59,7 @@ def lost_of_video(params: Mapping[str, Any], vendor: str) -> tuple[str, ...]:
     return tuple(f"`{name}` {params[name]} cannot be asked of {vendor}, and was left out." for name in lost)
 
 
-def mark(order: Order) -> int:
+def seed_of(order: Order) -> int:
     """A seed that tells the order apart from all others like it, so that it can be found again."""
     return int(hashlib.sha256(order.reference.encode()).hexdigest()[:7], 16)
 

@@ -50,8 +50,8 @@ from penstock.vendor_api.replies import (
     finish,
     keep_recipe,
     lost_of_video,
-    mark,
     may_be_of,
+    seed_of,
     server_time,
     upstream_reason,
 )
@@ -323,7 +323,7 @@ def _describe(order: Order) -> dict[str, Any]:
             "duration": params["durationSeconds"],
             "resolution": params["resolution"],
             "generate_audio": True,
-            "seed": mark(order),
+            "seed": seed_of(order),
         }
     given = {name: value for name, value in params.items() if name != FILE or not isinstance(value, Mapping)}
     return given if order.file is None else {**given, _slot(order): DataUri(order.file)}

@@ -50,9 +50,9 @@ from penstock.vendor_api.replies import (
     classify_refusal,
     epoch,
     fail_empty,
-    mark,
     may_be_of,
     read_list,
+    seed_of,
     server_time,
     upstream_reason,
 )
@@ -247,7 +247,7 @@ class Tripo(GenerationDefaults):
         names = ("model_seed", "face_limit", "texture", "pbr") if version != SEED_ONLY else ("model_seed",)
         body = {name: params[name] for name in names if params.get(name) is not None}
         if body.get("texture"):  # it is random if absent; ours tells the order apart from others like it
-            body["texture_seed"] = mark(order)
+            body["texture_seed"] = seed_of(order)
         lost = [name for name in ("face_limit", "texture", "pbr") if version == SEED_ONLY and name in params]
         warnings = tuple(f"`{name}` means nothing to {version}, and was left out." for name in lost)
         if self._v3:

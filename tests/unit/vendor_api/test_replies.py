@@ -27,10 +27,10 @@ from penstock.vendor_api.replies import (
     finish,
     keep_recipe,
     lost_of_video,
-    mark,
     may_be_of,
     pick_outputs,
     read_list,
+    seed_of,
     upstream_reason,
 )
 
@@ -52,10 +52,10 @@ def test_only_what_is_lost_is_told():
 
 
 def test_a_mark_is_the_orders_own_and_small_enough_for_any_seed():
-    marks = {mark(Order(f"job_{number}-1", "m", {})) for number in range(500)}
+    marks = {seed_of(Order(f"job_{number}-1", "m", {})) for number in range(500)}
     assert len(marks) == 500
     assert all(0 <= each < 2**31 for each in marks)
-    assert mark(Order("job_1-1", "m", {"a": 1})) == mark(Order("job_1-1", "n", {}))
+    assert seed_of(Order("job_1-1", "m", {"a": 1})) == seed_of(Order("job_1-1", "n", {}))
 
 
 # -- an order that was not taken
