@@ -102,7 +102,7 @@ def fail_gone(reply: Reply, message: Any = None, upstream_id: Any = None) -> Fai
     )
 
 
-def epoch(told: Any) -> float | None:
+def parse_time(told: Any) -> float | None:
     """A time in ISO 8601 as seconds since the epoch; of UTC, if it does not say of where."""
     try:
         moment = datetime.fromisoformat(told)

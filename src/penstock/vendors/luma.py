@@ -46,11 +46,11 @@ from penstock.vendor_api.replies import (
     NOT_THERE,
     Row,
     classify_refusal,
-    epoch,
     fail_empty,
     fail_gone,
     lost_of_video,
     may_be_of,
+    parse_time,
     read_list,
     server_time,
     upstream_reason,
@@ -191,7 +191,7 @@ class Luma(GenerationDefaults):
         if reply.status != 200:
             raise Unclear(f"HTTP {reply.status}")
         found = reply.decode(_List).generations
-        return [Row(told.id or "", epoch(told.created_at), told) for told in found], server_time(reply)
+        return [Row(told.id or "", parse_time(told.created_at), told) for told in found], server_time(reply)
 
     def poll(self, operation: Mapping[str, Any]) -> Flow[Running | Done | Failed]:
         """Ask how the order stands."""

@@ -44,13 +44,13 @@ from penstock.vendor_api.order_lookup import ListedOrder, Listing, contradicts
 from penstock.vendor_api.replies import (
     NOT_THERE,
     classify_refusal,
-    epoch,
     fail_empty,
     fail_gone,
     finish,
     keep_recipe,
     lost_of_video,
     may_be_of,
+    parse_time,
     seed_of,
     server_time,
     upstream_reason,
@@ -195,11 +195,11 @@ class Replicate(GenerationDefaults):
                 raise Unclear(f"HTTP {reply.status}")
             page, told_at = reply.decode(_Page), told_at if number else server_time(reply)
             latest += page.results
-            recent = [each for each in latest if may_be_of(order, epoch(each.created_at), told_at)]
+            recent = [each for each in latest if may_be_of(order, parse_time(each.created_at), told_at)]
             if not self._is_own(page.next) or len(recent) < len(latest):
                 break
         found = tuple(_accept(order, each.id) for each in reversed(recent) if _is_of(each, order))
-        entries = tuple(ListedOrder(str(each.id), epoch(each.created_at)) for each in latest)
+        entries = tuple(ListedOrder(str(each.id), parse_time(each.created_at)) for each in latest)
         doubtful = tuple(str(each.id) for each in recent if not _is_of(each, order) and _may_be(each, order))
         return Similar(found, Listing(entries, page.next is None, told_at), doubtful)
 
@@ -246,7 +246,7 @@ class Replicate(GenerationDefaults):
         return as_object((told if version else as_object(told.get("latest_version"))).get("openapi_schema")) or None
 
     def _finish(self, prediction: _Prediction, operation: Mapping[str, Any]) -> Done | Failed:
-        done = finish(prediction.output, operation["recipe"], operation["id"], epoch(prediction.completed_at))
+        done = finish(prediction.output, operation["recipe"], operation["id"], parse_time(prediction.completed_at))
         if isinstance(done, Done):
             return replace(done, outputs=tuple(self._open(output) for output in done.outputs))
         if prediction.data_removed is True:

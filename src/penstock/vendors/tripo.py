@@ -48,9 +48,9 @@ from penstock.vendor_api.replies import (
     NOT_THERE,
     Row,
     classify_refusal,
-    epoch,
     fail_empty,
     may_be_of,
+    parse_time,
     read_list,
     seed_of,
     server_time,
@@ -204,7 +204,7 @@ class Tripo(GenerationDefaults):
         told_at, items = server_time(reply), _data(reply, _Usage).items
         tasks = yield from self._open_all([item.task_id for item in items])  # whatever their time: clocks may differ
         rows = [(item, tasks.get(item.task_id)) for item in items]
-        return [Row(item.task_id, epoch(item.created_at) or _created(task), task) for item, task in rows], told_at
+        return [Row(item.task_id, parse_time(item.created_at) or _created(task), task) for item, task in rows], told_at
 
     def _open_all(self, names: Sequence[str]) -> Flow[Mapping[str, _Task]]:
         """Get several tasks in one call, and alone those that it misses."""
@@ -326,11 +326,11 @@ def _finish(task: _Task, task_id: str) -> Done | Failed:
     preview = output.get("rendered_image_url") or output.get("rendered_image")
     if isinstance(preview, str):
         outputs.append(Output(Kind.IMAGE, Role.PREVIEW, Call("GET", preview)))
-    return Done(tuple(outputs), finished_at=epoch(task.completed_at))
+    return Done(tuple(outputs), finished_at=parse_time(task.completed_at))
 
 
 def _created(task: _Task | None) -> float | None:
-    return None if task is None else epoch(task.created_at)
+    return None if task is None else parse_time(task.created_at)
 
 
 def _is_of(echo: Any, wanted: Mapping[str, Any]) -> bool:

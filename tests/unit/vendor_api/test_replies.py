@@ -22,12 +22,12 @@ from penstock.vendor_api.replies import (
     NO_CREDIT,
     Row,
     classify_refusal,
-    epoch,
     fail_empty,
     finish,
     keep_recipe,
     lost_of_video,
     may_be_of,
+    parse_time,
     pick_outputs,
     read_list,
     seed_of,
@@ -144,7 +144,7 @@ def test_nothing_made_is_no_success():
 def test_a_time_is_of_utc_unless_it_says_otherwise(text, monkeypatch):
     monkeypatch.setenv("TZ", "Asia/Tokyo")
     time.tzset()
-    told = epoch(text)
+    told = parse_time(text)
     monkeypatch.undo()
     time.tzset()
     assert told == 1_704_067_200
@@ -154,7 +154,7 @@ def test_a_time_is_of_utc_unless_it_says_otherwise(text, monkeypatch):
     anything | some.sampled_from(["", "soon", "0001-01-01T00:00:00+23:00", "9999-12-31T23:59:59-23:00", "1704067200"])
 )
 def test_no_time_breaks_it(told):
-    moment = epoch(told)
+    moment = parse_time(told)
     assert moment is None or isinstance(moment, float)
 
 
