@@ -111,7 +111,7 @@ def parse_time(told: Any) -> float | None:
         return None
 
 
-def may_be_of(order: Order, created_at: float | None, told_at: float | None = None) -> bool:
+def may_match(order: Order, created_at: float | None, told_at: float | None = None) -> bool:
     """Tell whether what was created then may be this order; `told_at` is the vendor's clock at `asked_at` of ours."""
     ahead = 0.0 if told_at is None or not order.asked_at else told_at - order.asked_at
     return created_at is None or created_at >= order.placed_at + ahead - CLOCK_SECONDS
@@ -155,7 +155,7 @@ def read_list(order: Order, ask: Callable[[int, int], Flow[tuple[Sequence[Row], 
         rows |= {row.upstream_id: row for row in fresh}
         offset += len(page)
         repeats = 0 if fresh else repeats + 1
-        if repeats > 1 or (fresh and not any(may_be_of(order, row.created_at, told_at) for row in fresh)):
+        if repeats > 1 or (fresh and not any(may_match(order, row.created_at, told_at) for row in fresh)):
             break
     entries = tuple(ListedOrder(row.upstream_id, row.created_at) for row in rows.values())
     return Rows([row for row in rows.values() if row.upstream_id], Listing(entries, is_whole, told_at))

@@ -54,7 +54,7 @@ from penstock.vendor_api.replies import (
     fail_empty,
     fail_gone,
     lost_of_video,
-    may_be_of,
+    may_match,
     pick_outputs,
     read_list,
     server_time,
@@ -196,7 +196,7 @@ class Kling(GenerationDefaults):
             reference = as_object(row.told.get("task_info")).get("external_task_id")
             if reference == order.reference:
                 return _accept(order, row.upstream_id)
-            if not reference and may_be_of(order, row.created_at, listing.told_at):
+            if not reference and may_match(order, row.created_at, listing.told_at):
                 doubtful.append(row.upstream_id)
         return Similar((), listing, tuple(doubtful))
 

@@ -49,7 +49,7 @@ from penstock.vendor_api.replies import (
     fail_empty,
     fail_gone,
     lost_of_video,
-    may_be_of,
+    may_match,
     parse_time,
     read_list,
     server_time,
@@ -178,7 +178,7 @@ class Luma(GenerationDefaults):
         callback = {"callback_url": order.webhook}  # ours alone, where there is one
         wanted = callback if order.webhook else callback | _describe(order)
         latest, listing = yield from read_list(order, self._list)
-        recent = [row for row in latest if may_be_of(order, row.created_at, listing.told_at)]
+        recent = [row for row in latest if may_match(order, row.created_at, listing.told_at)]
         found = [row for row in recent if _is_of(row.told.request, wanted)]
         found.sort(key=lambda row: (row.told.state in ENDED, row.created_at or math.inf))
         doubtful = [row for row in recent if row not in found and not contradicts(as_object(row.told.request), wanted)]

@@ -42,7 +42,7 @@ from penstock.vendor_api.replies import (
     classify_refusal,
     fail_empty,
     fail_gone,
-    may_be_of,
+    may_match,
     read_list,
     server_time,
     upstream_reason,
@@ -181,7 +181,7 @@ class Meshy(GenerationDefaults):
             latest, listing = yield from read_list(order, lambda number, _: self._list(number))
         except _NoList:
             return LookupUnsupported()
-        recent = [row.upstream_id for row in latest if may_be_of(order, row.created_at, listing.told_at)]
+        recent = [row.upstream_id for row in latest if may_match(order, row.created_at, listing.told_at)]
         return Similar((), listing, tuple(recent))
 
     def _list(self, number: int) -> Flow[tuple[Sequence[Row], float | None]]:

@@ -49,7 +49,7 @@ from penstock.vendor_api.replies import (
     finish,
     keep_recipe,
     lost_of_video,
-    may_be_of,
+    may_match,
     parse_time,
     seed_of,
     server_time,
@@ -195,7 +195,7 @@ class Replicate(GenerationDefaults):
                 raise Unclear(f"HTTP {reply.status}")
             page, told_at = reply.decode(_Page), told_at if number else server_time(reply)
             latest += page.results
-            recent = [each for each in latest if may_be_of(order, parse_time(each.created_at), told_at)]
+            recent = [each for each in latest if may_match(order, parse_time(each.created_at), told_at)]
             if not self._is_own(page.next) or len(recent) < len(latest):
                 break
         found = tuple(_accept(order, each.id) for each in reversed(recent) if _is_of(each, order))

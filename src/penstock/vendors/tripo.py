@@ -49,7 +49,7 @@ from penstock.vendor_api.replies import (
     Row,
     classify_refusal,
     fail_empty,
-    may_be_of,
+    may_match,
     parse_time,
     read_list,
     seed_of,
@@ -190,7 +190,7 @@ class Tripo(GenerationDefaults):
         if found and "texture_seed" in wanted:
             return Accepted(found[-1], {"id": found[-1]})
         plain = {name: value for name, value in wanted.items() if name != "input"}
-        recent = [row for row in opened if may_be_of(order, row.created_at, listing.told_at)]
+        recent = [row for row in opened if may_match(order, row.created_at, listing.told_at)]
         doubtful = [row.upstream_id for row in recent if not contradicts(as_object(row.told.input), plain)]
         return Similar((), listing, tuple(doubtful))
 

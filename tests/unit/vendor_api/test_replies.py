@@ -26,7 +26,7 @@ from penstock.vendor_api.replies import (
     finish,
     keep_recipe,
     lost_of_video,
-    may_be_of,
+    may_match,
     parse_time,
     pick_outputs,
     read_list,
@@ -160,11 +160,11 @@ def test_no_time_breaks_it(told):
 
 def test_an_older_order_is_another_one():
     order = Order("job_1-1", "m", {}, placed_at=1_704_067_200.0)
-    assert may_be_of(order, None)
-    assert may_be_of(order, order.placed_at)
-    assert may_be_of(order, order.placed_at + 9999)
-    assert may_be_of(order, order.placed_at - CLOCK_SECONDS)
-    assert not may_be_of(order, order.placed_at - CLOCK_SECONDS - 1)
+    assert may_match(order, None)
+    assert may_match(order, order.placed_at)
+    assert may_match(order, order.placed_at + 9999)
+    assert may_match(order, order.placed_at - CLOCK_SECONDS)
+    assert not may_match(order, order.placed_at - CLOCK_SECONDS - 1)
 
 
 # -- where a result holds its assets
