@@ -53,7 +53,7 @@ SPLIT: Final = re.compile(r"[.\[\]]+")
 # -- an order in another vendor's words
 
 
-def lost_of_video(params: Mapping[str, Any], vendor: str) -> tuple[str, ...]:
+def video_warnings(params: Mapping[str, Any], vendor: str) -> tuple[str, ...]:
     """What of `vendorb_video_31` a vendor has no word for, where that is not what it does anyway."""
     lost = [name for name, usual in DONE_ANYWAY.items() if params.get(name, usual) != usual]
     return tuple(f"`{name}` {params[name]} cannot be asked of {vendor}, and was left out." for name in lost)

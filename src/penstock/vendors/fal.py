@@ -42,8 +42,8 @@ from penstock.vendor_api.replies import (
     fail_gone,
     finish,
     keep_recipe,
-    lost_of_video,
     upstream_reason,
+    video_warnings,
 )
 
 VEO: Final = "fal-ai/veo3.1"
@@ -316,7 +316,7 @@ def _ask_veo(model: str, params: Mapping[str, Any]) -> _Asked:
         "resolution": params["resolution"],
         "generate_audio": True,
     }
-    return model, body, TO_VIDEO, lost_of_video(params, "fal")
+    return model, body, TO_VIDEO, video_warnings(params, "fal")
 
 
 def _app(model: str) -> str:

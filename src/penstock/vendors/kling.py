@@ -53,12 +53,12 @@ from penstock.vendor_api.replies import (
     classify_refusal,
     fail_empty,
     fail_gone,
-    lost_of_video,
     may_match,
     pick_outputs,
     read_list,
     server_time,
     upstream_reason,
+    video_warnings,
 )
 
 PATH: Final = "/v1/videos/text2video"
@@ -306,7 +306,7 @@ def _losses(params: Mapping[str, Any], seconds: int) -> Iterator[str]:
     yield f"`durationSeconds` {params['durationSeconds']} cannot be asked of Kling: {seconds} seconds were."
     if params["resolution"] != RESOLUTION:
         yield f"`resolution` {params['resolution']} cannot be asked of Kling: its mode pro makes {RESOLUTION}."
-    yield from lost_of_video(params, "Kling")
+    yield from video_warnings(params, "Kling")
 
 
 # -- what its replies mean

@@ -48,12 +48,12 @@ from penstock.vendor_api.replies import (
     classify_refusal,
     fail_empty,
     fail_gone,
-    lost_of_video,
     may_match,
     parse_time,
     read_list,
     server_time,
     upstream_reason,
+    video_warnings,
 )
 
 RAY: Final = "ray-2"
@@ -252,7 +252,7 @@ def _accept(order: Order, generation_id: str) -> Accepted:
 def _losses(params: Mapping[str, Any], seconds: int) -> Iterator[str]:
     """What Luma has no word for."""
     yield f"`durationSeconds` {params['durationSeconds']} cannot be asked of Luma: {seconds} seconds were."
-    yield from lost_of_video(params, "Luma")
+    yield from video_warnings(params, "Luma")
 
 
 def _is_of(echo: Any, wanted: Mapping[str, Any]) -> bool:

@@ -48,12 +48,12 @@ from penstock.vendor_api.replies import (
     fail_gone,
     finish,
     keep_recipe,
-    lost_of_video,
     may_match,
     parse_time,
     seed_of,
     server_time,
     upstream_reason,
+    video_warnings,
 )
 
 VEO: Final = "google/veo-3.1-fast"
@@ -331,7 +331,7 @@ def _describe(order: Order) -> dict[str, Any]:
 
 def _accept(order: Order, prediction_id: str) -> Accepted:
     recipe = {"kind": "video"} if order.recipe is None else keep_recipe(order.recipe)
-    lost = lost_of_video(order.params, "Replicate") if order.recipe is None else ()
+    lost = video_warnings(order.params, "Replicate") if order.recipe is None else ()
     return Accepted(prediction_id, {"id": prediction_id, "recipe": recipe}, lost)
 
 

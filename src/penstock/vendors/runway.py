@@ -33,8 +33,8 @@ from penstock.vendor_api.replies import (
     classify_refusal,
     fail_gone,
     finish,
-    lost_of_video,
     upstream_reason,
+    video_warnings,
 )
 
 GEN, VEO, VEO_FAST = "gen4.5", "veo3.1", "veo3.1_fast"
@@ -190,7 +190,7 @@ def _describe(order: Order) -> tuple[dict[str, Any], tuple[str, ...]]:
         "duration": params["durationSeconds"],
         **sound,
     }
-    return body, lost_of_video(params, "Runway")
+    return body, video_warnings(params, "Runway")
 
 
 def _say(reply: Reply) -> dict[str, str | None]:

@@ -25,13 +25,13 @@ from penstock.vendor_api.replies import (
     fail_empty,
     finish,
     keep_recipe,
-    lost_of_video,
     may_match,
     parse_time,
     pick_outputs,
     read_list,
     seed_of,
     upstream_reason,
+    video_warnings,
 )
 
 SAID = upstream_reason("no", "not today", "order-1")
@@ -45,9 +45,9 @@ def reply(status: int, **headers: str) -> Reply:
 
 
 def test_only_what_is_lost_is_told():
-    assert lost_of_video({"compressionQuality": "optimized", "personGeneration": "allow_adult"}, "Acme") == ()
-    assert lost_of_video({}, "Acme") == ()
-    (told,) = lost_of_video({"personGeneration": "dont_allow"}, "Acme")
+    assert video_warnings({"compressionQuality": "optimized", "personGeneration": "allow_adult"}, "Acme") == ()
+    assert video_warnings({}, "Acme") == ()
+    (told,) = video_warnings({"personGeneration": "dont_allow"}, "Acme")
     assert all(word in told for word in ("personGeneration", "dont_allow", "Acme"))
 
 
