@@ -35,7 +35,7 @@ from penstock.vendor_api.order_lookup import CLOCK_SECONDS, ListedOrder, Listing
 NO_CREDIT: Final = "This gateway's account at the vendor has no credit left. The operator has been told."
 NO_OUTPUT: Final = "The vendor finished without an output and gave no reason."
 GONE: Final = "The vendor does not know the job any more."
-NOT_THERE: Final = {404, 410}
+GONE_STATUSES: Final = {404, 410}
 """Statuses of a poll by which an order is gone, if it is asked for often enough."""
 KINDS: Final = {"3d": Kind.MODEL, "video": Kind.VIDEO, "image": Kind.IMAGE}
 ENDINGS: Final = {

@@ -36,8 +36,8 @@ from penstock.vendor_api.generation import (
     WebhookOptions,
 )
 from penstock.vendor_api.replies import (
+    GONE_STATUSES,
     NO_CREDIT,
-    NOT_THERE,
     classify_refusal,
     fail_gone,
     finish,
@@ -209,7 +209,7 @@ class Fal(GenerationDefaults):
     def poll(self, operation: Mapping[str, Any]) -> Flow[Running | Done | Failed]:
         """Ask how the request stands, and for its result once there is one."""
         reply = yield self._call("GET", self._address(operation, "status_url"))
-        if reply.status in NOT_THERE:
+        if reply.status in GONE_STATUSES:
             return fail_gone(reply, _explain(reply)[1], operation["id"])
         if reply.status not in (200, 202):
             raise Unclear(f"HTTP {reply.status}")
@@ -227,7 +227,7 @@ class Fal(GenerationDefaults):
             return _settle(reply, operation)
         except Unclear:
             if not told.error:  # else it has failed for certain
-                if reply.status in NOT_THERE:
+                if reply.status in GONE_STATUSES:
                     return fail_gone(reply, _explain(reply)[1], operation["id"])
                 raise
             return Failed(UpstreamError(upstream=upstream_reason(None, told.error, operation["id"])))

@@ -47,8 +47,8 @@ from penstock.vendor_api.generation import (
     without_call,
 )
 from penstock.vendor_api.replies import (
+    GONE_STATUSES,
     NO_CREDIT,
-    NOT_THERE,
     Row,
     classify_refusal,
     fail_empty,
@@ -213,7 +213,7 @@ class Kling(GenerationDefaults):
         """Ask how the order stands."""
         reply = yield self._call("GET", f"{PATH}/{quote(operation['id'], safe='')}")
         trouble = reply.try_decode(_Trouble) or _Trouble()
-        if reply.status in NOT_THERE or trouble.code == UNKNOWN:
+        if reply.status in GONE_STATUSES or trouble.code == UNKNOWN:
             told = self._say(trouble.code, trouble.message, operation["id"])
             return fail_gone(reply, told["message"], operation["id"])
         if reply.status != 200:

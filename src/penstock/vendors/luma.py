@@ -42,8 +42,8 @@ from penstock.vendor_api.generation import (
 )
 from penstock.vendor_api.order_lookup import contradicts
 from penstock.vendor_api.replies import (
+    GONE_STATUSES,
     NO_CREDIT,
-    NOT_THERE,
     Row,
     classify_refusal,
     fail_empty,
@@ -196,7 +196,7 @@ class Luma(GenerationDefaults):
     def poll(self, operation: Mapping[str, Any]) -> Flow[Running | Done | Failed]:
         """Ask how the order stands."""
         reply = yield self._call("GET", f"/generations/{quote(operation['id'], safe='')}")
-        if reply.status in NOT_THERE:
+        if reply.status in GONE_STATUSES:
             return fail_gone(reply, _words((reply.try_decode(_Trouble) or _Trouble()).detail), operation["id"])
         if reply.status != 200:
             raise Unclear(f"HTTP {reply.status}")

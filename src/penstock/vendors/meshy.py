@@ -37,7 +37,7 @@ from penstock.vendor_api.generation import (
     VendorOptions,
 )
 from penstock.vendor_api.replies import (
-    NOT_THERE,
+    GONE_STATUSES,
     Row,
     classify_refusal,
     fail_empty,
@@ -198,7 +198,7 @@ class Meshy(GenerationDefaults):
     def poll(self, operation: Mapping[str, Any]) -> Flow[Running | Done | Failed]:
         """Ask how the order stands."""
         reply = yield self._call("GET", f"{PATH}/{quote(operation['id'], safe='')}")
-        if reply.status in NOT_THERE:
+        if reply.status in GONE_STATUSES:
             return fail_gone(reply, (reply.try_decode(_Trouble) or _Trouble()).message, operation["id"])
         if reply.status != 200:
             raise Unclear(f"HTTP {reply.status}")

@@ -42,7 +42,7 @@ from penstock.vendor_api.generation import (
 )
 from penstock.vendor_api.order_lookup import ListedOrder, Listing, contradicts
 from penstock.vendor_api.replies import (
-    NOT_THERE,
+    GONE_STATUSES,
     classify_refusal,
     fail_empty,
     fail_gone,
@@ -206,7 +206,7 @@ class Replicate(GenerationDefaults):
     def poll(self, operation: Mapping[str, Any]) -> Flow[Running | Done | Failed]:
         """Ask how the order stands."""
         reply = yield self._call("GET", f"/v1/predictions/{operation['id']}")
-        if reply.status in NOT_THERE:
+        if reply.status in GONE_STATUSES:
             return fail_gone(reply, (reply.try_decode(dict[str, Any]) or {}).get("detail"), operation["id"])
         if reply.status != 200:
             raise Unclear(f"HTTP {reply.status}")

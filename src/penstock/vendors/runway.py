@@ -28,8 +28,8 @@ from penstock.vendor_api.generation import (
     VendorOptions,
 )
 from penstock.vendor_api.replies import (
+    GONE_STATUSES,
     NO_CREDIT,
-    NOT_THERE,
     classify_refusal,
     fail_gone,
     finish,
@@ -157,7 +157,7 @@ class Runway(GenerationDefaults):
     def poll(self, operation: Mapping[str, Any]) -> Flow[Running | Done | Failed]:
         """Ask how the order stands; one that was deleted cannot be fetched any more."""
         reply = yield self._call("GET", f"/v1/tasks/{quote(operation['id'], safe='')}")
-        if reply.status in NOT_THERE:
+        if reply.status in GONE_STATUSES:
             return fail_gone(reply, _say(reply)["message"], operation["id"])
         if reply.status != 200:
             raise Unclear(f"HTTP {reply.status}")

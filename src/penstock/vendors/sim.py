@@ -34,7 +34,7 @@ from penstock.vendor_api.generation import (
     VendorFolders,
     VendorOptions,
 )
-from penstock.vendor_api.replies import NOT_THERE, fail_gone
+from penstock.vendor_api.replies import GONE_STATUSES, fail_gone
 
 SERVED = [ServedModel(model, FREE) for family in (image_to_model, text_to_video, simulated) for model in family.MODELS]
 
@@ -146,7 +146,7 @@ class Sim(GenerationDefaults):
         if reply.status == 404 and "order" in operation:  # the simulator of another machine took it
             yield self._call("PUT", call.url, operation["order"])
             reply = yield call
-        if reply.status in NOT_THERE:
+        if reply.status in GONE_STATUSES:
             return fail_gone(reply, None, operation["id"])
         if reply.status != 200:
             raise Unclear(f"HTTP {reply.status}")

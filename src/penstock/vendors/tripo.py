@@ -44,8 +44,8 @@ from penstock.vendor_api.generation import (
 from penstock.vendor_api.order_lookup import contradicts
 from penstock.vendor_api.replies import (
     GONE,
+    GONE_STATUSES,
     NO_CREDIT,
-    NOT_THERE,
     Row,
     classify_refusal,
     fail_empty,
@@ -218,7 +218,7 @@ class Tripo(GenerationDefaults):
             reply = yield self._call("GET", f"/v3/tasks/{quote(name, safe='')}")
             if reply.status == 200 and not _code(reply):
                 found[name] = _data(reply, _Task)
-            elif reply.status not in NOT_THERE and _code(reply) != UNKNOWN:
+            elif reply.status not in GONE_STATUSES and _code(reply) != UNKNOWN:
                 raise Unclear(f"HTTP {reply.status}")
         return found
 
@@ -226,7 +226,7 @@ class Tripo(GenerationDefaults):
         """Ask how the order stands."""
         path = "/v3/tasks" if self._v3 else "/task"
         reply = yield self._call("GET", f"{path}/{quote(operation['id'], safe='')}")
-        if reply.status in NOT_THERE or _code(reply) == UNKNOWN:
+        if reply.status in GONE_STATUSES or _code(reply) == UNKNOWN:
             return Failed(UpstreamError(GONE, retryable=False, upstream=_say(reply)), gone=True)
         if reply.status != 200:
             raise Unclear(f"HTTP {reply.status}")

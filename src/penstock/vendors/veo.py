@@ -39,7 +39,7 @@ from penstock.vendor_api.generation import (
     VendorFolders,
     VendorOptions,
 )
-from penstock.vendor_api.replies import GONE, NOT_THERE, classify_refusal, fail_empty, fail_gone, upstream_reason
+from penstock.vendor_api.replies import GONE, GONE_STATUSES, classify_refusal, fail_empty, fail_gone, upstream_reason
 
 LOCATION: Final = "us-central1"
 HOST: Final = "aiplatform.googleapis.com"
@@ -251,7 +251,7 @@ class Veo(GenerationDefaults):
             return Done((yield from self._fetch(videos)))
         ask = Call("POST", f"{operation['path']}:fetchPredictOperation", json={"operationName": operation["name"]})
         reply = yield from self._send(msgspec.structs.replace(ask, seconds=300))
-        if reply.status in NOT_THERE:
+        if reply.status in GONE_STATUSES:
             trouble = getattr(reply.try_decode(_Operation), "error", None) or _Trouble()
             return fail_gone(reply, trouble.message, operation["id"])
         if reply.status != 200:
