@@ -345,7 +345,7 @@ class GenerationVendor(Protocol):
         """Ask the vendor to stop; False where it cannot."""
         ...
 
-    def hear(self, notice: Notice) -> Flow[bool]:
+    def verify_notice(self, notice: Notice) -> Flow[bool]:
         """Whether a notice to its webhook is genuine; all that it does is to have the job polled at once."""
         ...
 
@@ -379,7 +379,7 @@ class GenerationDefaults:
         del operation
         return without_call(answer=False)
 
-    def hear(self, notice: Notice) -> Flow[bool]:
+    def verify_notice(self, notice: Notice) -> Flow[bool]:
         """It sends none, so none is genuine."""
         del notice
         return without_call(answer=False)

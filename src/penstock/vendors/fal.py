@@ -251,7 +251,7 @@ class Fal(GenerationDefaults):
 
     # -- notices, and what models take
 
-    def hear(self, notice: Notice) -> Flow[bool]:
+    def verify_notice(self, notice: Notice) -> Flow[bool]:
         """Whether one of fal's keys has signed it, and lately; without a key nobody can tell."""
         signature = _read_signature(notice)
         if signature is None:

@@ -229,7 +229,7 @@ class Kling(GenerationDefaults):
             case _:  # submitted, processing, or a word of tomorrow
                 return Running()
 
-    def hear(self, notice: Notice) -> Flow[bool]:
+    def verify_notice(self, notice: Notice) -> Flow[bool]:
         """Nothing proves who calls but the address, which only Kling was told; so it need only tell of an order."""
         try:
             told = msgspec.json.decode(notice.body, type=_Task)

@@ -209,7 +209,7 @@ class Luma(GenerationDefaults):
             return reply.status in STOPPED
         raise Unclear(f"HTTP {reply.status}")
 
-    def hear(self, notice: Notice) -> Flow[bool]:
+    def verify_notice(self, notice: Notice) -> Flow[bool]:
         """Nothing proves who calls but the address, which only Luma was told; so it need only be a generation."""
         try:
             told = msgspec.json.decode(notice.body, type=_Generation)

@@ -255,7 +255,7 @@ class Replicate(GenerationDefaults):
 
     # -- webhooks
 
-    def hear(self, notice: Notice) -> Flow[bool]:
+    def verify_notice(self, notice: Notice) -> Flow[bool]:
         """Whether it is signed with the account's secret: asked for once a day, and seldom more for a bad notice."""
         now = notice.received_at
         if not _is_recent(notice):

@@ -109,7 +109,7 @@ def told(monkeypatch: pytest.MonkeyPatch) -> list[Notice]:
     """What the simulator heard, as it can call back here: whatever is `GENUINE` is, and `trouble` cannot be proved."""
     heard: list[Notice] = []
 
-    def hear(_: Sim, notice: Notice) -> Flow[bool]:
+    def verify_notice(_: Sim, notice: Notice) -> Flow[bool]:
         heard.append(notice)
         yield from ()
         if notice.body == b"trouble":
@@ -117,7 +117,7 @@ def told(monkeypatch: pytest.MonkeyPatch) -> list[Notice]:
         return notice.body == GENUINE
 
     monkeypatch.setattr(Sim, "options_type", NotifiedSimOptions)
-    monkeypatch.setattr(Sim, "hear", hear)
+    monkeypatch.setattr(Sim, "verify_notice", verify_notice)
     return heard
 
 
