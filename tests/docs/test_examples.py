@@ -196,7 +196,7 @@ ORDER = Order(
         "personGeneration": "dont_allow",
     },
 )
-WARNING = "`compressionQuality` lossless cannot be asked of Acme, and was left out."
+WARNING = "`compressionQuality` lossless is not supported by Acme and was ignored."
 
 
 def test_the_example_vendor_places_orders(acme):

@@ -81,21 +81,21 @@ async def test_no_one_is_told_a_token(start: Start, kling: KlingDouble):
             {},
             {"duration": "10"},
             [
-                "durationSeconds` 8 cannot be asked of Kling: 10 seconds were.",
-                "resolution` 720p cannot be asked of Kling: its mode pro makes 1080p.",
+                "durationSeconds` 8 is not supported by Kling: 10 seconds were requested instead.",
+                "resolution` 720p is not supported by Kling: its mode pro makes 1080p.",
             ],
         ),
         (
             {"durationSeconds": 6, "resolution": "1080p"},
             {"duration": "5"},
-            ["durationSeconds` 6 cannot be asked of Kling: 5 seconds were."],
+            ["durationSeconds` 6 is not supported by Kling: 5 seconds were requested instead."],
         ),
         (
             {"durationSeconds": 4, "aspectRatio": "9:16", "resolution": "1080p", "personGeneration": "dont_allow"},
             {"duration": "5", "aspect_ratio": "9:16"},
             [
-                "durationSeconds` 4 cannot be asked of Kling: 5 seconds were.",
-                "personGeneration` dont_allow cannot be asked of Kling, and was left out.",
+                "durationSeconds` 4 is not supported by Kling: 5 seconds were requested instead.",
+                "personGeneration` dont_allow is not supported by Kling and was ignored.",
             ],
         ),
     ],

@@ -209,7 +209,7 @@ def drive(flow: Generator[Call, Reply, Any], *replies: Reply) -> tuple[Any, list
 
 
 def hear(vendor: Replicate, secret: bytes, now: float, *replies: Reply) -> tuple[bool, int]:
-    heard, calls = drive(vendor.hear(Notice(sign(secret, b"{}", now), b"{}", now)), *replies)
+    heard, calls = drive(vendor.verify_notice(Notice(sign(secret, b"{}", now), b"{}", now)), *replies)
     assert all(call.url == SECRET_PATH for call in calls)
     return heard, len(calls)
 
@@ -232,9 +232,9 @@ def test_a_secret_that_is_none_proves_nothing(body):
     notice = Notice(sign(b"", b"{}", 1000.0), b"{}", 1000.0)
     for now in (1000.0, 1006.0):
         with pytest.raises((Unclear, ValueError)):
-            drive(vendor.hear(Notice(notice.headers, b"{}", now)), answered(200, body))
+            drive(vendor.verify_notice(Notice(notice.headers, b"{}", now)), answered(200, body))
     with pytest.raises(Unclear):
-        drive(vendor.hear(Notice(notice.headers, b"{}", 1007.0)))
+        drive(vendor.verify_notice(Notice(notice.headers, b"{}", 1007.0)))
 
 
 # -- declared models

@@ -1,4 +1,4 @@
-"""Rules for what a vendor's list of orders proves about one whose answer was lost; no I/O and no clock."""
+"""Rules for what a vendor's list of orders proves about a lost one; no I/O and no clock."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,13 +8,13 @@ from typing import Any, Final
 from penstock.domain.jobs import MARGIN_SECONDS
 
 CLOCK_SECONDS: Final = 120.0
-"""Seconds that a vendor's clock may be off where its replies do not give the time."""
+"""Tolerance for a vendor's clock whose replies have no `Date`."""
 PLAIN: Final = (str, int, float, bool)
 
 
 @dataclass(frozen=True, slots=True)
 class ListedOrder:
-    """One order of the list, and when it was created by the vendor's clock."""
+    """One order of the list; `created_at` is by the vendor's clock."""
 
     upstream_id: str
     created_at: float | None = None
@@ -26,30 +26,30 @@ class Listing:
 
     entries: tuple[ListedOrder, ...] = ()
     is_whole: bool = False  # it was read to its end
-    told_at: float | None = None  # the vendor's clock when it answered, from `Date`
+    answered_at: float | None = None  # the vendor's clock when it answered, from `Date`
 
 
 @dataclass(frozen=True, slots=True)
 class LostOrder:
     """An order of unknown fate. Times are by our clock, in seconds since the epoch."""
 
-    placed_at: float  # when we set about it
-    lost_at: float  # the last moment at which it can have left us
+    placed_at: float  # when it was submitted
+    lost_at: float  # the last moment at which it can have been sent
     asked_at: float  # when the vendor answered with its list
-    settle_seconds: float  # how long after it was taken an order may be missing in the list
+    settle_seconds: float  # how long the list may lag behind an accepted order
 
 
 def measure_clock(listing: Listing, asked_at: float) -> tuple[float, float]:
-    """Return by how much the vendor's clock is ahead of ours, and how wrong that may be, in seconds."""
-    if listing.told_at is None:
+    """Return how far the vendor's clock is ahead of ours, and the error of that, both in seconds."""
+    if listing.answered_at is None:
         return 0.0, CLOCK_SECONDS
-    return listing.told_at - asked_at, MARGIN_SECONDS
+    return listing.answered_at - asked_at, MARGIN_SECONDS
 
 
 def reaches_back(listing: Listing, since: float) -> bool:
-    """Tell whether no order since then, by the vendor's clock, can be beyond the part that was read.
+    """Return whether the part that was read holds all orders since then, by the vendor's clock.
 
-    The order of a list is documented by few vendors: only one that is seen to be newest first is trusted.
+    Few vendors document how their list is sorted. A list is trusted only if it is seen to be newest first.
     """
     if listing.is_whole:
         return True
@@ -61,10 +61,10 @@ def reaches_back(listing: Listing, since: float) -> bool:
 
 
 def proves_absence(listing: Listing, loss: LostOrder) -> bool:
-    """Tell whether a list in which no entry can be the order proves that the vendor never took it.
+    """Return whether a list without the order proves that the vendor never took it.
 
-    It has to be complete back beyond the order's start. Then either an order is shown that is younger than ours can
-    be, or the time is over in which the list may lag.
+    The list must reach back beyond the order's start. Besides, either it shows an order that is younger than ours can
+    be, or the time in which the list may lag has passed.
     """
     ahead, margin = measure_clock(listing, loss.asked_at)
     if loss.placed_at > loss.asked_at and not listing.is_whole:  # our own clock was set back
@@ -79,9 +79,9 @@ def proves_absence(listing: Listing, loss: LostOrder) -> bool:
 
 
 def contradicts(echo: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
-    """Tell whether an echoed input is certainly not that of the order: something plain in both differs.
+    """Return whether an echoed input is certainly not that of the order: a plain value in both differs.
 
-    That a vendor leaves something out, or fills something in, is no contradiction: absence must not follow from it.
+    A value that the vendor leaves out or fills in is no contradiction, as absence must not follow from it.
     """
     return any(
         str(echo[name]).lower() != str(value).lower()

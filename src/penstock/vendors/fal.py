@@ -304,7 +304,7 @@ def _ask_tripo(model: str, params: Mapping[str, Any]) -> _Asked:
     runs = VERSIONS.get(model, model)
     names = ("model_seed", "face_limit", "texture", "pbr")
     body = {name: params[name] for name in names if params.get(name) is not None}
-    lost = f"`model_version` {wanted} cannot be asked of fal, which runs {runs}."
+    lost = f"`model_version` {wanted} is not supported by fal, which runs {runs}."
     return model, body, TO_3D, (() if runs == wanted else (lost,))
 
 

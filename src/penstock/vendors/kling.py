@@ -193,10 +193,10 @@ class Kling(GenerationDefaults):
         latest, listing = yield from read_list(order, self._list)
         doubtful: list[str] = []
         for row in latest:
-            reference = as_object(row.told.get("task_info")).get("external_task_id")
+            reference = as_object(row.record.get("task_info")).get("external_task_id")
             if reference == order.reference:
                 return _accept(order, row.upstream_id)
-            if not reference and may_match(order, row.created_at, listing.told_at):
+            if not reference and may_match(order, row.created_at, listing.answered_at):
                 doubtful.append(row.upstream_id)
         return Similar((), listing, tuple(doubtful))
 
@@ -303,9 +303,10 @@ def _accept(order: Order, task_id: str) -> Accepted:
 
 def _losses(params: Mapping[str, Any], seconds: int) -> Iterator[str]:
     """What Kling has no word for."""
-    yield f"`durationSeconds` {params['durationSeconds']} cannot be asked of Kling: {seconds} seconds were."
+    wanted = params["durationSeconds"]
+    yield f"`durationSeconds` {wanted} is not supported by Kling: {seconds} seconds were requested instead."
     if params["resolution"] != RESOLUTION:
-        yield f"`resolution` {params['resolution']} cannot be asked of Kling: its mode pro makes {RESOLUTION}."
+        yield f"`resolution` {params['resolution']} is not supported by Kling: its mode pro makes {RESOLUTION}."
     yield from video_warnings(params, "Kling")
 
 

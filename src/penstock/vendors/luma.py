@@ -178,10 +178,12 @@ class Luma(GenerationDefaults):
         callback = {"callback_url": order.webhook}  # ours alone, where there is one
         wanted = callback if order.webhook else callback | _describe(order)
         latest, listing = yield from read_list(order, self._list)
-        recent = [row for row in latest if may_match(order, row.created_at, listing.told_at)]
-        found = [row for row in recent if _is_of(row.told.request, wanted)]
-        found.sort(key=lambda row: (row.told.state in ENDED, row.created_at or math.inf))
-        doubtful = [row for row in recent if row not in found and not contradicts(as_object(row.told.request), wanted)]
+        recent = [row for row in latest if may_match(order, row.created_at, listing.answered_at)]
+        found = [row for row in recent if _is_of(row.record.request, wanted)]
+        found.sort(key=lambda row: (row.record.state in ENDED, row.created_at or math.inf))
+        doubtful = [
+            row for row in recent if row not in found and not contradicts(as_object(row.record.request), wanted)
+        ]
         orders = tuple(_accept(order, row.upstream_id) for row in found)
         return Similar(orders, listing, tuple(row.upstream_id for row in doubtful))
 
@@ -251,7 +253,8 @@ def _accept(order: Order, generation_id: str) -> Accepted:
 
 def _losses(params: Mapping[str, Any], seconds: int) -> Iterator[str]:
     """What Luma has no word for."""
-    yield f"`durationSeconds` {params['durationSeconds']} cannot be asked of Luma: {seconds} seconds were."
+    wanted = params["durationSeconds"]
+    yield f"`durationSeconds` {wanted} is not supported by Luma: {seconds} seconds were requested instead."
     yield from video_warnings(params, "Luma")
 
 

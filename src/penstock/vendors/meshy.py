@@ -181,7 +181,7 @@ class Meshy(GenerationDefaults):
             latest, listing = yield from read_list(order, lambda number, _: self._list(number))
         except _NoList:
             return LookupUnsupported()
-        recent = [row.upstream_id for row in latest if may_match(order, row.created_at, listing.told_at)]
+        recent = [row.upstream_id for row in latest if may_match(order, row.created_at, listing.answered_at)]
         return Similar((), listing, tuple(recent))
 
     def _list(self, number: int) -> Flow[tuple[Sequence[Row], float | None]]:
@@ -229,7 +229,7 @@ def _describe(order: Order) -> tuple[dict[str, Any], tuple[str, ...]]:
     body = {"ai_model": order.model, "should_texture": params["texture"], "enable_pbr": params["pbr"], **remesh}
     warnings = [f"`model_version` {params['model_version']} is not run here: made by Meshy's {order.model}."]
     if "model_seed" in params:
-        warnings.append("`model_seed` cannot be asked of Meshy, and was left out.")
+        warnings.append("`model_seed` is not supported by Meshy and was ignored.")
     return always | body, (*warnings, *clamped)
 
 
@@ -241,7 +241,7 @@ def _limit_faces(limit: int | None) -> tuple[dict[str, Any], list[str]]:
     asked = min(MOST_FACES, max(FEWEST_FACES, target))
     remesh = {"should_remesh": True, "topology": "triangle", "target_polycount": asked}
     if limit < FEWEST_FACES or target > MOST_FACES:
-        return remesh, [f"`face_limit` {limit} cannot be asked of Meshy: about {asked} faces were."]
+        return remesh, [f"`face_limit` {limit} is not supported by Meshy: about {asked} faces were requested instead."]
     return remesh, []
 
 

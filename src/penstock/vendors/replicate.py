@@ -188,20 +188,20 @@ class Replicate(GenerationDefaults):
         """Among the latest of the account, which come newest first."""
         latest: list[_Prediction] = []
         recent = latest
-        page, told_at = _Page([], "/v1/predictions"), None
+        page, answered_at = _Page([], "/v1/predictions"), None
         for number in range(MAX_PAGES):
             reply = yield self._call("GET", page.next or "")
             if reply.status != 200:
                 raise Unclear(f"HTTP {reply.status}")
-            page, told_at = reply.decode(_Page), told_at if number else server_time(reply)
+            page, answered_at = reply.decode(_Page), answered_at if number else server_time(reply)
             latest += page.results
-            recent = [each for each in latest if may_match(order, parse_time(each.created_at), told_at)]
+            recent = [each for each in latest if may_match(order, parse_time(each.created_at), answered_at)]
             if not self._is_own(page.next) or len(recent) < len(latest):
                 break
         found = tuple(_accept(order, each.id) for each in reversed(recent) if _is_of(each, order))
         entries = tuple(ListedOrder(str(each.id), parse_time(each.created_at)) for each in latest)
         doubtful = tuple(str(each.id) for each in recent if not _is_of(each, order) and _may_be(each, order))
-        return Similar(found, Listing(entries, page.next is None, told_at), doubtful)
+        return Similar(found, Listing(entries, page.next is None, answered_at), doubtful)
 
     def poll(self, operation: Mapping[str, Any]) -> Flow[Running | Done | Failed]:
         """Ask how the order stands."""

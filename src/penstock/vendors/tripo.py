@@ -185,13 +185,13 @@ class Tripo(GenerationDefaults):
             latest, listing = yield from read_list(order, lambda _, offset: self._list(offset))
         except _NoList:
             return LookupUnsupported()
-        opened = [row for row in latest if row.told is not None]
-        found = [row.upstream_id for row in opened if _is_of(row.told.input, wanted)]
+        opened = [row for row in latest if row.record is not None]
+        found = [row.upstream_id for row in opened if _is_of(row.record.input, wanted)]
         if found and "texture_seed" in wanted:
             return Accepted(found[-1], {"id": found[-1]})
         plain = {name: value for name, value in wanted.items() if name != "input"}
-        recent = [row for row in opened if may_match(order, row.created_at, listing.told_at)]
-        doubtful = [row.upstream_id for row in recent if not contradicts(as_object(row.told.input), plain)]
+        recent = [row for row in opened if may_match(order, row.created_at, listing.answered_at)]
+        doubtful = [row.upstream_id for row in recent if not contradicts(as_object(row.record.input), plain)]
         return Similar((), listing, tuple(doubtful))
 
     def _list(self, offset: int) -> Flow[tuple[Sequence[Row], float | None]]:
@@ -201,10 +201,12 @@ class Tripo(GenerationDefaults):
             raise _NoList
         if reply.status != 200:
             raise Unclear(f"HTTP {reply.status}")
-        told_at, items = server_time(reply), _data(reply, _Usage).items
+        answered_at, items = server_time(reply), _data(reply, _Usage).items
         tasks = yield from self._open_all([item.task_id for item in items])  # whatever their time: clocks may differ
         rows = [(item, tasks.get(item.task_id)) for item in items]
-        return [Row(item.task_id, parse_time(item.created_at) or _created(task), task) for item, task in rows], told_at
+        return [
+            Row(item.task_id, parse_time(item.created_at) or _created(task), task) for item, task in rows
+        ], answered_at
 
     def _open_all(self, names: Sequence[str]) -> Flow[Mapping[str, _Task]]:
         """Get several tasks in one call, and alone those that it misses."""

@@ -34,8 +34,8 @@ class Books:
         visible = sorted((moment for moment in self.created if moment + self.lag <= asked_at), reverse=True)
         shown = visible[: self.page]
         entries = tuple(ListedOrder(f"order {moment}", moment + self.ahead) for moment in shown)
-        told_at = float(int(asked_at + self.ahead)) if self.tells_time else None
-        return Listing(entries, len(visible) < self.page, told_at)
+        answered_at = float(int(asked_at + self.ahead)) if self.tells_time else None
+        return Listing(entries, len(visible) < self.page, answered_at)
 
 
 @st.composite
@@ -75,10 +75,10 @@ def test_after_the_lag_a_list_that_reaches_back_proves_absence(vendor, placed_at
 def test_a_younger_order_proves_it_at_once():
     loss = LostOrder(NOW, NOW + 1, NOW + 20, settle_seconds=600)
     old, young = ListedOrder("old", NOW - 500), ListedOrder("young", NOW + 1 + MARGIN_SECONDS + 1)
-    assert proves_absence(Listing((young, old), told_at=NOW + 20), loss)
+    assert proves_absence(Listing((young, old), answered_at=NOW + 20), loss)
     assert not proves_absence(Listing((young, old)), loss), "nobody knows the vendor's clock"
-    assert not proves_absence(Listing((old,), told_at=NOW + 20), loss)
-    assert not proves_absence(Listing((young,), told_at=NOW + 20), loss), "ours may be on the next page"
+    assert not proves_absence(Listing((old,), answered_at=NOW + 20), loss)
+    assert not proves_absence(Listing((young,), answered_at=NOW + 20), loss), "ours may be on the next page"
 
 
 def test_a_clock_of_our_own_that_was_set_back_proves_nothing():
