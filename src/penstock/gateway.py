@@ -43,6 +43,7 @@ from penstock.settings.tables import Settings
 from penstock.storage.assets import Assets
 from penstock.storage.backend import StorageUnavailable, open_storage
 from penstock.storage.scratch import ScratchFolder
+from penstock.storage.signed_links import LinkSigner
 from penstock.store import connect
 from penstock.store.contact import StoreContact
 from penstock.store.database import Database
@@ -108,6 +109,7 @@ class Gateway:
     leadership: Leadership | Appointment
     database: Database
     assets: Assets
+    links: LinkSigner
     inputs: Inputs
     intake: Intake
     contact: StoreContact
@@ -209,7 +211,8 @@ class Gateway:
 
     async def _assemble(self) -> None:
         secret = await self.database.write(key_rows.signing_secret)
-        await self._open_assets(secret)
+        self.links = LinkSigner(secret)
+        await self._open_assets()
         self._open_admission(secret)
         uploads, outputs = self._open_process_pools()
         most = lambda: self.settings.server.max_uploads  # noqa: E731  as short as the others
@@ -282,10 +285,10 @@ class Gateway:
             fields = {"missing": ", ".join(missing)}
             log.warning("hostile files are opened with fewer walls than there could be", extra={"fields": fields})
 
-    async def _open_assets(self, secret: bytes) -> None:
+    async def _open_assets(self) -> None:
         storage = open_storage(self.settings.assets_url)
         scratch = await asyncio.to_thread(ScratchFolder, self.settings.data / "landing")
-        self.assets = Assets(storage, scratch, secret)
+        self.assets = Assets(storage, scratch)
         self._resources.push_async_callback(asyncio.to_thread, self.assets.close)
         await asyncio.to_thread(self.assets.clear_scratch)
         with suppress(StorageUnavailable):  # told in the log; what needs it waits, all else is served
@@ -396,7 +399,7 @@ class Gateway:
         """Writes records whose links lead to the operator's public address, else here."""
         base_url = self.settings.server.public_url or base_url
         return RecordBuilder(
-            base_url, self.clock(), self.settings.jobs.link_seconds, self.assets.sign, self.dispatch.position
+            base_url, self.clock(), self.settings.jobs.link_seconds, self.links.sign, self.dispatch.position
         )
 
     def _seats(self, vendor: str) -> int:

@@ -23,12 +23,12 @@ from penstock.vendor_api.generation import (
     Accepted,
     Done,
     Failed,
-    Home,
     Order,
     Refused,
     Reply,
     Running,
     Unclear,
+    VendorFolders,
 )
 
 ROOT = Path(__file__).parents[2]
@@ -171,7 +171,7 @@ def load_example(page: str, position: int = 0) -> dict:
 
 def make_vendor(page: str, folder: Path):
     vendor = load_example(page)["VENDOR"]
-    return vendor(vendor.options_type(type="example", api_key="secret"), Home(folder, folder))
+    return vendor(vendor.options_type(type="example", api_key="secret"), VendorFolders(folder, folder))
 
 
 @pytest.fixture
@@ -196,7 +196,7 @@ ORDER = Order(
         "personGeneration": "dont_allow",
     },
 )
-WARNING = "`compressionQuality` lossless cannot be asked of Acme, and was left out."
+WARNING = "`compressionQuality` lossless is not supported by Acme and was ignored."
 
 
 def test_the_example_vendor_places_orders(acme):

@@ -29,7 +29,7 @@ from penstock.settings.prices import PriceEntry
 from penstock.settings.tables import VARIABLES, ModelEntry, RouteTable, Settings, load
 from penstock.store.tables import completions
 from penstock.vendor_api.chat import ChatOptions
-from penstock.vendor_api.generation import Options
+from penstock.vendor_api.generation import VendorOptions
 from penstock.vendors import load_vendor, vendor_names
 from penstock.web.server.cors import EXPOSED
 
@@ -112,7 +112,7 @@ def test_every_setting_is_explained():
         meaning = table.model_fields[path[-1]].description
         row = re.escape(f"| `{'.'.join(path)}` | `{variable}` |") + r" .+? \| " + re.escape(f"{meaning} |")
         assert re.search(row, text), f"{variable}: {meaning}"
-    for table in (Options, ModelEntry, RouteTable, PriceEntry, Price, TokenPrice):
+    for table in (VendorOptions, ModelEntry, RouteTable, PriceEntry, Price, TokenPrice):
         for name, field in table.model_fields.items():
             assert re.search(rf"^\| `{field.alias or name}` \|", text, re.MULTILINE), name
 
@@ -147,7 +147,7 @@ def test_every_option_of_a_media_vendor_is_explained_with_its_default(vendor):
     section = media_sections()[vendor]
     kind = load_vendor(vendor)
     for name, field in kind.options_type.model_fields.items():
-        usual = Options.model_fields.get(name)
+        usual = VendorOptions.model_fields.get(name)
         if usual is None or usual.default != field.default:
             default = "one per core" if (vendor, name) == ("embedded", "max_concurrent") else _write(field.default)
             assert f"\n| `{name}` | {default} |" in section, f"{name} = {field.default}"

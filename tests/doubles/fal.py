@@ -13,7 +13,7 @@ from aiohttp import web
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from doubles.media import Case, FileHost, MediaDouble, Placed, Refusal, Sample, Verdict, Wish, answer
 
-from penstock.vendor_api.generation import Accepted, Done, Failed, Refused, Running, Unclear, Untold
+from penstock.vendor_api.generation import Accepted, Done, Failed, LookupUnsupported, Refused, Running, Unclear
 
 UNFINISHED = "Request is still in progress"
 PICTURES = (b"\x89PNG", b"\xff\xd8", b"RIFF")
@@ -357,7 +357,7 @@ SAMPLE = Sample(
             (200, {"request_id": ""}, Unclear),
             (200, {"status": "IN_QUEUE"}, Unclear),
         ],
-        "find": [(200, {}, Untold), (503, {}, Untold)],
+        "find": [(200, {}, LookupUnsupported), (503, {}, LookupUnsupported)],
         "poll": [
             (202, {"status": "IN_QUEUE", "queue_position": 2}, Running),
             (202, {"status": "IN_QUEUE", "queue_position": -1}, Running),

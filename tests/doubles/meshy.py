@@ -10,7 +10,7 @@ from typing import Any
 from aiohttp import web
 from doubles.media import Case, MediaDouble, Placed, Refusal, Sample, Verdict, Wish, answer
 
-from penstock.vendor_api.generation import Accepted, Done, Failed, Refused, Running, Similar, Unclear, Untold
+from penstock.vendor_api.generation import Accepted, Done, Failed, LookupUnsupported, Refused, Running, Similar, Unclear
 
 PATH = "/openapi/v1/image-to-3d"
 MOST_AT_ONCE = 10
@@ -227,7 +227,12 @@ SAMPLE = Sample(
             (409, trouble(), Unclear),
             (500, trouble(), Unclear),
         ],
-        "find": [(200, [], Similar), (404, trouble(), Untold), (200, {"result": []}, Untold), (500, {}, Unclear)],
+        "find": [
+            (200, [], Similar),
+            (404, trouble(), LookupUnsupported),
+            (200, {"result": []}, LookupUnsupported),
+            (500, {}, Unclear),
+        ],
         "poll": [
             (200, task("PENDING", preceding_tasks=2), Running),
             (200, task("IN_PROGRESS", progress=40, preceding_tasks=0), Running),

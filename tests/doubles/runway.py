@@ -8,7 +8,7 @@ from typing import Any
 from aiohttp import web
 from doubles.media import Case, MediaDouble, Placed, Refusal, Sample, Verdict, Wish, answer
 
-from penstock.vendor_api.generation import Accepted, Done, Failed, Refused, Running, Unclear, Untold
+from penstock.vendor_api.generation import Accepted, Done, Failed, LookupUnsupported, Refused, Running, Unclear
 
 VERSION = "2024-11-06"
 WIDE = {"1280:720", "720:1280"}
@@ -213,7 +213,7 @@ SAMPLE = Sample(
             (502, {}, Unclear),
             (503, trouble(), Unclear),
         ],
-        "find": [(200, {}, Untold)],
+        "find": [(200, {}, LookupUnsupported)],
         "poll": [
             (200, task("PENDING", estimatedCost={"credits": 40}), Running),
             (200, task("THROTTLED"), Running),

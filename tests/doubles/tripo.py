@@ -9,7 +9,7 @@ from typing import Any
 from aiohttp import web
 from doubles.media import Case, MediaDouble, Placed, Refusal, Sample, Verdict, Wish, answer, read_form
 
-from penstock.vendor_api.generation import Accepted, Done, Failed, Refused, Running, Similar, Unclear, Untold
+from penstock.vendor_api.generation import Accepted, Done, Failed, LookupUnsupported, Refused, Running, Similar, Unclear
 
 VERSIONS = {"v3.1-20260211", "v3.0-20250812", "v2.5-20250123", "P1-20260311", "v1.4-20240625"}
 PREFIXES = {"v3": "/v3", "v2": "/v2/openapi"}
@@ -206,7 +206,7 @@ SAMPLE = Sample(
             (500, trouble(1001), Unclear),
             (200, {"code": 0, "data": {}}, Unclear),
         ],
-        "find": [(404, {}, Untold), (503, {}, Unclear), (200, {"code": 0, "data": {"items": []}}, Similar)],
+        "find": [(404, {}, LookupUnsupported), (503, {}, Unclear), (200, {"code": 0, "data": {"items": []}}, Similar)],
         "poll": [
             (200, task("queued", queuing_num=2, progress=0), Running),
             (200, task("running", progress=40, running_left_time=9), Running),

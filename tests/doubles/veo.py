@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import padding, rsa
 from doubles.media import Case, MediaDouble, Placed, Refusal, Sample, Verdict, Wish, answer, make_result
 
-from penstock.vendor_api.generation import Accepted, Done, Failed, Refused, Running, Unclear, Untold
+from penstock.vendor_api.generation import Accepted, Done, Failed, LookupUnsupported, Refused, Running, Unclear
 
 PROJECT, LOCATION, BUCKET = "a-project", "us-central1", "a-bucket"
 API_KEY = "AIza-0123456789"
@@ -360,7 +360,7 @@ SAMPLE = Sample(
             (200, {}, Unclear),
             (200, {"name": "operations/"}, Unclear),
         ],
-        "find": [(200, {}, Untold)],
+        "find": [(200, {}, LookupUnsupported)],
         "poll": [
             (200, operation(), Running),
             (200, operation(done=False), Running),

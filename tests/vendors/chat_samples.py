@@ -13,7 +13,7 @@ from penstock.chat.faults import tell_fault
 from penstock.domain.chat import Ask, Fault
 from penstock.upstream.redaction import Redactor
 from penstock.vendor_api.chat import ChatOptions, ChatVendor, RemoteChat
-from penstock.vendor_api.generation import Home
+from penstock.vendor_api.generation import VendorFolders
 from penstock.vendors import load_vendor, vendor_names
 from penstock.web.responses import error_headers
 
@@ -162,7 +162,7 @@ def make_vendor(name: str, **options: Any) -> ChatVendor:
     kind: Any = load_vendor(name)
     credential = {"api_key": KEY, "base_url": HOST} if name in REMOTE else {}
     given_options = {"type": name, **credential, **options}
-    return kind(kind.options_type.model_validate(given_options), Home(Path("nowhere"), Path("nowhere")))
+    return kind(kind.options_type.model_validate(given_options), VendorFolders(Path("nowhere"), Path("nowhere")))
 
 
 def make_ask(*, stream: bool = False, **fields: Any) -> Ask:

@@ -13,10 +13,10 @@ from penstock.chat import request
 from penstock.chat.replies.passthrough import Broken, Malformed
 from penstock.chat.replies.translated import RenderedStream, render_whole
 from penstock.domain.chat import Blame, End, Fault, Finish, Opening, Reason, Usage, Used
-from penstock.vendor_api.generation import Home, Reply
+from penstock.vendor_api.generation import Reply, VendorFolders
 from penstock.vendors.anthropic import Anthropic, AnthropicOptions
 
-VENDOR = Anthropic(AnthropicOptions(type="anthropic"), Home(Path("nowhere"), Path("nowhere")))
+VENDOR = Anthropic(AnthropicOptions(type="anthropic"), VendorFolders(Path("nowhere"), Path("nowhere")))
 ASK = request.read(b'{"model": "claude", "messages": [{"role": "user", "content": "Hello"}], "stream": true}')
 
 

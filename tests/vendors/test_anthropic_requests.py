@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from penstock.chat import request
 from penstock.errors import InvalidRequest
-from penstock.vendor_api.generation import Home
+from penstock.vendor_api.generation import VendorFolders
 from penstock.vendors.anthropic import Anthropic, AnthropicOptions
 
 HELLO: list[Any] = [{"role": "user", "content": "Hello"}]
@@ -23,7 +23,9 @@ PNG = base64.b64encode(b"\x89PNG and so on").decode()
 
 
 def make_vendor(**options: Any) -> Anthropic:
-    return Anthropic(AnthropicOptions(type="anthropic", api_key=KEY, **options), Home(Path("nowhere"), Path("nowhere")))
+    return Anthropic(
+        AnthropicOptions(type="anthropic", api_key=KEY, **options), VendorFolders(Path("nowhere"), Path("nowhere"))
+    )
 
 
 def read(**fields: Any) -> Any:

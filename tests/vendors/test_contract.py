@@ -29,16 +29,16 @@ from penstock.vendor_api.generation import (
     Done,
     Failed,
     GenerationVendor,
-    Home,
+    LookupUnsupported,
     NotSent,
-    Options,
     Order,
     Output,
     Refused,
     Running,
     Similar,
     Unclear,
-    Untold,
+    VendorFolders,
+    VendorOptions,
 )
 from penstock.vendors import load_vendor, vendor_names
 
@@ -47,7 +47,7 @@ FILES = sorted(path.stem for path in Path(__file__).parents[1].joinpath("doubles
 GENERATION = sorted(name for name in vendor_names() if not issubclass(load_vendor(name).options_type, ChatOptions))
 VERBS = {
     "submit": (Accepted, Refused, Failed),
-    "find": (Accepted, Similar, Absent, Untold),
+    "find": (Accepted, Similar, Absent, LookupUnsupported),
     "poll": (Running, Done, Failed),
     "cancel": (bool,),
 }
@@ -75,7 +75,7 @@ def derive_sample(name: str) -> Sample:
     """What can be said of a vendor that has no double: it must take whatever replies come."""
     kind = load_vendor(name)
     options = {"type": name, "api_key": "k:k", "base_url": "http://127.0.0.1:1"}
-    vendor = kind(kind.options_type.model_validate(options), Home(Path("nowhere"), Path("nowhere")))
+    vendor = kind(kind.options_type.model_validate(options), VendorFolders(Path("nowhere"), Path("nowhere")))
     orders = []
     for served in vendor.models:
         example = {key: value for key, value in served.model.example.items() if key != "file"}
@@ -124,7 +124,7 @@ SAMPLES = {
             "find": [
                 (200, {"orders": [{"id": "sim-1"}]}, Accepted),
                 (200, {"orders": []}, Absent),
-                (501, {}, Untold),
+                (501, {}, LookupUnsupported),
                 (503, {}, Unclear),
             ],
             "poll": [
@@ -169,7 +169,7 @@ class Canned:
 
 def make_vendor(name: str, folder: Path = Path("nowhere")) -> GenerationVendor:
     kind = load_vendor(name)
-    return kind(kind.options_type.model_validate(SAMPLES[name].options), Home(folder, folder / "weights"))
+    return kind(kind.options_type.model_validate(SAMPLES[name].options), VendorFolders(folder, folder / "weights"))
 
 
 def flow_of(vendor: GenerationVendor, name: str, verb: str, order: tuple[str, Mapping[str, Any]] | None = None) -> Any:
@@ -223,7 +223,7 @@ verbs = pytest.mark.parametrize("verb", VERBS)
 @names
 def test_a_vendor_is_what_the_contract_says(name, tmp_path):
     vendor = make_vendor(name, tmp_path / "vendor")
-    assert issubclass(vendor.options_type, Options)
+    assert issubclass(vendor.options_type, VendorOptions)
     assert vendor.options.type == name
     assert vendor.lookup_seconds >= 0
     assert isinstance(vendor.reads_objects, bool)

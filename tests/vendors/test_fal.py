@@ -26,7 +26,7 @@ from vendors.test_contract import anything, check_storable, statuses
 from penstock.catalog.declared import read_schema
 from penstock.catalog.model import Recipe
 from penstock.settings.tables import load
-from penstock.vendor_api.generation import Call, Done, Failed, Flow, Home, Notice, Order, Reply, Unclear
+from penstock.vendor_api.generation import Call, Done, Failed, Flow, Notice, Order, Reply, Unclear, VendorFolders
 from penstock.vendors.fal import MAX_INLINE, Fal, FalOptions
 
 LONG = 300  # seconds between polls: whatever ends sooner was not found by one
@@ -81,7 +81,7 @@ def picture(side: int) -> bytes:
 
 
 def make_vendor(**more: Any) -> Fal:
-    return Fal(FalOptions.model_validate({**SAMPLE.options, **more}), Home(Path("nowhere"), Path("nowhere")))
+    return Fal(FalOptions.model_validate({**SAMPLE.options, **more}), VendorFolders(Path("nowhere"), Path("nowhere")))
 
 
 def say(status: int, body: Any, **headers: str) -> Reply:
@@ -193,30 +193,30 @@ class Sender:
 
 async def test_keys_are_kept_for_a_day():
     vendor, sender = make_vendor(), Sender()
-    heard, calls = drive(vendor.hear(sender.notice(NOW)), sender.keys)
+    heard, calls = drive(vendor.verify_notice(sender.notice(NOW)), sender.keys)
     assert heard is True
     assert (calls[0].url, calls[0].headers) == ("https://rest.fal.ai/.well-known/jwks.json", {})
-    assert drive(vendor.hear(sender.notice(NOW + 86_000)))[0] is True
-    assert drive(vendor.hear(sender.notice(NOW + 86_500)), sender.keys)[0] is True
+    assert drive(vendor.verify_notice(sender.notice(NOW + 86_000)))[0] is True
+    assert drive(vendor.verify_notice(sender.notice(NOW + 86_500)), sender.keys)[0] is True
 
 
 async def test_forged_notices_do_not_make_us_ask_again_and_again():
     vendor, sender = make_vendor(), Sender()
-    drive(vendor.hear(sender.notice(NOW)), sender.keys)
+    drive(vendor.verify_notice(sender.notice(NOW)), sender.keys)
     sender.double.keys = [Ed25519PrivateKey.generate()]  # fal has new keys, or someone else has written this
     for second in range(0, 300, 60):
-        assert drive(vendor.hear(sender.notice(NOW + second)))[0] is False
-    assert drive(vendor.hear(sender.notice(NOW + 300)), sender.keys)[0] is True
-    assert drive(vendor.hear(sender.notice(NOW + 301)))[0] is True
+        assert drive(vendor.verify_notice(sender.notice(NOW + second)))[0] is False
+    assert drive(vendor.verify_notice(sender.notice(NOW + 300)), sender.keys)[0] is True
+    assert drive(vendor.verify_notice(sender.notice(NOW + 301)))[0] is True
 
 
 async def test_keys_that_cannot_be_had_are_asked_for_once_in_a_while():
     vendor, sender = make_vendor(), Sender()
     for told in (say(503, {}), say(200, {"keys": []}), say(200, {"keys": [{"crv": "Ed25519", "x": "é"}]})):
         with pytest.raises(Unclear):
-            drive(vendor.hear(sender.notice(NOW)), told)
+            drive(vendor.verify_notice(sender.notice(NOW)), told)
         with pytest.raises(Unclear):
-            drive(vendor.hear(sender.notice(NOW + 1)))
+            drive(vendor.verify_notice(sender.notice(NOW + 1)))
         vendor = make_vendor()
 
 
@@ -232,7 +232,7 @@ async def test_keys_that_cannot_be_had_are_asked_for_once_in_a_while():
     ],
 )
 async def test_a_notice_without_a_signature_costs_no_call(changed):
-    assert drive(make_vendor().hear(Sender().notice(NOW, **changed)))[0] is False
+    assert drive(make_vendor.verify_notice(Sender().notice(NOW, **changed)))[0] is False
 
 
 @pytest.mark.parametrize(
@@ -241,14 +241,14 @@ async def test_a_notice_without_a_signature_costs_no_call(changed):
 )
 async def test_a_signature_is_of_everything(changed):
     sender = Sender()
-    assert drive(make_vendor().hear(sender.notice(NOW, **changed)), sender.keys)[0] is False
+    assert drive(make_vendor.verify_notice(sender.notice(NOW, **changed)), sender.keys)[0] is False
 
 
 async def test_a_signature_is_of_the_body():
     sender = Sender()
     notice = sender.notice(NOW)
     changed = Notice(notice.headers, notice.body + b" ", NOW)
-    assert drive(make_vendor().hear(changed), sender.keys)[0] is False
+    assert drive(make_vendor.verify_notice(changed), sender.keys)[0] is False
 
 
 # -- where requests are
@@ -503,7 +503,7 @@ async def test_another_route_runs_what_it_runs(begin, double):
     server = await begin(route)
     job = await server.generate("vendora_image_to_model", file=await upload(server, picture(64)))
     assert job["status"] == "succeeded", job["error"]
-    assert job["warnings"][1:] == ["`model_version` v3.1-20260211 cannot be asked of fal, which runs P2-20260801."]
+    assert job["warnings"][1:] == ["`model_version` v3.1-20260211 is not supported by fal, which runs P2-20260801."]
     assert double.count("POST", "/tripo3d/p2/image-to-3d") == 1
 
 

@@ -16,12 +16,12 @@ from pydantic import ValidationError
 from vendors.double import drop, drop_after, reply
 
 from penstock.settings.tables import load
-from penstock.vendor_api.generation import Home, Order
+from penstock.vendor_api.generation import Order, VendorFolders
 from penstock.vendors.kling import Kling, KlingOptions
 
 VIDEO = "vendorb_video_31"
 MILL = {"prompt": "a mill", "durationSeconds": 4}
-HOME = Home(Path("nowhere"), Path("nowhere"))
+FOLDERS = VendorFolders(Path("nowhere"), Path("nowhere"))
 
 
 @pytest.fixture
@@ -50,7 +50,7 @@ def token(vendor: Kling) -> str:
 
 
 def test_a_token_is_kept_while_it_is_good(monkeypatch: pytest.MonkeyPatch):
-    vendor = Kling(KlingOptions(type="kling", api_key=f"{ACCESS}:{SECRET}"), HOME)
+    vendor = Kling(KlingOptions(type="kling", api_key=f"{ACCESS}:{SECRET}"), FOLDERS)
     told: dict[float, str] = {}
     for now in (1e9, 1e9 + 1499, 1e9 + 1500, 1e9 + 2999, 1e9 + 3000, 1e9 - 60):
         monkeypatch.setattr("time.time", lambda now=now: now)
@@ -81,21 +81,21 @@ async def test_no_one_is_told_a_token(start: Start, kling: KlingDouble):
             {},
             {"duration": "10"},
             [
-                "durationSeconds` 8 cannot be asked of Kling: 10 seconds were.",
-                "resolution` 720p cannot be asked of Kling: its mode pro makes 1080p.",
+                "durationSeconds` 8 is not supported by Kling: 10 seconds were requested instead.",
+                "resolution` 720p is not supported by Kling: its mode pro makes 1080p.",
             ],
         ),
         (
             {"durationSeconds": 6, "resolution": "1080p"},
             {"duration": "5"},
-            ["durationSeconds` 6 cannot be asked of Kling: 5 seconds were."],
+            ["durationSeconds` 6 is not supported by Kling: 5 seconds were requested instead."],
         ),
         (
             {"durationSeconds": 4, "aspectRatio": "9:16", "resolution": "1080p", "personGeneration": "dont_allow"},
             {"duration": "5", "aspect_ratio": "9:16"},
             [
-                "durationSeconds` 4 cannot be asked of Kling: 5 seconds were.",
-                "personGeneration` dont_allow cannot be asked of Kling, and was left out.",
+                "durationSeconds` 4 is not supported by Kling: 5 seconds were requested instead.",
+                "personGeneration` dont_allow is not supported by Kling and was ignored.",
             ],
         ),
     ],
@@ -150,7 +150,7 @@ async def test_klings_own_params_are_checked(start: Start, kling: KlingDouble):
 
 
 def test_an_id_is_no_path():
-    vendor = Kling(KlingOptions(type="kling"), HOME)
+    vendor = Kling(KlingOptions(type="kling"), FOLDERS)
     assert next(vendor.poll({"id": "../x?y"})).url == "/v1/videos/text2video/..%2Fx%3Fy"
     assert next(vendor.submit(Order("job_1-1", "x", {"prompt": "a mill"}))).headers["authorization"]
 

@@ -72,7 +72,7 @@ async def test_meshy_gets_the_picture_and_makes_a_glb(start: Start, meshy: Meshy
     assert body == {"ai_model": "latest", "should_texture": True, "enable_pbr": False, "target_formats": ["glb"]}
     assert {output["role"] for output in job["outputs"]} == {"primary", "preview"}
     assert sorted(job["warnings"][1:]) == [
-        "`model_seed` cannot be asked of Meshy, and was left out.",
+        "`model_seed` is not supported by Meshy and was ignored.",
         "`model_version` v3.1-20260211 is not run here: made by Meshy's latest.",
     ]
 
@@ -87,7 +87,7 @@ async def test_meshy_face_limit(start: Start, meshy: MeshyDouble, limit: int, as
     assert job["status"] == "succeeded", job["error"]
     body = ordered(meshy)
     assert (body["should_remesh"], body["topology"], body["target_polycount"]) == (True, "triangle", asked)
-    told = f"`face_limit` {limit} cannot be asked of Meshy: about {asked} faces were."
+    told = f"`face_limit` {limit} is not supported by Meshy: about {asked} faces were requested instead."
     assert (told in job["warnings"]) == warned
     assert len(job["warnings"]) == 3 + warned, "one says that the price is not known"
 
@@ -159,22 +159,26 @@ async def test_meshys_own_params_are_checked(start: Start, meshy: MeshyDouble):
 @pytest.mark.parametrize(
     ("given", "asked", "lost"),
     [
-        ({}, {"duration": "9s"}, ["durationSeconds` 8 cannot be asked of Luma: 9 seconds were."]),
-        ({"durationSeconds": 6}, {"duration": "5s"}, ["durationSeconds` 6 cannot be asked of Luma: 5 seconds were."]),
+        ({}, {"duration": "9s"}, ["durationSeconds` 8 is not supported by Luma: 9 seconds were requested instead."]),
+        (
+            {"durationSeconds": 6},
+            {"duration": "5s"},
+            ["durationSeconds` 6 is not supported by Luma: 5 seconds were requested instead."],
+        ),
         (
             {"durationSeconds": 4, "aspectRatio": "9:16", "resolution": "1080p", "compressionQuality": "LOSSLESS"},
             {"duration": "5s", "aspect_ratio": "9:16", "resolution": "1080p"},
             [
-                "durationSeconds` 4 cannot be asked of Luma: 5 seconds were.",
-                "compressionQuality` lossless cannot be asked of Luma, and was left out.",
+                "durationSeconds` 4 is not supported by Luma: 5 seconds were requested instead.",
+                "compressionQuality` lossless is not supported by Luma and was ignored.",
             ],
         ),
         (
             {"durationSeconds": 4, "personGeneration": "dont_allow"},
             {"duration": "5s"},
             [
-                "durationSeconds` 4 cannot be asked of Luma: 5 seconds were.",
-                "personGeneration` dont_allow cannot be asked of Luma, and was left out.",
+                "durationSeconds` 4 is not supported by Luma: 5 seconds were requested instead.",
+                "personGeneration` dont_allow is not supported by Luma and was ignored.",
             ],
         ),
     ],
@@ -225,7 +229,8 @@ async def test_two_equal_lost_orders_find_one_each(start: Start, luma: LumaDoubl
     assert [job["status"] for job in ended] == ["succeeded"] * 2
     assert {upstream_id(job) for job in ended} == set(luma.orders)
     assert luma.count(*luma.order_call) == 2
-    assert ended[0]["warnings"][1:] == ["`durationSeconds` 4 cannot be asked of Luma: 5 seconds were."]
+    warning = "`durationSeconds` 4 is not supported by Luma: 5 seconds were requested instead."
+    assert ended[0]["warnings"][1:] == [warning]
 
 
 async def test_a_lost_order_is_not_an_equal_one_of_before(start: Start, luma: LumaDouble):

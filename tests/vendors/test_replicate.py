@@ -31,7 +31,6 @@ from vendors.double import drop, drop_after, reply
 
 from penstock.catalog.declared import declare
 from penstock.catalog.model import Recipe
-from penstock.domain.order_lookup import Listing
 from penstock.settings.tables import load
 from penstock.simulator.samples import make_preview
 from penstock.vendor_api.generation import (
@@ -39,7 +38,6 @@ from penstock.vendor_api.generation import (
     Call,
     Done,
     Failed,
-    Home,
     Notice,
     Order,
     Refused,
@@ -47,7 +45,9 @@ from penstock.vendor_api.generation import (
     Running,
     Similar,
     Unclear,
+    VendorFolders,
 )
+from penstock.vendor_api.order_lookup import Listing
 from penstock.vendors.replicate import Replicate, ReplicateOptions
 
 SECRET_PATH = "/v1/webhooks/default/secret"
@@ -185,7 +185,7 @@ async def test_without_an_address_none_is_given(double, gateway, more):
 
 
 def make_vendor(**options: Any) -> Replicate:
-    return Replicate(ReplicateOptions(type="replicate", api_key="r8_1", **options), Home(Path("x"), Path("y")))
+    return Replicate(ReplicateOptions(type="replicate", api_key="r8_1", **options), VendorFolders(Path("x"), Path("y")))
 
 
 def secret_reply(secret: bytes) -> Reply:
@@ -209,7 +209,7 @@ def drive(flow: Generator[Call, Reply, Any], *replies: Reply) -> tuple[Any, list
 
 
 def hear(vendor: Replicate, secret: bytes, now: float, *replies: Reply) -> tuple[bool, int]:
-    heard, calls = drive(vendor.hear(Notice(sign(secret, b"{}", now), b"{}", now)), *replies)
+    heard, calls = drive(vendor.verify_notice(Notice(sign(secret, b"{}", now), b"{}", now)), *replies)
     assert all(call.url == SECRET_PATH for call in calls)
     return heard, len(calls)
 
@@ -232,9 +232,9 @@ def test_a_secret_that_is_none_proves_nothing(body):
     notice = Notice(sign(b"", b"{}", 1000.0), b"{}", 1000.0)
     for now in (1000.0, 1006.0):
         with pytest.raises((Unclear, ValueError)):
-            drive(vendor.hear(Notice(notice.headers, b"{}", now)), answered(200, body))
+            drive(vendor.verify_notice(Notice(notice.headers, b"{}", now)), answered(200, body))
     with pytest.raises(Unclear):
-        drive(vendor.hear(Notice(notice.headers, b"{}", 1007.0)))
+        drive(vendor.verify_notice(Notice(notice.headers, b"{}", 1007.0)))
 
 
 # -- declared models

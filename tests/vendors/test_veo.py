@@ -38,7 +38,7 @@ from penstock.offers.build import build_offers
 from penstock.settings.problems import SettingsError
 from penstock.settings.tables import load
 from penstock.upstream.exchange import Exchange
-from penstock.vendor_api.generation import Failed, Home, NotSent, Order, Reply
+from penstock.vendor_api.generation import Failed, NotSent, Order, Reply, VendorFolders
 from penstock.vendors.veo import Veo, VeoOptions
 
 TOKEN = ("POST", "/token")
@@ -138,7 +138,7 @@ def test_hosts_follow_from_the_location(given_settings, base, storage):
 @pytest.mark.parametrize("place", ["gs://b", "gs://b/", "gs://b/folder", "gs://b/folder/"])
 def test_a_folder_with_or_without_a_slash_is_the_same(place):
     given_options = options(service_account=write_account(), storage_uri=place)
-    flow = Veo(given_options, Home(Path("nowhere"), Path("nowhere"))).submit(Order("job_1-1", STANDARD, VIDEO))
+    flow = Veo(given_options, VendorFolders(Path("nowhere"), Path("nowhere"))).submit(Order("job_1-1", STANDARD, VIDEO))
     assert next(flow).url == "https://oauth2.googleapis.com/token"
     call = flow.send(Reply(200, {}, b'{"access_token": "t"}'))
     assert call.json["parameters"]["storageUri"] == place.rstrip("/") + "/job_1-1/"
@@ -450,7 +450,7 @@ async def test_a_token_goes_to_google_alone(bucket, start):
 @given(status=some.sampled_from([200, 204, 301, 400, 401, 403, 404, 408, 429, 500, 503]), body=anything)
 @settings(max_examples=50, deadline=None)
 async def test_whatever_comes_instead_of_a_token_nothing_was_ordered(status, body):
-    veo = Veo(options(service_account=write_account()), Home(Path("nowhere"), Path("nowhere")))
+    veo = Veo(options(service_account=write_account()), VendorFolders(Path("nowhere"), Path("nowhere")))
     veo.upstream = Canned(status, json.dumps(body).encode())
     try:
         result = await Exchange(no_file).drive("veo", veo, "submit", veo.submit(Order("job_1-1", STANDARD, VIDEO)))

@@ -4,9 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from penstock.catalog.bounds import largest_of
 from penstock.catalog.params import Params, read
-from penstock.catalog.schema_params import SchemaParams
+from penstock.catalog.schema_params import SchemaParams, largest_of
 from penstock.errors import Detail
 
 

@@ -90,7 +90,7 @@ def _vendors(offer: "Offer | ChatOffer") -> list[str]:
 
 
 def _describe(offer: "Offer | ChatOffer") -> dict[str, Any]:
-    from penstock.domain.price_schedule import describe_schedules
+    from penstock.domain.prices import describe_schedules
 
     now = time.time()
     price = offer.price_at(now)

@@ -3,11 +3,14 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Any
+from typing import Any, Final
 
 from penstock.domain.budgets import Payer
 from penstock.domain.files import StoredFile
 from penstock.domain.prices import Price
+
+MARGIN_SECONDS: Final = 5.0
+"""Tolerance for a vendor's clock that is known: `Date` has whole seconds, and the vendor's machines may differ."""
 
 
 class State(StrEnum):
@@ -338,3 +341,30 @@ class Headroom:
 
     limit: int
     remaining: int
+
+
+# -- an order whose answer was lost
+
+
+@dataclass(frozen=True, slots=True)
+class Placing:
+    """An order like the lost one that another job has on its way, and since when."""
+
+    started_at: float
+
+
+def choose_free(
+    found: Iterable[str], held: Iterable[str], placing: Iterable[Placing], seen_at: Mapping[str, float] | None
+) -> str | None:
+    """Return the first order found that no other job holds, or may be about to hold.
+
+    An order on its way may be any of those found, unless it was begun after they were seen first.
+    """
+    others, latest = set(held), list(placing)
+    for name in found:
+        if name in others:
+            continue
+        first_seen = None if seen_at is None else seen_at.get(name)
+        if not any(first_seen is None or each.started_at <= first_seen + MARGIN_SECONDS for each in latest):
+            return name
+    return None

@@ -13,7 +13,6 @@ from penstock.domain.job_errors import (
     UpstreamUnavailable,
 )
 from penstock.domain.jobs import Attempt, Job, Outcome, Phase, State
-from penstock.domain.order_lookup import Listing, Loss, proves_absence
 from penstock.errors import StoreUnavailable
 from penstock.jobs.context import HandedOver, JobContext
 from penstock.observability import metrics
@@ -26,13 +25,14 @@ from penstock.vendor_api.generation import (
     Failed,
     GenerationVendor,
     InDoubt,
+    LookupUnsupported,
     NotSent,
     Refused,
     ReplyLost,
     Similar,
     Unclear,
-    Untold,
 )
+from penstock.vendor_api.order_lookup import Listing, LostOrder, proves_absence
 
 log = logging.getLogger(__name__)
 
@@ -220,7 +220,7 @@ class OrderPlacement(JobContext):
                 await self.accepted(answer)
             case Similar():
                 await self.recognize(attempt, answer)
-            case Untold():
+            case LookupUnsupported():
                 raise UpstreamOutcomeUnknown
             case Absent():
                 if not await self.may_still_arrive():
@@ -283,7 +283,7 @@ class OrderPlacement(JobContext):
             return False
         now = self.tools.clock()
         lost_at = now - (self.tools.steady() - self.lost_at)
-        return proves_absence(listing, Loss(attempt.started_at, lost_at, now, self.vendor.lookup_seconds))
+        return proves_absence(listing, LostOrder(attempt.started_at, lost_at, now, self.vendor.lookup_seconds))
 
     async def may_still_arrive(self, more_seconds: float = 0.0) -> bool:
         """Wait for the next look, unless the order could no longer be on its way when this one began.

@@ -11,8 +11,7 @@ from penstock.catalog import known_models
 from penstock.catalog.declared import KINDS, declare, schema_of_bindings
 from penstock.catalog.model import GenerationModel, Recipe
 from penstock.catalog.schema_params import ANYTHING, FILE
-from penstock.domain.price_schedule import P, PriceSchedule
-from penstock.domain.prices import DURATIONS, FACES, Price, TokenPrice
+from penstock.domain.prices import DURATIONS, FACES, P, Price, PriceSchedule, TokenPrice
 from penstock.offers.offer import ChatOffer, Offer, Offers, Route, credential_id
 from penstock.settings.prices import PriceList, Sold, misfit
 from penstock.settings.problems import Problem, SettingsError, explain, nearest
@@ -21,7 +20,7 @@ from penstock.settings.values import BUILT_IN
 from penstock.upstream.redaction import Redactor, find_hosts
 from penstock.upstream.schema_discovery import find_schema
 from penstock.vendor_api.chat import ChatOptions, ChatVendor
-from penstock.vendor_api.generation import GenerationVendor, Home, Served
+from penstock.vendor_api.generation import GenerationVendor, ServedModel, VendorFolders
 from penstock.vendors import Vendor, load_vendor, vendor_names
 
 log = logging.getLogger(__name__)
@@ -106,8 +105,8 @@ def _build_vendors(settings: Settings, former: Mapping[str, Vendor]) -> tuple[di
             problems += explain(error, f"vendors.{name}", settings.source, kind.options_type).problems
             continue
         same = name in former and former[name].options == options
-        home = Home(settings.data / "vendors" / name, settings.weights)
-        vendors[name] = former[name] if same else kind(options, home)
+        folders = VendorFolders(settings.data / "vendors" / name, settings.weights)
+        vendors[name] = former[name] if same else kind(options, folders)
     return vendors, problems
 
 
@@ -134,7 +133,7 @@ def _list_able(vendor: Vendor) -> Sequence[str]:
     return vendor.models if is_chat(vendor) else [served.model.id for served in _served(vendor)]
 
 
-def _served(vendor: Vendor | None) -> Sequence[Served]:
+def _served(vendor: Vendor | None) -> Sequence[ServedModel]:
     return vendor.models if vendor is not None and _is_generation(vendor) else ()
 
 

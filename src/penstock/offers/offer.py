@@ -9,8 +9,16 @@ from typing import Any
 from penstock.catalog.model import GenerationModel
 from penstock.catalog.params import unknown_name
 from penstock.domain.jobs import Attempt
-from penstock.domain.price_schedule import PriceSchedule, combine, dearest, dearest_tokens, highest, token_ceiling
-from penstock.domain.prices import Price, TokenPrice
+from penstock.domain.prices import (
+    Price,
+    PriceSchedule,
+    TokenPrice,
+    combine,
+    dearest,
+    dearest_tokens,
+    highest,
+    token_ceiling,
+)
 from penstock.errors import ModelNotAllowed, ModelNotFound
 from penstock.upstream.redaction import Redactor
 from penstock.vendor_api.chat import ChatVendor

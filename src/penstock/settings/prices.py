@@ -9,8 +9,7 @@ from typing import Annotated, Any, cast
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag, ValidationInfo, field_validator
 
-from penstock.domain.price_schedule import P, PriceSchedule, Term, make_schedule
-from penstock.domain.prices import Price, TokenPrice
+from penstock.domain.prices import P, Price, PriceSchedule, Term, TokenPrice, make_schedule
 from penstock.settings.problems import Problem, Source, nearest, reject
 
 _RFC_3339 = re.compile(

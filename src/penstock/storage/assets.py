@@ -1,10 +1,8 @@
 """Keeps bytes: callers' files and jobs' outputs, in a folder or a bucket."""
 
 import asyncio
-import base64
 import errno
 import hashlib
-import hmac
 import os
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
@@ -20,7 +18,7 @@ from penstock.domain.files import StoredAsset, StoredFile
 from penstock.domain.ids import new_id
 from penstock.domain.job_errors import BadOutput
 from penstock.domain.jobs import Asset
-from penstock.errors import AssetExpired, AssetNotFound, FileNotFound
+from penstock.errors import AssetNotFound, FileNotFound
 from penstock.observability import metrics
 from penstock.storage.backend import Storage, reached
 from penstock.storage.scratch import ScratchFolder
@@ -76,10 +74,9 @@ def disposition(filename: str) -> str:
 class Assets:
     """The byte store. Names inside it never come from a caller."""
 
-    def __init__(self, storage: Storage, scratch: ScratchFolder, signing_secret: bytes) -> None:
+    def __init__(self, storage: Storage, scratch: ScratchFolder) -> None:
         self._storage = storage
         self._scratch = scratch
-        self._signing_secret = signing_secret
         self._uploads = asyncio.Semaphore(MAX_UPLOADS)
         self._file_uploads = asyncio.Semaphore(MAX_UPLOADS)  # their callers wait: large outputs are not waited for
 
@@ -214,24 +211,6 @@ class Assets:
         """Remove the parts of uploads that were begun before that moment and never finished."""
         with reached():
             return await asyncio.to_thread(self._storage.end_stale_uploads, datetime.fromtimestamp(before, UTC))
-
-    # -- signed links
-
-    def sign(self, asset_id: str, expires_at: int) -> str:
-        """The proof in a link that lets anyone fetch one asset until it expires."""
-        message = f"asset:{asset_id}:{expires_at}".encode()
-        digest = hmac.digest(self._signing_secret, message, "sha256")
-        return base64.urlsafe_b64encode(digest[:24]).decode()
-
-    def check_link(self, asset_id: str, expires: str, signature: str, now: float) -> bool:
-        """Whether a link is ours; one that is ours but over is told so."""
-        if not (expires.isascii() and expires.isdigit() and len(expires) < 14 and signature.isascii()):
-            return False
-        if not hmac.compare_digest(signature, self.sign(asset_id, int(expires))):
-            return False
-        if int(expires) <= now:
-            raise AssetExpired("This link's time is over; get the job again for a new one.")
-        return True
 
 
 async def _gather(chunks: AsyncIterator[bytes]) -> AsyncIterator[list[bytes]]:

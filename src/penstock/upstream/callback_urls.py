@@ -4,7 +4,7 @@ import hashlib
 import hmac
 from collections.abc import Callable
 
-from penstock.vendor_api.generation import GenerationVendor, NotifiedOptions
+from penstock.vendor_api.generation import GenerationVendor, WebhookOptions
 
 PATH = "/vendor/v1/{vendor}/{reference}/{tag}"
 
@@ -19,7 +19,7 @@ class Hooks:
     def address(self, name: str, vendor: GenerationVendor, reference: str) -> str | None:
         """The address for one order; None where the vendor does not call back, or we have no address to give."""
         base, options = self._public_url(), vendor.options
-        if base is None or not isinstance(options, NotifiedOptions) or not options.webhooks:
+        if base is None or not isinstance(options, WebhookOptions) or not options.webhooks:
             return None
         return base + PATH.format(vendor=name, reference=reference, tag=self._tag(name, reference))
 

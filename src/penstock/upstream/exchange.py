@@ -29,13 +29,13 @@ from penstock.vendor_api.generation import (
     DataUri,
     Flow,
     GenerationVendor,
+    InProcessUpstream,
     NotSent,
     NotStarted,
     Reply,
     ReplyLost,
     Unclear,
     Unread,
-    Upstream,
 )
 
 if TYPE_CHECKING:
@@ -242,7 +242,7 @@ class Exchange:
         texts = {file: await asyncio.to_thread(_write_data_uri, file, await self._read_file(file)) for file in files}
         return structs.replace(call, json=_fill(call.json, texts))
 
-    async def _ask_inside(self, upstream: Upstream, call: Call) -> tuple[int, Mapping[str, str], bytes | Path]:
+    async def _ask_inside(self, upstream: InProcessUpstream, call: Call) -> tuple[int, Mapping[str, str], bytes | Path]:
         body = (call.body or b"") if call.json is None else msgspec.json.encode(call.json)
         try:
             return await asyncio.to_thread(upstream.answer, call.method, call.url, body)

@@ -1,1 +1,1 @@
-"""The API that a vendor's author imports: types, and what vendors have in common."""
+"""The API that vendors are written against: public, and described in docs/vendor-api.md."""

@@ -1,4 +1,4 @@
-"""What a chat vendor must answer: the call that has a model speak, and what its reply means; types only."""
+"""The contract of a chat vendor: build the call, translate the reply. Types only."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar, Protocol
@@ -7,88 +7,88 @@ from pydantic import Field
 
 from penstock.domain.chat import Ask, Fault, Part
 from penstock.domain.prices import TokenPrice
-from penstock.vendor_api.generation import Call, Home, Options, Reply
+from penstock.vendor_api.generation import Call, Reply, VendorFolders, VendorOptions
 
 
-class ChatOptions(Options):
-    """What every chat vendor's table may hold besides."""
+class ChatOptions(VendorOptions):
+    """Settings that every chat vendor's table takes besides those of `VendorOptions`."""
 
-    max_concurrent: int = Field(default=5_000, ge=1, description="how many requests it may have at once")
-    connect_seconds: float = Field(default=5.0, gt=0, description="how long connecting may take")
-    first_byte_seconds: float = Field(default=300.0, gt=0, description="how long a stream may take to begin")
-    idle_seconds: float = Field(default=120.0, gt=0, description="how long a stream may be silent after that")
-    total_seconds: float = Field(default=900.0, gt=0, description="how long a whole reply may take")
+    max_concurrent: int = Field(default=5_000, ge=1, description="maximum number of requests at once")
+    connect_seconds: float = Field(default=5.0, gt=0, description="timeout of connecting")
+    first_byte_seconds: float = Field(default=300.0, gt=0, description="timeout of a stream's first byte")
+    idle_seconds: float = Field(default=120.0, gt=0, description="idle timeout of a stream after that")
+    total_seconds: float = Field(default=900.0, gt=0, description="timeout of a whole reply")
 
 
 class ChatServer(Protocol):
-    """A chat server that runs on this machine, as our child, from when it is first needed until nobody needs it."""
+    """A chat server that runs as a child process, from its first request until it is retired."""
 
     def address(self) -> str | None:
-        """The base address if it serves right now; never blocks."""
+        """Return the base address if it serves right now; never block."""
         ...
 
     def start(self) -> str:
-        """The base address once it serves; it blocks, so it is called in a thread.
+        """Start it, and return the base address once it serves; it blocks, so it is called in a thread.
 
-        It raises `ConnectionRefusedError`, whose sentence says why and what to do about it.
+        Raise `ConnectionRefusedError` with a message that says why it failed and what to do.
         """
         ...
 
     def enter(self) -> None:
-        """A request is on its way to it."""
+        """Count one more request in flight."""
         ...
 
     def leave(self) -> None:
-        """That request is over."""
+        """Count one request less."""
         ...
 
     def retire(self) -> None:
-        """Nothing new will come: end when the last request is over; it may block."""
+        """End when the last request in flight is over; it may block."""
         ...
 
     def close(self) -> None:
-        """End it now; it may block."""
+        """End now; it may block."""
         ...
 
 
 class Translator(Protocol):
-    """What one reply in a vendor's own dialect means; made anew for every request."""
+    """Translates one reply from a vendor's own dialect; a new one is made for every request."""
 
     def event(self, name: str, data: bytes) -> Iterable[Part]:
-        """The parts in one server-sent event; a `ValueError` tells that it is malformed."""
+        """Return the parts of one server-sent event; raise `ValueError` if it is malformed."""
         ...
 
     def whole(self, body: bytes) -> Iterable[Part]:
-        """The parts of a reply that was not streamed."""
+        """Return the parts of a reply that was not streamed."""
         ...
 
 
 class ChatVendor(Protocol):
-    """Who runs chat models. One instance per `[vendors.NAME]` table; no I/O, no state of a request."""
+    """A service that runs chat models. One instance per `[vendors.NAME]` table; no I/O, no state of a request."""
 
     options: ChatOptions
     options_type: ClassVar[type[ChatOptions]]
     server: ChatServer | None  # None: it runs elsewhere, at `base_url`
-    models: Sequence[str]  # what it offers where the configuration lists no models
-    price: TokenPrice | None  # what tokens cost where the configuration does not say
+    models: Sequence[str]  # offered where the configuration lists no models
+    price: TokenPrice | None  # used where the configuration names none
 
-    def __init__(self, options: Any, home: Home) -> None: ...
+    def __init__(self, options: Any, folders: VendorFolders) -> None: ...
 
     def complete(self, ask: Ask, model: str) -> Call:
-        """The call that has this vendor's model answer; an `InvalidRequest` for what the vendor cannot do."""
+        """Return the call that requests an answer; raise `InvalidRequest` for what the vendor cannot do."""
         ...
 
     def translator(self, ask: Ask) -> Translator | None:
-        """None: the replies are in OpenAI's dialect, and pass as they are."""
+        """Return a translator for the reply; None if replies are in OpenAI's dialect and pass unchanged."""
         ...
 
     def fault(self, reply: Reply) -> Fault:
-        """What a reply without success says."""
+        """Return the reason that a failed reply gives."""
         ...
 
 
 class RemoteChat:
-    """What is so for every chat vendor that runs elsewhere."""
+    """Defaults of chat vendors that run elsewhere."""
 
     server: ChatServer | None = None
     models: Sequence[str] = ()

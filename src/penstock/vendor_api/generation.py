@@ -1,7 +1,7 @@
-"""What a vendor must answer: types only, so that a vendor is one file without I/O.
+"""The contract of a generation vendor. Types only, so that a vendor is one file without I/O.
 
-A vendor's verbs are generators: they yield a `Call`, are sent the `Reply`, and return what it means.
-`upstream/exchange.py` is the one driver. A vendor never resends, sleeps, logs or keeps state of a job.
+A vendor's verbs are generators. They yield a `Call`, receive the `Reply`, and return its meaning.
+`upstream/exchange.py` is the one driver. A vendor never retries, sleeps, logs or keeps state of a job.
 """
 
 from collections.abc import Generator, Mapping, Sequence
@@ -16,71 +16,71 @@ from pydantic import BaseModel, ConfigDict, Field
 from penstock.catalog.model import Expectation, GenerationModel, Recipe
 from penstock.domain.files import StoredFile
 from penstock.domain.job_errors import JobError
-from penstock.domain.order_lookup import Listing
 from penstock.domain.prices import Price
+from penstock.vendor_api.order_lookup import Listing
 
 T = TypeVar("T")
 MAX_RETRY_AFTER_SECONDS: Final = 3600.0
-"""No vendor is waited for longer, and no caller is told to wait longer, whatever it asks for."""
+"""Upper bound of `Retry-After`, both as read from vendors and as sent to callers."""
 
 
 class Unclear(Exception):
-    """The reply says nothing certain: a poll is tried again, a submit is looked up."""
+    """The reply proves nothing. A poll is retried, a submit is looked up."""
 
-    retry_after: float | None = None  # what the vendor asked for, if it did; the exchange fills it in
+    retry_after: float | None = None  # from the reply's header; the exchange fills it in
 
 
 class InDoubt(Exception):
-    """Another worker may have taken the job over: nothing was sent."""
+    """Another worker may have taken over the job, so nothing was sent."""
 
 
 class NotSent(Exception):
-    """The call provably never reached the vendor: it may be made again, there or elsewhere."""
+    """The call provably never reached the vendor, so it may be retried, there or elsewhere."""
 
 
 class NotStarted(NotSent):
-    """A server of our own cannot be started; the sentence says why, and what to do about it."""
+    """A server of our own cannot be started; the message says why, and what to do."""
 
 
 class ReplyLost(Exception):
-    """The call may have reached the vendor and its answer did not reach us: never make a paid one again blindly."""
+    """The call may have reached the vendor, but the reply is lost. A paid call is never retried blindly."""
 
 
 class Unread(ReplyLost):
-    """The other side hung up before it had read the whole call, so it cannot have acted on it."""
+    """The vendor closed the connection before it had read the whole call, so it cannot have acted on it."""
 
 
-# -- what goes over the wire
+# -- HTTP as data
 
 
 @dataclass(frozen=True, slots=True)
 class DataUri:
-    """Anywhere in a call's `json`: stands for the caller's file as a `data:` URI."""
+    """A placeholder anywhere in a call's `json` for the caller's file as a `data:` URI."""
 
     file: StoredFile
 
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """A multipart body: the caller's file under a name, and plain fields beside it."""
+    """A multipart body with the caller's file and plain fields; `name` is the file's field."""
 
     name: str
     file: StoredFile
     fields: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
-class Call(msgspec.Struct, frozen=True):  # made for every chat request: quicker than a dataclass
-    """One HTTP request, as data. A `url` without a scheme is joined to the vendor's `base_url`."""
+class Call(msgspec.Struct, frozen=True):  # one per chat request: faster than a dataclass
+    """One HTTP request. A `url` without a scheme is joined to the vendor's `base_url`."""
 
     method: str
     url: str
     headers: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])
     json: Any = None
-    body: bytes | None = None  # instead of `json`: sent as it is
+    body: bytes | None = None  # instead of `json`: sent unchanged
     file: StoredFile | None = None  # instead of both: the bytes of the caller's file
     form: Form | None = None  # instead of all three
     seconds: float = 60.0
-    prepares: bool = False  # such as an upload: if it fails, nothing is on order
+    prepares: bool = False  # a preparation such as an upload: if it fails, nothing was ordered
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,29 +92,29 @@ class Reply:
     body: bytes
 
     def json(self) -> Any:
-        """The body as JSON; anything else (a proxy's HTML, a cut reply) is unclear."""
+        """Return the body parsed as JSON; raise `Unclear` for anything else, such as a proxy's HTML page."""
         try:
             return msgspec.json.decode(self.body)
         except msgspec.DecodeError as error:
             raise Unclear(f"HTTP {self.status} with a body that is not JSON") from error
 
-    def read(self, shape: type[T]) -> T:
-        """The body in this shape, more fields or not; of another shape it is unclear."""
+    def decode(self, shape: type[T]) -> T:
+        """Return the body in this shape, ignoring unknown fields; raise `Unclear` if it has another shape."""
         try:
             return msgspec.convert(self.json(), shape)
         except msgspec.ValidationError as error:
             raise Unclear(f"HTTP {self.status}: {error}") from error
 
-    def tell(self, shape: type[T]) -> T | None:
-        """The same for what a failure says: None if it says nothing in this shape."""
+    def try_decode(self, shape: type[T]) -> T | None:
+        """Return the body in this shape, such as an error; None if it has another shape."""
         try:
-            return self.read(shape)
+            return self.decode(shape)
         except Unclear:
             return None
 
     @property
     def retry_after(self) -> float | None:
-        """Seconds of a numeric `Retry-After`, at most an hour."""
+        """Return the seconds of a numeric `Retry-After`, at most an hour."""
         try:
             return min(MAX_RETRY_AFTER_SECONDS, max(0.0, float(self.headers["retry-after"])))
         except (KeyError, ValueError):
@@ -124,39 +124,39 @@ class Reply:
 Flow: TypeAlias = Generator[Call, Reply, T]
 
 
-def settled(answer: T) -> Flow[T]:
-    """A flow that needs no call."""
+def without_call(answer: T) -> Flow[T]:
+    """Return a flow that makes no call and ends with this answer."""
     yield from ()
     return answer
 
 
-# -- what the runner asks for
+# -- orders and notices
 
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """One generation to submit. `reference` is ours, unique to the attempt: an idempotency key for vendors with one."""
+    """One generation to submit. `reference` is unique to the attempt, for vendors that take an idempotency key."""
 
     reference: str
-    model: str  # the vendor's own name of it
+    model: str  # the vendor's own name for it
     params: Mapping[str, Any]
     file: StoredFile | None = None
-    recipe: Recipe | None = None  # of a model that the configuration declares
-    webhook: str | None = None  # where the vendor may tell that something has happened
-    placed_at: float = 0.0  # when we set about it: an order that is older by the vendor's clock is not this one
-    asked_at: float = 0.0  # what our clock says now, to compare it with the vendor's
+    recipe: Recipe | None = None  # set for a model that the configuration declares
+    webhook: str | None = None  # URL that the vendor may call back
+    placed_at: float = 0.0  # our time of submitting: an order that is older by the vendor's clock is another one
+    asked_at: float = 0.0  # our time of the lookup, to compare with the vendor's clock
 
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """What came to a vendor's webhook: anyone can send one. Header names are lower case."""
+    """A request to a vendor's webhook URL, not yet verified. Header names are lower case."""
 
     headers: Mapping[str, str]
     body: bytes
     received_at: float
 
 
-# -- what a vendor says
+# -- results of the verbs
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,22 +165,22 @@ class Accepted:
 
     upstream_id: str
     operation: Mapping[str, Any]
-    warnings: tuple[str, ...] = ()  # what of the order the vendor has no word for
+    warnings: tuple[str, ...] = ()  # one for each param that the vendor cannot honour
 
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """The vendor provably did not take the order, but may later: it is full, or its rate limit is reached."""
+    """The vendor provably did not take the order, but may later: it is busy, or its rate limit is reached."""
 
     retry_after: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Similar:
-    """Orders in a vendor's list that may be the lost one, oldest first: it is one that no other job holds.
+    """Orders in a vendor's list that may be the lost one, oldest first. A job adopts one that no other job holds.
 
-    Those that are `doubtful` may be it, or another caller's with another file: none is taken up. If all of both are
-    others', the `listing` may prove that the order never arrived; without one nothing is proven.
+    Orders that are `doubtful` may also be another caller's with another file, so none of them is adopted. If other jobs
+    hold all of both, the `listing` may prove that the order never arrived. Without a listing nothing is proven.
     """
 
     orders: tuple[Accepted, ...] = ()
@@ -190,26 +190,26 @@ class Similar:
 
 @dataclass(frozen=True, slots=True)
 class Absent:
-    """The vendor was asked and has never seen the order: that is proof."""
+    """Proof that the vendor never received the order."""
 
 
 @dataclass(frozen=True, slots=True)
-class Untold:
+class LookupUnsupported:
     """The vendor has no way to look an order up."""
 
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """Not finished. Whatever the vendor does not tell is None."""
+    """Not finished. Fields that the vendor does not report are None."""
 
     progress: float | None = None
     queue_position: int | None = None
     eta_seconds: float | None = None
-    poll_after: float | None = None  # when to ask again, if the vendor says so
+    poll_after: float | None = None  # seconds until the next poll, if the vendor sets them
 
 
 class Kind(StrEnum):
-    """What an output is."""
+    """The kind of an output."""
 
     MODEL = "model"
     VIDEO = "video"
@@ -217,7 +217,7 @@ class Kind(StrEnum):
 
 
 class Role(StrEnum):
-    """What an output is for."""
+    """The role of an output."""
 
     PRIMARY = "primary"
     PREVIEW = "preview"
@@ -225,7 +225,7 @@ class Role(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """One result: the call that downloads it, or its bytes in Base64 where they came with the reply."""
+    """One result: the call that downloads it, or its bytes in Base64 if they came with the reply."""
 
     kind: Kind
     role: Role
@@ -239,8 +239,8 @@ class Done:
     outputs: tuple[Output, ...]
     warnings: tuple[str, ...] = ()
     seed: int | None = None
-    expected: Expectation | None = None  # what the vendor was asked for, where that is not what the caller asked for
-    finished_at: float | None = None  # when, by the vendor's clock, in seconds since the epoch
+    expected: Expectation | None = None  # set if the vendor was asked for something else than the caller asked for
+    finished_at: float | None = None  # by the vendor's clock, in seconds since the epoch
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,15 +248,15 @@ class Failed:
     """Finished without a result."""
 
     error: JobError
-    gone: bool = False  # the vendor does not know the order, or not by this credential
+    gone: bool = False  # the vendor does not know the order, at least not with this credential
 
 
-# -- who is asked
+# -- vendors
 
 
 @dataclass(frozen=True, slots=True)
-class Served:
-    """A model that a vendor runs: the catalogue's or its own, what it costs there, and its name there."""
+class ServedModel:
+    """A model that a vendor runs, with the vendor's price and name for it."""
 
     model: GenerationModel
     price: Price | None = None
@@ -264,15 +264,15 @@ class Served:
 
 
 @dataclass(frozen=True, slots=True)
-class Home:
-    """What a vendor may use on this machine: a folder of its own, and the weights that all share."""
+class VendorFolders:
+    """Folders that a vendor may use on this machine: its own, and the one with the weights that all share."""
 
-    folder: Path
+    own: Path
     weights: Path
 
 
-class Options(BaseModel):
-    """What every `[vendors.NAME]` table may hold; a vendor adds its own settings by subclassing."""
+class VendorOptions(BaseModel):
+    """Settings that every `[vendors.NAME]` table takes; a vendor adds its own by subclassing."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -284,80 +284,80 @@ class Options(BaseModel):
 
     @property
     def credential(self) -> str:
-        """What proves to the vendor who we are; orders are followed up with the one that placed them."""
+        """The credential for this vendor. An order is polled with the credential that placed it."""
         return self.api_key or ""
 
 
-class NotifiedOptions(Options):
-    """What the table of a vendor that can call back may hold besides."""
+class WebhookOptions(VendorOptions):
+    """Settings of a vendor that can call back."""
 
-    webhooks: bool = Field(default=True, description="whether it is to call back, where `server.public_url` is set")
+    webhooks: bool = Field(default=True, description="have it call back, where `server.public_url` is set")
 
 
-class Upstream(Protocol):
-    """An upstream inside this process, spoken to as if over HTTP; it blocks, so it is called in a thread.
+class InProcessUpstream(Protocol):
+    """An upstream inside this process that takes HTTP requests; it blocks, so it is called in a thread.
 
-    It raises `ConnectionRefusedError` where a connection would fail, and `ConnectionResetError` where a reply is lost.
+    Raises `ConnectionRefusedError` where a connection would fail, and `ConnectionResetError` where a reply is lost.
     """
 
     def answer(self, method: str, path: str, body: bytes) -> tuple[int, Mapping[str, str], bytes | Path]:
-        """One request, one reply; a large body as a file, which is read later."""
+        """Answer one request with status, headers and body; a large body is a file, which is read later."""
         ...
 
     def close(self) -> None:
-        """Let go of everything."""
+        """Release all resources."""
         ...
 
 
 class GenerationVendor(Protocol):
-    """Who runs generation models. One instance per `[vendors.NAME]` table."""
+    """A service that runs generation models. One instance per `[vendors.NAME]` table."""
 
-    options: Options
-    options_type: ClassVar[type[Options]]
-    models: Sequence[Served]
-    upstream: Upstream | None  # None: over HTTP
-    lookup_seconds: float  # how long after a submit a look-up that finds nothing may still be wrong
-    reads_objects: bool  # whether `file.object` means something to it
-    declares: bool  # whether the configuration may declare models of it
-    batch: int  # how many orders `poll_many` takes; below 2 it is not asked
-    repeats: bool  # whether an order that is gone, as with its machine, costs nothing and may be placed anew
-    addresses: Sequence[str]  # URLs besides `base_url` that the operator configured: they may be inside its network
+    options: VendorOptions
+    options_type: ClassVar[type[VendorOptions]]
+    models: Sequence[ServedModel]
+    upstream: InProcessUpstream | None  # None: the vendor is reached over HTTP
+    lookup_seconds: float  # seconds after a submit in which a lookup may still miss the order
+    reads_objects: bool  # it can read `file.object` itself
+    declares: bool  # the configuration may declare its models
+    batch: int  # maximum number of orders in one `poll_many`; below 2 it is not called
+    repeats: bool  # an order that is gone, as with its machine, cost nothing and may be placed again
+    addresses: Sequence[str]  # other URLs that the operator configured: they may be in a private network
 
-    def __init__(self, options: Any, home: Home) -> None: ...
+    def __init__(self, options: Any, folders: VendorFolders) -> None: ...
 
     def submit(self, order: Order) -> Flow[Accepted | Refused | Failed]:
         """Place a paid order. Called at most once per reference."""
         ...
 
-    def find(self, order: Order) -> Flow[Accepted | Similar | Absent | Untold]:
+    def find(self, order: Order) -> Flow[Accepted | Similar | Absent | LookupUnsupported]:
         """Look up an order whose answer was lost."""
         ...
 
     def poll(self, operation: Mapping[str, Any]) -> Flow[Running | Done | Failed]:
-        """How an accepted order stands."""
+        """Return the state of an accepted order."""
         ...
 
     def poll_many(self, operations: Sequence[Mapping[str, Any]]) -> Flow[Sequence[Running | Done | Failed | None]]:
-        """How several stand, in the same order; None for one to be asked for alone."""
+        """Return the states of several orders, in their sequence; None for one that needs a `poll` of its own."""
         ...
 
     def cancel(self, operation: Mapping[str, Any]) -> Flow[bool]:
-        """Ask the vendor to stop; False where it cannot."""
+        """Ask the vendor to stop; return False if it cannot."""
         ...
 
-    def hear(self, notice: Notice) -> Flow[bool]:
-        """Whether a notice to its webhook is genuine; all that it does is to have the job polled at once."""
+    def verify_notice(self, notice: Notice) -> Flow[bool]:
+        """Return whether a notice is genuine. A genuine notice has the job polled at once, nothing more."""
         ...
 
     def describe(self, model: str) -> Flow[Mapping[str, Any] | None]:
-        """The vendor's own JSON Schema of a model's params; None where it has none."""
+        """Return the vendor's own JSON Schema of a model's params; None if it has none."""
         ...
 
 
-class UsualGeneration:
-    """What is so for most generation vendors; a vendor says what is different."""
+class GenerationDefaults:
+    """Defaults of generation vendors; a vendor overrides what it can do."""
 
-    upstream: Upstream | None = None
+    upstream: InProcessUpstream | None = None
     lookup_seconds: float = 0.0
     reads_objects: bool = False
     declares: bool = False
@@ -365,26 +365,26 @@ class UsualGeneration:
     repeats: bool = False
     addresses: Sequence[str] = ()
 
-    def find(self, order: Order) -> Flow[Accepted | Similar | Absent | Untold]:
-        """There is no way to look an order up."""
+    def find(self, order: Order) -> Flow[Accepted | Similar | Absent | LookupUnsupported]:
+        """Return that orders cannot be looked up."""
         del order
-        return settled(Untold())
+        return without_call(LookupUnsupported())
 
     def poll_many(self, operations: Sequence[Mapping[str, Any]]) -> Flow[Sequence[Running | Done | Failed | None]]:
-        """Each is asked for alone."""
-        return settled([None] * len(operations))
+        """Have each order polled by itself."""
+        return without_call([None] * len(operations))
 
     def cancel(self, operation: Mapping[str, Any]) -> Flow[bool]:
-        """It cannot be stopped."""
+        """Return that an order cannot be stopped."""
         del operation
-        return settled(answer=False)
+        return without_call(answer=False)
 
-    def hear(self, notice: Notice) -> Flow[bool]:
-        """It sends none, so none is genuine."""
+    def verify_notice(self, notice: Notice) -> Flow[bool]:
+        """Reject every notice: the vendor sends none."""
         del notice
-        return settled(answer=False)
+        return without_call(answer=False)
 
     def describe(self, model: str) -> Flow[Mapping[str, Any] | None]:
-        """It has no schema of its own."""
+        """Return that there is no schema."""
         del model
-        return settled(None)
+        return without_call(None)

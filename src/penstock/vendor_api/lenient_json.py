@@ -1,4 +1,4 @@
-"""Read and write the JSON of chat vendors, also where strict parsers give up: no text may get lost for a detail."""
+"""JSON of chat vendors, read and written even where strict parsers give up, so that no text is lost."""
 
 import json
 import math
@@ -11,7 +11,7 @@ MARK: Final = b"\xef\xbb\xbf"
 UNREADABLE: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 LARGE_BYTES: Final = 256 << 10
 MAX_VALUES: Final = 100_000
-"""Values that a large text may hold to be parsed: more would hold up the event loop."""
+"""Upper bound of values in a large text: parsing more would block the event loop."""
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder().decode
 
@@ -23,14 +23,14 @@ def read_json(text: bytes) -> Any:
     in the next event. Raise a `ValueError` or `RecursionError` for anything else.
     """
     if len(text) > LARGE_BYTES and text.count(b",") + text.count(b"[") + text.count(b"{") > MAX_VALUES:
-        raise ValueError("JSON of too many values")
+        raise ValueError("JSON with too many values")
     try:
         return _decode(text)
     except UNREADABLE:
         pass
-    told = text.removeprefix(MARK).decode("utf-8", "replace")
+    decoded = text.removeprefix(MARK).decode("utf-8", "replace")
     try:
-        return json.loads(told, parse_constant=_drop, parse_float=_read_float, strict=False)
+        return json.loads(decoded, parse_constant=_drop, parse_float=_read_float, strict=False)
     except ValueError as error:
         raise ValueError(f"Invalid JSON: {error}") from None
 
@@ -52,10 +52,10 @@ def write_plain(found: Any) -> bytes:
 
 
 def _drop(constant: str) -> None:
-    """Take `NaN` and the infinities for null, as browsers' `JSON.stringify` does."""
+    """Read `NaN` and the infinities as null, as browsers' `JSON.stringify` does."""
     del constant
 
 
-def _read_float(told: str) -> float | None:
-    number = float(told)
+def _read_float(text: str) -> float | None:
+    number = float(text)
     return number if math.isfinite(number) else None

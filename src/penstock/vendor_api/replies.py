@@ -1,4 +1,4 @@
-"""What vendors have in common: what an order loses, how a refused one is judged, where a result holds its assets."""
+"""Building blocks of vendors: warnings, refusals, lists of orders, and the assets in a result."""
 
 import hashlib
 import re
@@ -17,7 +17,6 @@ from penstock.domain.job_errors import (
     UpstreamRejected,
     UpstreamUnavailable,
 )
-from penstock.domain.order_lookup import CLOCK_SECONDS, ListedOrder, Listing
 from penstock.vendor_api.generation import (
     Call,
     Done,
@@ -31,87 +30,90 @@ from penstock.vendor_api.generation import (
     Role,
     Unclear,
 )
+from penstock.vendor_api.order_lookup import CLOCK_SECONDS, ListedOrder, Listing
 
-NO_CREDIT: Final = "This gateway's account at the vendor has no credit left. The operator has been told."
+NO_CREDIT: Final = "This gateway's account at the vendor has no credit left. The operator has been notified."
 NO_OUTPUT: Final = "The vendor finished without an output and gave no reason."
 GONE: Final = "The vendor does not know the job any more."
-NOT_THERE: Final = {404, 410}
-"""Statuses of a poll by which an order is gone, if it is asked for often enough."""
+GONE_STATUSES: Final = {404, 410}
+"""Statuses of a poll that mean, if they are repeated, that the order is gone."""
 KINDS: Final = {"3d": Kind.MODEL, "video": Kind.VIDEO, "image": Kind.IMAGE}
 ENDINGS: Final = {
     Kind.MODEL: (".glb", ".gltf"),
     Kind.VIDEO: (".mp4", ".mov", ".webm"),
     Kind.IMAGE: (".png", ".jpg", ".jpeg", ".webp"),
 }
-DONE_ANYWAY: Final = {"compressionQuality": "optimized", "personGeneration": "allow_adult"}
+VIDEO_DEFAULTS: Final = {"compressionQuality": "optimized", "personGeneration": "allow_adult"}
 MAX_DEPTH: Final = 8
 MAX_PAGES: Final = 20
-"""Pages of a list that are read for one lost order."""
+"""Upper bound of pages read in search of one lost order."""
 SPLIT: Final = re.compile(r"[.\[\]]+")
 
 
-# -- an order in another vendor's words
+# -- an order in the vendor's terms
 
 
-def lost_of_video(params: Mapping[str, Any], vendor: str) -> tuple[str, ...]:
-    """What of `vendorb_video_31` a vendor has no word for, where that is not what it does anyway."""
-    lost = [name for name, usual in DONE_ANYWAY.items() if params.get(name, usual) != usual]
-    return tuple(f"`{name}` {params[name]} cannot be asked of {vendor}, and was left out." for name in lost)
+def video_warnings(params: Mapping[str, Any], vendor: str) -> tuple[str, ...]:
+    """Return a warning for each param of `vendorb_video_31` that the vendor cannot honour and does not do anyway."""
+    lost = [name for name, usual in VIDEO_DEFAULTS.items() if params.get(name, usual) != usual]
+    return tuple(f"`{name}` {params[name]} is not supported by {vendor} and was ignored." for name in lost)
 
 
-def mark(order: Order) -> int:
-    """A seed that tells the order apart from all others like it, so that it can be found again."""
+def seed_of(order: Order) -> int:
+    """Return a seed that distinguishes the order from similar ones, so that it can be found again."""
     return int(hashlib.sha256(order.reference.encode()).hexdigest()[:7], 16)
 
 
-# -- an order that was not taken
+# -- refusals and failures
 
 
-def judge(reply: Reply, said: Mapping[str, str | None]) -> Refused | Failed:
-    """Why an order was not taken, by the status alone; whatever does not say so for certain is unclear."""
+def classify_refusal(reply: Reply, reason: Mapping[str, str | None]) -> Refused | Failed:
+    """Classify a refused order by its status; raise `Unclear` for a status that proves no refusal."""
     match reply.status:
         case 429:
             return Refused(reply.retry_after)
         case 401 | 403:
-            return Failed(UpstreamAuth(upstream=said))
+            return Failed(UpstreamAuth(upstream=reason))
         case 402:
-            return Failed(UpstreamUnavailable(NO_CREDIT, upstream=said))
-        case 408 | 409:  # a proxy's doubt, or one like it under way
+            return Failed(UpstreamUnavailable(NO_CREDIT, upstream=reason))
+        case 408 | 409:  # from a proxy, or a duplicate is in progress
             raise Unclear(f"HTTP {reply.status}")
         case status if 400 <= status < 500:
-            return Failed(UpstreamRejected(upstream=said))
+            return Failed(UpstreamRejected(upstream=reason))
         case _:
             raise Unclear(f"HTTP {reply.status}")
 
 
-def say(code: Any, message: Any = None, upstream_id: Any = None) -> dict[str, str | None]:
-    """What a vendor gave as its reason, as texts; it is redacted before a caller sees it."""
-    told = {"code": code, "message": message, "id": upstream_id}
-    return {name: str(value) if isinstance(value, str | int | float) else None for name, value in told.items()}
+def upstream_reason(code: Any, message: Any = None, upstream_id: Any = None) -> dict[str, str | None]:
+    """Return a vendor's reason as the texts of `upstream`; it is redacted before a caller sees it."""
+    reason = {"code": code, "message": message, "id": upstream_id}
+    return {name: str(value) if isinstance(value, str | int | float) else None for name, value in reason.items()}
 
 
 def fail_empty(upstream_id: str, error: type[JobError] = ContentFiltered) -> Failed:
-    """Done, with nothing in it: that is no success."""
-    return Failed(error(NO_OUTPUT, upstream=say(None, "finished without an output", upstream_id)))
+    """Report an order that finished without an output as failed."""
+    return Failed(error(NO_OUTPUT, upstream=upstream_reason(None, "finished without an output", upstream_id)))
 
 
 def fail_gone(reply: Reply, message: Any = None, upstream_id: Any = None) -> Failed:
-    """Report an order as gone: the runner believes it only after several polls."""
-    return Failed(UpstreamError(GONE, retryable=False, upstream=say(reply.status, message, upstream_id)), gone=True)
+    """Report an order as gone; the runner acts on it only after several such polls."""
+    return Failed(
+        UpstreamError(GONE, retryable=False, upstream=upstream_reason(reply.status, message, upstream_id)), gone=True
+    )
 
 
-def epoch(told: Any) -> float | None:
-    """A time in ISO 8601 as seconds since the epoch; of UTC, if it does not say of where."""
+def parse_time(text: Any) -> float | None:
+    """Return a time in ISO 8601, of UTC unless it names a zone, as seconds since the epoch; None if it is no time."""
     try:
-        moment = datetime.fromisoformat(told)
+        moment = datetime.fromisoformat(text)
         return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
     except (TypeError, ValueError, OverflowError):
         return None
 
 
-def may_be_of(order: Order, created_at: float | None, told_at: float | None = None) -> bool:
-    """Tell whether what was created then may be this order; `told_at` is the vendor's clock at `asked_at` of ours."""
-    ahead = 0.0 if told_at is None or not order.asked_at else told_at - order.asked_at
+def may_match(order: Order, created_at: float | None, answered_at: float | None = None) -> bool:
+    """Return whether an order created then may be this one; `answered_at` is the vendor's clock at our `asked_at`."""
+    ahead = 0.0 if answered_at is None or not order.asked_at else answered_at - order.asked_at
     return created_at is None or created_at >= order.placed_at + ahead - CLOCK_SECONDS
 
 
@@ -119,33 +121,33 @@ def may_be_of(order: Order, created_at: float | None, told_at: float | None = No
 
 
 class Row(NamedTuple):
-    """One order in a vendor's list: its id, when it was created, and all that is told of it."""
+    """One order in a vendor's list; `record` is all that the list holds of it."""
 
     upstream_id: str
     created_at: float | None
-    told: Any
+    record: Any
 
 
 class Rows(NamedTuple):
-    """The orders of a list as far as it was read, and what it proves."""
+    """The orders of a list as far as it was read, and the listing that may prove an absence."""
 
     rows: Sequence[Row]
     listing: Listing
 
 
 def read_list(order: Order, ask: Callable[[int, int], Flow[tuple[Sequence[Row], float | None]]]) -> Flow[Rows]:
-    """Read a list until it is certainly older than the order, or ends; `ask` gets the page's number and its offset.
+    """Read a list until its orders are older than this one, or it ends; `ask` takes a page's number and offset.
 
-    Only an empty page is an end: a vendor may give fewer than it was asked for. Rows that come twice are kept once:
-    orders placed meanwhile move the others to the next page. A vendor that repeats itself twice is not asked again.
+    Only an empty page is the end, as a vendor may return short pages. Rows that come twice are kept once, as new orders
+    push others to the next page. Reading stops after two pages without a new row.
     """
     rows: dict[str, Row] = {}
-    told_at: float | None = None
+    answered_at: float | None = None
     is_whole = False
     offset = repeats = 0
     for number in range(MAX_PAGES):
         page, now = yield from ask(number, offset)
-        told_at = told_at if number else now
+        answered_at = answered_at if number else now
         if not page:
             is_whole = "" not in rows
             break
@@ -153,13 +155,13 @@ def read_list(order: Order, ask: Callable[[int, int], Flow[tuple[Sequence[Row], 
         rows |= {row.upstream_id: row for row in fresh}
         offset += len(page)
         repeats = 0 if fresh else repeats + 1
-        if repeats > 1 or (fresh and not any(may_be_of(order, row.created_at, told_at) for row in fresh)):
+        if repeats > 1 or (fresh and not any(may_match(order, row.created_at, answered_at) for row in fresh)):
             break
     entries = tuple(ListedOrder(row.upstream_id, row.created_at) for row in rows.values())
-    return Rows([row for row in rows.values() if row.upstream_id], Listing(entries, is_whole, told_at))
+    return Rows([row for row in rows.values() if row.upstream_id], Listing(entries, is_whole, answered_at))
 
 
-def tell_time(reply: Reply) -> float | None:
+def server_time(reply: Reply) -> float | None:
     """Return the vendor's clock, in seconds since the epoch, from `Date`."""
     try:
         return parsedate_to_datetime(reply.headers["date"]).timestamp()
@@ -167,11 +169,11 @@ def tell_time(reply: Reply) -> float | None:
         return None
 
 
-# -- where a result holds its assets
+# -- assets in a result
 
 
 def pick_outputs(result: Any, recipe: Mapping[str, Any]) -> tuple[Output, ...]:
-    """The outputs in a model's result: where the recipe, as `keep_recipe` keeps it, says; else what fits its kind."""
+    """Return the outputs in a result: at the paths of the kept recipe, or else by their kind."""
     kind = KINDS[recipe["kind"]]
     found = list(_urls(_follow(result, recipe["output"]) if recipe.get("output") else result))
     if not recipe.get("output"):
@@ -185,19 +187,19 @@ def pick_outputs(result: Any, recipe: Mapping[str, Any]) -> tuple[Output, ...]:
 
 
 def finish(result: Any, recipe: Mapping[str, Any], upstream_id: str, finished_at: float | None = None) -> Done | Failed:
-    """The end of a job whose result holds its assets somewhere."""
+    """Return `Done` with the outputs in a result, or `Failed` if it has none."""
     outputs = pick_outputs(result, recipe)
     return Done(outputs, finished_at=finished_at) if outputs else fail_empty(upstream_id)
 
 
 def keep_recipe(recipe: Recipe) -> dict[str, str]:
-    """What of a recipe `pick_outputs` needs, to be kept in an operation."""
+    """Return the fields of a recipe that `pick_outputs` needs, to be kept in an operation."""
     kept = {"kind": recipe.kind, "output": recipe.output, "preview": recipe.preview}
     return {name: value for name, value in kept.items() if value is not None}
 
 
 def _follow(result: Any, path: str) -> Any:
-    """What stands at `video.url`, `images[0].url` or `outputs.0`."""
+    """Return the value at a path such as `video.url`, `images[0].url` or `outputs.0`."""
     for part in filter(None, SPLIT.split(path)):
         if isinstance(result, list) and part.isdigit():
             items = cast("list[Any]", result)
@@ -208,13 +210,13 @@ def _follow(result: Any, path: str) -> Any:
 
 
 def _urls(value: Any, depth: int = MAX_DEPTH) -> Iterator[str]:
-    """Every address in a value; of an object with a `url` only that."""
+    """Yield every URL in a value; of an object with a `url` only that."""
     if isinstance(value, str):
         if value.startswith(("http://", "https://")):
             yield value
     elif depth and isinstance(value, Mapping):
-        told = cast("Mapping[str, Any]", value)
-        for item in [told["url"]] if isinstance(told.get("url"), str) else told.values():
+        fields = cast("Mapping[str, Any]", value)
+        for item in [fields["url"]] if isinstance(fields.get("url"), str) else fields.values():
             yield from _urls(item, depth - 1)
     elif depth and isinstance(value, list | tuple):
         for item in cast("Sequence[Any]", value):

@@ -11,7 +11,7 @@ from penstock.domain import chat
 from penstock.domain.chat import Ask, Blame, Fault, Reason
 from penstock.errors import InvalidRequest
 from penstock.vendor_api.chat import ChatOptions, RemoteChat
-from penstock.vendor_api.generation import Call, Home, Reply
+from penstock.vendor_api.generation import Call, Reply, VendorFolders
 from penstock.vendor_api.lenient_json import read_json, write_json
 
 Json: TypeAlias = dict[str, Any]
@@ -45,8 +45,8 @@ class Anthropic(RemoteChat):
 
     options_type: ClassVar[type[ChatOptions]] = AnthropicOptions
 
-    def __init__(self, options: AnthropicOptions, home: Home) -> None:
-        del home  # nothing is kept
+    def __init__(self, options: AnthropicOptions, folders: VendorFolders) -> None:
+        del folders  # nothing is kept
         self.options = options
         self._path = "/messages" if options.base_url.rstrip("/").endswith("/v1") else "/v1/messages"
 

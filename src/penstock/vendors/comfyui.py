@@ -23,22 +23,22 @@ from penstock.vendor_api.generation import (
     Failed,
     Flow,
     Form,
-    Home,
+    GenerationDefaults,
     Kind,
-    Options,
+    LookupUnsupported,
     Order,
     Output,
     Refused,
     Reply,
     Role,
     Running,
-    Served,
+    ServedModel,
     Similar,
     Unclear,
-    Untold,
-    UsualGeneration,
+    VendorFolders,
+    VendorOptions,
 )
-from penstock.vendor_api.replies import ENDINGS, KINDS, fail_empty, judge, keep_recipe, say
+from penstock.vendor_api.replies import ENDINGS, KINDS, classify_refusal, fail_empty, keep_recipe, upstream_reason
 
 CATALOGUE: Final = {model.id: model for family in (text_to_video, image_to_model) for model in family.MODELS}
 NAMESPACE: Final = uuid.UUID("5b6a1c0e-8f0d-5c7c-9a52-6f1f0f3f8188")
@@ -83,7 +83,7 @@ class Workflow(BaseModel):
     fps: int = Field(default=24, ge=1, description="how many frames the graph makes a second of")
 
 
-class ComfyUIOptions(Options):
+class ComfyUIOptions(VendorOptions):
     """`[vendors.NAME]` of type `comfyui`; `api_key` is for a proxy before it that asks for one."""
 
     base_url: str = "http://127.0.0.1:8188"
@@ -126,20 +126,22 @@ class _Trouble(msgspec.Struct):
     node_errors: Any = None
 
 
-class ComfyUI(UsualGeneration):
+class ComfyUI(GenerationDefaults):
     """An order is a graph with an id of ours. The server forgets everything when it is restarted."""
 
-    options_type: ClassVar[type[Options]] = ComfyUIOptions
+    options_type: ClassVar[type[VendorOptions]] = ComfyUIOptions
     declares = True
 
-    def __init__(self, options: ComfyUIOptions, home: Home) -> None:
-        del home
+    def __init__(self, options: ComfyUIOptions, folders: VendorFolders) -> None:
+        del folders
         self.options = options
         self.lookup_seconds = options.lookup_seconds
         names: dict[str, str] = {}
         for name, workflow in options.workflows.items():
             names.setdefault(workflow.model, name)
-        self.models: Sequence[Served] = [Served(CATALOGUE[model], FREE, name) for model, name in names.items()]
+        self.models: Sequence[ServedModel] = [
+            ServedModel(CATALOGUE[model], FREE, name) for model, name in names.items()
+        ]
 
     def submit(self, order: Order) -> Flow[Accepted | Refused | Failed]:
         """Upload the picture, then queue the filled graph."""
@@ -152,7 +154,7 @@ class ComfyUI(UsualGeneration):
             reply = yield self._call("POST", "/upload/image", form=form, prepares=True)
             if reply.status != 200:
                 return _judge(reply)
-            picture = reply.read(_Uploaded)
+            picture = reply.decode(_Uploaded)
             values[recipe.file or FILE] = "/".join(filter(None, (picture.subfolder, picture.name)))
         for name in bind.keys() & values.keys():
             node, _, slot = bind[name].partition(".")
@@ -161,12 +163,12 @@ class ComfyUI(UsualGeneration):
         reply = yield self._call("POST", "/prompt", body)
         if reply.status != 200:
             return _judge(reply)
-        created = reply.read(_Created)
+        created = reply.decode(_Created)
         wrong = _wrong_nodes(created.node_errors)
         skipped = [f"The server leaves out {_scrub(node)} of the workflow." for node in wrong]
         return self._accept(order, created.prompt_id, skipped)
 
-    def find(self, order: Order) -> Flow[Accepted | Similar | Absent | Untold]:
+    def find(self, order: Order) -> Flow[Accepted | Similar | Absent | LookupUnsupported]:
         """Look for our id in the queue and in the history."""
         found = yield from self._look(_name(order))
         return Absent() if found is None else self._accept(order, _name(order))
@@ -178,7 +180,7 @@ class ComfyUI(UsualGeneration):
             return found
         if found is None:
             message = "The server no longer knows the job: it was restarted, or its history was cleared."
-            return Failed(UpstreamError(message, upstream=say(None, None, operation["id"])))
+            return Failed(UpstreamError(message, upstream=upstream_reason(None, None, operation["id"])))
         return self._finish(found, operation)
 
     def cancel(self, operation: Mapping[str, Any]) -> Flow[bool]:
@@ -194,13 +196,13 @@ class ComfyUI(UsualGeneration):
 
     def _look(self, name: str) -> Flow[Running | _Entry | None]:
         """Where an order is: it goes from the queue to the history at one blow, so the queue is asked first."""
-        queue = _require_ok((yield self._call("GET", "/queue"))).read(_Queue)
+        queue = _require_ok((yield self._call("GET", "/queue"))).decode(_Queue)
         if any(item[1] == name for item in queue.queue_running):
             return Running()
         pending = [item[1] for item in sorted(queue.queue_pending, key=lambda item: item[0])]
         if name in pending:
             return Running(queue_position=pending.index(name) + 1)
-        history = _require_ok((yield self._call("GET", f"/history/{name}"))).read(dict[str, Any])
+        history = _require_ok((yield self._call("GET", f"/history/{name}"))).decode(dict[str, Any])
         return msgspec.convert(history.get(name), _Entry | None)
 
     def _plan(self, order: Order) -> tuple[Recipe, dict[str, Any]]:
@@ -304,10 +306,10 @@ def _wrong_nodes(node_errors: Any) -> dict[str, str]:
 
 def _judge(reply: Reply) -> Refused | Failed:
     """Why an order was not taken, with the first node that is wrong."""
-    trouble = reply.tell(_Trouble) or _Trouble()
+    trouble = reply.try_decode(_Trouble) or _Trouble()
     wrong = [f"{node}: {why}" for node, why in _wrong_nodes(trouble.node_errors).items()]
     code = as_object(trouble.error).get("type") or reply.status
-    return judge(reply, say(code, _scrub(wrong[0] if wrong else _reason(trouble.error))))
+    return classify_refusal(reply, upstream_reason(code, _scrub(wrong[0] if wrong else _reason(trouble.error))))
 
 
 def _events(status: _Status | None) -> dict[str, Mapping[str, Any]]:
@@ -320,11 +322,11 @@ def _blame(events: Mapping[str, Mapping[str, Any]], name: str) -> UpstreamError:
     """Why an order has made nothing."""
     if "execution_interrupted" in events:
         message = "The job was interrupted at the server."
-        return UpstreamError(message, upstream=say("execution_interrupted", None, name))
+        return UpstreamError(message, upstream=upstream_reason("execution_interrupted", None, name))
     error = events.get("execution_error", {})
     node = f"node {error.get('node_id')} ({error.get('node_type')})"
     reason = _scrub(f"{node}: {error.get('exception_message')}")
-    return UpstreamError(upstream=say(_scrub(str(error.get("exception_type"))), reason, name))
+    return UpstreamError(upstream=upstream_reason(_scrub(str(error.get("exception_type"))), reason, name))
 
 
 # -- what was made

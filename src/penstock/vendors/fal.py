@@ -23,27 +23,27 @@ from penstock.vendor_api.generation import (
     Done,
     Failed,
     Flow,
-    Home,
+    GenerationDefaults,
     Notice,
-    NotifiedOptions,
-    Options,
     Order,
     Refused,
     Reply,
     Running,
-    Served,
+    ServedModel,
     Unclear,
-    UsualGeneration,
+    VendorFolders,
+    VendorOptions,
+    WebhookOptions,
 )
 from penstock.vendor_api.replies import (
+    GONE_STATUSES,
     NO_CREDIT,
-    NOT_THERE,
+    classify_refusal,
     fail_gone,
     finish,
-    judge,
     keep_recipe,
-    lost_of_video,
-    say,
+    upstream_reason,
+    video_warnings,
 )
 
 VEO: Final = "fal-ai/veo3.1"
@@ -72,7 +72,7 @@ MAX_SKEW, KEYS_SECONDS, ASK_SECONDS = 300.0, 86_400.0, 300.0
 """How old a notice may be, how old fal's keys, and how long they are not asked for again whatever notices come."""
 
 
-class FalOptions(NotifiedOptions):
+class FalOptions(WebhookOptions):
     """`[vendors.NAME]` of type `fal`."""
 
     base_url: str = "https://queue.fal.run"
@@ -147,18 +147,18 @@ class _Keys(msgspec.Struct):
     keys: list[dict[str, Any]]
 
 
-class Fal(UsualGeneration):
+class Fal(GenerationDefaults):
     """Everything is a request in a queue; its result is the model's own answer, whatever that holds."""
 
-    options_type: ClassVar[type[Options]] = FalOptions
+    options_type: ClassVar[type[VendorOptions]] = FalOptions
     declares = True
-    models: Sequence[Served] = [
-        *(Served(model, name=TRIPO) for model in (*image_to_model.MODELS, IMAGE_TO_3D)),
-        *(Served(model, name=VEO) for model in (*text_to_video.MODELS, TEXT_TO_VIDEO)),
+    models: Sequence[ServedModel] = [
+        *(ServedModel(model, name=TRIPO) for model in (*image_to_model.MODELS, IMAGE_TO_3D)),
+        *(ServedModel(model, name=VEO) for model in (*text_to_video.MODELS, TEXT_TO_VIDEO)),
     ]
 
-    def __init__(self, options: FalOptions, home: Home) -> None:
-        del home
+    def __init__(self, options: FalOptions, folders: VendorFolders) -> None:
+        del folders
         self.options = options
         self._origin = "{0.scheme}://{0.netloc}/".format(urlsplit(options.base_url))
         given, base = options.model_fields_set, options.base_url
@@ -182,7 +182,7 @@ class Fal(UsualGeneration):
         reply = yield self._call("POST", f"/{quote(model)}{query}", body)
         if not 200 <= reply.status < 300:
             return _judge(reply)
-        told = reply.read(dict[str, Any])
+        told = reply.decode(dict[str, Any])
         request_id = told.get("request_id")
         if not isinstance(request_id, str) or not request_id:
             raise Unclear("an order without an id")
@@ -200,7 +200,7 @@ class Fal(UsualGeneration):
         reply = yield self._call("POST", url, told, prepares=True)
         if not 200 <= reply.status < 300:
             return _judge(reply)
-        place, headers = reply.read(_Upload), {"content-type": file.content_type}
+        place, headers = reply.decode(_Upload), {"content-type": file.content_type}
         reply = yield Call("PUT", place.upload_url, headers, file=file, seconds=300, prepares=True)
         if not 200 <= reply.status < 300:
             raise Unclear(f"HTTP {reply.status} on upload")
@@ -209,26 +209,28 @@ class Fal(UsualGeneration):
     def poll(self, operation: Mapping[str, Any]) -> Flow[Running | Done | Failed]:
         """Ask how the request stands, and for its result once there is one."""
         reply = yield self._call("GET", self._address(operation, "status_url"))
-        if reply.status in NOT_THERE:
+        if reply.status in GONE_STATUSES:
             return fail_gone(reply, _explain(reply)[1], operation["id"])
         if reply.status not in (200, 202):
             raise Unclear(f"HTTP {reply.status}")
-        told = reply.read(_Word)
+        told = reply.decode(_Word)
         if told.status != "COMPLETED":
             place = told.queue_position
             return Running(queue_position=place if type(place) is int and 0 <= place < 2**31 else None)
         if told.error_type:
             error = ERRORS.get(str(told.error_type), UpstreamError)
-            return Failed(error(stage="generating", upstream=say(told.error_type, told.error, operation["id"])))
+            return Failed(
+                error(stage="generating", upstream=upstream_reason(told.error_type, told.error, operation["id"]))
+            )
         reply = yield self._call("GET", self._address(operation, "response_url"))
         try:
             return _settle(reply, operation)
         except Unclear:
             if not told.error:  # else it has failed for certain
-                if reply.status in NOT_THERE:
+                if reply.status in GONE_STATUSES:
                     return fail_gone(reply, _explain(reply)[1], operation["id"])
                 raise
-            return Failed(UpstreamError(upstream=say(None, told.error, operation["id"])))
+            return Failed(UpstreamError(upstream=upstream_reason(None, told.error, operation["id"])))
 
     def cancel(self, operation: Mapping[str, Any]) -> Flow[bool]:
         """What waits leaves the queue, what runs is told to stop; what is done stays."""
@@ -249,7 +251,7 @@ class Fal(UsualGeneration):
 
     # -- notices, and what models take
 
-    def hear(self, notice: Notice) -> Flow[bool]:
+    def verify_notice(self, notice: Notice) -> Flow[bool]:
         """Whether one of fal's keys has signed it, and lately; without a key nobody can tell."""
         signature = _read_signature(notice)
         if signature is None:
@@ -274,7 +276,7 @@ class Fal(UsualGeneration):
         reply = yield Call("GET", f"{self._schemas}/api/openapi/queue/openapi.json?endpoint_id={quote(model, safe='')}")
         if reply.status not in (200, 404):
             raise Unclear(f"HTTP {reply.status}")
-        return reply.read(dict[str, Any]) if reply.status == 200 else None
+        return reply.decode(dict[str, Any]) if reply.status == 200 else None
 
 
 # -- an order in fal's words
@@ -302,7 +304,7 @@ def _ask_tripo(model: str, params: Mapping[str, Any]) -> _Asked:
     runs = VERSIONS.get(model, model)
     names = ("model_seed", "face_limit", "texture", "pbr")
     body = {name: params[name] for name in names if params.get(name) is not None}
-    lost = f"`model_version` {wanted} cannot be asked of fal, which runs {runs}."
+    lost = f"`model_version` {wanted} is not supported by fal, which runs {runs}."
     return model, body, TO_3D, (() if runs == wanted else (lost,))
 
 
@@ -314,7 +316,7 @@ def _ask_veo(model: str, params: Mapping[str, Any]) -> _Asked:
         "resolution": params["resolution"],
         "generate_audio": True,
     }
-    return model, body, TO_VIDEO, lost_of_video(params, "fal")
+    return model, body, TO_VIDEO, video_warnings(params, "fal")
 
 
 def _app(model: str) -> str:
@@ -328,7 +330,7 @@ def _app(model: str) -> str:
 
 def _explain(reply: Reply) -> tuple[str, str, bool]:
     """The type of an error, what it says, and whether a model says so; of its points the content policy goes first."""
-    word = reply.tell(_Word) or _Word()
+    word = reply.try_decode(_Word) or _Word()
     points = [as_object(point) for point in _items(word.detail)]
     kinds = [*(point.get("type") for point in points), word.error_type, reply.headers.get("x-fal-error-type")]
     kind = POLICY if POLICY in kinds else str(next(filter(None, kinds), ""))
@@ -343,12 +345,12 @@ def _items(value: Any) -> list[Any]:
 def _judge(reply: Reply) -> Refused | Failed:
     """Why an order was not taken."""
     kind, message, _ = _explain(reply)
-    said = say(kind or reply.status, message, reply.headers.get("x-fal-request-id"))
+    said = upstream_reason(kind or reply.status, message, reply.headers.get("x-fal-request-id"))
     if kind == POLICY and 400 <= reply.status < 500:
         return Failed(ContentFiltered(stage="dispatching", upstream=said))
     if reply.status == 403 and "balance" in message.lower():
         return Failed(UpstreamUnavailable(NO_CREDIT, upstream=said))
-    return judge(reply, said)
+    return classify_refusal(reply, said)
 
 
 def _settle(reply: Reply, operation: Mapping[str, Any]) -> Done | Failed:
@@ -357,12 +359,12 @@ def _settle(reply: Reply, operation: Mapping[str, Any]) -> Done | Failed:
         return finish(reply.json(), operation["recipe"], operation["id"])
     kind, message, by_model = _explain(reply)
     refused = 400 <= reply.status < 500
-    told = kind or (reply.status == 500 and message) or (refused and reply.tell(_Word))
+    told = kind or (reply.status == 500 and message) or (refused and reply.try_decode(_Word))
     if not told or UNFINISHED in message or (reply.status in DOUBTFUL and not by_model):
         raise Unclear(f"HTTP {reply.status}")
     retryable = reply.headers.get("x-fal-retryable", "").lower() == "true"
     error = ERRORS.get(kind, UpstreamRejected if refused and not retryable else UpstreamError)
-    return Failed(error(stage="generating", upstream=say(kind or reply.status, message, operation["id"])))
+    return Failed(error(stage="generating", upstream=upstream_reason(kind or reply.status, message, operation["id"])))
 
 
 # -- signatures
@@ -394,7 +396,7 @@ def _is_signed(notice: Notice, signature: bytes, keys: Sequence[bytes]) -> bool:
 def _read_keys(reply: Reply) -> list[bytes]:
     """The Ed25519 keys of a key set."""
     found: list[bytes] = []
-    for key in reply.read(_Keys).keys:
+    for key in reply.decode(_Keys).keys:
         if key.get("crv") == "Ed25519":
             with suppress(ValueError):
                 found.append(base64.urlsafe_b64decode(f"{key.get('x')}==="))

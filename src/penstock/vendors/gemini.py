@@ -14,7 +14,7 @@ from penstock.domain.chat import Ask, Blame, Fault, Reason
 from penstock.domain.ids import new_id
 from penstock.errors import InvalidRequest
 from penstock.vendor_api.chat import ChatOptions, RemoteChat
-from penstock.vendor_api.generation import Call, Home, Reply
+from penstock.vendor_api.generation import Call, Reply, VendorFolders
 from penstock.vendor_api.lenient_json import read_json, write_json
 
 T = TypeVar("T")
@@ -52,8 +52,8 @@ class Gemini(RemoteChat):
 
     options_type: ClassVar[type[ChatOptions]] = GeminiOptions
 
-    def __init__(self, options: GeminiOptions, home: Home) -> None:
-        del home  # nothing is kept
+    def __init__(self, options: GeminiOptions, folders: VendorFolders) -> None:
+        del folders  # nothing is kept
         self.options: ChatOptions = options
         base = options.base_url.rstrip("/")
         self._models = f"{base}/models" if _VERSION.search(base) else f"{base}/v1beta/models"

@@ -31,34 +31,34 @@ from penstock.vendor_api.generation import (
     Done,
     Failed,
     Flow,
-    Home,
+    GenerationDefaults,
+    LookupUnsupported,
     Notice,
-    NotifiedOptions,
-    Options,
     Order,
     Refused,
     Reply,
     Running,
-    Served,
+    ServedModel,
     Similar,
     Unclear,
-    Untold,
-    UsualGeneration,
-    settled,
+    VendorFolders,
+    VendorOptions,
+    WebhookOptions,
+    without_call,
 )
 from penstock.vendor_api.replies import (
+    GONE_STATUSES,
     NO_CREDIT,
-    NOT_THERE,
     Row,
+    classify_refusal,
     fail_empty,
     fail_gone,
-    judge,
-    lost_of_video,
-    may_be_of,
+    may_match,
     pick_outputs,
     read_list,
-    say,
-    tell_time,
+    server_time,
+    upstream_reason,
+    video_warnings,
 )
 
 PATH: Final = "/v1/videos/text2video"
@@ -113,7 +113,7 @@ NATIVE: Final = GenerationModel(
 )
 
 
-class KlingOptions(NotifiedOptions):
+class KlingOptions(WebhookOptions):
     """`[vendors.NAME]` of type `kling`."""
 
     model_config = ConfigDict(hide_input_in_errors=True)
@@ -158,14 +158,17 @@ class _Trouble(msgspec.Struct):
     request_id: Any = None
 
 
-class Kling(UsualGeneration):
+class Kling(GenerationDefaults):
     """An order carries our reference, so a lost one is found by that; it calls back, without a signature."""
 
-    options_type: ClassVar[type[Options]] = KlingOptions
-    models: Sequence[Served] = [Served(NATIVE), *(Served(model, name=TURBO) for model in text_to_video.MODELS)]
+    options_type: ClassVar[type[VendorOptions]] = KlingOptions
+    models: Sequence[ServedModel] = [
+        ServedModel(NATIVE),
+        *(ServedModel(model, name=TURBO) for model in text_to_video.MODELS),
+    ]
 
-    def __init__(self, options: KlingOptions, home: Home) -> None:
-        del home
+    def __init__(self, options: KlingOptions, folders: VendorFolders) -> None:
+        del folders
         self.options = options
         self.lookup_seconds = options.lookup_seconds
         self._access, _, self._secret = options.credential.partition(":")
@@ -178,22 +181,22 @@ class Kling(UsualGeneration):
             message = f"The prompt has {length} characters, and Kling takes at most {MAX_PROMPT}."
             return Failed(UpstreamRejected(message))
         reply = yield self._call("POST", PATH, _describe(order))
-        taken = reply.tell(_Answer) if 200 <= reply.status < 300 else None
+        taken = reply.try_decode(_Answer) if 200 <= reply.status < 300 else None
         if taken is not None and taken.data.task_id:
             return _accept(order, taken.data.task_id)
-        trouble = reply.tell(_Trouble) or _Trouble()
+        trouble = reply.try_decode(_Trouble) or _Trouble()
         code = trouble.code or reply.status
         return _judge(reply, code, self._say(code, trouble.message, trouble.request_id))
 
-    def find(self, order: Order) -> Flow[Accepted | Similar | Absent | Untold]:
+    def find(self, order: Order) -> Flow[Accepted | Similar | Absent | LookupUnsupported]:
         """By our reference among the latest of the account."""
         latest, listing = yield from read_list(order, self._list)
         doubtful: list[str] = []
         for row in latest:
-            reference = as_object(row.told.get("task_info")).get("external_task_id")
+            reference = as_object(row.record.get("task_info")).get("external_task_id")
             if reference == order.reference:
                 return _accept(order, row.upstream_id)
-            if not reference and may_be_of(order, row.created_at, listing.told_at):
+            if not reference and may_match(order, row.created_at, listing.answered_at):
                 doubtful.append(row.upstream_id)
         return Similar((), listing, tuple(doubtful))
 
@@ -202,20 +205,20 @@ class Kling(UsualGeneration):
         reply = yield self._call("GET", f"{PATH}?pageNum={number + 1}&pageSize={PAGE}")
         if reply.status != 200:
             raise Unclear(f"HTTP {reply.status}")
-        found = map(as_object, reply.read(_Listing).data)
+        found = map(as_object, reply.decode(_Listing).data)
         rows = [Row(_name(told.get("task_id")), _moment(told.get("created_at")), told) for told in found]
-        return rows, tell_time(reply)
+        return rows, server_time(reply)
 
     def poll(self, operation: Mapping[str, Any]) -> Flow[Running | Done | Failed]:
         """Ask how the order stands."""
         reply = yield self._call("GET", f"{PATH}/{quote(operation['id'], safe='')}")
-        trouble = reply.tell(_Trouble) or _Trouble()
-        if reply.status in NOT_THERE or trouble.code == UNKNOWN:
+        trouble = reply.try_decode(_Trouble) or _Trouble()
+        if reply.status in GONE_STATUSES or trouble.code == UNKNOWN:
             told = self._say(trouble.code, trouble.message, operation["id"])
             return fail_gone(reply, told["message"], operation["id"])
         if reply.status != 200:
             raise Unclear(f"HTTP {reply.status}")
-        task = reply.read(_Answer).data
+        task = reply.decode(_Answer).data
         match task.task_status:
             case "succeed":
                 return _finish(task, operation)
@@ -226,13 +229,13 @@ class Kling(UsualGeneration):
             case _:  # submitted, processing, or a word of tomorrow
                 return Running()
 
-    def hear(self, notice: Notice) -> Flow[bool]:
+    def verify_notice(self, notice: Notice) -> Flow[bool]:
         """Nothing proves who calls but the address, which only Kling was told; so it need only tell of an order."""
         try:
             told = msgspec.json.decode(notice.body, type=_Task)
         except (msgspec.DecodeError, ValueError, RecursionError):
-            return settled(answer=False)
-        return settled(bool(told.task_id and told.task_status))
+            return without_call(answer=False)
+        return without_call(bool(told.task_id and told.task_status))
 
     def _call(self, method: str, path: str, json: Any = None) -> Call:
         return Call(method, path, {"authorization": f"Bearer {self._authorize()}"}, json)
@@ -246,7 +249,7 @@ class Kling(UsualGeneration):
 
     def _say(self, code: Any, message: Any, upstream_id: Any) -> dict[str, str | None]:
         """Kling's own reason, without the access key: the gateway knows both keys only as one."""
-        said = say(code, message, upstream_id)
+        said = upstream_reason(code, message, upstream_id)
         if self._access:
             return {name: text and text.replace(self._access, "…") for name, text in said.items()}
         return said
@@ -300,10 +303,11 @@ def _accept(order: Order, task_id: str) -> Accepted:
 
 def _losses(params: Mapping[str, Any], seconds: int) -> Iterator[str]:
     """What Kling has no word for."""
-    yield f"`durationSeconds` {params['durationSeconds']} cannot be asked of Kling: {seconds} seconds were."
+    wanted = params["durationSeconds"]
+    yield f"`durationSeconds` {wanted} is not supported by Kling: {seconds} seconds were requested instead."
     if params["resolution"] != RESOLUTION:
-        yield f"`resolution` {params['resolution']} cannot be asked of Kling: its mode pro makes {RESOLUTION}."
-    yield from lost_of_video(params, "Kling")
+        yield f"`resolution` {params['resolution']} is not supported by Kling: its mode pro makes {RESOLUTION}."
+    yield from video_warnings(params, "Kling")
 
 
 # -- what its replies mean
@@ -319,7 +323,7 @@ def _judge(reply: Reply, code: int, said: Mapping[str, str | None]) -> Refused |
         return Failed(ContentFiltered(stage="dispatching", upstream=said))
     if code in NO_PAYMENT:
         return Failed(UpstreamUnavailable(NO_CREDIT, upstream=said))
-    return Failed(ERRORS[code](upstream=said)) if code in ERRORS else judge(reply, said)
+    return Failed(ERRORS[code](upstream=said)) if code in ERRORS else classify_refusal(reply, said)
 
 
 def _moment(told: Any) -> float | None:

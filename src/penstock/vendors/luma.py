@@ -15,7 +15,6 @@ from penstock.catalog.model import Expectation, GenerationModel
 from penstock.catalog.params import as_object
 from penstock.catalog.schema_params import SchemaParams
 from penstock.domain.job_errors import ContentFiltered, UpstreamError, UpstreamUnavailable
-from penstock.domain.order_lookup import contradicts
 from penstock.vendor_api.generation import (
     Absent,
     Accepted,
@@ -23,37 +22,38 @@ from penstock.vendor_api.generation import (
     Done,
     Failed,
     Flow,
-    Home,
+    GenerationDefaults,
     Kind,
+    LookupUnsupported,
     Notice,
-    NotifiedOptions,
-    Options,
     Order,
     Output,
     Refused,
     Reply,
     Role,
     Running,
-    Served,
+    ServedModel,
     Similar,
     Unclear,
-    Untold,
-    UsualGeneration,
-    settled,
+    VendorFolders,
+    VendorOptions,
+    WebhookOptions,
+    without_call,
 )
+from penstock.vendor_api.order_lookup import contradicts
 from penstock.vendor_api.replies import (
+    GONE_STATUSES,
     NO_CREDIT,
-    NOT_THERE,
     Row,
-    epoch,
+    classify_refusal,
     fail_empty,
     fail_gone,
-    judge,
-    lost_of_video,
-    may_be_of,
+    may_match,
+    parse_time,
     read_list,
-    say,
-    tell_time,
+    server_time,
+    upstream_reason,
+    video_warnings,
 )
 
 RAY: Final = "ray-2"
@@ -121,7 +121,7 @@ NATIVE: Final = GenerationModel(
 )
 
 
-class LumaOptions(NotifiedOptions):
+class LumaOptions(WebhookOptions):
     """`[vendors.NAME]` of type `luma`."""
 
     base_url: str = "https://api.lumalabs.ai/dream-machine/v1"
@@ -149,14 +149,17 @@ class _Trouble(msgspec.Struct):
     detail: Any = None
 
 
-class Luma(UsualGeneration):
+class Luma(GenerationDefaults):
     """Orders are told with all that was asked, so a lost one is found by that; it calls back, without a signature."""
 
-    options_type: ClassVar[type[Options]] = LumaOptions
-    models: Sequence[Served] = [Served(NATIVE), *(Served(model, name=RAY) for model in text_to_video.MODELS)]
+    options_type: ClassVar[type[VendorOptions]] = LumaOptions
+    models: Sequence[ServedModel] = [
+        ServedModel(NATIVE),
+        *(ServedModel(model, name=RAY) for model in text_to_video.MODELS),
+    ]
 
-    def __init__(self, options: LumaOptions, home: Home) -> None:
-        del home
+    def __init__(self, options: LumaOptions, folders: VendorFolders) -> None:
+        del folders
         self.options = options
         self.lookup_seconds = options.lookup_seconds
 
@@ -165,20 +168,22 @@ class Luma(UsualGeneration):
         reply = yield self._call("POST", "/generations/video", _describe(order))
         if not 200 <= reply.status < 300:
             return _judge(reply)
-        created = reply.read(_Generation).id
+        created = reply.decode(_Generation).id
         if not created:
             raise Unclear("an answer without an id")
         return _accept(order, created)
 
-    def find(self, order: Order) -> Flow[Accepted | Similar | Absent | Untold]:
+    def find(self, order: Order) -> Flow[Accepted | Similar | Absent | LookupUnsupported]:
         """Among the latest of the account: those with the same request, and first those still under way."""
         callback = {"callback_url": order.webhook}  # ours alone, where there is one
         wanted = callback if order.webhook else callback | _describe(order)
         latest, listing = yield from read_list(order, self._list)
-        recent = [row for row in latest if may_be_of(order, row.created_at, listing.told_at)]
-        found = [row for row in recent if _is_of(row.told.request, wanted)]
-        found.sort(key=lambda row: (row.told.state in ENDED, row.created_at or math.inf))
-        doubtful = [row for row in recent if row not in found and not contradicts(as_object(row.told.request), wanted)]
+        recent = [row for row in latest if may_match(order, row.created_at, listing.answered_at)]
+        found = [row for row in recent if _is_of(row.record.request, wanted)]
+        found.sort(key=lambda row: (row.record.state in ENDED, row.created_at or math.inf))
+        doubtful = [
+            row for row in recent if row not in found and not contradicts(as_object(row.record.request), wanted)
+        ]
         orders = tuple(_accept(order, row.upstream_id) for row in found)
         return Similar(orders, listing, tuple(row.upstream_id for row in doubtful))
 
@@ -187,17 +192,17 @@ class Luma(UsualGeneration):
         reply = yield self._call("GET", f"/generations?limit={PAGE}&offset={offset}")
         if reply.status != 200:
             raise Unclear(f"HTTP {reply.status}")
-        found = reply.read(_List).generations
-        return [Row(told.id or "", epoch(told.created_at), told) for told in found], tell_time(reply)
+        found = reply.decode(_List).generations
+        return [Row(told.id or "", parse_time(told.created_at), told) for told in found], server_time(reply)
 
     def poll(self, operation: Mapping[str, Any]) -> Flow[Running | Done | Failed]:
         """Ask how the order stands."""
         reply = yield self._call("GET", f"/generations/{quote(operation['id'], safe='')}")
-        if reply.status in NOT_THERE:
-            return fail_gone(reply, _words((reply.tell(_Trouble) or _Trouble()).detail), operation["id"])
+        if reply.status in GONE_STATUSES:
+            return fail_gone(reply, _words((reply.try_decode(_Trouble) or _Trouble()).detail), operation["id"])
         if reply.status != 200:
             raise Unclear(f"HTTP {reply.status}")
-        return _stand(reply.read(_Generation), operation)
+        return _stand(reply.decode(_Generation), operation)
 
     def cancel(self, operation: Mapping[str, Any]) -> Flow[bool]:
         """Delete the order: that stops it."""
@@ -206,13 +211,13 @@ class Luma(UsualGeneration):
             return reply.status in STOPPED
         raise Unclear(f"HTTP {reply.status}")
 
-    def hear(self, notice: Notice) -> Flow[bool]:
+    def verify_notice(self, notice: Notice) -> Flow[bool]:
         """Nothing proves who calls but the address, which only Luma was told; so it need only be a generation."""
         try:
             told = msgspec.json.decode(notice.body, type=_Generation)
         except (msgspec.DecodeError, ValueError, RecursionError):
-            return settled(answer=False)
-        return settled(bool(told.id and told.state))
+            return without_call(answer=False)
+        return without_call(bool(told.id and told.state))
 
     def _call(self, method: str, path: str, json: Any = None) -> Call:
         return Call(method, path, {"authorization": f"Bearer {self.options.credential}"}, json)
@@ -248,8 +253,9 @@ def _accept(order: Order, generation_id: str) -> Accepted:
 
 def _losses(params: Mapping[str, Any], seconds: int) -> Iterator[str]:
     """What Luma has no word for."""
-    yield f"`durationSeconds` {params['durationSeconds']} cannot be asked of Luma: {seconds} seconds were."
-    yield from lost_of_video(params, "Luma")
+    wanted = params["durationSeconds"]
+    yield f"`durationSeconds` {wanted} is not supported by Luma: {seconds} seconds were requested instead."
+    yield from video_warnings(params, "Luma")
 
 
 def _is_of(echo: Any, wanted: Mapping[str, Any]) -> bool:
@@ -263,13 +269,13 @@ def _is_of(echo: Any, wanted: Mapping[str, Any]) -> bool:
 
 def _judge(reply: Reply) -> Refused | Failed:
     """Why an order was not taken."""
-    trouble = reply.tell(_Trouble) or _Trouble()
-    said = say(reply.status, _words(trouble.detail))
+    trouble = reply.try_decode(_Trouble) or _Trouble()
+    said = upstream_reason(reply.status, _words(trouble.detail))
     if reply.status in (400, 403, 422) and MODERATION.search(said["message"] or ""):
         return Failed(ContentFiltered(stage="dispatching", upstream=said))
     if reply.status in (400, 403) and CREDIT.search(said["message"] or ""):
         return Failed(UpstreamUnavailable(NO_CREDIT, upstream=said))
-    return judge(reply, said)
+    return classify_refusal(reply, said)
 
 
 def _words(detail: Any) -> Any:
@@ -286,7 +292,7 @@ def _stand(generation: _Generation, operation: Mapping[str, Any]) -> Running | D
         case "completed":
             return _finish(as_object(generation.assets), operation)
         case "failed":
-            said = say(generation.state, generation.failure_reason, operation["id"])
+            said = upstream_reason(generation.state, generation.failure_reason, operation["id"])
             is_moderation = MODERATION.search(said["message"] or "")
             return Failed((ContentFiltered if is_moderation else UpstreamError)(upstream=said))
         case _:

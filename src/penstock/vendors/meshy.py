@@ -21,31 +21,31 @@ from penstock.vendor_api.generation import (
     Done,
     Failed,
     Flow,
-    Home,
+    GenerationDefaults,
     Kind,
-    Options,
+    LookupUnsupported,
     Order,
     Output,
     Refused,
     Reply,
     Role,
     Running,
-    Served,
+    ServedModel,
     Similar,
     Unclear,
-    Untold,
-    UsualGeneration,
+    VendorFolders,
+    VendorOptions,
 )
 from penstock.vendor_api.replies import (
-    NOT_THERE,
+    GONE_STATUSES,
     Row,
+    classify_refusal,
     fail_empty,
     fail_gone,
-    judge,
-    may_be_of,
+    may_match,
     read_list,
-    say,
-    tell_time,
+    server_time,
+    upstream_reason,
 )
 
 PATH: Final = "/openapi/v1/image-to-3d"
@@ -111,7 +111,7 @@ NATIVE: Final = GenerationModel(
 )
 
 
-class MeshyOptions(Options):
+class MeshyOptions(VendorOptions):
     """`[vendors.NAME]` of type `meshy`."""
 
     base_url: str = "https://api.meshy.ai"
@@ -150,14 +150,17 @@ class _Trouble(msgspec.Struct):
     error_code: Any = None
 
 
-class Meshy(UsualGeneration):
+class Meshy(GenerationDefaults):
     """The picture travels inside the order. Its list does not say what was ordered, and only proves absence."""
 
-    options_type: ClassVar[type[Options]] = MeshyOptions
-    models: Sequence[Served] = [Served(NATIVE), *(Served(model, name=LATEST) for model in image_to_model.MODELS)]
+    options_type: ClassVar[type[VendorOptions]] = MeshyOptions
+    models: Sequence[ServedModel] = [
+        ServedModel(NATIVE),
+        *(ServedModel(model, name=LATEST) for model in image_to_model.MODELS),
+    ]
 
-    def __init__(self, options: MeshyOptions, home: Home) -> None:
-        del home
+    def __init__(self, options: MeshyOptions, folders: VendorFolders) -> None:
+        del folders
         self.options = options
         self.lookup_seconds = options.lookup_seconds
 
@@ -169,16 +172,16 @@ class Meshy(UsualGeneration):
         reply = yield self._call("POST", PATH, body)
         if not 200 <= reply.status < 300:
             return _judge(reply)
-        task_id = reply.read(_Created).result
+        task_id = reply.decode(_Created).result
         return Accepted(task_id, {"id": task_id, "faces": order.params.get("face_limit")}, warnings)
 
-    def find(self, order: Order) -> Flow[Accepted | Similar | Absent | Untold]:
+    def find(self, order: Order) -> Flow[Accepted | Similar | Absent | LookupUnsupported]:
         """Name the orders that may be this one; the list does not say which of them is."""
         try:
             latest, listing = yield from read_list(order, lambda number, _: self._list(number))
         except _NoList:
-            return Untold()
-        recent = [row.upstream_id for row in latest if may_be_of(order, row.created_at, listing.told_at)]
+            return LookupUnsupported()
+        recent = [row.upstream_id for row in latest if may_match(order, row.created_at, listing.answered_at)]
         return Similar((), listing, tuple(recent))
 
     def _list(self, number: int) -> Flow[tuple[Sequence[Row], float | None]]:
@@ -187,19 +190,19 @@ class Meshy(UsualGeneration):
             raise _NoList
         if reply.status != 200:
             raise Unclear(f"HTTP {reply.status}")
-        found = reply.tell(list[_Listed])
+        found = reply.try_decode(list[_Listed])
         if found is None:
             raise _NoList
-        return [Row(told.id, _seconds(told.created_at), None) for told in found], tell_time(reply)
+        return [Row(told.id, _seconds(told.created_at), None) for told in found], server_time(reply)
 
     def poll(self, operation: Mapping[str, Any]) -> Flow[Running | Done | Failed]:
         """Ask how the order stands."""
         reply = yield self._call("GET", f"{PATH}/{quote(operation['id'], safe='')}")
-        if reply.status in NOT_THERE:
-            return fail_gone(reply, (reply.tell(_Trouble) or _Trouble()).message, operation["id"])
+        if reply.status in GONE_STATUSES:
+            return fail_gone(reply, (reply.try_decode(_Trouble) or _Trouble()).message, operation["id"])
         if reply.status != 200:
             raise Unclear(f"HTTP {reply.status}")
-        return _stand(reply.read(_Task), operation)
+        return _stand(reply.decode(_Task), operation)
 
     def cancel(self, operation: Mapping[str, Any]) -> Flow[bool]:
         """Delete the order: that stops it."""
@@ -226,7 +229,7 @@ def _describe(order: Order) -> tuple[dict[str, Any], tuple[str, ...]]:
     body = {"ai_model": order.model, "should_texture": params["texture"], "enable_pbr": params["pbr"], **remesh}
     warnings = [f"`model_version` {params['model_version']} is not run here: made by Meshy's {order.model}."]
     if "model_seed" in params:
-        warnings.append("`model_seed` cannot be asked of Meshy, and was left out.")
+        warnings.append("`model_seed` is not supported by Meshy and was ignored.")
     return always | body, (*warnings, *clamped)
 
 
@@ -238,7 +241,7 @@ def _limit_faces(limit: int | None) -> tuple[dict[str, Any], list[str]]:
     asked = min(MOST_FACES, max(FEWEST_FACES, target))
     remesh = {"should_remesh": True, "topology": "triangle", "target_polycount": asked}
     if limit < FEWEST_FACES or target > MOST_FACES:
-        return remesh, [f"`face_limit` {limit} cannot be asked of Meshy: about {asked} faces were."]
+        return remesh, [f"`face_limit` {limit} is not supported by Meshy: about {asked} faces were requested instead."]
     return remesh, []
 
 
@@ -254,11 +257,11 @@ def _expect(limit: Any) -> Expectation | None:
 
 def _judge(reply: Reply) -> Refused | Failed:
     """Why an order was not taken."""
-    trouble = reply.tell(_Trouble) or _Trouble()
-    said = say(trouble.error_code or reply.status, trouble.message)
+    trouble = reply.try_decode(_Trouble) or _Trouble()
+    said = upstream_reason(trouble.error_code or reply.status, trouble.message)
     if reply.status in (400, 403, 422) and _is_moderation(said):
         return Failed(ContentFiltered(stage="dispatching", upstream=said))
-    return judge(reply, said)
+    return classify_refusal(reply, said)
 
 
 def _is_moderation(said: Mapping[str, str | None]) -> bool:
@@ -272,7 +275,7 @@ def _stand(task: _Task, operation: Mapping[str, Any]) -> Running | Done | Failed
             return _finish(task, operation)
         case "FAILED" | "CANCELED":
             error = as_object(task.task_error)
-            said = say(error.get("code") or task.status, error.get("message"), operation["id"])
+            said = upstream_reason(error.get("code") or task.status, error.get("message"), operation["id"])
             return Failed((ContentFiltered if _is_moderation(said) else UpstreamError)(upstream=said))
         case _:
             percent = _number(task.progress, 100)

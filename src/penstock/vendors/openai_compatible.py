@@ -8,7 +8,7 @@ from pydantic import Field
 
 from penstock.domain.chat import Ask, Fault
 from penstock.vendor_api.chat import ChatOptions, RemoteChat, Translator
-from penstock.vendor_api.generation import Call, Home, Reply
+from penstock.vendor_api.generation import Call, Reply, VendorFolders
 from penstock.vendor_api.openai_errors import read_fault
 
 LIMITS = ("max_tokens", "max_completion_tokens")
@@ -37,8 +37,8 @@ class OpenAICompatible(RemoteChat):
 
     options_type: ClassVar[type[ChatOptions]] = OpenAICompatibleOptions
 
-    def __init__(self, options: OpenAICompatibleOptions, home: Home) -> None:
-        del home  # nothing is kept
+    def __init__(self, options: OpenAICompatibleOptions, folders: VendorFolders) -> None:
+        del folders  # nothing is kept
         self.options = options
         given = {
             "content-type": "application/json",

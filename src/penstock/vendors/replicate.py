@@ -18,7 +18,6 @@ from penstock.catalog.model import Expectation, GenerationModel
 from penstock.catalog.params import as_object
 from penstock.catalog.schema_params import FILE, SchemaParams
 from penstock.domain.job_errors import ContentFiltered, UpstreamError
-from penstock.domain.order_lookup import ListedOrder, Listing, contradicts
 from penstock.vendor_api.generation import (
     Accepted,
     Call,
@@ -27,33 +26,34 @@ from penstock.vendor_api.generation import (
     Failed,
     Flow,
     Form,
-    Home,
+    GenerationDefaults,
     Notice,
-    NotifiedOptions,
-    Options,
     Order,
     Output,
     Refused,
     Reply,
     Running,
-    Served,
+    ServedModel,
     Similar,
     Unclear,
-    UsualGeneration,
+    VendorFolders,
+    VendorOptions,
+    WebhookOptions,
 )
+from penstock.vendor_api.order_lookup import ListedOrder, Listing, contradicts
 from penstock.vendor_api.replies import (
-    NOT_THERE,
-    epoch,
+    GONE_STATUSES,
+    classify_refusal,
     fail_empty,
     fail_gone,
     finish,
-    judge,
     keep_recipe,
-    lost_of_video,
-    mark,
-    may_be_of,
-    say,
-    tell_time,
+    may_match,
+    parse_time,
+    seed_of,
+    server_time,
+    upstream_reason,
+    video_warnings,
 )
 
 VEO: Final = "google/veo-3.1-fast"
@@ -108,7 +108,7 @@ VEO_FAST: Final = GenerationModel(
 )
 
 
-class ReplicateOptions(NotifiedOptions):
+class ReplicateOptions(WebhookOptions):
     """`[vendors.NAME]` of type `replicate`."""
 
     base_url: str = "https://api.replicate.com"
@@ -146,15 +146,15 @@ class _Secret(msgspec.Struct):
     key: str
 
 
-class Replicate(UsualGeneration):
+class Replicate(GenerationDefaults):
     """Orders are never waited for; what they make lies on another host, for an hour."""
 
-    options_type: ClassVar[type[Options]] = ReplicateOptions
-    models: Sequence[Served] = [Served(model, name=VEO) for model in (*text_to_video.MODELS, VEO_FAST)]
+    options_type: ClassVar[type[VendorOptions]] = ReplicateOptions
+    models: Sequence[ServedModel] = [ServedModel(model, name=VEO) for model in (*text_to_video.MODELS, VEO_FAST)]
     declares = True
 
-    def __init__(self, options: ReplicateOptions, home: Home) -> None:
-        del home
+    def __init__(self, options: ReplicateOptions, folders: VendorFolders) -> None:
+        del folders
         self.options = options
         self.lookup_seconds = options.lookup_seconds
         self._base = f"{options.base_url.rstrip('/')}/"
@@ -172,14 +172,14 @@ class Replicate(UsualGeneration):
             reply = yield structs.replace(upload, form=Form("content", order.file), prepares=True)
             if not _is_fine(reply):
                 return _judge(reply)
-            given[_slot(order)] = reply.read(_Uploaded).urls["get"]
+            given[_slot(order)] = reply.decode(_Uploaded).urls["get"]
         body: dict[str, Any] = {"input": given} | ({field: name} if field == "version" else {})
         if order.webhook is not None:
             body |= {"webhook": order.webhook, "webhook_events_filter": ["completed"]}
         reply = yield self._call("POST", path, body)
         if not _is_fine(reply):
             return _judge(reply)
-        prediction = reply.read(_Prediction)
+        prediction = reply.decode(_Prediction)
         if not _is_named(prediction):
             raise Unclear("an order without an id")
         return _accept(order, prediction.id)
@@ -188,29 +188,29 @@ class Replicate(UsualGeneration):
         """Among the latest of the account, which come newest first."""
         latest: list[_Prediction] = []
         recent = latest
-        page, told_at = _Page([], "/v1/predictions"), None
+        page, answered_at = _Page([], "/v1/predictions"), None
         for number in range(MAX_PAGES):
             reply = yield self._call("GET", page.next or "")
             if reply.status != 200:
                 raise Unclear(f"HTTP {reply.status}")
-            page, told_at = reply.read(_Page), told_at if number else tell_time(reply)
+            page, answered_at = reply.decode(_Page), answered_at if number else server_time(reply)
             latest += page.results
-            recent = [each for each in latest if may_be_of(order, epoch(each.created_at), told_at)]
+            recent = [each for each in latest if may_match(order, parse_time(each.created_at), answered_at)]
             if not self._is_own(page.next) or len(recent) < len(latest):
                 break
         found = tuple(_accept(order, each.id) for each in reversed(recent) if _is_of(each, order))
-        entries = tuple(ListedOrder(str(each.id), epoch(each.created_at)) for each in latest)
+        entries = tuple(ListedOrder(str(each.id), parse_time(each.created_at)) for each in latest)
         doubtful = tuple(str(each.id) for each in recent if not _is_of(each, order) and _may_be(each, order))
-        return Similar(found, Listing(entries, page.next is None, told_at), doubtful)
+        return Similar(found, Listing(entries, page.next is None, answered_at), doubtful)
 
     def poll(self, operation: Mapping[str, Any]) -> Flow[Running | Done | Failed]:
         """Ask how the order stands."""
         reply = yield self._call("GET", f"/v1/predictions/{operation['id']}")
-        if reply.status in NOT_THERE:
-            return fail_gone(reply, (reply.tell(dict[str, Any]) or {}).get("detail"), operation["id"])
+        if reply.status in GONE_STATUSES:
+            return fail_gone(reply, (reply.try_decode(dict[str, Any]) or {}).get("detail"), operation["id"])
         if reply.status != 200:
             raise Unclear(f"HTTP {reply.status}")
-        prediction = reply.read(_Prediction)
+        prediction = reply.decode(_Prediction)
         match prediction.status:
             case "succeeded":
                 return self._finish(prediction, operation)
@@ -226,7 +226,7 @@ class Replicate(UsualGeneration):
         reply = yield self._call("POST", f"/v1/predictions/{operation['id']}/cancel")
         if reply.status in (400, 404, 409, 422):
             return False
-        status = reply.read(_Prediction).status
+        status = reply.decode(_Prediction).status
         if reply.status != 200 or not isinstance(status, str):
             raise Unclear(f"HTTP {reply.status}")
         return status != "succeeded"
@@ -246,16 +246,16 @@ class Replicate(UsualGeneration):
         return as_object((told if version else as_object(told.get("latest_version"))).get("openapi_schema")) or None
 
     def _finish(self, prediction: _Prediction, operation: Mapping[str, Any]) -> Done | Failed:
-        done = finish(prediction.output, operation["recipe"], operation["id"], epoch(prediction.completed_at))
+        done = finish(prediction.output, operation["recipe"], operation["id"], parse_time(prediction.completed_at))
         if isinstance(done, Done):
             return replace(done, outputs=tuple(self._open(output) for output in done.outputs))
         if prediction.data_removed is True:
-            return Failed(UpstreamError(REMOVED, upstream=say("data_removed", None, operation["id"])))
+            return Failed(UpstreamError(REMOVED, upstream=upstream_reason("data_removed", None, operation["id"])))
         return fail_empty(operation["id"])
 
     # -- webhooks
 
-    def hear(self, notice: Notice) -> Flow[bool]:
+    def verify_notice(self, notice: Notice) -> Flow[bool]:
         """Whether it is signed with the account's secret: asked for once a day, and seldom more for a bad notice."""
         now = notice.received_at
         if not _is_recent(notice):
@@ -271,7 +271,7 @@ class Replicate(UsualGeneration):
         reply = yield self._call("GET", "/v1/webhooks/default/secret")
         if reply.status != 200:
             raise Unclear(f"HTTP {reply.status}")
-        secret = base64.b64decode(reply.read(_Secret).key.removeprefix("whsec_"), validate=True)
+        secret = base64.b64decode(reply.decode(_Secret).key.removeprefix("whsec_"), validate=True)
         if not secret:
             raise Unclear("a secret that is none")
         self._secret, self._secret_at = secret, now
@@ -323,7 +323,7 @@ def _describe(order: Order) -> dict[str, Any]:
             "duration": params["durationSeconds"],
             "resolution": params["resolution"],
             "generate_audio": True,
-            "seed": mark(order),
+            "seed": seed_of(order),
         }
     given = {name: value for name, value in params.items() if name != FILE or not isinstance(value, Mapping)}
     return given if order.file is None else {**given, _slot(order): DataUri(order.file)}
@@ -331,7 +331,7 @@ def _describe(order: Order) -> dict[str, Any]:
 
 def _accept(order: Order, prediction_id: str) -> Accepted:
     recipe = {"kind": "video"} if order.recipe is None else keep_recipe(order.recipe)
-    lost = lost_of_video(order.params, "Replicate") if order.recipe is None else ()
+    lost = video_warnings(order.params, "Replicate") if order.recipe is None else ()
     return Accepted(prediction_id, {"id": prediction_id, "recipe": recipe}, lost)
 
 
@@ -378,16 +378,16 @@ def _is_fine(reply: Reply) -> bool:
 
 def _judge(reply: Reply) -> Refused | Failed:
     """Why an order was not taken; how long to wait may stand in the sentence alone."""
-    trouble = reply.tell(dict[str, Any]) or {}
+    trouble = reply.try_decode(dict[str, Any]) or {}
     if reply.status == 429 and reply.retry_after is None:
         told = RESET.search(str(trouble.get("detail")))
         return Refused(float(told[1]) if told else None)
-    return judge(reply, say(reply.status, trouble.get("detail") or trouble.get("title")))
+    return classify_refusal(reply, upstream_reason(reply.status, trouble.get("detail") or trouble.get("title")))
 
 
 def _fail(prediction: _Prediction, prediction_id: str) -> Failed:
     kind = ContentFiltered if UNSAFE.search(str(prediction.error)) else UpstreamError
-    return Failed(kind(upstream=say(prediction.status, prediction.error, prediction_id)))
+    return Failed(kind(upstream=upstream_reason(prediction.status, prediction.error, prediction_id)))
 
 
 def _progress(logs: Any) -> float | None:

@@ -17,24 +17,32 @@ from penstock.vendor_api.generation import (
     Done,
     Failed,
     Flow,
-    Home,
-    Options,
+    GenerationDefaults,
     Order,
     Refused,
     Reply,
     Running,
-    Served,
+    ServedModel,
     Unclear,
-    UsualGeneration,
+    VendorFolders,
+    VendorOptions,
 )
-from penstock.vendor_api.replies import NO_CREDIT, NOT_THERE, fail_gone, finish, judge, lost_of_video, say
+from penstock.vendor_api.replies import (
+    GONE_STATUSES,
+    NO_CREDIT,
+    classify_refusal,
+    fail_gone,
+    finish,
+    upstream_reason,
+    video_warnings,
+)
 
 GEN, VEO, VEO_FAST = "gen4.5", "veo3.1", "veo3.1_fast"
 MAX_PROMPT: Final = 1000
 """In UTF-16 units, which a JSON Schema cannot count: a character beyond U+FFFF is two of them."""
 
 
-class RunwayOptions(Options):
+class RunwayOptions(VendorOptions):
     """`[vendors.NAME]` of type `runway`."""
 
     base_url: str = "https://api.dev.runwayml.com"
@@ -98,9 +106,9 @@ def _declare(model_id: str, title: str, schema: Mapping[str, Any]) -> Generation
 
 
 MODELS: Final = (
-    *(Served(model, name=VEO) for model in text_to_video.MODELS),
-    Served(_declare("runway_gen45_text_to_video", "Text to video by Runway Gen-4.5", GEN_SCHEMA), name=GEN),
-    Served(_declare("runway_veo31_text_to_video", "Text to video by Veo 3.1 at Runway", VEO_SCHEMA), name=VEO),
+    *(ServedModel(model, name=VEO) for model in text_to_video.MODELS),
+    ServedModel(_declare("runway_gen45_text_to_video", "Text to video by Runway Gen-4.5", GEN_SCHEMA), name=GEN),
+    ServedModel(_declare("runway_veo31_text_to_video", "Text to video by Veo 3.1 at Runway", VEO_SCHEMA), name=VEO),
 )
 
 
@@ -123,14 +131,14 @@ class _Trouble(msgspec.Struct):
     error: str
 
 
-class Runway(UsualGeneration):
+class Runway(GenerationDefaults):
     """One call orders; a result's links live for a day, and each poll gives new ones."""
 
-    options_type: ClassVar[type[Options]] = RunwayOptions
-    models: Sequence[Served] = MODELS
+    options_type: ClassVar[type[VendorOptions]] = RunwayOptions
+    models: Sequence[ServedModel] = MODELS
 
-    def __init__(self, options: RunwayOptions, home: Home) -> None:
-        del home
+    def __init__(self, options: RunwayOptions, folders: VendorFolders) -> None:
+        del folders
         self.options = options
 
     def submit(self, order: Order) -> Flow[Accepted | Refused | Failed]:
@@ -143,17 +151,17 @@ class Runway(UsualGeneration):
         reply = yield self._call("POST", "/v1/text_to_video", body)
         if not 200 <= reply.status < 300:
             return _judge(reply)
-        created = reply.read(_Created)
+        created = reply.decode(_Created)
         return Accepted(created.id, {"id": created.id}, warnings)
 
     def poll(self, operation: Mapping[str, Any]) -> Flow[Running | Done | Failed]:
         """Ask how the order stands; one that was deleted cannot be fetched any more."""
         reply = yield self._call("GET", f"/v1/tasks/{quote(operation['id'], safe='')}")
-        if reply.status in NOT_THERE:
+        if reply.status in GONE_STATUSES:
             return fail_gone(reply, _say(reply)["message"], operation["id"])
         if reply.status != 200:
             raise Unclear(f"HTTP {reply.status}")
-        return _stand(reply.read(_Task), operation["id"])
+        return _stand(reply.decode(_Task), operation["id"])
 
     def cancel(self, operation: Mapping[str, Any]) -> Flow[bool]:
         """Stop the order: Runway deletes it, and what is not there was deleted."""
@@ -182,12 +190,12 @@ def _describe(order: Order) -> tuple[dict[str, Any], tuple[str, ...]]:
         "duration": params["durationSeconds"],
         **sound,
     }
-    return body, lost_of_video(params, "Runway")
+    return body, video_warnings(params, "Runway")
 
 
 def _say(reply: Reply) -> dict[str, str | None]:
-    trouble = reply.tell(_Trouble)
-    return say(reply.status, trouble and trouble.error)
+    trouble = reply.try_decode(_Trouble)
+    return upstream_reason(reply.status, trouble and trouble.error)
 
 
 def _judge(reply: Reply) -> Refused | Failed:
@@ -195,7 +203,7 @@ def _judge(reply: Reply) -> Refused | Failed:
     said = _say(reply)
     if reply.status == 400 and "enough credits" in (said["message"] or ""):
         return Failed(UpstreamUnavailable(NO_CREDIT, upstream=said))
-    return judge(reply, said)
+    return classify_refusal(reply, said)
 
 
 def _stand(task: _Task, task_id: str) -> Running | Done | Failed:
@@ -206,11 +214,15 @@ def _stand(task: _Task, task_id: str) -> Running | Done | Failed:
         case "FAILED":
             error = _blame(str(task.failureCode))
             return Failed(
-                error(stage="generating", upstream=say(task.failureCode or task.status, task.failure, task_id))
+                error(
+                    stage="generating", upstream=upstream_reason(task.failureCode or task.status, task.failure, task_id)
+                )
             )
         case "CANCELLED":
             return Failed(
-                UpstreamError("The job was canceled at the vendor.", upstream=say(task.status, None, task_id))
+                UpstreamError(
+                    "The job was canceled at the vendor.", upstream=upstream_reason(task.status, None, task_id)
+                )
             )
         case _:
             return Running(task.progress)

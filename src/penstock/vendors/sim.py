@@ -19,27 +19,27 @@ from penstock.vendor_api.generation import (
     Done,
     Failed,
     Flow,
-    Home,
+    GenerationDefaults,
     Kind,
-    Options,
+    LookupUnsupported,
     Order,
     Output,
     Refused,
     Reply,
     Role,
     Running,
-    Served,
+    ServedModel,
     Similar,
     Unclear,
-    Untold,
-    UsualGeneration,
+    VendorFolders,
+    VendorOptions,
 )
-from penstock.vendor_api.replies import NOT_THERE, fail_gone
+from penstock.vendor_api.replies import GONE_STATUSES, fail_gone
 
-SERVED = [Served(model, FREE) for family in (image_to_model, text_to_video, simulated) for model in family.MODELS]
+SERVED = [ServedModel(model, FREE) for family in (image_to_model, text_to_video, simulated) for model in family.MODELS]
 
 
-class SimOptions(Options):
+class SimOptions(VendorOptions):
     """`[vendors.NAME]` of type `sim`; a route's `model` may name one of the scripts."""
 
     poll_seconds: float = Field(default=0.1, gt=0)
@@ -95,31 +95,31 @@ class _Said:
 
 def _say(reply: Reply) -> dict[str, str | None] | None:
     """What the simulator gave as its reason, if it did."""
-    said = reply.tell(_Said)
+    said = reply.try_decode(_Said)
     if said is None:
         return None
     reason = said.error or _Reason()
     return {"code": reason.code, "message": reason.message, "id": said.id}
 
 
-class Sim(UsualGeneration):
+class Sim(GenerationDefaults):
     """Speaks to the simulator as to any vendor, so that every path of the gateway can be walked for free."""
 
-    options_type: ClassVar[type[Options]] = SimOptions
-    models: Sequence[Served] = SERVED
+    options_type: ClassVar[type[VendorOptions]] = SimOptions
+    models: Sequence[ServedModel] = SERVED
     reads_objects = True
 
-    def __init__(self, options: SimOptions, home: Home) -> None:
+    def __init__(self, options: SimOptions, folders: VendorFolders) -> None:
         self.options = options
         self.lookup_seconds = options.lookup_seconds if options.base_url else 0.0
-        self.upstream = None if options.base_url else Simulator(home.folder)
+        self.upstream = None if options.base_url else Simulator(folders.own)
 
     def submit(self, order: Order) -> Flow[Accepted | Refused | Failed]:
         """Place the order with its script."""
         reply = yield self._call("POST", "/orders", self._describe(order))
         match reply.status:
             case 201:
-                return self._accepted(reply.read(_OrderId), order)
+                return self._accepted(reply.decode(_OrderId), order)
             case 429:
                 return Refused(reply.retry_after)
             case 401:
@@ -129,14 +129,14 @@ class Sim(UsualGeneration):
             case _:
                 raise Unclear(f"HTTP {reply.status}")
 
-    def find(self, order: Order) -> Flow[Accepted | Similar | Absent | Untold]:
+    def find(self, order: Order) -> Flow[Accepted | Similar | Absent | LookupUnsupported]:
         """Look the order up by our reference."""
         reply = yield self._call("GET", f"/orders?reference={quote(order.reference)}")
         if reply.status == 501:
-            return Untold()
+            return LookupUnsupported()
         if reply.status != 200:
             raise Unclear(f"HTTP {reply.status}")
-        found = reply.read(_Found).orders
+        found = reply.decode(_Found).orders
         return self._accepted(found[0], order) if found else Absent()
 
     def poll(self, operation: Mapping[str, Any]) -> Flow[Running | Done | Failed]:
@@ -146,11 +146,11 @@ class Sim(UsualGeneration):
         if reply.status == 404 and "order" in operation:  # the simulator of another machine took it
             yield self._call("PUT", call.url, operation["order"])
             reply = yield call
-        if reply.status in NOT_THERE:
+        if reply.status in GONE_STATUSES:
             return fail_gone(reply, None, operation["id"])
         if reply.status != 200:
             raise Unclear(f"HTTP {reply.status}")
-        order = reply.read(_Standing)
+        order = reply.decode(_Standing)
         match order.status:
             case "succeeded":
                 return self._done(order)

@@ -17,7 +17,6 @@ from penstock.domain.job_errors import (
     UpstreamRejected,
     UpstreamUnavailable,
 )
-from penstock.domain.order_lookup import contradicts
 from penstock.domain.prices import Price
 from penstock.vendor_api.generation import (
     Absent,
@@ -27,34 +26,35 @@ from penstock.vendor_api.generation import (
     Failed,
     Flow,
     Form,
-    Home,
+    GenerationDefaults,
     Kind,
-    Options,
+    LookupUnsupported,
     Order,
     Output,
     Refused,
     Reply,
     Role,
     Running,
-    Served,
+    ServedModel,
     Similar,
     Unclear,
-    Untold,
-    UsualGeneration,
+    VendorFolders,
+    VendorOptions,
 )
+from penstock.vendor_api.order_lookup import contradicts
 from penstock.vendor_api.replies import (
     GONE,
+    GONE_STATUSES,
     NO_CREDIT,
-    NOT_THERE,
     Row,
-    epoch,
+    classify_refusal,
     fail_empty,
-    judge,
-    mark,
-    may_be_of,
+    may_match,
+    parse_time,
     read_list,
-    say,
-    tell_time,
+    seed_of,
+    server_time,
+    upstream_reason,
 )
 
 HOSTS: Final = {"v3": "https://openapi.tripo3d.ai", "v2": "https://api.tripo3d.ai/v2/openapi"}
@@ -77,7 +77,7 @@ ERRORS: Final[Mapping[int, type[JobError]]] = {
 }
 
 
-class TripoOptions(Options):
+class TripoOptions(VendorOptions):
     """`[vendors.NAME]` of type `tripo`."""
 
     version: Literal["v3", "v2"] = Field(
@@ -136,14 +136,14 @@ class _Trouble(msgspec.Struct):
     message: Any = None
 
 
-class Tripo(UsualGeneration):
+class Tripo(GenerationDefaults):
     """Bytes are uploaded, then ordered; the result's addresses live for minutes, so each poll gives new ones."""
 
-    options_type: ClassVar[type[Options]] = TripoOptions
-    models: Sequence[Served] = [Served(model, PRICE) for model in image_to_model.MODELS]
+    options_type: ClassVar[type[VendorOptions]] = TripoOptions
+    models: Sequence[ServedModel] = [ServedModel(model, PRICE) for model in image_to_model.MODELS]
 
-    def __init__(self, options: TripoOptions, home: Home) -> None:
-        del home
+    def __init__(self, options: TripoOptions, folders: VendorFolders) -> None:
+        del folders
         self._v3 = options.version == "v3"
         base = options.base_url if "base_url" in options.model_fields_set else HOSTS[options.version]
         self.options = options.model_copy(update={"base_url": base.rstrip("/").removesuffix("/v3")})
@@ -164,7 +164,7 @@ class Tripo(UsualGeneration):
             if not token:
                 raise Unclear("an upload without a token")
         elif not self._v3 and not isinstance(order.params["file"].get("object"), Mapping):
-            said = say(None, "version 2 takes an object as {bucket, key}")
+            said = upstream_reason(None, "version 2 takes an object as {bucket, key}")
             return Failed(UpstreamRejected("`file.object` should be {bucket, key} here.", upstream=said))
         body, warnings = self._describe(order, token)
         reply = yield self._call("POST", "/v3/generation/image-to-model" if self._v3 else "/task", body)
@@ -173,25 +173,25 @@ class Tripo(UsualGeneration):
         created = _data(reply, _Created)
         return Accepted(created.task_id, {"id": created.task_id}, warnings)
 
-    def find(self, order: Order) -> Flow[Accepted | Similar | Absent | Untold]:
+    def find(self, order: Order) -> Flow[Accepted | Similar | Absent | LookupUnsupported]:
         """Among the latest of the account: its input is echoed, and mostly holds a seed that we chose.
 
         One without that seed may be another's, with another picture: then only its absence can be proven.
         """
         wanted, _ = self._describe(order, None)
         if not self._v3:
-            return Untold()
+            return LookupUnsupported()
         try:
             latest, listing = yield from read_list(order, lambda _, offset: self._list(offset))
         except _NoList:
-            return Untold()
-        opened = [row for row in latest if row.told is not None]
-        found = [row.upstream_id for row in opened if _is_of(row.told.input, wanted)]
+            return LookupUnsupported()
+        opened = [row for row in latest if row.record is not None]
+        found = [row.upstream_id for row in opened if _is_of(row.record.input, wanted)]
         if found and "texture_seed" in wanted:
             return Accepted(found[-1], {"id": found[-1]})
         plain = {name: value for name, value in wanted.items() if name != "input"}
-        recent = [row for row in opened if may_be_of(order, row.created_at, listing.told_at)]
-        doubtful = [row.upstream_id for row in recent if not contradicts(as_object(row.told.input), plain)]
+        recent = [row for row in opened if may_match(order, row.created_at, listing.answered_at)]
+        doubtful = [row.upstream_id for row in recent if not contradicts(as_object(row.record.input), plain)]
         return Similar((), listing, tuple(doubtful))
 
     def _list(self, offset: int) -> Flow[tuple[Sequence[Row], float | None]]:
@@ -201,10 +201,12 @@ class Tripo(UsualGeneration):
             raise _NoList
         if reply.status != 200:
             raise Unclear(f"HTTP {reply.status}")
-        told_at, items = tell_time(reply), _data(reply, _Usage).items
+        answered_at, items = server_time(reply), _data(reply, _Usage).items
         tasks = yield from self._open_all([item.task_id for item in items])  # whatever their time: clocks may differ
         rows = [(item, tasks.get(item.task_id)) for item in items]
-        return [Row(item.task_id, epoch(item.created_at) or _created(task), task) for item, task in rows], told_at
+        return [
+            Row(item.task_id, parse_time(item.created_at) or _created(task), task) for item, task in rows
+        ], answered_at
 
     def _open_all(self, names: Sequence[str]) -> Flow[Mapping[str, _Task]]:
         """Get several tasks in one call, and alone those that it misses."""
@@ -218,7 +220,7 @@ class Tripo(UsualGeneration):
             reply = yield self._call("GET", f"/v3/tasks/{quote(name, safe='')}")
             if reply.status == 200 and not _code(reply):
                 found[name] = _data(reply, _Task)
-            elif reply.status not in NOT_THERE and _code(reply) != UNKNOWN:
+            elif reply.status not in GONE_STATUSES and _code(reply) != UNKNOWN:
                 raise Unclear(f"HTTP {reply.status}")
         return found
 
@@ -226,7 +228,7 @@ class Tripo(UsualGeneration):
         """Ask how the order stands."""
         path = "/v3/tasks" if self._v3 else "/task"
         reply = yield self._call("GET", f"{path}/{quote(operation['id'], safe='')}")
-        if reply.status in NOT_THERE or _code(reply) == UNKNOWN:
+        if reply.status in GONE_STATUSES or _code(reply) == UNKNOWN:
             return Failed(UpstreamError(GONE, retryable=False, upstream=_say(reply)), gone=True)
         if reply.status != 200:
             raise Unclear(f"HTTP {reply.status}")
@@ -247,7 +249,7 @@ class Tripo(UsualGeneration):
         names = ("model_seed", "face_limit", "texture", "pbr") if version != SEED_ONLY else ("model_seed",)
         body = {name: params[name] for name in names if params.get(name) is not None}
         if body.get("texture"):  # it is random if absent; ours tells the order apart from others like it
-            body["texture_seed"] = mark(order)
+            body["texture_seed"] = seed_of(order)
         lost = [name for name in ("face_limit", "texture", "pbr") if version == SEED_ONLY and name in params]
         warnings = tuple(f"`{name}` means nothing to {version}, and was left out." for name in lost)
         if self._v3:
@@ -273,13 +275,13 @@ def _data(reply: Reply, shape: type[Any]) -> Any:
 
 def _code(reply: Reply) -> int:
     """The envelope's code; 0 where there is none."""
-    trouble = reply.tell(_Trouble)
+    trouble = reply.try_decode(_Trouble)
     return trouble.code if trouble and isinstance(trouble.code, int) else 0
 
 
 def _say(reply: Reply) -> dict[str, str | None]:
-    trouble = reply.tell(_Trouble) or _Trouble()
-    return say(trouble.code or reply.status, trouble.message, reply.headers.get("x-tripo-trace-id"))
+    trouble = reply.try_decode(_Trouble) or _Trouble()
+    return upstream_reason(trouble.code or reply.status, trouble.message, reply.headers.get("x-tripo-trace-id"))
 
 
 def _judge(reply: Reply) -> Refused | Failed:
@@ -288,7 +290,7 @@ def _judge(reply: Reply) -> Refused | Failed:
     if code in FULL:
         return Refused(reply.retry_after)
     if code not in ERRORS:
-        return judge(reply, said)
+        return classify_refusal(reply, said)
     message = NO_CREDIT if ERRORS[code] is UpstreamUnavailable else None
     return Failed(ERRORS[code](message, stage="dispatching", upstream=said))
 
@@ -313,7 +315,7 @@ def _stand(task: _Task, task_id: str) -> Running | Done | Failed:
 
 
 def _reason(task: _Task, task_id: str) -> dict[str, str | None]:
-    return say(task.error_code or task.status, task.error_message or task.error_msg, task_id)
+    return upstream_reason(task.error_code or task.status, task.error_message or task.error_msg, task_id)
 
 
 def _finish(task: _Task, task_id: str) -> Done | Failed:
@@ -326,11 +328,11 @@ def _finish(task: _Task, task_id: str) -> Done | Failed:
     preview = output.get("rendered_image_url") or output.get("rendered_image")
     if isinstance(preview, str):
         outputs.append(Output(Kind.IMAGE, Role.PREVIEW, Call("GET", preview)))
-    return Done(tuple(outputs), finished_at=epoch(task.completed_at))
+    return Done(tuple(outputs), finished_at=parse_time(task.completed_at))
 
 
 def _created(task: _Task | None) -> float | None:
-    return None if task is None else epoch(task.created_at)
+    return None if task is None else parse_time(task.created_at)
 
 
 def _is_of(echo: Any, wanted: Mapping[str, Any]) -> bool:

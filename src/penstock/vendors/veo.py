@@ -24,22 +24,22 @@ from penstock.vendor_api.generation import (
     Done,
     Failed,
     Flow,
-    Home,
+    GenerationDefaults,
     Kind,
-    Options,
+    LookupUnsupported,
     Order,
     Output,
     Refused,
     Reply,
     Role,
     Running,
-    Served,
+    ServedModel,
     Similar,
     Unclear,
-    Untold,
-    UsualGeneration,
+    VendorFolders,
+    VendorOptions,
 )
-from penstock.vendor_api.replies import GONE, NOT_THERE, fail_empty, fail_gone, judge, say
+from penstock.vendor_api.replies import GONE, GONE_STATUSES, classify_refusal, fail_empty, fail_gone, upstream_reason
 
 LOCATION: Final = "us-central1"
 HOST: Final = "aiplatform.googleapis.com"
@@ -107,7 +107,7 @@ def _read_account(text: str) -> _Account:
     return account
 
 
-class VeoOptions(Options):
+class VeoOptions(VendorOptions):
     """`[vendors.NAME]` of type `veo`."""
 
     model_config = ConfigDict(hide_input_in_errors=True)
@@ -192,22 +192,22 @@ class _Denied(Unclear):
 
     def __init__(self, code: Any, message: Any) -> None:
         super().__init__("no token")
-        self.error = UpstreamAuth(upstream=say(code, message))
+        self.error = UpstreamAuth(upstream=upstream_reason(code, message))
 
 
-class Veo(UsualGeneration):
+class Veo(GenerationDefaults):
     """One order, one operation, one video; only an order whose result goes to a bucket can be found again."""
 
-    options_type: ClassVar[type[Options]] = VeoOptions
-    models: Sequence[Served] = [
-        Served(text_to_video.MODELS[0], PRICE, STANDARD),
-        Served(_native("veo_text_to_video", "Veo 3.1"), PRICE, STANDARD),
-        Served(_native("veo_fast_text_to_video", "Veo 3.1 Fast"), FAST_PRICE, FAST),
-        Served(_native("veo_lite_text_to_video", "Veo 3.1 Lite"), None, LITE),  # its price at 1080p is not known
+    options_type: ClassVar[type[VendorOptions]] = VeoOptions
+    models: Sequence[ServedModel] = [
+        ServedModel(text_to_video.MODELS[0], PRICE, STANDARD),
+        ServedModel(_native("veo_text_to_video", "Veo 3.1"), PRICE, STANDARD),
+        ServedModel(_native("veo_fast_text_to_video", "Veo 3.1 Fast"), FAST_PRICE, FAST),
+        ServedModel(_native("veo_lite_text_to_video", "Veo 3.1 Lite"), None, LITE),  # its price at 1080p is not known
     ]
 
-    def __init__(self, options: VeoOptions, home: Home) -> None:
-        del home
+    def __init__(self, options: VeoOptions, folders: VendorFolders) -> None:
+        del folders
         self.options = options
         self.lookup_seconds = options.lookup_seconds
         self._account = _read_account(options.service_account) if options.service_account else None
@@ -225,18 +225,18 @@ class Veo(UsualGeneration):
             return Failed(denied.error)
         if reply.status != 200:
             return _judge(reply)
-        name = reply.read(_Operation).name
+        name = reply.decode(_Operation).name
         upstream_id = name.rpartition("/")[2]
         if not upstream_id:
             raise Unclear("an operation without a name")
         return Accepted(upstream_id, {"id": upstream_id, "path": path, "name": name})
 
-    def find(self, order: Order) -> Flow[Accepted | Similar | Absent | Untold]:
+    def find(self, order: Order) -> Flow[Accepted | Similar | Absent | LookupUnsupported]:
         """Where the video goes is known from the order: once it is there, the order was taken."""
         folder = self._folder(order)
         videos = None if folder is None else (yield from self._list(folder))
         if videos is None:
-            return Untold()
+            return LookupUnsupported()
         return Accepted(order.reference, {"folder": folder}) if videos else Similar()
 
     def poll(self, operation: Mapping[str, Any]) -> Flow[Running | Done | Failed]:
@@ -245,17 +245,18 @@ class Veo(UsualGeneration):
             videos = yield from self._list(operation["folder"])
             if not videos:  # they were there when the order was found: somebody has removed them
                 return Failed(
-                    UpstreamError(GONE, retryable=False, upstream=say(None, "no video in the folder")), gone=True
+                    UpstreamError(GONE, retryable=False, upstream=upstream_reason(None, "no video in the folder")),
+                    gone=True,
                 )
             return Done((yield from self._fetch(videos)))
         ask = Call("POST", f"{operation['path']}:fetchPredictOperation", json={"operationName": operation["name"]})
         reply = yield from self._send(msgspec.structs.replace(ask, seconds=300))
-        if reply.status in NOT_THERE:
-            trouble = getattr(reply.tell(_Operation), "error", None) or _Trouble()
+        if reply.status in GONE_STATUSES:
+            trouble = getattr(reply.try_decode(_Operation), "error", None) or _Trouble()
             return fail_gone(reply, trouble.message, operation["id"])
         if reply.status != 200:
             raise Unclear(f"HTTP {reply.status}")
-        told = reply.read(_Operation)
+        told = reply.decode(_Operation)
         if not told.done:
             return Running()
         if told.error is not None:
@@ -274,7 +275,9 @@ class Veo(UsualGeneration):
         if not is_held:
             return fail_empty(upstream_id)
         reason = " ".join(reasons)
-        return Failed(ContentFiltered(upstream=say(_support_code(reason) or "filtered", reason or None, upstream_id)))
+        return Failed(
+            ContentFiltered(upstream=upstream_reason(_support_code(reason) or "filtered", reason or None, upstream_id))
+        )
 
     def _describe(self, order: Order) -> dict[str, Any]:
         """The order in Google's words, which are the models' own."""
@@ -299,7 +302,7 @@ class Veo(UsualGeneration):
             return None
         if reply.status != 200:
             raise Unclear(f"HTTP {reply.status}")
-        names = [str(item.get("name")) for item in reply.read(_Listing).items or ()]
+        names = [str(item.get("name")) for item in reply.decode(_Listing).items or ()]
         return [f"gs://{bucket}/{name}" for name in names if name.endswith(".mp4")]
 
     def _fetch(self, addresses: Iterable[str | None]) -> Flow[tuple[Output, ...]]:
@@ -343,11 +346,11 @@ def _ask_token(account: _Account) -> Flow[tuple[str, float]]:
     headers = {"content-type": "application/x-www-form-urlencoded"}
     reply = yield Call("POST", account.token_uri, headers, body=form, prepares=True)
     if 400 <= reply.status < 500 and reply.status not in (408, 429):
-        told = reply.tell(dict[str, Any]) or {}
+        told = reply.try_decode(dict[str, Any]) or {}
         raise _Denied(told.get("error", reply.status), str(told.get("error_description", "")).replace(claim, "…"))
     if reply.status != 200:
         raise Unclear(f"HTTP {reply.status}")
-    granted = reply.read(_Granted)
+    granted = reply.decode(_Granted)
     life = min(granted.expires_in, HOUR)
     return granted.access_token, time.monotonic() + max(life - SPARE_SECONDS, life / 2)
 
@@ -381,19 +384,19 @@ def _encode(data: bytes) -> bytes:
 
 def _judge(reply: Reply) -> Refused | Failed:
     """Why an order was not taken."""
-    told = getattr(reply.tell(_Operation), "error", None) or _Trouble()
-    said = say(told.status or told.code or reply.status, told.message)
+    told = getattr(reply.try_decode(_Operation), "error", None) or _Trouble()
+    said = upstream_reason(told.status or told.code or reply.status, told.message)
     if reply.status == 400 and (code := _support_code(told.message)):
         return Failed(ContentFiltered(stage="dispatching", upstream=said | {"code": code}))
-    return judge(reply, said)
+    return classify_refusal(reply, said)
 
 
 def _fail(error: _Trouble, upstream_id: str) -> Failed:
     """What ended an operation: a filter names its support code, all else has a code of google.rpc."""
     if code := _support_code(error.message):
-        return Failed(ContentFiltered(upstream=say(code, error.message, upstream_id)))
+        return Failed(ContentFiltered(upstream=upstream_reason(code, error.message, upstream_id)))
     kind = ERRORS.get(error.code, UpstreamError) if isinstance(error.code, int) else UpstreamError
-    return Failed(kind(stage="generating", upstream=say(error.code, error.message, upstream_id)))
+    return Failed(kind(stage="generating", upstream=upstream_reason(error.code, error.message, upstream_id)))
 
 
 def _support_code(message: Any) -> str | None:

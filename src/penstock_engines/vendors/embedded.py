@@ -16,26 +16,26 @@ from penstock.vendor_api.generation import (
     Done,
     Failed,
     Flow,
-    Home,
+    GenerationDefaults,
     Kind,
-    Options,
+    LookupUnsupported,
     Order,
     Output,
     Refused,
     Reply,
     Role,
     Running,
-    Served,
+    ServedModel,
     Similar,
     Unclear,
-    Untold,
-    UsualGeneration,
+    VendorFolders,
+    VendorOptions,
 )
 from penstock_engines.processors import count_processors
 from penstock_engines.studio.run import Limits
 from penstock_engines.studio.studio import Studio
 
-SERVED: Final = [Served(model, FREE) for family in (image_to_model, text_to_video) for model in family.MODELS]
+SERVED: Final = [ServedModel(model, FREE) for family in (image_to_model, text_to_video) for model in family.MODELS]
 USUAL_FACES: Final = {
     "v2.5-20250123": 20_000,
     "v2.0-20240919": 20_000,
@@ -51,7 +51,7 @@ POLL_SECONDS: Final = 0.5
 """Asking costs next to nothing here, and a caller likes to see the progress move."""
 
 
-class EmbeddedOptions(Options):
+class EmbeddedOptions(VendorOptions):
     """`[vendors.embedded]`."""
 
     poll_seconds: float = Field(default=0.2, gt=0)
@@ -93,16 +93,16 @@ def _read(reply: Reply) -> _Standing:
         raise Unclear(str(error)) from error
 
 
-class Embedded(UsualGeneration):
+class Embedded(GenerationDefaults):
     """Orders are made by child processes of this machine: free, repeatable, and begun again after a crash."""
 
-    options_type: ClassVar[type[Options]] = EmbeddedOptions
-    models: Sequence[Served] = SERVED
+    options_type: ClassVar[type[VendorOptions]] = EmbeddedOptions
+    models: Sequence[ServedModel] = SERVED
     repeats = True
 
-    def __init__(self, options: EmbeddedOptions, home: Home) -> None:
+    def __init__(self, options: EmbeddedOptions, folders: VendorFolders) -> None:
         self.options = options
-        self.upstream = Studio(home.folder, home.weights, Limits(options.seconds, options.memory_mb))
+        self.upstream = Studio(folders.own, folders.weights, Limits(options.seconds, options.memory_mb))
 
     def submit(self, order: Order) -> Flow[Accepted | Refused | Failed]:
         """Hand the picture over, then the order."""
@@ -119,7 +119,7 @@ class Embedded(UsualGeneration):
             case _:
                 raise Unclear(f"HTTP {reply.status}")
 
-    def find(self, order: Order) -> Flow[Accepted | Similar | Absent | Untold]:
+    def find(self, order: Order) -> Flow[Accepted | Similar | Absent | LookupUnsupported]:
         """Look the order up by our reference, which is its name."""
         reply = yield Call("GET", f"/orders/{order.reference}")
         if reply.status == 404:

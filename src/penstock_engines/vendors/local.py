@@ -12,7 +12,7 @@ from penstock.domain.chat import Ask, Blame, Fault
 from penstock.domain.prices import FREE_TOKENS, TokenPrice
 from penstock.errors import InvalidRequest
 from penstock.vendor_api.chat import ChatOptions, ChatServer, Translator
-from penstock.vendor_api.generation import Call, Home, Reply
+from penstock.vendor_api.generation import Call, Reply, VendorFolders
 from penstock.vendor_api.openai_errors import read_fault
 from penstock_engines.llama.llama_server import LlamaOptions, LlamaServer
 from penstock_engines.vendors.tool_emulation import (
@@ -64,10 +64,10 @@ class Local:
     options_type: ClassVar[type[ChatOptions]] = LocalOptions
     price: TokenPrice | None = FREE_TOKENS
 
-    def __init__(self, options: LocalOptions, home: Home) -> None:
+    def __init__(self, options: LocalOptions, folders: VendorFolders) -> None:
         self.options = options
         self._tools = options.tools
-        gguf = home.weights / (options.gguf or Path(DEFAULT_WEIGHTS)).expanduser()
+        gguf = folders.weights / (options.gguf or Path(DEFAULT_WEIGHTS)).expanduser()
         self.models = (_name(gguf),)
         server = LlamaServer(
             LlamaOptions(

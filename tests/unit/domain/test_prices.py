@@ -14,14 +14,21 @@ from hypothesis import strategies as some
 from store.sample_jobs import NOW, make_asset, make_job
 
 from penstock.catalog import image_to_model, simulated, text_to_video
-from penstock.catalog.bounds import largest_of
+from penstock.catalog.schema_params import largest_of
 from penstock.domain import jobs
 from penstock.domain.chat import MOST_TOKENS, Usage
 from penstock.domain.jobs import State
 from penstock.domain.money import NANOS, format_usd
-from penstock.domain.price_schedule import (
+from penstock.domain.prices import (
+    FREE,
+    MAX_FACES,
+    MAX_PICTURES,
+    MAX_SECONDS,
+    MOST,
+    Price,
     PriceSchedule,
     Term,
+    TokenPrice,
     combine,
     dearest,
     dearest_tokens,
@@ -29,11 +36,10 @@ from penstock.domain.price_schedule import (
     make_schedule,
     token_ceiling,
 )
-from penstock.domain.prices import FREE, MAX_FACES, MAX_PICTURES, MAX_SECONDS, MOST, Price, TokenPrice
 from penstock.offers.build import build_offers
 from penstock.offers.offer import Offer
 from penstock.settings.tables import load
-from penstock.vendor_api.generation import Served
+from penstock.vendor_api.generation import ServedModel
 from penstock.vendors.sim import Sim
 
 amounts = some.integers(0, 10**7)
@@ -500,7 +506,7 @@ def offer_of(folder: Path, asked: Sequence[Price | None]) -> Offer:
     model = simulated.MODELS[1]
     with pytest.MonkeyPatch.context() as patch:
         names = [f"route{number}" for number in range(len(asked))]
-        served = {name: [Served(model, price)] for name, price in zip(names, asked, strict=True)}
+        served = {name: [ServedModel(model, price)] for name, price in zip(names, asked, strict=True)}
         patch.setattr(Sim, "models", property(lambda vendor: served.get(vendor.options.api_key, [])))
         tables = "".join(f'[vendors.{name}]\ntype = "sim"\napi_key = "{name}"\n' for name in names)
         routes = ", ".join(f'{{vendor = "{name}"}}' for name in names)

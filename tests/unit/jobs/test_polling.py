@@ -23,19 +23,28 @@ from penstock.jobs.polling import LONGEST_REST, Polling
 from penstock.settings.tables import load
 from penstock.simulator.samples import make_preview
 from penstock.upstream.exchange import TROUBLE, Exchange
-from penstock.vendor_api.generation import Call, Failed, Flow, Options, Reply, Running, Unclear, UsualGeneration
+from penstock.vendor_api.generation import (
+    Call,
+    Failed,
+    Flow,
+    GenerationDefaults,
+    Reply,
+    Running,
+    Unclear,
+    VendorOptions,
+)
 from penstock.vendors.sim import Sim
 
 OK = "ok"
 
 
-class Fake(UsualGeneration):
+class Fake(GenerationDefaults):
     """A vendor, and the upstream inside of it: what each call is answered with can be chosen."""
 
     models = ()
 
     def __init__(self, batch: int = 3, credential: str = "secret") -> None:
-        self.options = Options(type="fake", api_key=credential, base_url="")
+        self.options = VendorOptions(type="fake", api_key=credential, base_url="")
         self.batch = batch
         self.upstream = self
         self.many: list[list[str]] = []

@@ -10,7 +10,7 @@ from pydantic import ValidationError, field_validator
 
 from penstock.settings.problems import Problem, SettingsError, explain
 from penstock.settings.tables import Settings, load
-from penstock.vendor_api.generation import Options
+from penstock.vendor_api.generation import VendorOptions
 
 PAGE = Path(__file__).parents[3] / "docs" / "settings.md"
 
@@ -168,7 +168,7 @@ def test_missing_secret_file_is_told_with_its_path(reading: Reading):
 # -- what a vendor finds in its own table
 
 
-class PickyOptions(Options):
+class PickyOptions(VendorOptions):
     """A vendor's own options, one of them checked with a message that tells the value."""
 
     region: str = "here"

@@ -27,7 +27,7 @@ from penstock.settings.tables import (
     load,
 )
 from penstock.settings.values import LONGEST, parse_duration, parse_retention
-from penstock.vendor_api.generation import Options
+from penstock.vendor_api.generation import VendorOptions
 
 PAGE = Path(__file__).parents[3] / "docs" / "settings.md"
 SECTIONS = {"server": Server, "fetch": Fetch, "assets": AssetDownloads, "jobs": Jobs, "chat": Chat}
@@ -310,9 +310,9 @@ def test_page_has_no_setting_that_is_gone():
 
 
 @pytest.mark.parametrize(
-    ("heading", "form"), [("## Vendors", Options), ("## Models", ModelEntry), ("Each of", RouteTable)]
+    ("heading", "form"), [("## Vendors", VendorOptions), ("## Models", ModelEntry), ("Each of", RouteTable)]
 )
-def test_page_has_every_key_of_a_table(heading: str, form: type[Options | ModelEntry | RouteTable]):
+def test_page_has_every_key_of_a_table(heading: str, form: type[VendorOptions | ModelEntry | RouteTable]):
     table = PAGE.read_text("utf-8").split(f"\n{heading}")[1].split("|---|---|---|\n")[1].split("\n\n")[0]
     assert re.findall(r"^\| `(\w+)`", table, re.MULTILINE) == [*form.model_fields]
 
@@ -321,7 +321,7 @@ def test_example_of_the_page_loads(reading: Reading):
     example = PAGE.read_text("utf-8").split("```toml\n")[1].split("```")[0]
     found = reading.load(example, {"MINE_KEY": "one", "PENSTOCK_ADMIN_KEY": "one-that-is-long-enough"})
     assert [route.vendor for model in found.models for route in model.routes] == ["mine"] * 3
-    Options.model_validate(found.vendors["mine"])
+    VendorOptions.model_validate(found.vendors["mine"])
 
 
 # -- models that the settings declare

@@ -16,20 +16,20 @@ from vendors.test_far import follow
 
 from penstock.observability import metrics
 from penstock.upstream.callback_urls import Hooks
-from penstock.vendor_api.generation import Flow, Home, Notice, NotifiedOptions, Order, Unclear
+from penstock.vendor_api.generation import Flow, Notice, Order, Unclear, VendorFolders, WebhookOptions
 from penstock.vendors.sim import Sim, SimOptions
 
 BASE = "https://penstock.example"
 GENUINE = b'{"about": "an order"}'
 
 
-class NotifiedSimOptions(SimOptions, NotifiedOptions):
+class NotifiedSimOptions(SimOptions, WebhookOptions):
     """A simulator that may call back."""
 
 
 def vendor(*, webhooks: bool = True) -> Sim:
     options = NotifiedSimOptions(type="sim", base_url="http://127.0.0.1:1", webhooks=webhooks)
-    return Sim(options, Home(Path("nowhere"), Path("nowhere")))
+    return Sim(options, VendorFolders(Path("nowhere"), Path("nowhere")))
 
 
 def make_hooks(secret: bytes = b"s" * 32, base: str | None = BASE) -> Hooks:
@@ -91,7 +91,7 @@ def test_odd_tags_are_not_ours(tag):
 def test_there_is_none_where_nobody_can_call_or_is_to():
     assert make_hooks(base=None).address("far", vendor(), "job_1-1") is None
     assert make_hooks().address("far", vendor(webhooks=False), "job_1-1") is None
-    plain = Sim(SimOptions(type="sim", base_url="http://127.0.0.1:1"), Home(Path("nowhere"), Path("nowhere")))
+    plain = Sim(SimOptions(type="sim", base_url="http://127.0.0.1:1"), VendorFolders(Path("nowhere"), Path("nowhere")))
     assert make_hooks().address("far", plain, "job_1-1") is None
 
 
@@ -109,7 +109,7 @@ def told(monkeypatch: pytest.MonkeyPatch) -> list[Notice]:
     """What the simulator heard, as it can call back here: whatever is `GENUINE` is, and `trouble` cannot be proved."""
     heard: list[Notice] = []
 
-    def hear(_: Sim, notice: Notice) -> Flow[bool]:
+    def verify_notice(_: Sim, notice: Notice) -> Flow[bool]:
         heard.append(notice)
         yield from ()
         if notice.body == b"trouble":
@@ -117,7 +117,7 @@ def told(monkeypatch: pytest.MonkeyPatch) -> list[Notice]:
         return notice.body == GENUINE
 
     monkeypatch.setattr(Sim, "options_type", NotifiedSimOptions)
-    monkeypatch.setattr(Sim, "hear", hear)
+    monkeypatch.setattr(Sim, "verify_notice", verify_notice)
     return heard
 
 

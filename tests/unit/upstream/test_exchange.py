@@ -28,7 +28,7 @@ from penstock.domain.files import StoredFile
 from penstock.domain.job_errors import BadOutput
 from penstock.upstream.exchange import MAX_REPLY_BYTES, TROUBLE, Exchange, NotSent, ReplyLost
 from penstock.upstream.redaction import Redactor
-from penstock.vendor_api.generation import Call, DataUri, Flow, Form, Home, Order, Reply, Unclear
+from penstock.vendor_api.generation import Call, DataUri, Flow, Form, Order, Reply, Unclear, VendorFolders
 from penstock.vendors.sim import Sim, SimOptions
 
 API_KEY = "vendor-secret-0123456789"
@@ -44,7 +44,7 @@ def ask(*calls: Call) -> Flow[list[Reply]]:
 
 
 def sim(url: str, folder: Path = Path()) -> Sim:
-    return Sim(SimOptions(type="sim", base_url=url, api_key=API_KEY), Home(folder, folder))
+    return Sim(SimOptions(type="sim", base_url=url, api_key=API_KEY), VendorFolders(folder, folder))
 
 
 async def no_file(file: StoredFile) -> bytes:
@@ -733,7 +733,7 @@ async def test_what_is_unclear_says_when_to_ask_again(double, line, status, told
 
 @pytest.mark.parametrize(("submission", "error"), [("unreachable", NotSent), ("never_arrived", ReplyLost)])
 async def test_an_upstream_inside_fails_in_the_same_words(tmp_path, submission, error):
-    line = Line(Sim(SimOptions(type="sim", script={"submission": submission}), Home(tmp_path, tmp_path)))
+    line = Line(Sim(SimOptions(type="sim", script={"submission": submission}), VendorFolders(tmp_path, tmp_path)))
     with pytest.raises(error):
         await line.drive(line.vendor.submit(ORDER))
     with pytest.raises(Unclear):

@@ -8,7 +8,7 @@ from loopback import Server, serve
 
 from penstock.domain.files import StoredFile
 from penstock.upstream.exchange import Exchange
-from penstock.vendor_api.generation import Call, Flow, Home, InDoubt, Reply
+from penstock.vendor_api.generation import Call, Flow, InDoubt, Reply, VendorFolders
 from penstock.vendors.sim import Sim, SimOptions
 
 
@@ -37,7 +37,7 @@ async def test_what_is_in_doubt_when_it_is_sent_is_not_sent():
     server = Server()
     server.reply = answer
     async with serve(server):
-        sim = Sim(SimOptions(type="sim", base_url=f"http://127.0.0.1:{server.port}"), Home(Path(), Path()))
+        sim = Sim(SimOptions(type="sim", base_url=f"http://127.0.0.1:{server.port}"), VendorFolders(Path(), Path()))
         exchange = Exchange(no_file)
         try:
             with pytest.raises(InDoubt):  # the second call has its connection, and is frozen before it writes

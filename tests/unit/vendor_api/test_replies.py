@@ -21,20 +21,20 @@ from penstock.vendor_api.replies import (
     CLOCK_SECONDS,
     NO_CREDIT,
     Row,
-    epoch,
+    classify_refusal,
     fail_empty,
     finish,
-    judge,
     keep_recipe,
-    lost_of_video,
-    mark,
-    may_be_of,
+    may_match,
+    parse_time,
     pick_outputs,
     read_list,
-    say,
+    seed_of,
+    upstream_reason,
+    video_warnings,
 )
 
-SAID = say("no", "not today", "order-1")
+SAID = upstream_reason("no", "not today", "order-1")
 
 
 def reply(status: int, **headers: str) -> Reply:
@@ -45,25 +45,25 @@ def reply(status: int, **headers: str) -> Reply:
 
 
 def test_only_what_is_lost_is_told():
-    assert lost_of_video({"compressionQuality": "optimized", "personGeneration": "allow_adult"}, "Acme") == ()
-    assert lost_of_video({}, "Acme") == ()
-    (told,) = lost_of_video({"personGeneration": "dont_allow"}, "Acme")
+    assert video_warnings({"compressionQuality": "optimized", "personGeneration": "allow_adult"}, "Acme") == ()
+    assert video_warnings({}, "Acme") == ()
+    (told,) = video_warnings({"personGeneration": "dont_allow"}, "Acme")
     assert all(word in told for word in ("personGeneration", "dont_allow", "Acme"))
 
 
 def test_a_mark_is_the_orders_own_and_small_enough_for_any_seed():
-    marks = {mark(Order(f"job_{number}-1", "m", {})) for number in range(500)}
+    marks = {seed_of(Order(f"job_{number}-1", "m", {})) for number in range(500)}
     assert len(marks) == 500
     assert all(0 <= each < 2**31 for each in marks)
-    assert mark(Order("job_1-1", "m", {"a": 1})) == mark(Order("job_1-1", "n", {}))
+    assert seed_of(Order("job_1-1", "m", {"a": 1})) == seed_of(Order("job_1-1", "n", {}))
 
 
 # -- an order that was not taken
 
 
 def test_a_full_vendor_may_take_it_later():
-    assert judge(reply(429, retry_after="7"), SAID) == Refused(7.0)
-    assert judge(reply(429), SAID) == Refused(None)
+    assert classify_refusal(reply(429, retry_after="7"), SAID) == Refused(7.0)
+    assert classify_refusal(reply(429), SAID) == Refused(None)
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_a_full_vendor_may_take_it_later():
     ],
 )
 def test_a_vendor_that_says_no_is_believed(status, error):
-    answer = judge(reply(status), SAID)
+    answer = classify_refusal(reply(status), SAID)
     assert isinstance(answer, Failed)
     assert type(answer.error) is error
     assert answer.error.upstream == SAID
@@ -92,13 +92,13 @@ def test_a_vendor_that_says_no_is_believed(status, error):
 @given(some.integers(100, 599).filter(lambda status: not 400 <= status < 500) | some.sampled_from([408, 409]))
 def test_whatever_else_is_no_answer(status):
     with pytest.raises(Unclear, match=str(status)):
-        judge(reply(status), SAID)
+        classify_refusal(reply(status), SAID)
 
 
 @given(some.integers(400, 499))
 def test_no_refusal_is_ever_taken_for_an_order(status):
     try:
-        assert isinstance(judge(reply(status), SAID), Refused | Failed)
+        assert isinstance(classify_refusal(reply(status), SAID), Refused | Failed)
     except Unclear:
         assert status in (408, 409, 425)
 
@@ -110,21 +110,21 @@ anything = some.none() | some.booleans() | some.integers() | some.floats() | som
 
 @given(anything, anything, anything)
 def test_what_was_said_is_texts_or_nothing(code, message, upstream_id):
-    told = say(code, message, upstream_id)
+    told = upstream_reason(code, message, upstream_id)
     assert list(told) == ["code", "message", "id"]
     assert all(text is None or isinstance(text, str) for text in told.values())
     json.dumps(told)
 
 
 def test_numbers_are_told_and_objects_are_not():
-    assert say(2008, {"detail": "no"}, ["x"]) == {"code": "2008", "message": None, "id": None}
+    assert upstream_reason(2008, {"detail": "no"}, ["x"]) == {"code": "2008", "message": None, "id": None}
 
 
 def test_nothing_made_is_no_success():
     assert isinstance(fail_empty("order-1").error, ContentFiltered)
     failed = fail_empty("order-1", UpstreamError)
     assert isinstance(failed.error, UpstreamError)
-    assert failed.error.upstream == say(None, "finished without an output", "order-1")
+    assert failed.error.upstream == upstream_reason(None, "finished without an output", "order-1")
 
 
 # -- times
@@ -144,7 +144,7 @@ def test_nothing_made_is_no_success():
 def test_a_time_is_of_utc_unless_it_says_otherwise(text, monkeypatch):
     monkeypatch.setenv("TZ", "Asia/Tokyo")
     time.tzset()
-    told = epoch(text)
+    told = parse_time(text)
     monkeypatch.undo()
     time.tzset()
     assert told == 1_704_067_200
@@ -154,17 +154,17 @@ def test_a_time_is_of_utc_unless_it_says_otherwise(text, monkeypatch):
     anything | some.sampled_from(["", "soon", "0001-01-01T00:00:00+23:00", "9999-12-31T23:59:59-23:00", "1704067200"])
 )
 def test_no_time_breaks_it(told):
-    moment = epoch(told)
+    moment = parse_time(told)
     assert moment is None or isinstance(moment, float)
 
 
 def test_an_older_order_is_another_one():
     order = Order("job_1-1", "m", {}, placed_at=1_704_067_200.0)
-    assert may_be_of(order, None)
-    assert may_be_of(order, order.placed_at)
-    assert may_be_of(order, order.placed_at + 9999)
-    assert may_be_of(order, order.placed_at - CLOCK_SECONDS)
-    assert not may_be_of(order, order.placed_at - CLOCK_SECONDS - 1)
+    assert may_match(order, None)
+    assert may_match(order, order.placed_at)
+    assert may_match(order, order.placed_at + 9999)
+    assert may_match(order, order.placed_at - CLOCK_SECONDS)
+    assert not may_match(order, order.placed_at - CLOCK_SECONDS - 1)
 
 
 # -- where a result holds its assets

@@ -106,7 +106,7 @@ async def _account(request: Request, asset_id: str, expires: str | None, signatu
     """The account of the caller's key; None for the holder of a signed link."""
     if signature is not None:
         gateway = gateway_of(request)
-        if gateway.assets.check_link(asset_id, expires or "", signature, gateway.clock()):
+        if gateway.links.check(asset_id, expires or "", signature, gateway.clock()):
             return None
         raise InvalidApiKey("The link's signature is not valid.", headers={"WWW-Authenticate": "Bearer"})
     return (await admit(request, Scope.READ)).account_id

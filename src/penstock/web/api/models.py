@@ -8,7 +8,7 @@ from starlette.responses import Response
 
 from penstock.catalog.params import as_object
 from penstock.domain.api_keys import Scope
-from penstock.domain.price_schedule import describe_schedules
+from penstock.domain.prices import describe_schedules
 from penstock.errors import ModelNotAllowed, ModelNotFound
 from penstock.gateway import Gateway
 from penstock.offers.offer import ChatOffer, Offer

@@ -42,6 +42,6 @@ async def _is_genuine(gateway: Gateway, name: str, notice: Notice) -> bool:
     if vendor is None:
         return False
     try:
-        return await gateway.exchange.drive(name, vendor, "hear", vendor.hear(notice))
+        return await gateway.exchange.drive(name, vendor, "hear", vendor.verify_notice(notice))
     except TROUBLE as error:  # what proves it could not be asked for: the vendor will call again
         raise Overloaded(retry_after=5) from error

@@ -11,8 +11,7 @@ from sqlalchemy import Connection, bindparam, or_, select, update
 
 from penstock.domain.events import type_of
 from penstock.domain.ids import first_id
-from penstock.domain.jobs import RISKY, Claim, IllegalMove, Job, State, has_advanced
-from penstock.domain.order_lookup import Placing, choose_free
+from penstock.domain.jobs import RISKY, Claim, IllegalMove, Job, Placing, State, choose_free, has_advanced
 from penstock.errors import Gone, JobDeleted, JobNotFinished, JobNotFound
 from penstock.store import locks, sql
 from penstock.store.database import RUNG

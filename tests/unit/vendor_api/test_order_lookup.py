@@ -5,14 +5,12 @@ from dataclasses import dataclass
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.domain.order_lookup import (
+from penstock.domain.jobs import MARGIN_SECONDS, Placing, choose_free
+from penstock.vendor_api.order_lookup import (
     CLOCK_SECONDS,
-    MARGIN_SECONDS,
     ListedOrder,
     Listing,
-    Loss,
-    Placing,
-    choose_free,
+    LostOrder,
     contradicts,
     proves_absence,
     reaches_back,
@@ -36,8 +34,8 @@ class Books:
         visible = sorted((moment for moment in self.created if moment + self.lag <= asked_at), reverse=True)
         shown = visible[: self.page]
         entries = tuple(ListedOrder(f"order {moment}", moment + self.ahead) for moment in shown)
-        told_at = float(int(asked_at + self.ahead)) if self.tells_time else None
-        return Listing(entries, len(visible) < self.page, told_at)
+        answered_at = float(int(asked_at + self.ahead)) if self.tells_time else None
+        return Listing(entries, len(visible) < self.page, answered_at)
 
 
 @st.composite
@@ -62,7 +60,7 @@ def test_an_order_that_was_taken_is_never_proven_absent(vendor, placed_at, secon
     asked_at = lost_at + later
     listing = ours.show(asked_at)
     is_seen = f"order {taken_at}" in {entry.upstream_id for entry in listing.entries}
-    loss = Loss(placed_at, lost_at, asked_at, settle_seconds=60)
+    loss = LostOrder(placed_at, lost_at, asked_at, settle_seconds=60)
     assert is_seen or not proves_absence(listing, loss)
 
 
@@ -71,21 +69,21 @@ def test_after_the_lag_a_list_that_reaches_back_proves_absence(vendor, placed_at
     lost_at = placed_at + seconds
     asked_at = lost_at + 61
     listing = Books(vendor.created, vendor.ahead, vendor.lag, 1000, vendor.tells_time).show(asked_at)
-    assert proves_absence(listing, Loss(placed_at, lost_at, asked_at, settle_seconds=60))
+    assert proves_absence(listing, LostOrder(placed_at, lost_at, asked_at, settle_seconds=60))
 
 
 def test_a_younger_order_proves_it_at_once():
-    loss = Loss(NOW, NOW + 1, NOW + 20, settle_seconds=600)
+    loss = LostOrder(NOW, NOW + 1, NOW + 20, settle_seconds=600)
     old, young = ListedOrder("old", NOW - 500), ListedOrder("young", NOW + 1 + MARGIN_SECONDS + 1)
-    assert proves_absence(Listing((young, old), told_at=NOW + 20), loss)
+    assert proves_absence(Listing((young, old), answered_at=NOW + 20), loss)
     assert not proves_absence(Listing((young, old)), loss), "nobody knows the vendor's clock"
-    assert not proves_absence(Listing((old,), told_at=NOW + 20), loss)
-    assert not proves_absence(Listing((young,), told_at=NOW + 20), loss), "ours may be on the next page"
+    assert not proves_absence(Listing((old,), answered_at=NOW + 20), loss)
+    assert not proves_absence(Listing((young,), answered_at=NOW + 20), loss), "ours may be on the next page"
 
 
 def test_a_clock_of_our_own_that_was_set_back_proves_nothing():
     listing = Listing((ListedOrder("a", NOW - 500), ListedOrder("b", NOW - 900)))
-    assert not proves_absence(listing, Loss(NOW + 3600, NOW, NOW + 100, settle_seconds=60))
+    assert not proves_absence(listing, LostOrder(NOW + 3600, NOW, NOW + 100, settle_seconds=60))
 
 
 @given(st.lists(st.one_of(st.none(), moments), max_size=20), moments)
