@@ -23,16 +23,21 @@ from penstock.domain.job_errors import (
     UpstreamOutcomeUnknown,
 )
 from penstock.domain.jobs import Job, Outcome, Phase, State
-from penstock.jobs.context import MAX_PAUSE
+from penstock.errors import StoreUnavailable
+from penstock.jobs.context import MAX_PAUSE, HandedOver, RunnerServices
 from penstock.jobs.placement import OrderPlacement
 from penstock.jobs.quarantine import MAX_DEATHS
-from penstock.observability import metrics
+from penstock.observability import logs, metrics, traces
 from penstock.offers.offer import credential_id
 from penstock.storage.backend import StorageUnavailable
 from penstock.store.queries.files import asset_rows
+from penstock.store.queries.jobs import job_rows
+from penstock.store.queries.jobs.job_rows import Claim, FenceLost
+from penstock.store.signals import nudge
 from penstock.upstream.exchange import TROUBLE
 from penstock.vendor_api.generation import Done, Failed, Running
 
+MAX_CRASHES = 5
 MAX_BAD_OUTPUTS = 2
 """How often an output that cannot be opened is fetched: it was paid for, and bytes break on their way too."""
 MAX_ABSENCES = 7
@@ -335,3 +340,42 @@ class JobRun(OrderPlacement):
         metrics.JOB_SECONDS.labels(job.model).observe((job.finished_at or 0.0) - job.created_at)
         if job.state is State.SUCCEEDED:
             self.tools.history.add(job.model, [(job.finished_at or 0.0) - (job.started_at or 0.0)])
+
+
+@dataclass(frozen=True, slots=True)
+class Runner:
+    """`run` is what a dispatch is handed."""
+
+    tools: RunnerServices
+
+    async def run(self, claim: Claim, job: Job, seat: asyncio.Event) -> None:
+        """Work until the job is done or someone else has it. Our own trouble is met by starting over from the row."""
+        crashes = 0
+        known: Job | None = job
+        risk = self.tools.quarantine.enter(claim.deaths)
+        with (
+            logs.bind(job_id=claim.job_id),
+            self.tools.database.signals.listen(nudge(claim.job_id)) as subscription,
+            traces.job(job, claim.epoch) as span,
+        ):
+            while True:
+                try:
+                    current = known or await self.tools.database.read(job_rows.get_claimed, claim)
+                    shift = JobRun(
+                        self.tools, claim, current, subscription, risk, lost_at=self.tools.steady(), seat=seat
+                    )
+                    await (shift.give_up() if crashes >= MAX_CRASHES else shift.work())
+                except (FenceLost, HandedOver):
+                    return
+                except StoreUnavailable:
+                    log.warning("the store does not answer; the job waits")
+                except Exception:
+                    crashes += 1
+                    log.exception("working on the job failed", extra={"fields": {"times": crashes}})
+                else:
+                    traces.tell_end(span, shift.job)
+                    return
+                finally:
+                    risk.end_turn()
+                known = None
+                await asyncio.sleep(1)
