@@ -34,7 +34,7 @@ from penstock.jobs.intake import Intake, JobPolicy
 from penstock.jobs.polling import Polling
 from penstock.jobs.quarantine import Quarantine
 from penstock.jobs.records import RecordBuilder
-from penstock.jobs.shift import Runner
+from penstock.jobs.runner import Runner
 from penstock.observability import logs, metrics, traces
 from penstock.offers.build import build_offers, schemas_wanted
 from penstock.safe_fetch.policy import check_url
