@@ -24,14 +24,13 @@ from penstock.errors import StoreUnavailable
 from penstock.fairness.body_memory import BodyMemory, make_bounds
 from penstock.fairness.fair_share import Bounds, FairShare
 from penstock.inspection.worker_pool import ProcessPool
-from penstock.jobs.cadence import Cadence
 from penstock.jobs.collection import Collection
 from penstock.jobs.context import RunnerServices
 from penstock.jobs.durations import REMEMBERED, History
 from penstock.jobs.housekeeping import Upkeep
 from penstock.jobs.inputs import Inputs
 from penstock.jobs.intake import Intake, JobPolicy
-from penstock.jobs.polling import Polling
+from penstock.jobs.polling import Cadence, Polling
 from penstock.jobs.quarantine import Quarantine
 from penstock.jobs.records import RecordBuilder
 from penstock.jobs.runner import Runner

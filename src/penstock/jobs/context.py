@@ -7,11 +7,10 @@ from typing import TypeVar
 
 from penstock.domain import jobs
 from penstock.domain.jobs import Attempt, Job, State
-from penstock.jobs.cadence import Cadence
 from penstock.jobs.collection import Collection
 from penstock.jobs.durations import History
 from penstock.jobs.inputs import Inputs
-from penstock.jobs.polling import Polling
+from penstock.jobs.polling import Cadence, Polling
 from penstock.jobs.quarantine import Quarantine, Risk, RiskLevel
 from penstock.offers.offer import Offers
 from penstock.store.database import Database

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from penstock.jobs.cadence import LONGEST, MAX_WAYS, Cadence, wait_before_poll
+from penstock.jobs.polling import LONGEST, MAX_WAYS, Cadence, wait_before_poll
 
 leasts = some.floats(min_value=0.01, max_value=60)
 seconds = some.floats(min_value=0, max_value=100_000)
