@@ -232,7 +232,7 @@ class Gateway:
         self._resources.push_async_callback(self._close_vendors)
         self._resources.push_async_callback(exchange.close)
         await self._open_chat(exchange)
-        tools = RunnerServices(
+        services = RunnerServices(
             database=self.database,
             offers=lambda: self.offers,
             exchange=exchange,
@@ -251,7 +251,7 @@ class Gateway:
         metrics.watch_open_jobs(lambda: self.upkeep.backlog.by_state)
         self.dispatch = self._make_dispatch()
         self._resources.push_async_callback(self.dispatch.stop)
-        await self._join(Runner(tools).run)
+        await self._join(Runner(services).run)
 
     def _make_dispatch(self) -> Dispatch:
         most = self.settings.jobs.max_held

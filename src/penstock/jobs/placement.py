@@ -15,10 +15,9 @@ from penstock.domain.job_errors import (
 from penstock.domain.jobs import Attempt, Job, Outcome, Phase, State
 from penstock.domain.order_lookup import Listing, Loss, proves_absence
 from penstock.errors import StoreUnavailable
-from penstock.jobs.context import HandedOver, JobContext
+from penstock.jobs.context import HandedOver, JobContext, RunnerServices
 from penstock.observability import metrics
 from penstock.offers.offer import credential_id
-from penstock.store.queries.jobs import job_rows
 from penstock.upstream.exchange import TROUBLE
 from penstock.vendor_api.generation import (
     Absent,
@@ -56,9 +55,10 @@ class CanceledFirst(Exception):
 
 
 @dataclass(slots=True)
-class OrderPlacement(JobContext):
+class OrderPlacement:
     """How a job comes to have an order under way."""
 
+    context: JobContext
     lost_at: float = 0.0  # the latest that an order of unknown fate can have left us
     looks: int = 0
     look_began: float = 0.0  # when the latest of them did
@@ -67,12 +67,20 @@ class OrderPlacement(JobContext):
     seen_at: dict[str, float] = field(default_factory=dict[str, float])  # when orders that may be it were first seen
     unsent: int = 0
     paying: bool = False
-    poll_at: float = 0.0
-    polled_at: float = 0.0
+
+    @property
+    def job(self) -> Job:
+        """The job as the row said last."""
+        return self.context.job
+
+    @property
+    def services(self) -> RunnerServices:
+        """Parts of the gateway that work on jobs needs."""
+        return self.context.services
 
     async def submit(self) -> None:
         """Write the intent, then place the order: the only call that costs money."""
-        vendor, now = self.vendor, self.tools.clock()
+        vendor, now = self.context.vendor, self.services.clock()
         number = self.job.attempts[-1].number + 1 if self.job.attempts else 1
         attempt = Attempt(
             number=number,
@@ -82,8 +90,8 @@ class OrderPlacement(JobContext):
             reference=f"{self.job.id}-{number}",
             started_at=now,
         )
-        await self.amend(lambda job: replace(self.started(job), phase=Phase.DISPATCHING))
-        await self.dare()
+        await self.context.amend(lambda job: replace(self.context.started(job), phase=Phase.DISPATCHING))
+        await self.context.dare()
         self.paying = False
         placing = asyncio.ensure_future(self.place(vendor, attempt))
         try:
@@ -97,20 +105,20 @@ class OrderPlacement(JobContext):
         except CanceledFirst:
             return
         except InDoubt:
-            await self.amend(lambda job: jobs.end_attempt(job, Outcome.NOT_SENT, phase=Phase.DISPATCHING))
-            await self.pause()
+            await self.context.amend(lambda job: jobs.end_attempt(job, Outcome.NOT_SENT, phase=Phase.DISPATCHING))
+            await self.context.pause()
         except NotSent:
             await self.not_sent(attempt)
         except (ReplyLost, Unclear):
-            self.lost_at, self.looks, self.proofs = self.tools.steady(), 0, 0
-            await self.amend(lambda job: replace(job, phase=Phase.RECONCILING))
+            self.lost_at, self.looks, self.proofs = self.services.steady(), 0, 0
+            await self.context.amend(lambda job: replace(job, phase=Phase.RECONCILING))
         else:
             await self.answered(attempt, answer)
 
     async def place(self, vendor: GenerationVendor, attempt: Attempt) -> Accepted | Refused | Failed:
         """Make the vendor's calls, and write down at once that it took the order."""
-        flow = vendor.submit(self.order(attempt))
-        answer = await self.tools.exchange.drive(
+        flow = vendor.submit(self.context.order(attempt))
+        answer = await self.services.exchange.drive(
             self.job.vendor, vendor, "submit", flow, before_paying=lambda: self.intend(attempt), be_sure=self.be_sure
         )
         if isinstance(answer, Accepted):
@@ -120,7 +128,7 @@ class OrderPlacement(JobContext):
     async def intend(self, attempt: Attempt) -> None:
         """The next call costs money: from here on a crash has it looked up."""
         self.paying = True
-        await self.amend(lambda job: jobs.order(job, attempt))
+        await self.context.amend(lambda job: jobs.order(job, attempt))
         if self.job.attempt is None:
             raise CanceledFirst
         self.be_sure()
@@ -128,7 +136,7 @@ class OrderPlacement(JobContext):
 
     def be_sure(self) -> None:
         """Looked at anew when the call goes out: a process may be frozen at any moment, and wake up much later."""
-        if not self.tools.is_sure(self.claim):
+        if not self.services.is_sure(self.context.claim):
             raise InDoubt
 
     async def answered(self, attempt: Attempt, answer: Accepted | Refused | Failed) -> None:
@@ -138,8 +146,8 @@ class OrderPlacement(JobContext):
                 pass  # written down already
             case Refused(retry_after):
                 await self.go_elsewhere(attempt, Outcome.REFUSED)
-                await self.amend(lambda job: jobs.end_attempt(job, Outcome.REFUSED, phase=Phase.THROTTLED))
-                await self.pause(retry_after)
+                await self.context.amend(lambda job: jobs.end_attempt(job, Outcome.REFUSED, phase=Phase.THROTTLED))
+                await self.context.pause(retry_after)
             case Failed(error):
                 if isinstance(error, UpstreamAuth | UpstreamUnavailable):
                     fields = {"vendor": self.job.vendor, "code": error.code, "error": error.message}
@@ -152,11 +160,11 @@ class OrderPlacement(JobContext):
         """From now on the vendor works, and a crash only polls."""
         while True:
             try:
-                await self.amend(lambda job: self.under_way(job, answer))
+                await self.context.amend(lambda job: self.under_way(job, answer))
                 break
             except StoreUnavailable:  # the one answer that must not be lost: it is held until it can be written
                 await asyncio.sleep(1)
-        self.begin_polling()
+        self.context.begin_polling()
 
     def under_way(self, job: Job, answer: Accepted) -> Job:
         """The job with the vendor's word for its order."""
@@ -164,42 +172,29 @@ class OrderPlacement(JobContext):
             return job
         attempt = replace(job.attempt, upstream_id=answer.upstream_id, operation=answer.operation)
         phase = Phase.CANCELING if job.state is State.CANCELING else Phase.GENERATING
-        usual = self.tools.history.usual_end(job.model, job.started_at)
+        usual = self.services.history.usual_end(job.model, job.started_at)
         job = replace(job, attempts=(*job.attempts[:-1], attempt), phase=phase, eta_at=usual)
-        return jobs.warn(job, list(map(self.tools.offers().redactor.text, answer.warnings)))
-
-    def begin_polling(self) -> None:
-        """The order is under way: ask after a while."""
-        self.troubles = 0
-        self.polled_at = self.tools.steady()
-        self.poll_at = self.polled_at + self.vendor.options.poll_seconds
+        return jobs.warn(job, list(map(self.services.offers().redactor.text, answer.warnings)))
 
     async def not_sent(self, attempt: Attempt) -> None:
         """Nothing reached the vendor: ask another, or try again for a while, then say so."""
         await self.go_elsewhere(attempt, Outcome.NOT_SENT)
-        await self.amend(lambda job: jobs.end_attempt(job, Outcome.NOT_SENT, phase=Phase.DISPATCHING))
+        await self.context.amend(lambda job: jobs.end_attempt(job, Outcome.NOT_SENT, phase=Phase.DISPATCHING))
         self.unsent += 1
         if self.unsent >= MAX_NOT_SENT:
             raise UpstreamUnavailable
-        await self.pause()
+        await self.context.pause()
 
     async def go_elsewhere(self, attempt: Attempt, outcome: Outcome, error: JobError | None = None) -> None:
         """Hand the job to the next of its model's routes, if there is one that it has not tried."""
-        offer = self.tools.offers().by_model.get(self.job.model)
+        offer = self.services.offers().by_model.get(self.job.model)
         tried = {past.route for past in (*self.job.attempts, attempt)}
         route = None if offer is None else offer.choose_other(tried)
         if route is None:
             return
         metrics.JOBS_REROUTED.labels(self.job.vendor, error.code if error else outcome.value).inc()
         tried_in_vain = replace(attempt, outcome=outcome)
-        self.learn(
-            await self.tools.database.write(
-                job_rows.hand_on,
-                self.claim,
-                lambda job: jobs.reroute(job, tried_in_vain, route.vendor, route.model),
-                self.tools.clock(),
-            )
-        )
+        await self.context.hand_on(lambda job: jobs.reroute(job, tried_in_vain, route.vendor, route.model))
         if self.job.state is State.RUNNING:
             raise HandedOver
 
@@ -208,12 +203,12 @@ class OrderPlacement(JobContext):
     async def reconcile(self, attempt: Attempt) -> None:
         """Look it up; never place it again unless it provably never arrived."""
         if self.job.phase is not Phase.RECONCILING:
-            await self.amend(lambda job: replace(job, phase=Phase.RECONCILING))
-        self.look_began = self.tools.steady()
+            await self.context.amend(lambda job: replace(job, phase=Phase.RECONCILING))
+        self.look_began = self.services.steady()
         try:
-            answer = await self.drive("find", self.vendor.find(self.order(attempt)))
+            answer = await self.context.drive("find", self.context.vendor.find(self.context.order(attempt)))
         except TROUBLE as error:
-            await self.pause(getattr(error, "retry_after", None))
+            await self.context.pause(getattr(error, "retry_after", None))
             return
         match answer:
             case Accepted():
@@ -232,17 +227,17 @@ class OrderPlacement(JobContext):
         if sum(each.route == attempt.route for each in past) + 1 >= MAX_NOT_SENT:
             await self.go_elsewhere(attempt, Outcome.NEVER_ARRIVED)
             raise UpstreamUnavailable
-        await self.amend(lambda job: jobs.end_attempt(job, Outcome.NEVER_ARRIVED, phase=Phase.DISPATCHING))
-        await self.pause()
+        await self.context.amend(lambda job: jobs.end_attempt(job, Outcome.NEVER_ARRIVED, phase=Phase.DISPATCHING))
+        await self.context.pause()
 
     async def recognize(self, attempt: Attempt, answer: Similar) -> None:
         """Take up the order that no other job holds, or place it again if the list proves that it never arrived."""
         self.looks += 1
         names = [*(order.upstream_id for order in answer.orders), *answer.doubtful]
         if await self.adopt(answer):
-            self.begin_polling()
+            self.context.begin_polling()
             return
-        has_free = bool(names) and await self.tools.database.read(job_rows.has_free, self.claim, names)
+        has_free = bool(names) and await self.context.has_free(names)
         is_proven = not has_free and self.is_proven(attempt, answer.listing)
         self.proofs = self.proofs + 1 if is_proven else 0
         if self.proofs >= (MIN_PROOFS if answer.listing and answer.listing.entries else MIN_EMPTY_PROOFS):
@@ -262,18 +257,11 @@ class OrderPlacement(JobContext):
     async def adopt(self, answer: Similar) -> bool:
         """Take up one of the orders, if one is free; one that another job is about to hold may be so later."""
         found = {order.upstream_id: order for order in answer.orders}
-        now = self.tools.clock()
+        now = self.services.clock()
         self.seen_at = {name: self.seen_at.get(name, now) for name in found}
         if found:
-            self.learn(
-                await self.tools.database.write(
-                    job_rows.adopt,
-                    self.claim,
-                    list(found),
-                    lambda job, upstream_id: self.under_way(job, found[upstream_id]),
-                    now,
-                    self.seen_at,
-                )
+            await self.context.adopt(
+                list(found), lambda job, upstream_id: self.under_way(job, found[upstream_id]), now, self.seen_at
             )
         return self.job.attempt is not None and self.job.attempt.operation is not None
 
@@ -281,16 +269,16 @@ class OrderPlacement(JobContext):
         """Tell whether a list without the order proves that the vendor never took it."""
         if listing is None:
             return False
-        now = self.tools.clock()
-        lost_at = now - (self.tools.steady() - self.lost_at)
-        return proves_absence(listing, Loss(attempt.started_at, lost_at, now, self.vendor.lookup_seconds))
+        now = self.services.clock()
+        lost_at = now - (self.services.steady() - self.lost_at)
+        return proves_absence(listing, Loss(attempt.started_at, lost_at, now, self.context.vendor.lookup_seconds))
 
     async def may_still_arrive(self, more_seconds: float = 0.0) -> bool:
         """Wait for the next look, unless the order could no longer be on its way when this one began.
 
         What was asked before that time says nothing, however late it is answered.
         """
-        waits = self.look_began < self.lost_at + self.vendor.lookup_seconds + more_seconds
+        waits = self.look_began < self.lost_at + self.context.vendor.lookup_seconds + more_seconds
         if waits:
             await self.wait_for_look()
         return waits
@@ -298,5 +286,5 @@ class OrderPlacement(JobContext):
     async def wait_for_look(self) -> None:
         """Wait until the vendor may be asked for its list again, longer after many looks."""
         seconds = min(LOOK_SECONDS * (1 + self.looks // 5), MAX_LOOK_SECONDS)
-        await self.subscription.wait(min(seconds, self.vendor.lookup_seconds or seconds))
-        await self.look_again()
+        await self.context.subscription.wait(min(seconds, self.context.vendor.lookup_seconds or seconds))
+        await self.context.look_again()
