@@ -1,4 +1,4 @@
-"""One job from claimed to done: a loop that looks at the row and does the next thing, so any crash resumes there.
+"""Run one job from claimed to done, in a loop that reads the row and takes the next step. A crash resumes there.
 
 Intent written → submit → upstream id written → poll → collect → check → done. Every write is fenced by the claim.
 """
@@ -24,7 +24,7 @@ from penstock.domain.job_errors import (
 )
 from penstock.domain.jobs import Job, Outcome, Phase, State
 from penstock.errors import StoreUnavailable
-from penstock.jobs.context import MAX_PAUSE, HandedOver, JobContext, RunnerServices
+from penstock.jobs.context import MAX_BACKOFF_SECONDS, HandedOver, JobContext, RunnerServices
 from penstock.jobs.placement import OrderPlacement
 from penstock.jobs.quarantine import MAX_DEATHS
 from penstock.observability import logs, metrics, traces
@@ -38,17 +38,17 @@ from penstock.vendor_api.generation import Done, Failed, Running
 
 MAX_CRASHES = 5
 MAX_BAD_OUTPUTS = 2
-"""How often an output that cannot be opened is fetched: it was paid for, and bytes break on their way too."""
-MAX_ABSENCES = 7
-"""Polls in a row that must not know an order before it is gone: their pauses double, for one to three minutes."""
-MAX_ANEW = 10
-"""How often an order that costs nothing is begun again after the machine that made it was gone."""
-RESULT_SECONDS = 1800.0
-"""How long a finished order's result is tried for."""
-PROGRESS_SECONDS = 0.5
-DEADLY = (
-    "{} processes of the gateway died while they worked on this job ({}), all but the first on no other suspect. "
-    "It is not tried again. Send a new request, or ask the operator to look into the logs."
+"""Downloads of an output that cannot be opened: it was paid for, and a transfer can break too."""
+MAX_ABSENT_POLLS = 7
+"""Polls in a row that must not know an order before it counts as gone. Their pauses double, for 1 to 3 minutes."""
+MAX_RESTARTS = 10
+"""Restarts of an order that costs nothing after the machine that worked on it was lost."""
+RESULT_TIMEOUT_SECONDS = 1800.0
+"""Seconds for which the download of a finished order's result is retried."""
+PROGRESS_INTERVAL_SECONDS = 0.5
+DEADLY_JOB_MESSAGE = (
+    "{} gateway processes died while they worked on this job ({}), all but the first while it ran as the only suspect. "
+    "It is not retried. Send a new request, or ask the operator to check the logs."
 )
 
 log = logging.getLogger(__name__)
@@ -56,125 +56,126 @@ log = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class JobRun:
-    """One stretch of work on one job, from what the row says to its end."""
+    """One run of a job, from the state in its row to its end or to a failure of our own."""
 
     context: JobContext
     placement: OrderPlacement
     seat: asyncio.Event  # set once the vendor has room for the job
     cannot_cancel: bool = False
-    cancels: int = 0
+    cancel_failures: int = 0
     cancel_at: float = 0.0
-    stuck_since: float = 0.0
-    told_at: float = 0.0
+    download_failed_at: float = 0.0
+    progress_written_at: float = 0.0
     bad_outputs: int = 0
-    absences: int = 0
+    absent_polls: int = 0
 
     @property
     def job(self) -> Job:
-        """The job as the row said last."""
+        """The job as last read from the store."""
         return self.context.job
 
     @property
     def services(self) -> RunnerServices:
-        """Parts of the gateway that work on jobs needs."""
+        """Parts of the gateway that a job run needs."""
         return self.context.services
 
     async def work(self) -> None:
-        """Do the next thing until nothing is left to do."""
+        """Take the next step until the job is done."""
         while not self.job.done:
             try:
                 await self.step()
             except JobError as error:
-                await self.fail(error)
-            except StorageUnavailable:  # our own place of bytes: the job waits for it
-                is_made = self.job.phase is Phase.STORING  # and paid for
-                self.context.grace = RESULT_SECONDS if is_made else 0.0
-                await self.context.pause()
-        self.count()
+                await self._fail(error)
+            except StorageUnavailable:  # our own storage: the job waits for it
+                is_paid = self.job.phase is Phase.STORING
+                self.context.grace_seconds = RESULT_TIMEOUT_SECONDS if is_paid else 0.0
+                await self.context.back_off()
+        self._count_finished()
 
     async def step(self) -> None:
-        """The next thing, as the row tells it."""
+        """Take the step that the row calls for."""
         job, now = self.job, self.services.steady()
         canceled_early = job.state is State.CANCELING and job.attempt is None
-        if canceled_early or self.context.left() <= 0:
-            await self.close(self.services.clock())
-        elif (wait := self.find_obstacle()) is not None:
+        if canceled_early or self.context.seconds_left() <= 0:
+            await self._end_early(self.services.clock())
+        elif (wait := self._find_obstacle()) is not None:
             await wait()
         elif job.file is None and "url" in given_file(job.params):
-            await self.fetch()
+            await self._fetch_input()
         elif job.attempt is None:
             await self.placement.submit()
         elif job.attempt.operation is None:
             await self.placement.reconcile(job.attempt)
         elif job.state is State.CANCELING and not self.cannot_cancel and now >= self.cancel_at:
-            await self.cancel(job.attempt.operation, now)
+            await self._cancel_order(job.attempt.operation, now)
         else:
-            await self.poll(job.attempt.operation)
+            await self._poll(job.attempt.operation)
 
-    def find_obstacle(self) -> Callable[[], Awaitable[None]] | None:
-        """Return how to wait for what keeps the job from its next step, if anything does."""
+    def _find_obstacle(self) -> Callable[[], Awaitable[None]] | None:
+        """Return the wait that the job needs before its next step, if any."""
         job = self.job
         if job.vendor not in self.services.offers().vendors:
-            return self.wait_for_vendor
+            return self._wait_for_vendor
         if job.attempt is None and not self.seat.is_set():
-            return self.wait_for_seat
+            return self._wait_for_seat
         if self.context.risk.lacks_turn and (job.attempt is None or job.phase is Phase.STORING):
-            return self.wait_for_turn
+            return self._wait_for_turn
         return None
 
     # -- before the vendor
 
-    async def wait_for_seat(self) -> None:
-        """Wait for the vendor to have room, for a cancel, or for the deadline."""
-        if self.job.state is State.RUNNING and self.job.phase is not Phase.THROTTLED:  # it comes from another vendor
+    async def _wait_for_seat(self) -> None:
+        """Wait for a seat at the vendor, a cancel or the deadline."""
+        if self.job.state is State.RUNNING and self.job.phase is not Phase.THROTTLED:  # rerouted from another vendor
             await self.context.amend(_throttle)
             return
-        await self.wait_for_grant(self.seat)
+        await self._wait_for_grant(self.seat)
 
-    async def wait_for_grant(self, granted: asyncio.Event) -> None:
-        """Wait for what others let go of, for a cancel, or for the deadline."""
+    async def _wait_for_grant(self, granted: asyncio.Event) -> None:
+        """Wait until another job frees what this one needs, for a cancel, or for the deadline."""
         waiting = asyncio.ensure_future(granted.wait())
-        spread = random.uniform(1, 2)  # noqa: S311  thousands may wait, and should not all look at once
-        patience = min(MAX_PAUSE * spread, self.context.left())  # a cancel may have rung before anyone listened
-        rung = asyncio.ensure_future(self.context.subscription.wait(max(0.0, patience)))
+        spread = random.uniform(1, 2)  # noqa: S311  thousands may wait, and should not all read their rows together
+        # A cancel may have been signaled before we listened, so that the wait must end by itself.
+        timeout = min(MAX_BACKOFF_SECONDS * spread, self.context.seconds_left())
+        signaled = asyncio.ensure_future(self.context.subscription.wait(max(0.0, timeout)))
         try:
-            await asyncio.wait((waiting, rung), return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait((waiting, signaled), return_when=asyncio.FIRST_COMPLETED)
         finally:
             waiting.cancel()
-            rung.cancel()
+            signaled.cancel()
         if not granted.is_set():
-            await self.context.look_again()
+            await self.context.refresh()
 
-    async def wait_for_turn(self) -> None:
-        """Wait until this suspect may take its step, as the only one here; after too many deaths end the job."""
+    async def _wait_for_turn(self) -> None:
+        """Wait for this suspect's turn to take its risky step. Raise if too many processes died in it."""
         if self.context.risk.deaths >= MAX_DEATHS:
-            await self.context.amend(self.context.started)
-            raise JobCrashed(DEADLY.format(self.context.risk.deaths, self.job.phase), stage=self.job.phase.value)
+            await self.context.amend(self.context.start)
+            message = DEADLY_JOB_MESSAGE.format(self.context.risk.deaths, self.job.phase)
+            raise JobCrashed(message, stage=self.job.phase.value)
         begun = self.services.steady()
         pause = self.services.quarantine.wait_left(self.context.risk)
         if pause > 0:
-            await self.context.subscription.wait(max(0.0, min(pause, self.context.left())))
-            await self.context.look_again()
+            await self.context.wait(max(0.0, min(pause, self.context.seconds_left())))
         else:
             turn = self.context.risk.ask(self.job.account_id, self.job.id)
-            await self.wait_for_grant(turn.granted)
+            await self._wait_for_grant(turn.granted)
             if turn.granted.is_set():
                 self.context.risk.begin(turn)
-        self.context.held_back += self.services.steady() - begun
+        self.context.quarantine_seconds += self.services.steady() - begun
 
-    async def wait_for_vendor(self) -> None:
-        """The settings have lost the job's vendor: a paid job is not failed for that, it waits to be found again."""
-        log.error("the job's vendor is not configured", extra={"fields": {"vendor": self.job.vendor}})
-        await self.context.step_back()
-        await self.context.subscription.wait(MAX_PAUSE)
-        await self.context.look_again()
+    async def _wait_for_vendor(self) -> None:
+        """Wait for the settings to name the job's vendor again: a paid job does not fail because they lost it."""
+        fields = {"vendor": self.job.vendor}
+        log.error("the job's vendor is not configured; the job waits for it", extra={"fields": fields})
+        await self.context.mark_waiting()
+        await self.context.wait(MAX_BACKOFF_SECONDS)
 
-    async def fetch(self) -> None:
-        """Snapshot the caller's URL before anything is paid."""
-        await self.context.amend(lambda job: replace(self.context.started(job), phase=Phase.FETCHING))
+    async def _fetch_input(self) -> None:
+        """Store a copy of the file behind the caller's URL before anything is paid."""
+        await self.context.amend(lambda job: replace(self.context.start(job), phase=Phase.FETCHING))
         if self.job.state is not State.RUNNING:
             return
-        await self.context.dare()
+        await self.context.mark_risky()
         file = self.job.params["file"]
         inputs = self.services.inputs
         stored = await inputs.fetch(file["url"], file.get("type"), self.job.account_id, self.job.id)
@@ -182,109 +183,113 @@ class JobRun:
 
     # -- the vendor works
 
-    async def poll(self, operation: Mapping[str, Any]) -> None:
-        """Wait for the next poll, a ring or the deadline; then ask, and bring home what is done by then."""
+    async def _poll(self, operation: Mapping[str, Any]) -> None:
+        """Wait until the next poll is due or a signal comes, or poll the vendor and handle its answer."""
         now = self.services.steady()
         if now < self.context.poll_at:
-            await self.context.step_back()
+            await self.context.mark_waiting()
             poll_at, cancel_at = self.context.poll_at, self.cancel_at
-            wake_at = min(poll_at, cancel_at) if cancel_at > now else poll_at  # the vendor is asked to stop again
-            if await self.context.subscription.wait(min(wake_at - now, self.context.left())):
-                self.context.poll_at = 0.0  # the caller cancels, or the vendor calls back: no need to wait
-                await self.context.look_again()
+            wake_at = min(poll_at, cancel_at) if cancel_at > now else poll_at  # to repeat the cancel
+            if await self.context.subscription.wait(min(wake_at - now, self.context.seconds_left())):
+                self.context.poll_at = 0.0  # the caller canceled, or the vendor called back
+                await self.context.refresh()
             return
         if self.context.poll_at:
             metrics.POLL_LATE.labels(self.job.vendor).observe(now - self.context.poll_at)
             self.context.poll_at = 0.0
         try:
-            async with asyncio.timeout(self.context.left()):
-                await self.heard(await self.services.polling.poll(self.job.vendor, self.context.vendor, operation))
-            self.context.troubles = 0
+            async with asyncio.timeout(self.context.seconds_left()):
+                answer = await self.services.polling.poll(self.job.vendor, self.context.vendor, operation)
+                await self._handle_status(answer)
+            self.context.failures = 0
         except TROUBLE as error:
-            self.give_up_result(now)
-            await self.context.pause(getattr(error, "retry_after", None))
+            self._check_result_timeout(now)
+            await self.context.back_off(getattr(error, "retry_after", None))
         except TimeoutError:
-            await self.context.look_again()
+            await self.context.refresh()
 
-    def give_up_result(self, now: float) -> None:
-        """A result that cannot be fetched for a long time never will be, and its seat is needed."""
+    def _check_result_timeout(self, now: float) -> None:
+        """Raise if the result could not be downloaded for too long: the seat is needed for other jobs."""
         if self.job.phase is Phase.STORING:
-            self.stuck_since = self.stuck_since or now
-            if now - self.stuck_since > RESULT_SECONDS:
-                raise BadOutput(f"The vendor's result could not be fetched for {RESULT_SECONDS / 60:g} minutes.")
+            self.download_failed_at = self.download_failed_at or now
+            if now - self.download_failed_at > RESULT_TIMEOUT_SECONDS:
+                minutes = RESULT_TIMEOUT_SECONDS / 60
+                raise BadOutput(f"The vendor's result could not be downloaded for {minutes:g} minutes.")
 
-    async def heard(self, answer: Running | Done | Failed) -> None:
-        """What the vendor said of the order."""
+    async def _handle_status(self, answer: Running | Done | Failed) -> None:
+        """Handle the vendor's answer to a poll."""
         before, now = self.context.polled_at, self.services.steady()
         self.context.polled_at = now
         is_gone = isinstance(answer, Failed) and answer.gone
-        self.absences = self.absences if is_gone else 0
+        self.absent_polls = self.absent_polls if is_gone else 0
         if isinstance(answer, Running):
-            await self.running(answer)
+            await self._record_progress(answer)
             return
-        if before and not is_gone and self.job.phase is not Phase.STORING:  # else it was noticed before
-            self.services.cadence.learn(self.job.attempts[-1].route, self.age())
+        if before and not is_gone and self.job.phase is not Phase.STORING:  # otherwise it was counted before
+            self.services.cadence.learn(self.job.attempts[-1].route, self._order_age())
             finished_at = getattr(answer, "finished_at", None)
-            told = now - before if finished_at is None else max(0.0, self.services.clock() - finished_at)
-            lag = min(now - before, told)
+            reported = now - before if finished_at is None else max(0.0, self.services.clock() - finished_at)
+            lag = min(now - before, reported)
             metrics.DETECTION_LAG.labels(self.job.vendor).observe(lag)
         if isinstance(answer, Failed):
-            if answer.gone and self.context.vendor.repeats and await self.place_anew():
+            if answer.gone and self.context.vendor.repeats and await self._restart_order():
                 return
-            if answer.gone and await self.doubts_absence():
+            if answer.gone and await self._wait_for_missing_order():
                 return
             raise answer.error
         try:
-            await self.collect(answer)
+            await self._collect(answer)
         except BadOutput:
             self.bad_outputs += 1
             if self.bad_outputs >= MAX_BAD_OUTPUTS:
                 raise
-            await self.context.pause()
+            await self.context.back_off()
 
-    async def doubts_absence(self) -> bool:
-        """Wait for the next look at an order that the vendor does not know; False if it was looked for often enough."""
+    async def _wait_for_missing_order(self) -> bool:
+        """Wait before the next poll of an order that the vendor does not know. Return False after enough of them."""
         if self.job.attempts[-1].credential != credential_id(self.context.vendor):
-            log.error("the credential that placed an order is needed", extra={"fields": {"vendor": self.job.vendor}})
-            await self.context.pause()
+            fields = {"vendor": self.job.vendor}
+            log.error("the credential of an order is not configured; the job waits for it", extra={"fields": fields})
+            await self.context.back_off()
             return True
-        self.absences += 1
-        if self.absences >= MAX_ABSENCES:
+        self.absent_polls += 1
+        if self.absent_polls >= MAX_ABSENT_POLLS:
             return False
-        await self.context.pause(min(MAX_PAUSE, self.context.vendor.options.poll_seconds * 2**self.absences))
+        seconds = self.context.vendor.options.poll_seconds * 2**self.absent_polls
+        await self.context.back_off(min(MAX_BACKOFF_SECONDS, seconds))
         return True
 
-    async def place_anew(self) -> bool:
-        """The machine that made it is gone, and it cost nothing: begin again, but not for ever."""
-        if sum(past.outcome is Outcome.ABANDONED for past in self.job.attempts) >= MAX_ANEW:
+    async def _restart_order(self) -> bool:
+        """Restart an order that cost nothing and whose machine was lost. Return False after too many restarts."""
+        if sum(past.outcome is Outcome.ABANDONED for past in self.job.attempts) >= MAX_RESTARTS:
             return False
         await self.context.amend(lambda job: jobs.end_attempt(job, Outcome.ABANDONED, phase=Phase.DISPATCHING))
         return True
 
-    async def running(self, answer: Running) -> None:
-        """Write progress when there is any, and not too often; then decide when to ask again."""
+    async def _record_progress(self, answer: Running) -> None:
+        """Schedule the next poll, and write progress if there is any, though not too often."""
         now = self.services.steady()
         least = self.context.vendor.options.poll_seconds
         usual = self.services.history.usual_end(self.job.model, self.job.started_at)
         eta_at = usual if answer.eta_seconds is None else self.services.clock() + answer.eta_seconds
-        wait = self.services.cadence.wait(self.job.attempts[-1].route, self.age(), answer.eta_seconds, least)
+        wait = self.services.cadence.wait(self.job.attempts[-1].route, self._order_age(), answer.eta_seconds, least)
         self.context.poll_at = now + (wait if answer.poll_after is None else max(least, answer.poll_after))
         progress = max(self.job.progress, min(0.99, answer.progress or 0.0))
         moved = progress - self.job.progress >= 0.01 or answer.queue_position != self.job.upstream_position
-        if moved and now - self.told_at >= PROGRESS_SECONDS:
-            self.told_at = now
-            told = {"progress": progress, "eta_at": eta_at, "upstream_position": answer.queue_position}
-            await self.context.amend(lambda job: replace(job, **told))
+        if moved and now - self.progress_written_at >= PROGRESS_INTERVAL_SECONDS:
+            self.progress_written_at = now
+            changes = {"progress": progress, "eta_at": eta_at, "upstream_position": answer.queue_position}
+            await self.context.amend(lambda job: replace(job, **changes))
 
-    def age(self) -> float:
-        """How long the vendor has been at work."""
+    def _order_age(self) -> float:
+        """Return the seconds since the order was placed."""
         return max(0.0, self.services.clock() - self.job.attempts[-1].started_at)
 
-    async def collect(self, answer: Done) -> None:
-        """Bring the outputs home. A download that fails is tried again from a fresh poll: its address may be old."""
+    async def _collect(self, answer: Done) -> None:
+        """Download and store the outputs. A failed download is retried after a fresh poll: its URL may be old."""
         if self.job.phase is not Phase.STORING:
             await self.context.amend(lambda job: replace(job, phase=Phase.STORING, progress=0.99, eta_at=None))
-        await self.context.dare()
+        await self.context.mark_risky()
         model = self.services.offers().known.get(self.job.model)  # None: the settings no longer declare it
         expected = answer.expected or (Expectation() if model is None else model.expect(self.job.params))
         collected = await self.services.collection.collect(self.job, self.context.vendor, answer.outputs, expected)
@@ -299,28 +304,29 @@ class JobRun:
 
     # -- the end
 
-    async def cancel(self, operation: Mapping[str, Any], now: float) -> None:
-        """Ask the vendor to stop; one that cannot goes on, and what it delivers is kept, as it is while it is asked."""
+    async def _cancel_order(self, operation: Mapping[str, Any], now: float) -> None:
+        """Ask the vendor to stop the order. If it cannot, the order goes on and its result is kept."""
         try:
             stopped = await self.context.drive("cancel", self.context.vendor.cancel(operation))
         except TROUBLE:
-            self.cancels += 1
-            self.cancel_at = now + min(MAX_PAUSE, self.context.vendor.options.poll_seconds * 2 ** min(self.cancels, 10))
+            self.cancel_failures += 1
+            seconds = self.context.vendor.options.poll_seconds * 2 ** min(self.cancel_failures, 10)
+            self.cancel_at = now + min(MAX_BACKOFF_SECONDS, seconds)
             return
         now = self.services.clock()
         if stopped:
             await self.context.amend(lambda job: jobs.stop(job, now))
         else:
             self.cannot_cancel = True
-            warning = "The vendor cannot stop this job: it goes on, and its result will be kept."
+            warning = "The vendor cannot stop this job. It goes on, and its result will be kept."
             await self.context.amend(lambda job: jobs.warn(job, [warning]))
 
-    async def close(self, now: float) -> None:
-        """Nothing is left to wait for: the caller canceled, or a deadline has passed. The vendor is told to stop."""
+    async def _end_early(self, now: float) -> None:
+        """End a job that was canceled early or has passed a deadline, and ask the vendor to stop its order."""
         error = StartTimeout() if self.job.started_at is None else RunTimeout(stage=self.job.phase.value)
         operation = self.job.attempt.operation if self.job.attempt else None
         if operation is not None:
-            with suppress(*TROUBLE, KeyError):  # whose vendor is gone from the settings expires all the same
+            with suppress(*TROUBLE, KeyError):  # a job whose vendor is no longer configured expires too
                 await self.context.drive("cancel", self.context.vendor.cancel(operation))
         body = error.body(self.job.request_id)
 
@@ -331,22 +337,22 @@ class JobRun:
 
         await self.context.amend(change)
 
-    async def fail(self, error: JobError) -> None:
-        """The job cannot be done."""
+    async def _fail(self, error: JobError) -> None:
+        """End the job with this error."""
         error.upstream = self.services.exchange.redact(error.upstream, self.services.offers().redactor)
         now, body = self.services.clock(), error.body(self.job.request_id)
         unknown = isinstance(error, UpstreamOutcomeUnknown)
         await self.context.amend(lambda job: jobs.fail(job, now, body, Outcome.UNKNOWN if unknown else Outcome.FAILED))
 
     async def give_up(self) -> None:
-        """Working on the job keeps failing: end it rather than try for ever."""
+        """End a job that has crashed too often."""
         if not self.job.done:
-            await self.context.amend(self.context.started)
-            await self.fail(JobCrashed(stage=self.job.phase.value))
-        self.count()
+            await self.context.amend(self.context.start)
+            await self._fail(JobCrashed(stage=self.job.phase.value))
+        self._count_finished()
 
-    def count(self) -> None:
-        """Learn from a finished job."""
+    def _count_finished(self) -> None:
+        """Count the finished job in the metrics, and its duration in the history."""
         job = self.job
         code = str(job.error["code"]) if job.error else ""
         metrics.JOBS_FINISHED.labels(job.model, job.vendor, job.state.value, code).inc()
@@ -361,12 +367,12 @@ def _throttle(job: Job) -> Job:
 
 @dataclass(frozen=True, slots=True)
 class Runner:
-    """`run` is what a dispatch is handed."""
+    """Runs claimed jobs. A dispatch gets its method `run`."""
 
     services: RunnerServices
 
     async def run(self, claim: Claim, job: Job, seat: asyncio.Event) -> None:
-        """Work until the job is done or someone else has it. Our own trouble is met by starting over from the row."""
+        """Work until the job is done or another process has it. After a failure of our own, start over from the row."""
         crashes = 0
         known: Job | None = job
         risk = self.services.quarantine.enter(claim.deaths)
@@ -384,10 +390,11 @@ class Runner:
                 except (FenceLost, HandedOver):
                     return
                 except StoreUnavailable:
-                    log.warning("the store does not answer; the job waits")
+                    log.warning("the store does not answer; the job waits for it")
                 except Exception:
                     crashes += 1
-                    log.exception("working on the job failed", extra={"fields": {"times": crashes}})
+                    fields = {"times": crashes}
+                    log.exception("working on the job failed; it starts over from its row", extra={"fields": fields})
                 else:
                     traces.tell_end(span, context.job)
                     return
