@@ -25,14 +25,13 @@ from penstock.errors import StoreUnavailable
 from penstock.fairness.body_memory import BodyMemory, make_bounds
 from penstock.fairness.fair_share import Bounds, FairShare
 from penstock.inspection.worker_pool import ProcessPool
-from penstock.jobs.cadence import Cadence
 from penstock.jobs.collection import Collection
 from penstock.jobs.context import RunnerServices
 from penstock.jobs.durations import REMEMBERED, History
 from penstock.jobs.housekeeping import Upkeep
 from penstock.jobs.inputs import Inputs
 from penstock.jobs.intake import Intake, JobPolicy
-from penstock.jobs.polling import Polling
+from penstock.jobs.polling import Cadence, Polling
 from penstock.jobs.quarantine import Quarantine
 from penstock.jobs.records import RecordBuilder
 from penstock.jobs.runner import Runner
@@ -236,7 +235,7 @@ class Gateway:
         self._resources.push_async_callback(self._close_vendors)
         self._resources.push_async_callback(exchange.close)
         await self._open_chat(exchange)
-        tools = RunnerServices(
+        services = RunnerServices(
             database=self.database,
             offers=lambda: self.offers,
             exchange=exchange,
@@ -255,7 +254,7 @@ class Gateway:
         metrics.watch_open_jobs(lambda: self.upkeep.backlog.by_state)
         self.dispatch = self._make_dispatch()
         self._resources.push_async_callback(self.dispatch.stop)
-        await self._join(Runner(tools).run)
+        await self._join(Runner(services).run)
 
     def _make_dispatch(self) -> Dispatch:
         most = self.settings.jobs.max_held

@@ -21,7 +21,7 @@ from postgres import PostgresServer
 READY_SECONDS: Final = 150.0
 EXPECTED: Final = (
     "this worker's lease has ended",
-    "the vendor does not work for us",
+    "the vendor cannot take our orders",
     "a webhook was not told",
 )
 """What is told as an error, and is part of the ordeal."""

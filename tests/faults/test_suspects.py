@@ -112,6 +112,6 @@ async def test_a_job_that_kills_its_processes_is_found_among_others_and_ended(se
     assert {job.id: end_of(job) for job in done} == dict.fromkeys(others, "succeeded") | {chosen: "internal_error"}
     (ended,) = [job for job in done if job.id == chosen]
     assert ended.error is not None
-    assert "processes of the gateway died" in ended.error["message"]
+    assert "gateway processes died" in ended.error["message"]
     assert (ended.error["stage"], ended.charged) == ("storing", False)
     await gateway.close()

@@ -1,7 +1,8 @@
-"""Asks vendors how orders stand: each alone, or many in one call where the vendor offers that."""
+"""Poll vendors for the status of orders, one by one or in batches, at intervals learned from earlier orders."""
 
 import asyncio
 import time
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest
@@ -11,19 +12,29 @@ from penstock.upstream.exchange import TROUBLE, Exchange
 from penstock.vendor_api.generation import Done, Failed, GenerationVendor, Running
 
 GATHER_SECONDS: Final = 0.05
-"""How long the first poll of a batch waits for others."""
-LONGEST_REST: Final = 300.0
-"""How long at most a vendor whose batch call does not work is asked for each order alone."""
+"""Seconds that the first poll of a batch waits for others."""
+MAX_REST_SECONDS: Final = 300.0
+"""The longest time for which a vendor whose batch call fails is polled for each order alone."""
 
-Standing: TypeAlias = Running | Done | Failed
+MAX_INTERVAL_SECONDS: Final = 10.0
+"""The longest pause between polls: callers want to see progress, and an order may take less time than any before."""
+MIN_KNOWN_ORDERS: Final = 5
+"""Finished orders of a route that are needed to predict the next one."""
+MAX_KNOWN_ORDERS: Final = 100
+MAX_ROUTES: Final = 1000
+
+RouteName: TypeAlias = tuple[str, str]
+"""A vendor, and its name of the model."""
+
+OrderStatus: TypeAlias = Running | Done | Failed
 
 
 @dataclass(slots=True)
 class _Batch:
-    """Polls of one vendor that wait to be asked together."""
+    """Polls of one vendor and credential that are sent together."""
 
-    polls: list[tuple[Mapping[str, Any], asyncio.Future[Standing | None]]] = field(
-        default_factory=list[tuple[Mapping[str, Any], "asyncio.Future[Standing | None]"]]
+    polls: list[tuple[Mapping[str, Any], asyncio.Future[OrderStatus | None]]] = field(
+        default_factory=list[tuple[Mapping[str, Any], "asyncio.Future[OrderStatus | None]"]]
     )
     timer: asyncio.TimerHandle | None = None
     failures: int = 0
@@ -31,7 +42,7 @@ class _Batch:
 
 
 class Polling:
-    """One for all jobs of a process."""
+    """Sends the polls of all jobs of a process, in batches where the vendor offers that."""
 
     def __init__(self, exchange: Exchange, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._exchange = exchange
@@ -39,8 +50,8 @@ class Polling:
         self._batches: dict[tuple[str, str], _Batch] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
-    async def poll(self, name: str, vendor: GenerationVendor, operation: Mapping[str, Any]) -> Standing:
-        """How the order stands."""
+    async def poll(self, name: str, vendor: GenerationVendor, operation: Mapping[str, Any]) -> OrderStatus:
+        """Return the status of an order."""
         if vendor.batch > 1:
             batch = self._batches.setdefault((name, vendor.options.credential), _Batch())
             if self._now() >= batch.rests_until:
@@ -51,10 +62,10 @@ class Polling:
 
     async def _join(
         self, batch: _Batch, name: str, vendor: GenerationVendor, operation: Mapping[str, Any]
-    ) -> Standing | None:
-        """Wait with others; None where the batch could not tell."""
+    ) -> OrderStatus | None:
+        """Poll together with others. Return None if the batch gave no answer for this order."""
         loop = asyncio.get_running_loop()
-        future: asyncio.Future[Standing | None] = loop.create_future()
+        future: asyncio.Future[OrderStatus | None] = loop.create_future()
         batch.polls.append((operation, future))
         if len(batch.polls) >= vendor.batch:
             self._send(batch, name, vendor)
@@ -66,7 +77,7 @@ class Polling:
         if batch.timer is not None:
             batch.timer.cancel()
             batch.timer = None
-        polls = [poll for poll in batch.polls if not poll[1].done()]  # whoever was canceled meanwhile is gone
+        polls = [poll for poll in batch.polls if not poll[1].done()]  # without those whose job was canceled meanwhile
         batch.polls = []
         task = asyncio.create_task(self._ask(batch, name, vendor, polls), name="batch")
         self._tasks.add(task)
@@ -77,9 +88,9 @@ class Polling:
         batch: _Batch,
         name: str,
         vendor: GenerationVendor,
-        polls: list[tuple[Mapping[str, Any], "asyncio.Future[Standing | None]"]],
+        polls: list[tuple[Mapping[str, Any], "asyncio.Future[OrderStatus | None]"]],
     ) -> None:
-        answers: Sequence[Standing | None] = ()
+        answers: Sequence[OrderStatus | None] = ()
         try:
             if len(polls) > 1:
                 operations = [operation for operation, _ in polls]
@@ -87,8 +98,42 @@ class Polling:
                 batch.failures = 0
         except TROUBLE:
             batch.failures += 1
-            batch.rests_until = self._now() + min(LONGEST_REST, 2.0 ** min(batch.failures, 10))
+            batch.rests_until = self._now() + min(MAX_REST_SECONDS, 2.0 ** min(batch.failures, 10))
         finally:
             for (_, future), answer in zip_longest(polls, answers[: len(polls)]):
                 if not future.done():
                     future.set_result(answer)
+
+
+class Cadence:
+    """Durations of the latest orders of each route, which decide when to poll next."""
+
+    def __init__(self) -> None:
+        self._seconds: dict[RouteName, deque[float]] = {}
+
+    def learn(self, route: RouteName, seconds: float) -> None:
+        """Record the seconds from placing an order to finding it done."""
+        found = self._seconds.setdefault(route, deque(maxlen=MAX_KNOWN_ORDERS))
+        found.append(seconds)
+        if len(self._seconds) > MAX_ROUTES:
+            del self._seconds[next(iter(self._seconds))]
+
+    def wait(self, route: RouteName, elapsed: float, eta: float | None, least: float) -> float:
+        """Return the seconds to wait before the next poll of an order placed `elapsed` seconds ago."""
+        return wait_before_poll(self._seconds.get(route, ()), elapsed, eta, least)
+
+
+def wait_before_poll(known: Sequence[float], elapsed: float, eta: float | None, least: float) -> float:
+    """Return the seconds until the next poll.
+
+    The vendor's own estimate counts first, then the durations of earlier orders, then the time passed so far.
+    """
+    if eta is not None:
+        wait = eta / 4
+    elif len(known) < MIN_KNOWN_ORDERS:
+        wait = elapsed / 10
+    elif elapsed < min(known):
+        wait = max(elapsed / 20, 0.9 * min(known) - elapsed)
+    else:
+        wait = elapsed / 20
+    return max(least, min(wait, MAX_INTERVAL_SECONDS))

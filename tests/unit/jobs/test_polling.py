@@ -19,7 +19,7 @@ from vendors.double import Act, Double, double_of, hang, reply
 from penstock.domain.files import StoredFile
 from penstock.domain.job_errors import UpstreamError
 from penstock.jobs import polling
-from penstock.jobs.polling import LONGEST_REST, Polling
+from penstock.jobs.polling import MAX_REST_SECONDS, Polling
 from penstock.settings.tables import load
 from penstock.simulator.samples import make_preview
 from penstock.upstream.exchange import TROUBLE, Exchange
@@ -192,7 +192,7 @@ async def test_not_even_a_vendors_own_mistake_leaves_anyone_waiting(desk, how):
 
 async def test_a_batch_that_fails_is_let_be_for_longer_and_longer(desk, clock):
     vendor = Fake()
-    rests = [2, 4, 8, 16, 32, 64, 128, 256, LONGEST_REST, LONGEST_REST]
+    rests = [2, 4, 8, 16, 32, 64, 128, 256, MAX_REST_SECONDS, MAX_REST_SECONDS]
     vendor.plan = ["503"] * len(rests)
     for failures, rest in enumerate(rests, 1):
         assert await ask(desk, vendor, 0, 1) == [0, 1]
