@@ -17,7 +17,7 @@ from penstock.chat.replies.passthrough import Broken, Malformed, PassedStream
 from penstock.chat.replies.sse import COMMENT, EventTooLarge
 from penstock.chat.replies.stream import ResponseWriter, Stream
 from penstock.chat.replies.translated import RenderedStream
-from penstock.chat.silence import IdleTimer
+from penstock.chat.timers import IdleTimer
 from penstock.chat.token_bounds import BYTES_PER_CHARACTER, borne_out, bound_claim
 from penstock.domain.api_keys import ApiKey
 from penstock.domain.chat import Ask, Usage, estimate
