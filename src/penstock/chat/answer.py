@@ -240,7 +240,7 @@ class Answer:
         stream, incoming = self.stream, self.incoming
         assert stream is not None  # noqa: S101  both were heard of before
         assert incoming is not None  # noqa: S101
-        silence = self._watch(incoming, outlet)
+        idle_timer = self._watch(incoming, outlet)
         try:
             if self._first:
                 self._pass(self._first, stream, outlet)
@@ -248,28 +248,28 @@ class Answer:
                 outlet.write(COMMENT)
             while not (stream.ended or stream.broken or incoming.is_over):
                 if outlet.is_full:
-                    silence.since = None
+                    idle_timer.waiting_since = None
                     await outlet.drain()
-                silence.begin()
-                await incoming.pour(partial(self._take, stream, outlet, silence))
+                idle_timer.begin_wait()
+                await incoming.pour(partial(self._take, stream, outlet, idle_timer))
             if not (stream.ended or stream.broken):
                 self._pass(_feed(stream, b""), stream, outlet, is_over=True)
         except EventTooLarge as error:
             raise self._interrupt(VendorFailed(f"The vendor's reply broke off: {error}.")) from error
         except ReplyLost as error:
-            raise self._interrupt(_name_silence(silence)) from error
+            raise self._interrupt(_explain_cut(idle_timer)) from error
         finally:
-            silence.stop()
+            idle_timer.stop()
         self._conclude(stream)
 
-    def _take(self, stream: Stream, outlet: ResponseWriter, silence: IdleTimer, data: bytes) -> bool:
+    def _take(self, stream: Stream, outlet: ResponseWriter, idle_timer: IdleTimer, data: bytes) -> bool:
         """Some of the vendor's reply, as it comes; whether more is wanted."""
         quick = stream.quick
         if quick is not None and self.keeper is None and (out := quick(data)) is not None:
-            silence.since = silence.spoke = silence.now()
+            idle_timer.waiting_since = idle_timer.sent_at = idle_timer.now()
             return outlet.write(out)  # as nearly always
         out = stream.feed(data)
-        (silence.speak if out else silence.begin)()
+        (idle_timer.record_output if out else idle_timer.begin_wait)()
         if stream.ended or stream.broken is not None or self.keeper is not None:
             self._pass(out + stream.end() if stream.ended else out, stream, outlet)
             return not (stream.ended or outlet.is_full or stream.broken)
@@ -301,7 +301,13 @@ class Answer:
     def _watch(self, incoming: "Incoming", outlet: ResponseWriter) -> IdleTimer:
         options, left = self.vendor.options, self.vendor.options.total_seconds - (time.perf_counter() - self._began)
         beat = partial(_beat, outlet)
-        return IdleTimer(incoming.close, beat, idle=options.idle_seconds, total=left, beat=self._heartbeat)
+        return IdleTimer(
+            incoming.close,
+            beat,
+            idle_seconds=options.idle_seconds,
+            total_seconds=left,
+            heartbeat_seconds=self._heartbeat,
+        )
 
     def _interrupt(self, error: PenstockError, *, was_told: bool = False) -> Interrupted:
         self._outcome, self._code, self._error = ChatOutcome.CUT, error.code, error
@@ -439,9 +445,9 @@ class Answer:
         log.warning("vendor claimed more tokens than can be true; the claim was cut", extra={"fields": fields})
 
 
-def _name_silence(silence: IdleTimer) -> PenstockError:
-    if silence.expired:
-        return VendorTimeout(f"The vendor's reply broke off: {silence.expired}.")
+def _explain_cut(idle_timer: IdleTimer) -> PenstockError:
+    if idle_timer.expiry:
+        return VendorTimeout(f"The vendor's reply broke off: {idle_timer.expiry}.")
     return VendorFailed("The vendor's reply broke off.")
 
 

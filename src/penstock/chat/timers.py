@@ -1,78 +1,115 @@
-"""Watches how long a vendor says nothing: keeps the caller's connection warm, and gives up in the end."""
+"""Timers of a chat request: a deadline until the vendor answers, and an idle timer while it streams."""
 
 import asyncio
 from collections.abc import Callable
+from types import TracebackType
+from typing import Final
 
-SOON = 0.01
+MIN_PAUSE_SECONDS: Final = 0.01
+
+
+class Deadline:
+    """A cheap `asyncio.timeout`: `with Deadline(seconds):` raises TimeoutError in a task that takes longer."""
+
+    __slots__ = ("_before", "_expired", "_seconds", "_task", "_timer")
+
+    _task: "asyncio.Task[object]"
+    _timer: asyncio.TimerHandle
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._expired = False
+
+    def __enter__(self) -> None:
+        task = asyncio.current_task()
+        assert task is not None  # noqa: S101  only a task can be cancelled
+        self._task = task
+        self._before = task.cancelling()
+        self._timer = asyncio.get_running_loop().call_later(self._seconds, self._expire)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._timer.cancel()
+        # A task that others cancelled as well stays cancelled.
+        if self._expired and self._task.uncancel() <= self._before and isinstance(error, asyncio.CancelledError):
+            raise TimeoutError from error
+
+    def _expire(self) -> None:
+        self._expired = True
+        self._task.cancel()
 
 
 class IdleTimer:
-    """One timer that looks from time to time: a timer for every read would cost more than the read."""
+    """Send heartbeats while the vendor is idle, and abort after the idle timeout or the total timeout.
+
+    A single timer checks from time to time, because a timer for every read would cost more than the read.
+    """
 
     __slots__ = (
-        "_beat",
-        "_give_up",
+        "_abort",
         "_handle",
         "_heartbeat",
-        "_idle",
+        "_heartbeat_seconds",
+        "_idle_seconds",
         "_loop",
         "_until",
-        "expired",
+        "expiry",
         "now",
-        "since",
-        "spoke",
+        "sent_at",
+        "waiting_since",
     )
 
     def __init__(
         self,
-        give_up: Callable[[], None],
+        abort: Callable[[], None],
         heartbeat: Callable[[], None],
         *,
-        idle: float,
-        total: float,
-        beat: float,
+        idle_seconds: float,
+        total_seconds: float,
+        heartbeat_seconds: float,
     ) -> None:
         self._loop = asyncio.get_running_loop()
-        self._give_up = give_up
+        self._abort = abort
         self._heartbeat = heartbeat
-        self._idle = idle
-        self._beat = beat
+        self._idle_seconds = idle_seconds
+        self._heartbeat_seconds = heartbeat_seconds
         self.now = self._loop.time
         now = self.now()
-        self._until = now + total
-        self.spoke = now
-        """When something was last sent to the caller."""
-        self.since: float | None = None
-        """Since when the vendor is waited for; None while the caller is."""
-        self.expired = ""
-        """Why it was given up, if it was."""
-        self._handle = self._loop.call_at(min(self._until, now + idle, now + beat), self._look)
+        self._until = now + total_seconds
+        self.sent_at = now
+        """Time at which something was last sent to the caller."""
+        self.waiting_since: float | None = None
+        """Start of the current wait for the vendor; None while the caller is the slower side."""
+        self.expiry = ""
+        """Reason of the abort; empty until then."""
+        self._handle = self._loop.call_at(min(self._until, now + idle_seconds, now + heartbeat_seconds), self._check)
 
-    def begin(self) -> None:
-        """The vendor is waited for."""
-        self.since = self._loop.time()
+    def begin_wait(self) -> None:
+        """Start waiting for the vendor."""
+        self.waiting_since = self._loop.time()
 
-    def speak(self) -> None:
-        """Something came, and is sent to the caller."""
-        self.since = self.spoke = self._loop.time()
+    def record_output(self) -> None:
+        """Restart both clocks: the vendor sent something, and the caller gets it."""
+        self.waiting_since = self.sent_at = self._loop.time()
 
     def stop(self) -> None:
-        """Watch no more."""
+        """Cancel the timer."""
         self._handle.cancel()
 
-    def _look(self) -> None:
+    def _check(self) -> None:
         now = self._loop.time()
-        since = now if self.since is None else self.since
+        since = now if self.waiting_since is None else self.waiting_since
         if now >= self._until:
-            self.expired = "it took too long as a whole"
-        elif now >= since + self._idle:
-            self.expired = "it was silent for too long"
-        if self.expired:
-            self._give_up()
+            self.expiry = "its total timeout expired"
+        elif now >= since + self._idle_seconds:
+            self.expiry = "it sent nothing for longer than the idle timeout"
+        if self.expiry:
+            self._abort()
             return
-        if now >= self.spoke + self._beat:
-            self.spoke = now
-            if self.since is not None:  # else it is the caller who is slow
+        if now >= self.sent_at + self._heartbeat_seconds:
+            self.sent_at = now
+            if self.waiting_since is not None:  # otherwise the caller is the slow side
                 self._heartbeat()
-        due = min(self._until, since + self._idle, self.spoke + self._beat)
-        self._handle = self._loop.call_at(max(due, now + SOON), self._look)
+        due = min(self._until, since + self._idle_seconds, self.sent_at + self._heartbeat_seconds)
+        self._handle = self._loop.call_at(max(due, now + MIN_PAUSE_SECONDS), self._check)
