@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from penstock.billing.admission import Admission, Ticket
 from penstock.billing.usage_writer import UsageWriter
-from penstock.chat.answer import Answer, Leave
 from penstock.chat.answer_lengths import Lengths
 from penstock.chat.cache import CachedAnswer, ChatCache, Keeper, place_of
 from penstock.chat.faults import tell_fault
@@ -17,6 +16,7 @@ from penstock.chat.replies.passthrough import Broken, Malformed, pass_whole
 from penstock.chat.replies.sse import EventTooLarge
 from penstock.chat.replies.translated import render_whole
 from penstock.chat.route_health import Probe, RouteHealth, Routes
+from penstock.chat.settlement import Answer, Leave
 from penstock.chat.timers import Deadline
 from penstock.domain.api_keys import ApiKey
 from penstock.domain.chat import Ask, Blame, Fault, Usage

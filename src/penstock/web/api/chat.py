@@ -10,7 +10,7 @@ import msgspec
 
 from penstock.accounts.keyring import Proof
 from penstock.chat import request
-from penstock.chat.answer import Answer, Interrupted
+from penstock.chat.settlement import Answer, Interrupted
 from penstock.domain.api_keys import ApiKey, Scope
 from penstock.domain.chat import Ask
 from penstock.domain.money import format_usd
