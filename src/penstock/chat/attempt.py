@@ -13,7 +13,7 @@ from penstock.domain.prices import TokenPrice
 from penstock.domain.usage import ChatOutcome
 from penstock.errors import PenstockError
 from penstock.observability import traces
-from penstock.offers.offer import Route
+from penstock.offers.route import Route
 from penstock.vendor_api.chat import ChatVendor
 
 if TYPE_CHECKING:

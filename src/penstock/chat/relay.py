@@ -36,7 +36,8 @@ from penstock.errors import (
     VendorTimeout,
 )
 from penstock.observability import metrics
-from penstock.offers.offer import ChatOffer, Offers, Route, refuse_unpriced
+from penstock.offers.offer import ChatOffer, Offers, refuse_unpriced
+from penstock.offers.route import Route
 from penstock.upstream.exchange import Exchange
 from penstock.vendor_api.chat import ChatVendor
 from penstock.vendor_api.generation import Call, NotSent, NotStarted, Reply, ReplyLost
