@@ -189,7 +189,7 @@ class Gateway:
         _hide_secrets(settings)
         former, former_chat = list(self.offers.by_credential.values()), self.offers.chat_vendors.values()
         self.settings, self.offers, self._fetcher = settings, offers, None
-        self._rules, self._manner = _make_rules(settings), _make_manner(settings)
+        self._rules, self._chat_policy = _make_rules(settings), _make_chat_policy(settings)
         self.relay.routes.forget()
         self.dispatch.reseat()
         await self._learn()
@@ -333,9 +333,9 @@ class Gateway:
         self.usage_writer = usage_writer = UsageWriter(self.database, self.admission.process, journals, self.clock)
         self._resources.push_async_callback(usage_writer.stop)
         await usage_writer.recover()
-        self._manner = _make_manner(self.settings)
+        self._chat_policy = _make_chat_policy(self.settings)
         self.relay = Relay(
-            lambda: self.offers, exchange, usage_writer, self.admission, lambda: self._manner, self.clock
+            lambda: self.offers, exchange, usage_writer, self.admission, lambda: self._chat_policy, self.clock
         )
 
     async def settle_up(self, owners: Sequence[str] | None = None) -> None:
@@ -432,7 +432,7 @@ def _make_rules(settings: Settings) -> JobPolicy:
     )
 
 
-def _make_manner(settings: Settings) -> ChatPolicy:
+def _make_chat_policy(settings: Settings) -> ChatPolicy:
     chat = settings.chat
     return ChatPolicy(chat.heartbeat_seconds, chat.cache_mb << 20, chat.cache_seconds)
 

@@ -3,21 +3,24 @@
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from penstock.billing.admission import Admission, Ticket
 from penstock.billing.usage_writer import UsageWriter
-from penstock.chat.answer import Answer, Leave
+from penstock.chat.answer import Answer
 from penstock.chat.answer_lengths import Lengths
+from penstock.chat.answer_stream import AnswerStream
+from penstock.chat.attempt import Leave, RouteAttempt
 from penstock.chat.cache import CachedAnswer, ChatCache, Keeper, place_of
-from penstock.chat.deadline import Deadline
 from penstock.chat.faults import tell_fault
 from penstock.chat.replies.passthrough import Broken, Malformed, pass_whole
 from penstock.chat.replies.sse import EventTooLarge
 from penstock.chat.replies.translated import render_whole
 from penstock.chat.route_health import Probe, RouteHealth, Routes
+from penstock.chat.settlement import Settlement
+from penstock.chat.timers import Deadline
 from penstock.domain.api_keys import ApiKey
 from penstock.domain.chat import Ask, Blame, Fault, Usage
 from penstock.domain.usage import ChatOutcome
@@ -33,7 +36,8 @@ from penstock.errors import (
     VendorTimeout,
 )
 from penstock.observability import metrics
-from penstock.offers.offer import ChatOffer, Offers, Route, refuse_unpriced
+from penstock.offers.offer import ChatOffer, Offers, refuse_unpriced
+from penstock.offers.route import Route
 from penstock.upstream.exchange import Exchange
 from penstock.vendor_api.chat import ChatVendor
 from penstock.vendor_api.generation import Call, NotSent, NotStarted, Reply, ReplyLost
@@ -66,7 +70,7 @@ class ChatPolicy:
 
 
 class Relay:
-    """One per process."""
+    """Chooses routes, calls vendors and hands out answers; one per process."""
 
     def __init__(
         self,
@@ -74,13 +78,13 @@ class Relay:
         exchange: Exchange,
         usage_writer: UsageWriter,
         admission: Admission,
-        manner: Callable[[], ChatPolicy],
+        policy: Callable[[], ChatPolicy],
         clock: Callable[[], float],
     ) -> None:
         self._offers = offers
         self._exchange = exchange
         self._usage_writer = usage_writer
-        self._manner = manner
+        self._policy = policy
         self._clock = clock
         self._busy: dict[str, int] = {}
         self._admission = admission
@@ -89,107 +93,117 @@ class Relay:
         self.routes = Routes()
 
     async def open(self, ask: Ask, offer: ChatOffer, key: ApiKey, request_id: str) -> Answer:
-        """An answer that has begun; whatever becomes of it, `Answer.close` must be called once it is over."""
+        """Return an answer that has begun. `Answer.close` must be called at its end, however it ends."""
         self._usage_writer.check()
         offers = self._offers()
-        now = self._clock()
-        answer = Answer(ask, offer, key, request_id, now, self._usage_writer, self._lengths, offers.redactor)
+        settlement = Settlement(ask, key, request_id, self._clock(), self._usage_writer, self._lengths)
+        answer = Answer(ask, settlement)
         try:
             if key.is_limited:
-                answer.ticket = await self._admit(ask, key)
-            if not (self._manner().cache_bytes and self._find_cached(answer, key)):
+                settlement.ticket = await self._admit(ask, key)
+            if not (self._policy().cache_bytes and self._find_cached(answer, key)):
                 if key.budgets:
-                    await self._hold(answer, offer, key)
-                await self._try_routes(answer, offer, offers.chat_vendors)
+                    await self._hold(ask, settlement, offer, key)
+                await self._try_routes(answer, offer, offers, key.account_id)
         except BaseException as error:
             answer.fail(error)
             raise
         return answer
 
     async def _admit(self, ask: Ask, key: ApiKey) -> Ticket:
-        """Let the request in as far as its limits go."""
-        says = self._lengths.longest(key.account_id, ask.model)
-        if ask.max_tokens is not None and (says is None or says > ask.max_tokens):
-            says = ask.max_tokens
+        """Let the request in as far as its rate limits allow."""
+        tokens = self._lengths.longest(key.account_id, ask.model)
+        if ask.max_tokens is not None and (tokens is None or tokens > ask.max_tokens):
+            tokens = ask.max_tokens
         admission, prompt, stream = self._admission, ask.prompt, ask.stream
         try:
-            ticket = admission.try_admit(key, prompt, says or 0, stream=stream)
-            return ticket or await admission.admit(key, prompt, says or 0, stream=stream)
+            ticket = admission.try_admit(key, prompt, tokens or 0, stream=stream)
+            return ticket or await admission.admit(key, prompt, tokens or 0, stream=stream)
         except RateLimited as error:
-            raise _in_words_of_chat(error) from None
+            raise _as_chat_error(error) from None
 
-    async def _hold(self, answer: Answer, offer: ChatOffer, key: ApiKey) -> None:
-        """Hold what the answer may cost: all that it may say, or what such answers usually do."""
-        ask, price = answer.ask, offer.ceiling_price(answer.created_at)
+    async def _hold(self, ask: Ask, settlement: Settlement, offer: ChatOffer, key: ApiKey) -> None:
+        """Hold the most that the answer may cost: by its token limit, or by the usual length of such answers."""
+        now = settlement.created_at
+        price = offer.ceiling_price(now)
         if price is None:
             raise refuse_unpriced(ask.model)
-        says = self._lengths.likely(key.account_id, ask.model) if ask.max_tokens is None else ask.max_tokens
-        most = Usage(ask.prompt * 4 // 3 + 16, says * (ask.field("n") if "n" in ask.fields else 1))
-        assert answer.ticket is not None  # noqa: S101  whoever has a budget is admitted first
+        tokens = self._lengths.likely(key.account_id, ask.model) if ask.max_tokens is None else ask.max_tokens
+        most = Usage(ask.prompt * 4 // 3 + 16, tokens * (ask.field("n") if "n" in ask.fields else 1))
+        ticket = settlement.ticket
+        assert ticket is not None  # noqa: S101  a key with a budget is admitted first
         cost = price.of(most)
         try:
-            if not self._admission.try_hold(answer.ticket, key, cost, answer.created_at):
-                await self._admission.hold(answer.ticket, key, cost, answer.created_at)
-            answer.held = cost
+            if not self._admission.try_hold(ticket, key, cost, now):
+                await self._admission.hold(ticket, key, cost, now)
+            settlement.held = cost
         except InsufficientBudget as error:
             metrics.BUDGET_REFUSALS.labels(error.facts["of"]).inc()
             raise
 
     def _find_cached(self, answer: Answer, key: ApiKey) -> bool:
-        """Answer from the cache; else have the answer kept in it."""
-        manner, place = self._manner(), place_of(key.account_id, answer.ask)
+        """Answer from the cache and return True; otherwise have the answer kept in it."""
+        policy, place = self._policy(), place_of(key.account_id, answer.ask)
         found = self._cache.get(place, time.monotonic())
         if found is not None:
             answer.take_cached(found)
             return True
 
         def keep(body: bytes) -> None:
-            kept = CachedAnswer(body, answer.vendor_name, time.monotonic() + manner.cache_seconds)
-            self._cache.put(place, kept, manner.cache_bytes)
+            kept = CachedAnswer(body, answer.settlement.vendor_name, time.monotonic() + policy.cache_seconds)
+            self._cache.put(place, kept, policy.cache_bytes)
 
         answer.keeper = Keeper(keep)
         return False
 
-    async def _try_routes(self, answer: Answer, offer: ChatOffer, vendors: Mapping[str, ChatVendor]) -> None:
+    async def _try_routes(self, answer: Answer, offer: ChatOffer, offers: Offers, account: str) -> None:
         last: PenstockError | None = None
-        for route in self.routes.choose(offer.routes, answer.account_id):
+        for route in self.routes.choose(offer.routes, account):
+            vendor = offers.chat_vendors[route.vendor]
             try:
-                await self._try(answer, route, vendors[route.vendor])
-            except TryNextRoute as trouble:
-                last = trouble.error
-            else:
-                return
+                attempt = await self._try(answer, offer, route, vendor, account)
+            except TryNextRoute as next_route:
+                last = next_route.error
+                continue
+            if attempt.stream is not None:
+                heartbeat = self._policy().heartbeat_seconds
+                answer.stream = AnswerStream(
+                    attempt, attempt.stream, answer.settlement, answer.keeper, offers.redactor, heartbeat
+                )
+            return
         raise last or VendorFailed()
 
-    async def _try(self, answer: Answer, route: Route, vendor: ChatVendor) -> None:
-        """Have one vendor answer, up to its first byte: until then a failure has its own status."""
-        ask = answer.ask
+    async def _try(
+        self, answer: Answer, offer: ChatOffer, route: Route, vendor: ChatVendor, account: str
+    ) -> RouteAttempt:
+        """Call one vendor and wait for its first byte: until then, a failure has its own status."""
+        ask, settlement, has_alternatives = answer.ask, answer.settlement, len(offer.routes) > 1
         call = await self._prepare_long(ask, vendor, route) if ask.size > BIG else _prepare(ask, vendor, route)
         self._enter(route, vendor)
         health = self.routes.health(route)
-        account = answer.account_id
         probe = health.begin(account)
-        farewell = self._make_farewell(route, vendor, health, account, has_alternatives=answer.has_alternatives)
-        answer.take_route(route, vendor, farewell)
+        leave = self._make_leave(route, vendor, health, account, has_alternatives=has_alternatives)
+        attempt = RouteAttempt(ask, route, vendor, offer.price_of(route.vendor, settlement.created_at), leave)
+        settlement.take_attempt(attempt)
         outcome = "canceled"
         try:
-            await self._hear(answer, vendor, call)
+            await self._call(answer, attempt, call)
             outcome = "ok"
-            if True in probe or not ask.stream or not answer.has_alternatives:
-                health.succeed(account)  # of any other stream the end will tell
+            if True in probe or not ask.stream or not has_alternatives:
+                health.succeed(account)  # any other stream is judged by its end
         except _Refused as refused:
             outcome = refused.fault.blame
-            answer.refused()
+            settlement.record_refusal()
             raise self._judge(refused.fault, route, account, probe) from None
         except NotSent as error:
             outcome = "not_sent"
-            answer.refused()
+            settlement.record_refusal()
             unreached = "The vendor could not be reached. Nothing was submitted."
             failure = VendorFailed(str(error) if isinstance(error, NotStarted) else unreached, retry_after=1)
             health.fail(self.routes.now(), account, failure, probe=probe, unprovoked=True)
             raise TryNextRoute(failure) from error
         except (ReplyLost, Malformed, EventTooLarge, TimeoutError) as error:
-            # The vendor may have done the work: asking again, or another, could mean to pay twice.
+            # The vendor may have done the work: another call could be charged twice.
             outcome = "timeout" if isinstance(error, TimeoutError) else "lost"
             failure = VendorTimeout() if isinstance(error, TimeoutError) else VendorAnswerLost(_describe(error))
             health.fail(self.routes.now(), account, failure, probe=probe)
@@ -199,38 +213,32 @@ class Relay:
             if outcome == "canceled":
                 health.abstain(account, probe)
             if outcome != "ok":
-                answer.hang_up(outcome)
+                attempt.fail(outcome, settlement.outcome, settlement.error)
+        return attempt
 
     async def _prepare_long(self, ask: Ask, vendor: ChatVendor, route: Route) -> Call:
         return await asyncio.to_thread(_prepare, ask, vendor, route)
 
-    async def _hear(self, answer: Answer, vendor: ChatVendor, call: Call) -> None:
-        options, is_streamed = vendor.options, answer.ask.stream
+    async def _call(self, answer: Answer, attempt: RouteAttempt, call: Call) -> None:
+        """Send the call, and read a whole answer or the first piece of a stream."""
+        vendor, options, is_streamed = attempt.vendor, attempt.vendor.options, answer.ask.stream
         limit = min(options.first_byte_seconds, options.total_seconds) if is_streamed else options.total_seconds
         try:
             with Deadline(limit):
-                answer.begin_waiting()
-                incoming = answer.incoming = await self._exchange.open(vendor, call)
+                answer.settlement.begin_call(attempt)
+                attempt.begin_wait()
+                incoming = attempt.incoming = await self._exchange.open(vendor, call)
                 if is_streamed:
-                    await incoming.wait_head()
-                    if not 200 <= incoming.status < 300:
-                        raise _refuse(vendor, incoming, await incoming.read_all(MAX_REPLY_BYTES))
-                    await answer.hear_first(self._manner().heartbeat_seconds)
+                    await _begin_stream(answer, attempt, incoming)
                 else:
-                    body = await incoming.read_all(MAX_REPLY_BYTES)
-                    if not 200 <= incoming.status < 300:
-                        raise _refuse(vendor, incoming, body)
-                    answer.end_waiting()
-                    whole = (body, vendor, answer.ask, answer.reply_id, int(answer.created_at))
-                    read = await asyncio.to_thread(_read_whole, *whole) if len(body) > BIG else _read_whole(*whole)
-                    answer.take_whole(*read)
+                    await _read_answer(answer, attempt, incoming)
         except Broken as broken:
             raise _Refused(broken.fault(vendor.fault)) from None
         except ReplyLost:
-            # That a vendor refused is certain by its status, also where the rest is lost.
-            if answer.incoming is None or answer.incoming.status < 300:
+            # The status alone proves that a vendor refused, even if the rest is lost.
+            if attempt.incoming is None or attempt.incoming.status < 300:
                 raise
-            raise _refuse(vendor, answer.incoming, b"") from None
+            raise _refuse(vendor, attempt.incoming, b"") from None
 
     def _judge(self, fault: Fault, route: Route, account: str, probe: Probe) -> PenstockError | TryNextRoute:
         """What a vendor's refusal means, for the caller and for the route; the operator reads of it in the log."""
@@ -254,7 +262,7 @@ class Relay:
         if vendor.server is not None:
             vendor.server.enter()
 
-    def _make_farewell(
+    def _make_leave(
         self, route: Route, vendor: ChatVendor, health: RouteHealth, account: str, *, has_alternatives: bool
     ) -> Leave:
         """What to do when the vendor is let go: give its place free, and remember how a stream ended.
@@ -282,6 +290,32 @@ class _Refused(Exception):
         self.fault = fault
 
 
+async def _begin_stream(answer: Answer, attempt: RouteAttempt, incoming: "Incoming") -> None:
+    settlement = answer.settlement
+    await incoming.wait_head()
+    if not 200 <= incoming.status < 300:
+        raise _refuse(attempt.vendor, incoming, await incoming.read_all(MAX_REPLY_BYTES))
+    await attempt.read_first(incoming, answer.ask, _reply_id(settlement), int(settlement.created_at))
+    settlement.record_first_byte(attempt.called_at)
+
+
+async def _read_answer(answer: Answer, attempt: RouteAttempt, incoming: "Incoming") -> None:
+    settlement = answer.settlement
+    body = await incoming.read_all(MAX_REPLY_BYTES)
+    if not 200 <= incoming.status < 300:
+        raise _refuse(attempt.vendor, incoming, body)
+    settlement.record_first_byte(attempt.called_at)
+    whole = (body, attempt.vendor, answer.ask, _reply_id(settlement), int(settlement.created_at))
+    read = await asyncio.to_thread(_read_whole, *whole) if len(body) > BIG else _read_whole(*whole)
+    answer.body = read[0]
+    settlement.take_whole(*read)
+
+
+def _reply_id(settlement: Settlement) -> str:
+    """Return an id for a reply without one of its own."""
+    return f"chatcmpl-{settlement.request_id}"
+
+
 def _read_whole(
     body: bytes, vendor: ChatVendor, ask: Ask, reply_id: str, created: int
 ) -> tuple[bytes, Usage | None, int]:
@@ -302,7 +336,7 @@ def _refuse(vendor: ChatVendor, incoming: "Incoming", said: bytes) -> _Refused:
     return _Refused(vendor.fault(Reply(incoming.status, incoming.headers, said)))
 
 
-def _in_words_of_chat(error: RateLimited) -> ChatRateLimited:
+def _as_chat_error(error: RateLimited) -> ChatRateLimited:
     chat = ChatRateLimited(
         error.message, suggestion=error.suggestion, retry_after=error.retry_after, headers=error.headers
     )

@@ -1,6 +1,5 @@
 """Which way a chat request goes: by order and weight, around routes that fail, and back to them with care."""
 
-import random
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -9,7 +8,7 @@ from typing import Final, TypeAlias
 
 from penstock.domain.chat import Blame, Fault
 from penstock.errors import ChatRateLimited, PenstockError
-from penstock.offers.offer import Route
+from penstock.offers.route import Route, rank_routes
 
 FAILURES: Final = 3
 """How many failures in a row before a route rests."""
@@ -222,10 +221,10 @@ class Routes:
         return self._choose(routes, account)
 
     def _choose(self, routes: Sequence[Route], account: str) -> Iterator[Route]:
-        open_routes = [route for route in routes if self.health(route).is_open(self.now(), account)]
+        open_routes = rank_routes(routes, lambda route: self.health(route).is_open(self.now(), account))
         if open_routes:
-            for route in _shuffle(open_routes):
-                # While the one before was tried, it may have changed.
+            for route in open_routes:
+                # It may have changed while the one before was tried.
                 if self.health(route).is_open(self.now(), account):
                     yield route
             return
@@ -246,8 +245,3 @@ class Routes:
 
 def _wait(health: Health, now: float) -> float:
     return max(1.0 if health.probing else 0.0, health.wished_until - now)
-
-
-def _shuffle(routes: Sequence[Route]) -> list[Route]:
-    """By order; within an order at random, the heavier the earlier."""
-    return sorted(routes, key=lambda route: (route.order, random.random() ** (1 / route.weight) * -1))  # noqa: S311  no secret

@@ -12,7 +12,8 @@ from penstock.catalog.declared import KINDS, declare, schema_of_bindings
 from penstock.catalog.model import GenerationModel, Recipe
 from penstock.catalog.schema_params import ANYTHING, FILE
 from penstock.domain.prices import DURATIONS, FACES, P, Price, PriceSchedule, TokenPrice
-from penstock.offers.offer import ChatOffer, Offer, Offers, Route, credential_id
+from penstock.offers.offer import ChatOffer, Offer, Offers, credential_id
+from penstock.offers.route import Route
 from penstock.settings.prices import PriceList, Sold, misfit
 from penstock.settings.problems import Problem, SettingsError, explain, nearest
 from penstock.settings.tables import ModelEntry, Settings

@@ -1,7 +1,6 @@
 """What this gateway serves: each catalogue model with its routes to vendors and its price."""
 
 import hashlib
-import random
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -20,19 +19,10 @@ from penstock.domain.prices import (
     token_ceiling,
 )
 from penstock.errors import ModelNotAllowed, ModelNotFound
+from penstock.offers.route import Route, rank_routes
 from penstock.upstream.redaction import Redactor
 from penstock.vendor_api.chat import ChatVendor
 from penstock.vendor_api.generation import GenerationVendor
-
-
-@dataclass(frozen=True, slots=True)
-class Route:
-    """One way to have a model run: the vendor's configured name and its own name for the model."""
-
-    vendor: str
-    model: str
-    weight: float = 1.0
-    order: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,19 +94,13 @@ class Offer:
         return price if price is None or most_faces is None else price.bounded(faces=most_faces(params))
 
     def choose(self) -> Route:
-        """A route of the lowest order, by weight."""
-        return _choose(self.routes)
+        """Return a route of the lowest order, by weight."""
+        return rank_routes(self.routes)[0]
 
     def choose_other(self, tried: Collection[tuple[str, str]]) -> Route | None:
-        """The same among the routes that were not tried yet; None if all were."""
-        left = [route for route in self.routes if (route.vendor, route.model) not in tried]
-        return _choose(left) if left else None
-
-
-def _choose(routes: Sequence[Route]) -> Route:
-    first = min(route.order for route in routes)
-    candidates = [route for route in routes if route.order == first]
-    return random.choices(candidates, [route.weight for route in candidates])[0]  # noqa: S311  no secret
+        """Return a route that was not tried yet, of the lowest order and by weight; None if all were tried."""
+        ranked = rank_routes(self.routes, lambda route: (route.vendor, route.model) not in tried)
+        return ranked[0] if ranked else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,8 @@
 """Replies in OpenAI's own dialect: passed as they are, counted on the way, and mended where they fall short."""
 
+import re
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any, Final, cast
 
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
@@ -9,7 +10,6 @@ from msgspec import UNSET, Raw, UnsetType
 from penstock.chat.replies.flat_errors import find_error, read_error, write_error
 from penstock.chat.replies.repair import Json, Repairer, is_chunk_like, wraps_chunk
 from penstock.chat.replies.sse import Splitter
-from penstock.chat.replies.template import TextTemplate, learn
 from penstock.chat.replies.tool_calls import ToolCalls
 from penstock.domain.chat import Ask, Fault, Usage, estimate, read_count
 from penstock.vendor_api.generation import Reply
@@ -132,7 +132,10 @@ class _Completion(_Head):
     error: UnsetType = UNSET
 
 
-_USAGE = b',"usage":null'
+_USAGE: Final = b',"usage":null'
+_CONTENT: Final = b'"content":"'
+_is_plain_ascii: Final = re.compile(rb"[ !#-\[\]-~]*").fullmatch
+"""Match printable ASCII without quotes and backslashes: such text needs no escape inside a JSON string."""
 _head = msgspec.json.Decoder(_Head)
 _chunk = msgspec.json.Decoder(_Chunk)
 _completion = msgspec.json.Decoder(_Completion)
@@ -162,6 +165,55 @@ def _read_usage(found: _Usage) -> Usage | None:
 
 
 # -- streams
+
+
+class TextTemplate:
+    """The bytes around the text of an event, as received and as passed on.
+
+    Chunks of one stream differ only in their text. Once one is parsed, the next are passed without parsing them.
+    """
+
+    __slots__ = ("_after", "_before", "_end", "_least", "_passed_after", "_passed_before", "_start", "characters")
+
+    def __init__(self, before: bytes, after: bytes, passed_before: bytes, passed_after: bytes) -> None:
+        self._before = before
+        self._after = after
+        self._passed_before = passed_before
+        self._passed_after = passed_after
+        self._start = len(before)
+        self._end = -len(after)
+        self._least = len(before) + len(after)
+        self.characters = 0
+        """Number of characters passed on so far."""
+
+    def fill(self, data: bytes) -> bytes | None:
+        """Return the events as they are passed on; None if one of them is of another kind."""
+        if not data.startswith(self._before) or not data.endswith(self._after) or len(data) < self._least:
+            return None
+        text = data[self._start : self._end]
+        if _is_plain_ascii(text):  # a single event, as in a slow stream
+            self.characters += len(text)
+            return self._passed_before + text + self._passed_after
+        texts = text.split(self._after + self._before)
+        if not all(map(_is_plain_ascii, texts)):
+            return None
+        self.characters += sum(map(len, texts))
+        return self._passed_before + (self._passed_after + self._passed_before).join(texts) + self._passed_after
+
+
+def _learn_template(payload: bytes, text: str, *, keep_usage: bool) -> TextTemplate | None:
+    """Return the template of a chunk with this text; None if the position of the text is unclear."""
+    before, found, rest = payload.partition(_CONTENT)
+    written = text.encode()
+    if not found or _CONTENT in rest or not _is_plain_ascii(written) or not rest.startswith(written + b'"'):
+        return None
+    before, after = b"data: " + before + found, rest[len(written) :] + b"\n\n"
+    shown = (before + after).count(_USAGE)
+    if shown > 1 or shown != (before + after).count(b'"usage"') or (keep_usage and not shown):
+        return None
+    if keep_usage:
+        return TextTemplate(before, after, before, after)
+    return TextTemplate(before, after, before.replace(_USAGE, b""), after.replace(_USAGE, b""))
 
 
 class PassedStream:
@@ -271,7 +323,7 @@ class PassedStream:
             payload, chunk = mended
         elif self._template is None and len(chunk.choices) == 1 and _is_text(chunk.choices[0]):
             text = chunk.choices[0].delta.content or ""
-            self._template = learn(payload, text, keep_usage=self._ask.include_usage) if text else None
+            self._template = _learn_template(payload, text, keep_usage=self._ask.include_usage) if text else None
         self._last = payload
         if passed := self._with_usage(payload, chunk):
             out += (b"data: ", passed, b"\n\n")

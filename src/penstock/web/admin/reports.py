@@ -11,7 +11,8 @@ from penstock.domain.ids import timestamp
 from penstock.domain.jobs import State
 from penstock.errors import InvalidRequest
 from penstock.gateway import Gateway
-from penstock.offers.offer import ChatOffer, Offer, Route
+from penstock.offers.offer import ChatOffer, Offer
+from penstock.offers.route import Route
 from penstock.store.queries.jobs import vendor_rows
 from penstock.store.queries.jobs.vendor_rows import VendorFailure
 from penstock.web.admin.auth import administered, admit_administrator

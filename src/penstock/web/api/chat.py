@@ -10,7 +10,8 @@ import msgspec
 
 from penstock.accounts.keyring import Proof
 from penstock.chat import request
-from penstock.chat.answer import Answer, Interrupted
+from penstock.chat.answer import Answer
+from penstock.chat.answer_stream import AnswerStream, Interrupted
 from penstock.domain.api_keys import ApiKey, Scope
 from penstock.domain.chat import Ask
 from penstock.domain.money import format_usd
@@ -84,10 +85,10 @@ class Completions:
                 if cycle.hold is not None:
                     answer.ask.forget_messages()
                     cycle.release()
-                if answer.body is not None:
-                    await _send_whole(answer, answer.body, cycle, begun)
+                if answer.stream is not None:
+                    await _send_stream(answer, answer.stream, send, begun, cycle)
                 else:
-                    await _send_stream(answer, send, begun, cycle)
+                    await _send_whole(answer, answer.body or b"", cycle, begun)
             finally:
                 answer.close()
         except PenstockError as error:
@@ -144,15 +145,16 @@ class Completions:
 
 def _write_told(answer: Answer, begun: float) -> bytes:
     """What is told of an answer, as lines of its head."""
-    overhead = max(0.0, time.perf_counter() - begun - answer.waited) * 1000
-    told = b"x-penstock-vendor: %b\r\nx-penstock-overhead-ms: %.3f\r\n" % (answer.vendor_name.encode(), overhead)
+    settlement = answer.settlement
+    overhead = max(0.0, time.perf_counter() - begun - settlement.waited) * 1000
+    told = b"x-penstock-vendor: %b\r\nx-penstock-overhead-ms: %.3f\r\n" % (settlement.vendor_name.encode(), overhead)
     if answer.is_cached or answer.keeper is not None:
         told += b"x-penstock-cache: hit\r\n" if answer.is_cached else b"x-penstock-cache: miss\r\n"
-    return told if answer.ticket is None else told + answer.ticket.write()
+    return told if settlement.ticket is None else told + settlement.ticket.write()
 
 
 async def _send_whole(answer: Answer, body: bytes, cycle: Cycle, begun: float) -> None:
-    cost = answer.settle()  # before the head: it tells what is left of the limits after it
+    cost = answer.settlement.settle()  # before the head: it tells what is left of the limits after it
     told = _write_told(answer, begun)
     if cost is not None:
         told += b"x-penstock-cost: %b\r\n" % format_usd(cost).encode()
@@ -162,24 +164,24 @@ async def _send_whole(answer: Answer, body: bytes, cycle: Cycle, begun: float) -
     cycle.respond((STREAM_LINES if answer.ask.stream else WHOLE_LINES) + told, body)
 
 
-async def _send_stream(answer: Answer, send: Send, begun: float, cycle: Cycle) -> None:
+async def _send_stream(answer: Answer, stream: AnswerStream, send: Send, begun: float, cycle: Cycle) -> None:
     if not cycle.disconnected:
         cycle.begin(200, STREAM_LINES + _write_told(answer, begun))
     try:
-        await answer.pour(cycle)
+        await stream.pour(cycle)
     except asyncio.CancelledError:
         if not cycle.gone:  # the drain's time is over
             await send(_error_event(Overloaded("The gateway is shutting down."), cycle.request_id, more_body=True))
         raise
     except Interrupted as interrupted:
-        await send(_error_event(interrupted.error, cycle.request_id, more_body=not interrupted.was_told))
-        if not interrupted.was_told:
+        await send(_error_event(interrupted.error, cycle.request_id, more_body=not interrupted.is_reported))
+        if not interrupted.is_reported:
             answer.close()
             await asyncio.sleep(CUT_SECONDS)
             cycle.cut()  # no terminator: nobody may take this for a whole answer
         return
     await send({"type": "http.response.body", "body": b"", "more_body": False})
-    await answer.linger()
+    await stream.linger()
 
 
 def _error_event(error: PenstockError, request_id: str, *, more_body: bool) -> Message:

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 from still_loop import run_still, still_loop
 
-from penstock.chat.deadline import Deadline
+from penstock.chat.timers import Deadline
 
 
 def test_who_is_in_time_notices_nothing():
