@@ -15,8 +15,8 @@ from penstock.offers.offer import ChatOffer, Offer, Route
 from penstock.store.queries.jobs import vendor_rows
 from penstock.store.queries.jobs.vendor_rows import VendorFailure
 from penstock.web.admin.auth import administered, admit_administrator
-from penstock.web.api.usage import describe_answer, describe_parameters, tell_usage
 from penstock.web.responses import Json, success
+from penstock.web.usage_statement import answer_usage, describe_answer, describe_parameters
 
 router = APIRouter(tags=["Administration"])
 
@@ -29,7 +29,7 @@ router = APIRouter(tags=["Administration"])
 async def get_usage(request: Request) -> Response:
     """What every account used, or one of them."""
     admin = await admit_administrator(request)
-    return await tell_usage(admin.gateway, request, None)
+    return await answer_usage(admin.gateway, request, None)
 
 
 @router.get("/admin/v1/vendors", responses={200: success("The vendors.", "VendorList"), **administered()})

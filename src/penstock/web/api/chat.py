@@ -23,13 +23,13 @@ from penstock.errors import (
     UnsupportedMediaType,
 )
 from penstock.gateway import Gateway
+from penstock.web.chat_schema import CHAT_PATH
 from penstock.web.request_bodies import read_body, read_packed
 from penstock.web.responses import error_headers
 from penstock.web.server.body_limits import CYCLE, Application, Message, Receive, Send
 from penstock.web.server.request_cycle import Cycle
 
-PATH: Final = "/llm/chat/completions"
-PATHS: Final = frozenset({PATH, "/v1/chat/completions", "/llm/v1/chat/completions"})
+PATHS: Final = frozenset({CHAT_PATH, "/v1/chat/completions", "/llm/v1/chat/completions"})
 BIG_BODY: Final = 1 << 18  # beyond this, reading it is felt by everyone else on the event loop
 STREAM_LINES: Final = (
     b"content-type: text/event-stream; charset=utf-8\r\ncache-control: no-cache\r\nx-accel-buffering: no\r\n"
@@ -48,7 +48,7 @@ class _Place(NamedTuple):
     path: str
 
 
-_PLACE = _Place(PATH)
+_PLACE = _Place(CHAT_PATH)
 
 
 class Completions:
@@ -100,7 +100,7 @@ class Completions:
 
     async def _admit(self, cycle: Cycle, scope: Message) -> ApiKey:
         if scope["method"] != "POST":
-            raise MethodNotAllowed(f"{PATH} takes POST, not {scope['method']}.", headers={"allow": "POST"})
+            raise MethodNotAllowed(f"{CHAT_PATH} takes POST, not {scope['method']}.", headers={"allow": "POST"})
         if self._gateway.draining:
             raise Overloaded("The gateway is shutting down.", retry_after=2)
         proof: Proof | None = cycle.head.proof

@@ -14,17 +14,16 @@ from penstock.domain.webhooks import USUAL, DisabledReason, Endpoint, TooManyWeb
 from penstock.errors import BodyTooLarge, Detail, InvalidRequest, RequestTimeout, UnsupportedMediaType
 from penstock.jobs.request import refuse
 from penstock.store.queries.webhooks import webhook_rows
-from penstock.web.admin.accounts import answer_page
 from penstock.web.api.webhook_bodies import WebhookBody, WebhookPatch
 from penstock.web.auth import Caller, admit, base_url, signed_in
 from penstock.web.json_bodies import describe_body, read_params
+from penstock.web.pages import NEXT_CURSOR, Limit, answer_page
 from penstock.web.responses import Json, success
 
 router = APIRouter(tags=["Webhooks"])
 
 WebhookId = Annotated[str, Path(description="`hook_…`")]
-Limit = Annotated[int, Query(ge=1, le=100)]
-Cursor = Annotated[str | None, Query(pattern="^hook_[0-9a-z]{1,40}$", description="`next_cursor` of the page before")]
+Cursor = Annotated[str | None, Query(pattern="^hook_[0-9a-z]{1,40}$", description=NEXT_CURSOR)]
 BODY = (InvalidRequest, RequestTimeout, BodyTooLarge, UnsupportedMediaType)
 UNKEPT = {"cache-control": "no-store"}
 RECORD = success("The webhook.", "WebhookRecord")
