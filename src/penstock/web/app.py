@@ -28,7 +28,8 @@ from penstock.web.openapi import document, reference_page
 from penstock.web.responses import HANDLERS
 from penstock.web.router import Router
 from penstock.web.server.access_log import Tracing
-from penstock.web.server.body_limits import Application, BodyLimits, Message, Receive, Send
+from penstock.web.server.asgi import Application, Message, Receive, Send
+from penstock.web.server.body_limits import BodyLimits
 from penstock.web.server.cors import Cors
 
 PAGES = (

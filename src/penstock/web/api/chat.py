@@ -26,7 +26,7 @@ from penstock.gateway import Gateway
 from penstock.web.chat_schema import CHAT_PATH
 from penstock.web.request_bodies import read_body, read_packed
 from penstock.web.responses import error_headers
-from penstock.web.server.body_limits import CYCLE, Application, Message, Receive, Send
+from penstock.web.server.asgi import CYCLE, Application, Message, Receive, Send
 from penstock.web.server.request_cycle import Cycle
 
 PATHS: Final = frozenset({CHAT_PATH, "/v1/chat/completions", "/llm/v1/chat/completions"})

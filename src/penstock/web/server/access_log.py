@@ -9,7 +9,8 @@ from starlette.requests import ClientDisconnect
 from penstock.domain.ids import Serial
 from penstock.errors import InternalError
 from penstock.observability import logs, metrics, traces
-from penstock.web.server.body_limits import CYCLE, Application, Message, Receive, Send, render_error
+from penstock.web.server.asgi import CYCLE, Application, Message, Receive, Send
+from penstock.web.server.body_limits import render_error
 from penstock.web.server.request_cycle import Cycle
 
 LEFT = 499

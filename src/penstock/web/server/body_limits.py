@@ -1,23 +1,15 @@
 """How much of a request's body is read, and how long it may stall."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable
 from contextlib import suppress
-from typing import Any, TypeAlias
 
 import msgspec
 
 from penstock.errors import BodyTooLarge, PenstockError, RequestTimeout
 from penstock.fairness.body_memory import SMALL_BODY_BYTES
+from penstock.web.server.asgi import CYCLE, Application, Headers, Message, Receive, Send
 
-Message: TypeAlias = MutableMapping[str, Any]
-Receive: TypeAlias = Callable[[], Awaitable[Message]]
-Send: TypeAlias = Callable[[Message], Awaitable[None]]
-Application: TypeAlias = Callable[[Message, Receive, Send], Awaitable[None]]
-Headers: TypeAlias = list[tuple[bytes, bytes]]
-
-CYCLE = "penstock.cycle"
-"""The ASGI extension by which a request reaches its own `cycle.Cycle`."""
 PATIENCE = 10
 """How many stalls' time a whole body may take: one that only drips is cut in the end."""
 MIN_BYTES_PER_SECOND = 32 << 10

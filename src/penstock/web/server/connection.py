@@ -14,9 +14,10 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 from penstock.domain.ids import new_id
 from penstock.errors import HeadersTooLarge, InvalidRequest, Overloaded, PenstockError
 from penstock.observability import metrics
-from penstock.web.server.body_limits import CYCLE, LINGER_SECONDS, render_error
+from penstock.web.server.asgi import CYCLE, Headers
+from penstock.web.server.body_limits import LINGER_SECONDS, render_error
 from penstock.web.server.connection_limits import Doorman
-from penstock.web.server.head_cache import Head, Headers, Heads
+from penstock.web.server.head_cache import Head, Heads
 from penstock.web.server.request_cycle import Cycle
 from penstock.web.server.sendfile import FileSocket
 

@@ -13,8 +13,9 @@ from uvicorn.server import ServerState
 from penstock.domain.ids import new_id
 from penstock.errors import InternalError, Overloaded, PenstockError
 from penstock.fairness.body_memory import SMALL_BODY_BYTES, Hold
-from penstock.web.server.body_limits import Message, render_error
-from penstock.web.server.head_cache import Head, Headers
+from penstock.web.server.asgi import Headers, Message
+from penstock.web.server.body_limits import render_error
+from penstock.web.server.head_cache import Head
 from penstock.web.server.sendfile import FileSocket
 
 FILE: Final = "http.response.zerocopysend"

@@ -5,7 +5,8 @@ from typing import Any
 
 from penstock.domain.ids import new_id
 from penstock.errors import StoreUnavailable
-from penstock.web.server.body_limits import Application, render_error
+from penstock.web.server.asgi import Application
+from penstock.web.server.body_limits import render_error
 
 ALIVE = "/healthz"
 
