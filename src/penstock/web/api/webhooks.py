@@ -1,20 +1,22 @@
 """`/api/v1/webhooks`: make, look at, change and remove webhooks, and give them new secrets."""
 
 from dataclasses import replace
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Path, Query, Request
+from pydantic import ConfigDict, Field
 from sqlalchemy import Connection
 from starlette.responses import Response
 
+from penstock.catalog.params import Boolean, Line, Params, Text
 from penstock.domain.api_keys import Scope
+from penstock.domain.events import EventType
 from penstock.domain.ids import new_id, timestamp
 from penstock.domain.job_errors import UrlNotAllowed
 from penstock.domain.webhooks import USUAL, DisabledReason, Endpoint, TooManyWebhooks, WebhookNotFound, new_secret
 from penstock.errors import BodyTooLarge, Detail, InvalidRequest, RequestTimeout, UnsupportedMediaType
 from penstock.jobs.request import refuse
 from penstock.store.queries.webhooks import webhook_rows
-from penstock.web.api.webhook_bodies import WebhookBody, WebhookPatch
 from penstock.web.auth import Caller, admit, base_url, signed_in
 from penstock.web.json_bodies import describe_body, read_params
 from penstock.web.pages import NEXT_CURSOR, Limit, answer_page
@@ -29,6 +31,35 @@ UNKEPT = {"cache-control": "no-store"}
 RECORD = success("The webhook.", "WebhookRecord")
 SHOWN = success("The webhook, with the secret that is shown this once.", "WebhookWithSecret")
 SECRET = success("The secret.", "WebhookSecret")
+Url = Annotated[Text, Field(min_length=1, max_length=2048)]
+Description = Annotated[Line, Field(max_length=500)]
+Tellable = EventType | Literal["budget.threshold"]
+Events = Annotated[list[Tellable], Field(min_length=1, max_length=20)]
+
+
+def _example(**fields: Any) -> ConfigDict:
+    return ConfigDict(json_schema_extra={"additionalProperties": False, "example": fields})
+
+
+class WebhookBody(Params):
+    """A new webhook."""
+
+    model_config = _example(url="https://example.com/penstock", events=["job.succeeded", "job.failed"])
+
+    url: Url = Field(description="http or https, into the public internet; redirects are not followed")
+    events: Events | None = Field(default=None, description="default: the four that end a job")
+    description: Description | None = Field(default=None, description="yours")
+
+
+class WebhookPatch(Params):
+    """What is to be changed of a webhook."""
+
+    model_config = _example(disabled=False)
+
+    url: Url | None = Field(default=None, description="where it is from now on, also for what is on its way")
+    events: Events | None = Field(default=None, description="what it is told from now on")
+    description: Description | None = Field(default=None, description="yours")
+    disabled: Boolean | None = Field(default=None, description="true: it is told nothing; false: it is told again")
 
 
 @router.post(

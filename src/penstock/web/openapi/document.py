@@ -18,7 +18,7 @@ from penstock.errors import MissingApiKey, StoreUnavailable
 from penstock.jobs.request import GenerationBody
 from penstock.offers.offer import Offers
 from penstock.web.admin import bodies
-from penstock.web.api import webhook_bodies
+from penstock.web.api import webhooks
 from penstock.web.auth import gateway_of
 from penstock.web.chat_schema import CHAT_PATH
 from penstock.web.openapi.chat_operation import describe_chat
@@ -84,9 +84,9 @@ def _make(app: FastAPI, offers: Offers) -> dict[str, Any]:
 
 def _response_shapes() -> dict[str, Any]:
     """Every shape of an answer, by name. They are read only here: building them would slow every start."""
-    from penstock.web.openapi import admin_schemas, schemas, usage_schemas, webhook_schemas  # noqa: PLC0415
+    from penstock.web.openapi import admin_schemas, schemas  # noqa: PLC0415
 
-    every = {**vars(schemas), **vars(admin_schemas), **vars(usage_schemas), **vars(webhook_schemas)}.values()
+    every = {**vars(schemas), **vars(admin_schemas)}.values()
     kinds = [kind for kind in every if isinstance(kind, type) and issubclass(kind, schemas.Shape)]
     _, found = models_json_schema([(kind, "serialization") for kind in kinds], ref_template=REFERENCE)
     return found["$defs"] | _request_shapes()
@@ -94,7 +94,7 @@ def _response_shapes() -> dict[str, Any]:
 
 def _request_shapes() -> dict[str, Any]:
     """Every shape that callers and administrators send, but for generations, by name."""
-    every = {**vars(bodies), **vars(webhook_bodies)}.values()
+    every = {**vars(bodies), **vars(webhooks)}.values()
     kinds = [kind for kind in every if isinstance(kind, type) and issubclass(kind, Params)]
     _, found = models_json_schema([(kind, "validation") for kind in kinds], ref_template=REFERENCE)
     return found["$defs"]
