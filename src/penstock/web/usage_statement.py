@@ -5,7 +5,6 @@ from datetime import UTC, datetime
 from typing import Any
 
 from fastapi import Request
-from sqlalchemy import Connection
 from starlette.responses import Response
 
 from penstock.billing import usage_report
@@ -13,6 +12,7 @@ from penstock.billing.usage_report import FORMATS, KINDS, MOST_LINES, USUAL_DAYS
 from penstock.domain.budgets import Payer
 from penstock.errors import Detail
 from penstock.gateway import Gateway
+from penstock.store.database import Connection
 from penstock.store.queries.accounts import account_rows
 from penstock.store.queries.billing import balance_rows, usage_rows
 from penstock.store.queries.billing.usage_rows import Group, UsageLine

@@ -5,7 +5,6 @@ from dataclasses import replace
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query, Request
-from sqlalchemy import Connection
 from starlette.responses import Response
 
 from penstock.accounts import administration
@@ -21,6 +20,7 @@ from penstock.errors import (
     RequestTimeout,
     UnsupportedMediaType,
 )
+from penstock.store.database import Connection
 from penstock.store.queries.accounts import account_rows
 from penstock.store.queries.billing import budget_rows
 from penstock.web.admin.auth import administered, admit_administrator

@@ -3,12 +3,12 @@
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
-from sqlalchemy import Connection
 from starlette.responses import Response
 
 from penstock.accounts.records import describe_entry
 from penstock.domain.accounts import Action
 from penstock.errors import AccountNotFound, InvalidRequest
+from penstock.store.database import Connection
 from penstock.store.queries.accounts import audit_rows
 from penstock.web.admin.accounts import find_account_id
 from penstock.web.admin.auth import administered, admit_administrator

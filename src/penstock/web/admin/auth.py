@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from fastapi import Request
-from sqlalchemy import Connection
 
 from penstock.accounts.keyring import CHALLENGE
 from penstock.domain.accounts import Actor
@@ -13,6 +12,7 @@ from penstock.domain.api_keys import PREFIX
 from penstock.errors import InvalidApiKey, MissingApiKey, PenstockError, ScopeNotAllowed
 from penstock.gateway import Gateway
 from penstock.observability import metrics
+from penstock.store.database import Connection
 from penstock.web.auth import ALWAYS, gateway_of, is_same_key
 from penstock.web.responses import problems
 

@@ -5,7 +5,6 @@ from functools import partial
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query, Request
-from sqlalchemy import Connection
 from starlette.responses import Response
 
 from penstock.accounts import administration
@@ -14,6 +13,7 @@ from penstock.domain.accounts import Actor
 from penstock.domain.api_keys import ApiKey
 from penstock.domain.budgets import Period
 from penstock.errors import AccountClosed, AccountNotFound, BudgetNotFound, InvalidRequest, KeyNotFound, KeyNotRotatable
+from penstock.store.database import Connection
 from penstock.store.queries.accounts import key_rows
 from penstock.store.queries.billing import budget_rows
 from penstock.web.admin.accounts import BODY, Cursor, find_account_id, tell_budget

@@ -8,7 +8,6 @@ from typing import Annotated, Any
 
 import msgspec
 from fastapi import APIRouter, Path, Query, Request
-from sqlalchemy import Connection
 from starlette.responses import Response
 
 from penstock.accounts import administration, ledger_corrections
@@ -16,6 +15,7 @@ from penstock.domain.accounts import Actor
 from penstock.domain.ids import timestamp
 from penstock.domain.money import format_usd
 from penstock.errors import AccountNotFound, EntryConflict, EntryNotFound, InvalidRequest
+from penstock.store.database import Connection
 from penstock.store.queries.billing import entry_rows, ledger_rows
 from penstock.store.queries.billing.entry_rows import EntryPlace
 from penstock.store.queries.billing.ledger_rows import LedgerEntry, LedgerRefused

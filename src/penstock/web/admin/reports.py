@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fastapi import APIRouter, Request
-from sqlalchemy import Connection
 from starlette.responses import Response
 
 from penstock.domain.ids import timestamp
@@ -12,6 +11,7 @@ from penstock.domain.jobs import State
 from penstock.errors import InvalidRequest
 from penstock.gateway import Gateway
 from penstock.offers.offer import ChatOffer, Offer, Route
+from penstock.store.database import Connection
 from penstock.store.queries.jobs import vendor_rows
 from penstock.store.queries.jobs.vendor_rows import VendorFailure
 from penstock.web.admin.auth import administered, admit_administrator

@@ -5,7 +5,6 @@ from ipaddress import ip_network
 from typing import Any, Final
 
 from fastapi import APIRouter, Request
-from sqlalchemy import Connection, text
 from starlette.responses import Response
 
 from penstock import __version__
@@ -13,6 +12,7 @@ from penstock.accounts.keyring import CHALLENGE
 from penstock.errors import InvalidApiKey, MissingApiKey, StoreUnavailable
 from penstock.gateway import Gateway
 from penstock.observability import metrics
+from penstock.store.contact import ping
 from penstock.web.auth import ALWAYS, gateway_of, is_same_key
 from penstock.web.responses import Json, problems, success
 from penstock.web.server.connection_limits import is_among
@@ -65,7 +65,7 @@ async def _check_store(gateway: Gateway) -> str:
         return SILENT
     try:
         async with asyncio.timeout(PROBE_SECONDS):
-            await gateway.contact.ask(_ask)
+            await gateway.contact.ask(ping)
     except (StoreUnavailable, TimeoutError):
         return "is of a newer version" if gateway.database.is_refused else SILENT
     return OK
@@ -101,7 +101,3 @@ def _admit_reader(request: Request) -> None:
     told = "Metrics need the key of `server.metrics_key` or the administrator's, as `Authorization: Bearer …`."
     kind = InvalidApiKey if text else MissingApiKey
     raise kind(told, headers=CHALLENGE, suggestion="Or set `server.metrics_port`: there they need none.")
-
-
-def _ask(connection: Connection) -> None:
-    connection.execute(text("SELECT 1"))

@@ -5,7 +5,6 @@ from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Path, Query, Request
 from pydantic import ConfigDict, Field
-from sqlalchemy import Connection
 from starlette.responses import Response
 
 from penstock.catalog.params import Boolean, Line, Params, Text
@@ -16,6 +15,7 @@ from penstock.domain.job_errors import UrlNotAllowed
 from penstock.domain.webhooks import USUAL, DisabledReason, Endpoint, TooManyWebhooks, WebhookNotFound, new_secret
 from penstock.errors import BodyTooLarge, Detail, InvalidRequest, RequestTimeout, UnsupportedMediaType
 from penstock.jobs.request import refuse
+from penstock.store.database import Connection
 from penstock.store.queries.webhooks import webhook_rows
 from penstock.web.auth import Caller, admit, base_url, signed_in
 from penstock.web.json_bodies import describe_body, read_params
