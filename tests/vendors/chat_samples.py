@@ -15,7 +15,7 @@ from penstock.upstream.redaction import Redactor
 from penstock.vendor_api.chat import ChatOptions, ChatVendor, RemoteChat
 from penstock.vendor_api.generation import VendorFolders
 from penstock.vendors import load_vendor, vendor_names
-from penstock.web.responses import error_headers
+from penstock.web.server.error_response import render_error
 
 CHAT = sorted(name for name in vendor_names() if issubclass(load_vendor(name).options_type, ChatOptions))
 KEY = "sk-vendors-own-0123456789"
@@ -205,7 +205,7 @@ def check_fault(fault: Fault) -> None:
     assert isinstance(fault.param, str | None)
     error = tell_fault(fault, Redactor({KEY}))
     assert KEY not in str(error.body("req_1"))
-    error_headers(error)
+    render_error(error, "req_1")
     json.dumps(error.body("req_1"), allow_nan=False)
 
 

@@ -112,3 +112,8 @@ class StoreContact:
 def _wake(turn: "asyncio.Future[None]", _question: object = None) -> None:
     if not turn.done():
         turn.set_result(None)
+
+
+def ping(connection: Connection) -> None:
+    """Run the cheapest statement there is, to see that the store answers."""
+    connection.exec_driver_sql("SELECT 1")

@@ -24,12 +24,12 @@ from penstock.web.api import (
     webhooks,
 )
 from penstock.web.api.chat import Completions
-from penstock.web.openapi import reference_page
-from penstock.web.openapi.document import document
+from penstock.web.openapi import document, reference_page
 from penstock.web.responses import HANDLERS
 from penstock.web.router import Router
 from penstock.web.server.access_log import Tracing
-from penstock.web.server.body_limits import Application, BodyLimits, Message, Receive, Send
+from penstock.web.server.asgi import Application, Message, Receive, Send
+from penstock.web.server.body_limits import BodyLimits
 from penstock.web.server.cors import Cors
 
 PAGES = (
@@ -49,6 +49,7 @@ PAGES = (
     reports,
     audit,
     operations,
+    document,
     reference_page,
     console,
     vendor_callbacks,
@@ -66,7 +67,7 @@ def create_app(gateway: Gateway) -> Application:
 
 def create_worker_app(gateway: Gateway) -> Application:
     """What a worker shows of itself: whether it lives, is ready, and its metrics."""
-    return Tracing(BodyLimits(_assemble(gateway, (operations,), has_open_metrics=True), 0))
+    return Tracing(BodyLimits(_assemble(gateway, (operations, document), has_open_metrics=True), 0))
 
 
 class _Doors:
@@ -101,5 +102,5 @@ def _assemble(gateway: Gateway, pages: Sequence[ModuleType], *, has_open_metrics
     app.state.has_open_metrics = has_open_metrics
     app.state.routes = [route for page in pages for route in page.router.routes]
     app.router.routes += app.state.routes  # an included router would have every request matched over and over
-    app.openapi = lambda: document(app, gateway.offers)  # type: ignore[method-assign]
+    app.openapi = lambda: document.document(app, gateway.offers)  # type: ignore[method-assign]
     return Router(app, app.state.routes)

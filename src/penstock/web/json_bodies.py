@@ -11,7 +11,7 @@ from penstock.errors import Detail, UnsupportedMediaType
 from penstock.jobs.request import Decoded, decode, refuse
 from penstock.web.auth import gateway_of
 from penstock.web.request_bodies import read_body
-from penstock.web.server.body_limits import CYCLE
+from penstock.web.server.asgi import CYCLE
 
 P = TypeVar("P", bound=Params)
 

@@ -9,7 +9,7 @@ from starlette.requests import ClientDisconnect
 
 from penstock.errors import BodyTooLarge, InvalidRequest, UnsupportedMediaType
 from penstock.fairness.body_memory import SMALL_BODY_BYTES, BodyMemory
-from penstock.web.server.body_limits import Receive
+from penstock.web.server.asgi import Receive
 from penstock.web.server.request_cycle import Cycle
 
 UNPACK_BYTES: Final = 1 << 20

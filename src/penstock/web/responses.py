@@ -1,6 +1,5 @@
 """How answers are made: JSON encoded once, errors in the one shape, and what the OpenAPI document says of both."""
 
-import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -21,6 +20,7 @@ from penstock.errors import (
     PenstockError,
     UnsupportedMediaType,
 )
+from penstock.web.server.error_response import render_error
 
 
 class Json(Response):
@@ -38,20 +38,13 @@ def request_id_of(request: Request) -> str:
     return request.scope["state"]["request_id"]
 
 
-def error_headers(error: PenstockError) -> dict[str, str]:
-    """What a client's retry logic reads."""
-    headers = {"x-should-retry": "true" if error.retryable else "false", **error.headers}
-    if error.retry_after is not None:
-        headers["retry-after"] = str(max(1, math.ceil(error.retry_after)))
-        headers["retry-after-ms"] = str(max(1, math.ceil(error.retry_after * 1000)))
-    return headers
-
-
 async def answer_error(request: Request, error: Exception) -> Response:
     """An error of ours as a response."""
     assert isinstance(error, PenstockError)  # noqa: S101  registered for these only
-    body = {"error": error.body(request_id_of(request))}
-    return Json(body, error.status, error_headers(error))
+    rendered = render_error(error, request_id_of(request))
+    response = Response(rendered.body, rendered.status)
+    response.raw_headers = rendered.headers
+    return response
 
 
 async def answer_http_exception(request: Request, error: Exception) -> Response:

@@ -10,7 +10,7 @@ from fastapi.routing import APIRoute
 from starlette.responses import Response
 
 from penstock.web.responses import HANDLERS, answer_crash
-from penstock.web.server.body_limits import CYCLE, Message, Receive, Send
+from penstock.web.server.asgi import CYCLE, Message, Receive, Send
 
 NOTHING: Final[Mapping[str, Any]] = {}
 

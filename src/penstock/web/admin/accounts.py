@@ -5,7 +5,6 @@ from dataclasses import replace
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query, Request
-from sqlalchemy import Connection
 from starlette.responses import Response
 
 from penstock.accounts import administration
@@ -21,19 +20,20 @@ from penstock.errors import (
     RequestTimeout,
     UnsupportedMediaType,
 )
+from penstock.store.database import Connection
 from penstock.store.queries.accounts import account_rows
 from penstock.store.queries.billing import budget_rows
 from penstock.web.admin.auth import administered, admit_administrator
 from penstock.web.admin.bodies import AccountBody, AccountPatch, BudgetBody, allowance_of, change_limits, limits_of
 from penstock.web.json_bodies import describe_body, read_params
+from penstock.web.pages import NEXT_CURSOR, Limit, answer_page, refuse_cursor
 from penstock.web.responses import Json, success
 
 router = APIRouter(tags=["Administration: accounts"])
 
 AccountId = Annotated[str, Path(description="the account's id, or its name")]
-Limit = Annotated[int, Query(ge=1, le=100)]
 NamePart = Annotated[str | None, Query(max_length=200, description="a part of the name, in any case")]
-Cursor = Annotated[str | None, Query(pattern="^[A-Za-z0-9_-]{1,64}$", description="`next_cursor` of the page before")]
+Cursor = Annotated[str | None, Query(pattern="^[A-Za-z0-9_-]{1,64}$", description=NEXT_CURSOR)]
 BODY = (InvalidRequest, RequestTimeout, BodyTooLarge, UnsupportedMediaType)
 RECORD = success("The account.", "AccountRecord")
 
@@ -65,7 +65,7 @@ async def list_accounts(
     """Every account, or those whose names hold a text, newest first."""
     admin = await admit_administrator(request)
     if cursor is not None and not cursor.startswith(ACCOUNT_PREFIX):
-        raise InvalidRequest("`cursor` is the `next_cursor` of an earlier page.", param="cursor")
+        raise refuse_cursor()
 
     def read(connection: Connection) -> list[dict[str, Any]]:
         return tell(connection, account_rows.page(connection, cursor, limit + 1, admin.now, name), admin.now)
@@ -165,10 +165,3 @@ def tell_budget(connection: Connection, owner: str, period: Period, now: float) 
 def find_account_id(connection: Connection, text: str | None, now: float) -> str | None:
     """The id of the account that a filter names; None if it names none."""
     return None if text is None else administration.get_account(connection, text, now).id
-
-
-def answer_page(found: Sequence[dict[str, Any]], limit: int, cursor: str) -> Response:
-    """A page of records, of which there was one more asked for than it holds."""
-    page, more = found[:limit], len(found) > limit
-    next_cursor = page[-1][cursor] if more else None
-    return Json({"object": "list", "data": page, "has_more": more, "next_cursor": next_cursor})

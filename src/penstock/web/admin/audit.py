@@ -3,15 +3,16 @@
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
-from sqlalchemy import Connection
 from starlette.responses import Response
 
 from penstock.accounts.records import describe_entry
 from penstock.domain.accounts import Action
 from penstock.errors import AccountNotFound, InvalidRequest
+from penstock.store.database import Connection
 from penstock.store.queries.accounts import audit_rows
-from penstock.web.admin.accounts import Limit, answer_page, find_account_id
+from penstock.web.admin.accounts import find_account_id
 from penstock.web.admin.auth import administered, admit_administrator
+from penstock.web.pages import NEXT_CURSOR, Limit, answer_page
 from penstock.web.responses import success
 
 router = APIRouter(tags=["Administration"])
@@ -27,9 +28,7 @@ async def list_changes(
     account: Annotated[str | None, Query(max_length=200, description="the id or name of an account")] = None,
     action: Annotated[Action | None, Query(description="only changes of this kind")] = None,
     limit: Limit = 20,
-    cursor: Annotated[
-        str | None, Query(pattern="^[0-9]{1,18}$", description="`next_cursor` of the page before")
-    ] = None,
+    cursor: Annotated[str | None, Query(pattern="^[0-9]{1,18}$", description=NEXT_CURSOR)] = None,
 ) -> Response:
     """Every change of an account, a key, a budget or the ledger that someone made, newest first."""
     admin = await admit_administrator(request)

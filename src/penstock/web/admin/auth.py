@@ -1,13 +1,10 @@
 """Who administers: whoever has the administrator's key, which no account owns and no store holds."""
 
-import hashlib
-import hmac
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from fastapi import Request
-from sqlalchemy import Connection
 
 from penstock.accounts.keyring import CHALLENGE
 from penstock.domain.accounts import Actor
@@ -15,7 +12,8 @@ from penstock.domain.api_keys import PREFIX
 from penstock.errors import InvalidApiKey, MissingApiKey, PenstockError, ScopeNotAllowed
 from penstock.gateway import Gateway
 from penstock.observability import metrics
-from penstock.web.auth import ALWAYS, gateway_of
+from penstock.store.database import Connection
+from penstock.web.auth import ALWAYS, gateway_of, is_same_key
 from penstock.web.responses import problems
 
 P = ParamSpec("P")
@@ -72,12 +70,6 @@ def _refuse(authorization: str, *, is_set: bool) -> PenstockError:
         told = "You didn't provide the administrator's key. Send the header `Authorization: Bearer …`."
         return MissingApiKey(told, headers=CHALLENGE)
     return InvalidApiKey("Incorrect API key provided: it is not the administrator's.", headers=CHALLENGE)
-
-
-def is_same_key(text: str, secret: str) -> bool:
-    """In a time that tells nothing of either, their lengths included."""
-    given = hashlib.sha256(text.encode("latin-1")).digest()  # as headers are read: byte by byte
-    return hmac.compare_digest(given, hashlib.sha256(secret.encode()).digest())
 
 
 def administered(*errors: type[PenstockError]) -> dict[int | str, dict[str, Any]]:

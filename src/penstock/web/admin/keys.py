@@ -5,7 +5,6 @@ from functools import partial
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query, Request
-from sqlalchemy import Connection
 from starlette.responses import Response
 
 from penstock.accounts import administration
@@ -14,12 +13,14 @@ from penstock.domain.accounts import Actor
 from penstock.domain.api_keys import ApiKey
 from penstock.domain.budgets import Period
 from penstock.errors import AccountClosed, AccountNotFound, BudgetNotFound, InvalidRequest, KeyNotFound, KeyNotRotatable
+from penstock.store.database import Connection
 from penstock.store.queries.accounts import key_rows
 from penstock.store.queries.billing import budget_rows
-from penstock.web.admin.accounts import BODY, Cursor, Limit, answer_page, find_account_id, tell_budget
+from penstock.web.admin.accounts import BODY, Cursor, find_account_id, tell_budget
 from penstock.web.admin.auth import Administrator, administered, admit_administrator
 from penstock.web.admin.bodies import BudgetBody, KeyBody, KeyPatch, RotateBody, allowance_of, unknown_models
 from penstock.web.json_bodies import describe_body, read_params
+from penstock.web.pages import Limit, answer_page, refuse_cursor
 from penstock.web.responses import Json, success
 
 router = APIRouter(tags=["Administration: keys"])
@@ -66,7 +67,7 @@ async def list_keys(
         account_id = find_account_id(connection, account, admin.now)
         found = key_rows.page(connection, account_id, cursor, limit + 1)
         if found is None:
-            raise InvalidRequest("`cursor` is the `next_cursor` of an earlier page.", param="cursor")
+            raise refuse_cursor()
         return _tell(connection, found, admin.now)
 
     return answer_page(await admin.look(read), limit, "public_id")

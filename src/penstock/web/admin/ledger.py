@@ -8,7 +8,6 @@ from typing import Annotated, Any
 
 import msgspec
 from fastapi import APIRouter, Path, Query, Request
-from sqlalchemy import Connection
 from starlette.responses import Response
 
 from penstock.accounts import administration, ledger_corrections
@@ -17,13 +16,15 @@ from penstock.domain.ids import timestamp
 from penstock.domain.ledger import LedgerEntry
 from penstock.domain.money import format_usd
 from penstock.errors import AccountNotFound, EntryConflict, EntryNotFound, InvalidRequest
+from penstock.store.database import Connection
 from penstock.store.queries.billing import ledger_rows
 from penstock.store.queries.billing.ledger_rows import EntryPlace, LedgerRefused
-from penstock.web.admin.accounts import BODY, Limit
+from penstock.web.admin.accounts import BODY
 from penstock.web.admin.auth import administered, admit_administrator
 from penstock.web.admin.bodies import ReasonBody
 from penstock.web.json_bodies import describe_body, read_params
-from penstock.web.responses import Json, success
+from penstock.web.pages import NEXT_CURSOR, Limit, refuse_cursor, write_page
+from penstock.web.responses import success
 
 router = APIRouter(tags=["Administration: ledger"])
 
@@ -40,9 +41,7 @@ async def list_entries(
     subject: Annotated[str | None, Query(max_length=200, description="a job's or a chat request's id")] = None,
     account: Annotated[str | None, Query(max_length=200, description="the id or name of an account")] = None,
     limit: Limit = 20,
-    cursor: Annotated[
-        str | None, Query(pattern="^[A-Za-z0-9_-]{1,300}$", description="`next_cursor` of the page before")
-    ] = None,
+    cursor: Annotated[str | None, Query(pattern="^[A-Za-z0-9_-]{1,300}$", description=NEXT_CURSOR)] = None,
 ) -> Response:
     """The ledger of a subject, or of an account: what was accepted last comes first."""
     admin = await admit_administrator(request)
@@ -97,10 +96,9 @@ async def _mend(subject: str, request: Request, verb: Callable[[Connection, Acto
 
 
 def _answer(found: Sequence[LedgerEntry], limit: int) -> Response:
-    page, more = found[:limit], len(found) > limit
-    next_cursor = _write_cursor(page[-1]) if more else None
-    data = [_describe(entry) for entry in page]
-    return Json({"object": "list", "data": data, "has_more": more, "next_cursor": next_cursor})
+    page = found[:limit]
+    next_cursor = _write_cursor(page[-1]) if len(found) > limit else None
+    return write_page([_describe(entry) for entry in page], next_cursor=next_cursor)
 
 
 def _describe(entry: LedgerEntry) -> dict[str, Any]:
@@ -131,5 +129,5 @@ def _read_cursor(cursor: str) -> EntryPlace:
     except (binascii.Error, ValueError):
         place = EntryPlace(math.nan, "", "")
     if not math.isfinite(place.at):
-        raise InvalidRequest("`cursor` is the `next_cursor` of an earlier page.", param="cursor")
+        raise refuse_cursor()
     return place

@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fastapi import APIRouter, Request
-from sqlalchemy import Connection
 from starlette.responses import Response
 
 from penstock.domain.ids import timestamp
@@ -13,11 +12,12 @@ from penstock.errors import InvalidRequest
 from penstock.gateway import Gateway
 from penstock.offers.offer import ChatOffer, Offer
 from penstock.offers.route import Route
+from penstock.store.database import Connection
 from penstock.store.queries.jobs import vendor_rows
 from penstock.store.queries.jobs.vendor_rows import VendorFailure
 from penstock.web.admin.auth import administered, admit_administrator
-from penstock.web.api.usage import describe_answer, describe_parameters, tell_usage
 from penstock.web.responses import Json, success
+from penstock.web.usage_statement import answer_usage, describe_answer, describe_parameters
 
 router = APIRouter(tags=["Administration"])
 
@@ -30,7 +30,7 @@ router = APIRouter(tags=["Administration"])
 async def get_usage(request: Request) -> Response:
     """What every account used, or one of them."""
     admin = await admit_administrator(request)
-    return await tell_usage(admin.gateway, request, None)
+    return await answer_usage(admin.gateway, request, None)
 
 
 @router.get("/admin/v1/vendors", responses={200: success("The vendors.", "VendorList"), **administered()})

@@ -6,8 +6,6 @@ import time
 from collections.abc import Awaitable
 from typing import Final, NamedTuple
 
-import msgspec
-
 from penstock.accounts.keyring import Proof
 from penstock.chat import request
 from penstock.chat.answer import Answer
@@ -24,13 +22,13 @@ from penstock.errors import (
     UnsupportedMediaType,
 )
 from penstock.gateway import Gateway
+from penstock.web.chat_schema import CHAT_PATH
 from penstock.web.request_bodies import read_body, read_packed
-from penstock.web.responses import error_headers
-from penstock.web.server.body_limits import CYCLE, Application, Message, Receive, Send
+from penstock.web.server.asgi import CYCLE, Application, Message, Receive, Send
+from penstock.web.server.error_response import encode_error, render_error
 from penstock.web.server.request_cycle import Cycle
 
-PATH: Final = "/llm/chat/completions"
-PATHS: Final = frozenset({PATH, "/v1/chat/completions", "/llm/v1/chat/completions"})
+PATHS: Final = frozenset({CHAT_PATH, "/v1/chat/completions", "/llm/v1/chat/completions"})
 BIG_BODY: Final = 1 << 18  # beyond this, reading it is felt by everyone else on the event loop
 STREAM_LINES: Final = (
     b"content-type: text/event-stream; charset=utf-8\r\ncache-control: no-cache\r\nx-accel-buffering: no\r\n"
@@ -49,7 +47,7 @@ class _Place(NamedTuple):
     path: str
 
 
-_PLACE = _Place(PATH)
+_PLACE = _Place(CHAT_PATH)
 
 
 class Completions:
@@ -92,7 +90,7 @@ class Completions:
             finally:
                 answer.close()
         except PenstockError as error:
-            await _answer_error(error, scope, send)
+            await render_error(error, scope["state"]["request_id"]).send(send)
         except asyncio.CancelledError:
             if not cycle.gone:
                 raise  # the drain's time is over
@@ -101,7 +99,7 @@ class Completions:
 
     async def _admit(self, cycle: Cycle, scope: Message) -> ApiKey:
         if scope["method"] != "POST":
-            raise MethodNotAllowed(f"{PATH} takes POST, not {scope['method']}.", headers={"allow": "POST"})
+            raise MethodNotAllowed(f"{CHAT_PATH} takes POST, not {scope['method']}.", headers={"allow": "POST"})
         if self._gateway.draining:
             raise Overloaded("The gateway is shutting down.", retry_after=2)
         proof: Proof | None = cycle.head.proof
@@ -185,13 +183,5 @@ async def _send_stream(answer: Answer, stream: AnswerStream, send: Send, begun: 
 
 
 def _error_event(error: PenstockError, request_id: str, *, more_body: bool) -> Message:
-    body = msgspec.json.encode({"error": error.body(request_id)})
+    body = encode_error(error, request_id)
     return {"type": "http.response.body", "body": b"data: " + body + b"\n\n", "more_body": more_body}
-
-
-async def _answer_error(error: PenstockError, scope: Message, send: Send) -> None:
-    body = msgspec.json.encode({"error": error.body(scope["state"]["request_id"])})
-    headers = {"content-type": "application/json", "content-length": str(len(body)), **error_headers(error)}
-    raw = [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()]
-    await send({"type": "http.response.start", "status": error.status, "headers": raw})
-    await send({"type": "http.response.body", "body": body})

@@ -19,9 +19,9 @@ from penstock.errors import (
     WebhookNotFound,
 )
 from penstock.store.queries.webhooks import delivery_rows, webhook_rows
-from penstock.web.admin.accounts import answer_page
-from penstock.web.api.webhooks import Limit, WebhookId
+from penstock.web.api.webhooks import WebhookId
 from penstock.web.auth import Caller, admit, count_request, signed_in
+from penstock.web.pages import NEXT_CURSOR, Limit, answer_page, refuse_cursor
 from penstock.web.responses import Json, success
 
 router = APIRouter(tags=["Webhooks"])
@@ -30,9 +30,7 @@ PING_SECONDS = 17.0
 """A little longer than an attempt may take."""
 LOOK_SECONDS = 0.5
 DeliveryId = Annotated[str, Path(description="`dlv_…`")]
-Cursor = Annotated[
-    str | None, Query(pattern="^dlv_[0-9a-hjkmnp-tv-z]{13}$", description="`next_cursor` of the page before")
-]
+Cursor = Annotated[str | None, Query(pattern="^dlv_[0-9a-hjkmnp-tv-z]{13}$", description=NEXT_CURSOR)]
 ByStatus = Annotated[Status | None, Query(description="only deliveries that stand so")]
 RECORD = success("The delivery.", "DeliveryRecord")
 PAGE = success("A page.", "DeliveryPage")
@@ -108,7 +106,7 @@ async def ping(webhook_id: WebhookId, request: Request) -> Response:
 async def _list(caller: Caller, filters: Mapping[str, Any], limit: int, cursor: str | None) -> Response:
     before = None if cursor is None else parse_delivery_id(cursor)
     if cursor is not None and before is None:
-        raise InvalidRequest("`cursor` is the `next_cursor` of an earlier page.", param="cursor")
+        raise refuse_cursor()
     found = await caller.gateway.database.read(delivery_rows.page, caller.account_id, filters, before, limit + 1)
     return answer_page([describe(delivery) for delivery in found], limit, "id")
 

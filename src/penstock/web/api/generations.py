@@ -33,7 +33,7 @@ from penstock.web.api.waiting import wait_until_done
 from penstock.web.auth import Caller, admit, base_url, count_request, signed_in
 from penstock.web.json_bodies import read_json
 from penstock.web.responses import RETRY_AFTER, Json, request_id_of, success
-from penstock.web.server.body_limits import CYCLE
+from penstock.web.server.asgi import CYCLE
 
 router = APIRouter(tags=["Generation"])
 

@@ -19,6 +19,7 @@ from penstock.jobs.records import RecordBuilder
 from penstock.store.queries.jobs import job_rows
 from penstock.web.api.waiting import wait_until_done
 from penstock.web.auth import admit, signed_in
+from penstock.web.pages import NEXT_CURSOR, Limit, refuse_cursor, write_page
 from penstock.web.responses import RETRY_AFTER, Json, success
 
 router = APIRouter(tags=["Jobs"])
@@ -50,10 +51,8 @@ async def list_jobs(
     batch: Annotated[str | None, Query(max_length=64)] = None,
     created_after: Annotated[Moment | None, Query(description="RFC 3339 with a zone")] = None,
     created_before: Annotated[Moment | None, Query(description="RFC 3339 with a zone")] = None,
-    limit: Annotated[int, Query(ge=1, le=100)] = 20,
-    cursor: Annotated[
-        str | None, Query(pattern="^[A-Za-z0-9_-]{1,128}$", description="`next_cursor` of the page before")
-    ] = None,
+    limit: Limit = 20,
+    cursor: Annotated[str | None, Query(pattern="^[A-Za-z0-9_-]{1,128}$", description=NEXT_CURSOR)] = None,
 ) -> Response:
     """Your jobs, newest first."""
     caller = await admit(request, Scope.READ)
@@ -68,15 +67,9 @@ async def list_jobs(
     }
     before = None if cursor is None else _read_cursor(cursor)
     found = await caller.gateway.database.look(job_rows.page, caller.account_id, filters, before, limit + 1)
-    page, more, scribe = found[:limit], len(found) > limit, caller.scribe
-    return Json(
-        {
-            "object": "list",
-            "data": [scribe.job(job) for job in page],
-            "has_more": more,
-            "next_cursor": _write_cursor(page[-1].id) if more else None,
-        }
-    )
+    page, scribe = found[:limit], caller.scribe
+    next_cursor = _write_cursor(page[-1].id) if len(found) > limit else None
+    return write_page([scribe.job(job) for job in page], next_cursor=next_cursor)
 
 
 @router.get("/api/v1/jobs/{job_id}", responses={200: RECORD, 304: {"description": "Not modified."}, **ONE})
@@ -150,5 +143,5 @@ def _read_cursor(cursor: str) -> str:
     except (binascii.Error, ValueError):
         job_id = ""
     if not job_id.startswith("job_"):
-        raise InvalidRequest("`cursor` is the `next_cursor` of an earlier page.", param="cursor")
+        raise refuse_cursor()
     return job_id

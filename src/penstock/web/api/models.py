@@ -13,7 +13,7 @@ from penstock.errors import ModelNotAllowed, ModelNotFound
 from penstock.gateway import Gateway
 from penstock.offers.offer import ChatOffer, Offer
 from penstock.web.auth import admit, signed_in
-from penstock.web.openapi.chat_operation import REQUEST
+from penstock.web.chat_schema import CHAT_REQUEST
 from penstock.web.responses import Json, success
 
 router = APIRouter(tags=["Models"])
@@ -81,9 +81,9 @@ def describe_chat_model(offer: ChatOffer, gateway: Gateway) -> dict[str, Any]:
         "object": "model",
         "kind": "chat",
         "title": offer.id,
-        "params": REQUEST,
+        "params": CHAT_REQUEST,
         "defaults": {},
-        "example": REQUEST["example"] | {"model": offer.id},
+        "example": CHAT_REQUEST["example"] | {"model": offer.id},
         **_describe_prices(offer, gateway.clock()),
         "vendors": sorted({route.vendor for route in offer.routes}),
         "typical_seconds": None,

@@ -1,12 +1,10 @@
-"""Operations: health, readiness, metrics and the OpenAPI document; only metrics need a key, and not everywhere."""
+"""Operations: health, readiness and metrics; only metrics need a key, and not everywhere."""
 
 import asyncio
-from contextlib import suppress
 from ipaddress import ip_network
 from typing import Any, Final
 
 from fastapi import APIRouter, Request
-from sqlalchemy import Connection, text
 from starlette.responses import Response
 
 from penstock import __version__
@@ -14,9 +12,8 @@ from penstock.accounts.keyring import CHALLENGE
 from penstock.errors import InvalidApiKey, MissingApiKey, StoreUnavailable
 from penstock.gateway import Gateway
 from penstock.observability import metrics
-from penstock.web.admin.auth import is_same_key
-from penstock.web.auth import ALWAYS, gateway_of
-from penstock.web.openapi.document import encode_document
+from penstock.store.contact import ping
+from penstock.web.auth import ALWAYS, gateway_of, is_same_key
 from penstock.web.responses import Json, problems, success
 from penstock.web.server.connection_limits import is_among
 
@@ -68,7 +65,7 @@ async def _check_store(gateway: Gateway) -> str:
         return SILENT
     try:
         async with asyncio.timeout(PROBE_SECONDS):
-            await gateway.contact.ask(_ask)
+            await gateway.contact.ask(ping)
     except (StoreUnavailable, TimeoutError):
         return "is of a newer version" if gateway.database.is_refused else SILENT
     return OK
@@ -104,18 +101,3 @@ def _admit_reader(request: Request) -> None:
     told = "Metrics need the key of `server.metrics_key` or the administrator's, as `Authorization: Bearer …`."
     kind = InvalidApiKey if text else MissingApiKey
     raise kind(told, headers=CHALLENGE, suggestion="Or set `server.metrics_port`: there they need none.")
-
-
-@router.get("/openapi.json", include_in_schema=False)
-async def openapi(request: Request) -> Response:
-    """This interface, as a document; a key that may use some models only is shown these."""
-    models = frozenset[str]()
-    if "authorization" in request.headers:
-        with suppress(MissingApiKey, StoreUnavailable):
-            models = (await gateway_of(request).keyring.check(request.headers["authorization"])).models
-    body = await asyncio.to_thread(encode_document, request.app, gateway_of(request).offers, models)
-    return Response(body, media_type="application/json")
-
-
-def _ask(connection: Connection) -> None:
-    connection.execute(text("SELECT 1"))

@@ -1,13 +1,15 @@
 """`/api/v1/webhooks`: make, look at, change and remove webhooks, and give them new secrets."""
 
 from dataclasses import replace
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Path, Query, Request
-from sqlalchemy import Connection
+from pydantic import ConfigDict, Field
 from starlette.responses import Response
 
+from penstock.catalog.params import Boolean, Line, Params, Text
 from penstock.domain.api_keys import Scope
+from penstock.domain.events import EventType
 from penstock.domain.ids import new_id, timestamp
 from penstock.domain.job_errors import UrlNotAllowed
 from penstock.domain.webhooks import USUAL, DisabledReason, Endpoint, new_secret
@@ -21,23 +23,51 @@ from penstock.errors import (
     WebhookNotFound,
 )
 from penstock.jobs.request import refuse
+from penstock.store.database import Connection
 from penstock.store.queries.webhooks import webhook_rows
-from penstock.web.admin.accounts import answer_page
-from penstock.web.api.webhook_bodies import WebhookBody, WebhookPatch
 from penstock.web.auth import Caller, admit, base_url, signed_in
 from penstock.web.json_bodies import describe_body, read_params
+from penstock.web.pages import NEXT_CURSOR, Limit, answer_page
 from penstock.web.responses import Json, success
 
 router = APIRouter(tags=["Webhooks"])
 
 WebhookId = Annotated[str, Path(description="`hook_…`")]
-Limit = Annotated[int, Query(ge=1, le=100)]
-Cursor = Annotated[str | None, Query(pattern="^hook_[0-9a-z]{1,40}$", description="`next_cursor` of the page before")]
+Cursor = Annotated[str | None, Query(pattern="^hook_[0-9a-z]{1,40}$", description=NEXT_CURSOR)]
 BODY = (InvalidRequest, RequestTimeout, BodyTooLarge, UnsupportedMediaType)
 UNKEPT = {"cache-control": "no-store"}
 RECORD = success("The webhook.", "WebhookRecord")
 SHOWN = success("The webhook, with the secret that is shown this once.", "WebhookWithSecret")
 SECRET = success("The secret.", "WebhookSecret")
+Url = Annotated[Text, Field(min_length=1, max_length=2048)]
+Description = Annotated[Line, Field(max_length=500)]
+Tellable = EventType | Literal["budget.threshold"]
+Events = Annotated[list[Tellable], Field(min_length=1, max_length=20)]
+
+
+def _example(**fields: Any) -> ConfigDict:
+    return ConfigDict(json_schema_extra={"additionalProperties": False, "example": fields})
+
+
+class WebhookBody(Params):
+    """A new webhook."""
+
+    model_config = _example(url="https://example.com/penstock", events=["job.succeeded", "job.failed"])
+
+    url: Url = Field(description="http or https, into the public internet; redirects are not followed")
+    events: Events | None = Field(default=None, description="default: the four that end a job")
+    description: Description | None = Field(default=None, description="yours")
+
+
+class WebhookPatch(Params):
+    """What is to be changed of a webhook."""
+
+    model_config = _example(disabled=False)
+
+    url: Url | None = Field(default=None, description="where it is from now on, also for what is on its way")
+    events: Events | None = Field(default=None, description="what it is told from now on")
+    description: Description | None = Field(default=None, description="yours")
+    disabled: Boolean | None = Field(default=None, description="true: it is told nothing; false: it is told again")
 
 
 @router.post(

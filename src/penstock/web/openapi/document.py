@@ -1,30 +1,46 @@
 """The OpenAPI document: FastAPI's routes, plus each model's params inside the generation request."""
 
+import asyncio
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
 import msgspec
-from fastapi import FastAPI
+from fastapi import APIRouter, FastAPI, Request
 from fastapi.openapi.utils import get_openapi
 from pydantic.json_schema import models_json_schema
+from starlette.responses import Response
 
 from penstock.catalog.model import GenerationModel
 from penstock.catalog.params import Params
 from penstock.catalog.schema_params import SchemaParams
+from penstock.errors import MissingApiKey, StoreUnavailable
 from penstock.jobs.request import GenerationBody
 from penstock.offers.offer import Offers
 from penstock.web.admin import bodies
-from penstock.web.api import webhook_bodies
-from penstock.web.api.chat import PATH
+from penstock.web.api import webhooks
+from penstock.web.auth import gateway_of
+from penstock.web.chat_schema import CHAT_PATH
 from penstock.web.openapi.chat_operation import describe_chat
+
+router = APIRouter(include_in_schema=False)
 
 REFERENCE = "#/components/schemas/{model}"
 KEY = {"type": "http", "scheme": "bearer", "description": "`Authorization: Bearer psk_…`"}
 ADMIN_KEY = {"type": "http", "scheme": "bearer", "description": "the administrator's key, `server.admin_key`"}
-
-
 MAX_DOCUMENTS = 32
 """Documents for keys that may use some models only; each takes long to make."""
+
+
+@router.get("/openapi.json")
+async def read_document(request: Request) -> Response:
+    """This interface, as a document; a key that may use some models only is shown these."""
+    models = frozenset[str]()
+    if "authorization" in request.headers:
+        with suppress(MissingApiKey, StoreUnavailable):
+            models = (await gateway_of(request).keyring.check(request.headers["authorization"])).models
+    body = await asyncio.to_thread(encode_document, request.app, gateway_of(request).offers, models)
+    return Response(body, media_type="application/json")
 
 
 def document(app: FastAPI, offers: Offers) -> dict[str, Any]:
@@ -53,7 +69,7 @@ def encode_document(app: FastAPI, offers: Offers, models: frozenset[str]) -> byt
 
 def _make(app: FastAPI, offers: Offers) -> dict[str, Any]:
     found = get_openapi(title=app.title, version=app.version, summary=app.summary, routes=app.routes)
-    found["paths"][PATH] = {"post": describe_chat()}
+    found["paths"][CHAT_PATH] = {"post": describe_chat()}
     schemas = _response_shapes()
     found["components"] = {"schemas": schemas, "securitySchemes": {"key": KEY, "admin_key": ADMIN_KEY}}
     for path, methods in found["paths"].items():
@@ -68,9 +84,9 @@ def _make(app: FastAPI, offers: Offers) -> dict[str, Any]:
 
 def _response_shapes() -> dict[str, Any]:
     """Every shape of an answer, by name. They are read only here: building them would slow every start."""
-    from penstock.web.openapi import admin_schemas, schemas, usage_schemas, webhook_schemas  # noqa: PLC0415
+    from penstock.web.openapi import admin_schemas, schemas  # noqa: PLC0415
 
-    every = {**vars(schemas), **vars(admin_schemas), **vars(usage_schemas), **vars(webhook_schemas)}.values()
+    every = {**vars(schemas), **vars(admin_schemas)}.values()
     kinds = [kind for kind in every if isinstance(kind, type) and issubclass(kind, schemas.Shape)]
     _, found = models_json_schema([(kind, "serialization") for kind in kinds], ref_template=REFERENCE)
     return found["$defs"] | _request_shapes()
@@ -78,7 +94,7 @@ def _response_shapes() -> dict[str, Any]:
 
 def _request_shapes() -> dict[str, Any]:
     """Every shape that callers and administrators send, but for generations, by name."""
-    every = {**vars(bodies), **vars(webhook_bodies)}.values()
+    every = {**vars(bodies), **vars(webhooks)}.values()
     kinds = [kind for kind in every if isinstance(kind, type) and issubclass(kind, Params)]
     _, found = models_json_schema([(kind, "validation") for kind in kinds], ref_template=REFERENCE)
     return found["$defs"]

@@ -1,5 +1,6 @@
 """The shapes of what callers receive, for the OpenAPI document; a test holds real answers against them."""
 
+from enum import StrEnum
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -7,6 +8,9 @@ from pydantic import BaseModel, ConfigDict, Field
 from penstock.domain.budgets import Period
 from penstock.domain.events import EventType
 from penstock.domain.jobs import Outcome, State
+from penstock.domain.webhooks import DisabledReason, Status
+from penstock.store.queries.billing.usage_rows import Group
+from penstock.store.queries.billing.usage_rows import Kind as UsageKind
 from penstock.vendor_api.generation import Kind, Role
 
 Moment = Annotated[str, Field(json_schema_extra={"format": "date-time"})]
@@ -352,3 +356,141 @@ class Readiness(Shape):
     settings: str = Field(description="fingerprint of the settings in use")
     checks: dict[str, str]
     outage: Outage | None = Field(default=None, description="present while the store does not answer")
+
+
+# -- usage statements
+
+Day = Annotated[str, Field(json_schema_extra={"format": "date"})]
+
+
+class UsageSums(Shape):
+    """What was used. `requests` are those of chat."""
+
+    requests: int
+    jobs: int
+    failed: int
+    prompt_tokens: int
+    completion_tokens: int
+    cached_tokens: int = Field(description="among `prompt_tokens`")
+    reasoning_tokens: int = Field(description="among `completion_tokens`")
+    total_tokens: int
+    cost: str = Field(description="decimal string of USD: what was charged")
+    estimated: int = Field(description="how many requests' tokens are estimated, as the vendor did not tell them")
+    unpriced: int = Field(description="how many requests and jobs are not in `cost`, as their price is not known")
+
+
+class UsageLine(UsageSums):
+    """What was used of one group; only the groups of `by` are present."""
+
+    model_config = ConfigDict(json_schema_serialization_defaults_required=False)
+
+    day: Day | None = None
+    month: str | None = Field(default=None, description="such as 2026-01")
+    model: str | None = None
+    key: str | None = Field(default=None, description="the key's public id")
+    key_name: str | None = None
+    vendor: str | None = None
+    kind: UsageKind | None = None
+    account: str | None = Field(default=None, description="the account's name; for administrators")
+    account_id: str | None = None
+
+
+class UsageStatement(Shape):
+    """What was used from the first to the last day, and where the budgets stand now."""
+
+    object: Literal["usage"]
+    from_: Day = Field(alias="from", description="the first day, UTC")
+    to: Day = Field(description="the last day, UTC")
+    by: list[Group]
+    currency: Literal["USD"]
+    data: list[UsageLine]
+    total: UsageSums
+    budgets: list[BudgetShape]
+    storage: StorageShape | None = Field(description="what is kept now; null for all accounts together")
+
+
+# -- webhooks
+
+
+class Reason(StrEnum):
+    """Why an endpoint is disabled."""
+
+    ASKED = DisabledReason.ASKED.value
+    GONE = DisabledReason.GONE.value
+    FAILING = DisabledReason.FAILING.value
+
+
+class WebhookRecord(Shape):
+    """An address that is told of events."""
+
+    id: str
+    object: Literal["webhook"]
+    url: str
+    events: list[str]
+    description: str
+    disabled: bool
+    disabled_at: Moment | None
+    disabled_reason: Reason | None = Field(description="asked for, answered 410, or failing for days")
+    failing_since: Moment | None = Field(description="since when it only fails; null: the last attempt went well")
+    former_secret_until: Moment | None = Field(description="until when messages are signed with the former secret too")
+    created_at: Moment
+
+
+class WebhookWithSecret(WebhookRecord):
+    """The same with its secret, which is shown this once."""
+
+    secret: str = Field(description="`whsec_…`, for Standard Webhooks libraries")
+
+
+class WebhookSecret(Shape):
+    """What signs the webhooks that jobs bring along."""
+
+    object: Literal["webhook.secret"]
+    secret: str
+    former_secret_until: Moment | None
+
+
+class WebhookPage(Shape):
+    """A part of a list; pass `next_cursor` as `cursor` for the next."""
+
+    object: Literal["list"]
+    data: list[WebhookRecord]
+    has_more: bool
+    next_cursor: str | None
+
+
+class DeliveryAttempt(Shape):
+    """One time that it was sent, or could not be."""
+
+    at: Moment
+    status_code: int | None = Field(description="null: there was no answer")
+    latency_ms: int
+    error: str | None = Field(description="null: it was a success")
+    response: str = Field(description="the beginning of the answer, up to 1024 bytes")
+
+
+class DeliveryRecord(Shape):
+    """One event on its way to one address."""
+
+    id: str
+    object: Literal["webhook.delivery"]
+    webhook_id: str | None = Field(description="null: the job's own webhook")
+    url: str
+    type: str
+    event_id: str = Field(description="the `webhook-id` of every attempt")
+    job_id: str | None
+    sequence: int
+    status: Status
+    created_at: Moment
+    next_attempt_at: Moment | None
+    finished_at: Moment | None
+    attempts: list[DeliveryAttempt] = Field(description="the last 20")
+
+
+class DeliveryPage(Shape):
+    """A part of a list; pass `next_cursor` as `cursor` for the next."""
+
+    object: Literal["list"]
+    data: list[DeliveryRecord]
+    has_more: bool
+    next_cursor: str | None

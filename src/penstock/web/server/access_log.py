@@ -9,7 +9,8 @@ from starlette.requests import ClientDisconnect
 from penstock.domain.ids import Serial
 from penstock.errors import InternalError
 from penstock.observability import logs, metrics, traces
-from penstock.web.server.body_limits import CYCLE, Application, Message, Receive, Send, render_error
+from penstock.web.server.asgi import CYCLE, Application, Message, Receive, Send
+from penstock.web.server.error_response import render_error
 from penstock.web.server.request_cycle import Cycle
 
 LEFT = 499
@@ -48,17 +49,11 @@ class Tracing:
             log.exception("a request failed")
             if cycle.status:
                 raise
-            await _answer_failure(request_id, send)
+            await render_error(InternalError(), request_id, closes=True).send(send)
         finally:
             _tell(scope, request_id, cycle.status, time.perf_counter() - begun)
             if span is not None:
                 _end_span(span, scope, cycle.status)
-
-
-async def _answer_failure(request_id: str, send: Send) -> None:
-    headers, body = render_error(InternalError(), request_id)
-    await send({"type": "http.response.start", "status": 500, "headers": headers})
-    await send({"type": "http.response.body", "body": body})
 
 
 def _begin_span(tracer: traces.Tracer, scope: Message, request_id: str) -> traces.Span | None:

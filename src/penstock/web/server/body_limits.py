@@ -1,23 +1,14 @@
 """How much of a request's body is read, and how long it may stall."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable
 from contextlib import suppress
-from typing import Any, TypeAlias
-
-import msgspec
 
 from penstock.errors import BodyTooLarge, PenstockError, RequestTimeout
 from penstock.fairness.body_memory import SMALL_BODY_BYTES
+from penstock.web.server.asgi import CYCLE, Application, Message, Receive, Send
+from penstock.web.server.error_response import render_error
 
-Message: TypeAlias = MutableMapping[str, Any]
-Receive: TypeAlias = Callable[[], Awaitable[Message]]
-Send: TypeAlias = Callable[[Message], Awaitable[None]]
-Application: TypeAlias = Callable[[Message, Receive, Send], Awaitable[None]]
-Headers: TypeAlias = list[tuple[bytes, bytes]]
-
-CYCLE = "penstock.cycle"
-"""The ASGI extension by which a request reaches its own `cycle.Cycle`."""
 PATIENCE = 10
 """How many stalls' time a whole body may take: one that only drips is cut in the end."""
 MIN_BYTES_PER_SECOND = 32 << 10
@@ -26,21 +17,6 @@ LINGER_SECONDS = 1.0
 """How long a refused sender may be silent: closing on bytes that are still to come would reset the answer away."""
 LONGEST_LINGER_SECONDS = 30.0
 """How long it is listened to in all."""
-
-
-def render_error(error: PenstockError, request_id: str | None) -> tuple[Headers, bytes]:
-    """The headers and body that tell of an error and end the connection."""
-    body = msgspec.json.encode({"error": error.body(request_id)})
-    headers = {
-        "content-type": "application/json",
-        "content-length": str(len(body)),
-        "connection": "close",
-        "x-should-retry": "true" if error.retryable else "false",
-        **error.headers,
-    }
-    if request_id is not None:
-        headers["x-request-id"] = request_id
-    return [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()], body
 
 
 class BodyLimits:
@@ -158,9 +134,9 @@ def _too_large(max_body_bytes: int) -> BodyTooLarge:
 
 
 async def _answer(error: PenstockError, scope: Message, receive: Receive, send: Send) -> None:
-    headers, body = render_error(error, scope.get("state", {}).get("request_id"))
-    await send({"type": "http.response.start", "status": error.status, "headers": headers})
-    await send({"type": "http.response.body", "body": body, "more_body": True})
+    response = render_error(error, scope.get("state", {}).get("request_id"), closes=True)
+    await send(response.start())
+    await send({"type": "http.response.body", "body": response.body, "more_body": True})
     now = asyncio.get_running_loop().time
     give_up_at, is_sending = now() + LONGEST_LINGER_SECONDS, True
     with suppress(TimeoutError):

@@ -14,9 +14,11 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 from penstock.domain.ids import new_id
 from penstock.errors import HeadersTooLarge, InvalidRequest, Overloaded, PenstockError
 from penstock.observability import metrics
-from penstock.web.server.body_limits import CYCLE, LINGER_SECONDS, render_error
+from penstock.web.server.asgi import CYCLE, Headers
+from penstock.web.server.body_limits import LINGER_SECONDS
 from penstock.web.server.connection_limits import Doorman
-from penstock.web.server.head_cache import Head, Headers, Heads
+from penstock.web.server.error_response import render_error
+from penstock.web.server.head_cache import Head, Heads
 from penstock.web.server.request_cycle import Cycle
 from penstock.web.server.sendfile import FileSocket
 
@@ -357,8 +359,9 @@ class GuardedConnection(HttpToolsProtocol):
 
     def _write_refusal(self, error: PenstockError) -> None:
         """Tell it, and close once the caller has had a moment to read it."""
-        headers, body = render_error(error, new_id("req"))
-        lines = [name + b": " + value + b"\r\n" for name, value in self.server_state.default_headers + headers]
-        self.transport.write(b"".join([STATUS_LINE[error.status], *lines, b"\r\n", body]))
+        response = render_error(error, new_id("req"), closes=True)
+        headers = self.server_state.default_headers + response.headers
+        lines = [name + b": " + value + b"\r\n" for name, value in headers]
+        self.transport.write(b"".join([STATUS_LINE[response.status], *lines, b"\r\n", response.body]))
         self.transport.write_eof()
         self._start_deadline(LINGER_SECONDS)

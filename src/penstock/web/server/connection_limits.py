@@ -42,12 +42,12 @@ class Doorman:
         number = self._addresses[owner] = self._addresses.get(owner, 0) + 1
         self.count += 1
         if self.count >= self.bounds.max_connections:
-            return Overloaded(f"{self.count} connections are open.", headers={"retry-after": f"{RETRY_SECONDS:g}"})
+            return Overloaded(f"{self.count} connections are open.", retry_after=RETRY_SECONDS)
         if number > self.bounds.max_per_address and not self._is_proxy(host):
             return RateLimited(
                 f"{self.bounds.max_per_address} connections are open from this address.",
                 suggestion="Use connections again instead of opening new ones.",
-                headers={"retry-after": f"{RETRY_SECONDS:g}"},
+                retry_after=RETRY_SECONDS,
             )
         return None
 

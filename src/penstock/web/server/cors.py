@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable
 
-from penstock.web.server.body_limits import CYCLE, Application, Message, Receive, Send
+from penstock.web.server.asgi import CYCLE, Application, Message, Receive, Send
 
 METRICS_PATH = "/metrics"
 """Not for pages of others."""

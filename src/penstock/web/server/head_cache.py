@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import httptools
 
-Headers = list[tuple[bytes, bytes]]
+from penstock.web.server.asgi import Headers
 
 MAX_BYTES: Final = 4_096
 """A longer head is not remembered."""

@@ -13,8 +13,9 @@ from uvicorn.server import ServerState
 from penstock.domain.ids import new_id
 from penstock.errors import InternalError, Overloaded, PenstockError
 from penstock.fairness.body_memory import SMALL_BODY_BYTES, Hold
-from penstock.web.server.body_limits import Message, render_error
-from penstock.web.server.head_cache import Head, Headers
+from penstock.web.server.asgi import Headers, Message
+from penstock.web.server.error_response import render_error
+from penstock.web.server.head_cache import Head
 from penstock.web.server.sendfile import FileSocket
 
 FILE: Final = "http.response.zerocopysend"
@@ -172,9 +173,9 @@ class Cycle(RequestResponseCycle):
 
     def refuse(self, error: PenstockError) -> None:
         """Answer with an error, without asking the application."""
-        headers, body = render_error(error, self.request_id or new_id("req"))
-        self._send({"type": "http.response.start", "status": error.status, "headers": headers})
-        self._send({"type": "http.response.body", "body": body})
+        response = render_error(error, self.request_id or new_id("req"), closes=True)
+        self._send(response.start())
+        self._send({"type": "http.response.body", "body": response.body})
 
     def _check_complete(self) -> None:
         if not (self.response_complete or self.disconnected):

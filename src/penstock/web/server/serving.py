@@ -15,7 +15,7 @@ from typing import Any, TypeVar, cast
 
 import uvicorn
 
-from penstock.web.server.body_limits import Application
+from penstock.web.server.asgi import Application
 from penstock.web.server.connection import GuardedConnection
 from penstock.web.server.connection_limits import ConnectionBounds, Doorman
 

@@ -5,7 +5,8 @@ from typing import Any
 
 from penstock.domain.ids import new_id
 from penstock.errors import StoreUnavailable
-from penstock.web.server.body_limits import Application, render_error
+from penstock.web.server.asgi import Application
+from penstock.web.server.error_response import render_error
 
 ALIVE = "/healthz"
 
@@ -22,7 +23,10 @@ class StartupGate:
             return self.app(scope, receive, send)
         if scope["type"] == "lifespan":
             return _live(receive, send)
-        return _refuse(scope["path"] == ALIVE, send)
+        if scope["path"] == ALIVE:
+            return _answer_alive(send)
+        error = StoreUnavailable("This process has just started, and its store does not answer yet.", retry_after=1)
+        return render_error(error, new_id("req"), closes=True).send(send)
 
 
 async def _live(receive: Any, send: Any) -> None:
@@ -33,11 +37,7 @@ async def _live(receive: Any, send: Any) -> None:
             return
 
 
-async def _refuse(is_alive: bool, send: Any) -> None:  # noqa: FBT001
-    told = "This process has just started, and its store does not answer yet."
-    error = StoreUnavailable(told, headers={"retry-after": "1"})
-    headers, body = render_error(error, new_id("req"))
-    if is_alive:
-        headers, body = [(b"content-type", b"application/json")], b'{"status":"starting"}'
-    await send({"type": "http.response.start", "status": 200 if is_alive else error.status, "headers": headers})
-    await send({"type": "http.response.body", "body": body})
+async def _answer_alive(send: Any) -> None:
+    headers = [(b"content-type", b"application/json")]
+    await send({"type": "http.response.start", "status": 200, "headers": headers})
+    await send({"type": "http.response.body", "body": b'{"status":"starting"}'})

@@ -1,0 +1,43 @@
+"""The path of chat and the JSON Schema of its body, for the endpoint, the model list and the OpenAPI document."""
+
+from typing import Any, Final
+
+CHAT_PATH: Final = "/llm/chat/completions"
+
+
+def _optional(schema: dict[str, Any], description: str = "") -> dict[str, Any]:
+    return {"anyOf": [schema, {"type": "null"}], "description": description}
+
+
+TEXT = {"type": "string"}
+MESSAGE = {
+    "type": "object",
+    "required": ["role"],
+    "properties": {
+        "role": {"type": "string", "enum": ["system", "developer", "user", "assistant", "tool", "function"]},
+        "content": {"description": "a text, a list of parts (text, image_url, input_audio, file), or null"},
+    },
+}
+CHAT_REQUEST: dict[str, Any] = {
+    "type": "object",
+    "required": ["model", "messages"],
+    "additionalProperties": True,
+    "description": "OpenAI's chat completion request. Fields not listed here are passed to the vendor as they are.",
+    "properties": {
+        "model": {"type": "string", "minLength": 1, "maxLength": 256, "description": "an id of `GET /llm/models`"},
+        "messages": {"type": "array", "minItems": 1, "items": MESSAGE},
+        "stream": _optional({"type": "boolean"}),
+        "stream_options": _optional(
+            {"type": "object", "properties": {"include_usage": _optional({"type": "boolean"})}}, "only with `stream`"
+        ),
+        "max_completion_tokens": _optional({"type": "integer", "minimum": 1}),
+        "max_tokens": _optional({"type": "integer", "minimum": 1}),
+        "temperature": _optional({"type": "number", "minimum": 0, "maximum": 2}),
+        "top_p": _optional({"type": "number", "minimum": 0, "maximum": 1}),
+        "n": _optional({"type": "integer", "minimum": 1, "maximum": 128}),
+        "stop": {"anyOf": [TEXT, {"type": "array", "maxItems": 4, "items": TEXT}, {"type": "null"}]},
+        "tools": _optional({"type": "array"}),
+        "response_format": _optional({"type": "object"}),
+    },
+    "example": {"model": "fast-chat", "messages": [{"role": "user", "content": "What is a penstock?"}]},
+}

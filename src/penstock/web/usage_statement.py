@@ -1,0 +1,112 @@
+"""What an account used and what it cost: by day, month, model, key, vendor and kind, as JSON or CSV."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from fastapi import Request
+from starlette.responses import Response
+
+from penstock.billing import usage_report
+from penstock.billing.usage_report import FORMATS, KINDS, MOST_LINES, USUAL_DAYS, Question
+from penstock.domain.budgets import Payer
+from penstock.errors import Detail
+from penstock.gateway import Gateway
+from penstock.store.database import Connection
+from penstock.store.queries.accounts import account_rows
+from penstock.store.queries.billing import balance_rows, usage_rows
+from penstock.store.queries.billing.usage_rows import Group, UsageLine
+from penstock.store.queries.files import storage_rows
+from penstock.web.responses import Json, success
+
+
+def describe_parameters(*, everyone: bool = False) -> dict[str, Any]:
+    """The query of a statement as the OpenAPI document tells it, for `openapi_extra` of a route."""
+    groups = [group.value for group in Group if everyone or group is not Group.ACCOUNT]
+    day, text = {"type": "string", "format": "date"}, {"type": "string", "minLength": 1, "maxLength": 200}
+    told: dict[str, tuple[str, Mapping[str, Any]]] = {
+        "from": (f"the first day, UTC; default: so that it is {USUAL_DAYS} days", day),
+        "to": ("the last day, UTC; default: today", day),
+        "by": ("groups", {"type": "array", "items": {"enum": groups}, "minItems": 1, "uniqueItems": True}),
+        "model": ("only this model", text),
+        "key": ("only this key, by its public id", text),
+        "vendor": ("only this vendor", text),
+        "kind": ("only these", {"enum": KINDS}),
+        "format": ("`csv` is the same as `Accept: text/csv`", {"enum": FORMATS, "default": "json"}),
+    }
+    if everyone:
+        told["account"] = ("only this account, by its name or id", text)
+    parameters: list[dict[str, Any]] = [
+        {"name": name, "in": "query", "description": description, "schema": dict(schema)}
+        for name, (description, schema) in told.items()
+    ]
+    parameters[2] |= {"style": "form", "explode": False}  # separated by commas
+    return {"parameters": parameters}
+
+
+def describe_answer() -> dict[str, Any]:
+    """The statement as the OpenAPI document tells it."""
+    answer = success(f"The statement, of at most {MOST_LINES} lines.", "UsageStatement")
+    answer["content"]["text/csv"] = {"schema": {"type": "string"}}
+    return answer
+
+
+async def answer_usage(gateway: Gateway, request: Request, payer: Payer | None) -> Response:
+    """The statement that a request's query asks for: of the payer's account, else, for administrators, of any."""
+    now = gateway.clock()
+    query = request.query_params.multi_items()
+    question = usage_report.read_question(query, datetime.fromtimestamp(now, UTC).date(), everyone=payer is None)
+    await gateway.settle_up(None if payer is None else payer.owners)
+    if (question.format or _preferred(request)) == "csv":
+        return await gateway.database.read(_write_csv, question, payer, now)
+    return await gateway.database.read(_write_json, question, payer, now, gateway.settings.storage_quota)
+
+
+def _preferred(request: Request) -> str:
+    accepted = request.headers.get("accept", "").lower()
+    return "csv" if "text/csv" in accepted and "application/json" not in accepted else "json"
+
+
+# -- in the store's thread: many lines take a while, and other requests go on
+
+
+def _write_csv(connection: Connection, question: Question, payer: Payer | None, now: float) -> Response:
+    lines = _look_up(connection, question, _account_of(connection, question, payer, now))
+    headers = {"content-disposition": f'attachment; filename="{usage_report.filename(question)}"'}
+    return Response(usage_report.as_csv(question, lines), headers=headers, media_type="text/csv")
+
+
+def _write_json(
+    connection: Connection, question: Question, payer: Payer | None, now: float, quota: int | None
+) -> Response:
+    account_id = _account_of(connection, question, payer, now)
+    lines = _look_up(connection, question, account_id)
+    payer = payer or (Payer(account_id, "", "") if account_id else None)
+    standings = balance_rows.standings(connection, payer, now) if payer else ()
+    told = usage_report.as_json(question, lines, [standing.describe() for standing in standings])
+    return Json(told | {"storage": _describe_storage(connection, account_id, quota)})
+
+
+def _describe_storage(connection: Connection, account_id: str | None, quota: int | None) -> Any:
+    if account_id is None:
+        return None
+    stored = storage_rows.get(connection, account_id)
+    return {"bytes": stored.bytes, "quota": quota if stored.quota is None else stored.quota}
+
+
+def _look_up(connection: Connection, question: Question, account_id: str | None) -> list[UsageLine]:
+    days = question.first, question.last
+    lines = usage_rows.report(connection, account_id, *days, question.by, question.filters, MOST_LINES + 1)
+    usage_report.check_length(lines)
+    return lines
+
+
+def _account_of(connection: Connection, question: Question, payer: Payer | None, now: float) -> str | None:
+    if payer is not None:
+        return payer.account_id
+    if question.account is None:
+        return None
+    account = account_rows.find(connection, question.account, now)
+    if account is None:
+        raise usage_report.refuse(Detail("account", "There is no such account. GET /admin/v1/accounts lists them."))
+    return account.id
