@@ -8,7 +8,7 @@ from penstock.client.async_job import AsyncBatch, AsyncJob, bind_async_job
 from penstock.client.async_webhooks import AsyncWebhooks
 from penstock.client.calls import Calls, Wishes, make_calls
 from penstock.client.chat_sdk import load_sdk, sdk_arguments
-from penstock.client.chatting import ChatChunk, stream_chat
+from penstock.client.chat import ChatChunk, stream_chat
 from penstock.client.config import find_address
 from penstock.client.records import Event, FileRecord, Model, Quote, Usage
 from penstock.client.transport.async_driver import AsyncDriver

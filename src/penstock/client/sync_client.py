@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from penstock.client.calls import Calls, Wishes, make_calls
 from penstock.client.chat_sdk import load_sdk, sdk_arguments
-from penstock.client.chatting import ChatChunk, stream_chat
+from penstock.client.chat import ChatChunk, stream_chat
 from penstock.client.config import find_address
 from penstock.client.records import Event, FileRecord, Model, Quote, Usage
 from penstock.client.sync_job import Batch, Job, bind_job
