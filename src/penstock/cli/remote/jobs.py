@@ -92,7 +92,7 @@ def rerun(
     as_json: AsJson = False,
 ) -> None:
     """Run a job again, with some params changed."""
-    from penstock.client.job_record import given_params
+    from penstock.client.records import given_params
 
     changes = read_params(params or [])
     if not no_wait:
