@@ -4,7 +4,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from penstock.cli.options import AsJson, print_json, print_table, tell
+from penstock.cli.options import AsJson
+from penstock.cli.printing import print_json, print_table, tell
 from penstock.cli.remote.connection import complete_jobs, complete_models, plain, read_params, speaks_to_server
 from penstock.cli.remote.output_path import Output, check_output
 from penstock.cli.remote.progress import NoWait, Seconds, follow, phase_of
