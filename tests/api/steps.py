@@ -7,17 +7,15 @@ from typing import Any
 import httpx
 from conftest import MODEL, VIDEO, Server
 
+from penstock.jobs.records import JobRecord
+
 GENERATION = "/model/v1/generation"
 TEXT_TO_VIDEO = "vendorb_video_31"
 NEVER = {"ending": "never"}
 FAILS = {"ending": "failed"}
 IDLE = '[vendors.sim]\ntype = "sim"\nscript = {ending = "never"}\n'
 ONE_SEAT = '[vendors.sim]\ntype = "sim"\nmax_concurrent = 1\npoll_seconds = 0.05\n'
-FIELDS = {
-    *("id", "object", "model", "status", "done", "phase", "progress", "queue_position", "eta_seconds"),
-    *("poll_after_ms", "created_at", "started_at", "finished_at", "expires_at", "input", "seed", "vendor", "outputs"),
-    *("error", "warnings", "attempts", "cost", "charged", "client_ref", "metadata", "batch_id", "urls", "request_id"),
-}
+FIELDS = JobRecord.__required_keys__
 
 
 async def order(client: httpx.AsyncClient, *scripts: dict[str, Any], model: str = MODEL, **top: Any) -> dict[str, Any]:

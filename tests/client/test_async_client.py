@@ -19,8 +19,8 @@ from penstock.client import (
     Output,
     WaitTimeout,
 )
-from penstock.client.async_webhooks import AsyncWebhooks
-from penstock.client.sync_webhooks import Webhooks
+from penstock.client.async_client import AsyncWebhooks
+from penstock.client.sync_client import Webhooks
 from penstock.client.waiting import LONGEST_HOLD
 
 MODEL = "sim_image_to_model"

@@ -31,7 +31,7 @@ from penstock.client import (
     WaitTimeout,
 )
 from penstock.client.downloads import load
-from penstock.client.job_record import OutputRecord
+from penstock.client.records import OutputRecord
 from penstock.client.transport.retries import Policy, send, told_pause
 from penstock.client.transport.steps import Close, Open, Pause, Read, Reply, Request, Send, Work
 

@@ -14,7 +14,7 @@ from test_examples import ROOT, blocks, run
 
 import penstock.client
 from penstock.client import Batch, Client, Job, Output
-from penstock.client.sync_webhooks import Webhooks
+from penstock.client.sync_client import Webhooks
 
 PAGE = (ROOT / "docs" / "client.md").read_text("utf-8")
 

@@ -17,8 +17,10 @@ from urllib.parse import unquote, urlsplit
 import typer
 
 from penstock.accounts.records import status_of
-from penstock.cli.options import AsJson, ConfigFile, DataFolder, load_settings, print_json, private_places, tell_store
+from penstock.cli.options import AsJson, ConfigFile, DataFolder
+from penstock.cli.printing import print_json
 from penstock.cli.serve import FIRST_KEY, address_of
+from penstock.cli.store_access import load_settings, private_places, tell_store
 
 if TYPE_CHECKING:  # takes long to load, and `penstock --help` does not need it
     from penstock.settings.tables import Settings

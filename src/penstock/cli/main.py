@@ -15,7 +15,7 @@ from penstock.cli.admin import account, key, ledger
 from penstock.cli.admin.audit import audit
 from penstock.cli.admin.usage import usage
 from penstock.cli.doctor import doctor
-from penstock.cli.options import CommandFailed, print_json, release_stdout, shape_error
+from penstock.cli.printing import CommandFailed, print_json, release_stdout, shape_error
 from penstock.cli.remote import jobs, webhooks
 from penstock.cli.remote.chat import chat
 from penstock.cli.remote.generate import generate

@@ -9,15 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from penstock.cli.models_pull import pull_weights
-from penstock.cli.options import (
-    AsJson,
-    ConfigFile,
-    DataFolder,
-    expected_errors,
-    load_settings,
-    print_json,
-    print_table,
-)
+from penstock.cli.options import AsJson, ConfigFile, DataFolder
+from penstock.cli.printing import expected_errors, print_json, print_table
+from penstock.cli.store_access import load_settings
 
 if TYPE_CHECKING:  # take long to load, and `penstock --help` does not need them
     from penstock.domain.prices import Price, TokenPrice

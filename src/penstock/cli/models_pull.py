@@ -9,17 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
-from penstock.cli.options import (
-    AsJson,
-    ConfigFile,
-    DataFolder,
-    expected_errors,
-    fail,
-    has_engines,
-    load_settings,
-    print_json,
-    print_table,
-)
+from penstock.cli.options import AsJson, ConfigFile, DataFolder
+from penstock.cli.printing import expected_errors, fail, print_json, print_table
+from penstock.cli.process import has_engines
+from penstock.cli.store_access import load_settings
 
 if TYPE_CHECKING:  # `penstock --help` does not need it
     from penstock_engines.weights import Step, TellStep, Weight

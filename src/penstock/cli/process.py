@@ -7,9 +7,11 @@ import os
 import time
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final
 
-from penstock.cli.options import expected_errors, fail, open_store, private_places, tell_store
+from penstock.cli.printing import expected_errors, fail
+from penstock.cli.store_access import open_store, private_places, tell_store
 
 if TYPE_CHECKING:  # take long to load, and `penstock --help` does not need them
     from penstock.dispatch.leadership import Appointment, Leadership
@@ -22,6 +24,11 @@ AWAY_SECONDS: Final = 1.0
 """How often a store that is away is looked for."""
 
 log = logging.getLogger(__name__)
+
+
+def has_engines() -> bool:
+    """Return whether the built-in engines are part of this installation."""
+    return find_spec("penstock_engines") is not None
 
 
 def run_forever(

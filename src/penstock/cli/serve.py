@@ -19,8 +19,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from penstock import __version__
-from penstock.cli.options import ConfigFile, DataFolder, has_engines, load_settings
-from penstock.cli.process import run_forever
+from penstock.cli.options import ConfigFile, DataFolder
+from penstock.cli.process import has_engines, run_forever
+from penstock.cli.store_access import load_settings
 
 if TYPE_CHECKING:  # take long to load, and `penstock --help` does not need them
     from penstock.gateway import Gateway

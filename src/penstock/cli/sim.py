@@ -2,15 +2,9 @@
 
 from contextlib import closing
 
-from penstock.cli.options import (
-    AsJson,
-    ConfigFile,
-    DataFolder,
-    expected_errors,
-    load_settings,
-    print_json,
-    print_table,
-)
+from penstock.cli.options import AsJson, ConfigFile, DataFolder
+from penstock.cli.printing import expected_errors, print_json, print_table
+from penstock.cli.store_access import load_settings
 
 
 def sim(*, as_json: AsJson = False, data: DataFolder = None, config: ConfigFile = None) -> None:

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from penstock import __version__
-from penstock.cli.options import ConfigFile, DataFolder, load_settings, tell_store
+from penstock.cli.options import ConfigFile, DataFolder
 from penstock.cli.process import run_forever
+from penstock.cli.store_access import load_settings, tell_store
 
 if TYPE_CHECKING:
     from penstock.gateway import Gateway

@@ -29,8 +29,18 @@ from penstock.client.errors import (
     UnexpectedAnswer,
     WaitTimeout,
 )
-from penstock.client.job_record import JobRecord, OutputRecord
-from penstock.client.records import Budget, Delivery, Event, FileRecord, Model, Quote, Usage, Webhook
+from penstock.client.records import (
+    Budget,
+    Delivery,
+    Event,
+    FileRecord,
+    JobRecord,
+    Model,
+    OutputRecord,
+    Quote,
+    Usage,
+    Webhook,
+)
 
 if TYPE_CHECKING:
     from penstock.client.async_client import AsyncClient

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 from penstock.client import downloads, notebook
 from penstock.client.calls import Wishes
 from penstock.client.decoding import read
-from penstock.client.job_record import Bound, JobRecord, OutputRecord, listed_outputs
-from penstock.client.records import Event
+from penstock.client.records import Bound, Event, JobRecord, OutputRecord, listed_outputs
 from penstock.client.sync_job import Content, places, primary
 
 if TYPE_CHECKING:

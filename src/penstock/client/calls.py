@@ -9,12 +9,10 @@ from threading import Semaphore
 from typing import Any, Final, Generic, TypeVar
 
 from penstock.client import file_inputs, waiting
-from penstock.client.config import Address
+from penstock.client.config import Address, path_to
 from penstock.client.decoding import Record, decode, read, read_page
 from penstock.client.errors import BadInput, UnexpectedAnswer, job_failure
-from penstock.client.job_record import JobRecord, given_params
-from penstock.client.records import Event, FileRecord, Model, Quote, Usage
-from penstock.client.resource_paths import path_to
+from penstock.client.records import Delivery, Event, FileRecord, JobRecord, Model, Quote, Usage, Webhook, given_params
 from penstock.client.transport.retries import Policy, send
 from penstock.client.transport.steps import Emit, Flow, Reply, Request, Upload
 
@@ -23,6 +21,7 @@ R = TypeVar("R", bound=Record)
 
 FILES: Final = "/api/v1/files"
 MODELS: Final = "/api/v1/models"
+WEBHOOKS: Final = "/api/v1/webhooks"
 INLINE_BYTES: Final = 20_000_000
 """So much goes into one body: any one picture that a server takes."""
 
@@ -268,6 +267,62 @@ class Calls(Generic[J]):
         """A call that may be sent twice: it has a key, or does no more the second time."""
         request = Request(method="POST", path=path, json=body, headers=headers, repeatable=True)
         return (yield from send(request, self.policy))
+
+
+@dataclass(frozen=True, slots=True)
+class WebhookCalls:
+    """The flows about webhooks of one client."""
+
+    calls: Calls[Any]
+
+    def create(self, url: str, events: Sequence[str] | None, description: str | None) -> Flow[Webhook]:
+        """Make one."""
+        told = None if events is None else [*events]
+        body = given({"url": url, "description": description}) | ({} if told is None else {"events": told})
+        return self.calls.one(Webhook, "POST", WEBHOOKS, body)
+
+    def list(self, limit: int | None) -> Flow[None]:
+        """Emit all of them."""
+        return self.calls.many(Webhook, WEBHOOKS, limit, {})
+
+    def get(self, webhook_id: str) -> Flow[Webhook]:
+        """One of them."""
+        return self.calls.one(Webhook, "GET", path_to(WEBHOOKS, webhook_id))
+
+    def change(self, webhook_id: str, changes: Mapping[str, Any]) -> Flow[Webhook]:
+        """Change one."""
+        return self.calls.one(Webhook, "PATCH", path_to(WEBHOOKS, webhook_id), dict(changes))
+
+    def delete(self, webhook_id: str) -> Flow[None]:
+        """Remove one."""
+        yield from send(Request(method="DELETE", path=path_to(WEBHOOKS, webhook_id)), self.calls.policy)
+
+    def ping(self, webhook_id: str) -> Flow[Delivery]:
+        """Try one."""
+        return self.calls.one(Delivery, "POST", path_to(WEBHOOKS, webhook_id, "ping"))
+
+    def rotate(self, webhook_id: str | None) -> Flow[Webhook]:
+        """A new secret."""
+        return self.calls.one(Webhook, "POST", path_to(WEBHOOKS, webhook_id or "secret", "rotate"))
+
+    def secret(self) -> Flow[Webhook]:
+        """The secret of the account."""
+        return self.calls.one(Webhook, "GET", f"{WEBHOOKS}/secret")
+
+    def deliveries(
+        self, webhook_id: str | None, job_id: str | None, status: str | None, limit: int | None
+    ) -> Flow[None]:
+        """Emit what was told."""
+        path = f"{WEBHOOKS}/deliveries" if webhook_id is None else path_to(WEBHOOKS, webhook_id, "deliveries")
+        return self.calls.many(Delivery, path, limit, {"job_id": job_id, "status": status})
+
+    def delivery(self, delivery_id: str) -> Flow[Delivery]:
+        """One delivery."""
+        return self.calls.one(Delivery, "GET", path_to(WEBHOOKS, "deliveries", delivery_id))
+
+    def redeliver(self, delivery_id: str) -> Flow[Delivery]:
+        """Send it again."""
+        return self.calls.one(Delivery, "POST", path_to(WEBHOOKS, "deliveries", delivery_id, "redeliver"))
 
 
 def make_calls(bind: Callable[[Any], J], address: Address, retries: int, patience: float) -> Calls[J]:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from ipaddress import ip_address
 from typing import Final
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 from penstock import __version__
 from penstock.client.errors import BadInput
@@ -65,3 +65,11 @@ def _is_address(url: str) -> bool:
     except ValueError:  # a port or a name that is none
         return False
     return known and not (parts.username or parts.query or parts.fragment)
+
+
+def path_to(root: str, *names: str) -> str:
+    """A path below a root; a name from elsewhere stays one step of it, whatever it holds."""
+    for name in names:
+        if name in ("", ".", ".."):
+            raise BadInput(f"`{name}` is no id.")
+    return "/".join((root, *(quote(name, safe="") for name in names)))

@@ -9,9 +9,9 @@ from functools import partial
 from pathlib import Path
 from typing import IO, Any, Final
 
+from penstock.client.config import path_to
 from penstock.client.errors import BadInput, ConnectionFailed, DownloadFailed
-from penstock.client.job_record import OutputRecord
-from penstock.client.resource_paths import path_to
+from penstock.client.records import OutputRecord
 from penstock.client.transport.retries import Policy, attempt, guess_pause
 from penstock.client.transport.steps import Close, Flow, Open, Pause, Read, Reply, Request, Work
 

@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, Any, cast
 from penstock.client.transport.steps import Reply
 
 if TYPE_CHECKING:  # records raise these errors themselves
-    from penstock.client.job_record import JobRecord
+    from penstock.client.records import JobRecord
 
 
 class PenstockClientError(Exception):

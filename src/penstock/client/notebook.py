@@ -10,7 +10,7 @@ from string import Template
 from typing import Any, Final
 
 from penstock.client.errors import MissingExtra, PenstockClientError
-from penstock.client.job_record import JobRecord, OutputRecord
+from penstock.client.records import JobRecord, OutputRecord
 
 LARGEST: Final = 32 << 20
 """More bytes than this make a notebook unwieldy: they are saved, not shown."""

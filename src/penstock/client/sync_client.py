@@ -4,13 +4,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Self
 
-from penstock.client.calls import Calls, Wishes, make_calls
-from penstock.client.chat_sdk import load_sdk, sdk_arguments
-from penstock.client.chatting import ChatChunk, stream_chat
+from penstock.client.calls import Calls, WebhookCalls, Wishes, make_calls
+from penstock.client.chat import ChatChunk, load_sdk, sdk_arguments, stream_chat
 from penstock.client.config import find_address
-from penstock.client.records import Event, FileRecord, Model, Quote, Usage
+from penstock.client.records import Delivery, Event, FileRecord, Model, Quote, Usage, Webhook
 from penstock.client.sync_job import Batch, Job, bind_job
-from penstock.client.sync_webhooks import Webhooks
 from penstock.client.transport.sync_driver import SyncDriver
 
 if TYPE_CHECKING:  # an optional package
@@ -184,3 +182,62 @@ class Client:
     def openai(self, **options: Any) -> "openai.OpenAI":
         """The official SDK's client, on this server and key; the extra `openai` brings it."""
         return load_sdk().OpenAI(**{**sdk_arguments(self._address), **options})
+
+
+class Webhooks:
+    """The account's webhooks."""
+
+    def __init__(self, driver: SyncDriver, calls: Calls[Any]) -> None:
+        self._driver = driver
+        self._calls = WebhookCalls(calls)
+
+    def create(self, url: str, *, events: Sequence[str] | None = None, description: str | None = None) -> Webhook:
+        """Make one; its `secret` is shown this once."""
+        return self._driver.run(self._calls.create(url, events, description))
+
+    def list(self, limit: int | None = None) -> Iterator[Webhook]:
+        """All of them, newest first."""
+        return self._driver.iterate(self._calls.list(limit))
+
+    def get(self, webhook_id: str) -> Webhook:
+        """One of them."""
+        return self._driver.run(self._calls.get(webhook_id))
+
+    def change(self, webhook_id: str, **changes: Any) -> Webhook:
+        """Change `url`, `events`, `description` or `disabled`."""
+        return self._driver.run(self._calls.change(webhook_id, changes))
+
+    def delete(self, webhook_id: str) -> None:
+        """Remove one."""
+        self._driver.run(self._calls.delete(webhook_id))
+
+    def ping(self, webhook_id: str) -> Delivery:
+        """Try one: the delivery tells how it went."""
+        return self._driver.run(self._calls.ping(webhook_id))
+
+    def rotate(self, webhook_id: str | None = None) -> Webhook:
+        """A new secret for one, or for those that generations bring along."""
+        return self._driver.run(self._calls.rotate(webhook_id))
+
+    def secret(self) -> Webhook:
+        """What signs the webhooks that generations bring along, as its `secret`."""
+        return self._driver.run(self._calls.secret())
+
+    def deliveries(
+        self,
+        webhook_id: str | None = None,
+        *,
+        job_id: str | None = None,
+        status: str | None = None,
+        limit: int | None = None,
+    ) -> Iterator[Delivery]:
+        """What was told or will be, newest first."""
+        return self._driver.iterate(self._calls.deliveries(webhook_id, job_id, status, limit))
+
+    def delivery(self, delivery_id: str) -> Delivery:
+        """One delivery."""
+        return self._driver.run(self._calls.delivery(delivery_id))
+
+    def redeliver(self, delivery_id: str) -> Delivery:
+        """Send it again now."""
+        return self._driver.run(self._calls.redeliver(delivery_id))

@@ -10,8 +10,7 @@ from penstock.client import downloads, notebook
 from penstock.client.calls import Wishes
 from penstock.client.decoding import read
 from penstock.client.errors import BadInput, job_failure
-from penstock.client.job_record import Bound, JobRecord, OutputRecord, listed_outputs
-from penstock.client.records import Event
+from penstock.client.records import Bound, Event, JobRecord, OutputRecord, listed_outputs
 
 if TYPE_CHECKING:
     from penstock.client.sync_client import Client

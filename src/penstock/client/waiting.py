@@ -10,11 +10,10 @@ from functools import partial
 from threading import Semaphore
 from typing import Any, Final, Generic, TypeVar
 
+from penstock.client.config import path_to
 from penstock.client.decoding import decode, read
 from penstock.client.errors import ApiError, ConnectionFailed, LimitError, ServerError, UnexpectedAnswer, WaitTimeout
-from penstock.client.job_record import JobRecord
-from penstock.client.records import Event
-from penstock.client.resource_paths import path_to
+from penstock.client.records import Event, JobRecord
 from penstock.client.transport.retries import Policy, attempt, guess_pause, send
 from penstock.client.transport.sse import EventLines
 from penstock.client.transport.steps import Close, Emit, Flow, Open, Pause, Read, Request, Tell

@@ -5,6 +5,7 @@ import struct
 import threading
 import time
 from datetime import UTC, datetime
+from typing import overload
 
 ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"  # Crockford's base 32: no i, l, o, u
 _PAIRS = [first + second for first in ALPHABET for second in ALPHABET]  # two digits at a time: ids are made often
@@ -56,6 +57,10 @@ def first_id(prefix: str, moment: float) -> str:
     return f"{prefix}_{encode(max(0, int(moment * 1_000_000)) << 64, 26)}"
 
 
+@overload
+def timestamp(moment: float) -> str: ...
+@overload
+def timestamp(moment: float | None) -> str | None: ...
 def timestamp(moment: float | None) -> str | None:
     """RFC 3339 in UTC with milliseconds."""
     if moment is None:

@@ -1,14 +1,145 @@
-"""The job record: the same object from POST, GET, list, events and webhooks."""
+"""Job record: its definition and its builder. POST, GET, lists, events and webhooks answer this object.
 
-from collections.abc import Callable
+The classes here are the only definition on the server. The OpenAPI document is made from them, and the type checker
+holds `RecordBuilder` to them. A TypedDict is a plain dict, so building a record costs nothing more.
+`tests/api/test_job_record.py` compares the Python client and the console with them.
+"""
+
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, GetPydanticSchema
+from typing_extensions import TypedDict  # pydantic cannot read typing's own on Python 3.11
 
 from penstock.catalog.file_input import given_file
 from penstock.domain.events import Event
 from penstock.domain.ids import timestamp
-from penstock.domain.jobs import Asset, Attempt, Job, Phase, State, poll_after_ms
+from penstock.domain.jobs import Asset, Attempt, Job, Outcome, Phase, State, poll_after_ms
 from penstock.domain.money import format_usd
+from penstock.vendor_api.generation import Kind, Role
+
+Moment = Annotated[str, Field(json_schema_extra={"format": "date-time"})]
+
+
+def _described_as(shape: Any) -> GetPydanticSchema:
+    """Describe a field as `shape` in the OpenAPI document. The type checker sees what the builder writes."""
+    return GetPydanticSchema(lambda _source, describe: describe(shape))
+
+
+class DetailShape(TypedDict):
+    """One thing wrong with one field."""
+
+    loc: str
+    message: str
+    code: str
+
+
+class ErrorBody(TypedDict):
+    """What went wrong, whether to try again, and what to do."""
+
+    message: str
+    type: str
+    code: str | None
+    param: str | None
+    details: list[DetailShape]
+    retryable: bool
+    charged: bool | None
+    suggestion: str | None
+    request_id: str | None
+
+
+class UpstreamShape(TypedDict):
+    """What the vendor said, without its addresses and secrets."""
+
+    code: str | None
+    message: str | None
+    id: str | None
+
+
+class JobErrorBody(ErrorBody):
+    """Why a job failed, where it was, and what the vendor said."""
+
+    stage: str
+    upstream: UpstreamShape | None
+
+
+class OutputShape(TypedDict):
+    """One result; `url` is a signed link that needs no key until `url_expires_at`."""
+
+    id: str
+    kind: Annotated[str, _described_as(Kind)]
+    role: Annotated[str, _described_as(Role)]
+    content_type: str
+    bytes: int
+    sha256: str
+    width: int | None
+    height: int | None
+    duration_seconds: float | None
+    fps: float | None
+    faces: int | None
+    vertices: int | None
+    url: str
+    url_expires_at: Moment
+
+
+class AttemptShape(TypedDict):
+    """One order placed at a vendor."""
+
+    number: int
+    vendor: str
+    upstream_id: str | None
+    started_at: Moment
+    outcome: Annotated[str | None, _described_as(Outcome | None)]
+
+
+class Cost(TypedDict):
+    """Decimal strings of USD; null where the price is not known."""
+
+    estimated: str | None
+    final: str | None
+    currency: Literal["USD"]
+
+
+class JobUrls(TypedDict):
+    """Where to go from here."""
+
+    self: str
+    events: str
+    cancel: str
+
+
+class JobRecord(TypedDict):
+    """One generation. Loop on `done`."""
+
+    id: str
+    object: Literal["generation.job"]
+    model: str
+    status: Annotated[str, _described_as(State)]
+    done: bool
+    phase: Annotated[str, Field(description="finer truth inside a status; an open set")]
+    progress: Annotated[float, Field(ge=0, le=1)]
+    queue_position: int | None
+    eta_seconds: float | None
+    poll_after_ms: int | None
+    created_at: Moment
+    started_at: Moment | None
+    finished_at: Moment | None
+    expires_at: Moment | None
+    input: Annotated[dict[str, Any], Field(description="resolved params with defaults filled, and the file's digest")]
+    seed: int | None
+    vendor: str
+    outputs: list[OutputShape]
+    error: Annotated[Mapping[str, Any] | None, _described_as(JobErrorBody | None)]
+    warnings: list[str]
+    attempts: list[AttemptShape]
+    cost: Cost
+    charged: Annotated[bool | None, Field(description="null until the job is done")]
+    client_ref: str | None
+    metadata: Annotated[Mapping[str, str] | None, _described_as(dict[str, str] | None)]
+    batch_id: str | None
+    urls: JobUrls
+    request_id: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +152,7 @@ class RecordBuilder:
     sign: Callable[[str, int], str]
     position: Callable[[str], int | None]
 
-    def job(self, job: Job) -> dict[str, Any]:
+    def job(self, job: Job) -> JobRecord:
         """The record of a job."""
         position = self._position(job)
         return {
@@ -84,7 +215,7 @@ class RecordBuilder:
             return None
         return self.position(job.id) if job.state is State.QUEUED else job.upstream_position
 
-    def _output(self, job: Job, asset: Asset) -> dict[str, Any]:
+    def _output(self, job: Job, asset: Asset) -> OutputShape:
         expires = int(self.now + self.link_seconds)
         if job.expires_at is not None:
             expires = min(expires, int(job.expires_at))
@@ -117,7 +248,7 @@ def _input(job: Job) -> dict[str, Any]:
     return params
 
 
-def _attempt(attempt: Attempt) -> dict[str, Any]:
+def _attempt(attempt: Attempt) -> AttemptShape:
     return {
         "number": attempt.number,
         "vendor": attempt.vendor,

@@ -10,7 +10,7 @@ import pytest
 
 from penstock.client import ConnectionFailed, LimitError, ServerError, WaitTimeout
 from penstock.client.decoding import read
-from penstock.client.job_record import JobRecord
+from penstock.client.records import JobRecord
 from penstock.client.transport.retries import Policy
 from penstock.client.transport.steps import Flow, Pause, Reply, Request, Send, Tell
 from penstock.client.waiting import Waiting

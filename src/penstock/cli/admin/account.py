@@ -30,18 +30,9 @@ from penstock.cli.admin.limit_options import (
     word_budgets,
     word_limits,
 )
-from penstock.cli.options import (
-    AsJson,
-    ConfigFile,
-    DataFolder,
-    change_store,
-    expected_errors,
-    fail,
-    load_settings,
-    print_json,
-    print_table,
-    read_store,
-)
+from penstock.cli.options import AsJson, ConfigFile, DataFolder
+from penstock.cli.printing import expected_errors, fail, print_json, print_table
+from penstock.cli.store_access import change_store, load_settings, read_store
 from penstock.domain.accounts import Account, Actor, read_account_name
 from penstock.domain.api_keys import NO_LIMITS
 from penstock.domain.budgets import Period

@@ -7,16 +7,9 @@ from typing import Annotated
 import typer
 
 from penstock.accounts.records import describe_entry
-from penstock.cli.options import (
-    AsJson,
-    ConfigFile,
-    DataFolder,
-    expected_errors,
-    load_settings,
-    print_json,
-    print_table,
-    read_store,
-)
+from penstock.cli.options import AsJson, ConfigFile, DataFolder
+from penstock.cli.printing import expected_errors, print_json, print_table
+from penstock.cli.store_access import load_settings, read_store
 from penstock.domain.accounts import Action
 
 

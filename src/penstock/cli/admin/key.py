@@ -26,18 +26,9 @@ from penstock.cli.admin.limit_options import (
     tell_keys,
     word_budgets,
 )
-from penstock.cli.options import (
-    AsJson,
-    ConfigFile,
-    DataFolder,
-    change_store,
-    expected_errors,
-    fail,
-    load_settings,
-    print_json,
-    print_table,
-    read_store,
-)
+from penstock.cli.options import AsJson, ConfigFile, DataFolder
+from penstock.cli.printing import expected_errors, fail, print_json, print_table
+from penstock.cli.store_access import change_store, load_settings, read_store
 from penstock.domain.accounts import OVERLAP_SECONDS, Actor, KeyWish, read_account_name
 from penstock.domain.api_keys import NO_LIMITS, PREFIX, ApiKey, Scope
 from penstock.domain.budgets import ACCOUNT_PREFIX, Period

@@ -5,18 +5,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from penstock.cli.options import (
-    AsJson,
-    ConfigFile,
-    DataFolder,
-    change_store,
-    expected_errors,
-    fail,
-    load_settings,
-    open_store,
-    print_json,
-    print_table,
-)
+from penstock.cli.options import AsJson, ConfigFile, DataFolder
+from penstock.cli.printing import expected_errors, fail, print_json, print_table
+from penstock.cli.store_access import change_store, load_settings, open_store
 from penstock.domain.ids import timestamp
 from penstock.domain.money import format_usd
 

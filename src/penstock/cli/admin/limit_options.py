@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from penstock.accounts.records import describe_account, describe_key
-from penstock.cli.options import fail, print_table
+from penstock.cli.printing import fail, print_table
 from penstock.domain.accounts import MAX_LIMIT, Account, Allowance, read_cap, read_label, read_size, read_time_zone
 from penstock.domain.api_keys import ApiKey, Limits
 from penstock.domain.budgets import Period

@@ -7,18 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from penstock.cli.options import (
-    AsJson,
-    ConfigFile,
-    DataFolder,
-    draw,
-    expected_errors,
-    fail,
-    load_settings,
-    make_console,
-    open_store,
-    print_json,
-)
+from penstock.cli.options import AsJson, ConfigFile, DataFolder
+from penstock.cli.printing import draw, expected_errors, fail, make_console, print_json
+from penstock.cli.store_access import load_settings, open_store
 from penstock.domain.money import NANOS
 
 if TYPE_CHECKING:  # they take long to load, and `penstock --help` does not need them

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from penstock.cli.options import AsJson, fail, print_json
+from penstock.cli.options import AsJson
+from penstock.cli.printing import fail, print_json
 from penstock.cli.remote.connection import Code, complete_chat_models, plain, speaks_to_server, tell_error
 
 if TYPE_CHECKING:

@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn, cast
 
 import typer
 
-from penstock.cli.options import ConfigFile, DataFolder, fail, load_settings, print_json, shape_error
+from penstock.cli.options import ConfigFile, DataFolder
+from penstock.cli.printing import fail, print_json, shape_error
+from penstock.cli.store_access import load_settings
 
 if TYPE_CHECKING:  # loaded inside the commands: `--help` answers at once
     from urllib.request import OpenerDirector

@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from penstock.cli.options import AsJson, fail, print_json
+from penstock.cli.options import AsJson
+from penstock.cli.printing import fail, print_json
 from penstock.cli.remote.connection import complete_models, read_params, speaks_to_server
 from penstock.cli.remote.output_path import Output, check_output
 from penstock.cli.remote.progress import NoWait, Seconds, follow

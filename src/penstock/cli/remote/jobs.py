@@ -4,7 +4,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from penstock.cli.options import AsJson, print_json, print_table, tell
+from penstock.cli.options import AsJson
+from penstock.cli.printing import print_json, print_table, tell
 from penstock.cli.remote.connection import complete_jobs, complete_models, plain, read_params, speaks_to_server
 from penstock.cli.remote.output_path import Output, check_output
 from penstock.cli.remote.progress import NoWait, Seconds, follow, phase_of
@@ -92,7 +93,7 @@ def rerun(
     as_json: AsJson = False,
 ) -> None:
     """Run a job again, with some params changed."""
-    from penstock.client.job_record import given_params
+    from penstock.client.records import given_params
 
     changes = read_params(params or [])
     if not no_wait:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from penstock.cli.options import fail, print_json, release_stdout
+from penstock.cli.printing import fail, print_json, release_stdout
 from penstock.cli.remote.connection import Code, plain
 
 if TYPE_CHECKING:

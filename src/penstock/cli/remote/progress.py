@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from penstock.cli.options import print_json, tell
+from penstock.cli.printing import print_json, tell
 from penstock.cli.remote.connection import Code, is_live, plain
 from penstock.cli.remote.output_path import hand_over
 

@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from penstock.cli.options import AsJson, print_json, print_table, tell
+from penstock.cli.options import AsJson
+from penstock.cli.printing import print_json, print_table, tell
 from penstock.cli.remote.connection import plain, speaks_to_server
 
 if TYPE_CHECKING:

@@ -7,13 +7,10 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from penstock.domain.budgets import Period
 from penstock.domain.events import EventType
-from penstock.domain.jobs import Outcome, State
 from penstock.domain.webhooks import DisabledReason, Status
+from penstock.jobs.records import Cost, ErrorBody, JobRecord, Moment
 from penstock.store.queries.billing.usage_rows import Group
 from penstock.store.queries.billing.usage_rows import Kind as UsageKind
-from penstock.vendor_api.generation import Kind, Role
-
-Moment = Annotated[str, Field(json_schema_extra={"format": "date-time"})]
 
 
 class Shape(BaseModel):
@@ -22,125 +19,10 @@ class Shape(BaseModel):
     model_config = ConfigDict(json_schema_serialization_defaults_required=True)
 
 
-class DetailShape(Shape):
-    """One thing wrong with one field."""
-
-    loc: str
-    message: str
-    code: str
-
-
-class ErrorBody(Shape):
-    """What went wrong, whether to try again, and what to do."""
-
-    message: str
-    type: str
-    code: str | None
-    param: str | None
-    details: list[DetailShape]
-    retryable: bool
-    charged: bool | None
-    suggestion: str | None
-    request_id: str | None
-
-
 class Error(Shape):
     """The body of every answer that is not a success."""
 
     error: ErrorBody
-
-
-class UpstreamShape(Shape):
-    """What the vendor said, without its addresses and secrets."""
-
-    code: str | None
-    message: str | None
-    id: str | None
-
-
-class JobErrorBody(ErrorBody):
-    """Why a job failed, where it was, and what the vendor said."""
-
-    stage: str
-    upstream: UpstreamShape | None
-
-
-class OutputShape(Shape):
-    """One result; `url` is a signed link that needs no key until `url_expires_at`."""
-
-    id: str
-    kind: Kind
-    role: Role
-    content_type: str
-    bytes: int
-    sha256: str
-    width: int | None
-    height: int | None
-    duration_seconds: float | None
-    fps: float | None
-    faces: int | None
-    vertices: int | None
-    url: str
-    url_expires_at: Moment
-
-
-class AttemptShape(Shape):
-    """One order placed at a vendor."""
-
-    number: int
-    vendor: str
-    upstream_id: str | None
-    started_at: Moment
-    outcome: Outcome | None
-
-
-class Cost(Shape):
-    """Decimal strings of USD; null where the price is not known."""
-
-    estimated: str | None
-    final: str | None
-    currency: Literal["USD"]
-
-
-class JobUrls(Shape):
-    """Where to go from here."""
-
-    self: str
-    events: str
-    cancel: str
-
-
-class JobRecord(Shape):
-    """One generation. Loop on `done`."""
-
-    id: str
-    object: Literal["generation.job"]
-    model: str
-    status: State
-    done: bool
-    phase: str = Field(description="finer truth inside a status; an open set")
-    progress: float = Field(ge=0, le=1)
-    queue_position: int | None
-    eta_seconds: float | None
-    poll_after_ms: int | None
-    created_at: Moment
-    started_at: Moment | None
-    finished_at: Moment | None
-    expires_at: Moment | None
-    input: dict[str, Any] = Field(description="resolved params with defaults filled, and the file's digest")
-    seed: int | None
-    vendor: str
-    outputs: list[OutputShape]
-    error: JobErrorBody | None
-    warnings: list[str]
-    attempts: list[AttemptShape]
-    cost: Cost
-    charged: bool | None = Field(description="null until the job is done")
-    client_ref: str | None
-    metadata: dict[str, str] | None
-    batch_id: str | None
-    urls: JobUrls
-    request_id: str
 
 
 class Batch(Shape):

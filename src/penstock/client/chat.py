@@ -4,9 +4,11 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
+from types import ModuleType
 from typing import Any, cast
 
-from penstock.client.errors import UnexpectedAnswer, refusal
+from penstock.client.config import Address
+from penstock.client.errors import MissingExtra, UnexpectedAnswer, refusal
 from penstock.client.transport.retries import Policy, attempt
 from penstock.client.transport.sse import EventLines
 from penstock.client.transport.steps import Close, Emit, Flow, Open, Read, Reply, Request
@@ -61,3 +63,21 @@ def _read(data: str) -> ChatChunk:
     choice = cast("Mapping[str, Any]", choices[0])
     delta = cast("Mapping[str, Any]", choice.get("delta") or {})
     return ChatChunk(delta.get("content") or "", choice.get("finish_reason"), told.get("usage"), None, told)
+
+
+# -- the official SDK
+
+
+def load_sdk() -> Any:
+    """The SDK's module; a clear word where it is not installed."""
+    try:
+        import openai  # noqa: PLC0415  an extra, and slow to load
+    except ImportError:
+        raise MissingExtra("The OpenAI SDK is not installed: pip install 'penstock[openai]'.") from None
+    module: ModuleType = openai
+    return module
+
+
+def sdk_arguments(address: Address) -> dict[str, Any]:
+    """What its clients are made with."""
+    return {"base_url": f"{address.base_url}/llm", "api_key": address.api_key}

@@ -1,0 +1,107 @@
+"""Output of the commands: text or JSON, tables, and the message and exit code of a failure."""
+
+import json
+import os
+import sys
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import typer
+
+if TYPE_CHECKING:  # slow to load, and not every command needs them
+    from rich.console import Console
+    from rich.table import Table
+
+LISTS = {
+    "account_not_found": "`penstock account list` lists them.",
+    "key_not_found": "`penstock key list` lists them.",
+}
+"""What to do about something that is not there."""
+
+
+class CommandFailed(typer.Exit):
+    """People were told what is wrong; `error` tells scripts, who may have asked for JSON."""
+
+    def __init__(self, code: int, error: Mapping[str, Any]) -> None:
+        super().__init__(code)
+        self.error = error
+
+
+def fail(what: str, remedy: str = "", *, code: int = 2, fields: Mapping[str, Any] | None = None) -> NoReturn:
+    """Say on stderr what is wrong and what to do, and end the command; `fields` are of the error shape."""
+    typer.echo(f"{what} {remedy}".rstrip(), err=True)
+    raise CommandFailed(code, {**shape_error(what), **(fields or {}), "suggestion": remedy or None})
+
+
+@contextmanager
+def expected_errors() -> Generator[None]:
+    """End the command with one message: exit code 1 for what is not there or cannot be done, 2 for wrong settings."""
+    from penstock.errors import PenstockError
+    from penstock.settings.tables import SettingsError
+
+    try:
+        yield
+    except SettingsError as error:
+        fail(str(error))
+    except PenstockError as error:
+        fail(error.message, error.suggestion or LISTS.get(error.code, ""), code=1, fields=error.body())
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        reason = error.strerror or str(error)
+        fail(
+            f"{error.filename}: {reason}." if error.filename else f"{reason}.",
+            "`penstock doctor` tells what is wrong with the folders and the port.",
+        )
+
+
+def shape_error(message: str) -> dict[str, Any]:
+    """What was found wrong on this side, in the API's shape."""
+    return {"message": message, "type": "invalid_request_error", "code": None, "param": None}
+
+
+def release_stdout() -> None:
+    """Let stdout, which takes no more, lead nowhere: else Python tries again at its end, and complains."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def print_json(value: Any) -> None:
+    """Print a value for scripts."""
+    typer.echo(json.dumps(value, indent=2))
+
+
+def tell(record: Any, text: str, *, as_json: bool, err: bool = False) -> None:
+    """Print a record for scripts, or a line for people."""
+    if as_json:
+        print_json(record)
+    else:
+        typer.echo(text, err=err)
+
+
+def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Print a table for people; all but the first column may wrap."""
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for column in columns:
+        table.add_column(column, no_wrap=column == columns[0], overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(cell) for cell in row))  # as it is: a name may look like Rich's markup
+    draw(make_console(), table)
+
+
+def make_console() -> "Console":
+    """What tables are drawn with."""
+    from rich.console import Console
+
+    # What is piped on must not be cut to the width of a terminal that is not there.
+    return Console(width=None if sys.stdout.isatty() else 240)
+
+
+def draw(console: "Console", table: "Table") -> None:
+    """Print a table; a pipe that is broken is told like any other, where Rich would end the process."""
+    with console.capture() as drawn:
+        console.print(table)
+    typer.echo(drawn.get(), nl=False, color=True)

@@ -1,0 +1,93 @@
+"""Settings and store for the commands that work without a server."""
+
+import os
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote, urlsplit
+
+from penstock.cli.printing import fail
+
+if TYPE_CHECKING:  # slow to load, and not every command needs them
+    from penstock.settings.tables import Settings
+    from penstock.store.database import Connection, Engine
+
+
+def load_settings(data: Path | None, config: Path | None, **server: Any) -> "Settings":
+    """The settings with this command's options above them; raises SettingsError."""
+    from penstock.settings.tables import load
+
+    overrides = {"data": data} | {f"server.{name}": value for name, value in server.items()}
+    return load(config, os.environ, overrides)
+
+
+def private_places(settings: "Settings") -> tuple[Path, Path | None, Path | None]:
+    """Return what must be closed to other users of this machine: the data folder, the store's file, the assets."""
+    from penstock.store.connect import is_file, path_of
+
+    assets = urlsplit(settings.assets_url)
+    return (
+        settings.data,
+        path_of(settings.database_url) if is_file(settings.database_url) else None,
+        Path(unquote(assets.path)) if assets.scheme == "file" else None,
+    )
+
+
+@contextmanager
+def open_store(settings: "Settings") -> "Generator[Engine]":
+    """The store at this version's schema, also beside a running server; made if there is none."""
+    from penstock.storage.permissions import private_umask, tighten
+
+    settings.data.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with private_umask(settings.data):
+        tighten(*private_places(settings))
+        with _open_store(settings) as engine:
+            yield engine
+
+
+@contextmanager
+def _open_store(settings: "Settings") -> "Generator[Engine]":
+    from penstock.store.connect import StoreUnusable, database_errors, is_file, make_engine, path_of
+    from penstock.store.schema import SchemaTooNew, upgrade
+
+    if is_file(settings.database_url):
+        path_of(settings.database_url).parent.mkdir(parents=True, exist_ok=True)
+    engine = make_engine(settings.database_url)
+    try:
+        with database_errors():
+            upgrade(engine)
+            yield engine
+    except SchemaTooNew as error:
+        fail(str(error))
+    except StoreUnusable as error:
+        what, fields = f"The store {tell_store(settings)} cannot be used: {error}.", {"type": "server_error"}
+        fail(what, "`penstock doctor` looks closer.", fields=fields)
+    finally:
+        engine.dispose()
+
+
+@contextmanager
+def change_store(settings: "Settings") -> "Generator[Connection]":
+    """A transaction on the store, kept only if the block ends well."""
+    from penstock.store.connect import transact
+    from penstock.store.database import RUNG
+
+    with open_store(settings) as engine, transact(engine) as connection:
+        connection.info[RUNG] = set[str]()  # nobody listens here; servers look for themselves
+        yield connection
+
+
+@contextmanager
+def read_store(settings: "Settings") -> "Generator[Connection]":
+    """The store, to look at."""
+    with open_store(settings) as engine, engine.connect() as connection:
+        yield connection
+
+
+def tell_store(settings: "Settings") -> str:
+    """Where the store is, for people: its password is not for their eyes."""
+    from penstock.store.connect import is_file, path_of, without_password
+
+    url = settings.database_url
+    return str(path_of(url)) if is_file(url) else without_password(url)
