@@ -5,11 +5,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock_engines.cinema.camera import Lens, View
-from penstock_engines.cinema.landscape.flecks import add_flecks
+from penstock_engines.cinema.casting import cast_actors
+from penstock_engines.cinema.landscape.particles import add_flecks
 from penstock_engines.cinema.landscape.weather import add_weather
 from penstock_engines.cinema.paint.light import make_light
 from penstock_engines.cinema.places import PLACES
-from penstock_engines.cinema.prompt.casting import cast_actors
 from penstock_engines.cinema.scene import Scene
 from penstock_engines.cinema.script import Script
 

@@ -10,8 +10,8 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock_engines.inflate.charts import Shape
 from penstock_engines.inflate.material.skin import Skin
+from penstock_engines.inflate.material.uv_charts import Shape
 
 GENERATOR = "penstock inflate-1"
 FLOAT, SHORT, LONG = 5126, 5123, 5125

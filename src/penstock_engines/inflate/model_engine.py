@@ -9,9 +9,9 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock_engines.inflate.charts import Shape, chart, frame_window
 from penstock_engines.inflate.glb_writer import write_glb
 from penstock_engines.inflate.material.skin import Skin, paint_skin
+from penstock_engines.inflate.material.uv_charts import Shape, chart, frame_window
 from penstock_engines.inflate.render import render
 from penstock_engines.inflate.shape.form import Form, guess_faces, shape_form
 from penstock_engines.inflate.shape.inflation import InflationMode

@@ -4,9 +4,9 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock_engines.inflate.charts import Shape
 from penstock_engines.inflate.glb_writer import NEUTRAL
 from penstock_engines.inflate.material.skin import Skin
+from penstock_engines.inflate.material.uv_charts import Shape
 from penstock_engines.inflate.raster import Fragments, fit_planes, rasterise
 
 FINER = 2  # supersampling

@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock_engines.cinema.camera import Moment, View
-from penstock_engines.cinema.landscape.flecks import GUST, SNOWFALL, Swarm
 from penstock_engines.cinema.landscape.mist import Mist
+from penstock_engines.cinema.landscape.particles import GUST, SNOWFALL, Swarm
 from penstock_engines.cinema.paint.brush import mix
 from penstock_engines.cinema.paint.layers import Frame, Plane
 from penstock_engines.cinema.paint.patterns import Randomness

@@ -5,7 +5,8 @@ import math
 import numpy as np
 
 from penstock_engines.cinema.landscape.greenery import paint_bush
-from penstock_engines.cinema.landscape.groundwork import (
+from penstock_engines.cinema.landscape.ridges import Line, add_glow, paint_hill
+from penstock_engines.cinema.landscape.terrain import (
     add_hills,
     add_range,
     make_peaks,
@@ -13,7 +14,6 @@ from penstock_engines.cinema.landscape.groundwork import (
     paint_rocks,
     plant_row,
 )
-from penstock_engines.cinema.landscape.ridges import Line, add_glow, paint_hill
 from penstock_engines.cinema.paint.brush import Colour, mix
 from penstock_engines.cinema.paint.layers import Sheet
 from penstock_engines.cinema.paint.patterns import wander

@@ -3,7 +3,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock_engines.cinema.landscape.groundwork import (
+from penstock_engines.cinema.landscape.masonry import Builder
+from penstock_engines.cinema.landscape.terrain import (
     LEAVES,
     Planter,
     add_hills,
@@ -12,7 +13,6 @@ from penstock_engines.cinema.landscape.groundwork import (
     make_plant_tones,
     tree_planter,
 )
-from penstock_engines.cinema.landscape.masonry import Builder
 from penstock_engines.cinema.paint.brush import Brush, Point
 from penstock_engines.cinema.paint.layers import Sheet
 from penstock_engines.cinema.scene import Place, Scene, Surface, list_words

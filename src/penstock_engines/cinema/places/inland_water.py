@@ -5,15 +5,15 @@ from typing import NamedTuple
 import cv2
 import numpy as np
 
-from penstock_engines.cinema.landscape.cascade import Cascade
-from penstock_engines.cinema.landscape.groundwork import (
+from penstock_engines.cinema.landscape.ridges import paint_mountains
+from penstock_engines.cinema.landscape.terrain import (
     add_hills,
     add_meadow_front,
     add_range,
     fir_planter,
     tree_planter,
 )
-from penstock_engines.cinema.landscape.ridges import paint_mountains
+from penstock_engines.cinema.landscape.waterfall import Cascade
 from penstock_engines.cinema.paint.brush import Colour, mix
 from penstock_engines.cinema.paint.layers import Sheet
 from penstock_engines.cinema.paint.patterns import soften, wander

@@ -4,14 +4,14 @@ import math
 
 import numpy as np
 
-from penstock_engines.cinema.landscape.groundwork import (
+from penstock_engines.cinema.landscape.ridges import paint_hill
+from penstock_engines.cinema.landscape.terrain import (
     add_beams,
     add_hills,
     make_plant_tones,
     plant_row,
     tree_planter,
 )
-from penstock_engines.cinema.landscape.ridges import paint_hill
 from penstock_engines.cinema.paint.brush import Brush, Colour, Point, mix
 from penstock_engines.cinema.paint.patterns import Randomness
 from penstock_engines.cinema.scene import Place, Scene, Surface, list_words

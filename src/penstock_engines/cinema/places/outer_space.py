@@ -6,8 +6,8 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock_engines.cinema.landscape.groundwork import add_hills, make_peaks, paint_rocks, plant_row
 from penstock_engines.cinema.landscape.ridges import add_glow
+from penstock_engines.cinema.landscape.terrain import add_hills, make_peaks, paint_rocks, plant_row
 from penstock_engines.cinema.paint.brush import Brush, Colour, Point, mix
 from penstock_engines.cinema.paint.layers import Sheet
 from penstock_engines.cinema.paint.patterns import Randomness, make_noise, soften

@@ -4,9 +4,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock_engines.cinema.landscape.greenery import paint_bush, paint_palm
-from penstock_engines.cinema.landscape.groundwork import Planter, add_range, make_plant_tones
 from penstock_engines.cinema.landscape.masonry import Builder
 from penstock_engines.cinema.landscape.ridges import paint_hill
+from penstock_engines.cinema.landscape.terrain import Planter, add_range, make_plant_tones
 from penstock_engines.cinema.paint.brush import Colour, Point
 from penstock_engines.cinema.paint.patterns import wander
 from penstock_engines.cinema.scene import Place, Scene, Surface, list_words

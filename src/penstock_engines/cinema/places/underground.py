@@ -4,8 +4,8 @@ import math
 
 import numpy as np
 
-from penstock_engines.cinema.landscape.groundwork import make_line
 from penstock_engines.cinema.landscape.ridges import add_glow, paint_hill
+from penstock_engines.cinema.landscape.terrain import make_line
 from penstock_engines.cinema.paint.brush import Colour, Point, mix
 from penstock_engines.cinema.paint.layers import Sheet
 from penstock_engines.cinema.paint.patterns import Randomness, wander

@@ -4,8 +4,8 @@ import math
 
 import numpy as np
 
-from penstock_engines.cinema.landscape.groundwork import make_line, make_peaks
 from penstock_engines.cinema.landscape.ridges import add_glow, paint_hill, paint_wash
+from penstock_engines.cinema.landscape.terrain import make_line, make_peaks
 from penstock_engines.cinema.paint.brush import Brush, Colour, Point, mix
 from penstock_engines.cinema.paint.patterns import Randomness
 from penstock_engines.cinema.paint.soft_light import SoftLight, paint_beams, paint_caustics, paint_flicker

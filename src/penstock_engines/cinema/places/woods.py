@@ -1,7 +1,7 @@
 """Woods: green, golden and misty."""
 
 from penstock_engines.cinema.landscape.greenery import clump_blob, paint_bush
-from penstock_engines.cinema.landscape.groundwork import (
+from penstock_engines.cinema.landscape.terrain import (
     LEAVES,
     add_beams,
     add_hills,

@@ -6,7 +6,6 @@ import cv2
 
 from penstock_engines.cinema.paint.brush import Brush, Colour
 from penstock_engines.cinema.subjects.animals.birds import BIRDS
-from penstock_engines.cinema.subjects.animals.critters import CRITTERS
 from penstock_engines.cinema.subjects.animals.ground_birds import GROUND_BIRDS
 from penstock_engines.cinema.subjects.animals.hoofed_animals import HOOFED_ANIMALS
 from penstock_engines.cinema.subjects.animals.insects import INSECTS
@@ -14,6 +13,7 @@ from penstock_engines.cinema.subjects.animals.pets import PETS
 from penstock_engines.cinema.subjects.animals.reef import REEF
 from penstock_engines.cinema.subjects.animals.reptiles import REPTILES
 from penstock_engines.cinema.subjects.animals.sea import SEA
+from penstock_engines.cinema.subjects.animals.small_animals import CRITTERS
 from penstock_engines.cinema.subjects.animals.wild_animals import WILD_ANIMALS
 from penstock_engines.cinema.subjects.fantasy import FANTASY
 from penstock_engines.cinema.subjects.people.figures import FIGURES
@@ -23,10 +23,10 @@ from penstock_engines.cinema.subjects.people.riders import RIDERS
 from penstock_engines.cinema.subjects.plants import PLANTS
 from penstock_engines.cinema.subjects.subject import Draw, Habitat, Look, Motion, Sprite, Subject, colour_in
 from penstock_engines.cinema.subjects.things.buildings import BUILDINGS
+from penstock_engines.cinema.subjects.things.food import TREATS
 from penstock_engines.cinema.subjects.things.instruments import INSTRUMENTS
 from penstock_engines.cinema.subjects.things.landmarks import LANDMARKS
-from penstock_engines.cinema.subjects.things.things import THINGS
-from penstock_engines.cinema.subjects.things.treats import TREATS
+from penstock_engines.cinema.subjects.things.small_things import THINGS
 from penstock_engines.cinema.subjects.vehicles.aircraft import AIRCRAFT
 from penstock_engines.cinema.subjects.vehicles.boats import BOATS
 from penstock_engines.cinema.subjects.vehicles.railway import RAILWAY

@@ -6,9 +6,9 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock_engines.inflate.charts import Window
 from penstock_engines.inflate.material.pbr import paint_material, paint_normals
 from penstock_engines.inflate.material.texture import cut_window, paint_back, paint_front, size_chart
+from penstock_engines.inflate.material.uv_charts import Window
 from penstock_engines.inflate.shape.inflation import InflationMode
 
 

@@ -6,7 +6,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock_engines.inflate.charts import Window
+from penstock_engines.inflate.material.uv_charts import Window
 
 Pixels = TypeVar("Pixels", NDArray[np.uint8], NDArray[np.float32])
 SMALLEST, LARGEST = 64, 1024

@@ -5,14 +5,14 @@ import math
 import numpy as np
 
 from penstock_engines.cinema.landscape.greenery import clump_blob, paint_leafy_tree
-from penstock_engines.cinema.landscape.groundwork import (
+from penstock_engines.cinema.landscape.masonry import Builder
+from penstock_engines.cinema.landscape.terrain import (
     Planter,
     add_hills,
     add_meadow_front,
     add_range,
     make_plant_tones,
 )
-from penstock_engines.cinema.landscape.masonry import Builder
 from penstock_engines.cinema.paint.brush import Brush, Point, mix
 from penstock_engines.cinema.scene import Place, Scene, Surface, list_words
 

@@ -5,9 +5,9 @@ import math
 import numpy as np
 
 from penstock_engines.cinema.landscape.greenery import clump_blob
-from penstock_engines.cinema.landscape.groundwork import add_hills, add_range
 from penstock_engines.cinema.landscape.masonry import Builder
 from penstock_engines.cinema.landscape.ridges import add_glow, paint_hill
+from penstock_engines.cinema.landscape.terrain import add_hills, add_range
 from penstock_engines.cinema.landscape.weather import add_weather
 from penstock_engines.cinema.paint.brush import Colour, Point, mix
 from penstock_engines.cinema.paint.layers import Sheet

@@ -2,7 +2,9 @@
 
 import numpy as np
 
-from penstock_engines.cinema.landscape.groundwork import (
+from penstock_engines.cinema.landscape.masonry import WALLS, Builder
+from penstock_engines.cinema.landscape.ridges import paint_hill
+from penstock_engines.cinema.landscape.terrain import (
     LEAVES,
     add_hills,
     add_meadow_front,
@@ -10,8 +12,6 @@ from penstock_engines.cinema.landscape.groundwork import (
     fir_planter,
     tree_planter,
 )
-from penstock_engines.cinema.landscape.masonry import WALLS, Builder
-from penstock_engines.cinema.landscape.ridges import paint_hill
 from penstock_engines.cinema.paint.brush import Colour, mix
 from penstock_engines.cinema.scene import Place, Scene, Surface, list_words
 

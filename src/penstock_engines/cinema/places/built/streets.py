@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from penstock_engines.cinema.landscape.groundwork import LEAVES, add_hills, add_range, fir_planter, tree_planter
 from penstock_engines.cinema.landscape.masonry import WALLS, Builder
 from penstock_engines.cinema.landscape.ridges import add_glow, paint_hill
+from penstock_engines.cinema.landscape.terrain import LEAVES, add_hills, add_range, fir_planter, tree_planter
 from penstock_engines.cinema.paint.brush import Colour, mix
 from penstock_engines.cinema.paint.layers import Sheet
 from penstock_engines.cinema.scene import Place, Scene, Surface, list_words

@@ -5,7 +5,7 @@ import math
 from penstock_engines.cinema.paint.brush import Brush, Colour, arc
 from penstock_engines.cinema.subjects.gait import wave
 from penstock_engines.cinema.subjects.subject import BLACK, Look, darken, lighten
-from penstock_engines.cinema.subjects.things.things import draw_sparkle, placed
+from penstock_engines.cinema.subjects.things.small_things import draw_sparkle, placed
 
 GOLD: Colour = (246, 196, 78)
 

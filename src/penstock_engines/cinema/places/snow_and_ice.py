@@ -4,8 +4,8 @@ import math
 
 import numpy as np
 
-from penstock_engines.cinema.landscape.groundwork import add_hills, add_range, fir_planter, make_peaks, paint_rocks
 from penstock_engines.cinema.landscape.ridges import paint_hill
+from penstock_engines.cinema.landscape.terrain import add_hills, add_range, fir_planter, make_peaks, paint_rocks
 from penstock_engines.cinema.paint.brush import Brush, Colour, Point, mix
 from penstock_engines.cinema.paint.patterns import Randomness, wander
 from penstock_engines.cinema.paint.soft_light import SoftLight, paint_aurora

@@ -3,8 +3,8 @@
 from dataclasses import dataclass, replace
 
 from penstock_engines.cinema.actors import Actor, Wardrobe
-from penstock_engines.cinema.landscape.groundwork import make_line
 from penstock_engines.cinema.landscape.ridges import paint_hill
+from penstock_engines.cinema.landscape.terrain import make_line
 from penstock_engines.cinema.paint.brush import Colour, mix
 from penstock_engines.cinema.paint.layers import Layer
 from penstock_engines.cinema.paths import Part
