@@ -40,7 +40,7 @@ class Camera(StrEnum):
     DESCEND = "descend"
 
 
-class Flecks(StrEnum):
+class Particles(StrEnum):
     """Small things in the air besides the weather."""
 
     NONE = "none"
@@ -72,7 +72,7 @@ class Script:
     time: Time = Time.DAY
     weather: Weather = Weather.CLEAR
     camera: Camera = Camera.PAN_RIGHT
-    flecks: Flecks = Flecks.NONE
+    particles: Particles = Particles.NONE
     cast: tuple[Role, ...] = ()
     tint: Colour | None = None
     """A colour that the prompt gives the whole scene, such as of a "purple sky"."""

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock_engines.cinema.noises import NOISES, RATE, SoundStudio
-from penstock_engines.cinema.script import Flecks, Script, Time, Weather
+from penstock_engines.cinema.script import Particles, Script, Time, Weather
 
 Layers: TypeAlias = tuple[tuple[str, float], ...]
 """Noises, and how loud each is."""
@@ -62,8 +62,12 @@ WEATHER: Mapping[Weather, Layers] = MappingProxyType(
     }
 )
 QUIET_WEATHER = frozenset({Weather.CLEAR, Weather.CLOUDS, Weather.FOG})
-FLECKS: Mapping[Flecks, Layers] = MappingProxyType(
-    {Flecks.EMBERS: (("fire", 0.6),), Flecks.FIREWORKS: (("fireworks", 0.8),), Flecks.BUBBLES: (("drips", 0.2),)}
+PARTICLES: Mapping[Particles, Layers] = MappingProxyType(
+    {
+        Particles.EMBERS: (("fire", 0.6),),
+        Particles.FIREWORKS: (("fireworks", 0.8),),
+        Particles.BUBBLES: (("drips", 0.2),),
+    }
 )
 CAST: Mapping[str, Layers] = MappingProxyType(
     dict.fromkeys(("train", "bullet train", "tram"), (("train", 1.0),))
@@ -110,7 +114,7 @@ def _choose_layers(sound: str, script: Script) -> Iterator[tuple[str, float]]:
     yield from THERE.get(script.place, ())
     for role in script.cast:
         yield from CAST.get(role.subject, ())
-    yield from FLECKS.get(script.flecks, ())
+    yield from PARTICLES.get(script.particles, ())
     if sound in SEALED:
         return
     yield from WEATHER[script.weather]

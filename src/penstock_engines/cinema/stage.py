@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 
 from penstock_engines.cinema.camera import Lens, View
 from penstock_engines.cinema.casting import cast_actors
-from penstock_engines.cinema.landscape.particles import add_flecks
+from penstock_engines.cinema.landscape.particles import add_particles
 from penstock_engines.cinema.landscape.weather import add_weather
 from penstock_engines.cinema.paint.light import make_light
 from penstock_engines.cinema.places import PLACES
@@ -31,7 +31,7 @@ class Stage:
         seconds = frames / fps * script.pace
         cast_actors(scene, place, seconds)
         add_weather(scene, seconds)
-        add_flecks(scene, script.flecks, seconds)
+        add_particles(scene, script.particles, seconds)
         self._planes = tuple(scene.planes)
         self._vignette = _paint_vignette(width, height)
 

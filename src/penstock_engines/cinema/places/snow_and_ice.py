@@ -151,7 +151,7 @@ def build_above_clouds(scene: Scene) -> None:
             )
 
 
-HIGH_AND_COLD_PLACES = (
+SNOW_AND_ICE_PLACES = (
     Place(
         "snowy mountains",
         list_words(

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from penstock_engines.cinema.prompt.lexicon import by_phrase
-from penstock_engines.cinema.script import Flecks, Weather
+from penstock_engines.cinema.script import Particles, Weather
 from penstock_engines.cinema.subjects import Habitat
 
 MORE_WORDS: Mapping[str, tuple[str, ...]] = MappingProxyType(
@@ -160,15 +160,15 @@ NEARBY: Mapping[str, tuple[str, ...]] = MappingProxyType(
     }
 )
 """Where a scene moves, the first that suits, if those who are seen cannot be at the place that was named."""
-SUGGESTED: Mapping[Flecks | Weather, str] = MappingProxyType(
+SUGGESTED: Mapping[Particles | Weather, str] = MappingProxyType(
     {
-        Flecks.FIREFLIES: "forest",
-        Flecks.PETALS: "flower meadow",
-        Flecks.LEAVES: "autumn forest",
-        Flecks.EMBERS: "volcano",
-        Flecks.BUBBLES: "coral reef",
-        Flecks.LANTERNS: "mountain lake",
-        Flecks.FIREWORKS: "city skyline",
+        Particles.FIREFLIES: "forest",
+        Particles.PETALS: "flower meadow",
+        Particles.LEAVES: "autumn forest",
+        Particles.EMBERS: "volcano",
+        Particles.BUBBLES: "coral reef",
+        Particles.LANTERNS: "mountain lake",
+        Particles.FIREWORKS: "city skyline",
         Weather.RAIN: "city street",
         Weather.STORM: "open sea",
         Weather.SNOW: "snowy mountains",
@@ -178,8 +178,8 @@ SUGGESTED: Mapping[Flecks | Weather, str] = MappingProxyType(
     }
 )
 """Where small things in the air, or the weather, are seen best."""
-REFINED: Mapping[tuple[str, Flecks | Weather], str] = MappingProxyType(
-    {("forest", Flecks.LEAVES): "autumn forest", ("forest", Weather.FOG): "misty pines"}
+REFINED: Mapping[tuple[str, Particles | Weather], str] = MappingProxyType(
+    {("forest", Particles.LEAVES): "autumn forest", ("forest", Weather.FOG): "misty pines"}
 )
 """What a place is called in its season or weather."""
 FREE = "abstract"

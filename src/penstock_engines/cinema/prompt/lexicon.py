@@ -5,7 +5,7 @@ from types import MappingProxyType
 from typing import TypeVar
 
 from penstock_engines.cinema.paint.brush import Colour
-from penstock_engines.cinema.script import Camera, Flecks, Time, Weather
+from penstock_engines.cinema.script import Camera, Particles, Time, Weather
 
 Value = TypeVar("Value")
 
@@ -109,29 +109,34 @@ VIEWPOINTS: Mapping[str, Camera] = by_phrase(
     }
 )
 """What is said of the camera's place: it decides if nothing is said of its way."""
-FLECKS: Mapping[str, Flecks] = by_phrase(
+PARTICLES: Mapping[str, Particles] = by_phrase(
     {
-        Flecks.FIREFLIES: "fireflies, firefly, glowworms, glow worms, lightning bugs, glowing insects, fairy lights, "
-        "magical lights, glowing particles, fairy dust, magic dust, sparkles, pixie dust, glowing spores",
-        Flecks.PETALS: "petals, petal, cherry blossom, cherry blossoms, blossoms, sakura, rose petals, falling petals, "
-        "blossom, flower petals",
-        Flecks.LEAVES: "falling leaves, autumn leaves, fallen leaves, leaves falling, leaves fall, autumn, "
+        Particles.FIREFLIES: "fireflies, firefly, glowworms, glow worms, lightning bugs, glowing insects, "
+        "fairy lights, magical lights, glowing particles, fairy dust, magic dust, sparkles, pixie dust, glowing spores",
+        Particles.PETALS: "petals, petal, cherry blossom, cherry blossoms, blossoms, sakura, rose petals, "
+        "falling petals, blossom, flower petals",
+        Particles.LEAVES: "falling leaves, autumn leaves, fallen leaves, leaves falling, leaves fall, autumn, "
         "leaves drift, leaves blow, leaves swirl, leaves blowing, swirling leaves, drifting leaves, golden leaves, "
         "leaves drifting, "
         "fall foliage, leaves swirling, autumnal, red leaves, blowing leaves, leaves tumble, leaves fluttering",
-        Flecks.EMBERS: "embers, sparks, ash, ashes, cinders, glowing embers, ember, spark, lava, volcano, eruption, "
+        Particles.EMBERS: "embers, sparks, ash, ashes, cinders, glowing embers, ember, spark, lava, volcano, eruption, "
         "erupting, erupts, inferno, wildfire, flames",
-        Flecks.BUBBLES: "bubbles, soap bubbles, bubble",
-        Flecks.DUST: "dust, dusty, pollen, dust motes, dandelion seeds, floating dust, sandstorm, sand storm, spores, "
-        "dust storm, motes, dust particles, dandelion fluff",
-        Flecks.CONFETTI: "confetti, streamers, party, parade, ticker tape",
-        Flecks.LANTERNS: "lanterns, sky lanterns, paper lanterns, floating lanterns, lantern festival, sky lantern, "
+        Particles.BUBBLES: "bubbles, soap bubbles, bubble",
+        Particles.DUST: "dust, dusty, pollen, dust motes, dandelion seeds, floating dust, sandstorm, sand storm, "
+        "spores, dust storm, motes, dust particles, dandelion fluff",
+        Particles.CONFETTI: "confetti, streamers, party, parade, ticker tape",
+        Particles.LANTERNS: "lanterns, sky lanterns, paper lanterns, floating lanterns, lantern festival, sky lantern, "
         "paper lantern, lantern",
-        Flecks.FIREWORKS: "fireworks, firework, firework display, new year's eve, pyrotechnics, fireworks display",
+        Particles.FIREWORKS: "fireworks, firework, firework display, new year's eve, pyrotechnics, fireworks display",
     }
 )
-FLECKS_TIMES: Mapping[Flecks, Time] = MappingProxyType(
-    {Flecks.FIREFLIES: Time.NIGHT, Flecks.LANTERNS: Time.NIGHT, Flecks.FIREWORKS: Time.NIGHT, Flecks.EMBERS: Time.DUSK}
+PARTICLES_TIMES: Mapping[Particles, Time] = MappingProxyType(
+    {
+        Particles.FIREFLIES: Time.NIGHT,
+        Particles.LANTERNS: Time.NIGHT,
+        Particles.FIREWORKS: Time.NIGHT,
+        Particles.EMBERS: Time.DUSK,
+    }
 )
 """When they are seen best, if the prompt does not say when."""
 PACES: Mapping[str, float] = by_phrase(

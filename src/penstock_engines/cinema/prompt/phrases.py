@@ -23,13 +23,13 @@ class Kind(StrEnum):
     WEATHER = "weather"
     CAMERA = "camera"
     VIEWPOINT = "viewpoint"
-    FLECKS = "flecks"
+    PARTICLES = "particles"
     PACE = "pace"
     COUNT = "count"
     COLOUR = "colour"
 
 
-SAID_INSIDE = frozenset({Kind.TIME, Kind.FLECKS, Kind.WEATHER})
+SAID_INSIDE = frozenset({Kind.TIME, Kind.PARTICLES, Kind.WEATHER})
 
 
 @dataclass(frozen=True, slots=True)

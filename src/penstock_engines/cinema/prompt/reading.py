@@ -14,10 +14,10 @@ from penstock_engines.cinema.prompt.lexicon import (
     CAMERAS,
     COLOURS,
     COUNTS,
-    FLECKS,
-    FLECKS_TIMES,
     MASKED,
     PACES,
+    PARTICLES,
+    PARTICLES_TIMES,
     SMALL_WORDS,
     TIMES,
     VIEWPOINTS,
@@ -36,7 +36,7 @@ from penstock_engines.cinema.prompt.setting import (
     suggest_place,
     suits,
 )
-from penstock_engines.cinema.script import Camera, Flecks, Role, Script, Time, Weather
+from penstock_engines.cinema.script import Camera, Particles, Role, Script, Time, Weather
 from penstock_engines.cinema.subjects import SUBJECTS
 
 Value = TypeVar("Value")
@@ -70,17 +70,20 @@ def read_prompt(prompt: str, *, people: bool, weights: Path) -> Reading:
         left_out = [role for role in cast if SUBJECTS[role.subject].is_person]
         cast = [role for role in cast if role not in left_out]
         warnings += [f"The {role.subject} was left out: personGeneration is dont_allow." for role in left_out]
-    flecks = _first(found, Kind.FLECKS, FLECKS) or Flecks.NONE
+    particles = _first(found, Kind.PARTICLES, PARTICLES) or Particles.NONE
     weather = _first(found, Kind.WEATHER, WEATHERS) or Weather.CLEAR
-    place = refine_place(place, flecks, weather)
+    place = refine_place(place, particles, weather)
     script = Script(
         place=place,
-        time=_first(found, Kind.TIME, TIMES) or FLECKS_TIMES.get(flecks) or PLACES[place].default_time or Time.DAY,
+        time=_first(found, Kind.TIME, TIMES)
+        or PARTICLES_TIMES.get(particles)
+        or PLACES[place].default_time
+        or Time.DAY,
         weather=weather,
         camera=_first(found, Kind.CAMERA, CAMERAS)
         or _first(found, Kind.VIEWPOINT, VIEWPOINTS)
         or CAMERAS_UNTOLD[seed % len(CAMERAS_UNTOLD)],
-        flecks=flecks,
+        particles=particles,
         cast=tuple(cast[:ROLES_AT_MOST]),
         tint=choose_tint(words, found),
         pace=_first(found, Kind.PACE, PACES) or 1.0,
@@ -98,7 +101,7 @@ def _index() -> Index:
         Kind.WEATHER: WEATHERS,
         Kind.CAMERA: CAMERAS,
         Kind.VIEWPOINT: VIEWPOINTS,
-        Kind.FLECKS: FLECKS,
+        Kind.PARTICLES: PARTICLES,
         Kind.PACE: PACES,
         Kind.COUNT: COUNTS,
         Kind.COLOUR: COLOURS,
@@ -141,7 +144,7 @@ def _infer_place(found: Sequence[Found], cast: Sequence[Role], guessed: Guess | 
     nearness, best = max(((value, name) for name, value in places if fit(name, cast) == 1), default=(0.0, None))
     if nearness >= (PLACE_SURE if home else PLACE_NEAR):
         return best
-    return home or suggest_place(_first(found, Kind.FLECKS, FLECKS), _first(found, Kind.WEATHER, WEATHERS))
+    return home or suggest_place(_first(found, Kind.PARTICLES, PARTICLES), _first(found, Kind.WEATHER, WEATHERS))
 
 
 def _unknown_words(words: Sequence[str], found: Sequence[Found]) -> list[str]:

@@ -130,7 +130,7 @@ def _is_noun(words: Sequence[str], phrase: Found) -> bool:
     """Whether a phrase names an actor, not something in the air, something absent or something done."""
     before = words[phrase.start - 1] if phrase.start else "."
     done = words[phrase.start] in VERBS and before not in STOPS | ARTICLES | {"the"}
-    return not (done or phrase.negated or phrase.is_a(Kind.FLECKS))
+    return not (done or phrase.negated or phrase.is_a(Kind.PARTICLES))
 
 
 def _is_plant(phrase: Found) -> bool:

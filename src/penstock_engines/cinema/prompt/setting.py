@@ -8,7 +8,7 @@ from penstock_engines.cinema.prompt.atlas import HABITAT_HOMES, HOMES, MORE_WORD
 from penstock_engines.cinema.prompt.lexicon import DIRECTIONS, PREPOSITIONS
 from penstock_engines.cinema.prompt.phrases import SIMILES, Found, Kind, begin_noun
 from penstock_engines.cinema.scene import Surface
-from penstock_engines.cinema.script import Flecks, Role, Weather
+from penstock_engines.cinema.script import Particles, Role, Weather
 from penstock_engines.cinema.subjects import SUBJECTS, Habitat
 
 SURFACES: Mapping[Habitat, frozenset[Surface]] = MappingProxyType(
@@ -68,7 +68,7 @@ def is_scenery(place: str, role: Role) -> bool:
     return subject.habitat is Habitat.FIXED and not set(subject.words).isdisjoint(PLACES[place].words)
 
 
-def refine_place(place: str, *hints: Flecks | Weather) -> str:
+def refine_place(place: str, *hints: Particles | Weather) -> str:
     """The same place as it is in such a season or weather."""
     return next((REFINED[place, hint] for hint in hints if (place, hint) in REFINED), place)
 
@@ -93,7 +93,7 @@ def move_nearby(place: str, cast: Sequence[Role]) -> str:
     return best if fit(best, cast) else find_home(cast) or place
 
 
-def suggest_place(*hints: Flecks | Weather | None) -> str | None:
+def suggest_place(*hints: Particles | Weather | None) -> str | None:
     """Where what is in the air is seen best."""
     return next((SUGGESTED[hint] for hint in hints if hint and hint in SUGGESTED), None)
 

@@ -13,7 +13,7 @@ from penstock_engines.cinema.subjects.animals.pets import PETS
 from penstock_engines.cinema.subjects.animals.reef import REEF
 from penstock_engines.cinema.subjects.animals.reptiles import REPTILES
 from penstock_engines.cinema.subjects.animals.sea import SEA
-from penstock_engines.cinema.subjects.animals.small_animals import CRITTERS
+from penstock_engines.cinema.subjects.animals.small_animals import SMALL_ANIMALS
 from penstock_engines.cinema.subjects.animals.wild_animals import WILD_ANIMALS
 from penstock_engines.cinema.subjects.fantasy import FANTASY
 from penstock_engines.cinema.subjects.people.figures import FIGURES
@@ -23,10 +23,10 @@ from penstock_engines.cinema.subjects.people.riders import RIDERS
 from penstock_engines.cinema.subjects.plants import PLANTS
 from penstock_engines.cinema.subjects.subject import Draw, Habitat, Look, Motion, Sprite, Subject, colour_in
 from penstock_engines.cinema.subjects.things.buildings import BUILDINGS
-from penstock_engines.cinema.subjects.things.food import TREATS
+from penstock_engines.cinema.subjects.things.food import FOOD
 from penstock_engines.cinema.subjects.things.instruments import INSTRUMENTS
 from penstock_engines.cinema.subjects.things.landmarks import LANDMARKS
-from penstock_engines.cinema.subjects.things.small_things import THINGS
+from penstock_engines.cinema.subjects.things.small_things import SMALL_THINGS
 from penstock_engines.cinema.subjects.vehicles.aircraft import AIRCRAFT
 from penstock_engines.cinema.subjects.vehicles.boats import BOATS
 from penstock_engines.cinema.subjects.vehicles.railway import RAILWAY
@@ -47,7 +47,7 @@ SUBJECTS: dict[str, Subject] = {
         *PETS,
         *HOOFED_ANIMALS,
         *WILD_ANIMALS,
-        *CRITTERS,
+        *SMALL_ANIMALS,
         *REPTILES,
         *BIRDS,
         *GROUND_BIRDS,
@@ -68,9 +68,9 @@ SUBJECTS: dict[str, Subject] = {
         *PLANTS,
         *BUILDINGS,
         *LANDMARKS,
-        *THINGS,
+        *SMALL_THINGS,
         *INSTRUMENTS,
-        *TREATS,
+        *FOOD,
     )
 }
 

@@ -131,7 +131,7 @@ def draw_spider(brush: Brush, phase: float, look: Look) -> None:
     body.ribbon([(0.14, -0.26), (0.22, -0.23), (0.3, -0.26)], [0.008, 0.02, 0.008], WHITE)
 
 
-CRITTERS = (
+SMALL_ANIMALS = (
     subject_of(
         draw_kangaroo,
         Habitat.GROUND,

@@ -210,7 +210,7 @@ def _treat(draw: Draw, size: float, box: Box, look: Look, *words: str) -> Subjec
     return subject_of(draw, Habitat.FIXED, Motion.STAND, size, 0.0, box, look, *words)
 
 
-TREATS = (
+FOOD = (
     _treat(
         draw_coffee,
         0.24,

@@ -250,7 +250,7 @@ def placed(
     return subject_of(draw, habitat, motion, size, stride, box, look, *words)
 
 
-THINGS = (
+SMALL_THINGS = (
     placed(
         draw_lantern,
         0.26,
