@@ -21,13 +21,13 @@ from penstock_engines.processors import count_processors
 from penstock_engines.product import Product, Tell
 
 ENGINE = "inflate-1"
-MOST_THREADS = 16  # more gain nothing, and each takes memory
+MOST_THREADS = 16  # more bring nothing, and each takes memory
 Style: TypeAlias = Literal["auto", "inflate", "relief"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelWish:
-    """What to make. `face_limit` None: as many faces as the subject's detail asks for."""
+    """A request for a model. `face_limit` None lets the subject's detail decide."""
 
     picture: Path
     face_limit: int | None
@@ -39,7 +39,7 @@ class ModelWish:
 
 @dataclass(frozen=True, slots=True)
 class Sculpture:
-    """A finished model, not yet written, and how it came about."""
+    """A finished model before it is written, with facts about its making."""
 
     shape: Shape
     skin: Skin
@@ -49,7 +49,7 @@ class Sculpture:
 
 
 def make_model(wish: ModelWish, folder: Path, weights: Path, tell: Tell) -> Product:
-    """Write `model.glb` and `preview.png` into the folder; `weights` holds the segmenter, or nothing."""
+    """Write `model.glb` and `preview.png` into the folder. `weights` may hold the segmenter."""
     cv2.setNumThreads(min(count_processors(), MOST_THREADS))
     sculpture = sculpt(wish, weights, tell)
     primary, preview = folder / "model.glb", folder / "preview.png"
@@ -63,7 +63,7 @@ def make_model(wish: ModelWish, folder: Path, weights: Path, tell: Tell) -> Prod
 
 
 def sculpt(wish: ModelWish, weights: Path, tell: Tell) -> Sculpture:
-    """All of the work but the writing."""
+    """Do all of the work except the writing."""
     picture = open_picture(wish.picture)
     colours = np.ascontiguousarray(picture[..., :3])
     tell(0.05)
@@ -88,7 +88,7 @@ def sculpt(wish: ModelWish, weights: Path, tell: Tell) -> Sculpture:
 
 
 def _is_flat(cutout: Cutout) -> bool:
-    """Nothing to cut out, or a rectangle: a painting, a card, a screenshot."""
+    """Return whether the subject is the whole picture or a rectangle, such as a painting, a card or a screenshot."""
     solid = cutout.mask > 0.5
     rows, columns = np.flatnonzero(solid.any(axis=1)), np.flatnonzero(solid.any(axis=0))
     box = (int(rows[-1]) - int(rows[0]) + 1) * (int(columns[-1]) - int(columns[0]) + 1)
@@ -96,14 +96,14 @@ def _is_flat(cutout: Cutout) -> bool:
 
 
 def _merge_parts(mask: NDArray[np.float32]) -> NDArray[np.float32]:
-    """A plaque is one piece: scattered parts, such as letters, stand on the whole frame."""
+    """Return one piece for a plaque: scattered parts, such as letters, stand on the whole frame."""
     _, _, stats, _ = cv2.connectedComponentsWithStats((mask > 0.5).astype(np.uint8), connectivity=8)
     areas = stats[1:, cv2.CC_STAT_AREA]
     return mask if areas.max() > 0.9 * areas.sum() else np.ones_like(mask)
 
 
 def _find_light(colours: NDArray[np.uint8], cutout: Cutout, *, flat: bool) -> NDArray[np.float32]:
-    """What is to be felt, 0 to 1: brightness, or on a plaque of one ground colour the distance from that."""
+    """Return the relief, 0 to 1: brightness, or on a plain ground the distance from its colour."""
     ground = find_border_colour(colours) if flat and cutout.source != "alpha" else None
     if ground is None:
         return cv2.cvtColor(colours, cv2.COLOR_RGB2GRAY).astype(np.float32) / np.float32(255)

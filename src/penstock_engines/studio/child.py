@@ -1,4 +1,4 @@
-"""The child process of one order: limits itself, has the engine work, and tells its progress on its standard output."""
+"""The child process of one order: limits itself, runs the engine, and reports progress on standard output."""
 
 import json
 import os
@@ -12,21 +12,21 @@ from typing import Any, BinaryIO
 from penstock_engines.product import Product, Tell, Unable
 from penstock_sandbox import sandbox
 
-NICENESS = 15  # whoever waits for the gateway's answer goes first
+NICENESS = 15  # answers of the gateway go first
 
 
 def main() -> None:
-    """One errand, as a line of JSON on standard input; when that input ends, so does this process."""
+    """Read one order as a line of JSON from standard input, and make it. End when the input closes."""
     voice = os.fdopen(os.dup(1), "wb", buffering=0)
     null = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(null, 1)  # native code likes to print
+    os.dup2(null, 1)  # native code may print
     errand: dict[str, Any] = json.loads(sys.stdin.buffer.readline())
     offered = sandbox.survey_forked()  # before there are threads
     threading.Thread(target=_end_with_parent, daemon=True).start()
     _limit(errand["seconds"], errand["memory_mb"])
     _confine(errand, offered)
     _say(voice, _work(errand, lambda share: _say(voice, {"progress": round(share, 4)})))
-    os._exit(0)  # native threads need not be waited for
+    os._exit(0)  # without waiting for native threads
 
 
 def _work(errand: Mapping[str, Any], tell: Tell) -> dict[str, Any]:
@@ -73,7 +73,7 @@ def _failure(code: str, message: str, detail: str | None = None) -> dict[str, An
 
 
 def _is_short_of_memory(memory_mb: int) -> bool:
-    """Whether the limit was all but reached: native code tells in many words that it got no more."""
+    """Return whether the limit was nearly reached. Native code reports a failed allocation in many ways."""
     with suppress(OSError):
         for line in Path("/proc/self/status").read_text().splitlines():
             if line.startswith("VmPeak:"):
@@ -97,17 +97,18 @@ def _limit(seconds: float, memory_mb: int) -> None:
     import signal  # noqa: PLC0415
 
     os.nice(NICENESS)
-    signal.setitimer(signal.ITIMER_REAL, seconds + 1)  # SIGALRM ends the process, should its parent be frozen
-    with suppress(ValueError, OSError):  # a lower limit is set already, or the platform knows none
+    signal.setitimer(signal.ITIMER_REAL, seconds + 1)  # SIGALRM ends the process if its parent is frozen
+    with suppress(ValueError, OSError):  # a lower limit is already set, or the platform has none
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         resource.setrlimit(resource.RLIMIT_AS, (memory_mb << 20, memory_mb << 20))
 
 
 def _confine(errand: Mapping[str, Any], offered: sandbox.Confinement) -> None:
-    """Leave it its libraries, weights and order: it decodes the caller's picture."""
+    """Confine this process to its libraries, weights and order, as it decodes the caller's picture."""
     machine = ("/proc/cpuinfo", "/proc/meminfo", f"/proc/{os.getpid()}", "/sys/devices", "/dev/urandom")
     weights = Path(errand["weights"])
-    linked = [str(path.resolve()) for path in weights.iterdir()] if weights.is_dir() else []  # the link is not enough
+    # Landlock needs the targets of links, too.
+    linked = [str(path.resolve()) for path in weights.iterdir()] if weights.is_dir() else []
     readable = sandbox.library_folders(str(weights), *linked, errand["picture"], *machine)
     sandbox.restrain(offered, readable=readable, writable=(errand["folder"], os.devnull))
 

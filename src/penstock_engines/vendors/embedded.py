@@ -1,4 +1,4 @@
-"""`embedded`: the engines that come with Penstock; they need no account, and say what they are."""
+"""`embedded`: the built-in engines for 3D models and films. They need no account."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Final
@@ -44,11 +44,11 @@ USUAL_FACES: Final = {
     "P2-20260801": 3_000,
     "v1.4-20240625": 5_000,
 }
-"""How fine each version's models are where the caller sets no limit; the others' are as fine as the picture."""
+"""Face limit of each version where the caller sets none. Other versions follow the picture's detail."""
 
 
 POLL_SECONDS: Final = 0.5
-"""Asking costs next to nothing here, and a caller likes to see the progress move."""
+"""Polling is cheap here, and callers like to see progress."""
 
 
 class EmbeddedOptions(Options):
@@ -94,7 +94,7 @@ def _read(reply: Reply) -> _Standing:
 
 
 class Embedded(UsualGeneration):
-    """Orders are made by child processes of this machine: free, repeatable, and begun again after a crash."""
+    """Orders run in child processes on this machine: free, repeatable, and started again after a crash."""
 
     options_type: ClassVar[type[Options]] = EmbeddedOptions
     models: Sequence[Served] = SERVED
@@ -105,7 +105,7 @@ class Embedded(UsualGeneration):
         self.upstream = Studio(home.folder, home.weights, Limits(options.seconds, options.memory_mb))
 
     def submit(self, order: Order) -> Flow[Accepted | Refused | Failed]:
-        """Hand the picture over, then the order."""
+        """Send the picture, then the order."""
         path = f"/orders/{order.reference}"
         if order.file is not None:
             yield Call("PUT", f"{path}/picture", file=order.file)
@@ -120,7 +120,7 @@ class Embedded(UsualGeneration):
                 raise Unclear(f"HTTP {reply.status}")
 
     def find(self, order: Order) -> Flow[Accepted | Similar | Absent | Untold]:
-        """Look the order up by our reference, which is its name."""
+        """Look the order up by our reference, which is its id."""
         reply = yield Call("GET", f"/orders/{order.reference}")
         if reply.status == 404:
             return Absent()
@@ -129,7 +129,7 @@ class Embedded(UsualGeneration):
         return Accepted(order.reference, {"id": order.reference, "version": order.params.get("model_version")})
 
     def poll(self, operation: Mapping[str, Any]) -> Flow[Running | Done | Failed]:
-        """Ask how the order stands."""
+        """Return the state of the order."""
         reply = yield Call("GET", f"/orders/{operation['id']}")
         if reply.status == 404:
             error = UpstreamError("The built-in engine no longer knows the job: it ran on another machine.")
@@ -146,15 +146,15 @@ class Embedded(UsualGeneration):
                 return Running(order.progress, None, order.eta_seconds, poll_after=POLL_SECONDS)
 
     def cancel(self, operation: Mapping[str, Any]) -> Flow[bool]:
-        """Stop the order; its child process ends at once."""
+        """Stop the order. Its child process ends at once."""
         reply = yield Call("POST", f"/orders/{operation['id']}/cancel")
-        if reply.status not in (200, 404):  # what is not known here does not run
+        if reply.status not in (200, 404):  # an unknown order does not run
             raise Unclear(f"HTTP {reply.status}")
         return True
 
 
 def _describe(params: Mapping[str, Any]) -> dict[str, Any]:
-    """The order in the engines' own words."""
+    """Return the order as the engines expect it."""
     if "prompt" in params:
         width, height = text_to_video.frame_size(params)
         wish = {
@@ -185,7 +185,7 @@ def _finish(order: _Standing, operation: Mapping[str, Any]) -> Done:
 
 
 def _tell(order: _Standing) -> JobError:
-    """Why there is no result."""
+    """Return the reason for a missing result."""
     reason = order.error or _Reason(order.status, "The built-in engine stopped without a result.")
     said = {"code": reason.code, "message": reason.message}
     match reason.code:

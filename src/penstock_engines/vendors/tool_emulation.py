@@ -1,4 +1,4 @@
-"""Tools for a model that knows none: its answer is held to JSON that either calls a tool or answers."""
+"""Tools for a model without tool support: its answer is constrained to JSON that calls a tool or answers."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -28,16 +28,16 @@ from penstock.vendor_api.openai_errors import read_fault
 Json = dict[str, Any]
 _REASONS = {"length": Reason.LENGTH, "content_filter": Reason.FILTER}
 _ALONE = {"n": 1, "logprobs": False}
-"""What cannot be had beside tools, and the values that do not ask for it."""
+"""Fields that cannot be combined with tools, with the values that are harmless."""
 
 
 def wants_tools(ask: Ask) -> bool:
-    """Whether the model may call one."""
+    """Return whether the model may call a tool."""
     return bool(ask.field("tools")) and ask.field("tool_choice") != "none"
 
 
 def emulate_tools(ask: Ask) -> Json:
-    """The fields to send instead of the caller's own: messages that explain the tools, and the shape of the answer."""
+    """Return the fields to send instead: messages that explain the tools, and the schema of the answer."""
     for name, value in _ALONE.items():
         if ask.has(name, but=value):
             raise InvalidRequest(f"'{name}' is not supported with tools.", param=name, code="unsupported_value")
@@ -52,7 +52,7 @@ def emulate_tools(ask: Ask) -> Json:
 
 
 def _choose(ask: Ask) -> tuple[list[Json], bool]:
-    """The tools that may be called, and whether one of them must be."""
+    """Return the tools that may be called, and whether one must be."""
     given = cast("list[Any]", ask.field("tools"))
     tools = [_read_function(tool, f"tools[{index}]") for index, tool in enumerate(given)]
     match ask.field("tool_choice"):
@@ -95,7 +95,7 @@ def _read_function(tool: Any, where: str) -> Json:
 
 
 def _reply_shape(tools: Sequence[Json], answer: Json | None) -> Json:
-    """A call of one of the tools or the answer. Their own schemas stand apart, so that references stay within them."""
+    """Return the schema of a call or an answer. The tools' schemas are separate, so that references stay inside."""
     parts = {str(index): tool.get("parameters") or {"type": "object"} for index, tool in enumerate(tools)}
     shapes = [
         _object(tool={"const": tool["name"]}, arguments={"$ref": f"#/$defs/{place}"})
@@ -123,7 +123,7 @@ def _answer_shape(response_format: Any) -> Json:
 
 
 def _move_references(shape: Any, root: str) -> Any:
-    """A schema whose references to itself hold although it stands inside another."""
+    """Rewrite a schema's references to itself, as it is now inside another schema."""
     if isinstance(shape, list):
         return [_move_references(part, root) for part in cast("list[Any]", shape)]
     if not isinstance(shape, dict):
@@ -150,7 +150,7 @@ def _explain(tools: Sequence[Json], *, may_answer: bool) -> str:
 
 
 def plain_turns(ask: Ask) -> list[Json]:
-    """The conversation without roles and fields that only models with tools know."""
+    """Return the conversation without the roles and fields of tools."""
     names: dict[str, str] = {}
     turns: list[Json] = []
     for index, turn in enumerate(cast("list[Json]", ask.field("messages"))):
@@ -170,7 +170,7 @@ def plain_turns(ask: Ask) -> list[Json]:
 
 
 def _join(turns: Iterable[Json]) -> list[Json]:
-    """Turns of one role in a row as one: many models' templates want roles that alternate, and one system message."""
+    """Join adjacent turns of one role. Many templates want alternating roles and one system message."""
     joined: list[Json] = []
     for turn in turns:
         if joined and joined[-1]["role"] == turn["role"]:
@@ -181,7 +181,7 @@ def _join(turns: Iterable[Json]) -> list[Json]:
 
 
 def read_text(turn: Json, where: str) -> str:
-    """The text of a message; its parts are joined. What is no text is refused."""
+    """Return the text of a message with its parts joined. Refuse other content."""
     match turn.get("content"):
         case str(text):
             return text
@@ -205,7 +205,7 @@ def _read_part(part: Any, where: str) -> str:
 
 
 def _read_calls(turn: Json, where: str) -> list[tuple[str, str, Any]]:
-    """Of every call its id, the tool's name and the arguments."""
+    """Return the id, tool name and arguments of every call."""
     match turn.get("tool_calls"):
         case None:
             return []
@@ -235,7 +235,7 @@ def _write(value: Any) -> str:
 
 
 class Emulation:
-    """Gathers the JSON that the model writes, and tells at its end which call or answer it is."""
+    """Collects the JSON that the model writes, and returns its call or answer at the end."""
 
     def __init__(self, stops: Sequence[str] = ()) -> None:
         self._stops = stops
@@ -243,8 +243,8 @@ class Emulation:
         self._is_open = False
 
     def event(self, name: str, data: bytes) -> Iterable[Part]:
-        """One chunk."""
-        del name  # OpenAI's events have none
+        """Read one chunk."""
+        del name  # OpenAI's events have no names
         if data.startswith(b"[DONE]"):
             yield End()
             return
@@ -257,7 +257,7 @@ class Emulation:
         yield from _count(chunk)
 
     def whole(self, body: bytes) -> Iterable[Part]:
-        """A reply that was not streamed."""
+        """Read a reply that was not streamed."""
         reply = cast("Json", msgspec.json.decode(body))
         yield from self._begin(reply)
         choice = reply["choices"][0]
@@ -274,14 +274,14 @@ class Emulation:
 
 
 def read_stops(ask: Ask) -> list[str]:
-    """Where an answer ends. The model must not be stopped by them: they may stand in the JSON around it."""
+    """Return the caller's stop sequences. They must not stop the model, as they may be part of the JSON."""
     stop = ask.field("stop")
     stops = [stop] if isinstance(stop, str) else cast("list[str]", stop or [])
     return [stop for stop in stops if stop]
 
 
 def _tell(text: str, finish: str, stops: Sequence[str]) -> Iterable[Part]:
-    """What the model has said."""
+    """Yield the calls or the answer that the model wrote."""
     match _read_reply(text):
         case {"tool": str(tool), "arguments": arguments}:
             yield ToolCall(new_id("call"), tool)
@@ -311,7 +311,7 @@ _STRING = re.compile(r'"(?:[^"\\]|\\u[0-9a-fA-F]{4}|\\[^u])*')
 
 
 def _read_cut(text: str) -> str:
-    """As much of an answer as there is; anything else that was cut off stays as it is."""
+    """Return as much of a truncated answer as there is. Other truncated JSON stays as it is."""
     found = _BEGINNING.match(text)
     if found is None:
         return text

@@ -20,7 +20,7 @@ from penstock_engines.cinema.script import Particles
 
 @dataclass(frozen=True, slots=True)
 class Drift:
-    """How a kind of particle looks and moves; lengths are in units, speeds in units a second."""
+    """The look and movement of a kind of particle. Lengths are in units, speeds in units a second."""
 
     count: int
     size: tuple[float, float]
@@ -33,7 +33,7 @@ class Drift:
     strength: float = 1.0
     glows: bool = False
     pulse: float = 0.0
-    """How much its light comes and goes."""
+    """Strength of its pulsing light."""
 
 
 DRIFTS: dict[Particles, Drift] = {
@@ -61,7 +61,7 @@ GUST = Drift(70, (0.0012, 0.003), ((250, 246, 230),), 0.75, 0.02, 0.02, 2.6, 0.8
 
 
 class Swarm(Plane):
-    """Round particles, each at its own depth: near ones are larger and faster."""
+    """Round particles, each at its own depth. Near ones are larger and faster."""
 
     def __init__(self, view: View, random: Randomness, drift: Drift, *, wind: float = 1.0) -> None:
         count = round(drift.count * max(0.6, view.width * view.height / view.unit**2 / 1.78))
@@ -76,7 +76,7 @@ class Swarm(Plane):
         self._colour = tones[random.integers(len(tones), size=count)]
 
     def draw(self, frame: Frame, moment: Moment) -> None:
-        """Move every particle and draw all at once."""
+        """Move all particles and draw them together."""
         drift, view, t = self._drift, self._view, moment.seconds
         pace = 0.35 + 0.65 * self._near
         wave = np.sin(t * self._rhythm + self._turn[0]) * drift.swing
@@ -94,7 +94,7 @@ class Swarm(Plane):
 
 
 PAPERS: dict[Particles, tuple[tuple[Colour, ...], float, float, float]] = {
-    # Colours, size, how it falls, and how it is blown.
+    # Colours, size, speed of falling, and speed in the wind.
     Particles.PETALS: (((255, 190, 214), (255, 214, 228), (250, 160, 196)), 0.011, 0.075, 0.08),
     Particles.LEAVES: (((224, 122, 40), (200, 70, 44), (238, 180, 60), (160, 96, 50)), 0.015, 0.11, 0.1),
     Particles.CONFETTI: (
@@ -127,7 +127,7 @@ class Papers(Plane):
         self._shape = np.array(square if kind is Particles.CONFETTI else leaf)
 
     def draw(self, frame: Frame, moment: Moment) -> None:
-        """Each is a small polygon."""
+        """Draw each particle as a small polygon."""
         t, unit = moment.seconds, self._view.unit
         wide, high = self._view.width / unit + 0.1, self._view.height / unit + 0.1
         for number, near in enumerate(self._near):
@@ -169,7 +169,7 @@ class Lanterns(Plane):
         self._middle = (float(size), float(size))
 
     def draw(self, frame: Frame, moment: Moment) -> None:
-        """Far ones first."""
+        """Draw the lanterns, far ones first."""
         t, unit = moment.seconds, self._view.unit
         wide, high = self._view.width / unit + 0.2, self._view.height / unit + 0.2
         for near, (a, b, c) in zip(self._near, self._start, strict=True):
@@ -201,7 +201,7 @@ class Fireworks(Plane):
         self._way = np.stack([np.cos(turns) * reach, np.sin(turns) * reach], axis=1)
 
     def draw(self, frame: Frame, moment: Moment) -> None:
-        """Each burst opens fast, then sinks and fades."""
+        """Draw the bursts. Each opens fast, then sinks and fades."""
         for when, where, size, hue in zip(self._when, self._where, self._size, self._hue, strict=True):
             age = moment.seconds - float(when)
             if not 0 <= age < 2.0:
@@ -234,7 +234,7 @@ class Fireworks(Plane):
 
 
 def add_particles(scene: Scene, kind: Particles, seconds: float) -> None:
-    """Put particles before the scene; fireworks go far behind, so that roofs hide them and water mirrors them."""
+    """Put particles before the scene. Fireworks go far behind, so that roofs hide and water mirrors them."""
     view, random = scene.view, scene.random
     makers: dict[Particles, Callable[[], Papers | Lanterns | Swarm]] = {
         Particles.LANTERNS: lambda: Lanterns(view, random),

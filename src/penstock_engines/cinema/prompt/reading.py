@@ -1,4 +1,4 @@
-"""Reads a prompt: turns its words, and what they mean, into the script of a clip."""
+"""Reads a prompt: turns its words, and their meaning, into the script of a clip."""
 
 import hashlib
 from collections.abc import Mapping, Sequence
@@ -42,9 +42,9 @@ from penstock_engines.cinema.subjects import SUBJECTS
 Value = TypeVar("Value")
 
 ROLES_AT_MOST = 3
-UNKNOWN_AT_MOST = 24  # words that are asked for their meaning
-PLACE_NEAR = 0.28  # how near a place must be in meaning, to be played at
-PLACE_SURE = 0.42  # the same, if those who are seen have another home
+UNKNOWN_AT_MOST = 24  # words whose meaning is looked up
+PLACE_NEAR = 0.28  # closeness at which a place in no lexicon is chosen
+PLACE_SURE = 0.42  # closeness at which it is chosen over the home of the cast
 CAMERAS_UNTOLD = (Camera.PAN_RIGHT, Camera.PUSH_IN, Camera.PAN_LEFT)
 FREELY = "Nothing in the prompt was recognised: the clip was drawn freely."
 WORDS_ONLY = "The weights of the language model are missing: the prompt was read by its words only."
@@ -52,7 +52,7 @@ WORDS_ONLY = "The weights of the language model are missing: the prompt was read
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What a prompt was understood to mean, and what its author should know of that."""
+    """The script that a prompt was understood as, and warnings for its author."""
 
     script: Script
     warnings: tuple[str, ...]
@@ -60,7 +60,7 @@ class Reading:
 
 
 def read_prompt(prompt: str, *, people: bool, weights: Path) -> Reading:
-    """Understand any text at all; without `people`, nobody is seen."""
+    """Read any text. With `people` false, no person is seen."""
     digest = hashlib.sha256(prompt.encode(errors="surrogatepass")).digest()
     seed = int.from_bytes(digest[:4]) >> 1
     words = simplify(prompt)
@@ -112,7 +112,7 @@ def _index() -> Index:
 def _choose(
     prompt: str, words: Sequence[str], found: Sequence[Found], weights: Path
 ) -> tuple[list[Role], str, list[str]]:
-    """Who is seen and where: as the words say, else as the whole is meant, else as suits."""
+    """Return cast, place and warnings: by the words, else by the meaning of the whole, else by what fits."""
     cast = choose_roles(words, found)
     place = choose_place(words, found, cast)
     if place is not None:
@@ -138,7 +138,7 @@ def _choose(
 
 
 def _infer_place(found: Sequence[Found], cast: Sequence[Role], guessed: Guess | None) -> str | None:
-    """A place that no word names: the nearest in meaning, or the home of those who are seen, or what the air says."""
+    """Return a place that no word names: nearest in meaning, home of the cast, or fit for the weather."""
     home = find_home(cast)
     places = guessed.places.items() if guessed else ()
     nearness, best = max(((value, name) for name, value in places if fit(name, cast) == 1), default=(0.0, None))
@@ -148,7 +148,7 @@ def _infer_place(found: Sequence[Found], cast: Sequence[Role], guessed: Guess | 
 
 
 def _unknown_words(words: Sequence[str], found: Sequence[Found]) -> list[str]:
-    """Words that no lexicon has and that may mean something."""
+    """Return the words that no lexicon has and that may mean something."""
     known = {index for phrase in found for index in range(phrase.start, phrase.end)}
     unknown = (
         word
@@ -159,5 +159,5 @@ def _unknown_words(words: Sequence[str], found: Sequence[Found]) -> list[str]:
 
 
 def _first(found: Sequence[Found], kind: Kind, lexicon: Mapping[str, Value]) -> Value | None:
-    """What the first phrase of a kind means."""
+    """Return the meaning of the first phrase of a kind."""
     return next((lexicon[phrase.texts[kind]] for phrase in found if phrase.is_a(kind) and not phrase.negated), None)

@@ -1,4 +1,4 @@
-"""The animated subjects of a clip: `SUBJECTS` by name, and `draw_subject`, which draws one at a phase of its loop."""
+"""The animated subjects of a clip: `SUBJECTS` by name, and `draw_subject` for one at a phase of its loop."""
 
 from functools import lru_cache
 
@@ -37,9 +37,9 @@ from penstock_engines.cinema.subjects.vehicles.spacecraft import SPACECRAFT
 __all__ = ["SUBJECTS", "Draw", "Habitat", "Look", "Motion", "Sprite", "Subject", "draw_subject"]
 
 STEPS = 32
-"""How many pictures a loop has."""
+"""Number of pictures in a loop."""
 FINER = 2
-"""Subjects are drawn this much larger and then shrunk, for clean edges."""
+"""Factor by which subjects are drawn larger and then shrunk, for clean edges."""
 
 SUBJECTS: dict[str, Subject] = {
     subject.name: subject
@@ -76,11 +76,11 @@ SUBJECTS: dict[str, Subject] = {
 
 
 def draw_subject(name: str, phase: float, height: int, colour: Colour | None = None) -> Sprite:
-    """Draw a subject, facing right, `height` pixels high; phases 0 and 1 are the same moment of its loop."""
+    """Draw a subject, facing right, `height` pixels high. Phases 0 and 1 are one moment of its loop."""
     return _draw(name, round(phase * STEPS) % STEPS, height, colour)
 
 
-@lru_cache(maxsize=8)  # who draws a loop keeps its pictures
+@lru_cache(maxsize=8)  # callers that draw a loop keep its pictures
 def _draw(name: str, step: int, height: int, colour: Colour | None) -> Sprite:
     subject = SUBJECTS[name]
     left, top, right, bottom = (round(edge * height) for edge in subject.box)
