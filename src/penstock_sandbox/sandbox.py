@@ -222,7 +222,7 @@ def limit(limits: Limits, *, threads: bool) -> None:
 
 
 def library_folders(*more: str) -> list[str]:
-    """Return the folders of the interpreter's own code, for `readable`."""
+    """Return the folders of the interpreter's and this package's code, and `more`, for `readable`."""
     names = ("stdlib", "platstdlib", "purelib", "platlib")
     variables = {"base": sys.base_prefix, "platbase": sys.base_exec_prefix}
     own = [sysconfig.get_path(name) for name in names] + [sysconfig.get_path(name, vars=variables) for name in names]

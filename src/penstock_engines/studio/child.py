@@ -12,6 +12,7 @@ from typing import Any, BinaryIO
 from penstock_engines.product import Product, Tell, Unable
 from penstock_sandbox import sandbox
 
+PACKAGE = Path(__file__).parents[1]  # in an editable install, it is outside of the interpreter's folders
 NICENESS = 15  # answers of the gateway go first
 
 
@@ -109,7 +110,7 @@ def _confine(errand: Mapping[str, Any], offered: sandbox.Confinement) -> None:
     weights = Path(errand["weights"])
     # Landlock needs the targets of links, too.
     linked = [str(path.resolve()) for path in weights.iterdir()] if weights.is_dir() else []
-    readable = sandbox.library_folders(str(weights), *linked, errand["picture"], *machine)
+    readable = sandbox.library_folders(str(PACKAGE), str(weights), *linked, errand["picture"], *machine)
     sandbox.restrain(offered, readable=readable, writable=(errand["folder"], os.devnull))
 
 
