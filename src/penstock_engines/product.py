@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
-Tell: TypeAlias = Callable[[float], None]
+ReportProgress: TypeAlias = Callable[[float], None]
 """Takes the completed share, from 0 to 1."""
 
 

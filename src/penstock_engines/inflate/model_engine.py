@@ -18,10 +18,10 @@ from penstock_engines.inflate.shape.inflation import InflationMode
 from penstock_engines.inflate.subject.mask import Cutout, cut_out, find_border_colour
 from penstock_engines.inflate.subject.picture import open_picture
 from penstock_engines.processors import count_processors
-from penstock_engines.product import Product, Tell
+from penstock_engines.product import Product, ReportProgress
 
 ENGINE = "inflate-1"
-MOST_THREADS = 16  # more bring nothing, and each takes memory
+MAX_THREADS = 16  # more bring nothing, and each takes memory
 Style: TypeAlias = Literal["auto", "inflate", "relief"]
 
 
@@ -48,41 +48,41 @@ class Sculpture:
     warnings: tuple[str, ...]
 
 
-def make_model(wish: ModelWish, folder: Path, weights: Path, tell: Tell) -> Product:
+def make_model(wish: ModelWish, folder: Path, weights: Path, report: ReportProgress) -> Product:
     """Write `model.glb` and `preview.png` into the folder. `weights` may hold the segmenter."""
-    cv2.setNumThreads(min(count_processors(), MOST_THREADS))
-    sculpture = sculpt(wish, weights, tell)
+    cv2.setNumThreads(min(count_processors(), MAX_THREADS))
+    sculpture = sculpt(wish, weights, report)
     primary, preview = folder / "model.glb", folder / "preview.png"
     extras = {"engine": ENGINE, "mask_source": sculpture.source, "style": sculpture.style, "seed": wish.seed}
     write_glb(primary, sculpture.shape, sculpture.skin, extras)
-    tell(0.9)
+    report(0.9)
     picture = render(sculpture.shape, sculpture.skin)[..., ::-1]
     preview.write_bytes(cv2.imencode(".png", picture)[1].tobytes())
-    tell(1.0)
+    report(1.0)
     return Product(primary, preview, wish.seed, sculpture.warnings)
 
 
-def sculpt(wish: ModelWish, weights: Path, tell: Tell) -> Sculpture:
+def sculpt(wish: ModelWish, weights: Path, report: ReportProgress) -> Sculpture:
     """Do all of the work except the writing."""
     picture = open_picture(wish.picture)
     colours = np.ascontiguousarray(picture[..., :3])
-    tell(0.05)
+    report(0.05)
     cutout = cut_out(picture, weights)
-    tell(0.5)
+    report(0.5)
     manner = InflationMode.from_seed(wish.seed)
     flat = wish.style == "relief" or (wish.style == "auto" and _is_flat(cutout))
     mask = _merge_parts(cutout.mask) if flat else cutout.mask
     light = _find_light(colours, cutout, flat=flat)
     limit = wish.face_limit or guess_faces(mask, light)
     form = shape_form(mask, light, manner, limit, flat=flat, closed=flat or cutout.source == "frame")
-    tell(0.75)
+    report(0.75)
     cell, origin = form.outline.cell, form.outline.origin
     window = frame_window(form.surface, cell, origin)
     shape = chart(form.surface, window, cell, origin, split=wish.texture, crease=flat)
     skin = Skin(None, None, None, manner.roughness)
     if wish.texture:
         skin = paint_skin(colours, form.mask, window, manner, pbr=wish.pbr)
-    tell(0.85)
+    report(0.85)
     warnings = tuple(_warn(wish, cutout, form, flat=flat))
     return Sculpture(shape, skin, cutout.source, "relief" if flat else "inflate", warnings)
 
@@ -112,13 +112,13 @@ def _find_light(colours: NDArray[np.uint8], cutout: Cutout, *, flat: bool) -> ND
 
 def _warn(wish: ModelWish, cutout: Cutout, form: Form, *, flat: bool) -> Iterator[str]:
     if not cutout.segmented:
-        yield "The segmenter's weights are missing: the subject was told from its background by colour only."
+        yield "The segmenter's weights are missing: the subject was separated from its background by colour only."
     if cutout.source == "frame":
-        yield "No subject could be told from its background: the whole picture was taken."
+        yield "No subject could be separated from its background: the whole picture was used."
     if any(form.outline.cut):
-        yield "The frame cuts the subject: it ends flat there."
+        yield "The picture's edge cuts the subject: the model is flat there."
     if flat and wish.style == "auto":
-        yield "The picture was made a relief, not a round body."
+        yield "The picture became a relief, not a round body."
     if not form.whole:
-        yield "The face limit is too small for all parts of the subject: the smallest were left out."
-    yield "Depth is estimated from the outline: what the picture does not show is made up."
+        yield "The face limit is too small for all parts of the subject: the smallest parts were left out."
+    yield "Depth is estimated from the outline: parts that the picture does not show are invented."

@@ -15,8 +15,8 @@ COMMAND = (sys.executable, "-P", "-m", "penstock_engines.llama.llama_child")
 PASSIVE = {"OMP_WAIT_POLICY": "passive", "OMP_PROC_BIND": "false", "MALLOC_ARENA_MAX": "2"}
 """Threads that spin while they wait slow down each other and the gateway on a busy machine."""
 
-LINES_KEPT = 50
-SECONDS_TO_END = 2
+MAX_LOG_LINES = 50
+END_TIMEOUT_SECONDS = 2
 
 
 class ChildProcess:
@@ -34,7 +34,7 @@ class ChildProcess:
         )
         self._order = json.dumps(order).encode() + b"\n"
         self._address: str | None = None
-        self._said: deque[str] = deque(maxlen=LINES_KEPT)
+        self._log_lines: deque[str] = deque(maxlen=MAX_LOG_LINES)
         self._listener = threading.Thread(target=self._listen, args=(_pipe(self._process.stderr),), daemon=True)
         self._listener.start()
 
@@ -58,13 +58,13 @@ class ChildProcess:
                 stdin = _pipe(self._process.stdin)
                 stdin.write(self._order)  # through the pipe: others can see arguments and environment
                 stdin.flush()
-                said = stdout.readline()
+                line = stdout.readline()
         except (OSError, ValueError):  # it has ended, or was ended while we wrote
-            said = b""
+            line = b""
         finally:
             alarm.cancel()
-        if said:
-            self._address = f"{json.loads(said)['address']}/v1"
+        if line:
+            self._address = f"{json.loads(line)['address']}/v1"
         else:
             self.end()
         return self.address
@@ -74,20 +74,20 @@ class ChildProcess:
         with suppress(OSError):  # nobody reads what was not yet written
             _pipe(self._process.stdin).close()
         try:
-            self._process.wait(SECONDS_TO_END)
+            self._process.wait(END_TIMEOUT_SECONDS)
         except subprocess.TimeoutExpired:  # it does not notice while it loads
             self._process.kill()
             self._process.wait()
         self._listener.join()
 
-    def last_words(self) -> tuple[str, ...]:
+    def last_lines(self) -> tuple[str, ...]:
         """Return the last lines that it logged."""
-        return tuple(self._said)
+        return tuple(self._log_lines)
 
     def _listen(self, stderr: IO[bytes]) -> None:
         with stderr:
             while line := stderr.readline(2000):
-                self._said.append(line.decode(errors="replace").rstrip())
+                self._log_lines.append(line.decode(errors="replace").rstrip())
         self._process.wait()  # reap it at once, so that no zombie is left
 
 

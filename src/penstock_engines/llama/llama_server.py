@@ -148,10 +148,10 @@ class LlamaServer:
             return (
                 f"`{name}` was not loaded within {options.start_seconds:g} seconds; allow more, or use a smaller model"
             )
-        words = _tell_cause(child.last_words())
+        cause = _find_cause(child.last_lines())
         if child.status is not None and child.status < 0:
-            return f"the chat server crashed (signal {-child.status}) while it loaded `{name}`: {words}"
-        return f"`{name}` cannot be loaded; it may be damaged (`penstock models pull`) or need more memory: {words}"
+            return f"the chat server crashed (signal {-child.status}) while it loaded `{name}`: {cause}"
+        return f"`{name}` cannot be loaded; it may be damaged (`penstock models pull`) or need more memory: {cause}"
 
     def _unload_when_idle(self, child: ChildProcess) -> None:
         with self._change:
@@ -172,14 +172,14 @@ def _check(gguf: Path) -> None:
         with gguf.open("rb") as file:
             magic = file.read(4)
     except FileNotFoundError:
-        raise ServerFailed(f"the weights `{gguf.name}` are not there; run `penstock models pull`") from None
+        raise ServerFailed(f"the weights `{gguf.name}` are missing; run `penstock models pull`") from None
     except OSError as error:
         raise ServerFailed(f"the weights `{gguf.name}` cannot be read: {error.strerror}") from None
     if magic != b"GGUF":
-        raise ServerFailed(f"`{gguf.name}` is no GGUF file; name another, or run `penstock models pull`")
+        raise ServerFailed(f"`{gguf.name}` is not a GGUF file; name another, or run `penstock models pull`")
 
 
-def _tell_cause(words: tuple[str, ...]) -> str:
+def _find_cause(lines: tuple[str, ...]) -> str:
     """Return the first error it logged, else its last line, without this machine's paths."""
-    errors = (match[1] for word in words if (match := LOGGED_ERROR.match(word)))
-    return PATH.sub("…", next(errors, words[-1].strip() if words else "it said nothing"))
+    errors = (match[1] for line in lines if (match := LOGGED_ERROR.match(line)))
+    return PATH.sub("…", next(errors, lines[-1].strip() if lines else "it logged nothing"))

@@ -49,7 +49,7 @@ class Studio:
             case ("PUT", ["orders", order_id]) if REFERENCE.fullmatch(order_id):
                 return self._take_order(order_id, json.loads(body))
             case ("GET", ["orders", order_id]) if self._has(order_id):
-                return _reply(200, self._standing(order_id))
+                return _reply(200, self._state(order_id))
             case ("POST", ["orders", order_id, "cancel"]) if self._has(order_id):
                 return self._cancel(order_id)
             case ("GET", ["orders", order_id, "outputs", name]) if self._has(order_id):
@@ -87,7 +87,7 @@ class Studio:
         self._ensure_running(order_id)
         return _reply(201, {"id": order_id})
 
-    def _standing(self, order_id: str) -> dict[str, Any]:
+    def _state(self, order_id: str) -> dict[str, Any]:
         """Return the state of the order. Start it again if its process was killed."""
         result = self._result(order_id)
         if result is not None:

@@ -62,7 +62,7 @@ class EmbeddedOptions(Options):
     memory_mb: int = Field(default=3072, ge=512, description="how much memory one job may take, in MiB")
 
 
-# -- what the studio says
+# -- answers of the studio
 
 
 class _Made(msgspec.Struct, frozen=True):
@@ -76,7 +76,7 @@ class _Reason(msgspec.Struct, frozen=True):
     message: str
 
 
-class _Standing(msgspec.Struct, frozen=True):
+class _OrderState(msgspec.Struct, frozen=True):
     status: str
     progress: float | None = None
     eta_seconds: float | None = None
@@ -86,9 +86,9 @@ class _Standing(msgspec.Struct, frozen=True):
     error: _Reason | None = None
 
 
-def _read(reply: Reply) -> _Standing:
+def _read(reply: Reply) -> _OrderState:
     try:
-        return msgspec.convert({"status": "", **reply.json()}, _Standing)
+        return msgspec.convert({"status": "", **reply.json()}, _OrderState)
     except (msgspec.ValidationError, TypeError) as error:
         raise Unclear(str(error)) from error
 
@@ -115,7 +115,7 @@ class Embedded(UsualGeneration):
                 version = order.params.get("model_version")
                 return Accepted(order.reference, {"id": order.reference, "version": version})
             case 501:
-                return Failed(_tell(_read(reply)))
+                return Failed(_find_error(_read(reply)))
             case _:
                 raise Unclear(f"HTTP {reply.status}")
 
@@ -141,7 +141,7 @@ class Embedded(UsualGeneration):
             case "succeeded" if order.outputs:
                 return _finish(order, operation)
             case "succeeded" | "failed" | "canceled":
-                return Failed(_tell(order))
+                return Failed(_find_error(order))
             case _:
                 return Running(order.progress, None, order.eta_seconds, poll_after=POLL_SECONDS)
 
@@ -176,7 +176,7 @@ def _describe(params: Mapping[str, Any]) -> dict[str, Any]:
     return {"engine": "inflate", "wish": wish}
 
 
-def _finish(order: _Standing, operation: Mapping[str, Any]) -> Done:
+def _finish(order: _OrderState, operation: Mapping[str, Any]) -> Done:
     base = f"/orders/{operation['id']}/outputs"
     outputs = tuple(Output(made.kind, made.role, Call("GET", f"{base}/{made.name}")) for made in order.outputs)
     version = operation.get("version")
@@ -184,17 +184,17 @@ def _finish(order: _Standing, operation: Mapping[str, Any]) -> Done:
     return Done(outputs, (*mapped, *order.warnings), order.seed)
 
 
-def _tell(order: _Standing) -> JobError:
+def _find_error(order: _OrderState) -> JobError:
     """Return the reason for a missing result."""
     reason = order.error or _Reason(order.status, "The built-in engine stopped without a result.")
-    said = {"code": reason.code, "message": reason.message}
+    upstream = {"code": reason.code, "message": reason.message}
     match reason.code:
         case "unable":
-            return FileUnreadable(reason.message, stage="generating", upstream=said)
+            return FileUnreadable(reason.message, stage="generating", upstream=upstream)
         case "not_installed":
-            return UpstreamUnavailable(reason.message, retryable=False, upstream=said)
+            return UpstreamUnavailable(reason.message, retryable=False, upstream=upstream)
         case _:
-            return UpstreamError(reason.message, upstream=said)
+            return UpstreamError(reason.message, upstream=upstream)
 
 
 VENDOR = Embedded

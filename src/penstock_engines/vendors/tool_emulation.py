@@ -65,7 +65,7 @@ def _choose(ask: Ask) -> tuple[list[Json], bool]:
         case {"function": _} as named:
             return _select(tools, [cast("Json", named)]), True
         case _:
-            message = "Invalid 'tool_choice': it is 'none', 'auto', 'required' or an object that names a function."
+            message = "Invalid 'tool_choice': expected 'none', 'auto', 'required' or an object that names a function."
             raise InvalidRequest(message, param="tool_choice", code="invalid_value")
 
 
@@ -73,8 +73,8 @@ def _select(tools: Sequence[Json], wanted: Sequence[Any]) -> list[Json]:
     names = [_read_function(choice, "tool_choice")["name"] for choice in wanted]
     unknown = [name for name in names if name not in [tool["name"] for tool in tools]]
     if unknown or not names:
-        told = f"'{unknown[0]}', which is not among 'tools'" if unknown else "no tool"
-        raise InvalidRequest(f"'tool_choice' names {told}.", param="tool_choice", code="invalid_value")
+        wrong = f"'{unknown[0]}', which is not among 'tools'" if unknown else "no tool"
+        raise InvalidRequest(f"'tool_choice' names {wrong}.", param="tool_choice", code="invalid_value")
     return [tool for tool in tools if tool["name"] in names]
 
 
@@ -163,7 +163,7 @@ def plain_turns(ask: Ask) -> list[Json]:
             calls = _read_calls(turn, f"messages[{index}].tool_calls")
             names |= {call_id: name for call_id, name, _ in calls}
             text = "\n".join(
-                [text] * bool(text) + [_write({"tool": name, "arguments": said}) for _, name, said in calls]
+                [text] * bool(text) + [_write({"tool": name, "arguments": arguments}) for _, name, arguments in calls]
             )
         turns.append({"role": "system" if role == "developer" else role, "content": text})
     return turns
@@ -253,7 +253,7 @@ class Emulation:
         for choice in chunk.get("choices") or ():
             self._text += choice["delta"].get("content") or ""
             if choice.get("finish_reason"):
-                yield from _tell(self._text, choice["finish_reason"], self._stops)
+                yield from _read_parts(self._text, choice["finish_reason"], self._stops)
         yield from _count(chunk)
 
     def whole(self, body: bytes) -> Iterable[Part]:
@@ -261,16 +261,16 @@ class Emulation:
         reply = cast("Json", msgspec.json.decode(body))
         yield from self._begin(reply)
         choice = reply["choices"][0]
-        yield from _tell(choice["message"].get("content") or "", choice["finish_reason"], self._stops)
+        yield from _read_parts(choice["message"].get("content") or "", choice["finish_reason"], self._stops)
         yield from _count(reply)
         yield End()
 
-    def _begin(self, said: Json) -> Iterable[Part]:
-        if said.get("error"):
-            yield read_fault(Reply(200, {}, msgspec.json.encode(said)))
-        if not self._is_open and "id" in said:
+    def _begin(self, reply: Json) -> Iterable[Part]:
+        if reply.get("error"):
+            yield read_fault(Reply(200, {}, msgspec.json.encode(reply)))
+        if not self._is_open and "id" in reply:
             self._is_open = True
-            yield Opening(said["id"], said.get("model", ""))
+            yield Opening(reply["id"], reply.get("model", ""))
 
 
 def read_stops(ask: Ask) -> list[str]:
@@ -280,7 +280,7 @@ def read_stops(ask: Ask) -> list[str]:
     return [stop for stop in stops if stop]
 
 
-def _tell(text: str, finish: str, stops: Sequence[str]) -> Iterable[Part]:
+def _read_parts(text: str, finish: str, stops: Sequence[str]) -> Iterable[Part]:
     """Yield the calls or the answer that the model wrote."""
     match _read_reply(text):
         case {"tool": str(tool), "arguments": arguments}:
@@ -294,7 +294,7 @@ def _tell(text: str, finish: str, stops: Sequence[str]) -> Iterable[Part]:
         case {"answer": answer}:
             answer = _write(answer)
         case _:
-            answer = _read_cut(text)
+            answer = _read_truncated(text)
     yield Text(answer)
     yield Finish(_REASONS.get(finish, Reason.STOP))
 
@@ -310,19 +310,19 @@ _BEGINNING = re.compile(r'\s*\{\s*"answer"\s*:\s*')
 _STRING = re.compile(r'"(?:[^"\\]|\\u[0-9a-fA-F]{4}|\\[^u])*')
 
 
-def _read_cut(text: str) -> str:
+def _read_truncated(text: str) -> str:
     """Return as much of a truncated answer as there is. Other truncated JSON stays as it is."""
     found = _BEGINNING.match(text)
     if found is None:
         return text
     rest = text[found.end() :]
     string = _STRING.match(rest)
-    told = string and _read_reply(string[0] + '"')
-    return told if isinstance(told, str) else rest
+    answer = string and _read_reply(string[0] + '"')
+    return answer if isinstance(answer, str) else rest
 
 
-def _count(said: Json) -> Iterable[Part]:
-    if usage := cast("Json", said.get("usage") or {}):
+def _count(reply: Json) -> Iterable[Part]:
+    if usage := cast("Json", reply.get("usage") or {}):
         details = cast("Json", usage.get("prompt_tokens_details") or {})
         prompt, completion = read_count(usage.get("prompt_tokens")), read_count(usage.get("completion_tokens"))
         yield Used(Usage(prompt, completion, cached=read_count(details.get("cached_tokens"))))

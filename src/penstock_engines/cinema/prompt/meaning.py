@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 MODEL, VOCABULARY, PROTOTYPES = "minilm.onnx", "minilm-tokenizer.json", "minilm-prototypes.npz"
 TOKENS_AT_MOST = 128
-LETTERS_AT_MOST = 100  # of a word; a longer one is unknown
+MAX_LETTERS = 100  # of a word; a longer one is unknown
 IDEOGRAPHS = ((0x3400, 0x4DBF), (0x4E00, 0x9FFF), (0xF900, 0xFAFF), (0x20000, 0x2CEAF), (0x2F800, 0x2FA1F))
 
 
@@ -40,7 +40,7 @@ class Tokenizer:
         """Return the longest known piece, then the longest that continues it, and so on."""
         pieces: list[str] = []
         start = 0
-        while start < len(word) <= LETTERS_AT_MOST:
+        while start < len(word) <= MAX_LETTERS:
             prefix = "##" if start else ""
             ends = range(len(word), start, -1)
             end = next((end for end in ends if prefix + word[start:end] in self._numbers), None)

@@ -42,10 +42,10 @@ from penstock_engines.cinema.subjects import SUBJECTS
 Value = TypeVar("Value")
 
 ROLES_AT_MOST = 3
-UNKNOWN_AT_MOST = 24  # words whose meaning is looked up
+MAX_UNKNOWN_WORDS = 24  # words whose meaning is looked up
 PLACE_NEAR = 0.28  # closeness at which a place in no lexicon is chosen
 PLACE_SURE = 0.42  # closeness at which it is chosen over the home of the cast
-CAMERAS_UNTOLD = (Camera.PAN_RIGHT, Camera.PUSH_IN, Camera.PAN_LEFT)
+DEFAULT_CAMERAS = (Camera.PAN_RIGHT, Camera.PUSH_IN, Camera.PAN_LEFT)
 FREELY = "Nothing in the prompt was recognised: the clip was drawn freely."
 WORDS_ONLY = "The weights of the language model are missing: the prompt was read by its words only."
 
@@ -82,7 +82,7 @@ def read_prompt(prompt: str, *, people: bool, weights: Path) -> Reading:
         weather=weather,
         camera=_first(found, Kind.CAMERA, CAMERAS)
         or _first(found, Kind.VIEWPOINT, VIEWPOINTS)
-        or CAMERAS_UNTOLD[seed % len(CAMERAS_UNTOLD)],
+        or DEFAULT_CAMERAS[seed % len(DEFAULT_CAMERAS)],
         particles=particles,
         cast=tuple(cast[:ROLES_AT_MOST]),
         tint=choose_tint(words, found),
@@ -155,7 +155,7 @@ def _unknown_words(words: Sequence[str], found: Sequence[Found]) -> list[str]:
         for index, word in enumerate(words)
         if index not in known and len(word) > 2 and word not in SMALL_WORDS and not is_negated(words, index)
     )
-    return list(dict.fromkeys(unknown))[:UNKNOWN_AT_MOST]
+    return list(dict.fromkeys(unknown))[:MAX_UNKNOWN_WORDS]
 
 
 def _first(found: Sequence[Found], kind: Kind, lexicon: Mapping[str, Value]) -> Value | None:

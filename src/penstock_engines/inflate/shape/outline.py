@@ -51,7 +51,7 @@ def lay_grid(mask: NDArray[np.float32], fineness: float, *, closed: bool = False
     """
     rows, columns = np.nonzero(mask.max(axis=1) > 0.5)[0], np.nonzero(mask.max(axis=0) > 0.5)[0]
     if not len(rows):
-        raise Unable("Nothing solid is to be seen in the picture.")
+        raise Unable("The picture shows no solid subject.")
     left, right, top, bottom = int(columns[0]), int(columns[-1]) + 1, int(rows[0]), int(rows[-1]) + 1
     cell = max(float(np.sqrt((right - left) * (bottom - top))) / fineness, FINEST_CELL)
     cell = min(cell, min(right - left, bottom - top) / 12)
@@ -99,7 +99,7 @@ def _measure(
     raw = Outline(blank, blank, blank, shifted, cell, cut).sample(padded, blur=0.7) - 0.5
     inside = np.where(np.abs(raw) < 0.01, np.where(raw > 0, 0.01, -0.01), raw).astype(np.float32)
     if not np.any(inside > 0):
-        raise Unable("Nothing solid is to be seen in the picture.")
+        raise Unable("The picture shows no solid subject.")
     return Outline(inside, _measure_depth(inside), _measure_frame(inside.shape, cut), origin, cell, cut)
 
 

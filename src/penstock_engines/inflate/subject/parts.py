@@ -13,7 +13,7 @@ def clean(mask: NDArray[np.float32], specks: float) -> NDArray[np.float32]:
     _, labels, stats, _ = cv2.connectedComponentsWithStats(inside, connectivity=8)
     areas = stats[:, cv2.CC_STAT_AREA].astype(np.float64)
     if len(areas) < 2:
-        raise Unable("Nothing solid is to be seen in the picture.")
+        raise Unable("The picture shows no solid subject.")
     kept = areas >= specks * areas[1:].max()
     kept[0] = False
     near_kept = cv2.dilate(kept[labels].astype(np.uint8), np.ones((5, 5), np.uint8))

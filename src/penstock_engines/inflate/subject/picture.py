@@ -32,16 +32,16 @@ def open_picture(path: Path) -> NDArray[np.uint8]:
     except UnidentifiedImageError as error:
         raise Unable("The file is not a JPEG, PNG or WebP picture.") from error
     except Image.DecompressionBombError as error:
-        raise Unable(f"The picture has too many pixels; at most {MAX_PIXELS} are taken.") from error
+        raise Unable(f"The picture has too many pixels: at most {MAX_PIXELS} are allowed.") from error
     except (OSError, SyntaxError, ValueError, EOFError) as error:
         raise Unable("The picture is damaged and cannot be opened.") from error
 
 
 def _check_sides(width: int, height: int) -> None:
     if width * height > MAX_PIXELS:
-        raise Unable(f"The picture has {width} x {height} pixels; at most {MAX_PIXELS} are taken.")
+        raise Unable(f"The picture has {width} x {height} pixels: at most {MAX_PIXELS} are allowed.")
     if min(width, height) < MIN_SIDE:
-        raise Unable(f"The picture has {width} x {height} pixels; each side must be at least {MIN_SIDE}.")
+        raise Unable(f"The picture has {width} x {height} pixels: each side must have at least {MIN_SIDE}.")
     if max(width, height) > MAX_STRETCH * min(width, height):
         raise Unable(f"The picture is too narrow: one side may be at most {MAX_STRETCH} times the other.")
 
