@@ -1,4 +1,4 @@
-"""What engines' child processes inherit of the environment: not the vendors' keys that may stand in it."""
+"""The environment of engines' child processes, without the vendors' keys that may be in it."""
 
 import os
 import re
@@ -10,5 +10,5 @@ INHERITED: Final = re.compile(
 
 
 def inherit_environment(**more: str) -> dict[str, str]:
-    """What a child needs to run, and whatever else is given."""
+    """Return the variables that a child needs, plus the given ones."""
     return {name: value for name, value in os.environ.items() if INHERITED.match(name)} | more

@@ -1,4 +1,4 @@
-"""How many processors this process may use: a container often has fewer than the machine."""
+"""The number of usable processors. A container often has fewer than the machine."""
 
 import os
 from pathlib import Path
@@ -7,7 +7,7 @@ CPU_QUOTA = Path("/sys/fs/cgroup/cpu.max")
 
 
 def count_processors() -> int:
-    """How many this process may use; a container's share counts."""
+    """Return the number of processors this process may use, limited by the container's quota."""
     affinity = getattr(os, "sched_getaffinity", None)
     count = len(affinity(0)) if affinity else os.cpu_count() or 1
     try:

@@ -1,21 +1,21 @@
-"""What every built-in engine gives back, how it tells its progress, and how it says that it cannot."""
+"""Interface of the built-in engines: the result, the progress callback and the error for bad input."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
-Tell: TypeAlias = Callable[[float], None]
-"""Takes the share that is done, from 0 to 1."""
+ReportProgress: TypeAlias = Callable[[float], None]
+"""Takes the completed share, from 0 to 1."""
 
 
 class Unable(Exception):
-    """The engine cannot work on this input. The sentence is told to the caller."""
+    """The engine cannot work on this input. The message is shown to the caller."""
 
 
 @dataclass(frozen=True, slots=True)
 class Product:
-    """What was made: the files, primary first, and what a caller should know of it."""
+    """The files, primary first, with seed and warnings for the caller."""
 
     primary: Path
     preview: Path

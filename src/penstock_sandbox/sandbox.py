@@ -1,4 +1,4 @@
-"""Confine a process that decodes hostile bytes: Landlock, seccomp and limits, as far as the kernel has them.
+"""Confines a process that decodes hostile bytes: Landlock, seccomp and limits, as far as the kernel has them.
 
 Only for Linux on x86_64 and aarch64. Elsewhere `confine` sets the limits and reports that the rest is missing.
 All knowledge of system calls is in this module; docs/decisions/0033 says when to replace it by a library.
@@ -40,12 +40,12 @@ COMPUTING: Final = _read_table("""
     exit_group 231 94, newfstatat 262 79, set_robust_list 273 99, getrandom 318 278, membarrier 324 283,
     rseq 334 293, poll 7 -, ppoll 271 73, statx 332 291
 """)
-"""System calls for decoding an open file. Nothing here reaches another process, the network or a path's content."""
+"""System calls for decoding an open file. None reaches another process, the network or a path's content."""
 OPENING: Final = _read_table("""
     open 2 -, stat 4 -, lstat 6 -, access 21 -, readlink 89 -, openat 257 56, getdents64 217 61, readlinkat 267 78,
     faccessat 269 48, faccessat2 439 439
 """)
-"""System calls for a late import; allowed only where Landlock says which files may be opened."""
+"""System calls for a late import, allowed only where Landlock restricts the files."""
 DANGEROUS: Final = _read_table("""
     socket 41 198, connect 42 203, accept 43 202, bind 49 200, listen 50 201, socketpair 53 199, accept4 288 242,
     execve 59 221, execveat 322 281, ptrace 101 117, process_vm_readv 310 270, process_vm_writev 311 271,
@@ -56,7 +56,7 @@ DANGEROUS: Final = _read_table("""
     open_by_handle_at 304 265, init_module 175 105, finit_module 313 273, fork 57 -, vfork 58 -,
     kexec_load 246 104, syslog 103 116, sethostname 170 161
 """)
-"""System calls that no engine needs; all others are allowed to it."""
+"""System calls that no engine needs. All others are allowed."""
 CLONE: Final = (56, 220)
 CLONE3: Final = (435, 435)
 IOCTL: Final = (16, 29)
@@ -85,7 +85,7 @@ O_PATH: Final = getattr(os, "O_PATH", 0)
 
 @dataclass(frozen=True, slots=True)
 class Confinement:
-    """The walls around a process; `landlock` is its version, 0 where there is none."""
+    """The walls around a process. `landlock` is its version, 0 for none."""
 
     landlock: int
     seccomp: bool
@@ -93,14 +93,14 @@ class Confinement:
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """The names of the walls that are not there."""
+        """The names of the absent walls."""
         walls = {"Landlock": self.landlock > 0, "seccomp": self.seccomp, "no_new_privs": self.no_new_privileges}
         return tuple(name for name, stands in walls.items() if not stands)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """The most that a process may take. `cpu_seconds` is exact, as a new process starts at zero."""
+    """Resource limits of a process. `cpu_seconds` is exact, as a new process starts at zero."""
 
     cpu_seconds: int
     memory_bytes: int
@@ -113,7 +113,7 @@ NOTHING: Final = Confinement(0, seccomp=False, no_new_privileges=False)
 
 @functools.cache
 def survey() -> Confinement:
-    """Return the walls that this kernel offers, as a process that is started for it finds them.
+    """Return the walls that this kernel offers, found by a process started for that.
 
     Not this one: a filter around us, such as a service manager's, may kill a process for asking.
     """
@@ -140,7 +140,7 @@ def survey_forked() -> Confinement:
 
 
 def look_around() -> Confinement:
-    """Return the walls that this kernel offers; a filter around this process may kill it for that."""
+    """Return the walls that this kernel offers. A filter around this process may kill it for asking."""
     machine = _machine()
     if machine is None:
         return NOTHING
@@ -150,7 +150,7 @@ def look_around() -> Confinement:
 
 
 def confine(offered: Confinement, *, readable: Iterable[str], threads: bool) -> Confinement:
-    """Confine this process for good to computing on what it has open, and to reading below the paths.
+    """Confine this process for good to computing on its open files, and to reading below the paths.
 
     Without Landlock it can open nothing at all: everything that it imports must be imported before.
     """
@@ -172,7 +172,7 @@ def confine(offered: Confinement, *, readable: Iterable[str], threads: bool) -> 
 
 
 def restrain(offered: Confinement, *, readable: Iterable[str], writable: Iterable[str]) -> Confinement:
-    """Keep an engine's process from the network, from other programs and from files that are not its own."""
+    """Cut an engine's process off from the network, other programs and files that are not its own."""
     machine = _machine()
     if machine is None or not offered.no_new_privileges:
         return NOTHING
@@ -189,7 +189,7 @@ def restrain(offered: Confinement, *, readable: Iterable[str], writable: Iterabl
 
 
 def keep_privileges() -> bool:
-    """Give up the way to more rights by setuid programs; return whether the kernel agreed."""
+    """Give up gaining privileges through setuid programs. Return whether the kernel agreed."""
     return _machine() is not None and _prctl(PR_SET_NO_NEW_PRIVS, 1) == 0
 
 
@@ -200,7 +200,7 @@ def end_with_parent() -> None:
 
 
 def limit(limits: Limits, *, threads: bool) -> None:
-    """Set the limits of this process, each as far as the platform knows it."""
+    """Set the limits of this process, as far as the platform has them."""
     if sys.platform == "win32":
         return
     import resource  # noqa: PLC0415  not on every platform
@@ -214,15 +214,15 @@ def limit(limits: Limits, *, threads: bool) -> None:
         **({} if threads else {"RLIMIT_NPROC": 0}),  # it counts threads, too
     }
     for name, most in wanted.items():
-        with suppress(ValueError, OSError, AttributeError):  # a lower one is set already, or the platform has none
+        with suppress(ValueError, OSError, AttributeError):  # a lower one is set, or the platform has none
             hard = (
                 most + 1 if name == "RLIMIT_CPU" else most
-            )  # at the soft one the signal says why, at the hard one not
+            )  # the soft limit's signal names the reason, the hard one's does not
             resource.setrlimit(getattr(resource, name), (most, hard))
 
 
 def library_folders(*more: str) -> list[str]:
-    """Return the folders of the interpreter's own code, for `readable`."""
+    """Return the folders of the interpreter's and this package's code, and `more`, for `readable`."""
     names = ("stdlib", "platstdlib", "purelib", "platlib")
     variables = {"base": sys.base_prefix, "platbase": sys.base_exec_prefix}
     own = [sysconfig.get_path(name) for name in names] + [sysconfig.get_path(name, vars=variables) for name in names]
@@ -230,7 +230,7 @@ def library_folders(*more: str) -> list[str]:
 
 
 def try_out() -> dict[str, bool]:
-    """Try, inside a confined process, to get out of it; return what is closed."""
+    """Try, inside a confined process, to get out. Return which ways are closed."""
     return {
         "files": _is_refused(lambda: os.close(os.open("/", os.O_RDONLY))),
         "network": _is_refused(lambda: socket.socket().close()),
@@ -254,7 +254,7 @@ def _landlock_version() -> int:
 
 
 def _restrict_files(readable: Iterable[str], writable: Iterable[str]) -> int:
-    """Return the version in force, 0 for none."""
+    """Apply Landlock. Return the version in force, 0 for none."""
     version = _landlock_version()
     if version == 0:
         return 0
@@ -278,7 +278,7 @@ def _restrict_files(readable: Iterable[str], writable: Iterable[str]) -> int:
 
 
 def _allow(ruleset: int, path: str, access: int) -> None:
-    """Allow access below a path; one that is not there needs no rule."""
+    """Allow access below a path. An absent path needs no rule."""
     with suppress(OSError):
         place = os.open(path, O_PATH | os.O_CLOEXEC)
         try:
@@ -298,7 +298,7 @@ def _numbers(calls: Mapping[str, tuple[int, ...]], column: int) -> list[int]:
 
 @dataclass(frozen=True, slots=True)
 class _Rule:
-    """An action for a system call, if given only where its first argument has one of these bits."""
+    """An action for a system call. With `bits`, only where its first argument has one of them."""
 
     number: int
     action: int
@@ -310,13 +310,13 @@ _NUMBER, _ARCHITECTURE, _FIRST_ARGUMENT = 0, 4, 16
 
 
 def _assemble(architecture: int, rules: Sequence[_Rule], otherwise: int) -> list[tuple[int, int, int, int]]:
-    """Write the rules as the kernel's filter program: (code, jump if true, jump if false, constant)."""
+    """Return the rules as a filter program for the kernel: (code, jump if true, jump if false, constant)."""
     program = [
         (_LOAD, 0, 0, _ARCHITECTURE),
         (_EQUAL, 1, 0, architecture),
         (_RETURN, 0, 0, KILL),
         (_LOAD, 0, 0, _NUMBER),
-        (_AT_LEAST, 0, 1, X32_BIT),  # another table of calls on x86_64, by which rules could be evaded
+        (_AT_LEAST, 0, 1, X32_BIT),  # another call table on x86_64, which could evade the rules
         (_RETURN, 0, 0, REFUSE | EPERM),
     ]
     for rule in rules:
@@ -358,7 +358,7 @@ def _c_library() -> ctypes.CDLL:
 
 
 def _call(number: int, *args: Any) -> int:
-    """Return the result of a system call, or -1; a seccomp filter around us may refuse any of them."""
+    """Return the result of a system call, or -1. A seccomp filter around us may refuse any of them."""
     return _c_library().syscall(ctypes.c_long(number), *args)
 
 

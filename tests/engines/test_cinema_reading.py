@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from penstock_engines.cinema.places import PLACES
 from penstock_engines.cinema.prompt import atlas, roles
 from penstock_engines.cinema.prompt.reading import FREELY, WORDS_ONLY, read_prompt
-from penstock_engines.cinema.script import Camera, Flecks, Script, Time, Weather
+from penstock_engines.cinema.script import Camera, Particles, Script, Time, Weather
 from penstock_engines.cinema.subjects import SUBJECTS
 
 LABELLED = [
@@ -127,9 +127,9 @@ def test_colours_belong_to_the_noun_they_stand_before():
         ("a beach in slow motion", {"pace": 0.5}),
         ("timelapse of a city", {"pace": 2.0}),
         ("a beach without rain", {"weather": Weather.CLEAR}),
-        ("a forest with fireflies", {"flecks": Flecks.FIREFLIES, "time": Time.NIGHT}),
-        ("a forest with falling leaves", {"flecks": Flecks.LEAVES, "place": "autumn forest"}),
-        ("fireworks", {"flecks": Flecks.FIREWORKS, "place": "city skyline", "time": Time.NIGHT}),
+        ("a forest with fireflies", {"particles": Particles.FIREFLIES, "time": Time.NIGHT}),
+        ("a forest with falling leaves", {"particles": Particles.LEAVES, "place": "autumn forest"}),
+        ("fireworks", {"particles": Particles.FIREWORKS, "place": "city skyline", "time": Time.NIGHT}),
         ("a beach after the rain", {"weather": Weather.CLEAR}),
         ("snow-capped mountains", {"weather": Weather.CLEAR}),
     ],

@@ -5,8 +5,8 @@ import pytest
 
 from penstock_engines.cinema.noises import NOISES
 from penstock_engines.cinema.places import PLACES
-from penstock_engines.cinema.script import Flecks, Role, Script, Time, Weather
-from penstock_engines.cinema.sound import CAST, FLECKS, LIVELY, NIGHTLY, SOUNDS, THERE, WEATHER, make_ambience
+from penstock_engines.cinema.script import Particles, Role, Script, Time, Weather
+from penstock_engines.cinema.sound import CAST, LIVELY, NIGHTLY, PARTICLES, SOUNDS, THERE, WEATHER, make_ambience
 from penstock_engines.cinema.subjects import SUBJECTS
 
 RATE = 48000
@@ -54,7 +54,7 @@ def test_left_and_right_differ():
     [
         ("city", Script(place="x", weather=Weather.RAIN), 1500, 8000),
         ("meadow", Script(place="x", time=Time.NIGHT), 4000, 5000),
-        ("meadow", Script(place="x", flecks=Flecks.EMBERS), 20, 500),
+        ("meadow", Script(place="x", particles=Particles.EMBERS), 20, 500),
         ("underwater", Script(place="x", cast=(Role("whale"),)), 150, 450),
     ],
 )
@@ -80,7 +80,7 @@ def test_a_sound_nobody_knows_is_a_hush():
 
 
 def test_every_layer_is_known():
-    tables = (SOUNDS, LIVELY, NIGHTLY, WEATHER, FLECKS, CAST, THERE)
+    tables = (SOUNDS, LIVELY, NIGHTLY, WEATHER, PARTICLES, CAST, THERE)
     assert {noise for table in tables for layers in table.values() for noise, _ in layers} <= set(NOISES)
     assert {place.sound for place in PLACES.values()} <= set(SOUNDS)
     assert set(CAST) <= set(SUBJECTS)

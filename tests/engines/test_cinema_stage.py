@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from penstock_engines.cinema.camera import Lens, View
 from penstock_engines.cinema.places import PLACES
-from penstock_engines.cinema.script import Camera, Flecks, Role, Script, Time, Weather
+from penstock_engines.cinema.script import Camera, Particles, Role, Script, Time, Weather
 from penstock_engines.cinema.stage import Stage
 from penstock_engines.cinema.subjects import SUBJECTS
 
@@ -72,11 +72,11 @@ def test_frames_move_a_little_at_a_time(name: str):
     assert all(0 < step < 6 for step in steps)
 
 
-@pytest.mark.parametrize("flecks", Flecks)
-def test_the_same_script_gives_the_same_frames_in_any_order_and_in_threads(flecks: Flecks):
-    weather = Weather.SNOW if flecks is Flecks.NONE else Weather.STORM
+@pytest.mark.parametrize("particles", Particles)
+def test_the_same_script_gives_the_same_frames_in_any_order_and_in_threads(particles: Particles):
+    weather = Weather.SNOW if particles is Particles.NONE else Weather.STORM
     cast = (Role("cat", 2), Role("sailboat"))
-    script = Script(place="harbour", weather=weather, flecks=flecks, time=Time.DUSK, cast=cast, seed=5)
+    script = Script(place="harbour", weather=weather, particles=particles, time=Time.DUSK, cast=cast, seed=5)
     order = [0, 11, 30, 47]
     forth = play(script, *order, width=160, height=90)
     stage = Stage(script, 160, 90, FRAMES, FPS)

@@ -148,7 +148,7 @@ def test_a_subject_cut_by_the_frame_ends_in_a_plane(tmp_path):
     product = make(tmp_path, draw_bear().crop((0, 0, 192, 120)), style="inflate", limit=6000)
     solid = read_solid(product.primary)
     assert_sound(solid)
-    assert any("frame cuts" in warning for warning in product.warnings)
+    assert any("edge cuts" in warning for warning in product.warnings)
     cap = solid.vertices[solid.vertices[:, 1] < 0.06]
     assert np.ptp(cap[:, 2]) > 0.6 * solid.extents[2]  # as thick at the cut as elsewhere, not an edge
 

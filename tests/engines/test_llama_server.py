@@ -195,7 +195,7 @@ def test_the_key_is_shown_to_nobody(make: MakeServer, monkeypatch: pytest.Monkey
 
 
 def test_missing_weights_are_named(make: MakeServer, tmp_path: Path):
-    with pytest.raises(ServerFailed, match=r"`gone\.gguf` are not there; run `penstock models pull`"):
+    with pytest.raises(ServerFailed, match=r"`gone\.gguf` are missing; run `penstock models pull`"):
         make(gguf=tmp_path / "gone.gguf").start()
 
 

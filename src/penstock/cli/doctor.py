@@ -19,6 +19,7 @@ import typer
 from penstock.accounts.records import status_of
 from penstock.cli.options import AsJson, ConfigFile, DataFolder
 from penstock.cli.printing import print_json
+from penstock.cli.process import has_engines
 from penstock.cli.serve import FIRST_KEY, address_of
 from penstock.cli.store_access import load_settings, private_places, tell_store
 
@@ -216,7 +217,11 @@ def _check_vendors(settings: "Settings") -> Iterator[Finding]:
     from penstock.settings.tables import SettingsError
 
     if not settings.vendors:
-        yield Finding("vendors", OK, "none is configured: the built-in engines serve")
+        yield Finding(
+            "vendors",
+            OK,
+            f"none is configured: the {'built-in engines serve' if has_engines() else 'simulator serves'}",
+        )
     sound = True
     for name, table in settings.vendors.items():
         try:  # each alone, so that one's problem does not hide another's health
@@ -284,7 +289,11 @@ async def _try_sandbox() -> dict[str, bool]:
 def _check_engines(folder: Path) -> Iterator[Finding]:
     from importlib.util import find_spec
 
-    absent = [name for name in ("penstock_engines", *ENGINE_MODULES) if find_spec(name) is None]
+    if not has_engines():
+        message = "not installed: only the vendors of the settings and the simulator serve"
+        yield Finding("engines", WARN, message, "Install a Penstock that has them, if you want the built-in models.")
+        return
+    absent = [name for name in ENGINE_MODULES if find_spec(name) is None]
     if absent:  # their weights would be of no use
         message = f"not installed: without {', '.join(absent)} the built-in models do not work"
         yield Finding("engines", WARN, message, "Install them: pip install 'penstock[local]'")

@@ -5,7 +5,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn, TypeAlias
 
 import typer
 
@@ -54,9 +54,7 @@ def pull_weights(
 ) -> None:
     """Bring the weights of the built-in models into the weights folder."""
     if not has_engines():
-        if optional:
-            raise typer.Exit
-        fail("The built-in engines are not installed.", "Install a Penstock that has them.", code=1)
+        _explain_absence(optional=optional, quiet=quiet)
     with expected_errors():
         folder = load_settings(data, config).weights
     chosen = _choose(names or [])
@@ -77,6 +75,16 @@ def pull_weights(
     elif not quiet:
         typer.echo(f"All are in {folder}.", err=True)
     raise typer.Exit(1 if lacking and not optional else 0)
+
+
+def _explain_absence(*, optional: bool, quiet: bool) -> NoReturn:
+    """End the command of an installation without the built-in engines, which needs no weights."""
+    message = "The built-in engines are not installed: there are no weights to pull."
+    if not optional:
+        fail(message, "Install a Penstock that has them.", code=1)
+    if not quiet:
+        typer.echo(message, err=True)
+    raise typer.Exit
 
 
 def bring(chosen: Iterable["Weight"], folder: Path, source: Path | None, show: "Show") -> Iterator[PullResult]:

@@ -15,6 +15,7 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
 from typing import Any, BinaryIO, NoReturn
 
 import msgspec
@@ -189,7 +190,7 @@ def _answer(errand: Errand, function: Callable[..., Any], file: int | None) -> C
         return ChildReply(raised=Raised(type(error).__name__, ""))
 
 
-READABLE = sandbox.library_folders()
+READABLE = sandbox.library_folders(str(Path(__file__).parents[1]))
 
 if __name__ == "__main__":
     main()

@@ -27,6 +27,8 @@ from penstock.vendors import Vendor, load_vendor, vendor_names
 log = logging.getLogger(__name__)
 
 VENDORS_OWN: Final = "vendor"
+NOT_INSTALLED: Final = "they are not installed"
+INSTALL_ENGINES: Final = "Install a Penstock that has them, or route its models to another vendor."
 OF_DECLARED: Final = ("params", "file", "output", "preview", "workflow", "bind")
 
 
@@ -34,6 +36,7 @@ def build_offers(settings: Settings, former: Offers | None) -> Offers:
     """Vendors and models as the settings say; a vendor whose options have not changed stays the same."""
     old: dict[str, Vendor] = {**former.vendors, **former.chat_vendors} if former else {}
     every, problems = _build_vendors(settings, old)
+    problems += _find_absent_routes(settings)
     vendors = {name: vendor for name, vendor in every.items() if _is_generation(vendor)}
     chat_vendors = {name: vendor for name, vendor in every.items() if is_chat(vendor)}
     own = {served.model.id: served.model for vendor in vendors.values() for served in vendor.models}
@@ -95,9 +98,7 @@ def _build_vendors(settings: Settings, former: Mapping[str, Vendor]) -> tuple[di
     problems: list[Problem] = []
     for name, table in tables.items():
         if table["type"] not in vendor_names():
-            where = settings.source.locate(("vendors", name, "type"))
-            hint = nearest(table["type"], vendor_names())
-            problems.append(Problem(where, f"there is no vendor type `{table['type']}`", hint))
+            problems.append(_unknown_type(table["type"], settings.source.locate(("vendors", name, "type"))))
             continue
         kind = load_vendor(table["type"])
         try:
@@ -109,6 +110,27 @@ def _build_vendors(settings: Settings, former: Mapping[str, Vendor]) -> tuple[di
         folders = VendorFolders(settings.data / "vendors" / name, settings.weights)
         vendors[name] = former[name] if same else kind(options, folders)
     return vendors, problems
+
+
+def _unknown_type(kind: str, where: str) -> Problem:
+    if kind in BUILT_IN:
+        return Problem(where, f"vendor type `{kind}` belongs to the built-in engines: {NOT_INSTALLED}", INSTALL_ENGINES)
+    return Problem(where, f"there is no vendor type `{kind}`", nearest(kind, vendor_names()))
+
+
+def _find_absent_routes(settings: Settings) -> list[Problem]:
+    """Return a problem for each model with a route to a built-in vendor that is not installed."""
+    absent = set(BUILT_IN) - vendor_names() - settings.vendors.keys()
+    return [
+        Problem(
+            settings.source.locate(("models", index, "id")),
+            f"vendor `{route.vendor}` belongs to the built-in engines: {NOT_INSTALLED}",
+            INSTALL_ENGINES,
+        )
+        for index, entry in enumerate(settings.models)
+        for route in entry.routes
+        if route.vendor in absent
+    ]
 
 
 def _built_in(settings: Settings) -> dict[str, dict[str, str]]:

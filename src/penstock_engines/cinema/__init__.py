@@ -1,7 +1,9 @@
 """Text to video, in reading order.
 
-`reading` makes a `script` of the prompt: `lexicon` and `phrases` are its words, `atlas`, `setting` and `roles`
-choose place and cast, `meaning` and `guessing` help where words leave it open. `stage` plays the script: a `scene`
-of one of `places`, in `layers` before a `camera`, in `light`, `weather` and `water`, with `subjects` as `actors` on
-their `paths`. `sound` makes what is heard, `film` the file; `video_engine` does all of it.
+- `prompt` reads the prompt and writes a `script`: place, cast, time, weather and camera.
+- `stage` plays the script frame by frame. It builds a `scene`, adds weather and particles, and `casting` puts
+  `actors` on their `paths`. A `camera` moves before all of it.
+- `places` build the scene, `landscape` has the elements that they share, and `subjects` are the drawn actors.
+- `paint` has the tools below: brush, layers and light.
+- `sound` mixes the `noises` of a place, `film` writes the MP4 file, and `video_engine` runs the whole.
 """

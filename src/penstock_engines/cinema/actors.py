@@ -1,4 +1,4 @@
-"""The actors on the stage: lit by the scene, standing on its ground or water, with shadow, wake, smoke and lamps."""
+"""Actors on the stage, lit by the scene, with shadow, wake, smoke and lamps."""
 
 import math
 from dataclasses import replace
@@ -18,13 +18,13 @@ from penstock_engines.cinema.scene import Scene, Surface
 from penstock_engines.cinema.subjects import Habitat, Motion, Sprite, draw_subject
 
 STEPS = 32
-"""How many pictures of a loop are shown."""
+"""Number of pictures in a loop."""
 Factors: TypeAlias = NDArray[np.float64]
-"""What blue, green, red and alpha are multiplied with."""
+"""Factors for blue, green, red and alpha."""
 
 
 class Wardrobe:
-    """The pictures of a role's loop in the light of the scene; each is drawn and lit once."""
+    """Pictures of a role's loop in the light of the scene. Each is drawn and lit once."""
 
     def __init__(self, scene: Scene, part: Part, *, drawn: float, colour: Colour | None) -> None:
         self.pixels = max(8, round(drawn * scene.view.unit))
@@ -36,7 +36,7 @@ class Wardrobe:
         self._ready: dict[int, Sprite] = {}
 
     def pick(self, phase: float) -> Sprite:
-        """The picture at a phase of the loop."""
+        """Return the picture at a phase of the loop."""
         step = round(phase * STEPS) % STEPS
         if step not in self._ready:
             raw = draw_subject(self._name, step / STEPS, self.pixels, self._colour)
@@ -46,7 +46,7 @@ class Wardrobe:
         return self._ready[step]
 
     def _illuminate(self, picture: Picture) -> Picture:
-        """Give the scene's light, air and a bright edge towards the sun."""
+        """Apply the scene's light and air, and a bright edge towards the sun."""
         cover = np.ascontiguousarray(picture[..., 3])
         lit = cv2.multiply(picture, self._key)
         air = cv2.multiply(cv2.cvtColor(cover, cv2.COLOR_GRAY2BGRA), self._haze)
@@ -64,7 +64,7 @@ class Wardrobe:
 
 
 class Actor(Plane):
-    """One subject on its way. `depth` is that of the layer it stands on."""
+    """One subject on its way. `depth` is the depth of the layer it stands on."""
 
     def __init__(self, scene: Scene, part: Part, wardrobe: Wardrobe, *, depth: float) -> None:
         self._part, self._path, self._wardrobe = part, choose_path(part), wardrobe
@@ -79,7 +79,7 @@ class Actor(Plane):
         self._leaps = part.subject.habitat is Habitat.UNDERWATER and part.surface is Surface.WATER
 
     def draw(self, frame: Frame, moment: Moment) -> None:
-        """What lies under it first, then itself, then its lights."""
+        """Draw shadow or reflection first, then the actor, then its lights."""
         pose = self._path(moment.seconds)
         x, y, scale = self._find(pose, moment)
         sprite = self._wardrobe.pick(pose.phase)
@@ -100,19 +100,19 @@ class Actor(Plane):
             self._shine_ahead(frame, x, y, wide, sprite.picture.shape[0] * size)
 
     def _find(self, pose: Pose, moment: Moment) -> tuple[float, float, float]:
-        """Where a pose lies in the frame, and how much larger it is for a nearer camera."""
+        """Return the pixel position of a pose, and its scale for a nearer camera."""
         scale, x, y = self._lens.project(self._depth, moment.shot)
         unit = self._lens.view.unit * scale
         return x + pose.x * unit, y + pose.y * unit, scale
 
     def _cast_shadow(self, frame: Frame, shadow: Picture, x: float, y: float, wide: float) -> None:
-        """A soft dark pool at the feet."""
+        """Draw a soft dark pool at the feet."""
         width, height = max(4, round(wide * 0.95)), max(3, round(wide * 0.16))
         pool = np.asarray(cv2.resize(shadow, (width, height), interpolation=cv2.INTER_LINEAR), np.uint8)
         lay_picture(frame, pool, round(x - width / 2 - self._sun_side * wide * 0.05), round(y - height * 0.52))
 
     def _touch_water(self, frame: Frame, lit: Picture, left: int, top: int, moment: Moment, wide: float) -> Frame:
-        """Mirror the actor in the water and leave foam; what is below the surface is not drawn."""
+        """Mirror the actor in the water and add foam. Return the part of the frame above the surface."""
         _, line, scale = self._find(Pose(0.0, self._part.line), moment)
         level = round(line)
         if self._afloat:
@@ -122,7 +122,7 @@ class Actor(Plane):
         return frame[: max(0, level + sink)]
 
     def _mirror(self, frame: Frame, lit: Picture, left: int, top: int, level: int, seconds: float) -> None:
-        # A mirror in waves is soft: half the pixels are enough.
+        # A reflection in waves is soft, so half the pixels are enough.
         above = np.ascontiguousarray(lit[: max(1, level - top)][::-2, ::2])
         if above.shape[0] < 2 or level < top:
             return
@@ -135,7 +135,7 @@ class Actor(Plane):
         lay_picture(frame, np.asarray(cv2.resize(faint, size, interpolation=cv2.INTER_LINEAR), np.uint8), left, level)
 
     def _foam(self, frame: Frame, moment: Moment, wide: float, scale: float) -> None:
-        """White water where it has just been."""
+        """Draw white water along the stretch that the actor has just crossed."""
         light = mix(self._light.horizon, (255, 255, 255), 0.5 * (1 - self._light.darkness))
         ages = np.linspace(0.02, 2.2, 26)
         level = self._part.line
@@ -161,7 +161,7 @@ class Actor(Plane):
             splat(frame, x, y, np.minimum(size * scale, 31), tone, power, soft=0.9, flat=0.3)
 
     def _smoke(self, frame: Frame, moment: Moment, size: float) -> None:
-        """A trail of smoke that swells, and the glow of the engine on everything near."""
+        """Draw a trail of swelling smoke, and the engine's glow on everything near."""
         tall = self._pixels * size
         ages = np.linspace(2.8, 0.0, 56)
         for number, age in enumerate(ages):
@@ -177,14 +177,14 @@ class Actor(Plane):
         shine(frame, x, y, tall * 1.5, (255, 170, 90), (0.35 + 0.4 * self._light.darkness) * flicker)
 
     def _find_nozzle(self, seconds: float, moment: Moment, tall: float) -> tuple[float, float]:
-        """Where the engine is at a time, as seen now."""
+        """Return the pixel position of the engine at a time, as seen by the current camera."""
         pose = self._path(seconds)
         x, y, _ = self._find(pose, moment)
         heading = math.radians(LEAN - pose.degrees)
         return x - math.sin(heading) * tall * 0.5, y + math.cos(heading) * tall * 0.5
 
     def _shine_ahead(self, frame: Frame, x: float, y: float, wide: float, tall: float) -> None:
-        """Headlights on the road."""
+        """Light the road ahead of the headlights."""
         front = x + self._part.ahead * wide * 0.44
         power = self._light.darkness
         shine(frame, front, y - tall * 0.3, tall * 0.22, (255, 246, 210), 0.9 * power)
@@ -202,11 +202,11 @@ class Actor(Plane):
 
 
 def _light_sprite(light: Light, part: Part) -> tuple[Factors, Factors, Factors]:
-    """What a sprite's colours are multiplied with, what air is added, and the bright edge; blue, green, red, alpha."""
+    """Return a sprite's colour factors, the air to add, and its bright edge, in blue, green, red and alpha."""
     far = max(0.0, 0.22 - 0.3 * part.height) * min(1.4, light.haze * 1.6)
     if part.surface is Surface.INDOOR:
         far = 0.0
-    # The night is dark, but an actor must still be seen.
+    # The night is dark, but an actor must stay visible.
     key = [max(part_key, 126 + 12 * number) / 255 for number, part_key in enumerate(light.key)]
     plain = np.array([*(value * (1 - far) for value in key[::-1]), 1.0])
     air = np.array([*(value / 255 * far for value in light.air[::-1]), 0.0])

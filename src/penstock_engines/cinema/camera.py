@@ -1,4 +1,4 @@
-"""The camera: where it is at each moment, and so where a layer of a given depth lies in the frame."""
+"""The camera: its position at each moment, and the resulting position of a layer in the frame."""
 
 import math
 from dataclasses import dataclass
@@ -13,32 +13,32 @@ class View:
     width: int
     height: int
     horizon: int
-    """The row of the horizon; the camera never moves it."""
+    """The pixel row of the horizon. The camera never moves it."""
 
     @property
     def unit(self) -> float:
-        """How many pixels 1.0 is: a frame's height, but less in a tall one, so that things still fit its width."""
+        """Pixels per unit: the frame's height, but less in a tall frame, so that things fit its width."""
         return min(self.height, self.width * 4 / 3)
 
     @property
     def half(self) -> float:
-        """From the middle to the right edge."""
+        """Distance from the middle to the right edge."""
         return self.width / 2 / self.unit
 
     @property
     def top(self) -> float:
-        """From the horizon to the upper edge; negative."""
+        """Distance from the horizon to the upper edge, as a negative number."""
         return -self.horizon / self.unit
 
     @property
     def bottom(self) -> float:
-        """From the horizon to the lower edge."""
+        """Distance from the horizon to the lower edge."""
         return (self.height - self.horizon) / self.unit
 
 
 @dataclass(frozen=True, slots=True)
 class Shot:
-    """Where the camera is: to the right and up in units, and how much it has come nearer."""
+    """The camera's position: units to the right and up, and its approach."""
 
     right: float
     up: float
@@ -47,7 +47,7 @@ class Shot:
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """An instant of the clip. `seconds` runs faster or slower with the script's pace, `progress` from 0 to 1."""
+    """An instant of the clip. `seconds` follows the script's pace, `progress` runs from 0 to 1."""
 
     index: int
     progress: float
@@ -56,9 +56,9 @@ class Moment:
 
 
 FAR = 0.05
-"""What is deeper than this does not grow visibly when the camera comes nearer, and is cheaper not scaled."""
+"""Layers below this depth do not grow visibly when the camera approaches, so they are not scaled."""
 
-# From where to where the camera goes: right, up, near.
+# Start and end of each movement: right, up, near.
 MOVES: dict[Camera, tuple[tuple[float, float, float], tuple[float, float, float]]] = {
     Camera.STILL: ((0, 0, 0), (0, 0, 0)),
     Camera.PAN_LEFT: ((0.17, 0, 0), (-0.17, 0, 0)),
@@ -71,14 +71,14 @@ MOVES: dict[Camera, tuple[tuple[float, float, float], tuple[float, float, float]
 
 
 class Lens:
-    """The camera's way through a clip."""
+    """The camera's path through a clip."""
 
     def __init__(self, script: Script, view: View, frames: int, fps: int) -> None:
         self.view = view
         self._frames = frames
         self._fps = fps
         self._pace = script.pace
-        # A short clip gets a shorter way, or its camera would rush.
+        # A short clip gets a shorter path, or its camera would rush.
         reach = min(1.0, math.sqrt(frames / fps / 6)) * min(1.4, math.sqrt(script.pace))
         start, end = MOVES[script.camera]
         self._start = tuple(reach * part for part in start)
@@ -86,27 +86,27 @@ class Lens:
         self.zooms = self._start[2] != self._end[2]
 
     def look(self, index: int) -> Moment:
-        """What the camera sees in a frame."""
+        """Return the moment of a frame, with the camera's position."""
         progress = index / max(1, self._frames - 1)
         return Moment(index, progress, index / self._fps * self._pace, self._aim(progress, index / self._fps))
 
     def _aim(self, progress: float, seconds: float) -> Shot:
         eased = 0.6 * progress * progress * (3 - 2 * progress) + 0.4 * progress
         right, up, near = (a + (b - a) * eased for a, b in zip(self._start, self._end, strict=True))
-        # A hand that holds still still breathes.
+        # Even a steady hand moves a little.
         right += 0.006 * math.sin(seconds * 0.9)
         up += 0.004 * math.sin(seconds * 1.3 + 1)
         return Shot(right, up, near)
 
     def project(self, depth: float, shot: Shot) -> tuple[float, float, float]:
-        """Scale, and where the middle of the horizon lies in the frame, for a layer: depth 0 is infinity, 1 near."""
+        """Return a layer's scale and the pixel position of the horizon's middle. Depth 0 is infinity, 1 is near."""
         unit = self.view.unit
         right = self.view.width / 2 - shot.right * depth * unit
         scale = 1 + shot.near * depth if depth >= FAR else 1.0
         return scale, right, self.view.horizon + shot.up * depth * unit
 
     def reach(self, depth: float) -> tuple[float, float, float, float]:
-        """Left, top, right, bottom in units of all that the frame ever shows of a layer."""
+        """Return left, top, right and bottom, in units, of everything that the frame ever shows of a layer."""
         view, shots = self.view, [self._aim(step / 8, second) for step in range(9) for second in (0.5, 1.7, 3.0, 5.2)]
         boxes: list[tuple[float, float, float, float]] = []
         for shot in shots:

@@ -1,6 +1,6 @@
-"""Writes pictures and sound into an MP4 file, as it goes."""
+"""Writes pictures and sound into an MP4 file, frame by frame."""
 # pyright: reportUnknownMemberType=false
-# PyAV leaves the kind of its packets open
+# PyAV does not type its packets
 
 from fractions import Fraction
 from pathlib import Path
@@ -14,8 +14,8 @@ from av.video.reformatter import ColorPrimaries, ColorRange, Colorspace, ColorTr
 from numpy.typing import NDArray
 
 SAMPLES = 48000
-GROUP = 48  # pictures between two that a player can jump to
-THREADS = 2  # a constant, for the bytes depend on it; enough for several times the speed of the drawing
+GROUP = 48  # pictures between two key frames
+THREADS = 2  # a constant, as the bytes depend on it; enough for several times the speed of the drawing
 SOUND_BITS = 128_000
 # The look ahead makes "superfast" as small as "veryfast" within a tenth, for three fifths of its work.
 OPTIMIZED = {"crf": "20", "profile": "high", "x264-params": "mbtree=1:rc-lookahead=10"}
@@ -30,7 +30,7 @@ MATRIX = np.array([[*LUMA, 16], [*CHROMA_BLUE, 128], [*CHROMA_RED, 128]], np.flo
 
 
 def to_planes(frame: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """The picture as it is encoded: yuv420p, its three planes one below the other. Takes blue, green, red."""
+    """Return the picture (blue, green, red) as yuv420p: its three planes one below the other."""
     height, width = frame.shape[:2]
     luma = height * width
     colours = cv2.transform(frame, MATRIX)
@@ -42,12 +42,12 @@ def to_planes(frame: NDArray[np.uint8]) -> NDArray[np.uint8]:
 
 
 class Film:
-    """A clip in the making: open it, add every frame in turn, and close it."""
+    """A clip in the making. Open it, add every frame in turn, and close it."""
 
     def __init__(
         self, path: Path, width: int, height: int, fps: int, sound: NDArray[np.float32], *, lossless: bool = False
     ) -> None:
-        """Take the sound as samples x 2 at 48 kHz; what lies beyond the last frame is not written."""
+        """Take the sound as samples x 2 at 48 kHz. Sound beyond the last frame is not written."""
         self._container = av.open(str(path), "w", format="mp4", options={"movflags": "+faststart"})
         options = {"preset": "superfast", "g": str(GROUP), **(LOSSLESS if lossless else OPTIMIZED)}
         self._video = self._container.add_stream("libx264", rate=fps, options=options)
@@ -65,7 +65,7 @@ class Film:
         self._heard = 0
 
     def add(self, frame: NDArray[np.uint8]) -> None:
-        """The next picture (blue, green, red), and the sound that is heard with it."""
+        """Write the next picture (blue, green, red) and its share of the sound."""
         picture = av.VideoFrame.from_ndarray(to_planes(frame), format="yuv420p")
         picture.pts, picture.time_base = self._frames, Fraction(1, self._fps)
         self._container.mux(self._video.encode(picture))
@@ -73,7 +73,7 @@ class Film:
         self._add_sound()
 
     def close(self) -> None:
-        """Write what is left and make the file whole."""
+        """Write what is buffered and finish the file."""
         self._container.mux(self._video.encode(None))
         self._container.mux(self._audio.encode(None))
         self._container.close()

@@ -1,4 +1,4 @@
-"""Noises of the world, made of shaped noise and oscillators: each is samples x 2, about as loud as the next."""
+"""Noises of the world, made of shaped noise and oscillators. Each is samples x 2, all about equally loud."""
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 Samples: TypeAlias = NDArray[np.floating[Any]]
 
 RATE = 48000
-STEPS = 200  # per second, of what changes slowly
+STEPS = 200  # per second, for slow changes
 CHORD = (110.0, 164.81, 220.0, 277.18, 329.63)
 BIRDS = ((2600, 3400), (3200, 2500), (4100, 4600), (3600, 5200), (2900, 3000))
 
 
 class SoundStudio:
-    """Where noises are made: it knows how long they are, and draws all its chances from one seed."""
+    """Makes noises of one length, with all randomness from one seed."""
 
     def __init__(self, seconds: float, seed: int) -> None:
         self.length = max(RATE // 10, round(seconds * RATE)) // 2 * 2
@@ -27,16 +27,16 @@ class SoundStudio:
         self._pitch = np.fft.rfftfreq(self.length, 1 / RATE).astype(np.float32)
 
     def hiss(self, low: float, high: float, slope: float = 0.0) -> Samples:
-        """Noise between two pitches; `slope` -1 makes it duller, as pink noise to the second."""
+        """Return noise between two pitches. `slope` -1 makes it brown instead of white."""
         pitch = np.maximum(self._pitch, 1)
         shape = 1 / ((1 + (low / pitch) ** 4) * (1 + (pitch / high) ** 4)) * (pitch / 1000) ** slope
         shape[self._pitch < 20] = 0
         noise = np.fft.irfft(self._spectrum * shape, self.length).astype(np.float32)
-        shift = int(self.chance.integers(self.length))  # so that two hisses do not breathe together
+        shift = int(self.chance.integers(self.length))  # so that two hisses do not swell together
         return leveled(np.roll(noise, shift, axis=1).T)
 
     def swell(self, period: float, depth: float, start: float | None = None) -> Samples:
-        """A slow rise and fall around 1, as a column."""
+        """Return a slow rise and fall around 1, as a column."""
         moment = np.arange(0, self.length / RATE + 0.1, 1 / STEPS)
         phase = self.chance.uniform(0, 2 * np.pi, 3) if start is None else np.full(3, start)
         turns = moment[:, None] * (2 * np.pi / period) * np.array([1, 0.53, 1.71]) + phase
@@ -44,19 +44,19 @@ class SoundStudio:
         return self.stretch(np.exp(wave * depth))
 
     def stretch(self, values: NDArray[np.float64]) -> Samples:
-        """What was given at `STEPS` a second, at every sample, as a column."""
+        """Return values given at `STEPS` a second, interpolated for every sample, as a column."""
         moment = np.arange(self.length, dtype=np.float32) * np.float32(STEPS / RATE)
         return np.interp(moment, np.arange(len(values)), values).astype(np.float32)[:, None]
 
     def scatter(self, per_second: float, make: Callable[[], NDArray[np.float64]], *, wide: float = 0.8) -> Samples:
-        """Short sounds at random moments, here and there between left and right."""
+        """Return short sounds at random moments, spread between left and right."""
         heard = np.zeros((self.length, 2), np.float32)
         for _ in range(1 + int(self.chance.poisson(per_second * self.length / RATE))):
             self.lay(heard, make(), float(self.chance.uniform(0, self.length / RATE)), wide)
         return heard
 
     def lay(self, heard: Samples, sound: NDArray[np.float64], moment: float, wide: float) -> None:
-        """Add one short sound; what would run over the end is left out whole, so that nothing is cut off."""
+        """Add one short sound. A sound that would run over the end is left out, so that none is cut off."""
         start = int(moment * RATE)
         side = float(self.chance.uniform(-wide, wide))
         loudness = float(self.chance.uniform(0.4, 1))
@@ -65,17 +65,17 @@ class SoundStudio:
             heard[start : start + len(sound)] += (sound[:, None] * sides).astype(np.float32)
 
     def tone(self, start: float, end: float, seconds: float, sharpness: float = 1.0) -> NDArray[np.float64]:
-        """A whistle that glides from one pitch to another, swelling up and down."""
+        """Return a whistle that glides from one pitch to another, swelling up and down."""
         share = np.linspace(0, 1, max(64, int(seconds * RATE)))
         pitch = start + (end - start) * share
         turns = np.cumsum(pitch) / RATE * 2 * np.pi
         return np.sin(turns) * np.sin(np.pi * share**sharpness) ** 2
 
     def burst(self, seconds: float, smoothness: int, attack: float = 0.02) -> NDArray[np.float64]:
-        """A puff of noise that dies away; the smoother, the deeper."""
+        """Return a puff of noise that dies away. Smoother means deeper."""
         count = max(64, int(seconds * RATE))
         noise = self.chance.standard_normal(count + 2 * smoothness)
-        for _ in range(2):  # once would leave a comb of overtones
+        for _ in range(2):  # a single pass would leave a comb of overtones
             sums = np.cumsum(noise)
             noise = (sums[smoothness:] - sums[:-smoothness]) / smoothness
         share = np.linspace(0, 1, count)
@@ -84,7 +84,7 @@ class SoundStudio:
 
 
 def leveled(sound: Samples) -> Samples:
-    """The same at a loudness (root of the mean square) of 1."""
+    """Return the samples at a loudness (root mean square) of 1."""
     return sound / np.float32(np.sqrt(np.mean(sound**2)) + 1e-9)
 
 
@@ -217,7 +217,7 @@ def _whales(studio: SoundStudio) -> Samples:
 
 
 def _pad(studio: SoundStudio) -> Samples:
-    """A chord that breathes: each note is two sines a hair apart."""
+    """Return a slowly swelling chord. Each note is two slightly detuned sines."""
     moment = np.arange(studio.length, dtype=np.float32) / RATE
     heard = np.zeros((studio.length, 2), np.float32)
     for place, pitch in enumerate(CHORD):

@@ -1,4 +1,4 @@
-"""The ways that actors go: across the ground, over the water, through the air, up into the sky."""
+"""Paths of actors across the ground, over the water, through the air and up into the sky."""
 
 import math
 from collections.abc import Callable
@@ -23,16 +23,16 @@ LOOPS: dict[Motion, float] = {
     Motion.STAND: 0.4,
     Motion.SWAY: 0.35,
 }
-"""How many loops of its movement an actor makes in a second."""
+"""Loops of its movement that an actor makes in a second."""
 
 
 LEAN = 18.0
-"""By how many degrees a climbing subject is drawn leaning to the right."""
+"""Degrees by which a climbing subject is drawn leaning to the right."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pose:
-    """Where an actor is, in units around the middle of the horizon, how it is turned, and where in its loop."""
+    """An actor's position in units around the middle of the horizon, its rotation, and its phase in the loop."""
 
     x: float
     y: float
@@ -42,7 +42,7 @@ class Pose:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What an actor's way is made from: lengths in units, times in seconds."""
+    """Inputs of an actor's path. Lengths are in units, times in seconds."""
 
     subject: Subject
     view: View
@@ -56,7 +56,7 @@ class Part:
     """1 if it goes to the right, -1 to the left."""
     seconds: float
     offset: float
-    """From 0 to 1; no two actors move alike."""
+    """From 0 to 1, so that no two actors move alike."""
 
     @property
     def half(self) -> float:
@@ -68,7 +68,7 @@ Path: TypeAlias = Callable[[float], Pose]
 
 
 def choose_path(part: Part) -> Path:
-    """The way that suits an actor where it plays."""
+    """Return the path that suits an actor where it plays."""
     motion, habitat, surface = part.subject.motion, part.subject.habitat, part.surface
     if motion is Motion.CLIMB:
         return _soar(part) if surface in (Surface.SPACE, Surface.SKY, Surface.UNDERWATER) else _climb(part)
@@ -82,26 +82,26 @@ def choose_path(part: Part) -> Path:
 
 
 def stays_on_ground(part: Part) -> bool:
-    """Whether it throws a shadow where it stands."""
+    """Return whether it throws a shadow where it stands."""
     grounded = part.subject.habitat in (Habitat.GROUND, Habitat.ROAD, Habitat.RAIL, Habitat.FIXED, Habitat.WATER)
     afloat = part.subject.habitat is Habitat.WATER and part.surface is Surface.WATER
     return grounded and not afloat and part.surface not in (Surface.SPACE, Surface.SKY)
 
 
 def _measure(part: Part, share: float = 0.9) -> tuple[float, float]:
-    """Speed in units a second and loops a second, slow enough to be seen for most of the clip."""
+    """Return units a second and loops a second, slow enough to be seen for most of the clip."""
     loops = LOOPS[part.subject.motion]
     stride = part.subject.stride * part.height
     longest = share * 2 * part.half / part.seconds
     if stride <= 0:
         return longest * 0.6, loops
-    # Legs may slow down to half; further than that it may rather leave the picture.
+    # Legs slow down to half at most. A faster actor leaves the picture instead.
     loops = max(loops * 0.5, min(loops, longest / stride))
     return stride * loops, loops
 
 
 def _cross(part: Part) -> Path:
-    """Straight on, as fast as the legs go."""
+    """Go straight on, as fast as the legs go."""
     speed, loops = _measure(part)
 
     def path(seconds: float) -> Pose:
@@ -112,7 +112,7 @@ def _cross(part: Part) -> Path:
 
 
 def _drive(part: Part) -> Path:
-    """Wheels may turn as fast as they like."""
+    """Drive straight on. Wheels turn at any speed."""
     speed = min(part.subject.stride * part.height * 1.2 or 0.3, 2.0 * part.half / part.seconds)
     loops = speed / (part.subject.stride * part.height) if part.subject.stride else 1.0
 
@@ -125,7 +125,7 @@ def _drive(part: Part) -> Path:
 
 
 def _float(part: Part) -> Path:
-    """Slowly over the water, up and down with the waves."""
+    """Float slowly over the water, up and down with the waves."""
     loops = LOOPS[Motion.FLOAT]
     speed = min(0.05 + part.subject.stride * part.height * loops * 0.4, 1.1 * part.half / part.seconds)
     if part.surface is not Surface.WATER:
@@ -147,7 +147,7 @@ def _float(part: Part) -> Path:
 
 
 def _fly(part: Part) -> Path:
-    """Across the sky in a curve, banking with it."""
+    """Fly across the sky in a curve, banking with it."""
     speed, loops = _measure(part, 1.0)
     speed = min(speed, 1.7 * part.half / part.seconds)
     loops = LOOPS[part.subject.motion] * (0.85 + 0.3 * part.offset)
@@ -168,7 +168,7 @@ def _fly(part: Part) -> Path:
 
 
 def _hover(part: Part) -> Path:
-    """In one place of the sky, never quite still."""
+    """Hover at one spot of the sky, never quite still."""
     loops = LOOPS[part.subject.motion]
 
     def path(seconds: float) -> Pose:
@@ -184,7 +184,7 @@ def _hover(part: Part) -> Path:
 
 
 def _drift(part: Part) -> Path:
-    """Slowly along, as a cloud or a balloon."""
+    """Drift slowly along, like a cloud or a balloon."""
     loops = LOOPS[Motion.DRIFT]
 
     def path(seconds: float) -> Pose:
@@ -199,7 +199,7 @@ def _drift(part: Part) -> Path:
 
 
 def _glide(part: Part) -> Path:
-    """Something that cannot fly, through the sky of a dream."""
+    """Carry something that cannot fly through the sky of a dream."""
     loops = LOOPS[part.subject.motion]
 
     def path(seconds: float) -> Pose:
@@ -214,7 +214,7 @@ def _glide(part: Part) -> Path:
 
 
 def _swim(part: Part) -> Path:
-    """Through the water, in a gentle wave."""
+    """Swim through the water in a gentle wave."""
     speed, loops = _measure(part, 1.0)
     speed = min(speed, 1.5 * part.half / part.seconds)
 
@@ -229,7 +229,7 @@ def _swim(part: Part) -> Path:
 
 
 def _leap(part: Part) -> Path:
-    """Out of the water and in again, like a dolphin."""
+    """Leap out of the water and in again, like a dolphin."""
     period = 1.9
     speed = min(0.28, 1.6 * part.half / part.seconds)
     high = 0.1 + 0.45 * part.height
@@ -247,7 +247,7 @@ def _leap(part: Part) -> Path:
 
 
 def _climb(part: Part) -> Path:
-    """Off the ground, slowly first, then leaning over and out of the picture near the end."""
+    """Lift off slowly, then lean over and leave the picture near the end."""
     start = 0.1 * part.seconds
     way = part.line - part.view.top + part.height * 0.1
     rest = part.line - part.height * 0.5
@@ -262,7 +262,7 @@ def _climb(part: Part) -> Path:
 
 
 def _soar(part: Part) -> Path:
-    """A rocket where there is no ground: slanting across."""
+    """Fly a rocket slantwise across a place without ground."""
 
     def path(seconds: float) -> Pose:
         since = (seconds - part.seconds / 2) / part.seconds
@@ -274,7 +274,7 @@ def _soar(part: Part) -> Path:
 
 
 def _tumble(part: Part) -> Path:
-    """Weightless: slowly turning over."""
+    """Turn over slowly, weightless."""
 
     def path(seconds: float) -> Pose:
         since = (seconds - part.seconds / 2) / part.seconds
@@ -288,7 +288,7 @@ def _tumble(part: Part) -> Path:
 
 
 def _stand(part: Part) -> Path:
-    """In one place."""
+    """Stay at one spot."""
     loops = LOOPS.get(part.subject.motion, 0.4)
     return lambda seconds: Pose(part.middle, part.line, 0.0, seconds * loops + part.offset)
 

@@ -1,4 +1,4 @@
-"""The script of a clip: what a prompt was understood to mean, in the few words that the stage can play."""
+"""The script of a clip: the meaning of a prompt, in the few terms that the stage can play."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -7,7 +7,7 @@ from penstock_engines.cinema.paint.brush import Colour
 
 
 class Time(StrEnum):
-    """Where the sun stands."""
+    """Time of day."""
 
     DAWN = "dawn"
     DAY = "day"
@@ -17,7 +17,7 @@ class Time(StrEnum):
 
 
 class Weather(StrEnum):
-    """What is in the air."""
+    """Weather and visibility."""
 
     CLEAR = "clear"
     CLOUDS = "clouds"
@@ -29,7 +29,7 @@ class Weather(StrEnum):
 
 
 class Camera(StrEnum):
-    """How the camera moves over the whole clip."""
+    """Camera movement over the whole clip."""
 
     STILL = "still"
     PAN_LEFT = "pan_left"
@@ -40,7 +40,7 @@ class Camera(StrEnum):
     DESCEND = "descend"
 
 
-class Flecks(StrEnum):
+class Particles(StrEnum):
     """Small things in the air besides the weather."""
 
     NONE = "none"
@@ -57,7 +57,7 @@ class Flecks(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """Who is seen: a subject of `subjects.SUBJECTS`, how many of it, and in which colour if the prompt says one."""
+    """A subject of `subjects.SUBJECTS`, its number, and its colour if the prompt names one."""
 
     subject: str
     count: int = 1
@@ -66,16 +66,16 @@ class Role:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Script:
-    """Everything the stage needs to know. `place` is a name of `places.PLACES`."""
+    """Everything the stage needs. `place` is a name of `places.PLACES`."""
 
     place: str
     time: Time = Time.DAY
     weather: Weather = Weather.CLEAR
     camera: Camera = Camera.PAN_RIGHT
-    flecks: Flecks = Flecks.NONE
+    particles: Particles = Particles.NONE
     cast: tuple[Role, ...] = ()
     tint: Colour | None = None
-    """A colour that the prompt gives the whole scene, such as of a "purple sky"."""
+    """A colour that the prompt gives the whole scene, as in "purple sky"."""
     pace: float = 1.0
-    """0.5 for what happens slowly, 2 for what happens fast."""
+    """0.5 for slow motion, 2 for fast motion."""
     seed: int = 0

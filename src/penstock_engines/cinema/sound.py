@@ -1,4 +1,4 @@
-"""The sound of a clip: what is heard of its place, its weather, its hour and those who are in it, mixed softly."""
+"""The sound of a clip: its place, weather, hour and cast, mixed softly."""
 
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
@@ -8,14 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock_engines.cinema.noises import NOISES, RATE, SoundStudio
-from penstock_engines.cinema.script import Flecks, Script, Time, Weather
+from penstock_engines.cinema.script import Particles, Script, Time, Weather
 
 Layers: TypeAlias = tuple[tuple[str, float], ...]
-"""Noises, and how loud each is."""
+"""Noises with the loudness of each."""
 
 LOUDNESS = 10 ** (-28 / 20)
 PEAK = 10 ** (-7 / 20)
-FADE = 0.6  # seconds in which the sound comes and goes
+FADE = 0.6  # seconds of fade-in and fade-out
 
 SOUNDS: Mapping[str, Layers] = MappingProxyType(
     {
@@ -40,12 +40,12 @@ SOUNDS: Mapping[str, Layers] = MappingProxyType(
     }
 )
 SEALED = frozenset({"underwater", "space", "pad"})
-"""Where neither the weather nor the hour is heard."""
+"""Places where neither the weather nor the hour is heard."""
 LIVELY: Mapping[str, Layers] = MappingProxyType(
     {"forest": (("birds", 0.5),), "meadow": (("birds", 0.35), ("bees", 0.08)), "village": (("birds", 0.3),)}
     | {"river": (("birds", 0.25),), "lake": (("birds", 0.2),), "sea": (("gulls", 0.3),)}
 )
-"""What is heard by day in fair weather."""
+"""Sounds of the day in fair weather."""
 NIGHTLY: Mapping[str, Layers] = MappingProxyType(
     {"forest": (("crickets", 0.1), ("owl", 0.5)), "meadow": (("crickets", 0.12),), "village": (("crickets", 0.1),)}
     | {"river": (("crickets", 0.1),), "lake": (("crickets", 0.1),)}
@@ -62,8 +62,12 @@ WEATHER: Mapping[Weather, Layers] = MappingProxyType(
     }
 )
 QUIET_WEATHER = frozenset({Weather.CLEAR, Weather.CLOUDS, Weather.FOG})
-FLECKS: Mapping[Flecks, Layers] = MappingProxyType(
-    {Flecks.EMBERS: (("fire", 0.6),), Flecks.FIREWORKS: (("fireworks", 0.8),), Flecks.BUBBLES: (("drips", 0.2),)}
+PARTICLES: Mapping[Particles, Layers] = MappingProxyType(
+    {
+        Particles.EMBERS: (("fire", 0.6),),
+        Particles.FIREWORKS: (("fireworks", 0.8),),
+        Particles.BUBBLES: (("drips", 0.2),),
+    }
 )
 CAST: Mapping[str, Layers] = MappingProxyType(
     dict.fromkeys(("train", "bullet train", "tram"), (("train", 1.0),))
@@ -80,7 +84,7 @@ CAST: Mapping[str, Layers] = MappingProxyType(
         "surfer": (("waves", 0.8),),
     }
 )
-"""What is heard of those who are seen."""
+"""Sounds of the cast."""
 THERE: Mapping[str, Layers] = MappingProxyType(
     {
         "waterfall": (("waterfall", 1.0),),
@@ -93,11 +97,11 @@ THERE: Mapping[str, Layers] = MappingProxyType(
         "highway": (("traffic", 0.3),),
     }
 )
-"""What is heard at one place only."""
+"""Sounds of a cast at one place only."""
 
 
 def make_ambience(sound: str, script: Script, seconds: float, seed: int) -> NDArray[np.float32]:
-    """What is heard at a place, samples x 2 at 48 kHz: soft, from silence to silence."""
+    """Return the sound of a place, samples x 2 at 48 kHz, with soft ends."""
     studio = SoundStudio(seconds, seed)
     mixed = np.zeros((studio.length, 2), np.float32)
     for noise, loudness in _merge(_choose_layers(sound, script)).items():
@@ -110,7 +114,7 @@ def _choose_layers(sound: str, script: Script) -> Iterator[tuple[str, float]]:
     yield from THERE.get(script.place, ())
     for role in script.cast:
         yield from CAST.get(role.subject, ())
-    yield from FLECKS.get(script.flecks, ())
+    yield from PARTICLES.get(script.particles, ())
     if sound in SEALED:
         return
     yield from WEATHER[script.weather]
@@ -120,7 +124,7 @@ def _choose_layers(sound: str, script: Script) -> Iterator[tuple[str, float]]:
 
 
 def _merge(layers: Iterator[tuple[str, float]]) -> dict[str, float]:
-    """Each noise once, as loud as the loudest that asks for it."""
+    """Return each noise once, with the highest loudness asked for it."""
     merged: dict[str, float] = {}
     for noise, loudness in layers:
         merged[noise] = max(loudness, merged.get(noise, 0.0))
@@ -128,7 +132,7 @@ def _merge(layers: Iterator[tuple[str, float]]) -> dict[str, float]:
 
 
 def _finish(mixed: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Even loudness, no bias, soft peaks, and a fade at both ends."""
+    """Even out the loudness, remove the bias, soften peaks, and fade both ends."""
     mixed -= mixed.mean(axis=0)
     mixed *= np.float32(LOUDNESS / (np.sqrt(np.mean(mixed**2)) + 1e-9))
     mixed = np.tanh(mixed / np.float32(PEAK)) * np.float32(PEAK)

@@ -1,4 +1,4 @@
-"""Makes a clip of a prompt: reads it, draws its frames on all cores, and films them with sound."""
+"""Makes a clip from a prompt: reads it, draws its frames on all cores, and encodes them with sound."""
 
 from collections import deque
 from collections.abc import Iterator
@@ -16,18 +16,18 @@ from penstock_engines.cinema.prompt.reading import read_prompt
 from penstock_engines.cinema.sound import make_ambience
 from penstock_engines.cinema.stage import Stage
 from penstock_engines.processors import count_processors
-from penstock_engines.product import Product, Tell
+from penstock_engines.product import Product, ReportProgress
 
 FPS = 24
-POSTER = 0.4  # how far into the clip its preview is taken
-MOST_WORKERS = 16  # one film is encoded no faster than so many draw, and each takes memory
-AHEAD = 2  # frames that wait for the film, beyond those in the making
+POSTER = 0.4  # the preview's position in the clip
+MAX_WORKERS = 16  # the encoder keeps up with no more, and each takes memory
+AHEAD = 2  # frames that wait for the encoder, beyond those in the making
 NATURE = "Drawn by the built-in engine: an illustrated animation, not a photographic video."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VideoWish:
-    """What is asked for."""
+    """A request for a clip."""
 
     prompt: str
     width: int
@@ -35,16 +35,16 @@ class VideoWish:
     seconds: int
     lossless: bool
     people: bool
-    """Whether people may be seen."""
+    """False if no people may be seen."""
 
 
-def make_video(wish: VideoWish, folder: Path, weights: Path, tell: Tell) -> Product:
-    """Write `video.mp4` and `preview.png` into the folder; tells the share that is done after every frame."""
-    cv2.setNumThreads(1)  # the frames are what runs in parallel
+def make_video(wish: VideoWish, folder: Path, weights: Path, report: ReportProgress) -> Product:
+    """Write `video.mp4` and `preview.png` into the folder. Report progress after every frame."""
+    cv2.setNumThreads(1)  # frames run in parallel instead
     reading = read_prompt(wish.prompt, people=wish.people, weights=weights)
     script, frames = reading.script, wish.seconds * FPS
     video, preview = folder / "video.mp4", folder / "preview.png"
-    workers = min(count_processors(), MOST_WORKERS)
+    workers = min(count_processors(), MAX_WORKERS)
     with ThreadPoolExecutor(workers) as pool:
         sound = pool.submit(make_ambience, PLACES[script.place].sound, script, wish.seconds, reading.seed)
         stage = Stage(script, wish.width, wish.height, frames, FPS)
@@ -53,12 +53,12 @@ def make_video(wish: VideoWish, folder: Path, weights: Path, tell: Tell) -> Prod
                 film.add(frame)
                 if index == int(frames * POSTER):
                     preview.write_bytes(cv2.imencode(".png", frame)[1].tobytes())
-                tell((index + 1) / frames)
+                report((index + 1) / frames)
     return Product(video, preview, reading.seed, (NATURE, *reading.warnings))
 
 
 def _draw_frames(stage: Stage, frames: int, pool: Executor, window: int) -> Iterator[NDArray[np.uint8]]:
-    """All frames in order; no more than `window` of them exist at a time."""
+    """Yield all frames in order, with at most `window` of them in memory."""
     waiting = deque(pool.submit(stage.frame, index) for index in range(min(window, frames)))
     for following in range(window, frames + window):
         if not waiting:

@@ -1,7 +1,8 @@
 """Image to 3D, in reading order.
 
-`picture` opens the file, `mask` finds the subject (`segmenter` where nothing else tells it), `outline` traces it,
-`inflation` gives it height, `form` and `mesh` make a closed surface of it, `decimation` keeps the face limit,
-`charts`, `texture`, `pbr` and `skin` clothe it, `glb_writer` writes it down and `render` draws its preview;
-`model_engine` does all of it.
+- `subject` opens the picture and cuts the subject out: `picture`, `segmenter`, `mask`, `parts`.
+- `shape` makes a closed surface of it: `outline`, `inflation`, `mesh`, `decimation`, put together by `form`.
+- `material` covers the surface: `uv_charts`, `texture`, `pbr`, put together by `skin`.
+- `glb_writer` writes the file. `render` draws the preview with `raster`.
+- `model_engine` runs the whole.
 """

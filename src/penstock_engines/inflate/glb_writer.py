@@ -10,19 +10,19 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock_engines.inflate.charts import Shape
 from penstock_engines.inflate.material.skin import Skin
+from penstock_engines.inflate.material.uv_charts import Shape
 
 GENERATOR = "penstock inflate-1"
 FLOAT, SHORT, LONG = 5126, 5123, 5125
 ARRAY, INDICES = 34962, 34963
-SMALL_IMAGE = 128 * 128  # pixels; up to here PNG is about as small as JPEG, and exact
+SMALL_IMAGE = 128 * 128  # pixels; up to this size PNG is about as small as JPEG, and exact
 NEUTRAL = (0.72, 0.72, 0.74, 1.0)
 
 
 @dataclass(slots=True)
 class _Document:
-    """A glTF document in the making, and the bytes it points into."""
+    """A glTF document in the making, with the bytes it points into."""
 
     views: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     accessors: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
@@ -50,7 +50,7 @@ class _Document:
 
 
 def write_glb(path: Path, shape: Shape, skin: Skin, extras: dict[str, str | int]) -> None:
-    """Write the model; `extras` tell how it was made."""
+    """Write the model. `extras` record how it was made."""
     document = _Document()
     primitive = {
         "attributes": _add_attributes(document, shape, skin),
@@ -98,7 +98,7 @@ def _add_attributes(document: _Document, shape: Shape, skin: Skin) -> dict[str, 
 
 
 def _add_indices(document: _Document, shape: Shape) -> int:
-    few = len(shape.points) < 65535  # the last number means "begin anew" to some
+    few = len(shape.points) < 65535  # some readers take the largest index for a primitive restart
     indices = shape.faces.ravel().astype(np.uint16 if few else np.uint32)
     return document.add_accessor(indices, SHORT if few else LONG, "SCALAR", INDICES)
 

@@ -9,25 +9,25 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock_engines.inflate.charts import Shape, chart, frame_window
 from penstock_engines.inflate.glb_writer import write_glb
 from penstock_engines.inflate.material.skin import Skin, paint_skin
+from penstock_engines.inflate.material.uv_charts import Shape, chart, frame_window
 from penstock_engines.inflate.render import render
 from penstock_engines.inflate.shape.form import Form, guess_faces, shape_form
 from penstock_engines.inflate.shape.inflation import InflationMode
 from penstock_engines.inflate.subject.mask import Cutout, cut_out, find_border_colour
 from penstock_engines.inflate.subject.picture import open_picture
 from penstock_engines.processors import count_processors
-from penstock_engines.product import Product, Tell
+from penstock_engines.product import Product, ReportProgress
 
 ENGINE = "inflate-1"
-MOST_THREADS = 16  # more gain nothing, and each takes memory
+MAX_THREADS = 16  # more bring nothing, and each takes memory
 Style: TypeAlias = Literal["auto", "inflate", "relief"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelWish:
-    """What to make. `face_limit` None: as many faces as the subject's detail asks for."""
+    """A request for a model. `face_limit` None lets the subject's detail decide."""
 
     picture: Path
     face_limit: int | None
@@ -39,7 +39,7 @@ class ModelWish:
 
 @dataclass(frozen=True, slots=True)
 class Sculpture:
-    """A finished model, not yet written, and how it came about."""
+    """A finished model before it is written, with facts about its making."""
 
     shape: Shape
     skin: Skin
@@ -48,47 +48,47 @@ class Sculpture:
     warnings: tuple[str, ...]
 
 
-def make_model(wish: ModelWish, folder: Path, weights: Path, tell: Tell) -> Product:
-    """Write `model.glb` and `preview.png` into the folder; `weights` holds the segmenter, or nothing."""
-    cv2.setNumThreads(min(count_processors(), MOST_THREADS))
-    sculpture = sculpt(wish, weights, tell)
+def make_model(wish: ModelWish, folder: Path, weights: Path, report: ReportProgress) -> Product:
+    """Write `model.glb` and `preview.png` into the folder. `weights` may hold the segmenter."""
+    cv2.setNumThreads(min(count_processors(), MAX_THREADS))
+    sculpture = sculpt(wish, weights, report)
     primary, preview = folder / "model.glb", folder / "preview.png"
     extras = {"engine": ENGINE, "mask_source": sculpture.source, "style": sculpture.style, "seed": wish.seed}
     write_glb(primary, sculpture.shape, sculpture.skin, extras)
-    tell(0.9)
+    report(0.9)
     picture = render(sculpture.shape, sculpture.skin)[..., ::-1]
     preview.write_bytes(cv2.imencode(".png", picture)[1].tobytes())
-    tell(1.0)
+    report(1.0)
     return Product(primary, preview, wish.seed, sculpture.warnings)
 
 
-def sculpt(wish: ModelWish, weights: Path, tell: Tell) -> Sculpture:
-    """All of the work but the writing."""
+def sculpt(wish: ModelWish, weights: Path, report: ReportProgress) -> Sculpture:
+    """Do all of the work except the writing."""
     picture = open_picture(wish.picture)
     colours = np.ascontiguousarray(picture[..., :3])
-    tell(0.05)
+    report(0.05)
     cutout = cut_out(picture, weights)
-    tell(0.5)
+    report(0.5)
     manner = InflationMode.from_seed(wish.seed)
     flat = wish.style == "relief" or (wish.style == "auto" and _is_flat(cutout))
     mask = _merge_parts(cutout.mask) if flat else cutout.mask
     light = _find_light(colours, cutout, flat=flat)
     limit = wish.face_limit or guess_faces(mask, light)
     form = shape_form(mask, light, manner, limit, flat=flat, closed=flat or cutout.source == "frame")
-    tell(0.75)
+    report(0.75)
     cell, origin = form.outline.cell, form.outline.origin
     window = frame_window(form.surface, cell, origin)
     shape = chart(form.surface, window, cell, origin, split=wish.texture, crease=flat)
     skin = Skin(None, None, None, manner.roughness)
     if wish.texture:
         skin = paint_skin(colours, form.mask, window, manner, pbr=wish.pbr)
-    tell(0.85)
+    report(0.85)
     warnings = tuple(_warn(wish, cutout, form, flat=flat))
     return Sculpture(shape, skin, cutout.source, "relief" if flat else "inflate", warnings)
 
 
 def _is_flat(cutout: Cutout) -> bool:
-    """Nothing to cut out, or a rectangle: a painting, a card, a screenshot."""
+    """Return whether the subject is the whole picture or a rectangle, such as a painting, a card or a screenshot."""
     solid = cutout.mask > 0.5
     rows, columns = np.flatnonzero(solid.any(axis=1)), np.flatnonzero(solid.any(axis=0))
     box = (int(rows[-1]) - int(rows[0]) + 1) * (int(columns[-1]) - int(columns[0]) + 1)
@@ -96,14 +96,14 @@ def _is_flat(cutout: Cutout) -> bool:
 
 
 def _merge_parts(mask: NDArray[np.float32]) -> NDArray[np.float32]:
-    """A plaque is one piece: scattered parts, such as letters, stand on the whole frame."""
+    """Return one piece for a plaque: scattered parts, such as letters, stand on the whole frame."""
     _, _, stats, _ = cv2.connectedComponentsWithStats((mask > 0.5).astype(np.uint8), connectivity=8)
     areas = stats[1:, cv2.CC_STAT_AREA]
     return mask if areas.max() > 0.9 * areas.sum() else np.ones_like(mask)
 
 
 def _find_light(colours: NDArray[np.uint8], cutout: Cutout, *, flat: bool) -> NDArray[np.float32]:
-    """What is to be felt, 0 to 1: brightness, or on a plaque of one ground colour the distance from that."""
+    """Return the relief, 0 to 1: brightness, or on a plain ground the distance from its colour."""
     ground = find_border_colour(colours) if flat and cutout.source != "alpha" else None
     if ground is None:
         return cv2.cvtColor(colours, cv2.COLOR_RGB2GRAY).astype(np.float32) / np.float32(255)
@@ -112,13 +112,13 @@ def _find_light(colours: NDArray[np.uint8], cutout: Cutout, *, flat: bool) -> ND
 
 def _warn(wish: ModelWish, cutout: Cutout, form: Form, *, flat: bool) -> Iterator[str]:
     if not cutout.segmented:
-        yield "The segmenter's weights are missing: the subject was told from its background by colour only."
+        yield "The segmenter's weights are missing: the subject was separated from its background by colour only."
     if cutout.source == "frame":
-        yield "No subject could be told from its background: the whole picture was taken."
+        yield "No subject could be separated from its background: the whole picture was used."
     if any(form.outline.cut):
-        yield "The frame cuts the subject: it ends flat there."
+        yield "The picture's edge cuts the subject: the model is flat there."
     if flat and wish.style == "auto":
-        yield "The picture was made a relief, not a round body."
+        yield "The picture became a relief, not a round body."
     if not form.whole:
-        yield "The face limit is too small for all parts of the subject: the smallest were left out."
-    yield "Depth is estimated from the outline: what the picture does not show is made up."
+        yield "The face limit is too small for all parts of the subject: the smallest parts were left out."
+    yield "Depth is estimated from the outline: parts that the picture does not show are invented."

@@ -1,4 +1,4 @@
-"""Fills triangles into a picture, nearest in front: every row of every triangle at once."""
+"""Rasterises triangles with a depth test, all rows of all triangles at once."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,21 +12,21 @@ CHUNK = 400_000  # pixels at a time, to bound memory
 
 @dataclass(frozen=True, slots=True)
 class Fragments:
-    """The pixels that are covered: which, by which triangle, and how near (larger is nearer)."""
+    """The covered pixels, with their triangle and nearness (larger is nearer)."""
 
     pixels: NDArray[np.int64]
     triangles: NDArray[np.int64]
     nearness: NDArray[np.float32]
 
     def split(self, size: int) -> Iterator["Fragments"]:
-        """The same in pieces of at most so many pixels."""
+        """Yield the fragments in pieces of at most so many pixels."""
         for start in range(0, len(self.pixels), size):
             part = slice(start, start + size)
             yield Fragments(self.pixels[part], self.triangles[part], self.nearness[part])
 
 
 def fit_planes(corners: NDArray[np.float64], values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """For each triangle (n x 3 x 2 on the screen) and value (n x 3 x k): a, b, c of `a x + b y + c`."""
+    """Return a, b, c of `a x + b y + c` for each triangle (n x 3 x 2 on the screen) and value (n x 3 x k)."""
     first = corners[:, 1] - corners[:, 0]
     second = corners[:, 2] - corners[:, 0]
     area = first[:, 0] * second[:, 1] - first[:, 1] * second[:, 0]
@@ -38,7 +38,7 @@ def fit_planes(corners: NDArray[np.float64], values: NDArray[np.float64]) -> NDA
 
 
 def rasterise(corners: NDArray[np.float64], nearness: NDArray[np.float64], width: int, height: int) -> Fragments:
-    """Corners are n x 3 x 2 on the screen, y down, counter-clockwise to the eye; nearness is n x 3."""
+    """Return the visible pixels. Corners are n x 3 x 2, y down, counter-clockwise to the eye. Nearness is n x 3."""
     planes = fit_planes(corners, nearness[..., None])[..., 0]
     triangle, row = _list_rows(corners, height)
     first, count = _list_spans(corners, triangle, row, width)
@@ -64,7 +64,7 @@ def rasterise(corners: NDArray[np.float64], nearness: NDArray[np.float64], width
 
 
 def _list_rows(corners: NDArray[np.float64], height: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Every row of pixels whose middle a triangle's height contains."""
+    """Return every pixel row whose middle lies within a triangle's height."""
     low = np.clip(np.ceil(corners[..., 1].min(axis=1) - 0.5), 0, height).astype(np.int64)
     high = np.clip(np.floor(corners[..., 1].max(axis=1) - 0.5), -1, height - 1).astype(np.int64)
     count = np.maximum(high - low + 1, 0)
@@ -75,7 +75,7 @@ def _list_rows(corners: NDArray[np.float64], height: int) -> tuple[NDArray[np.in
 def _list_spans(
     corners: NDArray[np.float64], triangle: NDArray[np.int64], row: NDArray[np.int64], width: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """In each row: the first pixel inside and how many follow. Each edge bounds the row from the left or the right."""
+    """Return the first pixel inside and the number of pixels, for each row. Each edge bounds it on one side."""
     following = np.roll(corners, -1, axis=1)
     level = row + 0.5
     left, right = np.full(len(row), -np.inf), np.full(len(row), np.inf)

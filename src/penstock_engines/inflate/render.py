@@ -1,12 +1,12 @@
-"""Draws a model as a photographer would: three quarters, soft light, a shadow where it stands."""
+"""Renders a model like a product photograph: three-quarter view, soft light, a shadow on the ground."""
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock_engines.inflate.charts import Shape
 from penstock_engines.inflate.glb_writer import NEUTRAL
 from penstock_engines.inflate.material.skin import Skin
+from penstock_engines.inflate.material.uv_charts import Shape
 from penstock_engines.inflate.raster import Fragments, fit_planes, rasterise
 
 FINER = 2  # supersampling
@@ -22,7 +22,7 @@ TOP, BOTTOM = (244, 246, 249), (214, 218, 225)
 
 
 def render(shape: Shape, skin: Skin, angle_degrees: float = 32.0, size: int = 768) -> NDArray[np.uint8]:
-    """Height x width x 3, red, green, blue; 0 degrees looks at the front, 180 at the back."""
+    """Return height x width x 3, red, green, blue. At 0 degrees the front is seen, at 180 the back."""
     turn = _look(angle_degrees)
     middle = np.array([0.0, float(shape.points[:, 1].max()) / 2, 0.0])
     radius = _measure_radius(shape.points.astype(np.float64) - middle)
@@ -31,7 +31,7 @@ def render(shape: Shape, skin: Skin, angle_degrees: float = 32.0, size: int = 76
     screen, inverse = _project(points, side)
     corners = screen[shape.faces]
     first, second = corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]
-    seen = first[:, 0] * second[:, 1] - first[:, 1] * second[:, 0] < -1e-9  # y points down, so these face us
+    seen = first[:, 0] * second[:, 1] - first[:, 1] * second[:, 0] < -1e-9  # y points down, so these face the camera
     faces, corners = shape.faces[seen], corners[seen]
     fragments = rasterise(corners, inverse[faces], side, side)
     subject = np.zeros((side * side, 4), np.uint8)
@@ -46,14 +46,14 @@ def render(shape: Shape, skin: Skin, angle_degrees: float = 32.0, size: int = 76
 
 
 def _measure_radius(points: NDArray[np.float64]) -> float:
-    """What must fit into the picture's half side; the same from all sides, so that a turning model keeps its size."""
+    """Return the radius that must fit into half the picture, whatever the angle, so a turning model keeps its size."""
     wide = float(np.hypot(points[:, 0], points[:, 2]).max())
     tilt = np.radians(ELEVATION)
     return max(wide, float(points[:, 1].max() * np.cos(tilt) + wide * np.sin(tilt)))
 
 
 def _look(angle: float) -> NDArray[np.float64]:
-    """Turns the world so that the camera looks along -z."""
+    """Turn the world so that the camera looks along -z."""
     around, down = np.radians(-angle), np.radians(ELEVATION)
     yaw = np.array([[np.cos(around), 0, np.sin(around)], [0, 1, 0], [-np.sin(around), 0, np.cos(around)]])
     pitch = np.array([[1, 0, 0], [0, np.cos(down), -np.sin(down)], [0, np.sin(down), np.cos(down)]])
@@ -70,7 +70,7 @@ def _shade(skin: Skin, planes: NDArray[np.float32], fragments: Fragments, side: 
     row, column = np.divmod(fragments.pixels, side)
     across, down = column.astype(np.float32) + np.float32(0.5), row.astype(np.float32) + np.float32(0.5)
     owner = planes[fragments.triangles]
-    # Divided by depth, values are flat over the screen: this is what keeps the texture in perspective.
+    # Divided by depth, values are linear over the screen, which keeps the texture in perspective.
     flat = owner[:, 0] * across[:, None] + owner[:, 1] * down[:, None] + owner[:, 2]
     fields = (flat / fragments.nearness[:, None]).astype(np.float32, copy=False)
     normal = fields[:, :3]
@@ -79,7 +79,7 @@ def _shade(skin: Skin, planes: NDArray[np.float32], fragments: Fragments, side: 
 
 
 def _sample(skin: Skin, across: NDArray[np.float32], down: NDArray[np.float32]) -> NDArray[np.float32]:
-    """The texture's colours, 0 to 1, squared: near enough to linear light."""
+    """Return the texture's colours, 0 to 1, squared, which is close to linear light."""
     if skin.colour is None:
         return np.full((len(across), 3), np.square(NEUTRAL[:3]), np.float32)
     height, width = skin.colour.shape[:2]
@@ -107,14 +107,14 @@ def _light(colour: NDArray[np.float32], normal: NDArray[np.float32], roughness: 
         glint = np.clip(normal @ half, 0, 1)
         shine += np.float32(strength * 0.09 * (1.2 - roughness)) * np.exp(power * (glint - 1)) * (facing > 0)
     lit = colour * diffuse[:, None] + shine[:, None]
-    toned = lit * (1 + lit * 0.15) / (1 + lit * 0.32)  # bright parts bend instead of burning out
+    toned = lit * (1 + lit * 0.15) / (1 + lit * 0.32)  # bright parts are compressed instead of clipped
     return (np.sqrt(np.clip(toned * 1.12, 0, 1)) * 255 + 0.5).astype(np.uint8)
 
 
 def _draw_ground(
     shape: Shape, turn: NDArray[np.float64], middle: NDArray[np.float64], radius: float, size: int
 ) -> NDArray[np.float32]:
-    """A pale studio, darker where the model is near the ground."""
+    """Return a pale studio background, darker where the model is near the ground."""
     share = np.linspace(0, 1, size, dtype=np.float32)[:, None, None] ** 1.3
     scene = np.array(TOP, np.float32) * (1 - share) + np.array(BOTTOM, np.float32) * share
     reach = 1.5 * float(np.abs(shape.points[:, [0, 2]]).max())

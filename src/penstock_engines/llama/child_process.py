@@ -1,4 +1,4 @@
-"""The gateway's hold on one llama.cpp process: start it, hear where it listens, end it."""
+"""Starts and ends one llama.cpp process, and receives its address."""
 
 import json
 import subprocess
@@ -13,14 +13,14 @@ from penstock_engines.child_environment import inherit_environment
 
 COMMAND = (sys.executable, "-P", "-m", "penstock_engines.llama.llama_child")
 PASSIVE = {"OMP_WAIT_POLICY": "passive", "OMP_PROC_BIND": "false", "MALLOC_ARENA_MAX": "2"}
-"""Threads that spin while they wait make each other, and the gateway, crawl on a busy machine."""
+"""Threads that spin while they wait slow down each other and the gateway on a busy machine."""
 
-LINES_KEPT = 50
-SECONDS_TO_END = 2
+MAX_LOG_LINES = 50
+END_TIMEOUT_SECONDS = 2
 
 
 class ChildProcess:
-    """Started at once; `address` is None until it serves."""
+    """A process that starts at once. `address` is None until it serves."""
 
     def __init__(self, order: Mapping[str, Any]) -> None:
         threads = {"OMP_NUM_THREADS": str(order["threads"])}
@@ -34,61 +34,61 @@ class ChildProcess:
         )
         self._order = json.dumps(order).encode() + b"\n"
         self._address: str | None = None
-        self._said: deque[str] = deque(maxlen=LINES_KEPT)
+        self._log_lines: deque[str] = deque(maxlen=MAX_LOG_LINES)
         self._listener = threading.Thread(target=self._listen, args=(_pipe(self._process.stderr),), daemon=True)
         self._listener.start()
 
     @property
     def address(self) -> str | None:
-        """Where it serves right now."""
+        """The address it serves on, or None."""
         return self._address if self._process.poll() is None else None
 
     @property
     def status(self) -> int | None:
-        """What it ended with; a signal is a negative number."""
+        """Its exit code, negative for a signal, or None while it runs."""
         return self._process.poll()
 
     def wait_until_ready(self, seconds: float) -> str | None:
-        """Its address, or None if it ended or was ended because the time was over."""
+        """Return its address, or None if it ended or the time ran out."""
         alarm = threading.Timer(seconds, self._process.kill)
         alarm.daemon = True
         alarm.start()
         try:
             with _pipe(self._process.stdout) as stdout:
                 stdin = _pipe(self._process.stdin)
-                stdin.write(self._order)  # by the pipe: arguments and environment are seen by others
+                stdin.write(self._order)  # through the pipe: others can see arguments and environment
                 stdin.flush()
-                said = stdout.readline()
-        except (OSError, ValueError):  # it is gone, or was ended while we wrote
-            said = b""
+                line = stdout.readline()
+        except (OSError, ValueError):  # it has ended, or was ended while we wrote
+            line = b""
         finally:
             alarm.cancel()
-        if said:
-            self._address = f"{json.loads(said)['address']}/v1"
+        if line:
+            self._address = f"{json.loads(line)['address']}/v1"
         else:
             self.end()
         return self.address
 
     def end(self) -> None:
-        """End it and wait until it is gone; any number of times, from any thread."""
-        with suppress(OSError):  # what was not yet written has no reader any more
+        """End it and wait for it. May be called any number of times, from any thread."""
+        with suppress(OSError):  # nobody reads what was not yet written
             _pipe(self._process.stdin).close()
         try:
-            self._process.wait(SECONDS_TO_END)
-        except subprocess.TimeoutExpired:  # it hears nothing while it loads
+            self._process.wait(END_TIMEOUT_SECONDS)
+        except subprocess.TimeoutExpired:  # it does not notice while it loads
             self._process.kill()
             self._process.wait()
         self._listener.join()
 
-    def last_words(self) -> tuple[str, ...]:
-        """The end of what it wrote about itself."""
-        return tuple(self._said)
+    def last_lines(self) -> tuple[str, ...]:
+        """Return the last lines that it logged."""
+        return tuple(self._log_lines)
 
     def _listen(self, stderr: IO[bytes]) -> None:
         with stderr:
             while line := stderr.readline(2000):
-                self._said.append(line.decode(errors="replace").rstrip())
-        self._process.wait()  # so that one which died is no zombie until it is asked for
+                self._log_lines.append(line.decode(errors="replace").rstrip())
+        self._process.wait()  # reap it at once, so that no zombie is left
 
 
 def _pipe(stream: IO[bytes] | None) -> IO[bytes]:

@@ -1,4 +1,4 @@
-"""The process that holds the weights: llama.cpp's HTTP server on the loopback, for as long as the gateway lives."""
+"""The process that holds the weights: llama.cpp's HTTP server on the loopback, ended with the gateway."""
 
 import json
 import os
@@ -10,7 +10,7 @@ from typing import Any
 from penstock_sandbox import sandbox
 
 ASIDE = ("SIGINT", "SIGTERM", "SIGHUP")
-"""What a terminal or a service manager sends to everyone at once. The gateway drains first; its pipe says when."""
+"""Signals that a terminal or service manager sends to all processes. The gateway drains, then closes the pipe."""
 
 
 def main() -> None:
@@ -19,26 +19,26 @@ def main() -> None:
         if hasattr(signal, name):
             signal.signal(getattr(signal, name), signal.SIG_IGN)
     report = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # what native code prints must not pass for the report
+    os.dup2(2, 1)  # output of native code must not pass for the report
     order = json.loads(sys.stdin.buffer.readline())
-    sandbox.keep_privileges()  # it needs its socket, and reads nothing but text
+    sandbox.keep_privileges()  # it needs its socket, and reads only text
     restrain(order["memory_mb"])
-    library: Any = import_module("xllamacpp")  # so, because it carries no types
+    library: Any = import_module("xllamacpp")  # imported this way, as it has no types
     server = library.Server(describe(order, library.CommonParams()))
     report.write(json.dumps({"address": server.listening_address}) + "\n")
     report.close()
     sys.stdin.buffer.read()
-    os._exit(0)  # tidying up would wait for replies that nobody reads any more
+    os._exit(0)  # a clean shutdown would wait for replies that nobody reads
 
 
 def describe(order: dict[str, Any], params: Any) -> Any:
-    """llama.cpp's own settings: what chat needs, and nothing else listening."""
+    """Return llama.cpp's settings for chat, with nothing else listening."""
     params.model.path = order["gguf"]
-    params.model_alias = {order["alias"]}  # else replies would tell the path
+    params.model_alias = {order["alias"]}  # else replies would show the path
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = order["threads"]
     params.api_keys = [order["key"]]
     params.n_parallel = order["slots"]
-    params.n_ctx = order["context"] * order["slots"]  # it is divided among them
+    params.n_ctx = order["context"] * order["slots"]  # llama.cpp divides it among the slots
     for name, value in SETTINGS.items():
         setattr(params, name, value)
     for name, value in SAMPLING.items():
@@ -53,12 +53,12 @@ SETTINGS = {
     "ui": False,
     "endpoint_slots": False,
     "cors_credentials": False,
-    "kv_unified": False,  # one shared space, once full, ends everyone's replies
-    "n_batch": 64,  # between two batches others get their turn, and a caller who left is noticed
+    "kv_unified": False,  # one shared cache, once full, would end all replies
+    "n_batch": 64,  # other requests get their turn between two batches, and a closed connection is noticed
     "n_ubatch": 64,
-    "cache_ram_mib": 256,  # conversations beyond the slots; its own default is 8 GiB
+    "cache_ram_mib": 256,  # for conversations beyond the slots; the default is 8 GiB
     "n_predict": 1024,  # for requests that set no limit
-    "prefill_assistant": False,  # a last message of the assistant's is answered, not continued
+    "prefill_assistant": False,  # answer a final assistant message instead of continuing it
     "n_gpu_layers": 0,
     "fit_params": False,  # measures graphics memory
     "warmup": False,
@@ -66,11 +66,11 @@ SETTINGS = {
 
 
 SAMPLING = {"temp": 0.2, "penalty_repeat": 1.1}
-"""For requests that do not say: small models ramble when hot, and without the penalty go round in circles."""
+"""Defaults for requests: small models ramble at a high temperature, and repeat themselves without the penalty."""
 
 
 def restrain(memory_mb: int | None) -> None:
-    """Stand back behind the gateway, leave no core file of conversations, and take no more than allowed."""
+    """Lower this process's priority, disable core files of conversations, and limit its memory."""
     if sys.platform == "win32":
         return
     import resource  # noqa: PLC0415  not on Windows
@@ -78,7 +78,7 @@ def restrain(memory_mb: int | None) -> None:
     os.nice(5)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     if memory_mb is not None:
-        # Not RLIMIT_AS: that would count the mapped weights, and address space which is only reserved.
+        # Not RLIMIT_AS, which counts the mapped weights and address space that is only reserved.
         resource.setrlimit(resource.RLIMIT_DATA, (memory_mb << 20, memory_mb << 20))
 
 

@@ -1,4 +1,4 @@
-"""A chat server in a process of its own: started when first wanted, replaced when it dies, ended when long idle."""
+"""A chat server in its own process: started on first use, replaced when it dies, ended when idle for long."""
 
 import importlib.util
 import re
@@ -18,28 +18,28 @@ PATH = re.compile(r"[\w.~:-]*[/\\][^\s'\"]*")
 
 
 class ServerFailed(ConnectionRefusedError):
-    """The chat server cannot be had. The sentence says what to do; callers may read it."""
+    """The chat server is not available. The message says what to do and may be shown to callers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LlamaOptions:
-    """Which weights, and how much of the machine they may take."""
+    """The weights, and the limits of threads, memory and time."""
 
     gguf: Path
     threads: int | None = None
-    """None: as many as there are processors."""
+    """None means one per processor."""
     context: int = 8192
-    """Tokens of one conversation; each slot has as many."""
+    """Tokens of one conversation. Each slot has this many."""
     slots: int = 2
-    """Conversations at the same time."""
+    """Number of parallel conversations."""
     memory_mb: int | None = None
-    """The most it may allocate; the weights, which are mapped from their file, do not count."""
+    """Maximum allocation. The weights are mapped from their file and do not count."""
     unload_seconds: float = 600
     start_seconds: float = 120
 
 
 class LlamaServer:
-    """One server for any number of threads. Who uses it stands between `enter` and `leave`."""
+    """One server for any number of threads. Callers use it between `enter` and `leave`."""
 
     def __init__(self, options: LlamaOptions) -> None:
         self.key = secrets.token_urlsafe(32)
@@ -53,12 +53,12 @@ class LlamaServer:
         self._change = threading.Condition()
 
     def address(self) -> str | None:
-        """Where it serves right now, such as `http://127.0.0.1:PORT/v1`; None if it must be started."""
+        """Return its address, such as `http://127.0.0.1:PORT/v1`, or None if it must be started."""
         child = self._child
         return child and child.address
 
     def start(self) -> str:
-        """Where it serves; waits for its start. All who come while it starts share that start and its outcome."""
+        """Start it, wait, and return its address. Concurrent callers share one start and its outcome."""
         with self._change:
             address = self.address()
             if address is not None:
@@ -71,12 +71,12 @@ class LlamaServer:
         return start.result()
 
     def enter(self) -> None:
-        """From now on it is in use."""
+        """Count one more user."""
         with self._change:
             self._busy += 1
 
     def leave(self) -> None:
-        """One user less; with the last one the countdown to unloading begins."""
+        """Count one user less. When the last one leaves, the idle timeout begins."""
         with self._change:
             self._busy -= 1
             self._idle_since = time.monotonic()
@@ -84,7 +84,7 @@ class LlamaServer:
                 self._change.notify_all()
 
     def retire(self) -> None:
-        """Nothing new will come: it ends when the last user leaves."""
+        """Accept no new users, and end it when the last one leaves."""
         with self._change:
             self._patience = 0.0
             self._change.notify_all()
@@ -118,7 +118,7 @@ class LlamaServer:
             if self._closed:
                 raise ServerFailed("the built-in chat server was closed")
             child = self._child = ChildProcess(self._order())
-            self._change.notify_all()  # who watched the one before it
+            self._change.notify_all()  # wake the watcher of the previous process
         began = time.monotonic()
         address = child.wait_until_ready(self._options.start_seconds)
         if address is None or self._closed:
@@ -148,10 +148,10 @@ class LlamaServer:
             return (
                 f"`{name}` was not loaded within {options.start_seconds:g} seconds; allow more, or use a smaller model"
             )
-        words = _tell_cause(child.last_words())
+        cause = _find_cause(child.last_lines())
         if child.status is not None and child.status < 0:
-            return f"the chat server crashed (signal {-child.status}) while it loaded `{name}`: {words}"
-        return f"`{name}` cannot be loaded; it may be damaged (`penstock models pull`) or need more memory: {words}"
+            return f"the chat server crashed (signal {-child.status}) while it loaded `{name}`: {cause}"
+        return f"`{name}` cannot be loaded; it may be damaged (`penstock models pull`) or need more memory: {cause}"
 
     def _unload_when_idle(self, child: ChildProcess) -> None:
         with self._change:
@@ -165,21 +165,21 @@ class LlamaServer:
 
 
 def _check(gguf: Path) -> None:
-    """Say at once what loading could only say badly."""
+    """Check options early, where the message is clearer than llama.cpp's."""
     if importlib.util.find_spec("xllamacpp") is None:
         raise ServerFailed("the built-in chat server is not installed; run `pip install 'penstock[local]'`")
     try:
         with gguf.open("rb") as file:
             magic = file.read(4)
     except FileNotFoundError:
-        raise ServerFailed(f"the weights `{gguf.name}` are not there; run `penstock models pull`") from None
+        raise ServerFailed(f"the weights `{gguf.name}` are missing; run `penstock models pull`") from None
     except OSError as error:
         raise ServerFailed(f"the weights `{gguf.name}` cannot be read: {error.strerror}") from None
     if magic != b"GGUF":
-        raise ServerFailed(f"`{gguf.name}` is no GGUF file; name another, or run `penstock models pull`")
+        raise ServerFailed(f"`{gguf.name}` is not a GGUF file; name another, or run `penstock models pull`")
 
 
-def _tell_cause(words: tuple[str, ...]) -> str:
-    """The first error it logged, else its last line, without this machine's paths."""
-    errors = (match[1] for word in words if (match := LOGGED_ERROR.match(word)))
-    return PATH.sub("…", next(errors, words[-1].strip() if words else "it said nothing"))
+def _find_cause(lines: tuple[str, ...]) -> str:
+    """Return the first error it logged, else its last line, without this machine's paths."""
+    errors = (match[1] for line in lines if (match := LOGGED_ERROR.match(line)))
+    return PATH.sub("…", next(errors, lines[-1].strip() if lines else "it logged nothing"))

@@ -1,4 +1,4 @@
-"""The child process of one order: limits itself, has the engine work, and tells its progress on its standard output."""
+"""The child process of one order: limits itself, runs the engine, and reports progress on standard output."""
 
 import json
 import os
@@ -9,33 +9,34 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from penstock_engines.product import Product, Tell, Unable
+from penstock_engines.product import Product, ReportProgress, Unable
 from penstock_sandbox import sandbox
 
-NICENESS = 15  # whoever waits for the gateway's answer goes first
+PACKAGE = Path(__file__).parents[1]  # in an editable install, it is outside of the interpreter's folders
+NICENESS = 15  # answers of the gateway go first
 
 
 def main() -> None:
-    """One errand, as a line of JSON on standard input; when that input ends, so does this process."""
-    voice = os.fdopen(os.dup(1), "wb", buffering=0)
+    """Read one order as a line of JSON from standard input, and make it. End when the input closes."""
+    output = os.fdopen(os.dup(1), "wb", buffering=0)
     null = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(null, 1)  # native code likes to print
-    errand: dict[str, Any] = json.loads(sys.stdin.buffer.readline())
+    os.dup2(null, 1)  # native code may print
+    task: dict[str, Any] = json.loads(sys.stdin.buffer.readline())
     offered = sandbox.survey_forked()  # before there are threads
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    _limit(errand["seconds"], errand["memory_mb"])
-    _confine(errand, offered)
-    _say(voice, _work(errand, lambda share: _say(voice, {"progress": round(share, 4)})))
-    os._exit(0)  # native threads need not be waited for
+    _limit(task["seconds"], task["memory_mb"])
+    _confine(task, offered)
+    _send(output, _work(task, lambda share: _send(output, {"progress": round(share, 4)})))
+    os._exit(0)  # without waiting for native threads
 
 
-def _work(errand: Mapping[str, Any], tell: Tell) -> dict[str, Any]:
+def _work(task: Mapping[str, Any], report: ReportProgress) -> dict[str, Any]:
     try:
-        product = ENGINES[errand["engine"]](errand, Path(errand["folder"]), Path(errand["weights"]), tell)
+        product = ENGINES[task["engine"]](task, Path(task["folder"]), Path(task["weights"]), report)
     except Unable as error:
         return _failure("unable", str(error))
     except Exception as error:  # noqa: BLE001  whatever it is, the order failed by it
-        if isinstance(error, MemoryError) or _is_short_of_memory(errand["memory_mb"]):
+        if isinstance(error, MemoryError) or _is_short_of_memory(task["memory_mb"]):
             return _failure("out_of_memory", "The built-in engine ran out of memory.", repr(error))
         return _failure("crashed", "The built-in engine failed.", repr(error))
     kind = "model" if product.primary.suffix == ".glb" else "video"
@@ -50,19 +51,19 @@ def _work(errand: Mapping[str, Any], tell: Tell) -> dict[str, Any]:
     }
 
 
-def _make_model(errand: Mapping[str, Any], folder: Path, weights: Path, tell: Tell) -> Product:
+def _make_model(task: Mapping[str, Any], folder: Path, weights: Path, report: ReportProgress) -> Product:
     from penstock_engines.inflate.model_engine import ModelWish, make_model  # noqa: PLC0415  only the engine that is asked for
 
-    return make_model(ModelWish(picture=Path(errand["picture"]), **errand["wish"]), folder, weights, tell)
+    return make_model(ModelWish(picture=Path(task["picture"]), **task["wish"]), folder, weights, report)
 
 
-def _make_video(errand: Mapping[str, Any], folder: Path, weights: Path, tell: Tell) -> Product:
+def _make_video(task: Mapping[str, Any], folder: Path, weights: Path, report: ReportProgress) -> Product:
     from penstock_engines.cinema.video_engine import VideoWish, make_video  # noqa: PLC0415
 
-    return make_video(VideoWish(**errand["wish"]), folder, weights, tell)
+    return make_video(VideoWish(**task["wish"]), folder, weights, report)
 
 
-ENGINES: Mapping[str, Callable[[Mapping[str, Any], Path, Path, Tell], Product]] = {
+ENGINES: Mapping[str, Callable[[Mapping[str, Any], Path, Path, ReportProgress], Product]] = {
     "inflate": _make_model,
     "cinema": _make_video,
 }
@@ -73,7 +74,7 @@ def _failure(code: str, message: str, detail: str | None = None) -> dict[str, An
 
 
 def _is_short_of_memory(memory_mb: int) -> bool:
-    """Whether the limit was all but reached: native code tells in many words that it got no more."""
+    """Return whether the limit was nearly reached. Native code reports a failed allocation in many ways."""
     with suppress(OSError):
         for line in Path("/proc/self/status").read_text().splitlines():
             if line.startswith("VmPeak:"):
@@ -81,8 +82,8 @@ def _is_short_of_memory(memory_mb: int) -> bool:
     return False
 
 
-def _say(voice: BinaryIO, words: Mapping[str, Any]) -> None:
-    voice.write(json.dumps(words).encode() + b"\n")
+def _send(output: BinaryIO, message: Mapping[str, Any]) -> None:
+    output.write(json.dumps(message).encode() + b"\n")
 
 
 def _end_with_parent() -> None:
@@ -97,19 +98,20 @@ def _limit(seconds: float, memory_mb: int) -> None:
     import signal  # noqa: PLC0415
 
     os.nice(NICENESS)
-    signal.setitimer(signal.ITIMER_REAL, seconds + 1)  # SIGALRM ends the process, should its parent be frozen
-    with suppress(ValueError, OSError):  # a lower limit is set already, or the platform knows none
+    signal.setitimer(signal.ITIMER_REAL, seconds + 1)  # SIGALRM ends the process if its parent is frozen
+    with suppress(ValueError, OSError):  # a lower limit is already set, or the platform has none
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         resource.setrlimit(resource.RLIMIT_AS, (memory_mb << 20, memory_mb << 20))
 
 
-def _confine(errand: Mapping[str, Any], offered: sandbox.Confinement) -> None:
-    """Leave it its libraries, weights and order: it decodes the caller's picture."""
+def _confine(task: Mapping[str, Any], offered: sandbox.Confinement) -> None:
+    """Confine this process to its libraries, weights and order, as it decodes the caller's picture."""
     machine = ("/proc/cpuinfo", "/proc/meminfo", f"/proc/{os.getpid()}", "/sys/devices", "/dev/urandom")
-    weights = Path(errand["weights"])
-    linked = [str(path.resolve()) for path in weights.iterdir()] if weights.is_dir() else []  # the link is not enough
-    readable = sandbox.library_folders(str(weights), *linked, errand["picture"], *machine)
-    sandbox.restrain(offered, readable=readable, writable=(errand["folder"], os.devnull))
+    weights = Path(task["weights"])
+    # Landlock needs the targets of links, too.
+    linked = [str(path.resolve()) for path in weights.iterdir()] if weights.is_dir() else []
+    readable = sandbox.library_folders(str(PACKAGE), str(weights), *linked, task["picture"], *machine)
+    sandbox.restrain(offered, readable=readable, writable=(task["folder"], os.devnull))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""One order in the making: a child process that is watched, limited in time and memory, and can be stopped at once."""
+"""One order in the making: a supervised child process, limited in time and memory, that can be stopped at once."""
 
 import json
 import logging
@@ -26,14 +26,14 @@ REASONS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one order may use."""
+    """Limits of one order."""
 
     seconds: float
     memory_mb: int
 
 
 class Run:
-    """`start` it; `ended` is called once with the result, from a thread of its own, unless it was stopped before."""
+    """A run of one order. `ended` is called once with the result, from another thread, unless it was stopped."""
 
     def __init__(self, folder: Path, weights: Path, limits: Limits, ended: Callable[[dict[str, Any]], None]) -> None:
         self.progress = 0.0
@@ -51,22 +51,22 @@ class Run:
         self._thread = threading.Thread(target=self._work, name=f"order {folder.name}", daemon=True)
 
     def start(self) -> None:
-        """Have the order made; returns at once."""
+        """Begin to make the order, and return at once."""
         self._thread.start()
 
     def stop(self) -> None:
-        """End the child now, whatever it is doing."""
+        """End the child now."""
         with self._lock:
             self._is_stopped = True
             if self._child is not None:
                 self._child.kill()
 
     def join(self, seconds: float) -> None:
-        """Wait until nobody works in the order's folder."""
+        """Wait until nothing works in the order's folder."""
         self._thread.join(seconds)
 
     def estimate_rest(self) -> float | None:
-        """How many seconds are left, by how fast it went since the first progress: what came before was the start."""
+        """Return the remaining seconds by the speed since the first progress, which leaves out the start."""
         made = self.progress - self._first_progress
         if made < 0.05:
             return None
@@ -79,8 +79,8 @@ class Run:
         try:
             shutil.rmtree(made, ignore_errors=True)
             made.mkdir()
-            self._employ(self._describe(made))
-            result = self._judge()
+            self._run_child(self._describe(made))
+            result = self._find_result()
         except OSError as error:
             log.exception("an engine could not be started", extra={"fields": {"reason": error.strerror}})
             result = _fail("crashed")
@@ -89,7 +89,7 @@ class Run:
 
     def _describe(self, made: Path) -> bytes:
         order = json.loads((self._folder / "order.json").read_bytes())
-        errand = {
+        task = {
             **order,
             "picture": str(self._folder / "picture"),
             "folder": str(made),
@@ -97,10 +97,10 @@ class Run:
             "seconds": self._limits.seconds,
             "memory_mb": self._limits.memory_mb,
         }
-        return json.dumps(errand).encode() + b"\n"
+        return json.dumps(task).encode() + b"\n"
 
-    def _employ(self, errand: bytes) -> None:
-        """Start the child and listen to it until its end; it ends by itself when our end of its input closes."""
+    def _run_child(self, task: bytes) -> None:
+        """Start the child and read its output until it ends. It ends by itself when we close its input."""
         with self._lock:
             if self._is_stopped:
                 return
@@ -109,36 +109,36 @@ class Run:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
-                env=inherit_environment(OPENBLAS_NUM_THREADS="1"),  # its buffers are large, and nothing here needs them
-                start_new_session=True,  # a Ctrl-C in the terminal is for the gateway, which decides
+                env=inherit_environment(OPENBLAS_NUM_THREADS="1"),  # its buffers are large and not needed here
+                start_new_session=True,  # Ctrl-C in the terminal goes to the gateway, which decides
             )
         late = threading.Timer(self._limits.seconds, self._end_late)
         late.start()
         try:
-            self._converse(child, errand)
+            self._exchange(child, task)
         except BrokenPipeError:
-            log.warning("an engine died before it was told its errand")  # its exit code says how
+            log.warning("an engine ended before it received its order")  # the exit code says why
         finally:
             late.cancel()
 
-    def _converse(self, child: subprocess.Popen[bytes], errand: bytes) -> None:
+    def _exchange(self, child: subprocess.Popen[bytes], task: bytes) -> None:
         with child:
             assert child.stdin is not None and child.stdout is not None  # noqa: S101, PT018  asked for above
             try:
-                child.stdin.write(errand)
+                child.stdin.write(task)
                 child.stdin.flush()
                 for line in child.stdout:
-                    self._hear(json.loads(line))
+                    self._read_message(json.loads(line))
             except (BrokenPipeError, ValueError):
                 child.kill()
 
-    def _hear(self, said: dict[str, Any]) -> None:
-        if "progress" in said:
+    def _read_message(self, message: dict[str, Any]) -> None:
+        if "progress" in message:
             if not self._began_at:
-                self._began_at, self._first_progress = time.monotonic(), said["progress"]
-            self.progress = max(self.progress, min(1.0, said["progress"]))
+                self._began_at, self._first_progress = time.monotonic(), message["progress"]
+            self.progress = max(self.progress, min(1.0, message["progress"]))
         else:
-            self._last = said
+            self._last = message
 
     def _end_late(self) -> None:
         with self._lock:
@@ -146,8 +146,8 @@ class Run:
                 self._is_late = True
                 self._child.kill()
 
-    def _judge(self) -> dict[str, Any]:
-        """What the child's last words and its end mean."""
+    def _find_result(self) -> dict[str, Any]:
+        """Return the result that the child's last line and its exit code mean."""
         code = self._child.returncode if self._child is not None else 0
         if self._is_late or code == -signal.SIGALRM:
             return _fail("too_slow")
@@ -155,7 +155,7 @@ class Run:
             if detail := self._last.pop("detail", None):
                 log.error("an engine failed", extra={"fields": {"order": self._folder.name, "detail": detail}})
             return self._last
-        log.error("an engine died", extra={"fields": {"order": self._folder.name, "exit_code": code}})
+        log.error("an engine ended without a result", extra={"fields": {"order": self._folder.name, "exit_code": code}})
         return _fail("out_of_memory" if code == -signal.SIGKILL else "crashed")
 
 

@@ -1,6 +1,6 @@
-"""The built-in engines as a vendor of their own: takes orders, has each made by a child process, keeps what was made.
+"""The built-in engines with the API of a vendor: takes orders, makes each in a child process, keeps the results.
 
-An order is a folder, so it outlives the process: one that a crash has interrupted is begun again when asked after.
+An order is a folder, so it outlives the process. After a crash, the next status request starts it again.
 """
 
 import json
@@ -19,17 +19,17 @@ Answer = tuple[int, Mapping[str, str], bytes | Path]
 JSON: Final = {"content-type": "application/json"}
 LIBRARIES: Final = ("cv2", "fast_simplification", "numpy", "onnxruntime")
 KEPT_SECONDS: Final = 900.0
-"""How long what was made is kept for its download."""
+"""Time that a result is kept for download."""
 FORGOTTEN_SECONDS: Final = 86400.0
-"""How long an order is kept that nobody asks after."""
+"""Time that an order is kept without a status request."""
 SWEEP_SECONDS: Final = 60.0
 CLOSE_SECONDS: Final = 2.0
-"""How long a child that was killed is waited for."""
+"""Time to wait for a killed child."""
 REFERENCE: Final = re.compile(r"[A-Za-z0-9_-]{1,100}")
 
 
 class Studio:
-    """Answers as a vendor's HTTP API would; called from threads."""
+    """Answers like a vendor's HTTP API. Called from threads."""
 
     def __init__(self, folder: Path, weights: Path, limits: Limits) -> None:
         self._folder = folder / "orders"
@@ -49,7 +49,7 @@ class Studio:
             case ("PUT", ["orders", order_id]) if REFERENCE.fullmatch(order_id):
                 return self._take_order(order_id, json.loads(body))
             case ("GET", ["orders", order_id]) if self._has(order_id):
-                return _reply(200, self._standing(order_id))
+                return _reply(200, self._state(order_id))
             case ("POST", ["orders", order_id, "cancel"]) if self._has(order_id):
                 return self._cancel(order_id)
             case ("GET", ["orders", order_id, "outputs", name]) if self._has(order_id):
@@ -58,7 +58,7 @@ class Studio:
                 return _reply(404, {"error": {"code": "not_found", "message": "There is no such order."}})
 
     def close(self) -> None:
-        """Stop every child; their orders are begun again when somebody asks after them."""
+        """Stop every child. Their orders are started again by the next status request."""
         with self._lock:
             runs, self._runs = list(self._runs.values()), {}
             self._is_closed = True
@@ -87,8 +87,8 @@ class Studio:
         self._ensure_running(order_id)
         return _reply(201, {"id": order_id})
 
-    def _standing(self, order_id: str) -> dict[str, Any]:
-        """How the order stands; one that nobody works on, as the process was killed, is begun again."""
+    def _state(self, order_id: str) -> dict[str, Any]:
+        """Return the state of the order. Start it again if its process was killed."""
         result = self._result(order_id)
         if result is not None:
             return result
@@ -139,7 +139,7 @@ class Studio:
         return run
 
     def _ended(self, order_id: str, run: Run, result: dict[str, Any]) -> None:
-        """A child is done; unless it was stopped, which whoever stopped it knows."""
+        """Store the result of a child that has ended, unless it was stopped on purpose."""
         with self._lock:
             if self._runs.get(order_id) is not run:
                 return
@@ -152,7 +152,7 @@ class Studio:
         (folder / "picture").unlink(missing_ok=True)
 
     def _sweep(self) -> None:
-        """Remove what was fetched long ago, or never will be."""
+        """Remove old results, and orders that nobody asks for."""
         now = time.time()
         with self._lock:
             if now < self._swept_at + SWEEP_SECONDS or not self._folder.exists():
@@ -171,7 +171,7 @@ def _is_old(folder: Path, now: float) -> bool:
 
 
 def _write(path: Path, data: bytes) -> None:
-    """All of it or nothing, whenever the process ends."""
+    """Write the file atomically."""
     fresh = path.with_name(f"{path.name}.new")
     fresh.write_bytes(data)
     fresh.replace(path)

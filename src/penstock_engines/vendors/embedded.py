@@ -1,4 +1,4 @@
-"""`embedded`: the engines that come with Penstock; they need no account, and say what they are."""
+"""`embedded`: the built-in engines for 3D models and films. They need no account."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Final
@@ -44,11 +44,11 @@ USUAL_FACES: Final = {
     "P2-20260801": 3_000,
     "v1.4-20240625": 5_000,
 }
-"""How fine each version's models are where the caller sets no limit; the others' are as fine as the picture."""
+"""Face limit of each version where the caller sets none. Other versions follow the picture's detail."""
 
 
 POLL_SECONDS: Final = 0.5
-"""Asking costs next to nothing here, and a caller likes to see the progress move."""
+"""Polling is cheap here, and callers like to see progress."""
 
 
 class EmbeddedOptions(VendorOptions):
@@ -62,7 +62,7 @@ class EmbeddedOptions(VendorOptions):
     memory_mb: int = Field(default=3072, ge=512, description="how much memory one job may take, in MiB")
 
 
-# -- what the studio says
+# -- answers of the studio
 
 
 class _Made(msgspec.Struct, frozen=True):
@@ -76,7 +76,7 @@ class _Reason(msgspec.Struct, frozen=True):
     message: str
 
 
-class _Standing(msgspec.Struct, frozen=True):
+class _OrderState(msgspec.Struct, frozen=True):
     status: str
     progress: float | None = None
     eta_seconds: float | None = None
@@ -86,15 +86,15 @@ class _Standing(msgspec.Struct, frozen=True):
     error: _Reason | None = None
 
 
-def _read(reply: Reply) -> _Standing:
+def _read(reply: Reply) -> _OrderState:
     try:
-        return msgspec.convert({"status": "", **reply.json()}, _Standing)
+        return msgspec.convert({"status": "", **reply.json()}, _OrderState)
     except (msgspec.ValidationError, TypeError) as error:
         raise Unclear(str(error)) from error
 
 
 class Embedded(GenerationDefaults):
-    """Orders are made by child processes of this machine: free, repeatable, and begun again after a crash."""
+    """Orders run in child processes on this machine: free, repeatable, and started again after a crash."""
 
     options_type: ClassVar[type[VendorOptions]] = EmbeddedOptions
     models: Sequence[ServedModel] = SERVED
@@ -105,7 +105,7 @@ class Embedded(GenerationDefaults):
         self.upstream = Studio(folders.own, folders.weights, Limits(options.seconds, options.memory_mb))
 
     def submit(self, order: Order) -> Flow[Accepted | Refused | Failed]:
-        """Hand the picture over, then the order."""
+        """Send the picture, then the order."""
         path = f"/orders/{order.reference}"
         if order.file is not None:
             yield Call("PUT", f"{path}/picture", file=order.file)
@@ -115,12 +115,12 @@ class Embedded(GenerationDefaults):
                 version = order.params.get("model_version")
                 return Accepted(order.reference, {"id": order.reference, "version": version})
             case 501:
-                return Failed(_tell(_read(reply)))
+                return Failed(_find_error(_read(reply)))
             case _:
                 raise Unclear(f"HTTP {reply.status}")
 
     def find(self, order: Order) -> Flow[Accepted | Similar | Absent | LookupUnsupported]:
-        """Look the order up by our reference, which is its name."""
+        """Look the order up by our reference, which is its id."""
         reply = yield Call("GET", f"/orders/{order.reference}")
         if reply.status == 404:
             return Absent()
@@ -129,7 +129,7 @@ class Embedded(GenerationDefaults):
         return Accepted(order.reference, {"id": order.reference, "version": order.params.get("model_version")})
 
     def poll(self, operation: Mapping[str, Any]) -> Flow[Running | Done | Failed]:
-        """Ask how the order stands."""
+        """Return the state of the order."""
         reply = yield Call("GET", f"/orders/{operation['id']}")
         if reply.status == 404:
             error = UpstreamError("The built-in engine no longer knows the job: it ran on another machine.")
@@ -141,20 +141,20 @@ class Embedded(GenerationDefaults):
             case "succeeded" if order.outputs:
                 return _finish(order, operation)
             case "succeeded" | "failed" | "canceled":
-                return Failed(_tell(order))
+                return Failed(_find_error(order))
             case _:
                 return Running(order.progress, None, order.eta_seconds, poll_after=POLL_SECONDS)
 
     def cancel(self, operation: Mapping[str, Any]) -> Flow[bool]:
-        """Stop the order; its child process ends at once."""
+        """Stop the order. Its child process ends at once."""
         reply = yield Call("POST", f"/orders/{operation['id']}/cancel")
-        if reply.status not in (200, 404):  # what is not known here does not run
+        if reply.status not in (200, 404):  # an unknown order does not run
             raise Unclear(f"HTTP {reply.status}")
         return True
 
 
 def _describe(params: Mapping[str, Any]) -> dict[str, Any]:
-    """The order in the engines' own words."""
+    """Return the order as the engines expect it."""
     if "prompt" in params:
         width, height = text_to_video.frame_size(params)
         wish = {
@@ -176,7 +176,7 @@ def _describe(params: Mapping[str, Any]) -> dict[str, Any]:
     return {"engine": "inflate", "wish": wish}
 
 
-def _finish(order: _Standing, operation: Mapping[str, Any]) -> Done:
+def _finish(order: _OrderState, operation: Mapping[str, Any]) -> Done:
     base = f"/orders/{operation['id']}/outputs"
     outputs = tuple(Output(made.kind, made.role, Call("GET", f"{base}/{made.name}")) for made in order.outputs)
     version = operation.get("version")
@@ -184,17 +184,17 @@ def _finish(order: _Standing, operation: Mapping[str, Any]) -> Done:
     return Done(outputs, (*mapped, *order.warnings), order.seed)
 
 
-def _tell(order: _Standing) -> JobError:
-    """Why there is no result."""
+def _find_error(order: _OrderState) -> JobError:
+    """Return the reason for a missing result."""
     reason = order.error or _Reason(order.status, "The built-in engine stopped without a result.")
-    said = {"code": reason.code, "message": reason.message}
+    upstream = {"code": reason.code, "message": reason.message}
     match reason.code:
         case "unable":
-            return FileUnreadable(reason.message, stage="generating", upstream=said)
+            return FileUnreadable(reason.message, stage="generating", upstream=upstream)
         case "not_installed":
-            return UpstreamUnavailable(reason.message, retryable=False, upstream=said)
+            return UpstreamUnavailable(reason.message, retryable=False, upstream=upstream)
         case _:
-            return UpstreamError(reason.message, upstream=said)
+            return UpstreamError(reason.message, upstream=upstream)
 
 
 VENDOR = Embedded

@@ -1,4 +1,4 @@
-"""`local`: a chat model that runs on this machine, any GGUF file by llama.cpp; SmolLM2-135M where none is named."""
+"""`local`: a chat model on this machine, from any GGUF file by llama.cpp. The default is SmolLM2-135M."""
 
 import re
 from pathlib import Path
@@ -59,7 +59,7 @@ class LocalOptions(ChatOptions):
 
 
 class Local:
-    """Spoken to as any server of OpenAI's dialect, at an address that is known once it runs."""
+    """A local server with OpenAI's API, whose address is known once it runs."""
 
     options_type: ClassVar[type[ChatOptions]] = LocalOptions
     price: TokenPrice | None = FREE_TOKENS
@@ -84,11 +84,11 @@ class Local:
         self._headers = {
             "content-type": "application/json",
             "authorization": f"Bearer {server.key}",
-            "connection": "close",  # it drops what idles for 5 seconds, and a call may just be on its way there
+            "connection": "close",  # it closes connections after 5 idle seconds, and a request may just be on its way
         }
 
     def complete(self, ask: Ask, model: str) -> Call:
-        """The caller's own fields; tools as the options say."""
+        """Return the caller's own fields, with tools as the options say."""
         try:
             fields = {**ask.fields, "model": model, **self._replace(ask)}
             body = _encode({name: value for name, value in fields.items() if value is not None})
@@ -98,7 +98,7 @@ class Local:
         return Call("POST", "/chat/completions", self._headers, body=body)
 
     def _replace(self, ask: Ask) -> dict[str, Any]:
-        """What is sent instead of the caller's own fields; None: nothing."""
+        """Return the fields that replace the caller's own. None removes a field."""
         _refuse_unknown(ask)
         _check_format(ask.field("response_format"))
         changed: dict[str, Any] = {}
@@ -119,11 +119,11 @@ class Local:
         return changed | {"messages": plain_turns(ask)}
 
     def translator(self, ask: Ask) -> Translator | None:
-        """Only emulated tools need one."""
+        """Return a translator for emulated tools, else None."""
         return Emulation(read_stops(ask)) if self._emulates(ask) else None
 
     def fault(self, reply: Reply) -> Fault:
-        """As OpenAI tells errors; only that llama.cpp blames itself for some requests that it does not understand."""
+        """Read an error like OpenAI's. llama.cpp blames itself for some requests that it does not understand."""
         fault = read_fault(reply)
         if fault.blame is Blame.VENDOR and MISUNDERSTOOD.search(fault.message):
             return structs.replace(fault, blame=Blame.CALLER, status=400)
@@ -134,12 +134,12 @@ class Local:
 
 
 def _name(gguf: Path) -> str:
-    """What callers ask for: the file's name, in letters that an id may have."""
+    """Return the model's id: the file's name, in characters that an id may have."""
     return re.sub(r"[^a-z0-9._-]+", "-", gguf.stem.lower()).strip("-._") or "local"
 
 
 def _refuse_unknown(ask: Ask) -> None:
-    """What would be silently ignored is refused: a caller who asked for it would wonder."""
+    """Refuse fields that would be silently ignored, as the caller would wonder."""
     for name in ask.fields.keys() & UNKNOWN.keys():
         message = f"Unsupported parameter: '{name}' is not supported with this model.{UNKNOWN[name]}"
         raise InvalidRequest(message, param=name, code="unsupported_parameter")
@@ -151,7 +151,7 @@ def _refuse_unknown(ask: Ask) -> None:
 
 
 def _check_format(response_format: Any) -> None:
-    """llama.cpp takes a form of answer that it does not understand for none."""
+    """Refuse unknown response formats, which llama.cpp would ignore."""
     match response_format:
         case None | {"type": "text" | "json_object"} | {"type": "json_schema", "json_schema": {"schema": {}}}:
             return

@@ -1,4 +1,4 @@
-"""Tools for a model that knows none: its answer is held to JSON that either calls a tool or answers."""
+"""Tools for a model without tool support: its answer is constrained to JSON that calls a tool or answers."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -28,16 +28,16 @@ from penstock.vendor_api.openai_errors import read_fault
 Json = dict[str, Any]
 _REASONS = {"length": Reason.LENGTH, "content_filter": Reason.FILTER}
 _ALONE = {"n": 1, "logprobs": False}
-"""What cannot be had beside tools, and the values that do not ask for it."""
+"""Fields that cannot be combined with tools, with the values that are harmless."""
 
 
 def wants_tools(ask: Ask) -> bool:
-    """Whether the model may call one."""
+    """Return whether the model may call a tool."""
     return bool(ask.field("tools")) and ask.field("tool_choice") != "none"
 
 
 def emulate_tools(ask: Ask) -> Json:
-    """The fields to send instead of the caller's own: messages that explain the tools, and the shape of the answer."""
+    """Return the fields to send instead: messages that explain the tools, and the schema of the answer."""
     for name, value in _ALONE.items():
         if ask.has(name, but=value):
             raise InvalidRequest(f"'{name}' is not supported with tools.", param=name, code="unsupported_value")
@@ -52,7 +52,7 @@ def emulate_tools(ask: Ask) -> Json:
 
 
 def _choose(ask: Ask) -> tuple[list[Json], bool]:
-    """The tools that may be called, and whether one of them must be."""
+    """Return the tools that may be called, and whether one must be."""
     given = cast("list[Any]", ask.field("tools"))
     tools = [_read_function(tool, f"tools[{index}]") for index, tool in enumerate(given)]
     match ask.field("tool_choice"):
@@ -65,7 +65,7 @@ def _choose(ask: Ask) -> tuple[list[Json], bool]:
         case {"function": _} as named:
             return _select(tools, [cast("Json", named)]), True
         case _:
-            message = "Invalid 'tool_choice': it is 'none', 'auto', 'required' or an object that names a function."
+            message = "Invalid 'tool_choice': expected 'none', 'auto', 'required' or an object that names a function."
             raise InvalidRequest(message, param="tool_choice", code="invalid_value")
 
 
@@ -73,8 +73,8 @@ def _select(tools: Sequence[Json], wanted: Sequence[Any]) -> list[Json]:
     names = [_read_function(choice, "tool_choice")["name"] for choice in wanted]
     unknown = [name for name in names if name not in [tool["name"] for tool in tools]]
     if unknown or not names:
-        told = f"'{unknown[0]}', which is not among 'tools'" if unknown else "no tool"
-        raise InvalidRequest(f"'tool_choice' names {told}.", param="tool_choice", code="invalid_value")
+        wrong = f"'{unknown[0]}', which is not among 'tools'" if unknown else "no tool"
+        raise InvalidRequest(f"'tool_choice' names {wrong}.", param="tool_choice", code="invalid_value")
     return [tool for tool in tools if tool["name"] in names]
 
 
@@ -95,7 +95,7 @@ def _read_function(tool: Any, where: str) -> Json:
 
 
 def _reply_shape(tools: Sequence[Json], answer: Json | None) -> Json:
-    """A call of one of the tools or the answer. Their own schemas stand apart, so that references stay within them."""
+    """Return the schema of a call or an answer. The tools' schemas are separate, so that references stay inside."""
     parts = {str(index): tool.get("parameters") or {"type": "object"} for index, tool in enumerate(tools)}
     shapes = [
         _object(tool={"const": tool["name"]}, arguments={"$ref": f"#/$defs/{place}"})
@@ -123,7 +123,7 @@ def _answer_shape(response_format: Any) -> Json:
 
 
 def _move_references(shape: Any, root: str) -> Any:
-    """A schema whose references to itself hold although it stands inside another."""
+    """Rewrite a schema's references to itself, as it is now inside another schema."""
     if isinstance(shape, list):
         return [_move_references(part, root) for part in cast("list[Any]", shape)]
     if not isinstance(shape, dict):
@@ -150,7 +150,7 @@ def _explain(tools: Sequence[Json], *, may_answer: bool) -> str:
 
 
 def plain_turns(ask: Ask) -> list[Json]:
-    """The conversation without roles and fields that only models with tools know."""
+    """Return the conversation without the roles and fields of tools."""
     names: dict[str, str] = {}
     turns: list[Json] = []
     for index, turn in enumerate(cast("list[Json]", ask.field("messages"))):
@@ -163,14 +163,14 @@ def plain_turns(ask: Ask) -> list[Json]:
             calls = _read_calls(turn, f"messages[{index}].tool_calls")
             names |= {call_id: name for call_id, name, _ in calls}
             text = "\n".join(
-                [text] * bool(text) + [_write({"tool": name, "arguments": said}) for _, name, said in calls]
+                [text] * bool(text) + [_write({"tool": name, "arguments": arguments}) for _, name, arguments in calls]
             )
         turns.append({"role": "system" if role == "developer" else role, "content": text})
     return turns
 
 
 def _join(turns: Iterable[Json]) -> list[Json]:
-    """Turns of one role in a row as one: many models' templates want roles that alternate, and one system message."""
+    """Join adjacent turns of one role. Many templates want alternating roles and one system message."""
     joined: list[Json] = []
     for turn in turns:
         if joined and joined[-1]["role"] == turn["role"]:
@@ -181,7 +181,7 @@ def _join(turns: Iterable[Json]) -> list[Json]:
 
 
 def read_text(turn: Json, where: str) -> str:
-    """The text of a message; its parts are joined. What is no text is refused."""
+    """Return the text of a message with its parts joined. Refuse other content."""
     match turn.get("content"):
         case str(text):
             return text
@@ -205,7 +205,7 @@ def _read_part(part: Any, where: str) -> str:
 
 
 def _read_calls(turn: Json, where: str) -> list[tuple[str, str, Any]]:
-    """Of every call its id, the tool's name and the arguments."""
+    """Return the id, tool name and arguments of every call."""
     match turn.get("tool_calls"):
         case None:
             return []
@@ -235,7 +235,7 @@ def _write(value: Any) -> str:
 
 
 class Emulation:
-    """Gathers the JSON that the model writes, and tells at its end which call or answer it is."""
+    """Collects the JSON that the model writes, and returns its call or answer at the end."""
 
     def __init__(self, stops: Sequence[str] = ()) -> None:
         self._stops = stops
@@ -243,8 +243,8 @@ class Emulation:
         self._is_open = False
 
     def event(self, name: str, data: bytes) -> Iterable[Part]:
-        """One chunk."""
-        del name  # OpenAI's events have none
+        """Read one chunk."""
+        del name  # OpenAI's events have no names
         if data.startswith(b"[DONE]"):
             yield End()
             return
@@ -253,35 +253,35 @@ class Emulation:
         for choice in chunk.get("choices") or ():
             self._text += choice["delta"].get("content") or ""
             if choice.get("finish_reason"):
-                yield from _tell(self._text, choice["finish_reason"], self._stops)
+                yield from _read_parts(self._text, choice["finish_reason"], self._stops)
         yield from _count(chunk)
 
     def whole(self, body: bytes) -> Iterable[Part]:
-        """A reply that was not streamed."""
+        """Read a reply that was not streamed."""
         reply = cast("Json", msgspec.json.decode(body))
         yield from self._begin(reply)
         choice = reply["choices"][0]
-        yield from _tell(choice["message"].get("content") or "", choice["finish_reason"], self._stops)
+        yield from _read_parts(choice["message"].get("content") or "", choice["finish_reason"], self._stops)
         yield from _count(reply)
         yield End()
 
-    def _begin(self, said: Json) -> Iterable[Part]:
-        if said.get("error"):
-            yield read_fault(Reply(200, {}, msgspec.json.encode(said)))
-        if not self._is_open and "id" in said:
+    def _begin(self, reply: Json) -> Iterable[Part]:
+        if reply.get("error"):
+            yield read_fault(Reply(200, {}, msgspec.json.encode(reply)))
+        if not self._is_open and "id" in reply:
             self._is_open = True
-            yield Opening(said["id"], said.get("model", ""))
+            yield Opening(reply["id"], reply.get("model", ""))
 
 
 def read_stops(ask: Ask) -> list[str]:
-    """Where an answer ends. The model must not be stopped by them: they may stand in the JSON around it."""
+    """Return the caller's stop sequences. They must not stop the model, as they may be part of the JSON."""
     stop = ask.field("stop")
     stops = [stop] if isinstance(stop, str) else cast("list[str]", stop or [])
     return [stop for stop in stops if stop]
 
 
-def _tell(text: str, finish: str, stops: Sequence[str]) -> Iterable[Part]:
-    """What the model has said."""
+def _read_parts(text: str, finish: str, stops: Sequence[str]) -> Iterable[Part]:
+    """Yield the calls or the answer that the model wrote."""
     match _read_reply(text):
         case {"tool": str(tool), "arguments": arguments}:
             yield ToolCall(new_id("call"), tool)
@@ -294,7 +294,7 @@ def _tell(text: str, finish: str, stops: Sequence[str]) -> Iterable[Part]:
         case {"answer": answer}:
             answer = _write(answer)
         case _:
-            answer = _read_cut(text)
+            answer = _read_truncated(text)
     yield Text(answer)
     yield Finish(_REASONS.get(finish, Reason.STOP))
 
@@ -310,19 +310,19 @@ _BEGINNING = re.compile(r'\s*\{\s*"answer"\s*:\s*')
 _STRING = re.compile(r'"(?:[^"\\]|\\u[0-9a-fA-F]{4}|\\[^u])*')
 
 
-def _read_cut(text: str) -> str:
-    """As much of an answer as there is; anything else that was cut off stays as it is."""
+def _read_truncated(text: str) -> str:
+    """Return as much of a truncated answer as there is. Other truncated JSON stays as it is."""
     found = _BEGINNING.match(text)
     if found is None:
         return text
     rest = text[found.end() :]
     string = _STRING.match(rest)
-    told = string and _read_reply(string[0] + '"')
-    return told if isinstance(told, str) else rest
+    answer = string and _read_reply(string[0] + '"')
+    return answer if isinstance(answer, str) else rest
 
 
-def _count(said: Json) -> Iterable[Part]:
-    if usage := cast("Json", said.get("usage") or {}):
+def _count(reply: Json) -> Iterable[Part]:
+    if usage := cast("Json", reply.get("usage") or {}):
         details = cast("Json", usage.get("prompt_tokens_details") or {})
         prompt, completion = read_count(usage.get("prompt_tokens")), read_count(usage.get("completion_tokens"))
         yield Used(Usage(prompt, completion, cached=read_count(details.get("cached_tokens"))))

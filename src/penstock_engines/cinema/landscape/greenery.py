@@ -1,4 +1,4 @@
-"""Paints plants: firs, leafy trees, palms, bushes, grass and flowers."""
+"""Plants: firs, leafy trees, palms, bushes, grass and flowers."""
 
 import math
 from collections.abc import Sequence
@@ -9,16 +9,16 @@ from penstock_engines.cinema.paint.brush import Brush, Colour, Point, mix
 from penstock_engines.cinema.paint.patterns import Randomness
 
 Tones = tuple[Colour, Colour, Colour]
-"""In the shadow, plain, and in the light."""
+"""Colours in the shadow, plain, and in the light."""
 
 
 def make_tones(plain: Colour, shadow: Colour, light: Colour) -> Tones:
-    """The three tones of a plant whose shadows and lights lean towards these colours."""
+    """Return the three tones of a plant whose shadows and lights lean towards these colours."""
     return mix(plain, shadow, 0.45), plain, mix(plain, light, 0.35)
 
 
 def paint_fir(brush: Brush, foot: Point, height: float, tones: Tones, random: Randomness) -> None:
-    """A fir of ragged tiers, lit on its right."""
+    """Paint a fir of ragged tiers, lit on its right."""
     x, y = foot
     dark, plain, light = tones
     brush.polygon(
@@ -51,7 +51,7 @@ def paint_fir(brush: Brush, foot: Point, height: float, tones: Tones, random: Ra
 
 
 def paint_leafy_tree(brush: Brush, foot: Point, height: float, tones: Tones, trunk: Colour, random: Randomness) -> None:
-    """A round crown of clumps, lit from the upper right."""
+    """Paint a round crown of clumps, lit from the upper right."""
     x, y = foot
     lean = random.uniform(-0.05, 0.05) * height
     top = (x + lean, y - height * 0.62)
@@ -72,7 +72,7 @@ def paint_leafy_tree(brush: Brush, foot: Point, height: float, tones: Tones, tru
 
 
 def clump_blob(brush: Brush, centre: Point, radius: float, colour: Colour, random: Randomness) -> None:
-    """A clump of leaves: a circle with a bumpy rim."""
+    """Paint a clump of leaves as a circle with a bumpy rim."""
     turns = np.linspace(0, 2 * math.pi, 10, endpoint=False)
     sizes = radius * random.uniform(0.84, 1.12, 10)
     brush.blob(
@@ -82,7 +82,7 @@ def clump_blob(brush: Brush, centre: Point, radius: float, colour: Colour, rando
 
 
 def paint_palm(brush: Brush, foot: Point, height: float, tones: Tones, trunk: Colour, random: Randomness) -> None:
-    """A bent trunk with a crown of feathered leaves."""
+    """Paint a bent trunk with a crown of feathered leaves."""
     x, y = foot
     bend = random.choice([-1.0, 1.0]) * height * random.uniform(0.12, 0.26)
     spine = [(x + bend * step**2, y - height * 0.82 * step) for step in np.linspace(0, 1, 9)]
@@ -121,7 +121,7 @@ def _paint_frond(brush: Brush, start: Point, length: float, angle: float, colour
 
 
 def paint_bush(brush: Brush, foot: Point, size: float, tones: Tones, random: Randomness) -> None:
-    """A low round bush."""
+    """Paint a low round bush."""
     for tone, shift, scale in ((0, 0.0, 1.0), (1, 0.08, 0.8), (2, 0.17, 0.45)):
         for _ in range(5):
             centre = (
@@ -140,7 +140,7 @@ def paint_grass(
     random: Randomness,
     count: int,
 ) -> None:
-    """Blades that lean every way; the later ones are lighter."""
+    """Paint blades that lean every way, the later ones lighter."""
     for number in range(count):
         x = random.uniform(*span)
         tall = height * random.uniform(0.45, 1.0)
@@ -161,7 +161,7 @@ def paint_grass(
 
 
 def paint_flower(brush: Brush, foot: Point, height: float, petals: Colour, stem: Colour, random: Randomness) -> None:
-    """A stem, two leaves and a head of petals."""
+    """Paint a stem, two leaves and a head of petals."""
     x, y = foot
     head = (x + random.uniform(-0.25, 0.25) * height, y - height)
     brush.limb(

@@ -1,4 +1,4 @@
-"""Paints what people build: houses, towers, shops, lamps, castles, fences and bridges."""
+"""Buildings: houses, towers, shops, lamps, castles, fences and bridges."""
 
 from dataclasses import dataclass
 
@@ -22,7 +22,7 @@ WALLS: tuple[Colour, ...] = (
 
 @dataclass(frozen=True, slots=True)
 class Builder:
-    """Builds on one sheet, in one light, at one distance."""
+    """Paints buildings on one sheet, in one light, at one distance."""
 
     sheet: Sheet
     light: Light
@@ -31,23 +31,23 @@ class Builder:
 
     @property
     def brush(self) -> Brush:
-        """Where it paints."""
+        """The brush of the sheet."""
         return self.sheet.brush
 
     def tone(self, colour: Colour) -> Colour:
-        """A wall's colour in this light."""
+        """Return a wall's colour in this light."""
         return self.light.shade(colour, self.distance)
 
     def roof_tone(self, colour: Colour) -> Colour:
-        """A roof's colour: snow lies on it."""
+        """Return a roof's colour, with snow on it."""
         return self.light.ground(colour, self.distance)
 
     def box(self, left: float, top: float, right: float, bottom: float, colour: Colour) -> None:
-        """An upright rectangle."""
+        """Paint an upright rectangle."""
         self.brush.polygon([(left, top), (right, top), (right, bottom), (left, bottom)], colour)
 
     def glow(self, centre: Point, radius: float, colour: Colour = WARM, strength: float = 0.5) -> None:
-        """Light around a lamp, in the dark only."""
+        """Paint light around a lamp, in the dark only."""
         add_glow(self.sheet, centre, radius, colour, strength * self.light.darkness)
 
     def tower(
@@ -61,7 +61,7 @@ class Builder:
         lit: float = 0.5,
         window: Colour = WARM,
     ) -> None:
-        """A high block with a grid of windows, of which a share is lit in the dark."""
+        """Paint a high block with a grid of windows, a share of which is lit in the dark."""
         self.box(left, top, right, bottom, self.tone(wall))
         edge = left + (right - left) * 0.72
         self.box(edge, top, right, bottom, self.tone(mix(wall, (20, 24, 44), 0.28)))
@@ -82,7 +82,7 @@ class Builder:
                 self.box(x, y, x + wide * 0.5, y + high * 0.46, pane)
 
     def house(self, left: float, foot: float, width: float, height: float, wall: Colour, roof: Colour) -> None:
-        """A gabled house with windows, a door and a chimney."""
+        """Paint a gabled house with windows, a door and a chimney."""
         right, eaves = left + width, foot - height
         peak = eaves - width * 0.42
         self.box(
@@ -113,7 +113,7 @@ class Builder:
         self.glow((x + width / 2, y + height / 2), width * 2.4, WARM, 0.4)
 
     def shop(self, left: float, foot: float, width: float, height: float, wall: Colour, awning: Colour) -> None:
-        """A town house of several floors over a shop with an awning."""
+        """Paint a town house of several floors over a shop with an awning."""
         top, right = foot - height, left + width
         self.box(left, top, right, foot, self.tone(wall))
         self.box(left, top, right, top + 0.012, self.roof_tone(mix(wall, (255, 255, 255), 0.3)))
@@ -158,7 +158,7 @@ class Builder:
             self.brush.ellipse((x + step / 2, foot - 0.1), (step / 2, 0.009), colour)
 
     def lamp_post(self, x: float, foot: float, height: float) -> None:
-        """A street lamp with its pool of light."""
+        """Paint a street lamp with its pool of light."""
         iron = self.tone((52, 56, 66))
         self.brush.limb([(x, foot), (x, foot - height)], [height * 0.035, height * 0.02], iron)
         self.box(x - height * 0.04, foot - height * 0.03, x + height * 0.04, foot, iron)
@@ -173,7 +173,7 @@ class Builder:
     def keep(
         self, left: float, foot: float, width: float, height: float, wall: Colour, roof: Colour | None = None
     ) -> None:
-        """A castle's tower: round, with battlements or a pointed roof."""
+        """Paint a castle's round tower, with battlements or a pointed roof."""
         top, right = foot - height, left + width
         self.box(left, top, right, foot, self.tone(wall))
         self.box(left + width * 0.62, top, right, foot, self.tone(mix(wall, (36, 34, 70), 0.3)))
@@ -195,7 +195,7 @@ class Builder:
             self.glow((x + width * 0.06, y + width * 0.15), width * 0.7, WARM, 0.35)
 
     def _crown(self, left: float, top: float, width: float, roof: Colour) -> None:
-        """A pointed roof with a flag."""
+        """Paint a pointed roof with a flag."""
         right = left + width
         self.brush.polygon(
             [

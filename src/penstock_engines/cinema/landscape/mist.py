@@ -14,7 +14,7 @@ COARSE = 8
 
 
 class Mist(Plane):
-    """A band of fog, thickest in its middle, that goes round from right to left."""
+    """A band of fog, thickest in its middle, that moves from right to left in an endless loop."""
 
     def __init__(
         self,
@@ -45,7 +45,7 @@ class Mist(Plane):
         self._speed = speed * view.unit / coarse
 
     def draw(self, frame: Frame, moment: Moment) -> None:
-        """Slide, enlarge and blend."""
+        """Move, enlarge and blend the band."""
         part = frame[self._first : self._last]
         if part.shape[0] == 0:
             return

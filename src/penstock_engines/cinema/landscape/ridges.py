@@ -1,4 +1,4 @@
-"""Paints land: hills, mountains with facets and snow, and plain gradients that fill a sheet."""
+"""Land: hills, mountains with facets and snow, and plain gradients that fill a sheet."""
 
 from collections.abc import Sequence
 
@@ -17,7 +17,7 @@ Line = NDArray[np.float32]
 def paint_hill(
     sheet: Sheet, line: Line, colours: Sequence[Colour], *, reach: float, random: Randomness, grain: float = 10.0
 ) -> None:
-    """Fill below a line; the colours follow each other from the line down to `reach` units below it."""
+    """Fill below a line with these colours in turn, from the line to `reach` units below it."""
     first = sheet.row(float(line.min()) - 2 / sheet.unit)
     rows = sheet.rows[first:, None]
     below = rows - line[None]
@@ -41,7 +41,7 @@ def paint_mountains(
     snow_depth: float = 0.1,
     reach: float = 0.4,
 ) -> None:
-    """Fill below a line with faces that are lit on one side; the sun stands to the right."""
+    """Fill below a line with facets, lit from the right."""
     first = sheet.row(float(line.min()) - 2 / sheet.unit)
     last = sheet.row(float(line.max()) + reach)
     sheet.picture[last:] = (*foot[::-1], 255)
@@ -78,14 +78,14 @@ def paint_wash(sheet: Sheet, colours: Sequence[Colour], top: float, bottom: floa
 
 
 def spread_colours(colours: Sequence[Colour]) -> NDArray[np.uint8]:
-    """256 colours that run evenly through the given ones, blue first."""
+    """Return 256 colours that run evenly through the given ones, blue first."""
     stops = np.linspace(0, 255, len(colours))
     channels = [np.interp(np.arange(256), stops, [colour[part] for colour in colours]) for part in (2, 1, 0)]
     return np.round(np.stack(channels, axis=1)).astype(np.uint8)[:, None, :]
 
 
 def add_glow(sheet: Sheet, centre: tuple[float, float], radius: float, colour: Colour, strength: float = 1.0) -> None:
-    """Light that is added to what is behind, and covers nothing."""
+    """Paint light that adds to the background and covers nothing."""
     x, y = (centre[0] - sheet.left) * sheet.unit, (centre[1] - sheet.top) * sheet.unit
     reach = radius * sheet.unit
     height, width = sheet.picture.shape[:2]
@@ -105,7 +105,7 @@ def _bgr(colour: Colour) -> NDArray[np.float32]:
 
 
 def _speckle(random: Randomness, shape: tuple[int, ...], amount: float) -> NDArray[np.float32]:
-    """Soft blotches and a fine grain that keeps gradients from banding."""
+    """Return soft blotches and a fine grain that keeps gradients from banding."""
     soft = make_noise(random, 256, 512, (12, 24), 3) - np.float32(0.5)
     fine = random.random((256, 512), np.float32) - np.float32(0.5)
     return _tile((soft * (amount * 2.4) + fine * (1.6 + amount * 0.3)).astype(np.float32), shape)

@@ -14,12 +14,12 @@ from penstock_engines.cinema.paint.light import Light
 from penstock_engines.cinema.paint.patterns import Randomness, make_noise, soften
 
 HALF = 2
-"""Skies are soft: they are put together at half the size and enlarged."""
+"""Factor by which the soft sky is painted smaller and then enlarged."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bank:
-    """A band of clouds, twice as wide as the sky, that goes round: premultiplied, at half size."""
+    """A band of clouds, twice as wide as the sky, that loops. It is premultiplied and at half size."""
 
     picture: NDArray[np.uint8]
     top: int
@@ -29,7 +29,7 @@ class Bank:
 
 @dataclass(frozen=True, slots=True)
 class Stars:
-    """Points of light: where, how bright, and how they twinkle."""
+    """Positions, brightness and twinkling of the stars."""
 
     x: NDArray[np.int64]
     y: NDArray[np.int64]
@@ -39,7 +39,7 @@ class Stars:
 
 
 class Sky(Plane):
-    """Fills the frame down to somewhat below the horizon."""
+    """The sky, from the top of the frame to somewhat below the horizon."""
 
     def __init__(
         self, view: View, light: Light, random: Randomness, *, sun_x: float, stars_everywhere: bool = False
@@ -55,11 +55,11 @@ class Sky(Plane):
 
     @property
     def sun(self) -> tuple[float, float]:
-        """Where sun or moon stands in the frame."""
+        """The position of sun or moon in the frame."""
         return self._sun
 
     def draw(self, frame: Frame, moment: Moment) -> None:
-        """Put the half-size sky together and enlarge it."""
+        """Compose the half-size sky and enlarge it."""
         rows = min(self._base.shape[0], -(-frame.shape[0] // HALF) + 1)
         small = self._base[:rows].copy()
         for bank in self._banks:
@@ -77,7 +77,7 @@ class Sky(Plane):
         if not seen.any():
             return
         y, x = stars.y[seen], stars.x[seen]
-        # The fourth channel tells how much sky the clouds leave.
+        # The fourth channel holds the share of sky that the clouds leave clear.
         clear = small[y // HALF, x // HALF, 3].astype(np.float32) / 255
         glow = 0.72 + 0.28 * np.sin(seconds * stars.rhythm[seen] + stars.spread[seen])
         lit = frame[y, x] + stars.colour[seen] * (clear**3 * glow)[:, None]
@@ -99,7 +99,7 @@ class Sky(Plane):
         return np.clip(np.concatenate([sky, opaque], axis=2) + 0.5, 0, 255).astype(np.uint8)
 
     def _paint_sun(self, height: int, width: int, sky: NDArray[np.float32]) -> NDArray[np.float32]:
-        """A disc and its bloom, as what they add to the sky."""
+        """Return a disc and its bloom, to be added to the sky."""
         light = self._light
         x, y = self._sun[0] / HALF, self._sun[1] / HALF
         unit = self._view.unit / HALF
@@ -122,7 +122,7 @@ class Sky(Plane):
 def _paint_moon(
     rows: NDArray[np.int64], columns: NDArray[np.int64], x: float, y: float, radius: float
 ) -> NDArray[np.float32]:
-    """Dim the seas of the moon."""
+    """Darken the seas of the moon."""
     shade = np.ones(np.broadcast_shapes(rows.shape, columns.shape), np.float32)
     for right, down, size in ((-0.3, -0.25, 0.35), (0.25, -0.1, 0.26), (-0.05, 0.35, 0.3), (0.4, 0.4, 0.16)):
         near = np.hypot(columns - x - right * radius, rows - y - down * radius) / (size * radius)
@@ -131,7 +131,7 @@ def _paint_moon(
 
 
 def _paint_galaxy(random: Randomness, height: int, width: int) -> NDArray[np.float32]:
-    """A faint slanting band."""
+    """Return a faint slanting band."""
     dust = make_noise(random, height, width, (4, 6), 4)
     rows, columns = np.ogrid[:height, :width]
     across = (rows - height * 0.45 + (columns - width / 2) * 0.45) / (height * 0.24)
@@ -139,7 +139,7 @@ def _paint_galaxy(random: Randomness, height: int, width: int) -> NDArray[np.flo
 
 
 def _scatter_stars(view: View, light: Light, random: Randomness, rows: int) -> Stars:
-    """Every star is one pixel, the bright ones a small cross of them."""
+    """Return stars of one pixel each. The bright ones are a small cross."""
     count = round(420 * light.stars * view.width * view.height / (1280 * 720))
     scale = max(1, round(view.unit / 720))
     x = random.integers(2, view.width - 2 - scale, count)
@@ -164,7 +164,7 @@ def _scatter_stars(view: View, light: Light, random: Randomness, rows: int) -> S
 
 
 def _gather_clouds(view: View, light: Light, random: Randomness, size: tuple[int, int]) -> list[Bank]:
-    """High thin clouds and low thick ones."""
+    """Return high thin clouds and low thick ones."""
     if light.clouds <= 0:
         return []
     width, height = size[0], min(size[1], view.horizon // HALF)
@@ -210,7 +210,7 @@ def _paint_bank(
 
 
 def _drift(small: NDArray[np.uint8], bank: Bank, seconds: float) -> None:
-    """Lay a moved bank over the half-size sky; its fourth channel becomes what is left of clear sky."""
+    """Lay a moved bank over the half-size sky, and update the clear share in its fourth channel."""
     rows = min(small.shape[0] - bank.top, bank.picture.shape[0])
     offset = (bank.width * 2 - seconds * bank.speed) % (bank.width * 2)
     whole = math.floor(offset)

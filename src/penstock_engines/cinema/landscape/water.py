@@ -18,7 +18,7 @@ SINE = ((np.sin(np.arange(256) * 2 * np.pi / 256) + 1) * 42).astype(np.uint8)
 
 @dataclass(frozen=True, slots=True)
 class Train:
-    """One train of waves: the phase of each pixel in 256ths of a turn, and how the camera and time shift it."""
+    """One train of waves: each pixel's phase in 256ths of a turn, and its shift by camera and time."""
 
     phase: NDArray[np.uint8]
     right: float
@@ -27,7 +27,7 @@ class Train:
 
 
 class Water(Plane):
-    """Fills the frame from a row downward. `calm` 1 is a pond, 0 the open sea."""
+    """Water from a row downward. `calm` 1 is a pond, 0 the open sea."""
 
     def __init__(
         self,
@@ -71,7 +71,7 @@ class Water(Plane):
         cv2.subtract(target, cv2.multiply(hollow, self._trough[:rows], scale=1 / 255), dst=target)
 
     def _heave(self, moment: Moment, rows: int) -> NDArray[np.uint8]:
-        """The height of the surface at each pixel, 0 to 252."""
+        """Return the height of the surface at each pixel, 0 to 252."""
         total = np.zeros((rows, self._width), np.uint8)
         for train in self._trains:
             turns = train.speed * moment.seconds + train.right * moment.shot.right + train.away * moment.shot.near
@@ -94,7 +94,7 @@ class Water(Plane):
         return np.asarray(cv2.cvtColor(large, cv2.COLOR_BGRA2BGR), np.uint8)
 
     def _lay_train(self, random: Randomness, slant: float, count: float, speed: float) -> Train:
-        """Waves on a flat sea seen in perspective: the further, the narrower."""
+        """Return waves on a flat sea in perspective, narrower with distance."""
         down = np.arange(self._rows, dtype=np.float32)[:, None] / np.float32(self._view.unit)
         across = (np.arange(self._width, dtype=np.float32)[None] - np.float32(self._width / 2)) / np.float32(
             self._view.unit
@@ -109,14 +109,14 @@ class Water(Plane):
         x = np.tile(np.arange(columns, dtype=np.float32), (rows, 1))
         down = np.arange(rows, dtype=np.float32)[:, None]
         above = self._top // HALF
-        # The mirror is squeezed where the sky is shorter than the water.
+        # The mirror is compressed where the sky is shorter than the water.
         squeeze = min(1.0, (above - 2) / max(1, rows))
         y = np.repeat(above - 1 - down * np.float32(squeeze), columns, axis=1)
         swing = (0.02 + down / rows * 0.16) * (1.15 - self._calm) * self._view.unit / 720
         return x, y.astype(np.float32), np.repeat(swing, columns, axis=1).astype(np.float32)
 
     def _mix_colours(self, share: NDArray[np.float32], colour: Colour) -> tuple[Frame, Frame]:
-        """How much of the mirror is kept and how much of the water's own colour shows, row by row."""
+        """Return, row by row, the factor of the mirror and the water's own colour to add."""
         columns = -(-self._width // HALF)
         light = self._light
         deep = mix(light.shade(colour), light.zenith, 0.2)
@@ -127,7 +127,7 @@ class Water(Plane):
         return kept.astype(np.uint8), np.repeat(own, columns, axis=1).astype(np.uint8)
 
     def _paint_glints(self, sun: tuple[float, float]) -> Frame:
-        """How brightly a crest shines at each pixel: all a little, those below the sun a lot."""
+        """Return the brightness of a crest at each pixel: low everywhere, high below the sun."""
         light, view = self._light, self._view
         down = np.arange(self._rows, dtype=np.float32)[:, None] / np.float32(view.unit)
         across = (np.arange(self._width, dtype=np.float32)[None] - np.float32(sun[0])) / np.float32(view.unit)

@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock_engines.cinema.camera import Moment, View
-from penstock_engines.cinema.landscape.flecks import GUST, SNOWFALL, Swarm
 from penstock_engines.cinema.landscape.mist import Mist
+from penstock_engines.cinema.landscape.particles import GUST, SNOWFALL, Swarm
 from penstock_engines.cinema.paint.brush import mix
 from penstock_engines.cinema.paint.layers import Frame, Plane
 from penstock_engines.cinema.paint.patterns import Randomness
@@ -18,12 +18,12 @@ from penstock_engines.cinema.script import Weather
 
 
 class Rain(Plane):
-    """Sheets of streaks, a near fast one and a far slow one, that go round without end."""
+    """A near fast and a far slow sheet of streaks that loop."""
 
     def __init__(self, view: View, random: Randomness, *, heavy: float, slant: float) -> None:
         self._slant = slant
         unit = view.unit
-        # Count, length, brightness and speed in frames' heights a second.
+        # Count, length, brightness and speed in frame heights a second.
         kinds = ((420, 0.05, 42, 1.5), (170, 0.1, 62, 2.4))
         self._sheets = [
             (self._paint(view, random, round(count * heavy), length * unit, bright), speed * unit)
@@ -31,7 +31,7 @@ class Rain(Plane):
         ]
 
     def draw(self, frame: Frame, moment: Moment) -> None:
-        """Rain is fast: whole pixels are fine enough."""
+        """Draw the streaks at whole pixels, which is fine enough at their speed."""
         height, width = frame.shape[:2]
         for sheet, speed in self._sheets:
             rows, columns = sheet.shape[0] // 2, sheet.shape[1] // 2
@@ -55,14 +55,14 @@ class Rain(Plane):
 
 
 class Splashes(Plane):
-    """Rings where drops meet the ground."""
+    """Rings of drops on the ground."""
 
     def __init__(self, view: View, random: Randomness, top: float, tone: tuple[int, int, int]) -> None:
         self._view, self._top, self._tone = view, top, tone
         self._where = random.random((70, 3))
 
     def draw(self, frame: Frame, moment: Moment) -> None:
-        """A ring grows for a quarter of a second, then falls somewhere else."""
+        """Draw rings that grow for a quarter of a second, then start elsewhere."""
         view = self._view
         red, green, blue = self._tone
         for x, y, start in self._where:
@@ -85,7 +85,7 @@ class Splashes(Plane):
 
 
 class Lightning(Plane):
-    """Bolts far away that light up the whole picture for a moment."""
+    """Distant bolts that light up the whole picture for a moment."""
 
     def __init__(self, view: View, random: Randomness, seconds: float) -> None:
         self._view = view
@@ -114,7 +114,7 @@ class Lightning(Plane):
                 )
 
     def light_up(self, frame: Frame, moment: Moment) -> None:
-        """Brighten everything."""
+        """Brighten the whole frame."""
         power = max((flash(moment.seconds - when) for when in self._when), default=0.0)
         if power > 0.02:
             cv2.convertScaleAbs(frame, dst=frame, alpha=1 + 0.5 * power, beta=18 * power)
@@ -126,7 +126,7 @@ class Lightning(Plane):
 
 
 def flash(age: float) -> float:
-    """How bright a bolt is: two beats, then dark."""
+    """Return the brightness of a bolt: two beats, then dark."""
     if not 0 <= age < 0.5:
         return 0.0
     return math.exp(-age * 9) if age < 0.14 else 0.75 * math.exp(-(age - 0.14) * 10)
@@ -144,7 +144,7 @@ class Flash(Plane):
 
 
 def add_weather(scene: Scene, seconds: float) -> None:
-    """Put the script's weather into the scene; indoors it is only seen through the window."""
+    """Put the script's weather into the scene. Indoors it shows only through the window."""
     view, random, light, weather = scene.view, scene.random, scene.light, scene.script.weather
     if not scene.outdoors:
         return

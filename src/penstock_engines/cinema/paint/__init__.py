@@ -1,1 +1,1 @@
-"""Brushes, layers and light: the means of painting."""
+"""The means of painting: brush, layers and light."""

@@ -22,7 +22,7 @@ ROUND = CIRCLE[::2]  # enough for the joint of a limb
 
 
 class Brush:
-    """A picture in the making. `origin` is where the point (0, 0) lies, `unit` how many pixels 1.0 is."""
+    """A picture in the making. `origin` is the pixel position of (0, 0), `unit` the number of pixels in 1.0."""
 
     def __init__(self, width: int, height: int, unit: float, origin: Point = (0.0, 0.0)) -> None:
         self.picture: Picture = np.zeros((height, width, 4), np.uint8)
@@ -30,7 +30,7 @@ class Brush:
         self.origin = np.array(origin, np.float64)
 
     def moved(self, shift: Point = (0.0, 0.0), *, degrees: float = 0.0, scale: float | Point = 1.0) -> "Brush":
-        """A brush on the same picture whose (0, 0) lies at `shift`, turned clockwise and scaled around there."""
+        """Return a brush on this picture with (0, 0) at `shift`, turned clockwise and scaled around it."""
         wide, high = scale if isinstance(scale, tuple) else (scale, scale)
         angle = np.radians(degrees)
         turn = np.array([[np.cos(angle), np.sin(angle)], [-np.sin(angle), np.cos(angle)]])
@@ -41,7 +41,7 @@ class Brush:
 
     @contextmanager
     def inside(self, points: Sequence[Point], *, straight: bool = False) -> Generator[None]:
-        """Whatever is painted meanwhile shows only within this shape (a blob, or a polygon if `straight`)."""
+        """Clip everything painted meanwhile to this shape (a blob, or a polygon if `straight`)."""
         outline = np.array(points, np.float64)
         corners = self._corners(outline if straight else smooth(outline))
         left, top, right, bottom = self._bounds(corners)
@@ -74,7 +74,7 @@ class Brush:
         self._fill(flat @ rotation + np.array(centre), colour, opacity)
 
     def limb(self, points: Sequence[Point], widths: Sequence[float], colour: Colour, opacity: float = 1.0) -> None:
-        """A leg, branch or mast: a line that gets thicker or thinner, with round joints."""
+        """Draw a leg, branch or mast: a tapering line with round joints."""
         joints, radii = np.array(points, np.float64), np.array(widths, np.float64) / 2
         hulls = [
             cv2.convexHull(np.concatenate([start + ROUND * thick, end + ROUND * thin]).astype(np.float32))[:, 0]
@@ -84,7 +84,7 @@ class Brush:
             self._fill(hull.astype(np.float64), colour, opacity)
 
     def ribbon(self, points: Sequence[Point], widths: Sequence[float], colour: Colour, opacity: float = 1.0) -> None:
-        """A tail, neck or rope: a limb that bends smoothly through its points."""
+        """Draw a tail, neck or rope: a limb that bends smoothly through its points."""
         joints = np.column_stack([np.array(points, np.float64), np.array(widths, np.float64) / 2])
         line = smooth(np.concatenate([joints[:1], joints, joints[-1:]]), 4)[4 : len(joints) * 4 + 1]
         ahead = np.gradient(line[:, :2], axis=0)
@@ -94,7 +94,7 @@ class Brush:
         if opacity < 1.0:
             self._fill(np.concatenate([one, other[::-1]]), colour, opacity)
             return
-        # Piece by piece, because a sharp bend overlaps itself, and such a shape would be filled with a hole in it.
+        # Piece by piece: a sharp bend overlaps itself, and one closed shape would get a hole there.
         red, green, blue = colour
         for piece in self._corners(np.stack([one[:-1], one[1:], other[1:], other[:-1]], axis=1)):
             cv2.fillConvexPoly(self.picture, piece, (blue, green, red, 255), cv2.LINE_AA, SHIFT)
@@ -102,7 +102,7 @@ class Brush:
             self._fill(ROUND * radius + (x, y), colour, 1.0)
 
     def glow(self, centre: Point, radius: float, colour: Colour, strength: float = 1.0) -> None:
-        """Light that fades out around a point."""
+        """Draw light that fades out around a point."""
         x, y = np.array(centre) @ self.matrix + self.origin
         reach = radius * float(np.sqrt(abs(np.linalg.det(self.matrix))))
         height, width = self.picture.shape[:2]
@@ -110,7 +110,7 @@ class Brush:
         top, bottom = max(0, int(y - reach)), min(height, int(y + reach) + 2)
         if left >= right or top >= bottom:
             return
-        # Light is smooth, so a coarse picture of it will do.
+        # Light is smooth, so a coarse picture of it is enough.
         across = np.linspace(left - x, right - 1 - x, min(right - left, 96), dtype=np.float32) / np.float32(reach)
         down = np.linspace(top - y, bottom - 1 - y, min(bottom - top, 96), dtype=np.float32) / np.float32(reach)
         near = np.maximum(1 - np.hypot(across[None, :], down[:, None]), 0) ** 2 * np.float32(strength)
@@ -125,7 +125,7 @@ class Brush:
         return np.round((points @ self.matrix + self.origin) * (1 << SHIFT)).astype(np.int32)
 
     def _bounds(self, corners: NDArray[np.int32]) -> tuple[int, int, int, int]:
-        """Left, top, right, bottom, in pixels, of what these corners can touch."""
+        """Return left, top, right and bottom, in pixels, of everything that these corners can touch."""
         height, width = self.picture.shape[:2]
         low, high = corners.min(axis=0) >> SHIFT, (corners.max(axis=0) >> SHIFT) + 2
         return max(0, int(low[0]) - 1), max(0, int(low[1]) - 1), min(width, int(high[0])), min(height, int(high[1]))
@@ -148,7 +148,7 @@ class Brush:
 
 
 def smooth(points: NDArray[np.float64], steps: int = 8) -> NDArray[np.float64]:
-    """A closed curve through all the points (Catmull-Rom)."""
+    """Return a closed curve through all the points (Catmull-Rom)."""
     around = np.concatenate([points[-1:], points, points[:2]])
     before, points, after, beyond = around[:-3], around[1:-2], around[2:-1], around[3:]
     t = (np.arange(steps) / steps)[None, :, None]
@@ -158,7 +158,7 @@ def smooth(points: NDArray[np.float64], steps: int = 8) -> NDArray[np.float64]:
 
 
 def arc(start: Point, towards: Point, end: Point) -> list[Point]:
-    """Points of a curve that leaves `start` in the direction of `towards` and comes from there to `end`."""
+    """Return points of a curve that leaves `start` towards `towards` and arrives at `end` from there."""
     shares = [index / 10 for index in range(11)]
     return [
         (
@@ -170,6 +170,6 @@ def arc(start: Point, towards: Point, end: Point) -> list[Point]:
 
 
 def mix(first: Colour, second: Colour, share: float) -> Colour:
-    """A colour between two: `share` 0 is the first, 1 the second."""
+    """Return a colour between two. `share` 0 is the first, 1 the second."""
     red, green, blue = (round(a + (b - a) * share) for a, b in zip(first, second, strict=True))
     return red, green, blue

@@ -13,35 +13,35 @@ from penstock_engines.cinema.paint.brush import Brush, Picture
 Frame: TypeAlias = NDArray[np.uint8]
 """Height x width x 3: blue, green, red."""
 Mask: TypeAlias = NDArray[np.uint8]
-"""Height x width: how much of a picture covers what is behind it."""
+"""Height x width: the opacity of each pixel."""
 
 
 class Plane:
-    """One thing that is drawn into each frame, after all that is behind it."""
+    """An element that is drawn into each frame, in front of everything drawn before."""
 
     def draw(self, frame: Frame, moment: Moment) -> None:
-        """Draw into the frame, whose lower rows may be cut off because nearer planes hide them."""
+        """Draw into the frame. Its lower rows may be cut off where nearer planes hide them."""
         raise NotImplementedError
 
     def hides(self, moment: Moment) -> int | None:
-        """The first row from which on nothing behind can be seen, if there is one."""
+        """Return the first row below which everything behind is hidden, or None."""
 
 
 def blend(frame: Frame, colour: Frame, cover: Mask) -> None:
-    """Lay a premultiplied picture over a part of a frame of the same size."""
+    """Lay a premultiplied picture over an equally large part of a frame."""
     rest = cv2.cvtColor(cv2.bitwise_not(cover), cv2.COLOR_GRAY2BGR)
     cv2.multiply(frame, rest, dst=frame, scale=1 / 255)
     cv2.add(frame, colour, dst=frame)
 
 
 def take_apart(picture: Picture) -> tuple[Frame, Mask]:
-    """The colours and the cover of a picture."""
+    """Return a picture's colours and its opacity."""
     colour = cv2.cvtColor(picture, cv2.COLOR_BGRA2BGR)
     return np.asarray(colour, np.uint8), np.asarray(cv2.extractChannel(picture, 3), np.uint8)
 
 
 class Sheet:
-    """An empty picture, as large as the camera will ever see of a layer at this depth."""
+    """An empty picture, as large as everything the camera ever sees of a layer at this depth."""
 
     def __init__(self, lens: Lens, depth: float) -> None:
         self.depth = depth
@@ -54,7 +54,7 @@ class Sheet:
 
     @property
     def picture(self) -> Picture:
-        """What is painted so far."""
+        """The picture so far."""
         return self.brush.picture
 
     @property
@@ -70,16 +70,16 @@ class Sheet:
         return (np.arange(self.picture.shape[0], dtype=np.float32) + 0.5) / np.float32(self.unit) + np.float32(self.top)
 
     def row(self, y: float) -> int:
-        """The row of pixels at a y, kept inside the picture."""
+        """Return the row of pixels at a y, limited to the picture."""
         return min(max(0, round((y - self.top) * self.unit)), self.picture.shape[0])
 
     def column(self, x: float) -> int:
-        """The column of pixels at an x, kept inside the picture."""
+        """Return the column of pixels at an x, limited to the picture."""
         return min(max(0, round((x - self.left) * self.unit)), self.picture.shape[1])
 
 
 class Layer(Plane):
-    """A painted sheet. It may sway like trees in the wind (`sway` is its slant) or bob up and down (in units)."""
+    """A painted sheet. It may sway in the wind (`sway` is its slant) or bob up and down (in units)."""
 
     def __init__(
         self, sheet: Sheet, *, sway: float = 0.0, foot: float = 0.0, rhythm: float = 1.0, bob: float = 0.0
@@ -101,20 +101,20 @@ class Layer(Plane):
         crop = np.s_[self._top : self._bottom, self._left : self._right]
         self._origin = (-sheet.left * sheet.unit - self._left, -sheet.top * sheet.unit - self._top)
         self._spans = [(left - self._left, right - self._left) for left, right in _split(across)]
-        # A moved picture is cheaper in two parts, a scaled one in one.
+        # Moving is cheaper in two parts, scaling in one.
         self._warps = (self._lens.zooms and self._depth >= FAR) or bool(sway)
         nothing = picture[:1, :1]
         self._picture = np.ascontiguousarray(picture[crop] if self._warps else nothing)
         self._colour, self._cover = take_apart(np.ascontiguousarray(nothing if self._warps else picture[crop]))
 
     def hides(self, moment: Moment) -> int | None:
-        """From where on the layer is all opaque."""
+        """Return the row below which the layer is opaque everywhere."""
         scale, _, y = self._lens.project(self._depth, moment.shot)
         row = math.ceil((self._solid - self._top - self._origin[1]) * scale + y) + 1
         return row if self._solid < self._bottom and row < self._lens.view.height else None
 
     def draw(self, frame: Frame, moment: Moment) -> None:
-        """Blend the upper edge, copy what is all opaque."""
+        """Blend the upper part, and copy the part that is opaque everywhere."""
         scale, x, y = self._lens.project(self._depth, moment.shot)
         y += self._bob * self._lens.view.unit * math.sin(moment.seconds * self._rhythm)
         x, y = x - self._origin[0] * scale, y - self._origin[1] * scale
@@ -142,7 +142,7 @@ class Layer(Plane):
     def _sample(
         self, left: int, top: int, right: int, bottom: int, place: tuple[float, float, float], moment: Moment
     ) -> tuple[Frame, Mask]:
-        """The part of the layer that lies behind these pixels of the frame."""
+        """Return the part of the layer behind these pixels of the frame."""
         scale, x, y = place
         size = (right - left, bottom - top)
         if not self._warps:
@@ -157,20 +157,20 @@ class Layer(Plane):
         return take_apart(warped)
 
     def _lean(self, seconds: float) -> float:
-        """How far the layer is sheared: two waves that never quite repeat."""
+        """Return the layer's shear: two waves that never quite repeat."""
         wave = math.sin(seconds * 1.7 * self._rhythm + self._depth * 9) + 0.5 * math.sin(seconds * 2.9 * self._rhythm)
         return self._sway * wave
 
 
 def _span(filled: NDArray[np.bool_]) -> tuple[int, int]:
-    """From the first to past the last that is filled, and one more on each side for soft edges."""
+    """Return the first and the end index of the filled part, one wider on each side for soft edges."""
     if not filled.any():
         return 0, 0
     return max(0, int(filled.argmax()) - 1), min(len(filled), len(filled) - int(filled[::-1].argmax()) + 1)
 
 
 def _split(filled: NDArray[np.bool_], gap: int = 60) -> list[tuple[int, int]]:
-    """The stretches that are filled, apart from each other by more than a gap; with one more on each side."""
+    """Return the filled stretches that are more than a gap apart, each one wider on both sides."""
     where = np.flatnonzero(filled)
     if len(where) == 0:
         return []

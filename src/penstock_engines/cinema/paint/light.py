@@ -1,4 +1,4 @@
-"""The light of a scene: what the hour, the weather and the asked colour make of every painted colour."""
+"""The light of a scene: the effect of hour, weather and requested colour on every painted colour."""
 
 import math
 from dataclasses import dataclass, replace
@@ -11,7 +11,7 @@ SNOW: Colour = (238, 244, 252)
 
 @dataclass(frozen=True, slots=True)
 class Light:
-    """All colours are what is seen, but `key`, which is what is left of white."""
+    """Colours as they are seen, except `key`, which is white as it looks in this light."""
 
     zenith: Colour
     middle: Colour
@@ -19,36 +19,36 @@ class Light:
     key: Colour
     sun: Colour
     sun_height: float
-    """Above the horizon, as a share of the sky."""
+    """Height above the horizon, as a share of the sky."""
     darkness: float = 0.0
-    """How much lamps and windows shine: 0 by day, 1 at night."""
+    """Brightness of lamps and windows: 0 by day, 1 at night."""
     stars: float = 0.0
     haze: float = 0.55
-    """How much of the far distance is lost in air."""
+    """Share of the far distance that is lost in air."""
     clouds: float = 0.25
     shine: float = 1.0
-    """How clearly sun or moon is seen."""
+    """Visibility of sun or moon."""
     snow: float = 0.0
     wet: float = 0.0
     wind: float = 1.0
 
     @property
     def air(self) -> Colour:
-        """What far things fade into."""
+        """The colour that far things fade into."""
         return mix(self.horizon, self.middle, 0.35)
 
     def shade(self, colour: Colour, distance: float = 0.0) -> Colour:
-        """A thing's own colour as it looks in this light; distance 0 is near, 1 at the horizon."""
+        """Return a colour as it looks in this light. Distance 0 is near, 1 at the horizon."""
         red, green, blue = (round(part * key / 255) for part, key in zip(colour, self.key, strict=True))
         return mix((red, green, blue), self.air, 1 - math.exp(-2.6 * self.haze * distance))
 
     def ground(self, colour: Colour, distance: float = 0.0) -> Colour:
-        """The same for what snow lies on and rain darkens."""
+        """Like `shade`, but with snow on it or darkened by rain."""
         wetted = mix(colour, (26, 30, 38), 0.3 * self.wet)
         return self.shade(mix(wetted, SNOW, 0.88 * self.snow), distance)
 
     def lamp(self, colour: Colour, unlit: Colour, distance: float = 0.0) -> Colour:
-        """A window or lamp: `unlit` by day, its own light in the dark."""
+        """Return the colour of a window or lamp: `unlit` by day, its own light in the dark."""
         far = 1 - math.exp(-1.2 * self.haze * distance)
         return mix(self.shade(unlit, distance), mix(colour, self.air, far), self.darkness)
 
@@ -72,11 +72,11 @@ HOURS: dict[Time, Light] = {
 
 @dataclass(frozen=True, slots=True)
 class Veil:
-    """What a weather lays over the light of an hour."""
+    """The change that a weather makes to the light of an hour."""
 
     grey: Colour
     cover: float
-    """How much of the sky turns into the grey."""
+    """Share of the sky that turns grey."""
     key: float
     haze: float
     clouds: float
@@ -97,7 +97,7 @@ WEATHERS: dict[Weather, Veil] = {
 
 
 def make_light(script: Script) -> Light:
-    """The hour's light, seen through the weather and the colour that the prompt asked for."""
+    """Return the light of the hour, changed by the weather and by the colour that the prompt asks for."""
     light = HOURS[script.time]
     veil = WEATHERS.get(script.weather)
     if veil is not None:
@@ -108,7 +108,7 @@ def make_light(script: Script) -> Light:
 def _cover(light: Light, veil: Veil) -> Light:
     brightness = sum(light.key) / 765
     grey = mix((0, 0, 0), veil.grey, brightness**1.3)
-    # Some of the hour's own colour stays in the cloud, or every rainy hour would look the same.
+    # Some of the hour's own colour stays in the cloud, or all rainy hours would look alike.
     grey = mix(grey, light.middle, 0.22)
     lit = mix((0, 0, 0), mix(light.key, (235, 240, 248), 0.25 * veil.cover * brightness), veil.key)
     return replace(
@@ -129,7 +129,7 @@ def _cover(light: Light, veil: Veil) -> Light:
 
 
 def _colour(light: Light, tint: Colour) -> Light:
-    """Let the tint take over the sky, as dark or bright as the hour is, and a part of the light."""
+    """Let the tint take over the sky, at the hour's brightness, and a part of the light."""
     brightness = 0.35 + 0.65 * sum(light.middle) / 765
     sky = mix((0, 0, 0), tint, brightness)
     return replace(

@@ -1,4 +1,4 @@
-"""Randomness that looks natural: clouds of noise that tile, and lines that wander."""
+"""Randomness that looks natural: tiling clouds of noise, and wandering lines."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ Randomness = np.random.Generator
 def make_noise(
     random: Randomness, height: int, width: int, cells: tuple[int, int], octaves: int = 4
 ) -> NDArray[np.float32]:
-    """A field from 0 to 1 whose opposite edges meet; `cells` is how many blobs lie down and across the first octave."""
+    """Return a tiling field from 0 to 1. `cells` is the number of blobs down and across in the first octave."""
     total = np.zeros((height, width), np.float32)
     weight = 1.0
     for octave in range(octaves):
@@ -24,7 +24,7 @@ def make_noise(
 
 
 def _stretch(grid: NDArray[np.float32], height: int, width: int) -> NDArray[np.float32]:
-    """Enlarge a grid smoothly as if it went round at its edges."""
+    """Enlarge a grid smoothly, wrapping around at its edges."""
     down, across = height / grid.shape[0], width / grid.shape[1]
     padded = np.pad(grid, 2, mode="wrap")
     large = cv2.resize(padded, None, fx=across, fy=down, interpolation=cv2.INTER_CUBIC)
@@ -35,7 +35,7 @@ def _stretch(grid: NDArray[np.float32], height: int, width: int) -> NDArray[np.f
 def wander(
     random: Randomness, along: NDArray[np.float32], length: float, octaves: int = 4, rough: float = 0.5
 ) -> NDArray[np.float32]:
-    """A line that goes up and down between about -1 and 1, with waves of `length` and ever smaller ones on them."""
+    """Return a line between about -1 and 1, with waves of `length` and ever smaller ones on them."""
     line = np.zeros_like(along)
     total, weight = 0.0, 1.0
     for octave in range(octaves):
@@ -52,6 +52,6 @@ def wander(
 
 
 def soften(values: NDArray[np.floating[Any]], low: float, high: float) -> NDArray[np.float32]:
-    """0 up to `low`, 1 from `high` on, and smooth in between."""
+    """Return 0 up to `low`, 1 from `high` on, and a smooth step in between."""
     share = np.clip((values - low) / (high - low), 0, 1)
     return (share * share * (3 - 2 * share)).astype(np.float32)

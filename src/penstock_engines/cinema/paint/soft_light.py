@@ -1,4 +1,4 @@
-"""Soft lights that move: sun beams, spotlights, aurora, caustics, fire glow; painted small and enlarged."""
+"""Soft moving lights (sun beams, spotlights, aurora, caustics, fire glow), painted small and enlarged."""
 
 import math
 from collections.abc import Callable
@@ -26,11 +26,11 @@ class Grid:
 
 
 Glow: TypeAlias = Callable[[Grid, float], Field]
-"""Height x width x 3, in red, green, blue, of what is added to the frame at a time in seconds."""
+"""Takes a time in seconds and returns the light to add, height x width x 3, in red, green, blue."""
 
 
 class SoftLight(Plane):
-    """Adds light to the frame. `coarse` is how many pixels one small pixel makes, `depth` that of its source."""
+    """Adds light to the frame. `coarse` is the frame pixels per small pixel, `depth` the depth of the source."""
 
     def __init__(
         self, view: View, glow: Glow, *, coarse: int = 8, top: float = -9, bottom: float = 9, depth: float = 0.0
@@ -66,7 +66,7 @@ class SoftLight(Plane):
 def paint_beams(
     origin: tuple[float, float], colour: Colour, strength: float, random: Randomness, reach: float = 1.4
 ) -> Glow:
-    """Rays that fan out from a point and slowly change."""
+    """Return rays that fan out from a point and slowly change."""
     phases = random.uniform(0, 6.28, 4)
     tone = np.array(colour, np.float32) * np.float32(strength)
 
@@ -83,7 +83,7 @@ def paint_beams(
 
 
 def paint_aurora(random: Randomness, strength: float) -> Glow:
-    """Curtains of green and violet light."""
+    """Return curtains of green and violet light."""
     phases = random.uniform(0, 6.28, 9)
 
     def glow(grid: Grid, seconds: float) -> Field:
@@ -106,7 +106,7 @@ def paint_aurora(random: Randomness, strength: float) -> Glow:
 
 
 def paint_spotlights(lamps: tuple[tuple[float, float, Colour], ...], floor: float, strength: float = 1.0) -> Glow:
-    """Cones of light from lamps (x, y, colour) that sweep a floor."""
+    """Return cones of light from lamps (x, y, colour) that sweep a floor."""
 
     def glow(grid: Grid, seconds: float) -> Field:
         total = np.zeros((grid.y.shape[0], grid.x.shape[1], 3), np.float32)
@@ -128,7 +128,7 @@ def paint_spotlights(lamps: tuple[tuple[float, float, Colour], ...], floor: floa
 
 
 def paint_flicker(lamps: tuple[tuple[float, float, float, Colour], ...], strength: float = 1.0) -> Glow:
-    """Fires and lava (x, y, radius, colour), each flickering in its own rhythm."""
+    """Return fires and lava (x, y, radius, colour), each flickering in its own rhythm."""
 
     def glow(grid: Grid, seconds: float) -> Field:
         total = np.zeros((grid.y.shape[0], grid.x.shape[1], 3), np.float32)
@@ -142,7 +142,7 @@ def paint_flicker(lamps: tuple[tuple[float, float, float, Colour], ...], strengt
 
 
 def paint_caustics(colour: Colour, strength: float, random: Randomness, top: float) -> Glow:
-    """The net of light that waves throw, on the ground below a line."""
+    """Return the net of light that waves throw, on the ground below a line."""
     phases = random.uniform(0, 6.28, 6)
     tone = np.array(colour, np.float32) * np.float32(strength)
 
@@ -157,7 +157,7 @@ def paint_caustics(colour: Colour, strength: float, random: Randomness, top: flo
 
 
 def paint_ribbons(colours: tuple[Colour, ...], random: Randomness) -> Glow:
-    """Bands of light that flow across the frame."""
+    """Return bands of light that flow across the frame."""
     phases = random.uniform(0, 6.28, (len(colours), 3))
     slants = random.uniform(-0.25, 0.25, len(colours))
 

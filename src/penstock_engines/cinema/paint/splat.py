@@ -1,4 +1,4 @@
-"""Puts small soft shapes into a frame: many dots at once, single pictures between pixels, pools of light."""
+"""Small soft shapes in a frame: many dots at once, single pictures at subpixel positions, pools of light."""
 
 import math
 from itertools import pairwise
@@ -12,7 +12,7 @@ from penstock_engines.cinema.paint.layers import Frame, blend, take_apart
 
 Numbers = NDArray[np.float32]
 REACHES = (-1, 1, 2, 3, 5, 8, 12, 18, 25, 32)
-"""Dots of about the same radius are drawn together."""
+"""Upper radii in pixels of the groups in which dots are drawn together."""
 _ramp = np.linspace(-1, 1, 65, dtype=np.float32)
 SPOT = np.clip(1 - np.hypot(_ramp[:, None], _ramp[None]), 0, 1) ** 2
 """Light that fades out from the middle of a small square."""
@@ -30,7 +30,7 @@ def splat(
     flat: float = 1.0,
     adds: bool = False,
 ) -> None:
-    """Draw round dots (flat ones if `flat` < 1) of red, green, blue; they cover or add to what is there."""
+    """Draw round dots (flat ones if `flat` < 1) of red, green, blue, over the frame or added to it."""
     for low, reach in pairwise(REACHES):
         chosen = (radius > low) & (radius <= reach) & (strength > 0.01)
         if chosen.any():
@@ -93,7 +93,7 @@ def place_picture(
     degrees: float = 0.0,
     flips: bool = False,
 ) -> tuple[Picture, int, int]:
-    """A picture turned, scaled and moved so that its anchor falls on a point of the frame; and its corner there."""
+    """Return a picture turned, scaled and moved so that its anchor falls on a point, and its corner in the frame."""
     turn = math.radians(degrees)
     across = -scale if flips else scale
     matrix = np.array(

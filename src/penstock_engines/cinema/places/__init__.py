@@ -11,11 +11,11 @@ from penstock_engines.cinema.places.built.streets import STREETS_PLACES
 from penstock_engines.cinema.places.dreamland import DREAMLAND_PLACES
 from penstock_engines.cinema.places.dry_land import DRY_LAND_PLACES
 from penstock_engines.cinema.places.grassland import GRASSLAND_PLACES
-from penstock_engines.cinema.places.high_and_cold import HIGH_AND_COLD_PLACES
 from penstock_engines.cinema.places.inland_water import INLAND_WATER_PLACES
 from penstock_engines.cinema.places.jungle import JUNGLE_PLACES
 from penstock_engines.cinema.places.outer_space import OUTER_SPACE_PLACES
 from penstock_engines.cinema.places.shores import SHORES_PLACES
+from penstock_engines.cinema.places.snow_and_ice import SNOW_AND_ICE_PLACES
 from penstock_engines.cinema.places.underground import UNDERGROUND_PLACES
 from penstock_engines.cinema.places.underwater import UNDERWATER_PLACES
 from penstock_engines.cinema.places.woods import WOODS_PLACES
@@ -32,7 +32,7 @@ PLACES: Mapping[str, Place] = MappingProxyType(
             JUNGLE_PLACES,
             GRASSLAND_PLACES,
             DRY_LAND_PLACES,
-            HIGH_AND_COLD_PLACES,
+            SNOW_AND_ICE_PLACES,
             STREETS_PLACES,
             SETTLEMENTS_PLACES,
             ROOMS_PLACES,

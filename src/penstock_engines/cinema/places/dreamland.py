@@ -1,4 +1,4 @@
-"""Where a prompt names no place: light alone."""
+"""Light alone, for a prompt that names no place."""
 
 from penstock_engines.cinema.landscape.ridges import add_glow, paint_wash
 from penstock_engines.cinema.paint.brush import Colour, mix
@@ -7,7 +7,7 @@ from penstock_engines.cinema.scene import Place, Scene, Surface, list_words
 
 
 def build_abstract(scene: Scene) -> None:
-    """Ribbons of light that flow through each other."""
+    """Build ribbons of light that flow through each other."""
     scene.outdoors = False
     light, random, view = scene.light, scene.random, scene.view
     back = scene.sheet(0.0)

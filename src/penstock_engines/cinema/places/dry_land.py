@@ -5,7 +5,8 @@ import math
 import numpy as np
 
 from penstock_engines.cinema.landscape.greenery import paint_bush
-from penstock_engines.cinema.landscape.groundwork import (
+from penstock_engines.cinema.landscape.ridges import Line, add_glow, paint_hill
+from penstock_engines.cinema.landscape.terrain import (
     add_hills,
     add_range,
     make_peaks,
@@ -13,7 +14,6 @@ from penstock_engines.cinema.landscape.groundwork import (
     paint_rocks,
     plant_row,
 )
-from penstock_engines.cinema.landscape.ridges import Line, add_glow, paint_hill
 from penstock_engines.cinema.paint.brush import Colour, mix
 from penstock_engines.cinema.paint.layers import Sheet
 from penstock_engines.cinema.paint.patterns import wander
@@ -22,7 +22,7 @@ from penstock_engines.cinema.scene import Place, Scene, Surface, list_words
 
 
 def build_desert(scene: Scene) -> None:
-    """Dunes with a lit and a shaded side."""
+    """Build dunes with a lit and a shaded side."""
     light, random = scene.light, scene.random
     scene.add_sky()
     for number, (depth, foot, height, wave, distance) in enumerate(
@@ -53,7 +53,7 @@ def build_desert(scene: Scene) -> None:
 
 
 def _shade_dune(sheet: Sheet, line: Line, dark: Colour) -> None:
-    """The side away from the sun: below each falling stretch of the crest."""
+    """Darken the side away from the sun, below each falling stretch of the crest."""
     slope = np.gradient(line)
     falling = np.flatnonzero(np.diff((slope > 0).astype(np.int8)) == 1)
     for start in falling:
@@ -73,7 +73,7 @@ def _shade_dune(sheet: Sheet, line: Line, dark: Colour) -> None:
 
 
 def build_canyon(scene: Scene) -> None:
-    """Mesas of banded red rock."""
+    """Build mesas of banded red rock."""
     light, random = scene.light, scene.random
     scene.add_sky()
     for depth, foot, height, wave, distance in (
@@ -113,13 +113,13 @@ def build_canyon(scene: Scene) -> None:
 
 
 def _round_steps(line: Line) -> Line:
-    """Cliffs are steep, not vertical."""
+    """Round the edges of steps, as cliffs are steep but not vertical."""
     kernel = np.ones(7, np.float32) / 7
     return np.convolve(np.pad(line, 3, mode="edge"), kernel, mode="valid").astype(np.float32)
 
 
 def build_volcano(scene: Scene) -> None:
-    """A burning mountain with rivers of lava."""
+    """Build a burning mountain with rivers of lava."""
     light, random, view = scene.light, scene.random, scene.view
     scene.add_sky()
     add_range(scene, depth=0.03, height=0.14, wave=0.5, distance=0.95, lit=(130, 90, 90), shadow=(70, 54, 76))
@@ -156,7 +156,7 @@ def build_volcano(scene: Scene) -> None:
 
 
 def _pour_lava(cone: Sheet, middle: float, rim: float) -> None:
-    """Streams that run down from the rim."""
+    """Paint streams that run down from the rim."""
     steps = np.linspace(0, 1, 10)
     for start, drift, long in ((-0.03, -0.12, 0.24), (0.02, 0.1, 0.3), (0.045, 0.2, 0.18)):
         points = [

@@ -3,7 +3,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock_engines.cinema.landscape.groundwork import (
+from penstock_engines.cinema.landscape.masonry import Builder
+from penstock_engines.cinema.landscape.terrain import (
     LEAVES,
     Planter,
     add_hills,
@@ -12,14 +13,13 @@ from penstock_engines.cinema.landscape.groundwork import (
     make_plant_tones,
     tree_planter,
 )
-from penstock_engines.cinema.landscape.masonry import Builder
 from penstock_engines.cinema.paint.brush import Brush, Point
 from penstock_engines.cinema.paint.layers import Sheet
 from penstock_engines.cinema.scene import Place, Scene, Surface, list_words
 
 
 def build_meadow(scene: Scene) -> None:
-    """Rolling green with flowers up to the camera."""
+    """Build rolling green hills with flowers up to the camera."""
     scene.add_sky()
     add_range(scene, depth=0.03, height=0.16, wave=0.6, distance=1.0, lit=(140, 160, 170), shadow=(90, 116, 150))
     trees = tree_planter(scene, LEAVES, 0.6)
@@ -51,7 +51,7 @@ def build_meadow(scene: Scene) -> None:
 def _sprinkle(
     scene: Scene, brush: Brush, span: tuple[float, float], rows: tuple[float, float], distance: float
 ) -> None:
-    """Far flowers are dots of colour."""
+    """Paint far flowers as dots of colour."""
     petals = ((232, 70, 80), (250, 214, 80), (236, 130, 190), (250, 250, 245))
     size = 0.006 * (1.15 - distance)
     for number in range(round(150 * (span[1] - span[0]) / 1.9)):
@@ -60,7 +60,7 @@ def _sprinkle(
 
 
 def build_savanna(scene: Scene) -> None:
-    """Golden grass and flat-topped acacias."""
+    """Build golden grass and flat-topped acacias."""
     scene.add_sky()
     add_range(scene, depth=0.03, height=0.12, wave=0.8, distance=0.95, lit=(170, 140, 130), shadow=(120, 96, 120))
     for depth, foot, distance, count, size in ((0.08, 0.02, 0.7, 16, (0.06, 0.11)), (0.2, 0.07, 0.36, 5, (0.2, 0.32))):
@@ -107,7 +107,7 @@ def _acacia_planter(scene: Scene, distance: float) -> Planter:
 
 
 def build_farm(scene: Scene) -> None:
-    """Striped fields, a red barn and a windmill."""
+    """Build striped fields, a red barn and a windmill."""
     scene.add_sky()
     for number, (depth, foot, distance, colours) in enumerate(
         (
@@ -138,7 +138,7 @@ def build_farm(scene: Scene) -> None:
 
 
 def _plough(scene: Scene, sheet: Sheet, line: NDArray[np.float32], distance: float) -> None:
-    """Furrows run together towards the ridge."""
+    """Paint furrows that converge towards the ridge."""
     if distance > 0.8:
         return
     dark = scene.light.ground((112, 130, 66), distance)

@@ -5,15 +5,15 @@ from typing import NamedTuple
 import cv2
 import numpy as np
 
-from penstock_engines.cinema.landscape.cascade import Cascade
-from penstock_engines.cinema.landscape.groundwork import (
+from penstock_engines.cinema.landscape.ridges import paint_mountains
+from penstock_engines.cinema.landscape.terrain import (
     add_hills,
     add_meadow_front,
     add_range,
     fir_planter,
     tree_planter,
 )
-from penstock_engines.cinema.landscape.ridges import paint_mountains
+from penstock_engines.cinema.landscape.waterfall import Cascade
 from penstock_engines.cinema.paint.brush import Colour, mix
 from penstock_engines.cinema.paint.layers import Sheet
 from penstock_engines.cinema.paint.patterns import soften, wander
@@ -21,7 +21,7 @@ from penstock_engines.cinema.scene import Place, Scene, Surface, list_words
 
 
 def build_lake(scene: Scene) -> None:
-    """Snowy peaks and firs around a still lake."""
+    """Build snowy peaks and firs around a still lake."""
     scene.add_sky()
     add_range(scene, depth=0.03, height=0.36, wave=0.62, distance=0.85, snow=0.2)
     add_range(scene, depth=0.06, height=0.22, wave=0.5, distance=0.55)
@@ -45,7 +45,7 @@ def build_lake(scene: Scene) -> None:
 
 
 def build_river(scene: Scene) -> None:
-    """A river that winds between green banks."""
+    """Build a river that winds between green banks."""
     scene.add_sky()
     light, view = scene.light, scene.view
     add_range(scene, depth=0.03, height=0.28, wave=0.7, distance=0.9, snow=0.1)
@@ -88,7 +88,7 @@ def build_river(scene: Scene) -> None:
 
 
 def _dig_river(sheet: Sheet, bed: Colour | None, wider: float) -> None:
-    """A winding bed that widens towards the camera; without a colour it is a hole, through which water is seen."""
+    """Paint a winding bed that widens towards the camera. Without a colour, cut it out to show the water."""
     downs = np.linspace(0.022, sheet.bottom + 0.02, 40)
     middles = 0.16 * np.sin(5.2 / (downs + 0.14)) * np.exp(-downs * 2)
     widths = 0.02 + 2.3 * downs**1.15 + wider * (1 + 6 * downs)
@@ -108,7 +108,7 @@ class Rocks(NamedTuple):
 
 
 def build_waterfall(scene: Scene) -> None:
-    """A white fall between green cliffs."""
+    """Build a white fall between green cliffs."""
     scene.add_sky()
     light, random, view = scene.light, scene.random, scene.view
     add_range(scene, depth=0.03, height=0.3, wave=0.6, distance=0.95)
@@ -143,7 +143,7 @@ def build_waterfall(scene: Scene) -> None:
 
 
 def _add_cliffs(scene: Scene, tall: float, rocks: Rocks) -> None:
-    """Mossy cliffs to the left and to the right of the fall."""
+    """Add mossy cliffs to the left and to the right of the fall."""
     light, random = scene.light, scene.random
     moss = (light.ground((112, 172, 84), 0.1), light.ground((56, 112, 66), 0.1))
     for depth, side in ((0.16, -1), (0.2, 1)):

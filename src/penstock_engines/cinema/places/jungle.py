@@ -4,21 +4,21 @@ import math
 
 import numpy as np
 
-from penstock_engines.cinema.landscape.groundwork import (
+from penstock_engines.cinema.landscape.ridges import paint_hill
+from penstock_engines.cinema.landscape.terrain import (
     add_beams,
     add_hills,
     make_plant_tones,
     plant_row,
     tree_planter,
 )
-from penstock_engines.cinema.landscape.ridges import paint_hill
 from penstock_engines.cinema.paint.brush import Brush, Colour, Point, mix
 from penstock_engines.cinema.paint.patterns import Randomness
 from penstock_engines.cinema.scene import Place, Scene, Surface, list_words
 
 
 def build_jungle(scene: Scene) -> None:
-    """Deep green with big leaves and hanging vines."""
+    """Build deep green with big leaves and hanging vines."""
     greens: tuple[Colour, ...] = ((52, 140, 72), (34, 112, 74), (96, 166, 62))
     light, random = scene.light, scene.random
     scene.add_sky()
@@ -67,7 +67,7 @@ def build_jungle(scene: Scene) -> None:
 
 
 def _paint_fern(brush: Brush, foot: Point, height: float, colour: Colour, random: Randomness) -> None:
-    """Arching leaves from one point."""
+    """Paint arching leaves from one point."""
     for turn in np.linspace(-1.2, 1.2, 7):
         reach = height * random.uniform(0.7, 1.1)
         tip = (foot[0] + math.sin(turn) * reach, foot[1] - math.cos(turn) * reach * 0.7 + reach * 0.25 * abs(turn))
@@ -80,7 +80,7 @@ def _paint_fern(brush: Brush, foot: Point, height: float, colour: Colour, random
 
 
 def _add_leaf_frame(scene: Scene, greens: tuple[Colour, ...]) -> None:
-    """Vines from above and dark leaves from the corners."""
+    """Add vines from above and dark leaves from the corners."""
     light, random, view = scene.light, scene.random, scene.view
     vines = scene.sheet(0.7)
     for x in scene.spots(round(9 * view.half / 0.9) + 3, vines.left, vines.right):

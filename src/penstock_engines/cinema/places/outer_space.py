@@ -6,8 +6,8 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock_engines.cinema.landscape.groundwork import add_hills, make_peaks, paint_rocks, plant_row
 from penstock_engines.cinema.landscape.ridges import add_glow
+from penstock_engines.cinema.landscape.terrain import add_hills, make_peaks, paint_rocks, plant_row
 from penstock_engines.cinema.paint.brush import Brush, Colour, Point, mix
 from penstock_engines.cinema.paint.layers import Sheet
 from penstock_engines.cinema.paint.patterns import Randomness, make_noise, soften
@@ -16,7 +16,7 @@ from penstock_engines.cinema.script import Time
 
 
 def build_space(scene: Scene) -> None:
-    """Nebulas, stars and planets."""
+    """Build nebulas, stars and planets."""
     scene.outdoors = False
     random, view = scene.random, scene.view
     back = scene.sheet(0.02)
@@ -61,7 +61,7 @@ def _fill_enlarged(sheet: Sheet, small: NDArray[np.float32], random: Randomness)
 
 
 def _scatter_specks(sheet: Sheet, random: Randomness, count: int, size: float) -> None:
-    """Stars of every brightness; the largest have a halo."""
+    """Paint stars of every brightness, the largest with a halo."""
     for number in range(count):
         point = (random.uniform(sheet.left, sheet.right), random.uniform(sheet.top, sheet.bottom))
         power = float(random.random()) ** 3
@@ -85,7 +85,7 @@ def _paint_planet(
     random: Randomness,
     ring: Colour | None = None,
 ) -> None:
-    """A banded ball, lit from the upper left, with a thin glow of air."""
+    """Paint a banded ball, lit from the upper left, with a thin glow of air."""
     add_glow(sheet, centre, radius * 1.35, mix(lit, (255, 255, 255), 0.2), 0.6)
     if ring is not None:
         _paint_ring(sheet, centre, radius, mix(ring, dark, 0.35), -1)
@@ -119,7 +119,7 @@ def _paint_planet(
 
 
 def _paint_ring(sheet: Sheet, centre: Point, radius: float, colour: Colour, half: int) -> None:
-    """The half of a ring before (1) or behind (-1) its planet, in two bands."""
+    """Paint the half of a ring before (1) or behind (-1) its planet, in two bands."""
     slant = math.radians(-16)
     for outer, inner, tone in ((1.95, 1.62, colour), (1.56, 1.36, mix(colour, (60, 30, 60), 0.3))):
         turns = np.linspace(0, math.pi, 40)
@@ -132,7 +132,7 @@ def _paint_ring(sheet: Sheet, centre: Point, radius: float, colour: Colour, half
 
 
 def build_alien_planet(scene: Scene) -> None:
-    """Strange spires under two moons."""
+    """Build strange spires under two moons."""
     light, random, view = scene.light, scene.random, scene.view
     scene.add_sky()
     _hang_moons(scene)
@@ -182,7 +182,7 @@ def build_alien_planet(scene: Scene) -> None:
 
 
 def _hang_moons(scene: Scene) -> None:
-    """A ringed moon and a small one."""
+    """Paint a ringed moon and a small one."""
     light, random, view = scene.light, scene.random, scene.view
     moons = scene.sheet(0.02)
     _paint_planet(
@@ -206,7 +206,7 @@ def _hang_moons(scene: Scene) -> None:
 
 
 def _paint_bulb(brush: Brush, foot: Point, height: float, glow: Colour) -> None:
-    """A plant with a glowing bulb."""
+    """Paint a plant with a glowing bulb."""
     head = (foot[0] + height * 0.15, foot[1] - height)
     brush.limb(
         [foot, (foot[0] - height * 0.06, foot[1] - height * 0.5), head],

@@ -4,23 +4,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock_engines.cinema.landscape.greenery import paint_bush, paint_palm
-from penstock_engines.cinema.landscape.groundwork import Planter, add_range, make_plant_tones
 from penstock_engines.cinema.landscape.masonry import Builder
 from penstock_engines.cinema.landscape.ridges import paint_hill
+from penstock_engines.cinema.landscape.terrain import Planter, add_range, make_plant_tones
 from penstock_engines.cinema.paint.brush import Colour, Point
 from penstock_engines.cinema.paint.patterns import wander
 from penstock_engines.cinema.scene import Place, Scene, Surface, list_words
 
 
 def palm_planter(scene: Scene, distance: float) -> Planter:
-    """Palms as they look from a distance."""
+    """Return a painter of palms, as seen from a distance."""
     tones = make_plant_tones(scene, (60, 148, 76), distance)
     trunk = scene.light.shade((142, 104, 74), distance)
     return lambda brush, foot, height: paint_palm(brush, foot, height, tones, trunk, scene.random)
 
 
 def build_sea(scene: Scene) -> None:
-    """Nothing but waves, and a far coast."""
+    """Build an open sea with a far coast."""
     scene.add_sky()
     light, random = scene.light, scene.random
     far = scene.sheet(0.04)
@@ -34,7 +34,7 @@ def build_sea(scene: Scene) -> None:
 
 
 def build_beach(scene: Scene) -> None:
-    """Sand, surf that comes and goes, and palms at the side."""
+    """Build sand, surf that comes and goes, and palms at the side."""
     scene.add_sky()
     light, random, view = scene.light, scene.random, scene.view
     head = scene.sheet(0.04)
@@ -81,7 +81,7 @@ def _ribbon(columns: NDArray[np.float32], line: NDArray[np.float32], width: NDAr
 
 
 def build_island(scene: Scene) -> None:
-    """A small island with palms in turquoise water."""
+    """Build a small island with palms in turquoise water."""
     scene.add_sky()
     light, random, view = scene.light, scene.random, scene.view
     scene.add_water((16, 160, 172), calm=0.55)
@@ -121,7 +121,7 @@ def build_island(scene: Scene) -> None:
 
 
 def build_harbour(scene: Scene) -> None:
-    """Coloured houses along a quay, masts before them, and a pier."""
+    """Build coloured houses along a quay, masts before them, and a pier."""
     scene.add_sky()
     light, random, view = scene.light, scene.random, scene.view
     add_range(scene, depth=0.03, height=0.2, wave=0.8, distance=0.9, lit=(120, 150, 130), shadow=(80, 110, 120))

@@ -4,8 +4,8 @@ import math
 
 import numpy as np
 
-from penstock_engines.cinema.landscape.groundwork import make_line
 from penstock_engines.cinema.landscape.ridges import add_glow, paint_hill
+from penstock_engines.cinema.landscape.terrain import make_line
 from penstock_engines.cinema.paint.brush import Colour, Point, mix
 from penstock_engines.cinema.paint.layers import Sheet
 from penstock_engines.cinema.paint.patterns import Randomness, wander
@@ -14,7 +14,7 @@ from penstock_engines.cinema.scene import Place, Scene, Surface, list_words
 
 
 def build_cave(scene: Scene) -> None:
-    """Crystals that glow in the dark, and an opening to the outside light."""
+    """Build a cave of glowing crystals, with an opening to the outside light."""
     scene.outdoors = False
     light, random, view = scene.light, scene.random, scene.view
     scene.add_sky(sun_x=0.5)
@@ -49,7 +49,7 @@ def build_cave(scene: Scene) -> None:
 
 
 def _paint_cave_wall(scene: Scene, sheet: Sheet, open_width: float, colour: Colour) -> None:
-    """Rock all around an opening, with stalactites."""
+    """Paint rock all around an opening, with stalactites."""
     random, view = scene.random, scene.view
     turns = np.linspace(math.pi, 2 * math.pi, 60)
     rough = 1 + 0.16 * wander(random, turns.astype(np.float32), 0.5, 4)

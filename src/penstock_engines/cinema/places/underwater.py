@@ -4,8 +4,8 @@ import math
 
 import numpy as np
 
-from penstock_engines.cinema.landscape.groundwork import make_line, make_peaks
 from penstock_engines.cinema.landscape.ridges import add_glow, paint_hill, paint_wash
+from penstock_engines.cinema.landscape.terrain import make_line, make_peaks
 from penstock_engines.cinema.paint.brush import Brush, Colour, Point, mix
 from penstock_engines.cinema.paint.patterns import Randomness
 from penstock_engines.cinema.paint.soft_light import SoftLight, paint_beams, paint_caustics, paint_flicker
@@ -22,7 +22,7 @@ CORALS: tuple[Colour, ...] = (
 
 
 def _water_tones(scene: Scene, near: Colour, deep: Colour) -> tuple[Colour, Colour]:
-    """Sea light follows the hour above."""
+    """Return the colours near the surface and in the depth, which follow the hour above."""
     light = scene.light
     return mix(light.shade(near), light.middle, 0.15), mix(light.shade(deep), light.zenith, 0.15)
 
@@ -43,7 +43,7 @@ def _add_depths(scene: Scene, near: Colour, deep: Colour) -> tuple[Colour, Colou
 
 
 def build_reef(scene: Scene) -> None:
-    """Corals on a sandy ground, kelp that sways and light from above."""
+    """Build corals on sandy ground, swaying kelp and light from above."""
     top, low = _add_depths(scene, (70, 200, 226), (8, 70, 130))
     light, random, view = scene.light, scene.random, scene.view
     for depth, foot, height, share, size in (
@@ -74,7 +74,7 @@ def build_reef(scene: Scene) -> None:
 
 
 def _paint_coral(brush: Brush, foot: Point, size: float, colour: Colour, random: Randomness) -> None:
-    """A fan, a bunch of tubes or a round brain of coral."""
+    """Paint a fan, a bunch of tubes or a round brain of coral."""
     kind = int(random.integers(3))
     dark = mix(colour, (20, 20, 80), 0.3)
     if kind == 0:
@@ -120,7 +120,7 @@ def _add_kelp(scene: Scene, colour: Colour) -> None:
 
 
 def build_deep_sea(scene: Scene) -> None:
-    """Darkness with glowing creatures and smoking vents."""
+    """Build darkness with glowing creatures and smoking vents."""
     top, low = _add_depths(scene, (14, 74, 120), (2, 8, 26))
     light, random, view = scene.light, scene.random, scene.view
     for depth, foot, height, share in ((0.06, 0.1, 0.3, 0.7), (0.18, 0.2, 0.24, 0.4), (0.4, 0.3, 0.1, 0.1)):

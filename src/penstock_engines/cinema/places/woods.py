@@ -1,7 +1,7 @@
 """Woods: green, golden and misty."""
 
 from penstock_engines.cinema.landscape.greenery import clump_blob, paint_bush
-from penstock_engines.cinema.landscape.groundwork import (
+from penstock_engines.cinema.landscape.terrain import (
     LEAVES,
     add_beams,
     add_hills,
@@ -20,7 +20,7 @@ AUTUMN: tuple[Colour, ...] = ((226, 120, 40), (204, 76, 44), (236, 172, 60), (16
 
 
 def _build_wood(scene: Scene, leaves: tuple[Colour, ...], floor: tuple[Colour, Colour]) -> None:
-    """Rows of trees, ever nearer, with beams between them and big trunks in front."""
+    """Build rows of trees, ever nearer, with beams between them and big trunks in front."""
     light, random = scene.light, scene.random
     scene.add_sky()
     for depth, foot, distance, size in (
@@ -65,7 +65,7 @@ def _build_wood(scene: Scene, leaves: tuple[Colour, ...], floor: tuple[Colour, C
 
 
 def _add_trunks(scene: Scene, leaves: tuple[Colour, ...]) -> None:
-    """Two big trunks frame the picture, and boughs hang in from above."""
+    """Frame the picture with two big trunks, and boughs that hang in from above."""
     light, random, view = scene.light, scene.random, scene.view
     sheet = scene.sheet(0.75)
     bark, shadow = light.shade((70, 54, 46)), light.shade((34, 28, 32))
@@ -88,17 +88,17 @@ def _add_trunks(scene: Scene, leaves: tuple[Colour, ...]) -> None:
 
 
 def build_forest(scene: Scene) -> None:
-    """A green wood with sun beams."""
+    """Build a green wood with sun beams."""
     _build_wood(scene, LEAVES, ((98, 138, 66), (48, 84, 56)))
 
 
 def build_autumn_forest(scene: Scene) -> None:
-    """A wood in red and gold."""
+    """Build a wood in red and gold."""
     _build_wood(scene, AUTUMN, ((190, 120, 58), (110, 66, 48)))
 
 
 def build_misty_pines(scene: Scene) -> None:
-    """Ridges of firs that fade into mist."""
+    """Build ridges of firs that fade into mist."""
     light = scene.light
     scene.add_sky()
     add_range(scene, depth=0.03, height=0.3, wave=0.7, distance=1.1)

@@ -1,1 +1,1 @@
-"""From the words of a prompt to a script: its place, its cast, its weather."""
+"""Turns the words of a prompt into a script: place, cast, weather and camera."""

@@ -1,10 +1,10 @@
-"""What is known of the places: further words for them, who is at home where, and what lies nearby."""
+"""Facts about the places: further words for them, the homes of subjects, and neighbouring places."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
 
 from penstock_engines.cinema.prompt.lexicon import by_phrase
-from penstock_engines.cinema.script import Flecks, Weather
+from penstock_engines.cinema.script import Particles, Weather
 from penstock_engines.cinema.subjects import Habitat
 
 MORE_WORDS: Mapping[str, tuple[str, ...]] = MappingProxyType(
@@ -123,7 +123,7 @@ HOMES: Mapping[str, str] = by_phrase(
         "tropical island": "palm",
     }
 )
-"""Where a subject is at home."""
+"""The places where a subject is at home."""
 HABITAT_HOMES: Mapping[Habitat, str] = MappingProxyType(
     {
         Habitat.GROUND: "flower meadow",
@@ -159,16 +159,16 @@ NEARBY: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "above the clouds": ("flower meadow", "open sea", "highway"),
     }
 )
-"""Where a scene moves, the first that suits, if those who are seen cannot be at the place that was named."""
-SUGGESTED: Mapping[Flecks | Weather, str] = MappingProxyType(
+"""Alternatives, best first, for a named place where the cast cannot be."""
+SUGGESTED: Mapping[Particles | Weather, str] = MappingProxyType(
     {
-        Flecks.FIREFLIES: "forest",
-        Flecks.PETALS: "flower meadow",
-        Flecks.LEAVES: "autumn forest",
-        Flecks.EMBERS: "volcano",
-        Flecks.BUBBLES: "coral reef",
-        Flecks.LANTERNS: "mountain lake",
-        Flecks.FIREWORKS: "city skyline",
+        Particles.FIREFLIES: "forest",
+        Particles.PETALS: "flower meadow",
+        Particles.LEAVES: "autumn forest",
+        Particles.EMBERS: "volcano",
+        Particles.BUBBLES: "coral reef",
+        Particles.LANTERNS: "mountain lake",
+        Particles.FIREWORKS: "city skyline",
         Weather.RAIN: "city street",
         Weather.STORM: "open sea",
         Weather.SNOW: "snowy mountains",
@@ -177,11 +177,11 @@ SUGGESTED: Mapping[Flecks | Weather, str] = MappingProxyType(
         Weather.CLOUDS: "above the clouds",
     }
 )
-"""Where small things in the air, or the weather, are seen best."""
-REFINED: Mapping[tuple[str, Flecks | Weather], str] = MappingProxyType(
-    {("forest", Flecks.LEAVES): "autumn forest", ("forest", Weather.FOG): "misty pines"}
+"""The places that show particles or a weather best."""
+REFINED: Mapping[tuple[str, Particles | Weather], str] = MappingProxyType(
+    {("forest", Particles.LEAVES): "autumn forest", ("forest", Weather.FOG): "misty pines"}
 )
-"""What a place is called in its season or weather."""
+"""The variant of a place in a season or weather."""
 FREE = "abstract"
 WEAK = frozenset(
     {
@@ -214,4 +214,4 @@ WEAK = frozenset(
     }
     | {"launch", "launching", "launches", "liftoff", "lifts off", "blasts off"}
 )
-"""Words for what is found at many places: another place that is named counts more."""
+"""Words for things found at many places. Another named place counts more."""

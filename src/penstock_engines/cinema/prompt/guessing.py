@@ -1,4 +1,4 @@
-"""Guesses by meaning what a prompt does not name: its place as a whole, its subject from the words nobody knew."""
+"""Guesses the place and subject that a prompt does not name, by the meaning of its words."""
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,26 +13,26 @@ from penstock_engines.cinema.places import PLACES
 from penstock_engines.cinema.prompt.meaning import MODEL, VOCABULARY, Meaning
 from penstock_engines.cinema.subjects import SUBJECTS, Motion, Subject
 
-BEST = 3  # how many of a place's words are asked
-NOUNS = 4  # that stand for a subject
-SYNONYM = 0.7  # how near a single word must be to one of a subject's
+BEST = 3  # words of a place that are compared
+NOUNS = 4  # words of a subject that are compared
+SYNONYM = 0.7  # closeness at which a word counts as a synonym of a subject
 
 
 @dataclass(frozen=True, slots=True)
 class Guess:
-    """What was guessed: every place with how near it is to the prompt, and a subject if a word means one."""
+    """The closeness of every place to the prompt, and a subject if a word means one."""
 
     places: Mapping[str, float]
     subject: str | None
 
 
 def has_weights(weights: Path) -> bool:
-    """Whether the model is there to guess with."""
+    """Return whether the model's weights are present."""
     return (weights / MODEL).is_file() and (weights / VOCABULARY).is_file()
 
 
 def guess(prompt: str, unknown: Sequence[str], weights: Path) -> Guess:
-    """Ask the model about a prompt and its unknown words."""
+    """Compare a prompt and its unknown words with the known ones."""
     phrases = [(place.name, word) for place in PLACES.values() for word in place.words]
     nouns = [(subject.name, word) for subject in SUBJECTS.values() for word in _choose_nouns(subject)]
     near = _open(weights).closeness([prompt, *unknown], [word for _, word in (*phrases, *nouns)])
@@ -49,7 +49,7 @@ def _open(weights: Path) -> Meaning:
 
 
 def _choose_nouns(subject: Subject) -> Iterator[str]:
-    """The single words for a subject in the singular; none for plants, for a leaf or a garden is none."""
+    """Yield the single words for a subject in the singular. Plants have none: "leaf" and "garden" are no plants."""
     if subject.motion is not Motion.SWAY:
         singles = (word for word in subject.words if word.isalpha())
         nouns = (word for word in singles if not (word.endswith("s") and word[:-1] in subject.words))
@@ -57,7 +57,7 @@ def _choose_nouns(subject: Subject) -> Iterator[str]:
 
 
 def _by_owner(near: NDArray[np.float32], owners: Sequence[str]) -> dict[str, float]:
-    """How near each place is: the mean over the best of its words."""
+    """Return the closeness of each place: the mean over the best of its words."""
     grouped: dict[str, list[float]] = {}
     for owner, value in zip(owners, near, strict=True):
         grouped.setdefault(owner, []).append(float(value))

@@ -1,17 +1,17 @@
-"""The words of a prompt that say when, in what weather, how seen, how many and in which colour."""
+"""The words of a prompt for time, weather, camera, number and colour."""
 
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import TypeVar
 
 from penstock_engines.cinema.paint.brush import Colour
-from penstock_engines.cinema.script import Camera, Flecks, Time, Weather
+from penstock_engines.cinema.script import Camera, Particles, Time, Weather
 
 Value = TypeVar("Value")
 
 
 def by_phrase(table: Mapping[Value, str]) -> Mapping[str, Value]:
-    """Every phrase of a table (they are separated by commas) with what it means."""
+    """Return the meaning of every phrase of a table of comma-separated phrases."""
     return MappingProxyType({phrase.strip(): value for value, text in table.items() for phrase in text.split(",")})
 
 
@@ -20,13 +20,13 @@ def _words(text: str) -> frozenset[str]:
 
 
 def _verbs(stems: Iterable[str], *ends: str) -> str:
-    """Every form of every verb with every end: zoom in, zooms in, zooming in, zoomed in."""
+    """Return every form of every verb with every ending: zoom in, zooms in, zooming in, zoomed in."""
     forms = (form for stem in stems for form in _forms(stem))
     return ", ".join(f"{form} {end}".strip() for form in forms for end in ends)
 
 
 def _forms(stem: str) -> tuple[str, ...]:
-    """A verb that ends in a capital letter doubles it: paN, panning."""
+    """Return the forms of a verb. A final capital letter is doubled: paN, panning."""
     base = stem.lower()
     root = base.removesuffix("e") if stem == base else base + base[-1]
     many = base[:-1] + "ies" if base.endswith("y") else base + "s"
@@ -37,7 +37,7 @@ MOVES = (
     *("paN", "zoom", "dolly", "tilt", "crane", "jib", "boom", "camera move", "camera slide", "camera sweep"),
     *("camera track", "camera push", "camera pull", "camera glide", "camera fly", "camera drift", "camera travel"),
 )
-"""What a camera does; verbs that others do too only count after its name."""
+"""Movements of a camera. Verbs that others use too count only after the word "camera"."""
 
 TIMES: Mapping[str, Time] = by_phrase(
     {
@@ -99,7 +99,7 @@ CAMERAS: Mapping[str, Camera] = by_phrase(
         "camera descending, drone descends, high angle, pedestal down, camera dives, camera lowering",
     }
 )
-"""What is said of the camera's way."""
+"""Phrases for the camera's movement."""
 VIEWPOINTS: Mapping[str, Camera] = by_phrase(
     {
         Camera.RISE: "aerial, aerial shot, aerial view, drone, drone shot, drone footage, bird's eye view, flyover, "
@@ -108,32 +108,37 @@ VIEWPOINTS: Mapping[str, Camera] = by_phrase(
         Camera.PUSH_IN: "macro, portrait shot, extreme close up, macro shot, medium shot, through the window",
     }
 )
-"""What is said of the camera's place: it decides if nothing is said of its way."""
-FLECKS: Mapping[str, Flecks] = by_phrase(
+"""Phrases for the camera's position, used where none names its movement."""
+PARTICLES: Mapping[str, Particles] = by_phrase(
     {
-        Flecks.FIREFLIES: "fireflies, firefly, glowworms, glow worms, lightning bugs, glowing insects, fairy lights, "
-        "magical lights, glowing particles, fairy dust, magic dust, sparkles, pixie dust, glowing spores",
-        Flecks.PETALS: "petals, petal, cherry blossom, cherry blossoms, blossoms, sakura, rose petals, falling petals, "
-        "blossom, flower petals",
-        Flecks.LEAVES: "falling leaves, autumn leaves, fallen leaves, leaves falling, leaves fall, autumn, "
+        Particles.FIREFLIES: "fireflies, firefly, glowworms, glow worms, lightning bugs, glowing insects, "
+        "fairy lights, magical lights, glowing particles, fairy dust, magic dust, sparkles, pixie dust, glowing spores",
+        Particles.PETALS: "petals, petal, cherry blossom, cherry blossoms, blossoms, sakura, rose petals, "
+        "falling petals, blossom, flower petals",
+        Particles.LEAVES: "falling leaves, autumn leaves, fallen leaves, leaves falling, leaves fall, autumn, "
         "leaves drift, leaves blow, leaves swirl, leaves blowing, swirling leaves, drifting leaves, golden leaves, "
         "leaves drifting, "
         "fall foliage, leaves swirling, autumnal, red leaves, blowing leaves, leaves tumble, leaves fluttering",
-        Flecks.EMBERS: "embers, sparks, ash, ashes, cinders, glowing embers, ember, spark, lava, volcano, eruption, "
+        Particles.EMBERS: "embers, sparks, ash, ashes, cinders, glowing embers, ember, spark, lava, volcano, eruption, "
         "erupting, erupts, inferno, wildfire, flames",
-        Flecks.BUBBLES: "bubbles, soap bubbles, bubble",
-        Flecks.DUST: "dust, dusty, pollen, dust motes, dandelion seeds, floating dust, sandstorm, sand storm, spores, "
-        "dust storm, motes, dust particles, dandelion fluff",
-        Flecks.CONFETTI: "confetti, streamers, party, parade, ticker tape",
-        Flecks.LANTERNS: "lanterns, sky lanterns, paper lanterns, floating lanterns, lantern festival, sky lantern, "
+        Particles.BUBBLES: "bubbles, soap bubbles, bubble",
+        Particles.DUST: "dust, dusty, pollen, dust motes, dandelion seeds, floating dust, sandstorm, sand storm, "
+        "spores, dust storm, motes, dust particles, dandelion fluff",
+        Particles.CONFETTI: "confetti, streamers, party, parade, ticker tape",
+        Particles.LANTERNS: "lanterns, sky lanterns, paper lanterns, floating lanterns, lantern festival, sky lantern, "
         "paper lantern, lantern",
-        Flecks.FIREWORKS: "fireworks, firework, firework display, new year's eve, pyrotechnics, fireworks display",
+        Particles.FIREWORKS: "fireworks, firework, firework display, new year's eve, pyrotechnics, fireworks display",
     }
 )
-FLECKS_TIMES: Mapping[Flecks, Time] = MappingProxyType(
-    {Flecks.FIREFLIES: Time.NIGHT, Flecks.LANTERNS: Time.NIGHT, Flecks.FIREWORKS: Time.NIGHT, Flecks.EMBERS: Time.DUSK}
+PARTICLES_TIMES: Mapping[Particles, Time] = MappingProxyType(
+    {
+        Particles.FIREFLIES: Time.NIGHT,
+        Particles.LANTERNS: Time.NIGHT,
+        Particles.FIREWORKS: Time.NIGHT,
+        Particles.EMBERS: Time.DUSK,
+    }
 )
-"""When they are seen best, if the prompt does not say when."""
+"""The best time to see them, if the prompt names no time."""
 PACES: Mapping[str, float] = by_phrase(
     {
         0.5: "slow motion, slowmo, slow mo, super slow, ultra slow motion, in slow motion, very slowly, slowed down",
@@ -189,16 +194,16 @@ TINTED = _words(
     "sky skies light lights lighting glow haze mist fog clouds sunset sunrise dusk dawn twilight hue hues tone tones "
     "palette atmosphere nebula aurora world scene background horizon air ambience tint colour color colours colors"
 )
-"""What stands for the whole scene: its colour is the clip's."""
+"""Words for the whole scene, whose colour tints the clip."""
 NEGATIONS = _words("no not without never none zero nobody minus lacking excluding neither nor")
 PREPOSITIONS = _words(
     "in on at over above across through under underneath beneath below along by near beside behind inside into onto "
     "around past toward towards between among amid amidst against atop off outside beyond within upon from to"
 )
 DIRECTIONS = _words("into onto past toward towards off beyond from to")
-"""Prepositions that say where something goes, which need not be where it is."""
+"""Prepositions of direction. Their place need not be where the subject is."""
 STOPS = _words(". , ; : ! ? ( ) but with and while as then") | PREPOSITIONS
-"""What ends a noun's phrase, so that nothing before it is said of what stands after."""
+"""Words that end a noun phrase, so that nothing before them describes a later noun."""
 MASKED = (
     *("snow capped", "snow white", "star fish", "rain coat", "wind turbine", "moon boots", "day dream", "right next"),
     *("sun rays", "rays of light", "rays of sunlight", "light rays", "god rays", "rays of the sun", "ray of light"),
@@ -206,7 +211,7 @@ MASKED = (
     *("after the rain", "after rain", "after the storm", "after a storm", "after the snow"),
     *("still life", "right now", "left behind", "cloud nine", "snow cone", "sun glasses", "sun hat", "sun flower"),
 )
-"""Phrases whose words do not mean what they mean alone."""
+"""Phrases whose words have another meaning alone."""
 SMALL_WORDS = _words(
     "the and for with its his her their this that these those are was were has have had can will would should from "
     "into onto over under above below very much more most some any all each every other another such own same than "
@@ -216,4 +221,4 @@ SMALL_WORDS = _words(
     "resolution ultra hdr render rendered style look looking camera view animation animated make create generate "
     "show showing shows featuring please want need background foreground frame lens depth field lighting dramatic"
 )
-"""Words that say nothing of who or where."""
+"""Words that name neither subject nor place."""

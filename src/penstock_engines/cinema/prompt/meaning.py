@@ -1,4 +1,4 @@
-"""What words mean: sentence embeddings by MiniLM, so that a prompt finds its scene without naming it."""
+"""The meaning of words: sentence embeddings by MiniLM, so that a prompt finds a scene it does not name."""
 # pyright: reportUnknownMemberType=false, reportMissingTypeStubs=false
 # pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
 # onnxruntime ships no types
@@ -17,30 +17,30 @@ from numpy.typing import NDArray
 
 MODEL, VOCABULARY, PROTOTYPES = "minilm.onnx", "minilm-tokenizer.json", "minilm-prototypes.npz"
 TOKENS_AT_MOST = 128
-LETTERS_AT_MOST = 100  # of a word; a longer one is unknown
+MAX_LETTERS = 100  # of a word; a longer one is unknown
 IDEOGRAPHS = ((0x3400, 0x4DBF), (0x4E00, 0x9FFF), (0xF900, 0xFAFF), (0x20000, 0x2CEAF), (0x2F800, 0x2FA1F))
 
 
 class Tokenizer:
-    """Cuts a text into the word pieces of BERT (uncased)."""
+    """Splits a text into the word pieces of BERT (uncased)."""
 
     def __init__(self, path: Path) -> None:
         self._numbers: dict[str, int] = json.loads(path.read_text(encoding="utf-8"))["model"]["vocab"]
 
     def pieces(self, text: str) -> list[str]:
-        """The pieces of a text, such as "snow", "##flake"."""
+        """Return the pieces of a text, such as "snow", "##flake"."""
         return [piece for word in split_words(text) for piece in self._cut(word)]
 
     def numbers(self, text: str) -> list[int]:
-        """The model's numbers for a text, with the marks for start and end around them."""
+        """Return the model's token ids of a text, with start and end markers."""
         pieces = self.pieces(text)[: TOKENS_AT_MOST - 2]
         return [self._numbers[piece] for piece in ("[CLS]", *pieces, "[SEP]")]
 
     def _cut(self, word: str) -> list[str]:
-        """The longest known piece first, then the longest that continues it, and so on."""
+        """Return the longest known piece, then the longest that continues it, and so on."""
         pieces: list[str] = []
         start = 0
-        while start < len(word) <= LETTERS_AT_MOST:
+        while start < len(word) <= MAX_LETTERS:
             prefix = "##" if start else ""
             ends = range(len(word), start, -1)
             end = next((end for end in ends if prefix + word[start:end] in self._numbers), None)
@@ -52,7 +52,7 @@ class Tokenizer:
 
 
 def split_words(text: str) -> list[str]:
-    """Lower-case words without accents; every punctuation mark and ideograph is a word of its own."""
+    """Return lower-case words without accents. Every punctuation mark and ideograph is its own word."""
     return "".join(_spaced(text)).lower().split()
 
 
@@ -76,7 +76,7 @@ def _stands_alone(letter: str, category: str) -> bool:
 
 
 class Meaning:
-    """Says how near a text is in meaning to each of many short phrases."""
+    """Compares texts in meaning with many short phrases."""
 
     def __init__(self, weights: Path) -> None:
         import onnxruntime  # noqa: PLC0415  most prompts are understood by their words, and need not wait for it
@@ -84,15 +84,15 @@ class Meaning:
         self._weights = weights
         self._tokenizer = Tokenizer(weights / VOCABULARY)
         options = onnxruntime.SessionOptions()
-        options.add_session_config_entry("session.intra_op.allow_spinning", "0")  # others need the cores
+        options.add_session_config_entry("session.intra_op.allow_spinning", "0")  # other work needs the cores
         self._session = onnxruntime.InferenceSession(weights / MODEL, options, providers=["CPUExecutionProvider"])
 
     def closeness(self, texts: Sequence[str], phrases: Sequence[str]) -> NDArray[np.float32]:
-        """The cosine between each text (a row) and each phrase (a column)."""
+        """Return the cosine between each text (a row) and each phrase (a column)."""
         return self._embed(texts) @ self._prototypes(phrases).T
 
     def _prototypes(self, phrases: Sequence[str]) -> NDArray[np.float32]:
-        """The phrases' vectors: kept beside the model, for making them takes a second."""
+        """Return the phrases' vectors, cached beside the model because computing them takes a second."""
         path = self._weights / PROTOTYPES
         size = (self._weights / MODEL).stat().st_size
         digest = hashlib.sha256("\n".join((str(size), *phrases)).encode()).hexdigest()
@@ -101,13 +101,13 @@ class Meaning:
                 if str(kept["digest"]) == digest:
                     return kept["vectors"]
         except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
-            pass  # none yet, or a broken one: made anew
+            pass  # none yet, or a broken one: compute it again
         vectors = self._embed(phrases)
         _keep(path, digest, vectors)
         return vectors
 
     def _embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """One vector of length 1 for each text; those of equal length go through the model together."""
+        """Return a unit vector for each text. Texts of equal length go through the model together."""
         numbers = [self._tokenizer.numbers(text) for text in texts]
         vectors = np.zeros((len(texts), 384), np.float32)
         for length in sorted({len(row) for row in numbers}):
@@ -116,12 +116,12 @@ class Meaning:
             mask = np.ones_like(tokens)
             inputs = {"input_ids": tokens, "attention_mask": mask, "token_type_ids": np.zeros_like(tokens)}
             hidden = np.asarray(self._session.run(None, inputs)[0], np.float32)
-            vectors[rows] = hidden.mean(axis=1)  # nothing is padded, so the mean needs no mask
+            vectors[rows] = hidden.mean(axis=1)  # without padding the mean needs no mask
         return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
 
 
 def _keep(path: Path, digest: str, vectors: NDArray[np.float32]) -> None:
-    """Write the file whole or not at all; a folder that takes no files is no fault."""
+    """Write the file atomically, and ignore a folder that is not writable."""
     try:
         handle, draft = tempfile.mkstemp(dir=path.parent, prefix=path.stem, suffix=".part")
     except OSError:

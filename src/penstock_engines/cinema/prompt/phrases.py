@@ -1,4 +1,4 @@
-"""Finds the phrases of a lexicon in a prompt, and what stands around each: its article, number, colour, preposition."""
+"""Finds lexicon phrases in a prompt, with the article, number, colour and preposition around each."""
 
 import re
 import unicodedata
@@ -10,12 +10,12 @@ from penstock_engines.cinema.prompt.lexicon import NEGATIONS, STOPS
 from penstock_engines.cinema.prompt.meaning import split_words
 
 EMOJI_FROM = 0x2600
-PLAIN = re.compile("[a-z ]+")  # what is simple already: nearly all of the lexicon
+PLAIN = re.compile("[a-z ]+")  # needs no simplification, which is true of nearly all of the lexicon
 SIMILES = frozenset({"like", "resembling"})
 
 
 class Kind(StrEnum):
-    """What a phrase may be about."""
+    """The topic of a phrase."""
 
     PLACE = "place"
     SUBJECT = "subject"
@@ -23,18 +23,18 @@ class Kind(StrEnum):
     WEATHER = "weather"
     CAMERA = "camera"
     VIEWPOINT = "viewpoint"
-    FLECKS = "flecks"
+    PARTICLES = "particles"
     PACE = "pace"
     COUNT = "count"
     COLOUR = "colour"
 
 
-SAID_INSIDE = frozenset({Kind.TIME, Kind.FLECKS, Kind.WEATHER})
+SAID_INSIDE = frozenset({Kind.TIME, Kind.PARTICLES, Kind.WEATHER})
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A phrase at the words `start` to `end` of a prompt; `texts` is how the lexicon of each kind spells it."""
+    """A phrase at the words `start` to `end` of a prompt. `texts` is the spelling in each topic's lexicon."""
 
     start: int
     end: int
@@ -42,12 +42,12 @@ class Found:
     negated: bool = False
 
     def is_a(self, *kinds: Kind) -> bool:
-        """Whether it may be about any of these."""
+        """Return whether it may have any of these topics."""
         return any(kind in self.texts for kind in kinds)
 
 
 class Index:
-    """Every phrase of several lexicons; the longest phrase at a place in a text wins over all others."""
+    """Every phrase of several lexicons. The longest phrase at a position wins."""
 
     def __init__(self, lexicons: Mapping[Kind, Iterable[str]], masked: Iterable[str]) -> None:
         self._texts: dict[tuple[str, ...], dict[Kind, str]] = {tuple(simplify(text)): {} for text in masked}
@@ -58,7 +58,7 @@ class Index:
         self._longest = max(map(len, self._texts))
 
     def find(self, words: Sequence[str]) -> list[Found]:
-        """All phrases in a text, in order; what "misty pine forest" says of the weather is found inside it."""
+        """Return all phrases of a text in order, also the weather inside "misty pine forest"."""
         found: list[Found] = []
         start = 0
         while start < len(words):
@@ -71,7 +71,7 @@ class Index:
         return found
 
     def _end(self, words: Sequence[str], start: int) -> int | None:
-        """Where the longest phrase that begins here ends."""
+        """Return the end of the longest phrase that begins here."""
         ends = range(min(len(words), start + self._longest), start, -1)
         return next((end for end in ends if tuple(words[start:end]) in self._texts), None)
 
@@ -87,7 +87,7 @@ class Index:
 
 
 def simplify(prompt: str) -> list[str]:
-    """The words of a text without accents, genitives or hyphens; an emoji becomes its name."""
+    """Return the words of a text without accents, genitives or hyphens. An emoji becomes its name."""
     text = prompt.replace("\u2019", "'").replace("'s ", " ").replace("'", "")
     letters = (_name_of(letter) if ord(letter) >= EMOJI_FROM else letter for letter in text)
     return split_words("".join(" " if letter in "-_/\u2010\u2013\u2014" else letter for letter in letters))
@@ -100,7 +100,7 @@ def _name_of(letter: str) -> str:
 
 
 def is_negated(words: Sequence[str], start: int) -> bool:
-    """Whether a "no" or "without" stands before, with no more than its own noun's words (and an "or") between."""
+    """Return whether "no" or "without" comes before, with only words of this noun phrase (and "or") between."""
     for word in reversed(words[:start]):
         if word in NEGATIONS:
             return True
@@ -110,7 +110,7 @@ def is_negated(words: Sequence[str], start: int) -> bool:
 
 
 def begin_noun(words: Sequence[str], found: Sequence[Found], phrase: Found) -> int:
-    """Where the phrase of a noun begins: with its article, number, colour and other adjectives."""
+    """Return the start of a noun phrase: its article, number, colour and other adjectives."""
     nouns = (other.end for other in found if other.is_a(Kind.SUBJECT, Kind.PLACE) and other.end <= phrase.start)
     earliest, first = max(nouns, default=0), phrase.start
     while first > earliest and words[first - 1] not in STOPS | SIMILES:

@@ -1,4 +1,4 @@
-"""Reads a prompt: turns its words, and what they mean, into the script of a clip."""
+"""Reads a prompt: turns its words, and their meaning, into the script of a clip."""
 
 import hashlib
 from collections.abc import Mapping, Sequence
@@ -14,10 +14,10 @@ from penstock_engines.cinema.prompt.lexicon import (
     CAMERAS,
     COLOURS,
     COUNTS,
-    FLECKS,
-    FLECKS_TIMES,
     MASKED,
     PACES,
+    PARTICLES,
+    PARTICLES_TIMES,
     SMALL_WORDS,
     TIMES,
     VIEWPOINTS,
@@ -36,23 +36,23 @@ from penstock_engines.cinema.prompt.setting import (
     suggest_place,
     suits,
 )
-from penstock_engines.cinema.script import Camera, Flecks, Role, Script, Time, Weather
+from penstock_engines.cinema.script import Camera, Particles, Role, Script, Time, Weather
 from penstock_engines.cinema.subjects import SUBJECTS
 
 Value = TypeVar("Value")
 
 ROLES_AT_MOST = 3
-UNKNOWN_AT_MOST = 24  # words that are asked for their meaning
-PLACE_NEAR = 0.28  # how near a place must be in meaning, to be played at
-PLACE_SURE = 0.42  # the same, if those who are seen have another home
-CAMERAS_UNTOLD = (Camera.PAN_RIGHT, Camera.PUSH_IN, Camera.PAN_LEFT)
+MAX_UNKNOWN_WORDS = 24  # words whose meaning is looked up
+PLACE_NEAR = 0.28  # closeness at which a place in no lexicon is chosen
+PLACE_SURE = 0.42  # closeness at which it is chosen over the home of the cast
+DEFAULT_CAMERAS = (Camera.PAN_RIGHT, Camera.PUSH_IN, Camera.PAN_LEFT)
 FREELY = "Nothing in the prompt was recognised: the clip was drawn freely."
 WORDS_ONLY = "The weights of the language model are missing: the prompt was read by its words only."
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What a prompt was understood to mean, and what its author should know of that."""
+    """The script that a prompt was understood as, and warnings for its author."""
 
     script: Script
     warnings: tuple[str, ...]
@@ -60,7 +60,7 @@ class Reading:
 
 
 def read_prompt(prompt: str, *, people: bool, weights: Path) -> Reading:
-    """Understand any text at all; without `people`, nobody is seen."""
+    """Read any text. With `people` false, no person is seen."""
     digest = hashlib.sha256(prompt.encode(errors="surrogatepass")).digest()
     seed = int.from_bytes(digest[:4]) >> 1
     words = simplify(prompt)
@@ -70,17 +70,20 @@ def read_prompt(prompt: str, *, people: bool, weights: Path) -> Reading:
         left_out = [role for role in cast if SUBJECTS[role.subject].is_person]
         cast = [role for role in cast if role not in left_out]
         warnings += [f"The {role.subject} was left out: personGeneration is dont_allow." for role in left_out]
-    flecks = _first(found, Kind.FLECKS, FLECKS) or Flecks.NONE
+    particles = _first(found, Kind.PARTICLES, PARTICLES) or Particles.NONE
     weather = _first(found, Kind.WEATHER, WEATHERS) or Weather.CLEAR
-    place = refine_place(place, flecks, weather)
+    place = refine_place(place, particles, weather)
     script = Script(
         place=place,
-        time=_first(found, Kind.TIME, TIMES) or FLECKS_TIMES.get(flecks) or PLACES[place].default_time or Time.DAY,
+        time=_first(found, Kind.TIME, TIMES)
+        or PARTICLES_TIMES.get(particles)
+        or PLACES[place].default_time
+        or Time.DAY,
         weather=weather,
         camera=_first(found, Kind.CAMERA, CAMERAS)
         or _first(found, Kind.VIEWPOINT, VIEWPOINTS)
-        or CAMERAS_UNTOLD[seed % len(CAMERAS_UNTOLD)],
-        flecks=flecks,
+        or DEFAULT_CAMERAS[seed % len(DEFAULT_CAMERAS)],
+        particles=particles,
         cast=tuple(cast[:ROLES_AT_MOST]),
         tint=choose_tint(words, found),
         pace=_first(found, Kind.PACE, PACES) or 1.0,
@@ -98,7 +101,7 @@ def _index() -> Index:
         Kind.WEATHER: WEATHERS,
         Kind.CAMERA: CAMERAS,
         Kind.VIEWPOINT: VIEWPOINTS,
-        Kind.FLECKS: FLECKS,
+        Kind.PARTICLES: PARTICLES,
         Kind.PACE: PACES,
         Kind.COUNT: COUNTS,
         Kind.COLOUR: COLOURS,
@@ -109,7 +112,7 @@ def _index() -> Index:
 def _choose(
     prompt: str, words: Sequence[str], found: Sequence[Found], weights: Path
 ) -> tuple[list[Role], str, list[str]]:
-    """Who is seen and where: as the words say, else as the whole is meant, else as suits."""
+    """Return cast, place and warnings: by the words, else by the meaning of the whole, else by what fits."""
     cast = choose_roles(words, found)
     place = choose_place(words, found, cast)
     if place is not None:
@@ -135,26 +138,26 @@ def _choose(
 
 
 def _infer_place(found: Sequence[Found], cast: Sequence[Role], guessed: Guess | None) -> str | None:
-    """A place that no word names: the nearest in meaning, or the home of those who are seen, or what the air says."""
+    """Return a place that no word names: nearest in meaning, home of the cast, or fit for the weather."""
     home = find_home(cast)
     places = guessed.places.items() if guessed else ()
     nearness, best = max(((value, name) for name, value in places if fit(name, cast) == 1), default=(0.0, None))
     if nearness >= (PLACE_SURE if home else PLACE_NEAR):
         return best
-    return home or suggest_place(_first(found, Kind.FLECKS, FLECKS), _first(found, Kind.WEATHER, WEATHERS))
+    return home or suggest_place(_first(found, Kind.PARTICLES, PARTICLES), _first(found, Kind.WEATHER, WEATHERS))
 
 
 def _unknown_words(words: Sequence[str], found: Sequence[Found]) -> list[str]:
-    """Words that no lexicon has and that may mean something."""
+    """Return the words that no lexicon has and that may mean something."""
     known = {index for phrase in found for index in range(phrase.start, phrase.end)}
     unknown = (
         word
         for index, word in enumerate(words)
         if index not in known and len(word) > 2 and word not in SMALL_WORDS and not is_negated(words, index)
     )
-    return list(dict.fromkeys(unknown))[:UNKNOWN_AT_MOST]
+    return list(dict.fromkeys(unknown))[:MAX_UNKNOWN_WORDS]
 
 
 def _first(found: Sequence[Found], kind: Kind, lexicon: Mapping[str, Value]) -> Value | None:
-    """What the first phrase of a kind means."""
+    """Return the meaning of the first phrase of a kind."""
     return next((lexicon[phrase.texts[kind]] for phrase in found if phrase.is_a(kind) and not phrase.negated), None)

@@ -1,4 +1,4 @@
-"""Chooses who is seen in a clip: the subjects that a prompt names, how many of each and in which colour."""
+"""Chooses the cast of a clip: the subjects that a prompt names, with number and colour."""
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,18 +10,18 @@ from penstock_engines.cinema.prompt.phrases import SIMILES, Found, Kind, begin_n
 from penstock_engines.cinema.script import Role
 from penstock_engines.cinema.subjects import SUBJECTS, Motion
 
-PLURAL = 3  # how many "horses" are
+PLURAL = 3  # the number for a plural such as "horses"
 ARTICLES = frozenset({"a", "an", "one", "this", "that", "single", "lone", "another"})
 UNCHANGED = frozenset({"deer", "fish", "sheep", "reindeer", "salmon", "squid", "elk", "jellyfish", "moose", "aircraft"})
-"""Nouns that have no plural of their own: without an article they are many."""
+"""Nouns without a plural of their own. Without an article they mean several."""
 IRREGULAR = frozenset(
     {"people", "men", "women", "children", "wolves", "geese", "mice", "calves", "oxen", "cattle", "crowd", "flock"}
 )
 CARRIED = frozenset({"umbrella", "umbrellas", "surfboard", "surfboards", "parachute", "figure", "figures"})
-"""Words that stand for a person, unless one is named already who carries the thing."""
+"""Words that stand for a person, unless the prompt names one who carries the thing."""
 KIN = frozenset({"mother", "father", "mothers", "family", "friend", "friends", "son", "sons", "king", "queen"})
 OWNERS = frozenset({"its", "their"})
-"""The mother of animals is no woman."""
+"""Possessives before a family word that is then an animal's kin, not a person."""
 NATURAL_COLOURS: Mapping[str, frozenset[str]] = MappingProxyType(
     {
         "fox": frozenset({"red", "orange"}),
@@ -38,7 +38,7 @@ NATURAL_COLOURS: Mapping[str, frozenset[str]] = MappingProxyType(
         "swan": frozenset({"white"}),
     }
 )
-"""Colours that only say what the subject looks like anyway."""
+"""Colours that a subject has anyway."""
 MORE_WORDS: Mapping[str, str] = by_phrase(
     {
         "rowing boat": "rowing a boat, rows a boat, rowing his boat, rowing her boat, rowing",
@@ -60,13 +60,13 @@ MORE_WORDS: Mapping[str, str] = by_phrase(
         "old man": "grandma, granny",
     }
 )
-"""Further words; for what someone does, as whom he is then seen."""
+"""Further words. A word for an activity maps to the subject that does it."""
 VERBS = frozenset(
     {"watch", "watches", "cook", "cooks", "swallow", "swallows", "ram", "rams", "bears", "ships", "coaches"}
 )
-"""Nouns that are verbs as well: right after another word, with no article, they are."""
+"""Nouns that are also verbs. Right after another word, without an article, they are verbs."""
 ANYONE = frozenset({"man", "woman", "child", "girl", "old man", "couple", "sailboat", "horse"})
-"""Who is not seen again beside the same one riding, rowing or cycling."""
+"""Subjects that are not shown again beside themselves riding, rowing or cycling."""
 RIDERS = frozenset(
     {"rowing boat", "horse rider", "cyclist", "surfer", "skier", "skateboarder", "diver", "motorbike", "canoe", "sled"}
 )
@@ -77,7 +77,7 @@ SUBJECT_OF = {word: name for word, name in MORE_WORDS.items() if name in SUBJECT
 
 
 def choose_roles(words: Sequence[str], found: Sequence[Found]) -> list[Role]:
-    """The roles that a prompt names, in its order; the same subject twice is one role unless it differs in colour."""
+    """Return the roles in the prompt's order. A repeated subject is one role unless its colour differs."""
     cast: dict[tuple[str, Colour | None], Role] = {}
     for before, phrase in _subjects(words, found):
         text = phrase.texts[Kind.SUBJECT]
@@ -96,7 +96,7 @@ def choose_roles(words: Sequence[str], found: Sequence[Found]) -> list[Role]:
 
 
 def choose_tint(words: Sequence[str], found: Sequence[Found]) -> Colour | None:
-    """The colour that the prompt gives the whole scene, by its sky or light or by the place itself."""
+    """Return the colour that the prompt gives the whole scene, by its sky, its light or the place itself."""
     places = {phrase.start for phrase in found if phrase.is_a(Kind.PLACE) and not phrase.is_a(Kind.SUBJECT)}
     for phrase in found:
         text = phrase.texts.get(Kind.COLOUR)
@@ -111,7 +111,7 @@ def choose_tint(words: Sequence[str], found: Sequence[Found]) -> Colour | None:
 
 
 def _subjects(words: Sequence[str], found: Sequence[Found]) -> Iterator[tuple[int, Found]]:
-    """Each phrase that names someone to be seen, with where its noun's phrase begins."""
+    """Yield each phrase that names a subject, with the start of its noun phrase."""
     named = [phrase for phrase in found if phrase.is_a(Kind.SUBJECT) and _is_noun(words, phrase)]
     alone = all(_is_plant(phrase) for phrase in named)
     for phrase, following in itertools.zip_longest(named, named[1:]):
@@ -127,10 +127,10 @@ def _subjects(words: Sequence[str], found: Sequence[Found]) -> Iterator[tuple[in
 
 
 def _is_noun(words: Sequence[str], phrase: Found) -> bool:
-    """Whether a phrase names an actor, not something in the air, something absent or something done."""
+    """Return whether a phrase names an actor, not particles, something absent or an activity."""
     before = words[phrase.start - 1] if phrase.start else "."
     done = words[phrase.start] in VERBS and before not in STOPS | ARTICLES | {"the"}
-    return not (done or phrase.negated or phrase.is_a(Kind.FLECKS))
+    return not (done or phrase.negated or phrase.is_a(Kind.PARTICLES))
 
 
 def _is_plant(phrase: Found) -> bool:
@@ -138,14 +138,14 @@ def _is_plant(phrase: Found) -> bool:
 
 
 def _is_same(words: Sequence[str], phrase: Found, following: Found) -> bool:
-    """Whether a noun only describes the next (a horse cart), or is seen in it (a man riding a horse)."""
+    """Return whether a noun only describes the next one (a horse cart), or is part of it (a man riding a horse)."""
     between = words[phrase.end : following.start]
     rides = SUBJECT_OF[following.texts[Kind.SUBJECT]] in RIDERS and SUBJECT_OF[phrase.texts[Kind.SUBJECT]] in ANYONE
     return not between or (rides and len(between) <= 4 and APART.isdisjoint(between))
 
 
 def _modifiers(found: Sequence[Found], phrase: Found, before: int) -> Iterator[tuple[Kind, str]]:
-    """Numbers and colours that stand before a noun, the nearest first."""
+    """Yield the numbers and colours before a noun, the nearest first."""
     for other in reversed(found):
         if before <= other.start and other.end <= phrase.start:
             yield from other.texts.items()
@@ -157,7 +157,7 @@ def _find_colour(name: str, modifiers: Sequence[tuple[Kind, str]]) -> Colour | N
 
 
 def _plain_count(words: Sequence[str], phrase: Found, before: int) -> int:
-    """How many a noun without a number means."""
+    """Return the number that a noun without a numeral means."""
     noun = words[phrase.end - 1]
     text = phrase.texts[Kind.SUBJECT]
     if " of " in text:

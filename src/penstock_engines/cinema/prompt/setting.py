@@ -1,4 +1,4 @@
-"""Chooses where a clip plays: the place that a prompt names, or else one that suits those who are seen."""
+"""Chooses the place of a clip: one that the prompt names, or else one that suits the cast."""
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
@@ -8,7 +8,7 @@ from penstock_engines.cinema.prompt.atlas import HABITAT_HOMES, HOMES, MORE_WORD
 from penstock_engines.cinema.prompt.lexicon import DIRECTIONS, PREPOSITIONS
 from penstock_engines.cinema.prompt.phrases import SIMILES, Found, Kind, begin_noun
 from penstock_engines.cinema.scene import Surface
-from penstock_engines.cinema.script import Flecks, Role, Weather
+from penstock_engines.cinema.script import Particles, Role, Weather
 from penstock_engines.cinema.subjects import SUBJECTS, Habitat
 
 SURFACES: Mapping[Habitat, frozenset[Surface]] = MappingProxyType(
@@ -23,13 +23,13 @@ SURFACES: Mapping[Habitat, frozenset[Surface]] = MappingProxyType(
         Habitat.SPACE: frozenset({Surface.SPACE, Surface.SKY, Surface.GROUND, Surface.ROAD, Surface.WATER}),
     }
 )
-"""Where one can be seen; who walks does so on the shore of a water."""
+"""The surfaces where a habitat's subjects can be. Walkers go on the shore of a water."""
 LEAPING = frozenset({"dolphin", "whale", "shark"})
-"""Who lives under water and is seen from above as well."""
+"""Underwater subjects that can also be seen from above."""
 
 
 def _name_places() -> dict[str, tuple[str, ...]]:
-    """The places that a word may mean, in the singular and the plural."""
+    """Return the places that a word may mean, in singular and plural."""
     named: dict[str, tuple[str, ...]] = {word: (place.name,) for place in PLACES.values() for word in place.words}
     for word, places in MORE_WORDS.items():
         named[word] = tuple(dict.fromkeys((*named.get(word, ()), *places)))
@@ -43,7 +43,7 @@ PLACES_OF = _name_places()
 
 
 def choose_place(words: Sequence[str], found: Sequence[Found], cast: Sequence[Role]) -> str | None:
-    """The named place that suits the cast best; "over the city" says more of the place than "city" alone."""
+    """Return the named place that suits the cast best. "Over the city" counts more than "city" alone."""
     scores: dict[str, float] = {}
     for phrase in found:
         if phrase.negated or not phrase.is_a(Kind.PLACE):
@@ -63,18 +63,18 @@ def choose_place(words: Sequence[str], found: Sequence[Found], cast: Sequence[Ro
 
 
 def is_scenery(place: str, role: Role) -> bool:
-    """Whether one belongs to the place anyway, as trees to a forest."""
+    """Return whether a subject belongs to the place anyway, as trees to a forest."""
     subject = SUBJECTS[role.subject]
     return subject.habitat is Habitat.FIXED and not set(subject.words).isdisjoint(PLACES[place].words)
 
 
-def refine_place(place: str, *hints: Flecks | Weather) -> str:
-    """The same place as it is in such a season or weather."""
+def refine_place(place: str, *hints: Particles | Weather) -> str:
+    """Return the variant of the place in this season or weather."""
     return next((REFINED[place, hint] for hint in hints if (place, hint) in REFINED), place)
 
 
 def suits(place: str, role: Role) -> bool:
-    """Whether one can be seen at a place."""
+    """Return whether a subject can be seen at a place."""
     habitat, surface = SUBJECTS[role.subject].habitat, PLACES[place].surface
     if habitat is Habitat.RAIL and place == HABITAT_HOMES[habitat]:
         return True
@@ -82,24 +82,24 @@ def suits(place: str, role: Role) -> bool:
 
 
 def fit(place: str, cast: Sequence[Role]) -> float:
-    """How much of the cast suits a place, the first of it counting most: from 0 to 1; 1 if there is no cast."""
+    """Return the share of the cast that suits a place, from 0 to 1, weighted towards the first. No cast gives 1."""
     weights = {role: 1 / (1 + index) ** 2 for index, role in enumerate(cast)}
     return sum(weights[role] for role in cast if suits(place, role)) / (sum(weights.values()) or 1) if cast else 1
 
 
 def move_nearby(place: str, cast: Sequence[Role]) -> str:
-    """The place, or one nearby where more of the cast can be, or where the first of it is at home."""
+    """Return the place, a nearby one that suits more of the cast, or the home of its first subject."""
     best = max((place, *NEARBY.get(place, ())), key=lambda other: fit(other, cast))
     return best if fit(best, cast) else find_home(cast) or place
 
 
-def suggest_place(*hints: Flecks | Weather | None) -> str | None:
-    """Where what is in the air is seen best."""
+def suggest_place(*hints: Particles | Weather | None) -> str | None:
+    """Return the place that shows these particles or this weather best."""
     return next((SUGGESTED[hint] for hint in hints if hint and hint in SUGGESTED), None)
 
 
 def find_home(cast: Sequence[Role]) -> str | None:
-    """Where the first of a cast is at home."""
+    """Return the home of the first subject of a cast."""
     if not cast:
         return None
     subject = SUBJECTS[cast[0].subject]

@@ -1,4 +1,4 @@
-"""The animated subjects of a clip: `SUBJECTS` by name, and `draw_subject`, which draws one at a phase of its loop."""
+"""The animated subjects of a clip: `SUBJECTS` by name, and `draw_subject` for one at a phase of its loop."""
 
 from functools import lru_cache
 
@@ -6,7 +6,6 @@ import cv2
 
 from penstock_engines.cinema.paint.brush import Brush, Colour
 from penstock_engines.cinema.subjects.animals.birds import BIRDS
-from penstock_engines.cinema.subjects.animals.critters import CRITTERS
 from penstock_engines.cinema.subjects.animals.ground_birds import GROUND_BIRDS
 from penstock_engines.cinema.subjects.animals.hoofed_animals import HOOFED_ANIMALS
 from penstock_engines.cinema.subjects.animals.insects import INSECTS
@@ -14,6 +13,7 @@ from penstock_engines.cinema.subjects.animals.pets import PETS
 from penstock_engines.cinema.subjects.animals.reef import REEF
 from penstock_engines.cinema.subjects.animals.reptiles import REPTILES
 from penstock_engines.cinema.subjects.animals.sea import SEA
+from penstock_engines.cinema.subjects.animals.small_animals import SMALL_ANIMALS
 from penstock_engines.cinema.subjects.animals.wild_animals import WILD_ANIMALS
 from penstock_engines.cinema.subjects.fantasy import FANTASY
 from penstock_engines.cinema.subjects.people.figures import FIGURES
@@ -23,10 +23,10 @@ from penstock_engines.cinema.subjects.people.riders import RIDERS
 from penstock_engines.cinema.subjects.plants import PLANTS
 from penstock_engines.cinema.subjects.subject import Draw, Habitat, Look, Motion, Sprite, Subject, colour_in
 from penstock_engines.cinema.subjects.things.buildings import BUILDINGS
+from penstock_engines.cinema.subjects.things.food import FOOD
 from penstock_engines.cinema.subjects.things.instruments import INSTRUMENTS
 from penstock_engines.cinema.subjects.things.landmarks import LANDMARKS
-from penstock_engines.cinema.subjects.things.things import THINGS
-from penstock_engines.cinema.subjects.things.treats import TREATS
+from penstock_engines.cinema.subjects.things.small_things import SMALL_THINGS
 from penstock_engines.cinema.subjects.vehicles.aircraft import AIRCRAFT
 from penstock_engines.cinema.subjects.vehicles.boats import BOATS
 from penstock_engines.cinema.subjects.vehicles.railway import RAILWAY
@@ -37,9 +37,9 @@ from penstock_engines.cinema.subjects.vehicles.spacecraft import SPACECRAFT
 __all__ = ["SUBJECTS", "Draw", "Habitat", "Look", "Motion", "Sprite", "Subject", "draw_subject"]
 
 STEPS = 32
-"""How many pictures a loop has."""
+"""Number of pictures in a loop."""
 FINER = 2
-"""Subjects are drawn this much larger and then shrunk, for clean edges."""
+"""Factor by which subjects are drawn larger and then shrunk, for clean edges."""
 
 SUBJECTS: dict[str, Subject] = {
     subject.name: subject
@@ -47,7 +47,7 @@ SUBJECTS: dict[str, Subject] = {
         *PETS,
         *HOOFED_ANIMALS,
         *WILD_ANIMALS,
-        *CRITTERS,
+        *SMALL_ANIMALS,
         *REPTILES,
         *BIRDS,
         *GROUND_BIRDS,
@@ -68,19 +68,19 @@ SUBJECTS: dict[str, Subject] = {
         *PLANTS,
         *BUILDINGS,
         *LANDMARKS,
-        *THINGS,
+        *SMALL_THINGS,
         *INSTRUMENTS,
-        *TREATS,
+        *FOOD,
     )
 }
 
 
 def draw_subject(name: str, phase: float, height: int, colour: Colour | None = None) -> Sprite:
-    """Draw a subject, facing right, `height` pixels high; phases 0 and 1 are the same moment of its loop."""
+    """Draw a subject, facing right, `height` pixels high. Phases 0 and 1 are one moment of its loop."""
     return _draw(name, round(phase * STEPS) % STEPS, height, colour)
 
 
-@lru_cache(maxsize=8)  # who draws a loop keeps its pictures
+@lru_cache(maxsize=8)  # callers that draw a loop keep its pictures
 def _draw(name: str, step: int, height: int, colour: Colour | None) -> Sprite:
     subject = SUBJECTS[name]
     left, top, right, bottom = (round(edge * height) for edge in subject.box)

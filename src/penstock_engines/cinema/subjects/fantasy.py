@@ -1,4 +1,4 @@
-"""The creatures of tales: dragon and phoenix, mermaid and fairy."""
+"""Creatures of tales: dragon and phoenix, mermaid and fairy."""
 
 import itertools
 
@@ -43,7 +43,7 @@ def _dragon_wing(brush: Brush, phase: float, side: int, skin: tuple[int, int, in
 
 
 def draw_dragon(brush: Brush, phase: float, look: Look) -> None:
-    """Flies on wings of skin, with a long tail and horned head."""
+    """Draw a dragon that flies on wings of skin, with a long tail and a horned head."""
     body = brush.moved((0.0, 0.05 * wave(phase, 0.25)), scale=0.78)
     _dragon_wing(
         body.moved((0.16, -0.1), degrees=14, scale=1.35), phase, -1, darken(look.accent, 0.35), darken(look.main, 0.4)
@@ -104,7 +104,7 @@ def _dragon_head(brush: Brush, look: Look) -> None:
 
 
 def draw_phoenix(brush: Brush, phase: float, look: Look) -> None:
-    """A bird of fire with a flowing tail."""
+    """Draw a bird of fire with a flowing tail."""
     brush.glow((-0.05, 0.0), 0.8, FLAME, 0.5)
     body = brush.moved((0.0, 0.05 * wave(phase, 0.25)))
     warm = mix(look.main, FLAME, 0.55)
@@ -146,7 +146,7 @@ def draw_phoenix(brush: Brush, phase: float, look: Look) -> None:
 
 
 def draw_mermaid(brush: Brush, phase: float, look: Look) -> None:
-    """Swims with a fish's tail."""
+    """Draw a mermaid that swims with a fish's tail."""
     bend = 0.09 * wave(phase)
     tail: list[Point] = [(0.1, 0.02), (-0.2, 0.08), (-0.5, 0.06 + bend * 0.6), (-0.8, -0.02 + bend)]
     fluke = brush.moved(tail[-1], degrees=10 + 120 * bend)

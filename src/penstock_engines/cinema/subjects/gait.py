@@ -1,4 +1,4 @@
-"""How legs go: where a foot is at a phase of its step, and where the knee is then."""
+"""The movement of legs and wings: the position of a foot at a phase of its step, and of the knee."""
 
 import math
 
@@ -6,23 +6,23 @@ from penstock_engines.cinema.paint.brush import Point
 
 
 def wave(phase: float, shift: float = 0.0) -> float:
-    """From -1 to 1 and back once in a loop, 0 at its start."""
+    """Return a value that goes from -1 to 1 and back once in a loop, 0 at its start."""
     return math.sin(2 * math.pi * (phase + shift))
 
 
 def wing_lift(phase: float, side: int, glide: float = 0.15) -> float:
-    """How high a wing is, from 1 to -1: near at side 1, far at -1. We look a little from above, so they differ."""
+    """Return a wing's height, from 1 to -1. Near (side 1) and far (-1) differ, as we look from slightly above."""
     high = glide + wave(phase) * (1 - glide)
     return high - 0.42 * side * math.sqrt(max(0.0, 1 - high * high))
 
 
 def fade(share: float) -> float:
-    """How much is seen of a puff or spark of this age: it comes quickly and goes slowly."""
+    """Return the visibility of a puff or spark of this age, which appears quickly and fades slowly."""
     return min(1.0, 8 * share) * (1 - share)
 
 
 def step(phase: float, reach: float, lift: float, *, ground_share: float = 0.6) -> Point:
-    """A foot under its hip: it rests on the ground while it moves back, then swings forward through the air."""
+    """Return a foot's position under its hip: it moves back on the ground, then swings forward through the air."""
     phase %= 1.0
     if phase < ground_share:
         return reach * (0.5 - phase / ground_share), 0.0
@@ -31,7 +31,7 @@ def step(phase: float, reach: float, lift: float, *, ground_share: float = 0.6) 
 
 
 def knee(hip: Point, foot: Point, upper: float, lower: float, *, forward: bool) -> Point:
-    """The joint between two bones; a leg that would be too long for them is stretched."""
+    """Return the joint between two bones. A leg that is too long for them is stretched."""
     across, down = foot[0] - hip[0], foot[1] - hip[1]
     distance = max(math.hypot(across, down), 1e-6)
     share = (upper**2 - lower**2 + distance**2) / (2 * distance**2)

@@ -1,4 +1,4 @@
-"""What grows: trees, flowers, mushrooms."""
+"""Plants: trees, flowers, mushrooms."""
 
 import math
 
@@ -23,7 +23,7 @@ STEM: Colour = (76, 146, 76)
 
 
 def _crown(brush: Brush, phase: float, colour: Colour, bumps: tuple[tuple[float, float, float], ...]) -> None:
-    """A cloud of leaves: dark below, lit above."""
+    """Draw a cloud of leaves, dark below and lit above."""
     for tone, drop, shrink in (
         (darken(colour, 0.22), 0.03, 1.0),
         (colour, -0.01, 0.94),
@@ -35,7 +35,7 @@ def _crown(brush: Brush, phase: float, colour: Colour, bumps: tuple[tuple[float,
 
 
 def draw_tree(brush: Brush, phase: float, look: Look) -> None:
-    """A broad leafy tree."""
+    """Draw a broad leafy tree."""
     brush.polygon(
         [*arc((-0.1, 0.0), (-0.04, -0.05), (-0.035, -0.44)), *arc((0.035, -0.44), (0.04, -0.05), (0.12, 0.0))], BARK
     )
@@ -62,7 +62,7 @@ def draw_tree(brush: Brush, phase: float, look: Look) -> None:
 
 
 def draw_cherry_tree(brush: Brush, phase: float, look: Look) -> None:
-    """In blossom, and petals fall."""
+    """Draw a cherry tree in blossom, with falling petals."""
     brush.ribbon(
         [(0.02, 0.0), (-0.03, -0.2), (0.03, -0.36), (0.0, -0.5)], [0.13, 0.085, 0.075, 0.05], darken(BARK, 0.25)
     )
@@ -94,7 +94,7 @@ def draw_cherry_tree(brush: Brush, phase: float, look: Look) -> None:
 
 
 def draw_pine(brush: Brush, phase: float, look: Look) -> None:
-    """A fir in layers."""
+    """Draw a fir in layers."""
     brush.polygon([(-0.045, 0.0), (-0.035, -0.2), (0.035, -0.2), (0.045, 0.0)], BARK)
     for index in range(4):
         low, wide = -0.12 - 0.2 * index, 0.32 - 0.066 * index
@@ -119,7 +119,7 @@ def draw_pine(brush: Brush, phase: float, look: Look) -> None:
 
 
 def draw_christmas_tree(brush: Brush, phase: float, look: Look) -> None:
-    """A fir with balls, lights, a star and presents."""
+    """Draw a fir with balls, lights, a star and presents."""
     draw_pine(brush, phase, look)
     paints: tuple[Colour, ...] = ((228, 62, 62), (250, 204, 84), (90, 150, 230), (240, 120, 180))
     for index, (x, y) in enumerate(
@@ -153,7 +153,7 @@ def draw_christmas_tree(brush: Brush, phase: float, look: Look) -> None:
 
 
 def draw_palm(brush: Brush, phase: float, look: Look) -> None:
-    """Leans, with fronds in the wind."""
+    """Draw a leaning palm with fronds in the wind."""
     sway = 0.02 * wave(phase)
     top: Point = (0.12 + sway, -0.76)
     brush.ribbon(
@@ -176,7 +176,7 @@ def draw_palm(brush: Brush, phase: float, look: Look) -> None:
 
 
 def draw_cactus(brush: Brush, phase: float, look: Look) -> None:
-    """With two arms and a flower."""
+    """Draw a cactus with two arms and a flower."""
     body = brush.moved(degrees=1.2 * wave(phase))
     for points in ([(0.0, -0.3), (-0.24, -0.34), (-0.26, -0.6)], [(0.0, -0.42), (0.22, -0.46), (0.24, -0.72)]):
         body.ribbon(points, [0.12, 0.13, 0.12], look.shade)
@@ -191,7 +191,7 @@ def draw_cactus(brush: Brush, phase: float, look: Look) -> None:
 
 
 def _stem(brush: Brush, phase: float) -> Brush:
-    """A stem with two leaves; the brush that is handed back lies at its swaying top."""
+    """Draw a stem with two leaves. Return a brush at its swaying top."""
     sway = 0.03 * wave(phase)
     brush.ribbon([(0.0, 0.0), (-0.02, -0.3), (sway, -0.68)], [0.045, 0.04, 0.035], STEM)
     for side, y in ((-1, -0.18), (1, -0.3)):
@@ -206,7 +206,7 @@ def _stem(brush: Brush, phase: float) -> Brush:
 
 
 def draw_flower(brush: Brush, phase: float, look: Look) -> None:
-    """A daisy-like flower that sways."""
+    """Draw a daisy-like flower that sways."""
     head = _stem(brush, phase)
     for ring, (reach, paint) in enumerate(((0.19, look.shade), (0.165, look.main))):
         for index in range(8):
@@ -218,7 +218,7 @@ def draw_flower(brush: Brush, phase: float, look: Look) -> None:
 
 
 def draw_sunflower(brush: Brush, phase: float, look: Look) -> None:
-    """Many yellow petals around a dark face."""
+    """Draw many yellow petals around a dark face."""
     head = _stem(brush, phase)
     for ring, paint in enumerate((look.shade, look.main)):
         for index in range(16):
@@ -233,7 +233,7 @@ def draw_sunflower(brush: Brush, phase: float, look: Look) -> None:
 
 
 def draw_rose(brush: Brush, phase: float, look: Look) -> None:
-    """One red rose."""
+    """Draw one red rose."""
     head = _stem(brush, phase)
     for side in (-1, 1):
         head.polygon([*arc((0.0, 0.08), (0.14 * side, 0.12), (0.2 * side, 0.0)), (0.0, -0.02)], STEM)
@@ -252,7 +252,7 @@ def draw_rose(brush: Brush, phase: float, look: Look) -> None:
 
 
 def draw_mushroom(brush: Brush, phase: float, look: Look) -> None:
-    """A spotted cap on a white stem."""
+    """Draw a spotted cap on a white stem."""
     body = brush.moved(degrees=1.5 * wave(phase), scale=(1.0, 1.0 + 0.02 * wave(phase, 0.25)))
     body.polygon(
         [*arc((-0.2, 0.0), (-0.12, -0.2), (-0.13, -0.45)), *arc((0.13, -0.45), (0.12, -0.2), (0.2, 0.0))],

@@ -1,4 +1,4 @@
-"""What a subject is: who can be seen in a clip, where it belongs, how it moves and how it is drawn."""
+"""A subject of a clip: its words, its habitat, its movement and its drawing."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -12,7 +12,7 @@ WHITE: Colour = (255, 255, 255)
 
 
 class Habitat(StrEnum):
-    """Where the stage puts it."""
+    """The medium in which the stage places a subject."""
 
     GROUND = "ground"
     ROAD = "road"
@@ -27,7 +27,7 @@ class Habitat(StrEnum):
 
 
 class Motion(StrEnum):
-    """How it gets along."""
+    """A subject's way of moving."""
 
     WALK = "walk"
     RUN = "run"
@@ -45,7 +45,7 @@ class Motion(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """The colours of one drawing: `main` is the one that a prompt may give, `accent` what is told apart from it."""
+    """The colours of one drawing. A prompt may change `main`; `accent` contrasts with it."""
 
     main: Colour
     accent: Colour = WHITE
@@ -64,24 +64,24 @@ class Look:
 
 
 Draw: TypeAlias = Callable[[Brush, float, Look], None]
-"""Draws at a phase from 0 to 1. The subject is 1.0 high; (0, 0) is its anchor; it faces right."""
+"""Draws at a phase from 0 to 1. The subject is 1.0 high, faces right, and has its anchor at (0, 0)."""
 Box: TypeAlias = tuple[float, float, float, float]
 """Left, top, right, bottom in units of the subject's height."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subject:
-    """Someone or something that a prompt may name."""
+    """A being or thing that a prompt may name."""
 
     name: str
     words: tuple[str, ...]
-    """Nouns and short phrases that mean it, with their plurals; a word belongs to one subject only."""
+    """Nouns and short phrases that mean it, with their plurals. A word belongs to one subject only."""
     habitat: Habitat
     motion: Motion
     size: float
     """Its height as a share of the frame's height, at middle distance."""
     stride: float = 0.0
-    """How many of its own heights it travels in one loop; 0 for what stands."""
+    """Its own heights that it travels in one loop, 0 for things that stand."""
     is_person: bool = False
     draw: Draw
     box: Box
@@ -91,7 +91,7 @@ class Subject:
 
 @dataclass(frozen=True, slots=True)
 class Sprite:
-    """A drawn subject. `anchor`, in pixels, is where it touches ground or water; the centre of what flies or swims."""
+    """A drawn subject. `anchor`, in pixels, is where it touches ground or water, else the centre."""
 
     picture: Picture
     anchor: tuple[float, float]
@@ -108,7 +108,7 @@ def subject_of(
     *words: str,
     is_person: bool = False,
 ) -> Subject:
-    """A subject named by the first of its words, which are as `plural_too` takes them."""
+    """Return a subject named by the first of its words, which are in the form that `plural_too` takes."""
     return Subject(
         name=words[0].partition("/")[0],
         words=plural_too(*words),
@@ -124,7 +124,7 @@ def subject_of(
 
 
 def plural_too(*nouns: str) -> tuple[str, ...]:
-    """The nouns and their regular plurals; give an irregular one as "wolf/wolves", one without as "fish/"."""
+    """Return the nouns with plurals. Write an irregular plural as "wolf/wolves", and none as "fish/"."""
     words: list[str] = []
     for noun in nouns:
         single, slash, many = noun.partition("/")
@@ -145,17 +145,17 @@ def _pluralise(noun: str) -> str:
 
 
 def darken(colour: Colour, share: float = 0.28) -> Colour:
-    """A colour away from the light: darker, and a little bluer."""
+    """Return a colour away from the light: darker, and a little bluer."""
     return mix(colour, (28, 20, 58), share)
 
 
 def lighten(colour: Colour, share: float = 0.3) -> Colour:
-    """A colour in the light: brighter, and a little warmer."""
+    """Return a colour in the light: brighter, and a little warmer."""
     return mix(colour, (255, 253, 246), share)
 
 
 def colour_in(look: Look, colour: Colour | None) -> Look:
-    """The look in the colour that a prompt gave, if it gave one; black is lifted, so that its shade can be seen."""
+    """Return the look in the prompt's colour, if any. Black is lifted, so that its shade can be seen."""
     if colour is None:
         return look
     return replace(look, main=mix(colour, (88, 86, 102), 0.6) if max(colour) < 64 else colour)

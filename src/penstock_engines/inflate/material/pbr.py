@@ -8,7 +8,7 @@ from penstock_engines.inflate.material.texture import blur_wide
 
 
 def paint_normals(front: NDArray[np.uint8], depth: NDArray[np.float32], strength: float) -> NDArray[np.uint8]:
-    """The front's detail that is too fine for the mesh, as red to the right, green up, blue out."""
+    """Return the front's detail that is too fine for the mesh, as red to the right, green up, blue out."""
     light = cv2.cvtColor(front, cv2.COLOR_RGB2GRAY).astype(np.float32) / np.float32(255)
     side = float(np.sqrt(light.size))
     fine = blur_wide(light, max(0.8, 0.0015 * side)) - blur_wide(light, 0.012 * side)
@@ -20,7 +20,7 @@ def paint_normals(front: NDArray[np.uint8], depth: NDArray[np.float32], strength
 
 
 def paint_material(front: NDArray[np.uint8], depth: NDArray[np.float32], roughness: float) -> NDArray[np.uint8]:
-    """Occlusion (red): less light in dark folds; roughness (green): less in pale highlights; metal (blue): none."""
+    """Return occlusion (red, in dark folds), roughness (green, lower in pale highlights) and metal (blue, none)."""
     colours = front.astype(np.float32) / 255
     light = cv2.cvtColor(front, cv2.COLOR_RGB2GRAY).astype(np.float32) / np.float32(255)
     side = float(np.sqrt(light.size))

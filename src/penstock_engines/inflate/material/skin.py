@@ -1,4 +1,4 @@
-"""Covers a shape: all maps of the material, front on the left and back on the right."""
+"""Covers a shape with all maps of the material, front on the left and back on the right."""
 
 from dataclasses import dataclass
 
@@ -6,15 +6,15 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock_engines.inflate.charts import Window
 from penstock_engines.inflate.material.pbr import paint_material, paint_normals
 from penstock_engines.inflate.material.texture import cut_window, paint_back, paint_front, size_chart
+from penstock_engines.inflate.material.uv_charts import Window
 from penstock_engines.inflate.shape.inflation import InflationMode
 
 
 @dataclass(frozen=True, slots=True)
 class Skin:
-    """What covers the shape; maps that are None are left out. Red, green, blue."""
+    """The maps that cover the shape, in red, green, blue. Maps that are None are left out."""
 
     colour: NDArray[np.uint8] | None
     normals: NDArray[np.uint8] | None
@@ -34,7 +34,7 @@ def paint_skin(
     colour = np.concatenate([front, back], axis=1)
     if not pbr:
         return Skin(colour, None, None, manner.roughness)
-    half = (max(1, size[0] // 2), max(1, size[1] // 2))  # enough for what is only guessed
+    half = (max(1, size[0] // 2), max(1, size[1] // 2))  # enough for maps that are only guessed
     front, back = (cv2.resize(side, half, interpolation=cv2.INTER_AREA).astype(np.uint8) for side in (front, back))
     solid = cv2.resize(chart_mask, half, interpolation=cv2.INTER_AREA) > 0.5
     depth = cv2.distanceTransform(solid.astype(np.uint8), cv2.DIST_L2, cv2.DIST_MASK_5).astype(np.float32)
@@ -46,7 +46,7 @@ def paint_skin(
 
 
 def _surround(mask: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Beyond the picture lies no subject: one pixel of border says so."""
+    """Add one pixel of border without subject around the picture."""
     return cv2.copyMakeBorder(mask, 1, 1, 1, 1, borderType=cv2.BORDER_CONSTANT, value=0).astype(np.float32)
 
 

@@ -6,22 +6,22 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock_engines.inflate.charts import Window
+from penstock_engines.inflate.material.uv_charts import Window
 
 Pixels = TypeVar("Pixels", NDArray[np.uint8], NDArray[np.float32])
 SMALLEST, LARGEST = 64, 1024
-SMOOTH_SIDE = 96  # the back is smooth: it is worked out small
+SMOOTH_SIDE = 96  # the back is smooth, so it is computed small
 SWEEPS = 24
 
 
 def size_chart(window: Window) -> tuple[int, int]:
-    """Width and height of one chart in pixels: the powers of two next to the picture's own."""
+    """Return width and height of one chart in pixels: the powers of two nearest to the picture's size."""
     width, height = (2 ** round(np.log2(np.clip(side, SMALLEST, LARGEST))) for side in (window.width, window.height))
     return width, height
 
 
 def cut_window(values: Pixels, window: Window, size: tuple[int, int]) -> Pixels:
-    """The window of a picture at the chart's size."""
+    """Return the window of a picture at the chart's size."""
     width, height = size
     across, down = window.width / width, window.height / height
     reach = (round(across) | 1, round(down) | 1) if max(across, down) > 1.4 else (1, 1)
@@ -32,7 +32,7 @@ def cut_window(values: Pixels, window: Window, size: tuple[int, int]) -> Pixels:
 
 
 def paint_front(colours: NDArray[np.uint8], mask: NDArray[np.float32]) -> NDArray[np.uint8]:
-    """The photograph, its colours carried beyond the silhouette and softened along it.
+    """Return the photograph, its colours extended beyond the silhouette and softened along it.
 
     The last pixels within the silhouette are mixed with the background already; they give way to those further in.
     At the steep sides few pixels cover much surface, and every speck would be drawn out to a streak.
@@ -48,7 +48,7 @@ def paint_front(colours: NDArray[np.uint8], mask: NDArray[np.float32]) -> NDArra
 
 
 def paint_back(front: NDArray[np.uint8], mask: NDArray[np.float32]) -> NDArray[np.uint8]:
-    """The rim's colours, flowing together in the middle."""
+    """Return the rim's colours, blended towards the middle."""
     height, width = mask.shape
     scale = min(1.0, SMOOTH_SIDE / max(height, width))
     size = (max(8, round(width * scale)), max(8, round(height * scale)))
@@ -60,7 +60,7 @@ def paint_back(front: NDArray[np.uint8], mask: NDArray[np.float32]) -> NDArray[n
 
 
 def extend(colours: NDArray[np.uint8], known: NDArray[np.bool_]) -> NDArray[np.uint8]:
-    """Each unknown pixel takes the colour of the nearest known one."""
+    """Give each unknown pixel the colour of the nearest known one."""
     if not known.any():
         return colours
     _, labels = cv2.distanceTransformWithLabels(
@@ -73,7 +73,7 @@ def extend(colours: NDArray[np.uint8], known: NDArray[np.bool_]) -> NDArray[np.u
 
 
 def blur_wide(values: Pixels, sigma: float) -> Pixels:
-    """A Gaussian blur; a wide one is done on a smaller picture, which nobody can tell from the real one."""
+    """Blur by a Gaussian. A wide blur works on a smaller picture, without visible difference."""
     height, width = values.shape[:2]
     factor = max(1, int(sigma / 2.5))
     if factor == 1:
@@ -84,7 +84,7 @@ def blur_wide(values: Pixels, sigma: float) -> Pixels:
 
 
 def _diffuse(colours: NDArray[np.float32], unknown: NDArray[np.bool_]) -> NDArray[np.float32]:
-    """Fill the unknown so that it is as smooth as can be; coarse grids first."""
+    """Fill unknown pixels as smoothly as possible, coarse grids first."""
     rows, columns = unknown.shape
     weight = (~unknown).astype(np.float32)
     if min(rows, columns) <= 6 or not unknown.any():

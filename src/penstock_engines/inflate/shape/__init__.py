@@ -1,1 +1,1 @@
-"""The form of a model: from an outline to a closed surface."""
+"""The geometry of a model: from an outline to a closed surface."""

@@ -1,7 +1,7 @@
-"""Takes faces away until no more than allowed are left, and mends what the taking breaks."""
+"""Removes faces down to a limit, and repairs the surface afterwards."""
 
 # pyright: reportUnknownMemberType=false, reportMissingTypeStubs=false
-# fast_simplification ships no stubs, and its decorator hides the types of what it returns.
+# fast_simplification ships no stubs, and its decorator hides its return types.
 
 import fast_simplification
 import numpy as np
@@ -9,22 +9,22 @@ from numpy.typing import NDArray
 
 from penstock_engines.inflate.shape.mesh import Surface, smooth
 
-SCALE = 1000.0  # the library's thresholds are absolute: a large surface is taken apart in small, well chosen steps
+SCALE = 1000.0  # the library's thresholds are absolute, so a large surface is simplified in small, well chosen steps
 ATTEMPTS = 12
 FEW = 600  # faces
 
 
 def decimate(surface: Surface, limit: int) -> Surface:
-    """At most `limit` faces; still closed, each edge between exactly two faces."""
+    """Return a closed surface of at most `limit` faces, each edge between exactly two of them."""
     quick = _decimate_quickly(surface, limit)
     if len(quick.faces) <= limit and (limit >= FEW or count_euler(quick) == count_euler(surface)):
         return quick
-    # With few faces a thin bridge or a hole may have gone: from a safe number on, take the certain way.
+    # With few faces a thin bridge or a hole may get lost. Below a safe number, collapse edges one by one.
     return collapse(_decimate_quickly(surface, max(limit, FEW)), limit)
 
 
 def count_euler(surface: Surface) -> int:
-    """Vertices less edges plus faces: 2 for each part, less 2 for each hole."""
+    """Return vertices minus edges plus faces: 2 for each part, less 2 for each hole."""
     return len(surface.points) - len(surface.faces) // 2
 
 
@@ -36,14 +36,14 @@ def _decimate_quickly(surface: Surface, limit: int) -> Surface:
         points, faces = _simplify(best, max(4, min(target, len(best.faces) - 1)))
         best = mend(Surface(points, faces))
         if len(best.faces) > limit:
-            # The library takes no face that would turn over: rounder is easier, and so is starting anew.
+            # The library removes no face that would flip. Smoothing helps, and so does another pass.
             best = mend(smooth(best, rounds=1))
             target = int(target * 0.97)
     return best
 
 
 def mend(surface: Surface) -> Surface:
-    """Make it a manifold again: no faces back to back, no vertex of two fans, no edge of more than two faces."""
+    """Make it a manifold again: no back-to-back faces, no vertex with two fans, no edge with more than two faces."""
     faces = surface.faces
     while len(kept := _drop_folded(faces)) < len(faces):
         faces = kept
@@ -55,7 +55,7 @@ def mend(surface: Surface) -> Surface:
 
 
 def collapse(surface: Surface, limit: int) -> Surface:
-    """The slow and certain way, for the last few faces: shortest edge first, where it keeps the surface whole."""
+    """Collapse edges one by one, shortest first, where the surface stays whole. Slow, for the last few faces."""
     faces = surface.faces.astype(np.int64)
     points = surface.points.copy()
     around = _list_neighbours(faces)
@@ -80,7 +80,7 @@ def collapse(surface: Surface, limit: int) -> Surface:
 
 
 def _list_neighbours(faces: NDArray[np.int64]) -> dict[int, set[int]]:
-    """For each vertex all that share a face with it, and itself."""
+    """Return, for each vertex, itself and all vertices that share a face with it."""
     around: dict[int, set[int]] = {}
     for face in faces.tolist():
         for corner in face:
@@ -97,7 +97,7 @@ def _simplify(surface: Surface, target: int) -> tuple[NDArray[np.float64], NDArr
 
 
 def _drop_folded(faces: NDArray[np.int32]) -> NDArray[np.int32]:
-    """Without faces of fewer than three corners, and without pairs of faces that lie on each other, back to back."""
+    """Remove faces with fewer than three corners, and pairs of faces that lie back to back."""
     ordered = np.sort(faces, axis=1)
     whole = (ordered[:, 0] != ordered[:, 1]) & (ordered[:, 1] != ordered[:, 2])
     faces, ordered = faces[whole], ordered[whole].astype(np.int64)
@@ -116,7 +116,7 @@ def _drop_folded(faces: NDArray[np.int32]) -> NDArray[np.int32]:
 
 
 def _rank(groups: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The how-manieth of its group each entry is."""
+    """Return each entry's position within its group."""
     order = np.argsort(groups, kind="stable")
     ordered = groups[order]
     starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]])
@@ -126,7 +126,7 @@ def _rank(groups: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def _part_fans(points: NDArray[np.float64], faces: NDArray[np.int32]) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
-    """Give each fan of faces around a vertex a vertex of its own.
+    """Give each fan of faces around a vertex its own vertex.
 
     Where edges have more than two faces these are paired, each with one that runs the other way; corners
     that pairs hold together are a fan. New vertices move a hair towards their fan, so as not to be merged again.
@@ -149,7 +149,7 @@ def _part_fans(points: NDArray[np.float64], faces: NDArray[np.int32]) -> tuple[N
 
 
 def _find_fans(points: NDArray[np.float64], faces: NDArray[np.int32]) -> NDArray[np.int64]:
-    """For each corner (three per face, in order) the lowest number of a corner of its fan."""
+    """Return, for each corner (three per face, in order), the lowest corner number of its fan."""
     after, other = _pair_edges(points, faces)
     labels = np.arange(len(after))
     pairs = np.concatenate([np.stack([labels, after[other]], axis=1), np.stack([after, other], axis=1)])
@@ -164,7 +164,7 @@ def _find_fans(points: NDArray[np.float64], faces: NDArray[np.int32]) -> NDArray
 
 
 def _pair_edges(points: NDArray[np.float64], faces: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """For the edge that begins at each corner: the corner where it ends, and the corner where its twin begins.
+    """Return, for the edge that begins at each corner, the corner where it ends and where its twin begins.
 
     The k-th edge from a to b meets the k-th from b to a, both sorted by how far their face is turned around the edge.
     """
@@ -183,7 +183,7 @@ def _pair_edges(points: NDArray[np.float64], faces: NDArray[np.int32]) -> tuple[
 
 
 def _find_double_edges(points: NDArray[np.float64], faces: NDArray[np.int32]) -> NDArray[np.int64]:
-    """Pairs of corners at which an edge and its twin begin, where two vertices are joined more than once."""
+    """Return pairs of corners where an edge and its twin begin, for vertices joined more than once."""
     corners = faces.astype(np.int64).ravel()
     after, other = _pair_edges(points, faces)
     rising = np.flatnonzero(corners < corners[after])
@@ -195,7 +195,7 @@ def _find_double_edges(points: NDArray[np.float64], faces: NDArray[np.int32]) ->
 def _halve_edges(
     points: NDArray[np.float64], faces: NDArray[np.int32], edges: NDArray[np.int64]
 ) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
-    """Put a vertex of its own into each of the edges, a hair towards its faces; one edge of a face at a time."""
+    """Put a new vertex into each of the edges, slightly towards its faces, one edge of a face at a time."""
     new_points, new_faces, touched = list(points), faces.tolist(), set[int]()
     for edge in edges.tolist():
         places = [divmod(corner, 3) for corner in edge]

@@ -1,4 +1,4 @@
-"""Gives the subject its form: from the mask to a closed surface with no more faces than allowed."""
+"""Turns the mask into a closed surface with at most the allowed number of faces."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ COARSEST, FINEST = 96, 640
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """A surface, the grid it was made on, and whether all of the subject is in it."""
+    """A surface, the grid it was made on, and whether it holds the whole subject."""
 
     surface: Surface
     outline: Outline
@@ -36,7 +36,7 @@ def shape_form(
     flat: bool,
     closed: bool,
 ) -> Form:
-    """Inflate, or emboss if `flat`. With few faces small parts go; where that is not enough, the hull stays."""
+    """Inflate, or emboss if `flat`. With few faces small parts are dropped, then only the hull is kept."""
     fineness = float(np.clip(2.0 * np.sqrt(limit), COARSEST, FINEST))
     raise_sheets = emboss if flat else inflate
     for attempt in _simplify_mask(mask, limit):
@@ -50,7 +50,7 @@ def shape_form(
 
 
 def guess_faces(mask: NDArray[np.float32], light: NDArray[np.float32]) -> int:
-    """How many faces the subject's detail asks for: 8,000 for an egg, 30,000 for a crowd."""
+    """Return the number of faces that suits the subject's detail: 8,000 for an egg, 30,000 for a crowd."""
     detail = np.abs(light - cv2.GaussianBlur(light, (0, 0), 6.0))[mask > 0.5]
     solid = (mask > 0.5).astype(np.uint8)
     edge = float(np.count_nonzero(cv2.morphologyEx(solid, cv2.MORPH_GRADIENT, np.ones((3, 3), np.uint8))))

@@ -1,4 +1,4 @@
-"""Blows the outline up like a balloon, or raises it as a plaque: the heights of the front and the back sheet."""
+"""Inflates the outline like a balloon, or raises it as a plaque: heights of the front and back sheet."""
 
 from dataclasses import dataclass
 
@@ -15,7 +15,7 @@ COARSEST = 12
 
 @dataclass(frozen=True, slots=True)
 class InflationMode:
-    """What the seed decides: the same seed gives the same shape, another one a visibly other shape.
+    """Variations by seed: one seed always gives one shape, another seed a visibly different one.
 
     puffiness: 0.75 to 1.25, how thick the whole is.
     relief: 0.7 to 1.3, how much light and dark are felt on the front.
@@ -30,14 +30,14 @@ class InflationMode:
 
     @classmethod
     def from_seed(cls, seed: int) -> "InflationMode":
-        """Draw the four figures."""
+        """Draw the four values."""
         puffiness, relief, back, roughness = np.random.default_rng(abs(seed)).random(4).tolist()
         return cls(0.75 + 0.5 * puffiness, 0.7 + 0.6 * relief, 0.55 + 0.4 * back, 0.55 + 0.25 * roughness)
 
 
 @dataclass(frozen=True, slots=True)
 class Sheets:
-    """For each node where it lies (in cells, pulled towards the rim) and how far front and back are from the middle."""
+    """Positions of the nodes (in cells, pulled towards the rim), and heights of front and back from the middle."""
 
     columns: NDArray[np.float32]
     rows: NDArray[np.float32]
@@ -46,12 +46,12 @@ class Sheets:
 
 
 def inflate(outline: Outline, light: NDArray[np.float32], manner: InflationMode) -> Sheets:
-    """A balloon: round where the subject is wide, thin where it is thin. `light` is the luminance at the nodes."""
+    """Return a balloon: round where the subject is wide, thin where it is thin. `light` is the nodes' luminance."""
     size = outline.size
     columns, rows, depth = _gather_at_rim(outline)
     squared = _square_height(outline, columns, rows, depth)
     cap = 0.6 * size
-    # A disc would become a full ball and a broad body a barrel: soften what gets thick.
+    # A disc would become a full ball and a broad body a barrel, so thick parts are flattened.
     height = np.sqrt(squared / (1 + squared / (cap * cap))) * np.float32(manner.puffiness * 0.95)
     height *= _round_off(_move(outline.frame, columns, rows), 0.045 * size)
     band = _band(light, outline, 0.006 * size, 0.05 * size)
@@ -63,7 +63,7 @@ def inflate(outline: Outline, light: NDArray[np.float32], manner: InflationMode)
 
 
 def emboss(outline: Outline, light: NDArray[np.float32], manner: InflationMode) -> Sheets:
-    """A plaque: flat back, round edge, light parts high and dark parts low."""
+    """Return a plaque: flat back, round edge, light parts high and dark parts low."""
     size = outline.size
     columns, rows, depth = _gather_at_rim(outline)
     thickness = 0.055 * size * manner.puffiness
@@ -78,7 +78,7 @@ def emboss(outline: Outline, light: NDArray[np.float32], manner: InflationMode) 
 
 
 def solve_poisson(inside: NDArray[np.bool_], screen: float) -> NDArray[np.float32]:
-    """Solve `screen u - laplace u = 1` inside and u = 0 outside; beyond the array the surface goes on mirrored.
+    """Solve `screen u - laplace u = 1` inside and u = 0 outside, mirrored beyond the array.
 
     Cascade: solved on a coarse grid first, each finer grid starts from it and has only fine errors left to mend.
     """
@@ -102,7 +102,7 @@ def solve_poisson(inside: NDArray[np.bool_], screen: float) -> NDArray[np.float3
 
 
 def _gather_at_rim(outline: Outline) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]:
-    """Pull nodes near the rim towards it, for there the surface is steep and a regular grid too coarse."""
+    """Pull nodes near the rim towards it, where the surface is steep and a regular grid too coarse."""
     rows, columns = np.indices(outline.inside.shape, np.float32)
     depth = np.minimum(outline.depth, outline.frame)
     soft = cv2.GaussianBlur(depth, (0, 0), 1.0)
@@ -122,7 +122,7 @@ def _move(values: NDArray[np.float32], columns: NDArray[np.float32], rows: NDArr
 def _square_height(
     outline: Outline, columns: NDArray[np.float32], rows: NDArray[np.float32], depth: NDArray[np.float32]
 ) -> NDArray[np.float32]:
-    """The balloon's height squared; of a disc it is that of a half ball.
+    """Return the balloon's squared height. For a disc it is that of a half ball.
 
     Near the rim the solution shows the staircase of the grid. There it is depth times a smooth slope.
     """
@@ -137,13 +137,13 @@ def _square_height(
 
 
 def _round_off(distance: NDArray[np.float32], width: float) -> NDArray[np.float32]:
-    """A quarter of a circle: 0 at the end, 1 from `width` on."""
+    """Return a quarter circle: 0 at the end, 1 from `width` on."""
     left = 1 - np.clip(distance / max(width, 1e-3), 0, 1)
     return np.sqrt(1 - left * left).astype(np.float32)
 
 
 def _band(light: NDArray[np.float32], outline: Outline, fine: float, broad: float) -> NDArray[np.float32]:
-    """Light less its surroundings' light; only the subject counts as surroundings."""
+    """Return light minus the mean light around it, counting the subject only."""
     solid = (outline.inside > 0).astype(np.float32)
     weight = np.maximum(cv2.GaussianBlur(solid, (0, 0), broad), 1e-3)
     around = cv2.GaussianBlur(light * solid, (0, 0), broad) / weight

@@ -1,4 +1,4 @@
-"""Sews the two sheets together at the rim: watertight, because both use the same rim vertices."""
+"""Sews the two sheets together at the rim. Both share the rim vertices, so the result is watertight."""
 
 from dataclasses import dataclass
 
@@ -13,7 +13,7 @@ TAUBIN_ROUNDS = 3
 
 @dataclass(frozen=True, slots=True)
 class Surface:
-    """A closed surface in cells: x right, y up, z to the front; faces run counter-clockwise seen from outside."""
+    """A closed surface in cells: x right, y up, z to the front. Faces are counter-clockwise from outside."""
 
     points: NDArray[np.float64]
     faces: NDArray[np.int32]
@@ -36,7 +36,7 @@ def sew_sheets(outline: Outline, sheets: Sheets) -> Surface:
 
 
 def smooth(surface: Surface, rounds: int = TAUBIN_ROUNDS) -> Surface:
-    """Taubin's way: a step that shrinks, then one that swells, so that bumps go and the volume stays."""
+    """Smooth by Taubin's method: a step that shrinks, then one that swells, so the volume stays."""
     starts, ends = surface.faces.ravel(), np.roll(surface.faces, -1, axis=1).ravel()
     count = len(surface.points)
     degree = np.bincount(starts, minlength=count)[:, None]
@@ -48,7 +48,7 @@ def smooth(surface: Surface, rounds: int = TAUBIN_ROUNDS) -> Surface:
 
 
 def _cut_grid(inside: NDArray[np.float32]) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Triangles over nodes and, numbered after them, rim vertices; each rim vertex's inner and outer node.
+    """Return triangles over nodes and rim vertices (numbered after the nodes), and each rim vertex's two nodes.
 
     Each cell is two triangles, so there is never a doubt how the silhouette runs through it.
     """
@@ -79,12 +79,12 @@ def _cut_grid(inside: NDArray[np.float32]) -> tuple[NDArray[np.int64], NDArray[n
 
 
 def _turn(triangles: NDArray[np.int64], first: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The same triangles, each beginning at the corner named."""
+    """Rotate each triangle so that it begins at the given corner."""
     return np.take_along_axis(triangles, (first[:, None] + np.arange(3)) % 3, axis=1)
 
 
 def _lift(sheets: Sheets, nodes: NDArray[np.int64], columns: int, heights: NDArray[np.float32]) -> NDArray[np.float64]:
-    """Where the nodes of the padded grid lie in space."""
+    """Return the positions in space of the padded grid's nodes."""
     place = (nodes // columns - 1, nodes % columns - 1)
     return np.stack([sheets.columns[place], -sheets.rows[place], heights[place]], axis=1).astype(np.float64)
 
@@ -92,7 +92,7 @@ def _lift(sheets: Sheets, nodes: NDArray[np.int64], columns: int, heights: NDArr
 def _place_rim(
     inside: NDArray[np.float32], rim: NDArray[np.int64], ends: NDArray[np.int64], columns: int
 ) -> NDArray[np.float64]:
-    """Where the silhouette crosses the grid's lines, kept a little off the nodes: no face may be without area."""
+    """Return the crossings of silhouette and grid lines, kept off the nodes so that every face has area."""
     share = np.clip(inside[rim] / (inside[rim] - inside[ends]), 0.1, 0.9).astype(np.float64)
     x = (rim % columns) * (1 - share) + (ends % columns) * share - 1
     y = (rim // columns) * (1 - share) + (ends // columns) * share - 1

@@ -1,4 +1,4 @@
-"""Lays a grid of nodes over the subject: how far inside each node is, and where the frame cuts the subject."""
+"""Lays a grid of nodes over the subject, with each node's distance to the silhouette and to cut sides."""
 
 from dataclasses import dataclass
 
@@ -8,21 +8,21 @@ from numpy.typing import NDArray
 
 from penstock_engines.product import Unable
 
-FINER = 4  # distances are measured on a grid this much finer than the nodes
-FINEST_CELL = 0.6  # pixels; there is nothing to be seen between them
+FINER = 4  # factor by which the grid for distances is finer than the nodes
+FINEST_CELL = 0.6  # pixels; a finer grid shows nothing more
 MARGIN = 3  # empty nodes around the subject
 
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """Nodes over the subject. A node's pixel is `origin + node * cell`; lengths are in cells."""
+    """Nodes over the subject. A node's pixel is `origin + node * cell`. Lengths are in cells."""
 
     inside: NDArray[np.float32]
-    """Above 0 inside the subject, below 0 outside: its zero is the smooth silhouette."""
+    """Above 0 inside the subject, below 0 outside. Its zero is the smooth silhouette."""
     depth: NDArray[np.float32]
-    """Distance to the silhouette; the picture's frame is none."""
+    """Distance to the silhouette. The picture's frame does not count as one."""
     frame: NDArray[np.float32]
-    """Distance to the nearest side of the frame that cuts the subject, or much."""
+    """Distance to the nearest side of the frame that cuts the subject, or a large number."""
     origin: tuple[float, float]
     cell: float
     cut: tuple[bool, bool, bool, bool]
@@ -30,11 +30,11 @@ class Outline:
 
     @property
     def size(self) -> float:
-        """The side of a square as large as the subject."""
+        """The side of a square with the subject's area."""
         return float(np.sqrt(max(1, np.count_nonzero(self.inside > 0))))
 
     def sample(self, values: NDArray[np.float32], blur: float = 0.5) -> NDArray[np.float32]:
-        """A picture's values at the nodes, each the mean of its surroundings (`blur` in cells)."""
+        """Return a picture's values at the nodes, each the mean of its surroundings (`blur` in cells)."""
         soft = cv2.GaussianBlur(values, (0, 0), max(0.3, blur * self.cell), borderType=cv2.BORDER_REPLICATE)
         rows, columns = self.inside.shape
         matrix = np.array([[self.cell, 0, self.origin[0]], [0, self.cell, self.origin[1]]], np.float64)
@@ -45,13 +45,13 @@ class Outline:
 
 
 def lay_grid(mask: NDArray[np.float32], fineness: float, *, closed: bool = False) -> Outline:
-    """`fineness` is how many cells the side of a square as large as the subject's box gets.
+    """Return the grid. `fineness` is the number of cells along a square with the area of the subject's box.
 
     `closed` takes the frame for a true end of the subject, as it is of a painting.
     """
     rows, columns = np.nonzero(mask.max(axis=1) > 0.5)[0], np.nonzero(mask.max(axis=0) > 0.5)[0]
     if not len(rows):
-        raise Unable("Nothing solid is to be seen in the picture.")
+        raise Unable("The picture shows no solid subject.")
     left, right, top, bottom = int(columns[0]), int(columns[-1]) + 1, int(rows[0]), int(rows[-1]) + 1
     cell = max(float(np.sqrt((right - left) * (bottom - top))) / fineness, FINEST_CELL)
     cell = min(cell, min(right - left, bottom - top) / 12)
@@ -63,7 +63,7 @@ def lay_grid(mask: NDArray[np.float32], fineness: float, *, closed: bool = False
 
 
 def _find_cuts(mask: NDArray[np.float32]) -> tuple[bool, bool, bool, bool]:
-    """A side counts as cutting when a good piece of the subject lies on it."""
+    """Return the sides of the frame on which a good part of the subject lies."""
     solid = mask > 0.5
     least = max(4.0, 0.06 * float(np.sqrt(np.count_nonzero(solid))))
     sides = (solid[:, :2].any(axis=1), solid[:2].any(axis=0), solid[:, -2:].any(axis=1), solid[-2:].any(axis=0))
@@ -72,7 +72,7 @@ def _find_cuts(mask: NDArray[np.float32]) -> tuple[bool, bool, bool, bool]:
 
 
 def _thicken(mask: NDArray[np.float32], cell: float) -> NDArray[np.float32]:
-    """What is thinner than the grid can hold, such as a drawn line, gets thick enough to stay in one piece."""
+    """Thicken parts that are too thin for the grid, such as a drawn line, so that they stay in one piece."""
     reach = round(2.2 * cell) | 1
     if reach < 3:
         return mask
@@ -91,7 +91,7 @@ def _measure(
 ) -> Outline:
     columns, rows = shape[0] + 1, shape[1] + 1
     blank = np.zeros((rows, columns), np.float32)
-    # Nodes beyond a side that cuts repeat the side; beyond any other lies nothing.
+    # Nodes beyond a side that cuts repeat that side. Beyond any other lies nothing.
     margin = 2
     sides = [0 if cut[side] else margin for side in (1, 3, 0, 2)]
     padded = cv2.copyMakeBorder(mask, *sides, borderType=cv2.BORDER_CONSTANT, value=0).astype(np.float32, copy=False)
@@ -99,7 +99,7 @@ def _measure(
     raw = Outline(blank, blank, blank, shifted, cell, cut).sample(padded, blur=0.7) - 0.5
     inside = np.where(np.abs(raw) < 0.01, np.where(raw > 0, 0.01, -0.01), raw).astype(np.float32)
     if not np.any(inside > 0):
-        raise Unable("Nothing solid is to be seen in the picture.")
+        raise Unable("The picture shows no solid subject.")
     return Outline(inside, _measure_depth(inside), _measure_frame(inside.shape, cut), origin, cell, cut)
 
 

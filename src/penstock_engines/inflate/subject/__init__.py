@@ -1,1 +1,1 @@
-"""The subject of a picture, cut out."""
+"""Finds the subject of a picture and cuts it out."""

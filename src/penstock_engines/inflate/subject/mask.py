@@ -1,4 +1,4 @@
-"""Finds what of a picture is its subject: by alpha, by the segmenter, by the border's colour, or not at all."""
+"""Finds the subject of a picture by alpha, by the segmenter or by the border's colour, else takes all of it."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,22 +14,22 @@ from penstock_engines.product import Unable
 
 Source: TypeAlias = Literal["alpha", "segmenter", "border", "frame"]
 SMALLEST_SHARE = 0.004  # of the picture; a smaller subject is noise
-LARGEST_SHARE = 0.92  # beyond it, nothing is left to be cut away
+LARGEST_SHARE = 0.92  # a larger one leaves nothing to cut away
 WORKING_SIDE = 640  # pixels
 
 
 @dataclass(frozen=True, slots=True)
 class Cutout:
-    """How much each pixel belongs to the subject, 0 to 1, and how that was found."""
+    """Each pixel's share in the subject, 0 to 1, and the method that found it."""
 
     mask: NDArray[np.float32]
     source: Source
     segmented: bool
-    """False if the segmenter's weights were not there."""
+    """False if the segmenter's weights are missing."""
 
 
 def cut_out(picture: NDArray[np.uint8], weights: Path) -> Cutout:
-    """Find the subject with the best means there are."""
+    """Find the subject by the best available method."""
     alpha = picture[..., 3]
     solid = float(np.mean(alpha >= 128))
     if solid < 0.0005:
@@ -43,7 +43,7 @@ def cut_out(picture: NDArray[np.uint8], weights: Path) -> Cutout:
 
 
 def _shrink(colours: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """No outline is found more exactly than on so many pixels."""
+    """Shrink the picture to the size at which outlines are found. More pixels make none more exact."""
     height, width = colours.shape[:2]
     scale = min(1.0, WORKING_SIDE / max(height, width))
     size = (max(8, round(width * scale)), max(8, round(height * scale)))
@@ -56,7 +56,7 @@ def _look_closely(colours: NDArray[np.uint8], model: Path) -> Cutout:
         return Cutout(everything, "frame", segmented=True)
     found = segment(colours, model) if model.is_file() else None
     flooded = _flood_border(colours, found)
-    # On a drawing the border's colour tells the outline to the pixel; on a photograph the segmenter knows better.
+    # On a drawing the border's colour gives the exact outline. On a photograph the segmenter is better.
     if flooded is not None and (found is None or not is_convincing(found) or _is_drawing(colours)):
         return Cutout(clean(flooded, specks=0.01), "border", found is not None)
     if found is not None and is_convincing(found):
@@ -66,7 +66,7 @@ def _look_closely(colours: NDArray[np.uint8], model: Path) -> Cutout:
 
 
 def find_border_colour(colours: NDArray[np.uint8]) -> NDArray[np.float32] | None:
-    """The one colour of (nearly) all of the picture's border, if it has one."""
+    """Return the one colour of (nearly) all of the picture's border, or None."""
     edge = np.concatenate([colours[0], colours[-1], colours[:, 0], colours[:, -1]]).astype(np.float32)
     middle = np.median(edge, axis=0)
     near = np.abs(edge - middle).max(axis=1) < 24
@@ -78,14 +78,14 @@ def _is_plain(colours: NDArray[np.uint8]) -> bool:
 
 
 def _is_drawing(colours: NDArray[np.uint8]) -> bool:
-    """Whether few colours make up nearly all of it."""
+    """Return whether few colours make up nearly all of it."""
     coarse = (colours >> 4).astype(np.int64) @ np.array([256, 16, 1])
     counts = np.sort(np.bincount(coarse.ravel(), minlength=4096))[::-1]
     return float(counts[:10].sum()) > 0.93 * coarse.size
 
 
 def _flood_border(colours: NDArray[np.uint8], found: NDArray[np.float32] | None) -> NDArray[np.float32] | None:
-    """Everything that is not joined to the border by the border's own colour.
+    """Return everything that the border's colour does not connect to the border.
 
     Enclosed places of that colour may be holes or white eyes: the segmenter decides, or else their size.
     """
@@ -108,7 +108,7 @@ def _flood_border(colours: NDArray[np.uint8], found: NDArray[np.float32] | None)
 
 
 def _fill_foreign_holes(mask: NDArray[np.float32], colours: NDArray[np.uint8]) -> NDArray[np.float32]:
-    """Fill holes in which something else than the background is seen: a dark eye, a button."""
+    """Fill holes that show something else than the background, such as a dark eye or a button."""
     outside = (mask < 0.3).astype(np.uint8)
     count, labels, stats, _ = cv2.connectedComponentsWithStats(outside, connectivity=4)
     if count < 3:

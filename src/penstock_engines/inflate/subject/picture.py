@@ -1,4 +1,4 @@
-"""Opens a JPEG, PNG or WebP of any mode as upright red, green, blue and alpha, never larger than is of use."""
+"""Opens a JPEG, PNG or WebP of any mode as upright red, green, blue and alpha, shrunk to a useful size."""
 
 import warnings
 from pathlib import Path
@@ -10,7 +10,7 @@ from PIL import Image, ImageOps, UnidentifiedImageError
 from penstock_engines.product import Unable
 
 MAX_PIXELS = 6000 * 6000
-MAX_KEPT_PIXELS = 1280 * 1280  # what a texture can show; more costs memory and time only
+MAX_KEPT_PIXELS = 1280 * 1280  # the limit of the texture; more would only cost memory and time
 MIN_KEPT_SIDE = 256
 MIN_SIDE = 8
 MAX_STRETCH = 400
@@ -18,7 +18,7 @@ FORMATS = ("JPEG", "PNG", "WEBP")
 
 
 def open_picture(path: Path) -> NDArray[np.uint8]:
-    """Height x width x 4; a picture that is larger than `MAX_KEPT_PIXELS` is shrunk."""
+    """Return height x width x 4. A picture larger than `MAX_KEPT_PIXELS` is shrunk."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", Image.DecompressionBombWarning)  # sides are checked below, before decoding
@@ -32,16 +32,16 @@ def open_picture(path: Path) -> NDArray[np.uint8]:
     except UnidentifiedImageError as error:
         raise Unable("The file is not a JPEG, PNG or WebP picture.") from error
     except Image.DecompressionBombError as error:
-        raise Unable(f"The picture has too many pixels; at most {MAX_PIXELS} are taken.") from error
+        raise Unable(f"The picture has too many pixels: at most {MAX_PIXELS} are allowed.") from error
     except (OSError, SyntaxError, ValueError, EOFError) as error:
         raise Unable("The picture is damaged and cannot be opened.") from error
 
 
 def _check_sides(width: int, height: int) -> None:
     if width * height > MAX_PIXELS:
-        raise Unable(f"The picture has {width} x {height} pixels; at most {MAX_PIXELS} are taken.")
+        raise Unable(f"The picture has {width} x {height} pixels: at most {MAX_PIXELS} are allowed.")
     if min(width, height) < MIN_SIDE:
-        raise Unable(f"The picture has {width} x {height} pixels; each side must be at least {MIN_SIDE}.")
+        raise Unable(f"The picture has {width} x {height} pixels: each side must have at least {MIN_SIDE}.")
     if max(width, height) > MAX_STRETCH * min(width, height):
         raise Unable(f"The picture is too narrow: one side may be at most {MAX_STRETCH} times the other.")
 
@@ -56,12 +56,12 @@ def _shrink(image: Image.Image) -> Image.Image:
     if size == image.size:
         return image
     if image.mode in {"P", "1", "PA"} or "transparency" in image.info:
-        image = image.convert("RGBA")  # these cannot be averaged as they are
+        image = image.convert("RGBA")  # these modes cannot be averaged
     return image.resize(size, Image.Resampling.BOX, reducing_gap=2.0)
 
 
 def _enlarge(image: Image.Image) -> Image.Image:
-    """A tiny picture's pixels would show as steps in the silhouette."""
+    """Enlarge a tiny picture, whose pixels would show as steps in the silhouette."""
     factor = MIN_KEPT_SIDE / max(image.size)
     if factor <= 1:
         return image
@@ -70,7 +70,7 @@ def _enlarge(image: Image.Image) -> Image.Image:
 
 
 def _to_eight_bits(image: Image.Image) -> Image.Image:
-    """Pillow would clip 16 bits at 255 instead of scaling them, and cannot average them."""
+    """Scale 16 bits to 8. Pillow would clip them at 255, and cannot average them."""
     if not image.mode.startswith("I"):
         return image
     values = np.asarray(image)

@@ -1,4 +1,4 @@
-"""Asks a small neural network, U2-Net's light version, what stands out in a picture."""
+"""Finds the salient object of a picture with a small neural network, the light version of U2-Net."""
 
 import os
 from pathlib import Path
@@ -11,12 +11,12 @@ MODEL = "u2netp.onnx"
 SIDE = 320
 MEAN, DEVIATION = np.array([0.485, 0.456, 0.406], np.float32), np.array([0.229, 0.224, 0.225], np.float32)
 SMALLEST_SHARE = 0.004  # of the picture; a smaller subject is noise
-LARGEST_SHARE = 0.92  # beyond it, nothing is left to be cut away
+LARGEST_SHARE = 0.92  # a larger one leaves nothing to cut away
 
 
 def segment(colours: NDArray[np.uint8], model: Path) -> NDArray[np.float32]:
-    """How much each pixel belongs to the subject, 0 to 1."""
-    network = cv2.dnn.readNetFromONNX(os.fspath(model), cv2.dnn.ENGINE_CLASSIC)  # half the time of any other here
+    """Return each pixel's share in the subject, 0 to 1."""
+    network = cv2.dnn.readNetFromONNX(os.fspath(model), cv2.dnn.ENGINE_CLASSIC)  # the fastest engine here, by half
     small = cv2.resize(colours, (SIDE, SIDE), interpolation=cv2.INTER_AREA).astype(np.float32)
     scaled = (small / max(1.0, float(small.max())) - MEAN) / DEVIATION
     network.setInput(np.ascontiguousarray(scaled.transpose(2, 0, 1)[None]))
@@ -25,13 +25,13 @@ def segment(colours: NDArray[np.uint8], model: Path) -> NDArray[np.float32]:
 
 
 def is_convincing(found: NDArray[np.float32]) -> bool:
-    """Whether there is a subject at all: a clear one, neither a speck nor everything."""
+    """Return whether the mask has a clear subject, neither a speck nor everything."""
     sure, unsure = float(np.mean(found > 0.5)), float(np.mean((found > 0.25) & (found < 0.75)))
     return SMALLEST_SHARE < sure < LARGEST_SHARE and unsure < 0.6 * sure
 
 
 def _refine(found: NDArray[np.float32], colours: NDArray[np.uint8]) -> NDArray[np.float32]:
-    """Pull the coarse outline to the edges of the picture: a guided filter."""
+    """Align the coarse outline with the edges of the picture by a guided filter."""
     height, width = colours.shape[:2]
     light = cv2.cvtColor(colours, cv2.COLOR_RGB2GRAY).astype(np.float32) / np.float32(255)
     mask = cv2.resize(found, (width, height), interpolation=cv2.INTER_CUBIC)

@@ -1,1 +1,1 @@
-"""Places that people built."""
+"""Places that people built: streets, settlements, rooms, a garden and a concert hall."""

@@ -11,7 +11,7 @@ from penstock_engines.cinema.script import Time
 
 
 def build_concert(scene: Scene) -> None:
-    """A stage with moving lights before a cheering crowd."""
+    """Build a stage with moving lights before a cheering crowd."""
     scene.outdoors = False
     light, random, view = scene.light, scene.random, scene.view
     tint = scene.script.tint or (150, 60, 200)
@@ -55,7 +55,7 @@ def build_concert(scene: Scene) -> None:
 
 
 def _gather_crowd(scene: Scene) -> None:
-    """Two rows of people, seen from behind, that bounce."""
+    """Add two bouncing rows of people, seen from behind."""
     random, view = scene.random, scene.view
     for depth, line, tone in ((0.6, 0.3, (30, 18, 44)), (0.85, 0.37, (14, 9, 24))):
         crowd = scene.sheet(depth)
@@ -66,7 +66,7 @@ def _gather_crowd(scene: Scene) -> None:
 
 
 def _paint_fan(brush: Brush, head: Point, size: float, tone: Colour, chance: float) -> None:
-    """Head, shoulders, and sometimes a raised arm."""
+    """Paint head and shoulders, and sometimes a raised arm."""
     x, y = head
     brush.blob(
         [

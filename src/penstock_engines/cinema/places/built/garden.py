@@ -5,20 +5,20 @@ import math
 import numpy as np
 
 from penstock_engines.cinema.landscape.greenery import clump_blob, paint_leafy_tree
-from penstock_engines.cinema.landscape.groundwork import (
+from penstock_engines.cinema.landscape.masonry import Builder
+from penstock_engines.cinema.landscape.terrain import (
     Planter,
     add_hills,
     add_meadow_front,
     add_range,
     make_plant_tones,
 )
-from penstock_engines.cinema.landscape.masonry import Builder
 from penstock_engines.cinema.paint.brush import Brush, Point, mix
 from penstock_engines.cinema.scene import Place, Scene, Surface, list_words
 
 
 def build_garden(scene: Scene) -> None:
-    """Cherry trees in bloom around a pond with a red bridge."""
+    """Build cherry trees in bloom around a pond with a red bridge."""
     scene.add_sky()
     light, random, view = scene.light, scene.random, scene.view
     add_range(scene, depth=0.03, height=0.24, wave=0.9, distance=0.95, snow=0.1)
@@ -55,7 +55,7 @@ def build_garden(scene: Scene) -> None:
 
 
 def _hang_boughs(scene: Scene) -> None:
-    """Blossoming boughs reach in from above."""
+    """Add blossoming boughs that reach in from above."""
     light, random, view = scene.light, scene.random, scene.view
     near = scene.sheet(0.75)
     boughs = make_plant_tones(scene, (246, 160, 190), 0.0)
@@ -95,7 +95,7 @@ def _cherry_planter(scene: Scene, distance: float) -> Planter:
 
 
 def _paint_bridge(builder: Builder, middle: Point, width: float) -> None:
-    """A red bow with railings."""
+    """Paint a red arch with railings."""
     x, y = middle
     red, dark = builder.roof_tone((206, 62, 54)), builder.tone((140, 40, 44))
     shares = np.linspace(-1, 1, 21)

@@ -5,9 +5,9 @@ import math
 import numpy as np
 
 from penstock_engines.cinema.landscape.greenery import clump_blob
-from penstock_engines.cinema.landscape.groundwork import add_hills, add_range
 from penstock_engines.cinema.landscape.masonry import Builder
 from penstock_engines.cinema.landscape.ridges import add_glow, paint_hill
+from penstock_engines.cinema.landscape.terrain import add_hills, add_range
 from penstock_engines.cinema.landscape.weather import add_weather
 from penstock_engines.cinema.paint.brush import Colour, Point, mix
 from penstock_engines.cinema.paint.layers import Sheet
@@ -18,13 +18,13 @@ Box = tuple[float, float, float, float]
 
 
 def _room_tone(scene: Scene, colour: Colour) -> Colour:
-    """Lamps keep a room warm when it is dark outside."""
+    """Return a colour in the room, kept warm by lamps when it is dark outside."""
     light = scene.light
     return mix(light.shade(colour), mix((0, 0, 0), mix(colour, (255, 170, 90), 0.3), 0.62), 0.75 * light.darkness)
 
 
 def _add_outside(scene: Scene) -> None:
-    """What is seen through a window: sky, hills and the weather."""
+    """Add the view through a window: sky, hills and the weather."""
     scene.add_sky()
     add_range(scene, depth=0.02, height=0.2, wave=0.6, distance=0.9, snow=0.08, foot=-0.02)
     sheet, _ = add_hills(
@@ -107,7 +107,7 @@ def _paint_walls(scene: Scene, sheet: Sheet, wall: Colour, boards: Colour, floor
 
 
 def build_room(scene: Scene) -> None:
-    """An armchair by the fire, and a window."""
+    """Build a room with an armchair by the fire, and a window."""
     _add_outside(scene)
     light, view = scene.light, scene.view
     wide = max(0.62, view.half)
@@ -256,7 +256,7 @@ def _paint_armchair(scene: Scene, sheet: Sheet, foot: Point) -> None:
 
 
 def build_kitchen(scene: Scene) -> None:
-    """A cafe table by a wide window, with a steaming cup."""
+    """Build a cafe with a table by a wide window and a steaming cup."""
     _add_outside(scene)
     view = scene.view
     wide = max(0.62, view.half)
@@ -294,7 +294,7 @@ def build_kitchen(scene: Scene) -> None:
 
 
 def _lay_table(scene: Scene) -> None:
-    """A round table before the camera, with cup, cake and flowers."""
+    """Paint a round table before the camera, with cup, cake and flowers."""
     view, random = scene.view, scene.random
     table = scene.sheet(0.85)
     brush, y = table.brush, view.bottom - 0.03

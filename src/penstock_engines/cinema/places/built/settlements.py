@@ -2,7 +2,9 @@
 
 import numpy as np
 
-from penstock_engines.cinema.landscape.groundwork import (
+from penstock_engines.cinema.landscape.masonry import WALLS, Builder
+from penstock_engines.cinema.landscape.ridges import paint_hill
+from penstock_engines.cinema.landscape.terrain import (
     LEAVES,
     add_hills,
     add_meadow_front,
@@ -10,14 +12,12 @@ from penstock_engines.cinema.landscape.groundwork import (
     fir_planter,
     tree_planter,
 )
-from penstock_engines.cinema.landscape.masonry import WALLS, Builder
-from penstock_engines.cinema.landscape.ridges import paint_hill
 from penstock_engines.cinema.paint.brush import Colour, mix
 from penstock_engines.cinema.scene import Place, Scene, Surface, list_words
 
 
 def build_village(scene: Scene) -> None:
-    """Cottages and a church among trees and hills."""
+    """Build cottages and a church among trees and hills."""
     scene.add_sky()
     light, random = scene.light, scene.random
     add_range(scene, depth=0.03, height=0.2, wave=0.7, distance=0.95)
@@ -65,7 +65,7 @@ def build_village(scene: Scene) -> None:
 
 
 def build_castle(scene: Scene) -> None:
-    """A castle on its hill over an old town."""
+    """Build a castle on its hill over an old town."""
     scene.add_sky()
     light, random = scene.light, scene.random
     add_range(scene, depth=0.03, height=0.22, wave=0.6, distance=0.95)
@@ -107,7 +107,7 @@ def build_castle(scene: Scene) -> None:
 
 
 def _raise_castle(scene: Scene) -> None:
-    """Towers and a wall on a hill of their own."""
+    """Paint towers and a wall on a hill of their own."""
     light, random = scene.light, scene.random
     hill = scene.sheet(0.12)
     middle = 0.12 * scene.view.half
@@ -133,7 +133,7 @@ def _raise_castle(scene: Scene) -> None:
 
 
 def build_railway(scene: Scene) -> None:
-    """Rails and telegraph poles through fields."""
+    """Build rails and telegraph poles through fields."""
     scene.add_sky()
     light, random, view = scene.light, scene.random, scene.view
     add_range(scene, depth=0.03, height=0.2, wave=0.7, distance=0.95, snow=0.07)

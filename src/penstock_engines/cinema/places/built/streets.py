@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from penstock_engines.cinema.landscape.groundwork import LEAVES, add_hills, add_range, fir_planter, tree_planter
 from penstock_engines.cinema.landscape.masonry import WALLS, Builder
 from penstock_engines.cinema.landscape.ridges import add_glow, paint_hill
+from penstock_engines.cinema.landscape.terrain import LEAVES, add_hills, add_range, fir_planter, tree_planter
 from penstock_engines.cinema.paint.brush import Colour, mix
 from penstock_engines.cinema.paint.layers import Sheet
 from penstock_engines.cinema.scene import Place, Scene, Surface, list_words
@@ -24,7 +24,7 @@ def _add_skyline(
     lit: float = 0.5,
     window: Colour = (255, 206, 120),
 ) -> Sheet:
-    """A row of towers; the caller lays it."""
+    """Return a row of towers. The caller lays it."""
     sheet = scene.sheet(depth)
     builder = Builder(sheet, scene.light, scene.random, distance)
     random, x = scene.random, sheet.left - 0.05
@@ -48,7 +48,7 @@ def _add_skyline(
 def _add_road(
     scene: Scene, *, top: float, depth: float = 0.5, tar: Colour = (76, 80, 92), verge: Colour | None = None
 ) -> None:
-    """A road from left to right, with its markings; wet ones shine."""
+    """Add a road from left to right, with markings. It shines when wet."""
     light, view = scene.light, scene.view
     sheet = scene.sheet(depth)
     builder = Builder(sheet, light, scene.random)
@@ -73,7 +73,7 @@ def _add_road(
 
 
 def build_street(scene: Scene) -> None:
-    """A street of shops, with trees and lamps along the pavement."""
+    """Build a street of shops, with trees and lamps along the pavement."""
     scene.add_sky()
     light, random, view = scene.light, scene.random, scene.view
     scene.lay(_add_skyline(scene, 0.05, 0.75, (0.28, 0.5), (120, 130, 150)))
@@ -99,7 +99,7 @@ def build_street(scene: Scene) -> None:
 
 
 def build_skyline(scene: Scene) -> None:
-    """Towers across a river."""
+    """Build towers across a river."""
     scene.add_sky()
     for depth, distance, size, wall in (
         (0.03, 0.9, (0.2, 0.42), (120, 134, 160)),
@@ -120,7 +120,7 @@ def build_skyline(scene: Scene) -> None:
 
 
 def build_neon_city(scene: Scene) -> None:
-    """A dark street full of signs, mirrored in the wet ground."""
+    """Build a dark street full of signs, mirrored in the wet ground."""
     scene.add_sky()
     light, random, view = scene.light, scene.random, scene.view
     for depth, distance, size in ((0.04, 0.8, (0.4, 0.66)), (0.09, 0.45, (0.34, 0.56))):
@@ -177,7 +177,7 @@ def _hang_signs(scene: Scene, sheet: Sheet, foot: float) -> None:
 
 
 def build_highway(scene: Scene) -> None:
-    """A wide road through open country."""
+    """Build a wide road through open country."""
     scene.add_sky()
     light, random = scene.light, scene.random
     add_range(scene, depth=0.03, height=0.28, wave=0.7, distance=0.9, lit=(176, 130, 112), shadow=(104, 84, 116))

@@ -1,4 +1,4 @@
-"""The birds in the air."""
+"""Birds in the air."""
 
 from penstock_engines.cinema.paint.brush import Brush, Colour
 from penstock_engines.cinema.subjects.animals.flyer import Beak, Plumage, draw_flyer
@@ -22,7 +22,7 @@ IN_FLIGHT = (-1.05, -1.25, 1.15, 1.08)
 
 
 def draw_owl(brush: Brush, phase: float, look: Look) -> None:
-    """Flies towards us with round eyes."""
+    """Draw an owl that flies towards the camera, with round eyes."""
     body = brush.moved((0.0, 0.04 * wave(phase, 0.25)))
     beat, late = wave(phase), wave(phase, -0.08)
     for side in (-1, 1):

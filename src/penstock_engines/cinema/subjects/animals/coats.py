@@ -1,4 +1,4 @@
-"""What tells one animal on four legs from another: stripes, spots, manes, horns, trunks."""
+"""Distinctive marks of four-legged animals: stripes, spots, manes, horns, trunks."""
 
 from penstock_engines.cinema.paint.brush import Brush, Colour, Point
 from penstock_engines.cinema.subjects.animals.quadruped import Detail
@@ -12,7 +12,7 @@ BEIGE: Colour = (214, 190, 150)
 def stripes(
     colour: Colour | None = None, *, count: int, left: float, right: float, top: float, bottom: float
 ) -> Detail:
-    """Bands that run down from the back and end in a point; without a colour, in the coat's shade."""
+    """Return bands that run down from the back to a point, by default in the coat's shade."""
 
     def draw(brush: Brush, _phase: float, look: Look) -> None:
         paint = colour or look.shade
@@ -29,7 +29,7 @@ def stripes(
 
 
 def spots(colour: Colour | None, places: tuple[tuple[float, float, float], ...]) -> Detail:
-    """Round marks: x, y and size of each; without a colour, in the coat's shade."""
+    """Return round marks (x, y and size of each), by default in the coat's shade."""
 
     def draw(brush: Brush, _phase: float, look: Look) -> None:
         paint = colour or look.shade
@@ -40,7 +40,7 @@ def spots(colour: Colour | None, places: tuple[tuple[float, float, float], ...])
 
 
 def spots_over(colour: Colour | None, left: float, right: float, top: float, bottom: float, *, gap: float) -> Detail:
-    """Round marks in rows all over the body."""
+    """Return rows of round marks all over the body."""
     rows, columns = round((bottom - top) / gap), round((right - left) / gap)
     places = tuple(
         (left + (column + 0.5 * (row % 2)) * gap, top + row * gap, gap * (0.28 + 0.08 * ((row * 3 + column * 5) % 3)))
@@ -51,7 +51,7 @@ def spots_over(colour: Colour | None, left: float, right: float, top: float, bot
 
 
 def patches(colour: Colour, *shapes: tuple[Point, ...]) -> Detail:
-    """Large marks of any outline."""
+    """Return large marks of any outline."""
 
     def draw(brush: Brush, _phase: float, _look: Look) -> None:
         for shape in shapes:
@@ -61,7 +61,7 @@ def patches(colour: Colour, *shapes: tuple[Point, ...]) -> Detail:
 
 
 def all_of(*details: Detail) -> Detail:
-    """One detail after the other."""
+    """Return these details, one drawn after the other."""
 
     def draw(brush: Brush, phase: float, look: Look) -> None:
         for detail in details:
@@ -71,7 +71,7 @@ def all_of(*details: Detail) -> Detail:
 
 
 def lion_mane(brush: Brush, phase: float, look: Look) -> None:
-    """A thick wreath of hair all around the head."""
+    """Draw a thick wreath of hair all around the head."""
     dark = darken(look.accent, 0.25)
     shift = 0.01 * wave(phase)
     brush.blob(
@@ -94,7 +94,7 @@ def lion_mane(brush: Brush, phase: float, look: Look) -> None:
 
 
 def horse_mane(brush: Brush, phase: float, look: Look) -> None:
-    """Hair along the neck that flows back in the wind."""
+    """Draw hair along the neck that flows back in the wind."""
     for index in range(6):
         share = index / 5
         start = (0.49 - 0.34 * share, -0.95 + 0.23 * share)
@@ -105,7 +105,7 @@ def horse_mane(brush: Brush, phase: float, look: Look) -> None:
 
 
 def zebra_nape(brush: Brush, _phase: float, _look: Look) -> None:
-    """A short upright mane and the stripes of the neck."""
+    """Draw a short upright mane and the stripes of the neck."""
     brush.ribbon([(0.5, -1.0), (0.38, -0.92), (0.24, -0.77), (0.14, -0.69)], [0.02, 0.05, 0.05, 0.01], BLACK)
     for index in range(5):
         share = index / 4
@@ -114,25 +114,25 @@ def zebra_nape(brush: Brush, _phase: float, _look: Look) -> None:
 
 
 def forelock(brush: Brush, _phase: float, look: Look) -> None:
-    """The hair between a horse's ears."""
+    """Draw the hair between a horse's ears."""
     brush.blob([(-0.1, -0.05), (-0.02, -0.11), (0.06, -0.05), (0.0, -0.03)], look.accent)
 
 
 def unicorn_horn(brush: Brush, phase: float, look: Look) -> None:
-    """One horn, golden and straight."""
+    """Draw one straight golden horn."""
     forelock(brush, phase, look)
     brush.polygon([(0.01, -0.075), (0.07, -0.055), (0.2, -0.26)], (250, 206, 92))
     brush.polygon([(0.045, -0.065), (0.07, -0.055), (0.2, -0.26)], (226, 166, 58))
 
 
 def bridle_stripe(brush: Brush, _phase: float, _look: Look) -> None:
-    """The dark stripes of a zebra's face."""
+    """Draw the dark stripes of a zebra's face."""
     for x in (0.02, 0.075, 0.125):
         brush.limb([(x, -0.06), (x - 0.015, 0.06)], [0.018, 0.008], BLACK)
 
 
 def antlers(brush: Brush, _phase: float, _look: Look) -> None:
-    """A stag's pair of antlers."""
+    """Draw a stag's pair of antlers."""
     for shift, colour in ((0.05, darken(BEIGE, 0.3)), (0.0, BEIGE)):
         local = brush.moved((shift, 0.0), degrees=-20)
         local.ribbon([(0.0, -0.06), (-0.06, -0.15), (-0.05, -0.27), (0.01, -0.36)], [0.03, 0.028, 0.024, 0.01], colour)
@@ -145,19 +145,19 @@ def antlers(brush: Brush, _phase: float, _look: Look) -> None:
 
 
 def cow_horns(brush: Brush, _phase: float, _look: Look) -> None:
-    """Two short horns that bend forward."""
+    """Draw two short horns that bend forward."""
     brush.ribbon([(0.02, -0.1), (0.07, -0.15), (0.12, -0.16)], [0.035, 0.03, 0.008], IVORY)
     brush.ribbon([(-0.03, -0.1), (0.0, -0.17), (0.06, -0.2)], [0.04, 0.032, 0.008], IVORY)
 
 
 def goat_horns(brush: Brush, _phase: float, look: Look) -> None:
-    """Horns that bend back, and a beard."""
+    """Draw horns that bend back, and a beard."""
     brush.ribbon([(-0.02, -0.1), (-0.07, -0.2), (-0.19, -0.24)], [0.06, 0.05, 0.01], (120, 104, 92))
     brush.ribbon([(0.13, 0.08), (0.14, 0.16), (0.1, 0.22)], [0.06, 0.05, 0.008], darken(look.main, 0.12))
 
 
 def trunk_and_tusk(brush: Brush, phase: float, look: Look) -> None:
-    """An elephant's trunk, tusk and great ear."""
+    """Draw an elephant's trunk, tusk and great ear."""
     swing = 0.03 * wave(phase, 0.1)
     brush.ribbon(
         [(0.1, 0.0), (0.2, 0.12), (0.22 + swing * 0.5, 0.34), (0.23 + swing, 0.52), (0.31 + swing * 1.6, 0.57)],
@@ -183,13 +183,13 @@ def trunk_and_tusk(brush: Brush, phase: float, look: Look) -> None:
 
 
 def wool(brush: Brush, _phase: float, look: Look) -> None:
-    """A tuft of wool on the forehead."""
+    """Draw a tuft of wool on the forehead."""
     for x, y, size in ((-0.1, -0.08, 0.1), (-0.01, -0.13, 0.08), (-0.13, 0.03, 0.08)):
         brush.ellipse((x, y), (size, size), look.accent)
 
 
 def pig_snout(brush: Brush, _phase: float, look: Look) -> None:
-    """A flat disc with two nostrils."""
+    """Draw a flat disc with two nostrils."""
     brush.ellipse((0.4, 0.08), (0.045, 0.11), darken(look.main, 0.22))
     brush.ellipse((0.405, 0.045), (0.014, 0.02), darken(look.main, 0.55))
     brush.ellipse((0.405, 0.115), (0.014, 0.02), darken(look.main, 0.55))
@@ -197,7 +197,7 @@ def pig_snout(brush: Brush, _phase: float, look: Look) -> None:
 
 
 def hippo_mouth(brush: Brush, _phase: float, look: Look) -> None:
-    """A wide mouth with one tooth, and nostrils on top of the muzzle."""
+    """Draw a wide mouth with one tooth, and nostrils on top of the muzzle."""
     brush.ribbon([(0.08, 0.18), (0.24, 0.22), (0.42, 0.16)], [0.008, 0.018, 0.008], darken(look.main, 0.45))
     brush.polygon([(0.33, 0.2), (0.37, 0.19), (0.35, 0.26)], IVORY)
     brush.ellipse((0.37, -0.02), (0.03, 0.02), darken(look.main, 0.45))
@@ -205,27 +205,27 @@ def hippo_mouth(brush: Brush, _phase: float, look: Look) -> None:
 
 
 def panda_eye(brush: Brush, _phase: float, _look: Look) -> None:
-    """A dark patch around the eye."""
+    """Draw a dark patch around the eye."""
     brush.ellipse((0.08, -0.02), (0.06, 0.075), BLACK, degrees=20)
     brush.ellipse((0.095, -0.035), (0.024, 0.026), WHITE)
     brush.ellipse((0.1, -0.035), (0.016, 0.018), BLACK)
 
 
 def giraffe_horns(brush: Brush, _phase: float, look: Look) -> None:
-    """Two knobs on the head."""
+    """Draw two knobs on the head."""
     for x, colour in ((0.03, darken(look.main, 0.35)), (-0.01, look.main)):
         brush.limb([(x, -0.03), (x - 0.02, -0.085)], [0.016, 0.014], colour)
         brush.ellipse((x - 0.02, -0.088), (0.013, 0.013), look.accent)
 
 
 def rhino_horns(brush: Brush, _phase: float, _look: Look) -> None:
-    """A large horn on the nose and a small one behind it."""
+    """Draw a large horn on the nose and a small one behind it."""
     brush.blob([(0.22, -0.02), (0.32, 0.0), (0.42, -0.22), (0.3, -0.1)], IVORY)
     brush.blob([(0.12, -0.08), (0.2, -0.04), (0.22, -0.16)], IVORY)
 
 
 def cat_face(brush: Brush, _phase: float, look: Look) -> None:
-    """Whiskers, and stripes on the forehead."""
+    """Draw whiskers, and stripes on the forehead."""
     for drop in (0.02, 0.05):
         brush.limb([(0.12, 0.08 + drop * 0.3), (0.27, 0.04 + drop * 2)], [0.006, 0.003], lighten(look.main, 0.8))
     for x in (-0.03, 0.03):
@@ -233,7 +233,7 @@ def cat_face(brush: Brush, _phase: float, look: Look) -> None:
 
 
 def tiger_face(brush: Brush, _phase: float, _look: Look) -> None:
-    """Stripes on forehead and cheek."""
+    """Draw stripes on forehead and cheek."""
     for start, end in (
         ((-0.04, -0.15), (-0.02, -0.08)),
         ((0.02, -0.15), (0.025, -0.09)),
@@ -244,13 +244,13 @@ def tiger_face(brush: Brush, _phase: float, _look: Look) -> None:
 
 
 def collar(brush: Brush, _phase: float, look: Look) -> None:
-    """A dog's collar with a golden tag; drawn from the head, below which it lies."""
+    """Draw a dog's collar with a golden tag, below the head's centre."""
     brush.ribbon([(-0.22, 0.04), (-0.13, 0.15), (0.02, 0.2)], [0.045, 0.045, 0.045], look.accent)
     brush.ellipse((-0.02, 0.235), (0.028, 0.028), (250, 206, 92))
 
 
 def giraffe_nape(brush: Brush, _phase: float, look: Look) -> None:
-    """A brown mane and the spots of the long neck."""
+    """Draw a brown mane and the spots of the long neck."""
     brush.ribbon([(0.3, -0.95), (0.15, -0.7), (0.06, -0.5)], [0.015, 0.03, 0.02], look.accent)
     for x, y, size in (
         (0.31, -0.88, 0.02),
@@ -266,13 +266,13 @@ def giraffe_nape(brush: Brush, _phase: float, look: Look) -> None:
 
 
 def camel_hump(brush: Brush, _phase: float, look: Look) -> None:
-    """One great hump; drawn behind everything else would hide it, so it sits on the back."""
+    """Draw one great hump on the back."""
     brush.blob([(-0.3, -0.62), (-0.2, -0.74), (-0.08, -0.86), (0.04, -0.74), (0.14, -0.62), (-0.08, -0.56)], look.main)
     brush.blob([(-0.2, -0.72), (-0.08, -0.86), (-0.0, -0.78), (-0.08, -0.76)], look.light)
 
 
 def fleece(brush: Brush, phase: float, look: Look) -> None:
-    """Curls of wool around the whole body."""
+    """Draw curls of wool around the whole body."""
     shift = 0.006 * wave(2 * phase)
     rows = ((-0.5, -0.66), (-0.34, -0.78), (-0.14, -0.82), (0.06, -0.82), (0.24, -0.76), (0.36, -0.62), (0.34, -0.46))
     low = ((-0.54, -0.5), (-0.44, -0.38), (-0.26, -0.33), (-0.06, -0.32), (0.14, -0.33), (0.28, -0.38))

@@ -1,4 +1,4 @@
-"""Draws whatever flies by beating wings, seen from the side."""
+"""Draws birds and others that fly by beating wings, seen from the side."""
 
 from dataclasses import dataclass
 from enum import Enum, auto
@@ -24,7 +24,7 @@ class Plumage:
     length: float = 0.9
     depth: float = 0.24
     neck: float = 0.0
-    """How far the head is ahead of the body."""
+    """Distance from the body to the head."""
     head_size: float = 0.13
     span: float = 0.78
     chord: float = 0.44
@@ -41,11 +41,11 @@ class Plumage:
     wing_tip: Colour | None = None
     wing: Colour | None = None
     glide: float = 0.14
-    """How much higher than low the wings beat: 0 is even."""
+    """Asymmetry of the beat upwards: 0 is even."""
 
 
 def draw_flyer(plumage: Plumage) -> Draw:
-    """The drawing of a bird in flight."""
+    """Return the drawing of a bird in flight."""
 
     def draw(brush: Brush, phase: float, look: Look) -> None:
         body = brush.moved((0.0, 0.05 * wave(phase, 0.25)), degrees=-4)
@@ -62,7 +62,7 @@ def draw_flyer(plumage: Plumage) -> Draw:
 
 
 def draw_wing(brush: Brush, plumage: Plumage, phase: float, colour: Colour, *, side: int = 1) -> None:
-    """One wing from its root at (0, 0), near at side 1 and far at -1; its tip follows the beat a little later."""
+    """Draw one wing from its root at (0, 0), near at side 1 and far at -1. Its tip lags behind the beat."""
     inner, outer = (wing_lift(phase - late, side, plumage.glide) for late in (0.0, 0.07))
     span, chord = plumage.span, plumage.chord
     elbow, tip = -span * 0.5 * inner, -span * outer
@@ -149,7 +149,7 @@ def _draw_head(brush: Brush, plumage: Plumage, look: Look) -> None:
 
 
 def draw_beak(brush: Brush, kind: Beak, length: float, colour: Colour) -> None:
-    """A beak that points right from (0, 0)."""
+    """Draw a beak that points right from (0, 0)."""
     thick = length * 0.42
     below = darken(colour, 0.2)
     outlines: dict[Beak, tuple[list[Point], list[Point]]] = {

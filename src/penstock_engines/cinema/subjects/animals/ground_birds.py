@@ -1,4 +1,4 @@
-"""The birds that stand, walk and swim."""
+"""Birds that stand, walk and swim."""
 
 from penstock_engines.cinema.paint.brush import Brush, Colour, Point
 from penstock_engines.cinema.subjects.animals.flyer import Beak, draw_beak
@@ -14,7 +14,7 @@ def _eye(brush: Brush, place: Point, size: float) -> None:
 
 
 def _stand(brush: Brush, hip: Point, phase: float, colour: Colour, *, reach: float, width: float, toe: float) -> None:
-    """A bird's thin leg in its step, with toes."""
+    """Draw a bird's thin leg in its step, with toes."""
     swing = step(phase, reach, reach * 0.35)
     foot = (hip[0] + swing[0], swing[1] - width / 2)
     bend = knee(hip, foot, abs(hip[1]) * 0.52, abs(hip[1]) * 0.52, forward=False)
@@ -23,7 +23,7 @@ def _stand(brush: Brush, hip: Point, phase: float, colour: Colour, *, reach: flo
 
 
 def draw_duck(brush: Brush, phase: float, look: Look) -> None:
-    """Swims; the waterline is at 0."""
+    """Draw a swimming duck. The waterline is at 0."""
     bob = brush.moved((0.0, 0.02 * wave(phase)), degrees=2 * wave(phase, 0.2))
     hull = [
         (-0.72, -0.36),
@@ -51,7 +51,7 @@ def draw_duck(brush: Brush, phase: float, look: Look) -> None:
 
 
 def draw_swan(brush: Brush, phase: float, look: Look) -> None:
-    """Swims with an S-shaped neck; the waterline is at 0."""
+    """Draw a swimming swan with an S-shaped neck. The waterline is at 0."""
     bob = brush.moved((0.0, 0.012 * wave(phase)))
     hull = [
         (-0.72, -0.34),
@@ -88,7 +88,7 @@ def draw_swan(brush: Brush, phase: float, look: Look) -> None:
 
 
 def draw_penguin(brush: Brush, phase: float, look: Look) -> None:
-    """Waddles from one foot to the other."""
+    """Draw a penguin that waddles from one foot to the other."""
     for shift, paint in ((0.5, darken(ORANGE)), (0.0, ORANGE)):
         x, y = step(phase + shift, 0.16, 0.05)
         brush.ellipse((x + 0.05, y - 0.03), (0.14, 0.035), paint)
@@ -120,7 +120,7 @@ def draw_penguin(brush: Brush, phase: float, look: Look) -> None:
 
 
 def draw_flamingo(brush: Brush, phase: float, look: Look) -> None:
-    """Wades on very long legs."""
+    """Draw a flamingo that wades on very long legs."""
     for shift, paint in ((0.5, darken(look.main, 0.35)), (0.0, darken(look.main, 0.12))):
         _stand(brush, (-0.02, -0.5), phase + shift, paint, reach=0.2, width=0.025, toe=0.06)
     body = brush.moved((0.0, 0.008 * wave(2 * phase)))
@@ -139,7 +139,7 @@ def draw_flamingo(brush: Brush, phase: float, look: Look) -> None:
 
 
 def draw_chicken(brush: Brush, phase: float, look: Look) -> None:
-    """Walks, head first."""
+    """Draw a chicken that walks head first."""
     for shift, paint in ((0.5, darken(ORANGE)), (0.0, ORANGE)):
         _stand(brush, (-0.04, -0.3), phase + shift, paint, reach=0.22, width=0.04, toe=0.1)
     poke = 0.04 * wave(2 * phase)
@@ -174,7 +174,7 @@ def draw_chicken(brush: Brush, phase: float, look: Look) -> None:
 
 
 def draw_peacock(brush: Brush, phase: float, look: Look) -> None:
-    """Stands before its open fan."""
+    """Draw a peacock before its open fan."""
     sway = 2 * wave(phase)
     fan = brush.moved((-0.08, -0.3), degrees=sway)
     count = 11

@@ -1,4 +1,4 @@
-"""The animals with hooves: horses, cattle, deer and more."""
+"""Animals with hooves: horses, cattle, deer and more."""
 
 from dataclasses import replace
 

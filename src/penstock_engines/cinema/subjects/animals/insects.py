@@ -1,4 +1,4 @@
-"""The small ones with wings: insects, and the bat."""
+"""Small animals with wings: insects, and the bat."""
 
 from penstock_engines.cinema.paint.brush import Brush, Colour
 from penstock_engines.cinema.subjects.gait import step, wave
@@ -8,7 +8,7 @@ GLASS: Colour = (226, 240, 250)
 
 
 def draw_butterfly(brush: Brush, phase: float, look: Look) -> None:
-    """Seen half from behind, wings opening and closing."""
+    """Draw a butterfly, half from behind, with wings that open and close."""
     fold = 0.6 + 0.4 * wave(phase)
     lean = brush.moved((0.0, 0.05 * wave(phase, 0.3)), degrees=18)
     for side, dim in ((-1, 0.12), (1, 0.0)):
@@ -33,7 +33,7 @@ def draw_butterfly(brush: Brush, phase: float, look: Look) -> None:
 
 
 def draw_bee(brush: Brush, phase: float, look: Look) -> None:
-    """Round and striped, with humming wings."""
+    """Draw a round and striped bee with humming wings."""
     body = brush.moved((0.0, 0.04 * wave(phase)), degrees=-6)
     hum = 16 * wave(4 * phase)
     body.moved((0.06, -0.22), degrees=-8 + hum).ellipse((-0.02, -0.26), (0.16, 0.28), GLASS, 0.6)
@@ -64,7 +64,7 @@ def draw_bee(brush: Brush, phase: float, look: Look) -> None:
 
 
 def draw_dragonfly(brush: Brush, phase: float, look: Look) -> None:
-    """A long body and four clear wings."""
+    """Draw a long body and four clear wings."""
     hum = wave(4 * phase)
     body = brush.moved((0.0, 0.03 * wave(phase)), degrees=-8)
     for x, tilt, dim in ((0.2, 10, 0.45), (0.06, -16, 0.45)):
@@ -84,7 +84,7 @@ def draw_dragonfly(brush: Brush, phase: float, look: Look) -> None:
 
 
 def draw_ladybird(brush: Brush, phase: float, look: Look) -> None:
-    """Walks on short legs."""
+    """Draw a ladybird that walks on short legs."""
     for index in range(3):
         x, y = step(phase + 0.33 * index, 0.16, 0.06)
         hip = -0.34 + 0.3 * index
@@ -113,7 +113,7 @@ def draw_ladybird(brush: Brush, phase: float, look: Look) -> None:
 
 
 def draw_firefly(brush: Brush, phase: float, look: Look) -> None:
-    """Its lamp swells and fades."""
+    """Draw a firefly whose lamp swells and fades."""
     shine = 0.6 + 0.4 * wave(phase)
     brush.glow((-0.24, 0.12), 0.62, look.main, 0.85 * shine)
     body = brush.moved((0.0, 0.04 * wave(phase, 0.3)), degrees=-24)
@@ -130,7 +130,7 @@ def draw_firefly(brush: Brush, phase: float, look: Look) -> None:
 
 
 def draw_bat(brush: Brush, phase: float, look: Look) -> None:
-    """Flies towards us on wings of skin."""
+    """Draw a bat that flies towards the camera on wings of skin."""
     body = brush.moved((0.0, 0.06 * wave(phase, 0.25)))
     beat, late = wave(phase), wave(phase, -0.08)
     for side in (-1, 1):

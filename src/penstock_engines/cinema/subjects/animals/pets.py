@@ -1,4 +1,4 @@
-"""The furry animals: cats, dogs and their wild cousins, and the small ones."""
+"""Furry animals: cats, dogs and their wild relatives, and small ones."""
 
 from dataclasses import replace
 

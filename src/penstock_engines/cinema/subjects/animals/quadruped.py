@@ -1,4 +1,4 @@
-"""Draws any animal on four legs from the measures of its build, walking or at a gallop."""
+"""Draws any four-legged animal from the measures of its build, walking or galloping."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -20,9 +20,9 @@ from penstock_engines.cinema.subjects.subject import (
 )
 
 Detail: TypeAlias = Callable[[Brush, float, Look], None]
-"""Draws a mark of its kind: on the body in its place, or on the head around the head's centre."""
+"""Draws a mark: at its place on the body, or around the centre of the head."""
 Gait: TypeAlias = tuple[float, float, float, float]
-"""When in the loop the far hind, near hind, far fore and near fore foot come down."""
+"""Times in the loop at which the far hind, near hind, far fore and near fore foot come down."""
 
 AMBER: Colour = (238, 206, 92)  # the eyes of a dark animal
 WALK: Gait = (0.5, 0.0, 0.75, 0.25)
@@ -56,16 +56,16 @@ class Build:
     leg: tuple[float, float, float, float]
     """Widths of a leg at the top, knee, ankle and foot."""
     shank: float
-    """How high the ankle is."""
+    """Height of the ankle."""
     hoof: bool = False
     neck: tuple[float, float]
     """Its widths at the body and at the head."""
     arch: float = 0.0
-    """How far the middle of the neck is up and back from the straight line."""
+    """Distance of the middle of the neck up and back from the straight line."""
     head: Point
     skull: float
     muzzle: tuple[float, float, float]
-    """How far the nose is ahead of and below the skull's centre, and how thick the muzzle is there."""
+    """Distance of the nose ahead of and below the skull's centre, and the thickness of the muzzle there."""
     tilt: float = 0.0
     ears: Ears = Ears.POINTED
     ear: float = 0.15
@@ -82,32 +82,32 @@ class Build:
     socks: Colour | None = None
     tail_tip: Colour | None = None
     hair_tail: bool = False
-    """The tail has the accent's colour, as the mane has."""
+    """True if the tail has the accent's colour, like the mane."""
     nose: Colour | None = BLACK
-    """None is the coat's own colour, darker."""
+    """None gives a darker shade of the coat."""
     coat: Detail | None = None
     back: Detail | None = None
     """Drawn before the body, such as a hump."""
     over: Detail | None = None
     """Drawn over body and legs, such as a fleece."""
     dark_limbs: bool = False
-    """Legs and ears are of the accent's colour."""
+    """True if legs and ears have the accent's colour."""
     dark_head: bool = False
     under: Detail | None = None
     """Drawn on the head before the skull, such as a mane behind it."""
     nape: Detail | None = None
     """Drawn on the neck, in its place."""
     crown: Detail | None = None
-    """Drawn on the head at last, such as horns."""
+    """Drawn on the head last, such as horns."""
 
     @property
     def stride(self) -> float:
-        """How far one loop carries it: as far as its feet push it on the ground."""
+        """Distance that one loop covers: as far as its feet push it on the ground."""
         return self.reach / self.ground_share
 
 
 def draw_quadruped(build: Build) -> Draw:
-    """The drawing of an animal of this build."""
+    """Return the drawing of an animal of this build."""
 
     def draw(brush: Brush, phase: float, look: Look) -> None:
         gallop = build.gait is GALLOP
@@ -132,7 +132,7 @@ def draw_quadruped(build: Build) -> Draw:
 
 
 def outline(build: Build) -> list[Point]:
-    """The body without neck, head and legs."""
+    """Return the outline of the body without neck, head and legs."""
     long = build.front - build.rear
     return [
         (build.rear + 0.06 * long, build.croup + 0.03),
@@ -237,7 +237,7 @@ def _neck_and_head(brush: Brush, build: Build, phase: float, look: Look) -> None
 
 
 def draw_head(brush: Brush, build: Build, phase: float, look: Look) -> None:
-    """The head around (0, 0)."""
+    """Draw the head around (0, 0)."""
     size, (ahead, below, thick) = build.skull, build.muzzle
     if build.dark_head:
         look = replace(look, main=look.accent, accent=look.main)
@@ -262,7 +262,7 @@ def draw_head(brush: Brush, build: Build, phase: float, look: Look) -> None:
 
 
 def _ear(brush: Brush, build: Build, colour: Colour, look: Look) -> None:
-    """An ear that grows upward from (0, 0)."""
+    """Draw an ear that grows upward from (0, 0)."""
     size, inner = build.ear, mix(look.accent, look.main, 0.3)
     match build.ears:
         case Ears.POINTED:
@@ -311,7 +311,7 @@ def _ear(brush: Brush, build: Build, colour: Colour, look: Look) -> None:
 
 
 def animal(build: Build, size: float, look: Look, *words: str, motion: Motion = Motion.WALK) -> Subject:
-    """A subject of this build on the ground."""
+    """Return a subject of this build on the ground."""
     stride = build.stride
     return subject_of(draw_quadruped(build), Habitat.GROUND, motion, size, stride, _box(build), look, *words)
 

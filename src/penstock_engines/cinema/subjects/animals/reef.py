@@ -1,4 +1,4 @@
-"""The creatures of the reef and the shore."""
+"""Creatures of the reef and the shore."""
 
 import math
 
@@ -14,7 +14,7 @@ def _eye(brush: Brush, place: Point, size: float) -> None:
 
 
 def draw_jellyfish(brush: Brush, phase: float, look: Look) -> None:
-    """A bell that opens and closes, with trailing arms."""
+    """Draw a bell that opens and closes, with trailing arms."""
     pulse = wave(phase)
     wide, high = 0.36 + 0.05 * pulse, 0.42 - 0.05 * pulse
     for index in range(7):
@@ -47,7 +47,7 @@ def draw_jellyfish(brush: Brush, phase: float, look: Look) -> None:
 
 
 def draw_octopus(brush: Brush, phase: float, look: Look) -> None:
-    """A round head over eight curling arms."""
+    """Draw a round head over eight curling arms."""
     for index in range(8):
         side = (index - 3.5) / 3.5
         curl = 0.06 * wave(phase, 0.13 * index)
@@ -82,7 +82,7 @@ def draw_octopus(brush: Brush, phase: float, look: Look) -> None:
 
 
 def draw_turtle(brush: Brush, phase: float, look: Look) -> None:
-    """Rows with its flippers."""
+    """Draw a turtle that rows with its flippers."""
     row = 34 * wave(phase)
     skin = look.accent
     brush.moved((0.2, 0.1), degrees=-20 + row * 0.8).blob(
@@ -128,7 +128,7 @@ def draw_turtle(brush: Brush, phase: float, look: Look) -> None:
 
 
 def draw_seahorse(brush: Brush, phase: float, look: Look) -> None:
-    """Upright with a curled tail."""
+    """Draw an upright seahorse with a curled tail."""
     sway = 0.02 * wave(phase)
     fin = brush.moved((-0.2, -0.06), degrees=16 * wave(3 * phase))
     fin.blob([(0.06, -0.1), (-0.14, -0.12), (-0.18, 0.04), (-0.08, 0.14), (0.06, 0.08)], look.accent)
@@ -155,7 +155,7 @@ def draw_seahorse(brush: Brush, phase: float, look: Look) -> None:
 
 
 def draw_crab(brush: Brush, phase: float, look: Look) -> None:
-    """Runs sideways and waves its claws."""
+    """Draw a crab that runs sideways and waves its claws."""
     for side in (-1, 1):
         half = brush.moved(scale=(side, 1.0))
         for index in range(3):

@@ -1,4 +1,4 @@
-"""Frogs, snakes, crocodiles, and the great reptiles of old."""
+"""Frogs, snakes, crocodiles and dinosaurs."""
 
 import math
 
@@ -8,7 +8,7 @@ from penstock_engines.cinema.subjects.subject import BLACK, WHITE, Habitat, Look
 
 
 def draw_frog(brush: Brush, phase: float, look: Look) -> None:
-    """Leaps from its long legs."""
+    """Draw a frog that leaps from its long legs."""
     hop = math.sin(math.pi * phase) ** 2
     stretch = 0.34 * hop
     body = brush.moved((0.0, -0.34 * hop), degrees=-12 * wave(phase, 0.1))
@@ -45,7 +45,7 @@ def draw_frog(brush: Brush, phase: float, look: Look) -> None:
 
 
 def draw_snake(brush: Brush, phase: float, look: Look) -> None:
-    """Winds along the ground, head up."""
+    """Draw a snake that winds along the ground, head up."""
     body: list[Point] = [(-1.3 + 0.17 * index, -0.2 - 0.09 * wave(phase, 0.16 * index)) for index in range(11)]
     neck: list[Point] = [(0.58, -0.3), (0.62, -0.58), (0.7, -0.8)]
     widths = [0.03, 0.09, 0.14, 0.18, 0.2, 0.22, 0.22, 0.22, 0.22, 0.21, 0.2]
@@ -63,7 +63,7 @@ def draw_snake(brush: Brush, phase: float, look: Look) -> None:
 
 
 def draw_crocodile(brush: Brush, phase: float, look: Look) -> None:
-    """Long and low, with many teeth."""
+    """Draw a long and low crocodile with many teeth."""
     for x, shift in ((-0.42, 0.5), (0.5, 0.0)):
         ahead, lift = step(phase + shift, 0.24, 0.08)
         brush.ribbon(
@@ -142,7 +142,7 @@ def _tyrannosaur_leg(brush: Brush, phase: float, hip: Point, paint: Colour) -> N
 
 
 def draw_tyrannosaur(brush: Brush, phase: float, look: Look) -> None:
-    """Strides on two legs, jaws open."""
+    """Draw a tyrannosaur that strides on two legs, jaws open."""
     bob = brush.moved((0.0, 0.015 * wave(2 * phase)), degrees=1.5 * wave(phase))
 
     _tyrannosaur_leg(brush, phase + 0.5, (-0.06, -0.44), darken(look.main, 0.4))

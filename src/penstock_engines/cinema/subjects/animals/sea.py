@@ -1,4 +1,4 @@
-"""The swimmers of the open sea."""
+"""Swimmers of the open sea."""
 
 from penstock_engines.cinema.paint.brush import Brush, Colour, Point
 from penstock_engines.cinema.subjects.gait import wave
@@ -12,12 +12,12 @@ def _eye(brush: Brush, place: Point, size: float) -> None:
 
 
 def _bend(points: list[Point], phase: float, amount: float) -> list[Point]:
-    """Lets a swimmer's body wave: the further back, the more."""
+    """Bend a swimmer's body in a wave that grows towards the tail."""
     return [(x, y + amount * max(0.0, 0.5 - x) ** 1.5 * wave(phase, 0.35 * x)) for x, y in points]
 
 
 def draw_fish(brush: Brush, phase: float, look: Look) -> None:
-    """A round little fish."""
+    """Draw a round little fish."""
     swing = 0.5 + 0.5 * abs(wave(phase)) if wave(phase) > 0 else 0.75 + 0.25 * wave(phase)
     tail = brush.moved((-0.52, 0.0), scale=(0.55 + 0.4 * swing, 1.0))
     tail.blob(
@@ -51,7 +51,7 @@ def draw_fish(brush: Brush, phase: float, look: Look) -> None:
 
 
 def draw_clownfish(brush: Brush, phase: float, look: Look) -> None:
-    """A tropical fish with white bands."""
+    """Draw a tropical fish with white bands."""
     draw_fish(brush, phase, look)
     body = [
         (0.62, 0.02),
@@ -72,7 +72,7 @@ def draw_clownfish(brush: Brush, phase: float, look: Look) -> None:
 
 
 def draw_shark(brush: Brush, phase: float, look: Look) -> None:
-    """Long and pointed, with its fin."""
+    """Draw a long and pointed shark with its fin."""
     tail = _bend(
         [(-0.82, 0.0), (-1.1, -0.42), (-1.22, -0.44), (-1.08, -0.02), (-1.16, 0.26), (-1.06, 0.24), (-0.84, 0.08)],
         phase,
@@ -111,7 +111,7 @@ def draw_shark(brush: Brush, phase: float, look: Look) -> None:
 
 
 def draw_whale(brush: Brush, phase: float, look: Look) -> None:
-    """Huge and gentle; the fluke beats slowly."""
+    """Draw a huge and gentle whale whose fluke beats slowly."""
     beat = 0.16 * wave(phase)
     brush.ribbon([(-0.4, 0.02), (-0.8, -0.02 + beat * 0.5), (-1.06, -0.2 + beat)], [0.42, 0.2, 0.1], look.main)
     fluke = brush.moved((-1.06, -0.2 + beat), degrees=30 + 120 * beat)
@@ -150,7 +150,7 @@ def draw_whale(brush: Brush, phase: float, look: Look) -> None:
 
 
 def draw_dolphin(brush: Brush, phase: float, look: Look) -> None:
-    """Leaps in an arc."""
+    """Draw a dolphin that leaps in an arc."""
     lean = brush.moved(degrees=10 * wave(phase))
     arch = 0.1 + 0.07 * wave(phase, 0.25)
 
@@ -187,7 +187,7 @@ def draw_dolphin(brush: Brush, phase: float, look: Look) -> None:
 
 
 def draw_ray(brush: Brush, phase: float, look: Look) -> None:
-    """Flies through the water on wide wings."""
+    """Draw a ray that flies through the water on wide wings."""
     beat, late = wave(phase), wave(phase, -0.1)
     brush.ribbon(
         [(-0.4, 0.04), (-0.8, 0.0), (-1.1, 0.06 * beat), (-1.4, -0.04 - 0.06 * beat)],

@@ -1,4 +1,4 @@
-"""The great wild animals."""
+"""Large wild animals."""
 
 from dataclasses import replace
 

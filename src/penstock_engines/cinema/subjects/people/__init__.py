@@ -1,1 +1,1 @@
-"""People and figures that look like them."""
+"""People, and figures that look like people. `person` draws most of them."""

@@ -1,4 +1,4 @@
-"""Those who look like people and are none: robots, snowmen, ghosts and monsters; and those who dive."""
+"""Figures that look like people, such as robots, snowmen, ghosts and monsters, and divers."""
 
 from penstock_engines.cinema.paint.brush import Brush, Colour, Point, arc
 from penstock_engines.cinema.subjects.gait import fade, knee, step, wave
@@ -21,7 +21,7 @@ def _robot_leg(brush: Brush, phase: float, hip: Point, main: Colour, joint: Colo
 
 
 def draw_robot(brush: Brush, phase: float, look: Look) -> None:
-    """A friendly one that walks stiffly."""
+    """Draw a friendly robot that walks stiffly."""
     joint, far = darken(look.main, 0.5), darken(look.main, 0.35)
     _robot_leg(brush, phase + 0.5, (0.05, -0.3), far, darken(joint, 0.25))
     _robot_leg(brush, phase, (-0.05, -0.3), look.main, joint)
@@ -55,7 +55,7 @@ def draw_robot(brush: Brush, phase: float, look: Look) -> None:
 
 
 def draw_snowman(brush: Brush, phase: float, look: Look) -> None:
-    """Three balls, a hat, a scarf and a carrot."""
+    """Draw three balls, a hat, a scarf and a carrot."""
     snow, shade = look.main, darken(look.main, 0.16)
     for y, size in ((-0.22, 0.25), (-0.52, 0.18)):
         brush.ellipse((0.0, y), (size, size * 0.92), shade)
@@ -88,7 +88,7 @@ def draw_snowman(brush: Brush, phase: float, look: Look) -> None:
 
 
 def draw_ghost(brush: Brush, phase: float, look: Look) -> None:
-    """Floats and flutters."""
+    """Draw a ghost that floats and flutters."""
     body = brush.moved((0.0, 0.04 * wave(phase)))
     brush.glow((0.0, 0.0), 0.62, look.main, 0.3)
     hem = [
@@ -113,7 +113,7 @@ def draw_ghost(brush: Brush, phase: float, look: Look) -> None:
 
 
 def draw_monster(brush: Brush, phase: float, look: Look) -> None:
-    """Furry, horned, one-eyed and kind."""
+    """Draw a furry, horned, one-eyed and kind monster."""
     for shift, paint in ((0.5, look.shade), (0.0, look.main)):
         x, y = step(phase + shift, 0.2, 0.07)
         brush.limb([(x * 0.4 + 0.06, -0.2), (x + 0.06, y - 0.04)], [0.16, 0.13], paint)
@@ -139,7 +139,7 @@ def draw_monster(brush: Brush, phase: float, look: Look) -> None:
 
 
 def draw_diver(brush: Brush, phase: float, look: Look) -> None:
-    """Swims with fins, mask and air bottle."""
+    """Draw a diver who swims with fins, mask and air bottle."""
     kick = wave(phase)
     for side, paint in ((-1, darken(look.main, 0.35)), (1, look.main)):
         drop = 0.12 * kick * side
@@ -171,7 +171,7 @@ def draw_diver(brush: Brush, phase: float, look: Look) -> None:
 
 
 def draw_submarine(brush: Brush, phase: float, look: Look) -> None:
-    """Round, with portholes and a periscope."""
+    """Draw a round submarine with portholes and a periscope."""
     craft = brush.moved((0.0, 0.02 * wave(phase)), degrees=1.5 * wave(phase, 0.2))
     spin = wave(2 * phase)
     craft.limb([(-0.86, 0.05), (-1.02, 0.05)], [0.06, 0.06], (120, 124, 134))

@@ -24,7 +24,7 @@ def _figure(
     hands: tuple[Point, Point],
     cover: Colour | None = None,
 ) -> None:
-    """A person in any pose: far limbs, trunk, head, near limbs."""
+    """Draw a person in any pose: far limbs, trunk, head, near limbs."""
     for index, forward in ((0, True), (1, True)):
         paint = darken(look.accent, 0.35) if index == 0 else look.accent
         foot = feet[index]
@@ -47,7 +47,7 @@ def _figure(
 
 
 def draw_skateboarder(brush: Brush, phase: float, look: Look) -> None:
-    """Rolls, knees bent."""
+    """Draw a skateboarder who rolls with bent knees."""
     dip = 0.025 * wave(phase)
     for x in (-0.2, 0.2):
         wheel = brush.moved((x, -0.04), degrees=720 * phase)
@@ -68,7 +68,7 @@ def draw_skateboarder(brush: Brush, phase: float, look: Look) -> None:
 
 
 def draw_skier(brush: Brush, phase: float, look: Look) -> None:
-    """Glides with poles and throws up snow."""
+    """Draw a skier who glides with poles and throws up snow."""
     dip = 0.025 * wave(phase)
     for index in range(5):
         drift = (phase + index / 5) % 1.0
@@ -95,7 +95,7 @@ def draw_skier(brush: Brush, phase: float, look: Look) -> None:
 
 
 def draw_sled(brush: Brush, phase: float, look: Look) -> None:
-    """A child on a wooden sled."""
+    """Draw a child on a wooden sled."""
     body = brush.moved((0.0, 0.012 * wave(phase)), degrees=2 * wave(phase, 0.2))
     for index in range(4):
         drift = (phase + index / 4) % 1.0

@@ -1,4 +1,4 @@
-"""What people wear: one outfit for each kind of person."""
+"""Outfits, one for each kind of person."""
 
 from dataclasses import replace
 

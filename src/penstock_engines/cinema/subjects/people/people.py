@@ -1,4 +1,4 @@
-"""The people."""
+"""People who walk, run, stand or dance."""
 
 from dataclasses import replace
 
@@ -38,7 +38,7 @@ BROWN: Colour = (138, 90, 64)
 
 
 def draw_couple(brush: Brush, phase: float, look: Look) -> None:
-    """Two who walk hand in hand."""
+    """Draw two people who walk hand in hand."""
     other = Look(look.accent, (84, 70, 92), TAN, (60, 40, 36))
     draw_person(replace(outfits.MAN, arms=((0.0, 18.0, 20.0), (14.0, 10.0, 3.0))))(
         brush.moved((0.2, 0.0)), phase, Look((70, 104, 160), (70, 66, 84))
@@ -49,7 +49,7 @@ def draw_couple(brush: Brush, phase: float, look: Look) -> None:
 
 
 def draw_dancer(brush: Brush, phase: float, look: Look) -> None:
-    """A ballerina on the tip of one foot."""
+    """Draw a ballerina on the tip of one foot."""
     sway = wave(phase)
     body = brush.moved(degrees=3 * sway)
     skin = look.skin
@@ -89,7 +89,7 @@ def draw_dancer(brush: Brush, phase: float, look: Look) -> None:
 
 
 def draw_musician(brush: Brush, phase: float, look: Look) -> None:
-    """Stands and plays the guitar."""
+    """Draw a musician who stands and plays the guitar."""
     outfit = Outfit(stands=True, arms=((34.0, 74.0, 12.0), (70.0, 20.0, 3.0)), hair=Hair.CURLY, lean=0.0, chest=_guitar)
     draw_person(outfit)(brush, phase, look)
     drift = phase

@@ -13,14 +13,14 @@ from penstock_engines.cinema.subjects.subject import BLACK, Draw, Look, darken, 
 Garment: TypeAlias = Callable[[Brush, float, Look], None]
 """Draws a part of an outfit, around the head's centre, the hand or the ground below the person."""
 Arm: TypeAlias = tuple[float, float, float]
-"""Degrees of the upper arm and of the lower arm against it, 0 hangs down and 90 points ahead; and how far it swings."""
+"""Degrees of the upper arm and of the lower arm against it (0 hangs down, 90 points ahead), and of the swing."""
 
 WALKING: tuple[Arm, Arm] = ((0.0, 18.0, 26.0), (0.0, 18.0, -26.0))
 RUNNING: tuple[Arm, Arm] = ((0.0, 95.0, 46.0), (0.0, 95.0, -46.0))
 
 
 class Hair(Enum):
-    """How the hair is worn."""
+    """Hair styles."""
 
     SHORT = auto()
     LONG = auto()
@@ -32,7 +32,7 @@ class Hair(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outfit:
-    """How a person is built and dressed; the person is 1.0 high."""
+    """A person's build and clothes. The person is 1.0 high."""
 
     head: float = 0.1
     hair: Hair = Hair.SHORT
@@ -45,12 +45,12 @@ class Outfit:
     sleeve_colour: Colour | None = None
     shoe: Colour = (66, 50, 48)
     hem: float | None = None
-    """How high above the ground a skirt or robe ends."""
+    """Height above the ground at which a skirt or robe ends."""
     flare: float = 0.16
     skirt_colour: Colour | None = None
     lean: float = 2.0
     arms: tuple[Arm, Arm] = WALKING
-    """The near and the far one."""
+    """The near and the far arm."""
     reach: float = 0.34
     lift: float = 0.07
     ground_share: float = 0.6
@@ -63,12 +63,12 @@ class Outfit:
 
     @property
     def stride(self) -> float:
-        """How far one loop carries the person."""
+        """Distance that one loop covers."""
         return 0.0 if self.stands else self.reach / self.ground_share
 
 
 def draw_person(outfit: Outfit) -> Draw:
-    """The drawing of a person in this outfit."""
+    """Return the drawing of a person in this outfit."""
 
     def draw(brush: Brush, phase: float, look: Look) -> None:
         rise = 0.0 if outfit.stands else 0.014 * wave(2 * phase, 0.1) * (1.6 if outfit.ground_share < 0.5 else 1.0)

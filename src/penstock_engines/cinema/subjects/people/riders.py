@@ -33,7 +33,7 @@ GOLD: Colour = (246, 200, 84)
 
 
 def draw_profile(brush: Brush, place: Point, size: float, look: Look, cover: Colour | None = None) -> None:
-    """A head in profile with hair, or with a helmet or hat of the `cover` colour."""
+    """Draw a head in profile with hair, or with a helmet or hat of the `cover` colour."""
     local = brush.moved(place, scale=size)
     local.ellipse((0.0, 0.05), (0.86, 0.95), look.skin)
     local.ellipse((0.86, 0.16), (0.15, 0.13), look.skin)
@@ -56,7 +56,7 @@ def draw_profile(brush: Brush, place: Point, size: float, look: Look, cover: Col
 
 
 def _spoked(brush: Brush, centre: Point, radius: float, turn: float, colour: Colour) -> None:
-    """A thin wheel with many spokes."""
+    """Draw a thin wheel with many spokes."""
     wheel = brush.moved(centre, degrees=360 * turn)
     ring = [(radius * math.cos(angle / 24 * math.tau), radius * math.sin(angle / 24 * math.tau)) for angle in range(25)]
     wheel.limb(ring, [0.035] * 25, TYRE)
@@ -67,7 +67,7 @@ def _spoked(brush: Brush, centre: Point, radius: float, turn: float, colour: Col
 
 
 def draw_cyclist(brush: Brush, phase: float, look: Look) -> None:
-    """Pedals an upright bicycle."""
+    """Draw a cyclist who pedals an upright bicycle."""
     rear, front, pedal = (-0.36, -0.22), (0.4, -0.22), (0.0, -0.22)
     for centre in (rear, front):
         _spoked(brush, centre, 0.205, phase, STEEL)
@@ -106,7 +106,7 @@ def draw_cyclist(brush: Brush, phase: float, look: Look) -> None:
 
 
 def draw_motorbike(brush: Brush, phase: float, look: Look) -> None:
-    """A motorbike and its rider."""
+    """Draw a motorbike and its rider."""
     for x in (-0.44, 0.48):
         wheel = brush.moved((x, -0.22), degrees=360 * phase)
         wheel.ellipse((0, 0), (0.22, 0.22), TYRE)
@@ -147,7 +147,7 @@ def draw_motorbike(brush: Brush, phase: float, look: Look) -> None:
 
 
 def draw_horse_rider(brush: Brush, phase: float, look: Look) -> None:
-    """Someone on a galloping horse."""
+    """Draw a person on a galloping horse."""
     scaled = brush.moved(scale=0.8)
     draw_quadruped(HORSE)(scaled, phase, Look((146, 92, 54), (60, 36, 30)))
     rise = 0.024 * wave(phase, 0.05)
@@ -164,7 +164,7 @@ def draw_horse_rider(brush: Brush, phase: float, look: Look) -> None:
 
 
 def draw_witch(brush: Brush, phase: float, look: Look) -> None:
-    """Flies on a broom."""
+    """Draw a witch who flies on a broom."""
     body = brush.moved((0.0, 0.04 * wave(phase)), degrees=-8 + 3 * wave(phase, 0.2))
     body.limb([(-0.5, 0.16), (0.72, 0.1)], [0.04, 0.03], WOOD)
     for index in range(6):
@@ -205,7 +205,7 @@ def draw_witch(brush: Brush, phase: float, look: Look) -> None:
 
 
 def draw_santa(brush: Brush, phase: float, look: Look) -> None:
-    """A sleigh drawn by a reindeer through the air."""
+    """Draw a sleigh drawn by a reindeer through the air."""
     body = brush.moved((0.0, 0.03 * wave(phase)), degrees=-7 + wave(phase, 0.2))
     draw_quadruped(replace(DEER, reach=0.5, lift=0.16))(
         body.moved((0.86, 0.42), scale=0.72), phase, Look((160, 104, 64))
@@ -251,7 +251,7 @@ def draw_santa(brush: Brush, phase: float, look: Look) -> None:
 def riding(
     draw: Draw, habitat: Habitat, motion: Motion, size: float, stride: float, box: Box, look: Look, *words: str
 ) -> Subject:
-    """A person on the move."""
+    """Return a person on the move."""
     return subject_of(draw, habitat, motion, size, stride, box, look, *words, is_person=True)
 
 

@@ -1,1 +1,1 @@
-"""Things and buildings."""
+"""Things: buildings, landmarks, instruments, food and small things."""

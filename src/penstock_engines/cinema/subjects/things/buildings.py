@@ -1,4 +1,4 @@
-"""What is built to live in and to be seen from afar."""
+"""Buildings to live in, and to be seen from afar."""
 
 from penstock_engines.cinema.paint.brush import Brush, Colour, Point, arc
 from penstock_engines.cinema.subjects.gait import fade, wave
@@ -29,12 +29,12 @@ SMOKE: Colour = (232, 232, 238)
 
 
 def rectangle(left: float, top: float, right: float, bottom: float) -> list[Point]:
-    """Its four corners."""
+    """Return the four corners."""
     return [(left, top), (right, top), (right, bottom), (left, bottom)]
 
 
 def _window(brush: Brush, x: float, y: float, size: float, *, glass: Colour = LIT, frame: Colour = WHITE) -> None:
-    """A square window with a cross of bars."""
+    """Draw a square window with a cross of bars."""
     brush.polygon(rectangle(x - size * 1.2, y - size * 1.2, x + size * 1.2, y + size * 1.2), frame)
     brush.polygon(rectangle(x - size, y - size, x + size, y + size), glass)
     brush.limb([(x, y - size), (x, y + size)], [size * 0.2, size * 0.2], frame)
@@ -72,7 +72,7 @@ def _flag_on(brush: Brush, foot: Point, high: float, colour: Colour, phase: floa
 
 
 def draw_house(brush: Brush, phase: float, look: Look) -> None:
-    """A cottage with a red roof and a smoking chimney."""
+    """Draw a cottage with a red roof and a smoking chimney."""
     brush.polygon(rectangle(0.24, -0.98, 0.38, -0.6), darken(look.accent, 0.3))
     _smoke(brush, (0.31, -0.98), phase)
     brush.polygon(rectangle(-0.52, -0.54, 0.52, 0.0), look.main)
@@ -95,7 +95,7 @@ def draw_house(brush: Brush, phase: float, look: Look) -> None:
 
 
 def draw_cabin(brush: Brush, phase: float, look: Look) -> None:
-    """A log cabin under a steep roof."""
+    """Draw a log cabin under a steep roof."""
     brush.polygon(rectangle(-0.36, -0.98, -0.24, -0.6), STONE)
     _smoke(brush, (-0.3, -0.98), phase)
     for index in range(6):
@@ -115,7 +115,7 @@ def draw_cabin(brush: Brush, phase: float, look: Look) -> None:
 
 
 def draw_lighthouse(brush: Brush, phase: float, look: Look) -> None:
-    """Striped, with a turning light."""
+    """Draw a striped lighthouse with a turning light."""
     beam = wave(phase)
     reach = 1.0 * beam
     brush.polygon([(0.0, -0.885), (reach, -0.98), (reach, -0.76)], (255, 244, 190), 0.1 + 0.34 * abs(beam))
@@ -149,7 +149,7 @@ def draw_lighthouse(brush: Brush, phase: float, look: Look) -> None:
 
 
 def draw_windmill(brush: Brush, phase: float, look: Look) -> None:
-    """A tower mill; a quarter of a turn of its sails is a loop."""
+    """Draw a tower mill. A quarter turn of its sails is a loop."""
     brush.polygon([(-0.24, 0.0), (-0.14, -0.6), (0.14, -0.6), (0.24, 0.0)], look.main)
     brush.polygon([(0.06, 0.0), (0.04, -0.6), (0.14, -0.6), (0.24, 0.0)], darken(look.main, 0.14))
     brush.polygon(
@@ -178,7 +178,7 @@ def _battlements(brush: Brush, left: float, right: float, y: float, colour: Colo
 
 
 def draw_castle(brush: Brush, phase: float, look: Look) -> None:
-    """Towers with pointed roofs and flags."""
+    """Draw towers with pointed roofs and flags."""
     for x, top, wide in ((-0.28, -0.66, 0.1), (0.28, -0.66, 0.1), (0.0, -0.74, 0.13)):
         brush.polygon(rectangle(x - wide, top, x + wide, 0.0), darken(look.main, 0.14))
         brush.polygon([(x - wide * 1.3, top), (x, top - wide * 2.1), (x + wide * 1.3, top)], look.accent)
@@ -215,7 +215,7 @@ def draw_castle(brush: Brush, phase: float, look: Look) -> None:
 
 
 def draw_tower(brush: Brush, phase: float, look: Look) -> None:
-    """A pagoda of five roofs with lanterns."""
+    """Draw a pagoda of five roofs with lanterns."""
     for index in range(5):
         low = -0.05 - 0.18 * index
         wide = 0.22 - 0.03 * index
@@ -242,7 +242,7 @@ def draw_tower(brush: Brush, phase: float, look: Look) -> None:
 
 
 def built(draw: Draw, size: float, box: Box, look: Look, *words: str) -> Subject:
-    """A subject that stands where it was built."""
+    """Return a subject that stands where it was built."""
     return subject_of(draw, Habitat.FIXED, Motion.STAND, size, 0.0, box, look, *words)
 
 

@@ -1,11 +1,11 @@
-"""What makes music, shows the time or the stars, or is read."""
+"""Musical instruments, clock, telescope and book."""
 
 import math
 
 from penstock_engines.cinema.paint.brush import Brush, Colour, arc
 from penstock_engines.cinema.subjects.gait import wave
 from penstock_engines.cinema.subjects.subject import BLACK, Look, darken, lighten
-from penstock_engines.cinema.subjects.things.things import draw_sparkle, placed
+from penstock_engines.cinema.subjects.things.small_things import draw_sparkle, placed
 
 GOLD: Colour = (246, 196, 78)
 
@@ -23,7 +23,7 @@ PAPER: Colour = (252, 246, 230)
 
 
 def draw_clock(brush: Brush, phase: float, look: Look) -> None:
-    """The large hand goes round, the bells ring."""
+    """Draw a clock whose large hand goes round and whose bells ring."""
     shake = brush.moved((0.006 * wave(6 * phase), 0.0))
     for side in (-1, 1):
         shake.limb([(0.2 * side, -0.12), (0.3 * side, 0.0)], [0.07, 0.06], darken(look.main, 0.35))
@@ -46,7 +46,7 @@ def draw_clock(brush: Brush, phase: float, look: Look) -> None:
 
 
 def draw_guitar(brush: Brush, phase: float, look: Look) -> None:
-    """Leans, and a string trembles."""
+    """Draw a leaning guitar with a trembling string."""
     body = brush.moved((0.0, -0.02), degrees=10 + wave(phase))
     body.polygon([(-0.035, -0.4), (-0.028, -0.88), (0.028, -0.88), (0.035, -0.4)], darken(WOOD, 0.4))
     body.polygon([(-0.045, -0.86), (-0.055, -1.0), (0.055, -1.0), (0.045, -0.86)], darken(WOOD, 0.2))
@@ -78,7 +78,7 @@ def draw_guitar(brush: Brush, phase: float, look: Look) -> None:
 
 
 def draw_piano(brush: Brush, phase: float, look: Look) -> None:
-    """A grand piano; notes rise from it."""
+    """Draw a grand piano with notes that rise from it."""
     for x in (-0.56, 0.1, 0.6):
         brush.polygon([(x - 0.04, -0.34), (x + 0.04, -0.34), (x + 0.025, -0.03), (x - 0.025, -0.03)], look.shade)
         brush.ellipse((x, -0.025), (0.035, 0.025), GOLD)
@@ -113,7 +113,7 @@ def draw_piano(brush: Brush, phase: float, look: Look) -> None:
 
 
 def draw_gramophone(brush: Brush, phase: float, look: Look) -> None:
-    """A brass horn over a turning record."""
+    """Draw a brass horn over a turning record."""
     brush.polygon([(-0.46, -0.22), (0.46, -0.22), (0.52, 0.0), (-0.52, 0.0)], look.main)
     brush.polygon([(-0.5, -0.07), (0.5, -0.07), (0.52, 0.0), (-0.52, 0.0)], look.shade)
     brush.ellipse((-0.04, -0.25), (0.36, 0.05), (40, 38, 46))
@@ -142,7 +142,7 @@ def draw_gramophone(brush: Brush, phase: float, look: Look) -> None:
 
 
 def draw_telescope(brush: Brush, phase: float, look: Look) -> None:
-    """On three legs, it follows a star."""
+    """Draw a telescope on three legs that follows a star."""
     for x in (-0.3, 0.3, 0.04):
         brush.limb([(0.0, -0.5), (x, 0.0)], [0.05, 0.035], darken(WOOD, 0.3 if x == 0.04 else 0.0))
     brush.ellipse((0.0, -0.5), (0.06, 0.06), STEEL)
@@ -158,7 +158,7 @@ def draw_telescope(brush: Brush, phase: float, look: Look) -> None:
 
 
 def draw_book(brush: Brush, phase: float, look: Look) -> None:
-    """Open; a page turns."""
+    """Draw an open book with a page that turns."""
     brush.polygon([(-0.98, -0.12), (-0.9, -0.7), (0.9, -0.7), (0.98, -0.12), (0.0, -0.02)], look.main)
     for side in (-1, 1):
         half = brush.moved(scale=(side, 1.0))

@@ -1,4 +1,4 @@
-"""What people gather around: tents and fires, fountains and statues."""
+"""Things that people gather around: tents and fires, fountains and statues."""
 
 from penstock_engines.cinema.paint.brush import Brush, Colour, arc
 from penstock_engines.cinema.subjects.gait import fade, wave
@@ -15,7 +15,7 @@ WOOD: Colour = (140, 92, 58)
 
 
 def draw_tent(brush: Brush, phase: float, look: Look) -> None:
-    """Lit from inside."""
+    """Draw a tent lit from inside."""
     flap = 0.06 * wave(phase)
     lamp = lighten(LIT, 0.25 + 0.2 * wave(2 * phase))
     brush.polygon([(0.0, -0.98), (0.3, -0.9), (1.0, 0.0), (0.6, 0.0)], look.shade)
@@ -29,7 +29,7 @@ def draw_tent(brush: Brush, phase: float, look: Look) -> None:
 
 
 def _flame(brush: Brush, phase: float, shift: float, wide: float, high: float, colour: Colour) -> None:
-    """One tongue of fire over (0, 0)."""
+    """Draw one tongue of fire over (0, 0)."""
     lean = wide * 0.7 * wave(2 * phase, shift)
     tall = high * (1 + 0.12 * wave(3 * phase, shift))
     brush.blob(
@@ -47,7 +47,7 @@ def _flame(brush: Brush, phase: float, shift: float, wide: float, high: float, c
 
 
 def draw_campfire(brush: Brush, phase: float, look: Look) -> None:
-    """Logs, flames and sparks."""
+    """Draw logs, flames and sparks."""
     brush.glow((0.0, -0.3), 0.85, (255, 150, 50), 0.5 + 0.08 * wave(3 * phase))
     for x in (-0.44, -0.24, 0.0, 0.24, 0.44):
         brush.ellipse((x, -0.03), (0.11, 0.07), darken(STONE, 0.2 if x else 0.3))
@@ -69,7 +69,7 @@ def draw_campfire(brush: Brush, phase: float, look: Look) -> None:
 
 
 def draw_fountain(brush: Brush, phase: float, _look: Look) -> None:
-    """Two basins and falling water."""
+    """Draw two basins and falling water."""
     water: Colour = (160, 216, 244)
     stone, dark = _look.main, _look.shade
     for side in (-1, 1):
@@ -109,7 +109,7 @@ def draw_fountain(brush: Brush, phase: float, _look: Look) -> None:
 
 
 def draw_statue(brush: Brush, phase: float, look: Look) -> None:
-    """A figure with a torch on a pedestal."""
+    """Draw a figure with a torch on a pedestal."""
     brush.polygon(rectangle(-0.24, -0.08, 0.24, 0.0), look.shade)
     brush.polygon(rectangle(-0.18, -0.28, 0.18, -0.08), look.main)
     brush.polygon(rectangle(0.06, -0.28, 0.18, -0.08), look.shade)

@@ -1,4 +1,4 @@
-"""What people fly with: planes, balloons, kites."""
+"""Aircraft: planes, balloons, kites and more."""
 
 from penstock_engines.cinema.paint.brush import Brush, Colour, Point, arc
 from penstock_engines.cinema.subjects.gait import wave
@@ -22,14 +22,14 @@ BASKET: Colour = (166, 110, 62)
 
 
 def _shaded(brush: Brush, shape: list[Point], colour: Colour, below: Colour, waist: float) -> None:
-    """A hull whose lower part is of another colour."""
+    """Draw a hull with a lower part of another colour."""
     brush.blob(shape, colour)
     with brush.inside(shape):
         brush.polygon([(-3, waist), (3, waist), (3, 3), (-3, 3)], below)
 
 
 def draw_aeroplane(brush: Brush, phase: float, look: Look) -> None:
-    """A jet liner."""
+    """Draw a jet liner."""
     plane = brush.moved((0.0, 0.02 * wave(phase)), degrees=-5 + wave(phase, 0.2))
     plane.polygon([(0.1, -0.08), (-0.3, -0.46), (-0.46, -0.46), (-0.22, -0.06)], darken(look.accent, 0.35))
     plane.polygon([(-0.78, -0.08), (-1.08, -0.56), (-1.3, -0.56), (-1.16, -0.02)], look.main)
@@ -62,7 +62,7 @@ def draw_aeroplane(brush: Brush, phase: float, look: Look) -> None:
 
 
 def draw_propeller_plane(brush: Brush, phase: float, look: Look) -> None:
-    """A biplane with an open seat."""
+    """Draw a biplane with an open seat."""
     plane = brush.moved((0.0, 0.04 * wave(phase)), degrees=-4 + 2 * wave(phase, 0.25))
     plane.limb([(0.2, 0.1), (0.16, 0.4)], [0.03, 0.03], METAL)
     plane.limb([(0.4, 0.1), (0.24, 0.4)], [0.03, 0.03], METAL)
@@ -106,7 +106,7 @@ def draw_propeller_plane(brush: Brush, phase: float, look: Look) -> None:
 
 
 def draw_helicopter(brush: Brush, phase: float, look: Look) -> None:
-    """Hovers under its rotor."""
+    """Draw a helicopter that hovers under its rotor."""
     craft = brush.moved((0.0, 0.03 * wave(phase)), degrees=3 + 2 * wave(phase, 0.25))
     craft.polygon([(-0.2, -0.12), (-1.2, -0.12), (-1.2, -0.04), (-0.2, 0.18)], look.main)
     craft.polygon([(-1.08, -0.06), (-1.36, -0.36), (-1.2, -0.36), (-1.0, -0.1)], look.shade)
@@ -138,7 +138,7 @@ def draw_helicopter(brush: Brush, phase: float, look: Look) -> None:
 
 
 def draw_hot_air_balloon(brush: Brush, phase: float, look: Look) -> None:
-    """A striped balloon with a basket and a flame."""
+    """Draw a striped balloon with a basket and a flame."""
     craft = brush.moved((0.0, 0.01 * wave(phase)), degrees=2 * wave(phase, 0.2))
     for x in (-0.1, 0.1):
         craft.limb([(x * 1.3, 0.14), (x * 0.8, 0.36)], [0.008, 0.008], darken(BASKET, 0.4))
@@ -164,7 +164,7 @@ def draw_hot_air_balloon(brush: Brush, phase: float, look: Look) -> None:
 
 
 def draw_airship(brush: Brush, phase: float, look: Look) -> None:
-    """A zeppelin."""
+    """Draw a zeppelin."""
     craft = brush.moved((0.0, 0.02 * wave(phase)), degrees=-2 + wave(phase, 0.2))
     for points in (
         [(-0.8, -0.2), (-1.2, -0.52), (-1.34, -0.46), (-1.1, -0.02)],
@@ -199,7 +199,7 @@ def draw_airship(brush: Brush, phase: float, look: Look) -> None:
 
 
 def draw_kite(brush: Brush, phase: float, look: Look) -> None:
-    """A kite whose tail dances."""
+    """Draw a kite whose tail dances."""
     kite = brush.moved((0.1, -0.1), degrees=24 + 6 * wave(phase))
     tail: list[Point] = [(0.0 + 0.035 * wave(phase, -0.2 * index) * index, 0.3 + 0.14 * index) for index in range(6)]
     kite.ribbon(tail, [0.018] * 6, darken(look.accent, 0.2))
@@ -215,7 +215,7 @@ def draw_kite(brush: Brush, phase: float, look: Look) -> None:
 
 
 def draw_paper_plane(brush: Brush, phase: float, look: Look) -> None:
-    """A folded dart that glides."""
+    """Draw a folded dart that glides."""
     dart = brush.moved((0.0, 0.06 * wave(phase)), degrees=-10 + 8 * wave(phase, 0.25))
     dart.polygon([(0.9, -0.08), (-0.8, -0.5), (-0.42, -0.1)], lighten(look.main, 0.4))
     dart.polygon([(0.9, -0.08), (-0.42, -0.1), (-0.5, 0.34), (-0.18, 0.02)], darken(look.main, 0.32))
@@ -225,7 +225,7 @@ def draw_paper_plane(brush: Brush, phase: float, look: Look) -> None:
 
 
 def draw_drone(brush: Brush, phase: float, look: Look) -> None:
-    """Four rotors and a camera."""
+    """Draw four rotors and a camera."""
     craft = brush.moved((0.0, 0.04 * wave(phase)), degrees=3 * wave(phase, 0.25))
     spin = wave(2 * phase)
     for x, y, dim in ((-0.62, -0.28, 0.3), (0.62, -0.28, 0.3), (-0.82, -0.14, 0.0), (0.82, -0.14, 0.0)):
@@ -244,7 +244,7 @@ def draw_drone(brush: Brush, phase: float, look: Look) -> None:
 
 
 def draw_parachutist(brush: Brush, phase: float, look: Look) -> None:
-    """Someone under a striped parachute."""
+    """Draw a person under a striped parachute."""
     swing = brush.moved((0.0, -0.4), degrees=6 * wave(phase)).moved((0.0, 0.4))
     for x in (-0.42, -0.16, 0.16, 0.42):
         swing.limb([(x, -0.12), (0.0, 0.24)], [0.008, 0.008], (90, 90, 100))

@@ -1,4 +1,4 @@
-"""Small boats, and who stands on a board; the waterline is at 0."""
+"""Small boats, and the surfer on a board. The waterline is at 0."""
 
 from penstock_engines.cinema.paint.brush import Brush, Colour, Point, arc
 from penstock_engines.cinema.subjects.gait import fade, wave
@@ -29,12 +29,12 @@ GLASS: Colour = (150, 202, 226)
 
 
 def rocking(brush: Brush, phase: float, degrees: float = 2.5, heave: float = 0.015) -> Brush:
-    """A brush that rolls and heaves with the waves."""
+    """Return a brush that rolls and heaves with the waves."""
     return brush.moved((0.0, heave * wave(phase, 0.25)), degrees=degrees * wave(phase))
 
 
 def draw_hull(brush: Brush, shape: list[Point], colour: Colour, stripe: Colour | None = None) -> None:
-    """A hull with a dark bottom and a lit rail."""
+    """Draw a hull with a dark bottom and a lit rail."""
     brush.blob(shape, colour)
     top = min(y for _, y in shape)
     with brush.inside(shape):
@@ -44,7 +44,7 @@ def draw_hull(brush: Brush, shape: list[Point], colour: Colour, stripe: Colour |
 
 
 def draw_pennant(brush: Brush, foot: Point, height: float, colour: Colour, phase: float) -> None:
-    """A flag on its pole, which stands at `foot`; it flies to the left."""
+    """Draw a flag that flies to the left from a pole at `foot`."""
     x, y = foot
     brush.limb([foot, (x, y - height)], [0.012, 0.012], darken(WOOD))
     wide, high = height * 0.9, height * 0.5
@@ -64,7 +64,7 @@ def draw_pennant(brush: Brush, foot: Point, height: float, colour: Colour, phase
 
 
 def draw_sailboat(brush: Brush, phase: float, look: Look) -> None:
-    """A small boat under mainsail and jib."""
+    """Draw a small boat under mainsail and jib."""
     boat = rocking(brush, phase)
     puff = 0.02 * wave(phase, 0.1)
     boat.limb([(0.0, -0.1), (0.0, -0.98)], [0.03, 0.018], WOOD)
@@ -104,7 +104,7 @@ def draw_sailboat(brush: Brush, phase: float, look: Look) -> None:
 
 
 def draw_paper_boat(brush: Brush, phase: float, look: Look) -> None:
-    """A folded boat of paper."""
+    """Draw a folded boat of paper."""
     boat = rocking(brush, phase, 5.0, 0.03)
     boat.polygon([(-0.36, -0.24), (0.0, -0.98), (0.36, -0.24)], look.main)
     boat.polygon([(0.0, -0.98), (0.36, -0.24), (0.06, -0.24)], darken(look.main, 0.14))
@@ -116,7 +116,7 @@ def draw_paper_boat(brush: Brush, phase: float, look: Look) -> None:
 
 
 def draw_rowing_boat(brush: Brush, phase: float, look: Look) -> None:
-    """A wooden boat with one who rows."""
+    """Draw a wooden boat with a rower."""
     boat = rocking(brush, phase, 2.0)
     pull = wave(phase)
     lean = boat.moved((-0.05, -0.2), degrees=-12 * pull)
@@ -148,7 +148,7 @@ def draw_rowing_boat(brush: Brush, phase: float, look: Look) -> None:
 
 
 def draw_canoe(brush: Brush, phase: float, look: Look) -> None:
-    """A slender canoe and its paddler."""
+    """Draw a slender canoe and its paddler."""
     boat = rocking(brush, phase, 1.5)
     stroke = wave(phase)
     body = boat.moved((-0.1, -0.16), degrees=5 + 5 * stroke)
@@ -183,7 +183,7 @@ def draw_canoe(brush: Brush, phase: float, look: Look) -> None:
 
 
 def draw_raft(brush: Brush, phase: float, look: Look) -> None:
-    """Logs tied together, a mast and a patched sail."""
+    """Draw logs tied together, a mast and a patched sail."""
     boat = rocking(brush, phase, 2.5, 0.02)
     puff = 0.03 * wave(phase, 0.2)
     boat.limb([(0.0, -0.06), (0.0, -0.98)], [0.04, 0.03], WOOD)
@@ -213,7 +213,7 @@ def draw_raft(brush: Brush, phase: float, look: Look) -> None:
 
 
 def draw_surfer(brush: Brush, phase: float, look: Look) -> None:
-    """Rides a board, arms out for balance."""
+    """Draw a surfer who rides a board, arms out for balance."""
     board = brush.moved((0.0, 0.03 * wave(phase)), degrees=-8 + 4 * wave(phase, 0.2))
     for index in range(5):
         drop = (phase + index / 5) % 1.0
@@ -248,7 +248,7 @@ def draw_surfer(brush: Brush, phase: float, look: Look) -> None:
 def afloat(
     draw: Draw, size: float, stride: float, box: Box, look: Look, *words: str, is_person: bool = False
 ) -> Subject:
-    """A subject that floats on the water."""
+    """Return a subject that floats on the water."""
     return subject_of(draw, Habitat.WATER, Motion.FLOAT, size, stride, box, look, *words, is_person=is_person)
 
 

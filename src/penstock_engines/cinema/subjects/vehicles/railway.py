@@ -1,4 +1,4 @@
-"""What runs on rails: the steam train, the modern train and the tram."""
+"""Vehicles on rails: the steam train, the modern train and the tram."""
 
 import math
 
@@ -21,7 +21,7 @@ BRASS: Colour = (244, 196, 84)
 
 
 def _carriage(brush: Brush, left: float, phase: float, look: Look) -> None:
-    """A coach 1.7 long with lit windows."""
+    """Draw a coach 1.7 long with lit windows."""
     coach = brush.moved((left, 0.006 * wave(2 * phase, left)))
     coach.limb([(-0.1, -0.2), (1.8, -0.2)], [0.05, 0.05], IRON)
     coach.polygon([(0.0, -0.2), (0.0, -0.76), (1.7, -0.76), (1.7, -0.2)], look.accent)
@@ -36,7 +36,7 @@ def _carriage(brush: Brush, left: float, phase: float, look: Look) -> None:
 
 
 def draw_train(brush: Brush, phase: float, look: Look) -> None:
-    """A steam engine, its tender and two coaches."""
+    """Draw a steam engine, its tender and two coaches."""
     _carriage(brush, -3.55, phase, look)
     _carriage(brush, -1.72, phase, look)
     for index in range(7):
@@ -80,7 +80,7 @@ def draw_train(brush: Brush, phase: float, look: Look) -> None:
 
 
 def draw_bullet_train(brush: Brush, phase: float, look: Look) -> None:
-    """A modern train with a long nose."""
+    """Draw a modern train with a long nose."""
     train = brush.moved((0.0, 0.004 * wave(2 * phase)))
     train.polygon([(-3.5, -0.14), (1.4, -0.14), (1.4, -0.06), (-3.5, -0.06)], IRON)
     shape = [
@@ -112,7 +112,7 @@ def draw_bullet_train(brush: Brush, phase: float, look: Look) -> None:
 
 
 def draw_tram(brush: Brush, phase: float, look: Look) -> None:
-    """A city tram under its wire."""
+    """Draw a city tram under its wire."""
     tram = brush.moved((0.0, 0.005 * wave(2 * phase)))
     tram.limb([(-0.2, -0.82), (0.04, -0.92), (-0.12, -1.02)], [0.022, 0.02, 0.016], IRON)
     tram.limb([(-0.26, -1.02), (0.04, -1.02)], [0.02, 0.02], IRON)

@@ -1,4 +1,4 @@
-"""What drives on the road."""
+"""Vehicles on the road."""
 
 import math
 
@@ -25,7 +25,7 @@ TAIL_LAMP: Colour = (228, 58, 52)
 
 
 def draw_wheel(brush: Brush, centre: Point, radius: float, turn: float, *, spokes: int = 5, rim: Colour = RIM) -> None:
-    """A wheel that has made `turn` turns; spokes show that it rolls."""
+    """Draw a wheel after `turn` turns. Spokes show that it rolls."""
     wheel = brush.moved(centre, degrees=360 * turn)
     wheel.ellipse((0, 0), (radius, radius), TYRE)
     wheel.ellipse((0, 0), (radius * 0.62, radius * 0.62), rim)
@@ -40,7 +40,7 @@ def draw_wheel(brush: Brush, centre: Point, radius: float, turn: float, *, spoke
 
 
 def _panel(brush: Brush, shape: list[Point], colour: Colour, waist: float) -> None:
-    """Coachwork: shaded below the waist, lit above it."""
+    """Draw coachwork, shaded below the waist and lit above it."""
     brush.blob(shape, colour)
     with brush.inside(shape):
         brush.polygon([(-3, waist), (3, waist), (3, 1), (-3, 1)], darken(colour, 0.2))
@@ -62,7 +62,7 @@ def _bounce(brush: Brush, phase: float, amount: float = 0.006) -> Brush:
 
 
 def draw_car(brush: Brush, phase: float, look: Look) -> None:
-    """A friendly small car."""
+    """Draw a friendly small car."""
     car = _bounce(brush, phase)
     car.blob(
         [(-0.74, -0.56), (-0.56, -0.86), (-0.28, -0.98), (0.16, -0.98), (0.38, -0.86), (0.62, -0.54), (0.0, -0.48)],
@@ -103,7 +103,7 @@ def draw_car(brush: Brush, phase: float, look: Look) -> None:
 
 
 def draw_sports_car(brush: Brush, phase: float, look: Look) -> None:
-    """Low and fast."""
+    """Draw a low and fast car."""
     car = _bounce(brush, phase, 0.005)
     car.polygon([(-1.5, -0.96), (-1.16, -0.96), (-1.16, -0.88), (-1.5, -0.88)], look.shade)
     car.limb([(-1.34, -0.9), (-1.26, -0.66)], [0.05, 0.06], darken(look.main, 0.5))
@@ -139,7 +139,7 @@ def draw_sports_car(brush: Brush, phase: float, look: Look) -> None:
 
 
 def draw_taxi(brush: Brush, phase: float, look: Look) -> None:
-    """A yellow cab."""
+    """Draw a yellow cab."""
     draw_car(brush, phase, look)
     car = _bounce(brush, phase)
     car.polygon([(-0.2, -0.98), (-0.16, -1.1), (0.06, -1.1), (0.1, -0.98)], LAMP)
@@ -158,7 +158,7 @@ def draw_taxi(brush: Brush, phase: float, look: Look) -> None:
 
 
 def draw_bus(brush: Brush, phase: float, look: Look) -> None:
-    """A long bus with many windows."""
+    """Draw a long bus with many windows."""
     bus = _bounce(brush, phase)
     shape = [
         (-1.3, -0.16),
@@ -186,7 +186,7 @@ def draw_bus(brush: Brush, phase: float, look: Look) -> None:
 
 
 def draw_truck(brush: Brush, phase: float, look: Look) -> None:
-    """A lorry with its trailer."""
+    """Draw a lorry with its trailer."""
     truck = _bounce(brush, phase)
     truck.polygon([(-1.4, -0.2), (1.2, -0.2), (1.2, -0.13), (-1.4, -0.13)], TYRE)
     truck.polygon([(-1.46, -0.24), (-1.46, -0.99), (0.42, -0.99), (0.42, -0.24)], look.accent)
@@ -210,7 +210,7 @@ def draw_truck(brush: Brush, phase: float, look: Look) -> None:
 
 
 def draw_tractor(brush: Brush, phase: float, look: Look) -> None:
-    """One great wheel and one small."""
+    """Draw one great wheel and one small."""
     body = _bounce(brush, phase, 0.01)
     body.limb([(0.42, -0.5), (0.42, -0.92)], [0.06, 0.05], TYRE)
     puff = phase

@@ -1,4 +1,4 @@
-"""Large ships; the waterline is at 0."""
+"""Large ships. The waterline is at 0."""
 
 from penstock_engines.cinema.paint.brush import Brush, Colour
 from penstock_engines.cinema.subjects.gait import fade, wave
@@ -18,7 +18,7 @@ GLASS: Colour = (150, 202, 226)
 
 
 def draw_ship(brush: Brush, phase: float, look: Look) -> None:
-    """A liner with funnels and rows of portholes."""
+    """Draw a liner with funnels and rows of portholes."""
     boat = rocking(brush, phase, 0.8, 0.01)
     for index in range(3):
         smoke = (phase + index / 3) % 1.0
@@ -62,7 +62,7 @@ def draw_ship(brush: Brush, phase: float, look: Look) -> None:
 
 
 def draw_cargo_ship(brush: Brush, phase: float, look: Look) -> None:
-    """A long ship stacked with containers."""
+    """Draw a long ship stacked with containers."""
     boat = rocking(brush, phase, 0.6, 0.008)
     paints: tuple[Colour, ...] = ((214, 76, 60), (58, 124, 178), (240, 172, 62), (74, 152, 112), (232, 232, 226))
     for column in range(9):
@@ -98,7 +98,7 @@ def draw_cargo_ship(brush: Brush, phase: float, look: Look) -> None:
 
 
 def draw_pirate_ship(brush: Brush, phase: float, look: Look) -> None:
-    """Three masts, square sails and a black flag."""
+    """Draw three masts, square sails and a black flag."""
     boat = rocking(brush, phase, 1.6)
     puff = 0.02 * wave(phase, 0.15)
     for x, high in ((-0.4, 0.72), (0.06, 0.86), (0.46, 0.68)):
@@ -143,7 +143,7 @@ def draw_pirate_ship(brush: Brush, phase: float, look: Look) -> None:
 
 
 def draw_yacht(brush: Brush, phase: float, look: Look) -> None:
-    """A sleek motor yacht that throws up spray."""
+    """Draw a sleek motor yacht that throws up spray."""
     boat = brush.moved((0.0, 0.02 * wave(phase)), degrees=-3 + 1.4 * wave(phase, 0.2))
     boat.polygon([(-0.62, -0.4), (-0.5, -0.72), (0.1, -0.72), (0.4, -0.4)], WHITE)
     boat.polygon([(-0.44, -0.68), (0.06, -0.68), (0.24, -0.5), (-0.48, -0.5)], darken(GLASS, 0.4))

@@ -1,4 +1,4 @@
-"""What is seen in space: rockets, satellites, astronauts, visitors."""
+"""Spacecraft and others in space: rockets, satellites, astronauts, visitors."""
 
 import math
 
@@ -12,7 +12,7 @@ GOLD: Colour = (244, 190, 84)
 
 
 def draw_rocket(brush: Brush, phase: float, look: Look) -> None:
-    """Flies upward to the right on its flame."""
+    """Draw a rocket that flies upward to the right on its flame."""
     rocket = brush.moved((0.008 * wave(3 * phase), 0.0), degrees=24)
     flicker = 0.05 * wave(3 * phase) + 0.02 * wave(5 * phase)
     rocket.glow((0.0, 0.42), 0.34, (255, 170, 60), 0.7)
@@ -53,7 +53,7 @@ def draw_rocket(brush: Brush, phase: float, look: Look) -> None:
 
 
 def draw_ufo(brush: Brush, phase: float, look: Look) -> None:
-    """A saucer with running lights and its pilot."""
+    """Draw a saucer with running lights and its pilot."""
     craft = brush.moved((0.0, 0.04 * wave(phase)), degrees=4 * wave(phase, 0.25))
     craft.polygon([(-0.26, 0.14), (0.26, 0.14), (0.6, 0.72), (-0.6, 0.72)], (190, 255, 190), 0.16 + 0.05 * wave(phase))
     craft.polygon([(-0.14, 0.14), (0.14, 0.14), (0.32, 0.72), (-0.32, 0.72)], (220, 255, 210), 0.2)
@@ -77,7 +77,7 @@ def draw_ufo(brush: Brush, phase: float, look: Look) -> None:
 
 
 def draw_satellite(brush: Brush, phase: float, look: Look) -> None:
-    """Two solar wings, a body and a dish."""
+    """Draw two solar wings, a body and a dish."""
     craft = brush.moved(degrees=-24 + 5 * wave(phase))
     for side in (-1, 1):
         half = craft.moved(scale=(side, 1.0))
@@ -99,7 +99,7 @@ def draw_satellite(brush: Brush, phase: float, look: Look) -> None:
 
 
 def draw_space_station(brush: Brush, phase: float, look: Look) -> None:
-    """Modules on a long truss between great panels."""
+    """Draw modules on a long truss between great panels."""
     craft = brush.moved(degrees=-8 + 2 * wave(phase))
     craft.limb([(-1.2, 0.0), (1.2, 0.0)], [0.06, 0.06], METAL)
     for x in (-1.1, -0.78, 0.78, 1.1):
@@ -126,7 +126,7 @@ def draw_space_station(brush: Brush, phase: float, look: Look) -> None:
 
 
 def draw_comet(brush: Brush, phase: float, look: Look) -> None:
-    """A bright head with a long tail."""
+    """Draw a bright head with a long tail."""
     for index, (wide, long, paint) in enumerate(((0.3, 2.1, look.main), (0.2, 1.7, look.light), (0.11, 1.3, WHITE))):
         stretch = long * (1 + 0.05 * wave(phase, 0.2 * index))
         brush.polygon(
@@ -152,7 +152,7 @@ def draw_comet(brush: Brush, phase: float, look: Look) -> None:
 
 
 def draw_astronaut(brush: Brush, phase: float, look: Look) -> None:
-    """Floats, waves, and is tied to nothing."""
+    """Draw an untethered astronaut who floats and waves."""
     body = brush.moved((0.0, 0.02 * wave(phase)), degrees=-8 + 6 * wave(phase, 0.2))
     suit, shade = look.main, darken(look.main, 0.22)
     body.blob([(-0.24, -0.2), (-0.12, -0.24), (-0.12, 0.14), (-0.25, 0.12), (-0.28, -0.04)], darken(look.main, 0.4))
@@ -179,7 +179,7 @@ def draw_astronaut(brush: Brush, phase: float, look: Look) -> None:
 
 
 def draw_alien(brush: Brush, phase: float, look: Look) -> None:
-    """A green one with great eyes that waves."""
+    """Draw a green alien with great eyes who waves."""
     body = brush.moved(degrees=3 * wave(phase))
     for side in (-1, 1):
         brush.limb([(0.07 * side, -0.2), (0.08 * side, -0.03)], [0.09, 0.075], look.shade)

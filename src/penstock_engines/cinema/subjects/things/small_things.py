@@ -34,7 +34,7 @@ PAPER: Colour = (252, 246, 230)
 
 
 def draw_lantern(brush: Brush, phase: float, look: Look) -> None:
-    """A paper lantern that hangs and glows."""
+    """Draw a paper lantern that hangs and glows."""
     swing = brush.moved((0.0, -1.0), degrees=4 * wave(phase)).moved((0.0, 1.0))
     swing.glow((0.0, -0.5), 0.72, LIT, 0.5 + 0.06 * wave(2 * phase))
     swing.limb([(0.0, -1.0), (0.0, -0.86)], [0.02, 0.02], darken(WOOD))
@@ -76,7 +76,7 @@ def draw_lantern(brush: Brush, phase: float, look: Look) -> None:
 
 
 def draw_candle(brush: Brush, phase: float, look: Look) -> None:
-    """It flickers in its holder."""
+    """Draw a candle that flickers in its holder."""
     lean, tall = 0.03 * wave(2 * phase), 0.26 + 0.025 * wave(3 * phase)
     brush.glow((0.0, -0.84), 0.46, (255, 200, 90), 0.6 + 0.06 * wave(3 * phase))
     brush.ellipse((0.0, -0.06), (0.4, 0.06), darken(GOLD, 0.3))
@@ -108,7 +108,7 @@ def draw_candle(brush: Brush, phase: float, look: Look) -> None:
 
 
 def draw_balloon(brush: Brush, phase: float, look: Look) -> None:
-    """A bunch of three on strings."""
+    """Draw a bunch of three on strings."""
     for index, (x, y, paint) in enumerate(
         ((-0.2, -0.2, look.accent), (0.2, -0.16, lighten(look.main, 0.45)), (0.0, -0.3, look.main))
     ):
@@ -134,7 +134,7 @@ def draw_balloon(brush: Brush, phase: float, look: Look) -> None:
 
 
 def draw_ball(brush: Brush, phase: float, look: Look) -> None:
-    """Rolls; three-coloured."""
+    """Draw a rolling ball of three colours."""
     brush.ellipse((0.0, -0.5), (0.5, 0.5), PAPER)
     ball = brush.moved((0.0, -0.5), degrees=360 * phase)
     paints = (look.main, PAPER, look.accent, PAPER, (252, 206, 84), PAPER)
@@ -161,7 +161,7 @@ def draw_ball(brush: Brush, phase: float, look: Look) -> None:
 
 
 def draw_gift(brush: Brush, phase: float, look: Look) -> None:
-    """A present with a bow; the lid jumps a little."""
+    """Draw a present with a bow and a lid that jumps a little."""
     hop = 0.03 * max(0.0, wave(2 * phase))
     brush.polygon([(-0.42, -0.52), (0.42, -0.52), (0.4, 0.0), (-0.4, 0.0)], look.main)
     brush.polygon([(0.16, -0.52), (0.42, -0.52), (0.4, 0.0), (0.16, 0.0)], look.shade)
@@ -188,7 +188,7 @@ def draw_gift(brush: Brush, phase: float, look: Look) -> None:
 
 
 def draw_sparkle(brush: Brush, place: Point, size: float, strength: float) -> None:
-    """A white star of four points, as large as its strength from 0 to 1."""
+    """Draw a white star of four points, with a size from 0 to 1."""
     star = brush.moved(place, scale=size * max(strength, 0.01))
     star.polygon(
         [(0.0, -1.0), (0.18, -0.18), (1.0, 0.0), (0.18, 0.18), (0.0, 1.0), (-0.18, 0.18), (-1.0, 0.0), (-0.18, -0.18)],
@@ -197,7 +197,7 @@ def draw_sparkle(brush: Brush, place: Point, size: float, strength: float) -> No
 
 
 def draw_crown(brush: Brush, phase: float, look: Look) -> None:
-    """Golden, with stones that sparkle."""
+    """Draw a golden crown with sparkling stones."""
     brush.polygon(
         [(-0.62, -0.86), (-0.34, -0.46), (0.0, -0.98), (0.34, -0.46), (0.62, -0.86), (0.5, -0.14), (-0.5, -0.14)],
         look.main,
@@ -219,7 +219,7 @@ def draw_crown(brush: Brush, phase: float, look: Look) -> None:
 
 
 def draw_diamond(brush: Brush, phase: float, look: Look) -> None:
-    """Cut and sparkling."""
+    """Draw a cut and sparkling diamond."""
     brush.glow((0.0, -0.5), 0.75, look.light, 0.35)
     brush.polygon([(-0.36, -0.92), (0.36, -0.92), (0.62, -0.62), (0.0, 0.0), (-0.62, -0.62)], look.main)
     for points, share in (
@@ -246,11 +246,11 @@ def placed(
     motion: Motion = Motion.STAND,
     stride: float = 0.0,
 ) -> Subject:
-    """A subject that is a thing."""
+    """Return a subject that is a thing."""
     return subject_of(draw, habitat, motion, size, stride, box, look, *words)
 
 
-THINGS = (
+SMALL_THINGS = (
     placed(
         draw_lantern,
         0.26,

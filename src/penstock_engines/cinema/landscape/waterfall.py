@@ -1,4 +1,4 @@
-"""Falling water: streaks that run down a wall of rock without end."""
+"""A waterfall: streaks that run down a wall of rock in an endless loop."""
 
 import math
 
@@ -13,7 +13,7 @@ from penstock_engines.cinema.paint.patterns import Randomness, make_noise, softe
 
 
 class Cascade(Plane):
-    """A fall in the middle of the picture, from a top to a bottom line in units."""
+    """A waterfall in the middle of the picture, between a top and a bottom line in units."""
 
     def __init__(
         self, lens: Lens, light: Light, random: Randomness, *, depth: float, top: float, bottom: float, width: float
@@ -38,7 +38,7 @@ class Cascade(Plane):
         self._cover = (cover * 245).astype(np.uint8)
 
     def draw(self, frame: Frame, moment: Moment) -> None:
-        """Move the streaks, shape them by the fall's outline and blend."""
+        """Move the streaks, shape them by the outline and blend."""
         scale, x, y = self._lens.project(self._depth, moment.shot)
         unit = self._lens.view.unit * scale
         top, bottom, width = self._box

@@ -1,4 +1,4 @@
-"""What is eaten and drunk, and the pumpkin."""
+"""Food and drink, and the pumpkin."""
 
 from penstock_engines.cinema.paint.brush import Brush, Colour, Point, arc, mix
 from penstock_engines.cinema.subjects.gait import wave
@@ -20,7 +20,7 @@ STEAM: Colour = (246, 246, 250)
 
 
 def _steam(brush: Brush, places: tuple[Point, ...], phase: float) -> None:
-    """Curls that rise and fade."""
+    """Draw curls that rise and fade."""
     for index, (x, y) in enumerate(places):
         rise = (phase + index / len(places)) % 1.0
         line: list[Point] = [
@@ -30,7 +30,7 @@ def _steam(brush: Brush, places: tuple[Point, ...], phase: float) -> None:
 
 
 def draw_coffee(brush: Brush, phase: float, look: Look) -> None:
-    """A steaming cup on its saucer."""
+    """Draw a steaming cup on its saucer."""
     _steam(brush, ((-0.16, -0.66), (0.04, -0.7), (0.22, -0.66)), phase)
     brush.ellipse((0.0, -0.05), (0.62, 0.07), darken(look.main, 0.2))
     brush.ellipse((0.0, -0.075), (0.62, 0.06), look.light)
@@ -54,7 +54,7 @@ def draw_coffee(brush: Brush, phase: float, look: Look) -> None:
 
 
 def draw_teapot(brush: Brush, phase: float, look: Look) -> None:
-    """Steams from its spout; the lid trembles."""
+    """Draw a teapot that steams from its spout, with a trembling lid."""
     _steam(brush, ((0.74, -0.68), (0.8, -0.74)), phase)
     brush.ribbon([(-0.36, -0.6), (-0.7, -0.62), (-0.72, -0.3), (-0.4, -0.2)], [0.08, 0.08, 0.08, 0.08], look.shade)
     brush.ribbon([(0.36, -0.24), (0.56, -0.32), (0.62, -0.56), (0.76, -0.64)], [0.22, 0.15, 0.1, 0.09], look.main)
@@ -84,7 +84,7 @@ def draw_teapot(brush: Brush, phase: float, look: Look) -> None:
 
 
 def draw_cake(brush: Brush, phase: float, look: Look) -> None:
-    """Two tiers and burning candles."""
+    """Draw two tiers and burning candles."""
     brush.ellipse((0.0, -0.03), (0.66, 0.05), (226, 228, 236))
     for wide, low, high in ((0.54, -0.04, 0.3), (0.36, -0.34, 0.24)):
         brush.polygon([(-wide, low - high), (wide, low - high), (wide, low), (-wide, low)], look.main)
@@ -117,7 +117,7 @@ def draw_cake(brush: Brush, phase: float, look: Look) -> None:
 
 
 def draw_pizza(brush: Brush, phase: float, look: Look) -> None:
-    """A steaming slice with melting cheese."""
+    """Draw a steaming slice with melting cheese."""
     _steam(brush, ((-0.2, -0.82), (0.06, -0.86), (0.28, -0.8)), phase)
     brush.polygon([(-0.62, -0.66), (0.62, -0.66), (0.04, 0.0), (-0.04, 0.0)], look.main)
     brush.polygon([(0.3, -0.66), (0.62, -0.66), (0.04, 0.0)], darken(look.main, 0.1))
@@ -134,7 +134,7 @@ def draw_pizza(brush: Brush, phase: float, look: Look) -> None:
 
 
 def draw_apple(brush: Brush, phase: float, look: Look) -> None:
-    """Shining, with a leaf that moves."""
+    """Draw a shining apple with a leaf that moves."""
     body = brush.moved(degrees=2.5 * wave(phase))
     shape = [
         (0.0, -0.74),
@@ -162,7 +162,7 @@ def draw_apple(brush: Brush, phase: float, look: Look) -> None:
 
 
 def draw_pumpkin(brush: Brush, phase: float, look: Look) -> None:
-    """Carved, with a flickering light inside."""
+    """Draw a carved pumpkin with a flickering light inside."""
     light: Colour = mix((255, 150, 50), (255, 236, 150), 0.5 + 0.5 * wave(3 * phase))
     brush.glow((0.0, -0.4), 0.8, (255, 190, 80), 0.3 + 0.08 * wave(3 * phase))
     brush.ribbon([(0.0, -0.72), (0.02, -0.86), (0.14, -0.96)], [0.14, 0.1, 0.09], (92, 132, 70))
@@ -188,7 +188,7 @@ def draw_pumpkin(brush: Brush, phase: float, look: Look) -> None:
 
 
 def draw_ice_cream(brush: Brush, phase: float, look: Look) -> None:
-    """Three scoops in a cone that rocks; one drop runs down."""
+    """Draw three scoops in a rocking cone, with one drop that runs down."""
     brush = brush.moved(degrees=3 * wave(phase))
     brush.polygon([(-0.22, -0.52), (0.22, -0.52), (0.0, 0.0)], (226, 166, 96))
     cone: list[Point] = [(-0.22, -0.52), (0.22, -0.52), (0.0, 0.0)]
@@ -210,7 +210,7 @@ def _treat(draw: Draw, size: float, box: Box, look: Look, *words: str) -> Subjec
     return subject_of(draw, Habitat.FIXED, Motion.STAND, size, 0.0, box, look, *words)
 
 
-TREATS = (
+FOOD = (
     _treat(
         draw_coffee,
         0.24,

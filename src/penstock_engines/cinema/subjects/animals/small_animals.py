@@ -1,4 +1,4 @@
-"""The small animals that go their own way, and the kangaroo."""
+"""Small animals with a body plan of their own, and the kangaroo."""
 
 import math
 
@@ -13,7 +13,7 @@ def _eye(brush: Brush, place: Point, size: float) -> None:
 
 
 def draw_kangaroo(brush: Brush, phase: float, look: Look) -> None:
-    """Hops with a joey in its pouch."""
+    """Draw a kangaroo that hops with a joey in its pouch."""
     hop = math.sin(math.pi * phase) ** 2
     body = brush.moved((0.0, -0.2 * hop), degrees=5 - 7 * wave(phase, 0.1))
     reach = 0.12 * wave(phase, 0.6)
@@ -42,7 +42,7 @@ def draw_kangaroo(brush: Brush, phase: float, look: Look) -> None:
 
 
 def draw_snail(brush: Brush, phase: float, look: Look) -> None:
-    """Glides under its spiral house."""
+    """Draw a snail that glides under its spiral shell."""
     slide = 0.04 * wave(phase)
     foot = [
         (-0.8 - slide, 0.0),
@@ -79,7 +79,7 @@ def draw_snail(brush: Brush, phase: float, look: Look) -> None:
 
 
 def draw_hedgehog(brush: Brush, phase: float, look: Look) -> None:
-    """A ball of spines with a pointed nose."""
+    """Draw a ball of spines with a pointed nose."""
     for x, shift in ((-0.3, 0.0), (0.26, 0.5), (-0.2, 0.5), (0.34, 0.0)):
         ahead, lift = step(phase + shift, 0.16, 0.06)
         brush.limb([(x, -0.2), (x + ahead, -0.05 + lift)], [0.14, 0.11], darken(look.accent, 0.3))
@@ -110,7 +110,7 @@ def draw_hedgehog(brush: Brush, phase: float, look: Look) -> None:
 
 
 def draw_spider(brush: Brush, phase: float, look: Look) -> None:
-    """Eight legs and a round body."""
+    """Draw eight legs and a round body."""
     for side in (-1, 1):
         half = brush.moved(scale=(side, 1.0))
         for index in range(4):
@@ -131,7 +131,7 @@ def draw_spider(brush: Brush, phase: float, look: Look) -> None:
     body.ribbon([(0.14, -0.26), (0.22, -0.23), (0.3, -0.26)], [0.008, 0.02, 0.008], WHITE)
 
 
-CRITTERS = (
+SMALL_ANIMALS = (
     subject_of(
         draw_kangaroo,
         Habitat.GROUND,

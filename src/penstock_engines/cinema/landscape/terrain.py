@@ -17,19 +17,19 @@ from penstock_engines.cinema.scene import Scene
 LEAVES: tuple[Colour, ...] = ((92, 158, 72), (66, 132, 70), (122, 172, 76))
 """The greens of summer."""
 VARIANTS = 6
-"""How many plants of a row are painted anew."""
+"""Number of plants of a row that are painted. The others are copies."""
 Planter = Callable[[Brush, Point, float], None]
-"""Paints one thing at a foot and with a height."""
+"""Paints one plant, given its foot and its height."""
 
 
 def make_line(scene: Scene, sheet: Sheet, foot: float, height: float, wave: float, octaves: int = 3) -> Line:
-    """A soft ridge that stands up to `height` above `foot`."""
+    """Return a soft ridge up to `height` above `foot`."""
     rise = wander(scene.random, sheet.columns, wave, octaves) * 0.5 + 0.5
     return (foot - height * rise).astype(np.float32)
 
 
 def make_peaks(scene: Scene, sheet: Sheet, foot: float, height: float, wave: float) -> Line:
-    """A jagged ridge; tall frames get taller mountains."""
+    """Return a jagged ridge. Tall frames get taller mountains."""
     tall = 1.0 + 0.5 * max(0.0, 0.7 - scene.view.half)
     peaks = 1 - np.abs(wander(scene.random, sheet.columns, wave, 6, 0.48))
     return (foot - height * tall * (peaks - 0.2).clip(0) * 1.2).astype(np.float32)
@@ -47,7 +47,7 @@ def add_range(
     snow: float = 0.0,
     foot: float = 0.02,
 ) -> None:
-    """A range of mountains; `snow` is how far down the snow reaches."""
+    """Add a range of mountains. `snow` sets how far down the snow reaches."""
     light = scene.light
     sheet = scene.sheet(depth)
     white = (light.shade((252, 252, 255), distance), light.shade((146, 174, 216), distance))
@@ -68,7 +68,7 @@ def add_range(
 def paint_rocks(
     scene: Scene, sheet: Sheet, line: Line, tones: tuple[Colour, Colour, Colour], distance: float, *, reach: float = 0.3
 ) -> None:
-    """Bare rock below a line, in its light, its shadow and the colour at its foot."""
+    """Paint bare rock below a line, in its light, its shadow and the colour at its foot."""
     lit, shadow, foot = (scene.light.ground(tone, distance) for tone in tones)
     paint_mountains(sheet, line, lit=lit, shadow=shadow, foot=foot, random=scene.random, reach=reach)
 
@@ -88,7 +88,7 @@ def add_hills(
     size: tuple[float, float] = (0.05, 0.1),
     grain: float = 10.0,
 ) -> tuple[Sheet, Line]:
-    """A rounded hill in the given colours, with `count` plants along its ridge; the caller lays the sheet."""
+    """Return a rounded hill in these colours, with `count` plants along its ridge. The caller lays the sheet."""
     sheet = scene.sheet(depth)
     line = make_line(scene, sheet, foot, height, wave)
     if plant is not None and count:
@@ -109,7 +109,7 @@ def plant_row(
     sink: float = 0.012,
     gap: float = 0.0,
 ) -> None:
-    """Plants along a ridge; `count` is for a wide frame, `gap` is how much of the middle stays free."""
+    """Plant along a ridge. `count` is for a wide frame, `gap` is the share of the middle that stays free."""
     pots = [_pot(sheet, plant, size[1]) for _ in range(min(count, VARIANTS))]
     width = sheet.right - sheet.left
     for x in scene.spots(max(1, round(count * width / 1.9)), sheet.left, sheet.right):
@@ -122,14 +122,14 @@ def plant_row(
 
 @dataclass(frozen=True, slots=True)
 class Pot:
-    """One plant on a picture of its own, and where its foot is there."""
+    """One plant on its own picture, with the position of its foot."""
 
     picture: Picture
     foot: Point
 
 
 def _pot(sheet: Sheet, plant: Planter, height: float) -> Pot:
-    """Paint one plant, and cut off what is empty around it."""
+    """Paint one plant, and crop its picture."""
     unit = sheet.unit * height
     brush = Brush(round(unit * 2.2), round(unit * 1.4), sheet.unit, (unit * 1.1, unit * 1.2))
     plant(brush, (0.0, 0.0), height)
@@ -138,7 +138,7 @@ def _pot(sheet: Sheet, plant: Planter, height: float) -> Pot:
 
 
 def _transplant(sheet: Sheet, pot: Pot, foot: Point, scale: float) -> None:
-    """Painting a plant is dear, so a few are painted and set in many sizes."""
+    """Copy a painted plant at another size, as painting each one is slow."""
     size = (max(2, round(pot.picture.shape[1] * scale)), max(2, round(pot.picture.shape[0] * scale)))
     small = np.asarray(cv2.resize(pot.picture, size, interpolation=cv2.INTER_LINEAR), np.uint8)
     left = round((foot[0] - sheet.left) * sheet.unit - pot.foot[0] * scale)
@@ -155,13 +155,13 @@ def _transplant(sheet: Sheet, pot: Pot, foot: Point, scale: float) -> None:
 
 
 def fir_planter(scene: Scene, colour: Colour, distance: float) -> Planter:
-    """Firs of a colour, as they look from a distance."""
+    """Return a painter of firs in a colour, as seen from a distance."""
     tones = make_plant_tones(scene, colour, distance)
     return lambda brush, foot, height: paint_fir(brush, foot, height, tones, scene.random)
 
 
 def tree_planter(scene: Scene, colours: Sequence[Colour], distance: float) -> Planter:
-    """Leafy trees, each in one of the colours."""
+    """Return a painter of leafy trees, each in one of the colours."""
     choices = [make_plant_tones(scene, colour, distance) for colour in colours]
     trunk = scene.light.shade((78, 58, 46), distance)
 
@@ -173,7 +173,7 @@ def tree_planter(scene: Scene, colours: Sequence[Colour], distance: float) -> Pl
 
 
 def make_plant_tones(scene: Scene, colour: Colour, distance: float) -> Tones:
-    """Shadow, plain and light of a plant."""
+    """Return the shadow, plain and light tones of a plant."""
     light = scene.light
     snowy = mix(colour, (236, 242, 250), 0.62 * light.snow)
     plain = light.shade(mix(colour, snowy, 0.5), distance)
@@ -184,7 +184,7 @@ def make_plant_tones(scene: Scene, colour: Colour, distance: float) -> Tones:
 def add_meadow_front(
     scene: Scene, *, colours: Sequence[Colour], flowers: Sequence[Colour] = (), height: float = 0.1, rise: float = 0.0
 ) -> None:
-    """Grass before the camera, in two sheets that sway against each other."""
+    """Add grass before the camera, in two sheets that sway against each other."""
     light, random, bottom = scene.light, scene.random, scene.view.bottom
     for depth, rhythm, lift in ((0.85, 1.0, 0.055), (1.0, 1.25, 0.0)):
         sheet = scene.sheet(depth)
@@ -203,7 +203,7 @@ def add_meadow_front(
 
 
 def add_beams(scene: Scene, strength: float) -> None:
-    """Rays of the sun, if it shines."""
+    """Add rays of the sun, if it shines."""
     light, view = scene.light, scene.view
     power = strength * light.shine * (1 - 0.65 * light.darkness)
     sun = ((scene.sun[0] - view.width / 2) / view.unit, (scene.sun[1] - view.horizon) / view.unit)

@@ -1,10 +1,10 @@
-"""Casting: who stands where, how large, which way it goes, and on what."""
+"""Casting: the position, size, direction and ground of every actor."""
 
 from dataclasses import dataclass, replace
 
 from penstock_engines.cinema.actors import Actor, Wardrobe
-from penstock_engines.cinema.landscape.groundwork import make_line
 from penstock_engines.cinema.landscape.ridges import paint_hill
+from penstock_engines.cinema.landscape.terrain import make_line
 from penstock_engines.cinema.paint.brush import Colour, mix
 from penstock_engines.cinema.paint.layers import Layer
 from penstock_engines.cinema.paths import Part
@@ -13,15 +13,15 @@ from penstock_engines.cinema.script import Camera, Role
 from penstock_engines.cinema.subjects import SUBJECTS, Habitat, Motion, Subject
 
 SPOTS = (1 / 3, -1 / 3, 0.0, 0.66, -0.66, 0.16, -0.16)
-"""Where actors are halfway through the clip, as shares of half the width, on the side where the first one is."""
+"""Actors' positions halfway through the clip, as shares of half the width, on the first actor's side."""
 LANES: dict[Habitat, tuple[float, float]] = {Habitat.GROUND: (0.0, 0.2), Habitat.FIXED: (0.0, 0.0)}
-"""Which part of a street is whose, from the far kerb to the near one; the rest is for wheels."""
+"""Lanes of a street for feet, from the far kerb to the near one. The rest is for wheels."""
 ON_LAND = (Habitat.GROUND, Habitat.ROAD, Habitat.RAIL, Habitat.FIXED)
 SHORES: dict[str, Colour] = {"sea": (226, 196, 142), "city": (150, 148, 150)}
 
 
 def cast_actors(scene: Scene, place: Place, seconds: float) -> None:
-    """Put the whole cast on the stage, the far ones behind the near ones."""
+    """Put the whole cast on the stage, far actors behind near ones."""
     roles = [role for role in scene.script.cast if role.subject in SUBJECTS]
     at = len(scene.planes) if scene.actors_at is None else scene.actors_at
     dry = place.surface is Surface.WATER and any(SUBJECTS[role.subject].habitat in ON_LAND for role in roles)
@@ -49,7 +49,7 @@ def cast_actors(scene: Scene, place: Place, seconds: float) -> None:
 
 
 def _lay_shore(scene: Scene, place: Place, at: int) -> Floor:
-    """A strip of land before the water, for those who cannot swim."""
+    """Lay a strip of land before the water, for subjects that cannot swim."""
     sheet = scene.sheet(0.6)
     top = scene.view.bottom - 0.15
     plain = SHORES.get(place.sound, (120, 164, 84))
@@ -63,7 +63,7 @@ def _lay_shore(scene: Scene, place: Place, at: int) -> Floor:
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What all actors of one role share."""
+    """Properties that all actors of one role share."""
 
     subject: Subject
     floor: Floor
@@ -73,7 +73,7 @@ class Setting:
 
 
 def _cast_role(scene: Scene, role: Role, setting: Setting, spots: list[float]) -> list[tuple[float, Actor]]:
-    """All actors of one role; they differ in distance, place and rhythm."""
+    """Return all actors of one role. They differ in distance, position and rhythm."""
     random, view, subject, floor = scene.random, scene.view, setting.subject, setting.floor
     count = len(spots)
     flies = _is_aloft(subject, setting.surface)
@@ -108,7 +108,7 @@ def _cast_role(scene: Scene, role: Role, setting: Setting, spots: list[float]) -
 
 
 def _choose_lane(floor: Floor, subject: Subject, surface: Surface) -> Floor:
-    """In a street, feet keep to the pavement and wheels to the road."""
+    """Return the lane of a street: pavement for feet, road for wheels."""
     if surface is not Surface.ROAD:
         return floor
     low, high = LANES.get(subject.habitat, (0.5, 1.0))
@@ -117,7 +117,7 @@ def _choose_lane(floor: Floor, subject: Subject, surface: Surface) -> Floor:
 
 
 def _choose_way(camera: Camera, subject: Subject, *, lucky: bool) -> int:
-    """The camera goes along with who is fast, and past who is slow, or the slow would seem to go backwards."""
+    """Return 1 for right, -1 for left. A panning camera passes slow actors, or they would seem to go backwards."""
     pan = {Camera.PAN_RIGHT: 1, Camera.PAN_LEFT: -1}.get(camera)
     if pan is None:
         return 1 if lucky else -1
@@ -125,14 +125,14 @@ def _choose_way(camera: Camera, subject: Subject, *, lucky: bool) -> int:
 
 
 def _fit(subject: Subject, half: float) -> float:
-    """Its height in units, so that it is not wider than most of the frame."""
+    """Return its height in units, limited by the width of the frame."""
     wide = (subject.box[2] - subject.box[0]) * subject.size
     limit = 1.35 if subject.habitat is Habitat.RAIL else 0.9
     return subject.size * min(1.0, limit * 2 * half / wide)
 
 
 def _is_aloft(subject: Subject, surface: Surface) -> bool:
-    """Whether it plays above the ground."""
+    """Return whether it plays above the ground."""
     if surface in (Surface.SPACE, Surface.SKY):
         return True
     if subject.habitat is Habitat.UNDERWATER:
@@ -141,7 +141,7 @@ def _is_aloft(subject: Subject, surface: Surface) -> bool:
 
 
 def _sky_line(scene: Scene, subject: Subject, surface: Surface, number: int, count: int) -> float:
-    """How high it flies: in the middle of the free sky, a flock spread around that."""
+    """Return its flying height: in the middle of the free sky, with a flock spread around it."""
     view = scene.view
     middle = view.top * 0.5 if surface in (Surface.GROUND, Surface.ROAD, Surface.WATER) else view.top * 0.22
     if surface is Surface.INDOOR:

@@ -15,12 +15,12 @@ from penstock_engines.cinema.paint.light import Light
 from penstock_engines.cinema.paint.patterns import Randomness
 from penstock_engines.cinema.paint.splat import Numbers, lay_picture, place_picture, shine, splat
 from penstock_engines.cinema.scene import Scene
-from penstock_engines.cinema.script import Flecks
+from penstock_engines.cinema.script import Particles
 
 
 @dataclass(frozen=True, slots=True)
 class Drift:
-    """How a kind of fleck looks and moves; lengths are in units, speeds in units a second."""
+    """The look and movement of a kind of particle. Lengths are in units, speeds in units a second."""
 
     count: int
     size: tuple[float, float]
@@ -33,14 +33,14 @@ class Drift:
     strength: float = 1.0
     glows: bool = False
     pulse: float = 0.0
-    """How much its light comes and goes."""
+    """Strength of its pulsing light."""
 
 
-DRIFTS: dict[Flecks, Drift] = {
-    Flecks.FIREFLIES: Drift(
+DRIFTS: dict[Particles, Drift] = {
+    Particles.FIREFLIES: Drift(
         46, (0.003, 0.006), ((230, 255, 120), (255, 240, 140)), 0.01, -0.006, 0.05, 0.9, 0.8, 1.0, glows=True, pulse=1.0
     ),
-    Flecks.EMBERS: Drift(
+    Particles.EMBERS: Drift(
         90,
         (0.0015, 0.0042),
         ((255, 170, 60), (255, 110, 40), (255, 220, 120)),
@@ -53,15 +53,15 @@ DRIFTS: dict[Flecks, Drift] = {
         glows=True,
         pulse=0.5,
     ),
-    Flecks.BUBBLES: Drift(60, (0.003, 0.012), ((225, 245, 255),), 0.0, -0.12, 0.015, 2.0, 0.35, 0.45),
-    Flecks.DUST: Drift(110, (0.0012, 0.0032), ((255, 246, 220),), 0.02, 0.005, 0.03, 0.7, 0.9, 0.55, pulse=0.5),
+    Particles.BUBBLES: Drift(60, (0.003, 0.012), ((225, 245, 255),), 0.0, -0.12, 0.015, 2.0, 0.35, 0.45),
+    Particles.DUST: Drift(110, (0.0012, 0.0032), ((255, 246, 220),), 0.02, 0.005, 0.03, 0.7, 0.9, 0.55, pulse=0.5),
 }
 SNOWFALL = Drift(520, (0.0016, 0.0066), ((250, 252, 255),), -0.04, 0.15, 0.02, 1.3, 0.75, 0.9)
 GUST = Drift(70, (0.0012, 0.003), ((250, 246, 230),), 0.75, 0.02, 0.02, 2.6, 0.8, 0.6)
 
 
 class Swarm(Plane):
-    """Round flecks, each at its own depth: near ones are larger and faster."""
+    """Round particles, each at its own depth. Near ones are larger and faster."""
 
     def __init__(self, view: View, random: Randomness, drift: Drift, *, wind: float = 1.0) -> None:
         count = round(drift.count * max(0.6, view.width * view.height / view.unit**2 / 1.78))
@@ -76,7 +76,7 @@ class Swarm(Plane):
         self._colour = tones[random.integers(len(tones), size=count)]
 
     def draw(self, frame: Frame, moment: Moment) -> None:
-        """Move every fleck and draw all at once."""
+        """Move all particles and draw them together."""
         drift, view, t = self._drift, self._view, moment.seconds
         pace = 0.35 + 0.65 * self._near
         wave = np.sin(t * self._rhythm + self._turn[0]) * drift.swing
@@ -93,11 +93,11 @@ class Swarm(Plane):
         splat(frame, x, y, self._size, self._colour, strength, soft=drift.soft, adds=drift.glows)
 
 
-PAPERS: dict[Flecks, tuple[tuple[Colour, ...], float, float, float]] = {
-    # Colours, size, how it falls, and how it is blown.
-    Flecks.PETALS: (((255, 190, 214), (255, 214, 228), (250, 160, 196)), 0.011, 0.075, 0.08),
-    Flecks.LEAVES: (((224, 122, 40), (200, 70, 44), (238, 180, 60), (160, 96, 50)), 0.015, 0.11, 0.1),
-    Flecks.CONFETTI: (
+PAPERS: dict[Particles, tuple[tuple[Colour, ...], float, float, float]] = {
+    # Colours, size, speed of falling, and speed in the wind.
+    Particles.PETALS: (((255, 190, 214), (255, 214, 228), (250, 160, 196)), 0.011, 0.075, 0.08),
+    Particles.LEAVES: (((224, 122, 40), (200, 70, 44), (238, 180, 60), (160, 96, 50)), 0.015, 0.11, 0.1),
+    Particles.CONFETTI: (
         ((255, 80, 100), (80, 180, 255), (255, 214, 70), (120, 230, 130), (210, 110, 255)),
         0.009,
         0.2,
@@ -107,11 +107,11 @@ PAPERS: dict[Flecks, tuple[tuple[Colour, ...], float, float, float]] = {
 
 
 class Papers(Plane):
-    """Flat flecks that tumble as they fall."""
+    """Flat particles that tumble as they fall."""
 
-    def __init__(self, view: View, light: Light, random: Randomness, kind: Flecks) -> None:
+    def __init__(self, view: View, light: Light, random: Randomness, kind: Particles) -> None:
         colours, size, fall, blow = PAPERS[kind]
-        count = round((150 if kind is Flecks.CONFETTI else 64) * max(0.6, view.width / view.unit / 1.78))
+        count = round((150 if kind is Particles.CONFETTI else 64) * max(0.6, view.width / view.unit / 1.78))
         self._view, self._fall, self._blow = view, fall, blow * light.wind
         self._near = np.sort(random.random(count) ** 1.3)
         self._start = random.random((count, 2))
@@ -124,10 +124,10 @@ class Papers(Plane):
         turns = np.linspace(0, 2 * math.pi, 10, endpoint=False)
         square = [(-1, -0.6), (1, -0.6), (1, 0.6), (-1, 0.6)]
         leaf = [(math.cos(turn) * (1 if abs(math.sin(turn)) < 0.9 else 0.8), math.sin(turn) * 0.55) for turn in turns]
-        self._shape = np.array(square if kind is Flecks.CONFETTI else leaf)
+        self._shape = np.array(square if kind is Particles.CONFETTI else leaf)
 
     def draw(self, frame: Frame, moment: Moment) -> None:
-        """Each is a small polygon."""
+        """Draw each particle as a small polygon."""
         t, unit = moment.seconds, self._view.unit
         wide, high = self._view.width / unit + 0.1, self._view.height / unit + 0.1
         for number, near in enumerate(self._near):
@@ -169,7 +169,7 @@ class Lanterns(Plane):
         self._middle = (float(size), float(size))
 
     def draw(self, frame: Frame, moment: Moment) -> None:
-        """Far ones first."""
+        """Draw the lanterns, far ones first."""
         t, unit = moment.seconds, self._view.unit
         wide, high = self._view.width / unit + 0.2, self._view.height / unit + 0.2
         for near, (a, b, c) in zip(self._near, self._start, strict=True):
@@ -201,7 +201,7 @@ class Fireworks(Plane):
         self._way = np.stack([np.cos(turns) * reach, np.sin(turns) * reach], axis=1)
 
     def draw(self, frame: Frame, moment: Moment) -> None:
-        """Each burst opens fast, then sinks and fades."""
+        """Draw the bursts. Each opens fast, then sinks and fades."""
         for when, where, size, hue in zip(self._when, self._where, self._size, self._hue, strict=True):
             age = moment.seconds - float(when)
             if not 0 <= age < 2.0:
@@ -233,15 +233,15 @@ class Fireworks(Plane):
         splat(frame, x, y, radius, colour, np.full(len(x), fade, np.float32), soft=0.9, adds=True)
 
 
-def add_flecks(scene: Scene, kind: Flecks, seconds: float) -> None:
-    """Put flecks before the scene; fireworks go far behind, so that roofs hide them and water mirrors them."""
+def add_particles(scene: Scene, kind: Particles, seconds: float) -> None:
+    """Put particles before the scene. Fireworks go far behind, so that roofs hide and water mirrors them."""
     view, random = scene.view, scene.random
-    makers: dict[Flecks, Callable[[], Papers | Lanterns | Swarm]] = {
-        Flecks.LANTERNS: lambda: Lanterns(view, random),
+    makers: dict[Particles, Callable[[], Papers | Lanterns | Swarm]] = {
+        Particles.LANTERNS: lambda: Lanterns(view, random),
         **{paper: lambda paper=paper: Papers(view, scene.light, random, paper) for paper in PAPERS},
         **{swarm: lambda swarm=swarm: Swarm(view, random, DRIFTS[swarm], wind=scene.light.wind) for swarm in DRIFTS},
     }
-    if kind is Flecks.FIREWORKS:
+    if kind is Particles.FIREWORKS:
         scene.insert(1, Fireworks(view, random, seconds))
-    elif kind is not Flecks.NONE:
+    elif kind is not Particles.NONE:
         scene.add(makers[kind]())

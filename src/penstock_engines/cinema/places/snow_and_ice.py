@@ -4,8 +4,8 @@ import math
 
 import numpy as np
 
-from penstock_engines.cinema.landscape.groundwork import add_hills, add_range, fir_planter, make_peaks, paint_rocks
 from penstock_engines.cinema.landscape.ridges import paint_hill
+from penstock_engines.cinema.landscape.terrain import add_hills, add_range, fir_planter, make_peaks, paint_rocks
 from penstock_engines.cinema.paint.brush import Brush, Colour, Point, mix
 from penstock_engines.cinema.paint.patterns import Randomness, wander
 from penstock_engines.cinema.paint.soft_light import SoftLight, paint_aurora
@@ -13,7 +13,7 @@ from penstock_engines.cinema.scene import Place, Scene, Surface, list_words
 
 
 def build_snowy_mountains(scene: Scene) -> None:
-    """High white peaks over a snowfield with firs."""
+    """Build high white peaks over a snowfield with firs."""
     scene.add_sky()
     add_range(scene, depth=0.03, height=0.46, wave=0.75, distance=0.85, snow=0.3, foot=0.0)
     add_range(scene, depth=0.07, height=0.3, wave=0.6, distance=0.5, snow=0.2, foot=0.03)
@@ -65,7 +65,7 @@ def build_snowy_mountains(scene: Scene) -> None:
 
 
 def build_arctic(scene: Scene) -> None:
-    """Ice floes and bergs; at night under an aurora."""
+    """Build ice floes and bergs, at night under an aurora."""
     light, random, view = scene.light, scene.random, scene.view
     scene.add_sky()
     glow = light.stars
@@ -114,7 +114,7 @@ def _paint_floe(brush: Brush, centre: Point, size: float, top: Colour, side: Col
 
 
 def build_above_clouds(scene: Scene) -> None:
-    """A sea of clouds from high up."""
+    """Build a sea of clouds from high up."""
     light, random, view = scene.light, scene.random, scene.view
     scene.add_sky()
     white = mix(mix(light.horizon, (255, 255, 255), 0.65 * (1 - light.darkness)), light.sun, 0.25 * light.shine)
@@ -151,7 +151,7 @@ def build_above_clouds(scene: Scene) -> None:
             )
 
 
-HIGH_AND_COLD_PLACES = (
+SNOW_AND_ICE_PLACES = (
     Place(
         "snowy mountains",
         list_words(

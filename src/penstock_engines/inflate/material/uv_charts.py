@@ -1,4 +1,4 @@
-"""Turns a closed surface into what a renderer draws: metres, normals, tangents, and places in the texture."""
+"""Turns a closed surface into a renderable shape: metres, normals, tangents, and texture coordinates."""
 
 from dataclasses import dataclass
 
@@ -28,12 +28,12 @@ class Shape:
     normals: NDArray[np.float32]
     faces: NDArray[np.uint32]
     places: NDArray[np.float32]
-    """In the texture: the left half shows the front, the right half the back, both as seen from the front."""
+    """Texture coordinates. The left half is the front, the right half the back, both as seen from the front."""
     tangents: NDArray[np.float32]
 
 
 def frame_window(surface: Surface, cell: float, origin: tuple[float, float]) -> Window:
-    """The box of the surface with some margin."""
+    """Return the surface's bounding box with a margin."""
     pixels = _to_pixels(surface.points, cell, origin)
     low, high = pixels.min(axis=0), pixels.max(axis=0)
     margin = MARGIN * float((high - low).max())
@@ -45,7 +45,7 @@ def frame_window(surface: Surface, cell: float, origin: tuple[float, float]) -> 
 def chart(
     surface: Surface, window: Window, cell: float, origin: tuple[float, float], *, split: bool, crease: bool
 ) -> Shape:
-    """`split` the surface into a front and a back chart; `crease` keeps the edge between them sharp."""
+    """Return the surface as a shape. `split` makes a front and a back chart, `crease` keeps their edge sharp."""
     corners = surface.points[surface.faces]
     across = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
     behind = (across[:, 2] < 0).astype(np.int64) * (split or crease)
@@ -80,7 +80,7 @@ def _to_metres(points: NDArray[np.float64]) -> NDArray[np.float64]:
 def _average(
     across: NDArray[np.float64], faces: NDArray[np.int64] | NDArray[np.int32], count: int
 ) -> NDArray[np.float64]:
-    """The normal of each vertex: the mean of its faces', larger faces count for more."""
+    """Return the normal of each vertex: the mean over its faces, weighted by area."""
     corners, repeated = faces.ravel(), across.repeat(3, axis=0)
     total = np.stack([np.bincount(corners, repeated[:, axis], minlength=count) for axis in range(3)], axis=1)
     length = np.linalg.norm(total, axis=1, keepdims=True)
@@ -88,7 +88,7 @@ def _average(
 
 
 def _find_tangents(normals: NDArray[np.float64], back: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """Along the texture's rows: on a sheet of heights that is up x normal; the last figure tells mirrored charts."""
+    """Return tangents along the texture's rows: up x normal. The fourth value marks mirrored charts."""
     sign = np.where(back, -1.0, 1.0)
     along = np.cross((0.0, 1.0, 0.0), normals) * sign[:, None]
     along = np.where(np.linalg.norm(along, axis=1, keepdims=True) > 1e-3, along, np.cross(normals, (0.0, 0.0, 1.0)))
