@@ -75,7 +75,7 @@ weights: setup-dev
 	@$(BIN)/penstock models pull --quiet
 
 browser: setup-dev  # for the console's tests: found, or fetched
-	@$(BIN)/python tools/browser.py >/dev/null
+	@$(BIN)/python tools/console/browser.py >/dev/null
 
 compiled: setup-dev  # the tests, once: else every one of pytest's processes does it for itself
 	@$(BIN)/pytest --collect-only -qq >/dev/null 2>&1 || true
@@ -103,20 +103,20 @@ format: setup-dev  ## format and fix what can be fixed
 
 new-vendor:  ## begin a vendor: make new-vendor NAME=acme
 	@test -n "$(NAME)" || { echo "Name it: make new-vendor NAME=acme"; exit 1; }
-	@$(PYTHON) tools/new_vendor.py "$(NAME)"
+	@$(PYTHON) tools/vendors/new_vendor.py "$(NAME)"
 
-BENCHES := chat streams jobs assets growth engines
+BENCHES := chat.chat chat.streams jobs.jobs storage.assets jobs.growth engines.engines
 bench: setup-bench  ## measure chat beside its peers, streams, jobs, assets, growth, engines; tables and plots in bench/results
-	@for question in $(BENCHES); do $(BIN)/python bench/$$question.py || exit 1; done
+	@for question in $(BENCHES); do $(BIN)/python -m bench.$$question || exit 1; done
 
 bench-guard: setup-bench  ## fail if a chat request costs 1.3 times what was recorded, beside a bare proxy
-	@$(BIN)/python bench/guard.py
+	@$(BIN)/python -m bench.chat.guard
 
 setup-bench: setup-dev
 	@$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes -r bench/requirements.lock
 
 docs: $(VENV)/.installed-docs  ## build the docs as a site, checked, in site/
-	@$(BIN)/python tools/docs_site.py
+	@$(BIN)/python tools/docs/docs_site.py
 
 $(VENV)/.installed-docs: docs/requirements.lock
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -124,7 +124,7 @@ $(VENV)/.installed-docs: docs/requirements.lock
 	@touch $@
 
 pin-images:  ## pin the base images and those of the compose file to their digests; needs docker
-	@$(PYTHON) tools/pin_images.py
+	@$(PYTHON) tools/release/pin_images.py
 
 lock: setup-dev  ## resolve the dependencies anew
 	@$(BIN)/uv pip compile pyproject.toml --extra local --extra otel --group build --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --quiet --upgrade -o requirements.lock

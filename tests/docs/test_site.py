@@ -79,17 +79,19 @@ def test_the_checker_sees_what_is_wrong(tmp_path, monkeypatch, page, problem):
 
 @pytest.mark.parametrize("name", drawings.DRAWINGS)
 def test_the_drawings_are_drawn(name):
-    assert (drawings.PICTURES / name).read_text() == drawings.DRAWINGS[name](), "python tools/drawings.py"
+    assert (drawings.PICTURES / name).read_text() == drawings.DRAWINGS[name](), "python tools/docs/drawings.py"
 
 
 def test_the_page_of_models_is_drawn_from_the_code():
-    assert (ROOT / "docs" / "models.md").read_text() == reference_pages.draw_models(), "python tools/reference_pages.py"
+    assert (ROOT / "docs" / "models.md").read_text() == reference_pages.draw_models(), (
+        "python tools/docs/reference_pages.py"
+    )
 
 
 async def test_the_page_of_endpoints_is_drawn_from_the_code(server):
     document = (await server.client.get("/openapi.json")).json()
     drawn = reference_pages.draw_endpoints(document)
-    assert (ROOT / "docs" / "endpoints.md").read_text() == drawn, "python tools/reference_pages.py"
+    assert (ROOT / "docs" / "endpoints.md").read_text() == drawn, "python tools/docs/reference_pages.py"
 
 
 def test_the_architecture_lists_every_package_in_the_order_of_imports():
