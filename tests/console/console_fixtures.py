@@ -24,7 +24,7 @@ def theatre(tmp_path_factory: pytest.TempPathFactory, empty_store: Path, weights
 def browser() -> Generator[Browser]:
     found = browsers.find()
     if found is None:
-        pytest.skip("No Chromium is here: `python tools/browser.py` fetches one, or CHROMIUM names it.")
+        pytest.skip("No Chromium is here: `python tools/console/browser.py` fetches one, or CHROMIUM names it.")
     if not AXE.is_file():
         pytest.skip("axe-core is not here: run `make setup-dev`; it is installed in tests/javascript")
     with sync_playwright() as playwright:

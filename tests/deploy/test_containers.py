@@ -96,7 +96,7 @@ printf '"sha256:%s"' "$(printf '%s' "$last" | sha256sum | cut -d ' ' -f 1)"
 
 
 def _pin(folder: Path, path: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, str(ROOT / "tools" / "pin_images.py"), str(folder)]
+    command = [sys.executable, str(ROOT / "tools" / "release" / "pin_images.py"), str(folder)]
     return subprocess.run(command, env={"PATH": path}, capture_output=True, text=True, check=False)  # noqa: S603
 
 

@@ -85,7 +85,7 @@ async def double() -> AsyncIterator[OpenAIDouble]:
 
 
 async def test_the_quickstart(start, double, tmp_path):
-    """With doubles in the place of the engines; tools/follow_quickstart.py follows it to the letter."""
+    """With doubles in the place of the engines; tools/docs/follow_quickstart.py follows it to the letter."""
     server = await start(with_double(double.url))
     started, export, *rest = blocks("quickstart.md")
     assert started == "make run\n"

@@ -56,7 +56,7 @@ async def run(root: Path, *words: str) -> tuple[int | None, str]:
 
 
 async def begin(root: Path, name: str = "acme") -> tuple[int | None, str]:
-    return await run(root, str(ROOT / "tools" / "new_vendor.py"), name, "--root", str(root))
+    return await run(root, str(ROOT / "tools" / "vendors" / "new_vendor.py"), name, "--root", str(root))
 
 
 @pytest.fixture
@@ -106,7 +106,7 @@ async def test_it_is_as_clean_as_the_rest(tree):
 
 
 def test_the_page_shows_what_is_written():
-    assert shown("python")[0] == (ROOT / "tools" / "vendor_template" / "vendor.py.txt").read_text()
+    assert shown("python")[0] == (ROOT / "tools" / "vendors" / "vendor_template" / "vendor.py.txt").read_text()
 
 
 @pytest.mark.parametrize(

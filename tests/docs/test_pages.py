@@ -78,8 +78,8 @@ def sources() -> str:
 
 
 def test_the_page_of_states_is_drawn_from_the_table():
-    assert PICTURE.read_text() == draw_picture(), "python tools/draw_states.py draws it anew"
-    assert page("states.md") == draw(), "python tools/draw_states.py draws it anew"
+    assert PICTURE.read_text() == draw_picture(), "python tools/docs/draw_states.py draws it anew"
+    assert page("states.md") == draw(), "python tools/docs/draw_states.py draws it anew"
 
 
 def test_every_error_code_is_explained(sources):

@@ -79,21 +79,39 @@ def test_the_checker_sees_what_is_wrong(tmp_path, monkeypatch, page, problem):
 
 @pytest.mark.parametrize("name", drawings.DRAWINGS)
 def test_the_drawings_are_drawn(name):
-    assert (drawings.PICTURES / name).read_text() == drawings.DRAWINGS[name](), "python tools/drawings.py"
+    assert (drawings.PICTURES / name).read_text() == drawings.DRAWINGS[name](), "python tools/docs/drawings.py"
 
 
 def test_the_page_of_models_is_drawn_from_the_code():
-    assert (ROOT / "docs" / "models.md").read_text() == reference_pages.draw_models(), "python tools/reference_pages.py"
+    assert (ROOT / "docs" / "models.md").read_text() == reference_pages.draw_models(), (
+        "python tools/docs/reference_pages.py"
+    )
 
 
 async def test_the_page_of_endpoints_is_drawn_from_the_code(server):
     document = (await server.client.get("/openapi.json")).json()
     drawn = reference_pages.draw_endpoints(document)
-    assert (ROOT / "docs" / "endpoints.md").read_text() == drawn, "python tools/reference_pages.py"
+    assert (ROOT / "docs" / "endpoints.md").read_text() == drawn, "python tools/docs/reference_pages.py"
 
 
-def test_the_architecture_names_files_that_are_there():
+def test_the_architecture_lists_every_package_in_the_order_of_imports():
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    tiers = next(contract["layers"] for contract in contracts if contract["type"] == "layers")
+    packages = [name for tier in tiers for name in tier.split(" | ") if name != "__main__"]
+    text = (ROOT / "docs" / "architecture.md").read_text().partition("## Packages")[2].partition("\n## ")[0]
+    assert re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE) == packages
+
+
+def test_the_architecture_names_files_and_functions_that_are_there():
+    sources = ROOT / "src" / "penstock"
     text = (ROOT / "docs" / "architecture.md").read_text()
-    files = set(re.findall(r"`((?:\w+/)?\w+\.py)`", text))
+    files = set(re.findall(r"`((?:\w+/)*\w+\.py)`", text))
     assert len(files) > 20
-    assert [name for name in files if not (ROOT / "src" / "penstock" / name).is_file()] == []
+    assert [name for name in files if not (sources / name).is_file()] == []
+    steps = re.findall(r"^\| \d+ \| `([\w/.]+)` \| `(\w+)` \|", text, re.MULTILINE)
+    assert len(steps) > 30
+    for file, name in steps:
+        found = re.search(
+            rf"^ *(?:(?:async )?def|class) {name}\b|^{name}\b", (sources / file).read_text(), re.MULTILINE
+        )
+        assert found, f"{file} has no `{name}`"

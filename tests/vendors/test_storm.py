@@ -7,7 +7,7 @@ from doubles.media import listening
 from vendors.storm import Odds, find_doubles, judge, rage, settings_of
 
 JOBS = 2
-"""How many each vendor gets; bench/media_vendors.py sends hundreds."""
+"""How many each vendor gets; bench/jobs/media_vendors.py sends hundreds."""
 
 
 @pytest.mark.long

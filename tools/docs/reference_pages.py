@@ -1,0 +1,144 @@
+"""Draws the pages of the reference that come from code: docs/models.md and docs/endpoints.md.
+
+python tools/docs/reference_pages.py
+"""
+
+import asyncio
+import tempfile
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from penstock.catalog import known_models
+from penstock.catalog.model import GenerationModel
+from penstock.cli.models import list_params
+from penstock.gateway import Gateway
+from penstock.settings.tables import load
+from penstock.vendors import load_vendor, vendor_names
+from penstock.web.app import create_app
+from penstock.web.server.serving import serve
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+# -- models
+
+MODELS = """# Models and their params
+
+Drawn from the code by `python tools/docs/reference_pages.py`; a test holds the two equal. What one server offers,
+and at what price, is told by its `GET /api/v1/models`. Models of fal, Replicate and ComfyUI that are not here can be
+[declared](vendors.md#declared-models).
+
+`null` means absent. `file` is a picture, by `url`, `file_token` or `object`: its fields are told with
+[`vendora_image_to_model`](api.md#vendora_image_to_model-a-3d-model-from-a-picture). `script` is the
+[simulator's](simulator.md#the-script).
+
+| Model | Makes | Vendors |
+|---|---|---|
+{models}
+{sections}"""
+
+
+def draw_models() -> str:
+    """The whole page."""
+    served = list_served()
+    rows = [
+        f"| [`{model.id}`](#{model.id}) | {model.title} ({model.kind}) | {_word_vendors(vendors)} |"
+        for model, vendors in served
+    ]
+    return MODELS.format(
+        models="\n".join(rows), sections="".join(draw_model(model, vendors) for model, vendors in served)
+    )
+
+
+def list_served() -> list[tuple[GenerationModel, list[str]]]:
+    """Every model that a vendor's file knows, and the vendors' names; those that several serve come first."""
+    models: dict[str, GenerationModel] = dict(sorted(known_models().items(), reverse=True))
+    vendors: dict[str, list[str]] = defaultdict(list)
+    told = (DOCS / "vendors.md").read_text()  # a vendor that was just added is not there yet
+    for name in sorted(name for name in vendor_names() if f"| [`{name}`]" in told or f"| `{name}` |" in told):
+        for served in getattr(load_vendor(name), "models", ()):
+            models.setdefault(served.model.id, served.model)
+            vendors[served.model.id].append(name)
+    every = sorted(models.values(), key=lambda model: (-len(vendors[model.id]), vendors[model.id]))
+    return [(model, vendors[model.id]) for model in every]
+
+
+def _word_vendors(names: list[str]) -> str:
+    return ", ".join(f"[`{name}`]({'simulator.md' if name == 'sim' else f'vendors.md#{name}'})" for name in names)
+
+
+def draw_model(model: GenerationModel, vendors: list[str]) -> str:
+    """A section of the page; what has a place of its own is not told again."""
+    rows = [
+        f"| `{name}` | {kinds} | {_word_default(default)} | {_cell(allowed)} | {_cell(meaning)} |"
+        for name, kinds, default, allowed, meaning in list_params(model.schema, model.schema)
+        if name.partition(".")[0] not in ("file", "script") or "." not in name
+    ]
+    head = ["", f"## `{model.id}`", "", f"{model.title}. Served by {_word_vendors(vendors)}.", ""]
+    return "\n".join([*head, "| Param | Type | Default | Allowed | Meaning |", "|---|---|---|---|---|", *rows, ""])
+
+
+def _word_default(default: str) -> str:
+    return f"`{default}`" if default not in ("", "required") else default
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+# -- endpoints
+
+ENDPOINTS = """# Endpoints
+
+Drawn from the server's own `/openapi.json` by `python tools/docs/reference_pages.py`; a test holds the two equal.
+The [API](api.md) explains each of them, with its fields. A running server has all of it, with the models that it
+offers, at `/docs`.
+{sections}
+"""
+
+
+def draw_endpoints(document: Mapping[str, Any]) -> str:
+    """The whole page."""
+    by_tag: dict[str, list[str]] = defaultdict(list)
+    for path, methods in document["paths"].items():
+        for method, operation in methods.items():
+            by_tag[operation["tags"][0]].append(_draw_endpoint(f"{method.upper()} {path}", operation))
+    head = "| Endpoint | What it does | Answers |\n|---|---|---|"
+    parts = [f"\n## {tag}\n\n{head}\n" + "\n".join(rows) for tag, rows in by_tag.items()]
+    return ENDPOINTS.format(sections="\n".join(parts))
+
+
+def _draw_endpoint(name: str, operation: Mapping[str, Any]) -> str:
+    told = " ".join(operation.get("description", "").split())
+    answers = ", ".join(sorted(operation["responses"]))
+    return f"| `{name}` | {_cell(told)} | {answers} |"
+
+
+async def read_document() -> dict[str, Any]:
+    """What a server out of the box says of itself."""
+    ready: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+    stop = asyncio.Event()
+    with tempfile.TemporaryDirectory() as folder:
+        gateway = await Gateway.open(load(None, {}, {"data": Path(folder)}))
+        told = {"on_ready": ready.set_result, "on_drain": gateway.drain, "stop": stop}
+        serving = asyncio.create_task(serve(create_app(gateway), host="127.0.0.1", port=0, drain_seconds=1, **told))
+        try:
+            async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{await ready}", trust_env=False) as client:
+                return (await client.get("/openapi.json")).json()
+        finally:
+            stop.set()
+            await serving
+            await gateway.close()
+
+
+def draw() -> Iterator[tuple[Path, str]]:
+    yield DOCS / "models.md", draw_models()
+    yield DOCS / "endpoints.md", draw_endpoints(asyncio.run(read_document()))
+
+
+if __name__ == "__main__":
+    for path, text in draw():
+        path.write_text(text)
