@@ -22,7 +22,7 @@ READY_SECONDS: Final = 150.0
 EXPECTED: Final = (
     "this worker's lease has ended",
     "the vendor cannot take our orders",
-    "a webhook was not told",
+    "a webhook delivery failed",
 )
 """What is told as an error, and is part of the ordeal."""
 

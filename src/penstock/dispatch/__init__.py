@@ -1,4 +1,4 @@
-"""Who works on an accepted job. `runner.run` is handed in: this package knows no runner."""
+"""Assignment of accepted jobs to processes. The function that runs a job is passed in."""
 
 import asyncio
 from collections.abc import Callable, Coroutine
@@ -7,28 +7,28 @@ from typing import Any, Protocol, TypeAlias
 from penstock.domain.jobs import Claim, Job
 
 Run: TypeAlias = Callable[[Claim, Job, asyncio.Event], Coroutine[Any, Any, None]]
-"""Works on a claimed job to its end; the event is set once the vendor has a seat for it."""
+"""Runs a claimed job to its end. The event is set once the vendor has a seat for it."""
 
 
 class Dispatch(Protocol):
-    """The port."""
+    """The port that each kind of dispatch implements."""
 
     async def start(self, run: Run) -> None:
-        """Take up every unfinished job, and from then on every new one."""
+        """Run every unfinished job, and from then on every new one."""
         ...
 
     def position(self, job_id: str) -> int | None:
-        """How many jobs wait for the same vendor before this one; None if it does not wait."""
+        """Return the number of jobs before this one in its vendor's queue, or None if it does not wait."""
         ...
 
     def is_sure(self, claim: Claim | None = None) -> bool:
-        """Whether this claim, or any made now, is ours beyond doubt: asked right before anything is paid for."""
+        """Return whether this claim, or any made now, is certainly ours. It is checked right before each payment."""
         ...
 
     def reseat(self) -> None:
-        """The settings may allow more seats now."""
+        """Grant seats by the limits of the new settings."""
         ...
 
     async def stop(self) -> None:
-        """Stop working at once; unfinished jobs are given back as they are."""
+        """Stop immediately, and release the claims of unfinished jobs."""
         ...

@@ -1,4 +1,4 @@
-"""Which of several servers on one data folder runs the jobs: the one that holds the folder's lock."""
+"""The lock of a data folder: of several servers that share the folder, its holder runs the jobs."""
 
 import fcntl
 import os
@@ -9,25 +9,25 @@ LOCK_NAME = "penstock.lock"
 
 
 class Appointment:
-    """With a store of many machines any number of processes runs jobs: whoever is told to."""
+    """A fixed role, for a store of many machines, where any number of processes run jobs."""
 
     def __init__(self, *, is_held: bool) -> None:
         self.is_held = is_held
 
     def take(self) -> bool:
-        """As it was said."""
+        """Return the fixed role."""
         return self.is_held
 
     def tell_holder(self) -> str:
-        """For people."""
+        """Return the name that logs and status pages show."""
         return "the workers"
 
     def release(self) -> None:
-        """Nothing is held."""
+        """Do nothing, as no lock is held."""
 
 
 class Leadership:
-    """The lock of a data folder; it ends with the process, however that ends."""
+    """The lock of a data folder. The system releases it when the process ends, even by a crash."""
 
     def __init__(self, folder: Path) -> None:
         self._path = folder / LOCK_NAME
@@ -35,11 +35,11 @@ class Leadership:
 
     @property
     def is_held(self) -> bool:
-        """Whether the jobs are run here."""
+        """Return whether this server runs the jobs."""
         return self._file is not None
 
     def take(self) -> bool:
-        """Take the lock if nobody has it; whether it is held here now."""
+        """Take the lock if it is free. Return whether it is held here now."""
         if self._file is None:
             self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             file = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
@@ -49,19 +49,19 @@ class Leadership:
                 os.close(file)
                 return False
             self._file = file
-            with suppress(OSError):  # a full disk: who holds it is only for people
+            with suppress(OSError):  # a full disk: the holder's name is only information
                 os.ftruncate(file, 0)
                 os.write(file, f"{os.getpid()}\n".encode())
         return True
 
     def tell_holder(self) -> str:
-        """The process that holds the lock, or held it last."""
+        """Return the id of the process that holds the lock, or held it last."""
         with suppress(OSError):
             return self._path.read_text().strip() or "unknown"
         return "unknown"
 
     def release(self) -> None:
-        """Let another server have it."""
+        """Release the lock for another server."""
         if self._file is not None:
             os.close(self._file)
             self._file = None

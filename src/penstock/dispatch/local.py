@@ -1,4 +1,4 @@
-"""Dispatch in one process on SQLite: one coroutine per open job, every unfinished row resumed at start."""
+"""Dispatch in one process on SQLite, with one task per open job. Unfinished jobs are resumed at start."""
 
 import asyncio
 import logging
@@ -15,17 +15,17 @@ from penstock.store.database import Database
 from penstock.store.queries.jobs import open_job_rows
 from penstock.store.signals import QUEUE
 
-BATCH = 100
+CLAIM_BATCH = 100
 SAFETY_NET_SECONDS = 5.0
-ENDING_SECONDS = 0.5
-RESERVED = 10
-"""One in so many places is kept for accounts that hold few jobs, so that nobody's backlog takes them all."""
+ENDING_INTERVAL_SECONDS = 0.5
+RESERVE_PART = 10
+"""One in this many places is reserved for accounts that hold few jobs, so that no backlog takes all places."""
 
 log = logging.getLogger(__name__)
 
 
 class LocalDispatch:
-    """The only one to work on this store: it starts where the data folder's lock is held, and nowhere else."""
+    """The only dispatch of its store: it starts in the process that holds the lock of the data folder."""
 
     def __init__(
         self, database: Database, seats: Callable[[str], int], max_held: int, clock: Callable[[], float]
@@ -38,32 +38,32 @@ class LocalDispatch:
         self._held: dict[str, asyncio.Task[None]] = {}
         self._held_by: Counter[str] = Counter()
         self._served = ""
-        """Whose job was claimed last, if others were left: it is the turn of the accounts after it."""
+        """The account whose job was claimed last while others waited. The accounts after it come next."""
         self._end_at = 0.0
         self._loop: asyncio.Task[None] | None = None
 
     async def start(self, run: Run) -> None:
-        """Free what a former process held, then claim for as long as this one lives."""
+        """Release the claims of an earlier process, then claim jobs until `stop`."""
         if self._loop is not None:
-            return  # begun already: what came after it failed, and is tried again
+            return  # it runs already: the caller retries a later step of its own
         await self._database.write(open_job_rows.release_all, died=True)
         self._loop = asyncio.create_task(self._claim_forever(run), name="dispatch")
 
     def position(self, job_id: str) -> int | None:
-        """Place in the vendor's queue."""
+        """Return the position in the vendor's queue."""
         return self._seats.position(job_id)
 
     def is_sure(self, claim: Claim | None = None) -> bool:
-        """Nobody else works on this store."""
+        """Return True, as no other process works on this store."""
         del claim
         return True
 
     def reseat(self) -> None:
-        """The settings may allow more seats now."""
+        """Grant seats by the limits of the new settings."""
         self._seats.refill()
 
     async def stop(self) -> None:
-        """Cancel every coroutine: the rows know where each job stands. Where it never started, others' jobs go on."""
+        """Cancel all tasks and release their claims. Do nothing if it never started: the jobs are another server's."""
         if self._loop is None:
             return
         tasks = [self._loop, *self._held.values()]
@@ -74,22 +74,22 @@ class LocalDispatch:
 
     @property
     def _spare(self) -> int:
-        """How many places there are beyond the reserve."""
-        return self._max_held - self._max_held // RESERVED - len(self._held)
+        """Return the number of free places beyond the reserve."""
+        return self._max_held - self._max_held // RESERVE_PART - len(self._held)
 
     async def _claim_forever(self, run: Run) -> None:
-        """Claim as far as there is room; where that is short, also what merely has to be ended."""
+        """Claim jobs while there is room. If there is little, also claim jobs that only have to be ended."""
         with self._database.signals.listen(QUEUE) as subscription:
             while True:
                 if await self._claim(run):
                     continue
                 if self._spare <= 0:
                     await self._claim_ending(run)
-                await subscription.wait(SAFETY_NET_SECONDS if self._spare > 0 else ENDING_SECONDS)
+                await subscription.wait(SAFETY_NET_SECONDS if self._spare > 0 else ENDING_INTERVAL_SECONDS)
 
     async def _claim(self, run: Run) -> bool:
-        """Claim what there is room for; whether there may be more. A store that fails is asked again later."""
-        limit = min(BATCH, self._max_held - len(self._held))
+        """Claim jobs while there is room. Return whether more may wait. A failure of the store is retried later."""
+        limit = min(CLAIM_BATCH, self._max_held - len(self._held))
         if limit <= 0:
             return False
         held, spare, after = dict(self._held_by), self._spare, self._served
@@ -98,9 +98,9 @@ class LocalDispatch:
                 open_job_rows.claim, self._owner, limit, held=held, spare=spare, after=after
             )
         except Exception:
-            log.exception("could not claim jobs")
+            log.exception("jobs could not be claimed; it is retried")
             return False
-        if len(claimed) < limit <= spare:  # nothing is left
+        if len(claimed) < limit <= spare:  # no job is left
             self._served = ""
         elif claimed:
             self._served = claimed[-1][1].account_id
@@ -108,17 +108,17 @@ class LocalDispatch:
         return len(claimed) == limit
 
     async def _claim_ending(self, run: Run) -> None:
-        """Claim canceled and late jobs, room or not, but not all the time."""
+        """Claim canceled and expired jobs even without room, at most once in each interval."""
         steady = time.monotonic()
         if steady < self._end_at:
             return
-        self._end_at = steady + ENDING_SECONDS
+        self._end_at = steady + ENDING_INTERVAL_SECONDS
         try:
             self._hold_all(
-                run, await self._database.write(open_job_rows.claim_ending, self._owner, BATCH, self._clock())
+                run, await self._database.write(open_job_rows.claim_ending, self._owner, CLAIM_BATCH, self._clock())
             )
         except Exception:
-            log.exception("could not claim jobs to be ended")
+            log.exception("canceled and expired jobs could not be claimed; it is retried")
 
     def _hold_all(self, run: Run, claimed: Iterable[tuple[Claim, Job]]) -> None:
         for claim, job in claimed:
@@ -136,5 +136,5 @@ class LocalDispatch:
         self._held_by[seat.account_id] -= 1
         if not self._held_by[seat.account_id]:
             del self._held_by[seat.account_id]
-        if self._held.get(seat.job_id) is task:  # a job that was given back may be held anew already
+        if self._held.get(seat.job_id) is task:  # a released job may have been claimed again
             del self._held[seat.job_id]

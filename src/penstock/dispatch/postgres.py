@@ -1,4 +1,4 @@
-"""Dispatch on PostgreSQL: the rows themselves are claimed, by any number of workers, each under a lease of its own."""
+"""Dispatch on PostgreSQL: any number of workers claim rows, each under its own lease."""
 
 import asyncio
 import logging
@@ -17,20 +17,20 @@ from penstock.store.queries.jobs import postgres_claim_rows
 from penstock.store.queries.jobs.postgres_claim_rows import Claimed
 from penstock.store.signals import QUEUE
 
-BATCH: Final = 50
+CLAIM_BATCH: Final = 50
 LEASE_SECONDS: Final = 4.0
 SAFETY_NET_SECONDS: Final = 1.0
-PAUSE_SECONDS: Final = 0.01
-"""At least so long lies between two claims that found nothing."""
-CLAIM_SECONDS: Final = 2.0
-HURRY_SECONDS: Final = 0.5
-"""How long a worker that stops waits for what holds on, before it gives back all else."""
+MIN_CLAIM_INTERVAL_SECONDS: Final = 0.01
+"""The shortest time between two claims that found no job."""
+LAST_CLAIM_TIMEOUT_SECONDS: Final = 2.0
+FAST_STOP_SECONDS: Final = 0.5
+"""Seconds that a stopping worker waits for all jobs to stop, before it releases those that have stopped."""
 
 log = logging.getLogger(__name__)
 
 
 class PostgresDispatch:
-    """One worker's side. A claim counts by its fence: whoever lost it writes nothing any more."""
+    """The dispatch of one worker. Claims are fenced: a worker that has lost one can no longer write to that job."""
 
     def __init__(
         self,
@@ -50,34 +50,34 @@ class PostgresDispatch:
         self._keeping: asyncio.Task[None] | None = None
         self._claiming: asyncio.Task[None] | None = None
         self._doubts = False
-        """A claim failed, and may have been committed all the same."""
+        """True after a failed claim, which may have been committed nevertheless."""
         self._is_stopping = False
 
     # -- the port
 
     async def start(self, run: Run) -> None:
-        """Take a lease, then claim for as long as this process lives."""
+        """Take a lease, then claim jobs until `stop`."""
         await self._lease.begin()
         self._keeping = asyncio.create_task(self._lease.keep(), name="lease")
         self._claiming = asyncio.create_task(self._claim_forever(run), name="dispatch")
 
     def position(self, job_id: str) -> int | None:
-        """Place in the vendor's queue, as it was a moment ago."""
+        """Return the position in the vendor's queue, which may be a second old."""
         return self._places.find(job_id)
 
     def is_sure(self, claim: Claim | None = None) -> bool:
-        """Whether the lease under which this was claimed, or would be now, is good beyond doubt.
+        """Return whether the lease of this claim, or of any made now, is certainly valid.
 
-        A lease that was lost has a successor at once: what was claimed under the lost one is others' all the same.
+        A lost lease is replaced immediately, but claims made under the lost one stay invalid.
         """
         return self._lease.is_sure() and (claim is None or claim.owner == self._lease.owner)
 
     def reseat(self) -> None:
-        """The settings may allow more seats now."""
+        """Claim by the limits of the new settings."""
         self._database.signals.ring([QUEUE])
 
     async def stop(self) -> None:
-        """Claim no more, let go of everything at once: the rows know where each job stands, and others go on."""
+        """Stop claiming, cancel all jobs and end the lease, so that other workers continue the jobs."""
         await self._places.stop()
         if self._keeping is None or self._claiming is None:
             return
@@ -87,20 +87,20 @@ class PostgresDispatch:
         await self._lease.leave()
 
     async def _stop_claiming(self, claiming: asyncio.Task[None]) -> None:
-        """A claim that is under way is waited for: once the lease has ended, its jobs would be nobody's for a while."""
+        """Wait for a claim in progress: if the lease ended first, its jobs would have no owner for a while."""
         self._is_stopping = True
         self._database.signals.ring([QUEUE])
-        await asyncio.wait((claiming,), timeout=CLAIM_SECONDS)
+        await asyncio.wait((claiming,), timeout=LAST_CLAIM_TIMEOUT_SECONDS)
         await _end(claiming)
 
     async def _let_go_all(self) -> None:
-        """An order whose answer is awaited holds on for a while, under the lease; all else is given back before."""
+        """Cancel all jobs. Those that still wait for the answer to an order keep the lease, all others are released."""
         held = dict(self._held)
         if not held:
             return
         for task in held.values():
             task.cancel()
-        _, late = await asyncio.wait(held.values(), timeout=HURRY_SECONDS)
+        _, late = await asyncio.wait(held.values(), timeout=FAST_STOP_SECONDS)
         if late:
             await self._give_back_all_but({job_id for job_id, task in held.items() if task in late})
             await asyncio.wait(late)
@@ -109,10 +109,10 @@ class PostgresDispatch:
         try:
             await self._database.write(postgres_claim_rows.give_back_all_but, self._lease.owner, kept)
         except StoreUnavailable:
-            log.warning("the store does not answer: what was claimed here is given back later")
+            log.warning("the store does not answer; the claims of this worker are released later")
 
     def _drop_all(self) -> None:
-        """The lease has ended."""
+        """Cancel all jobs, as the lease has ended."""
         for task in list(self._held.values()):
             task.cancel()
         self._held.clear()
@@ -125,13 +125,13 @@ class PostgresDispatch:
                 begun = time.monotonic()
                 if not await self._claim(run) and not self._is_stopping:
                     await subscription.wait(SAFETY_NET_SECONDS)
-                    await asyncio.sleep(max(0.0, PAUSE_SECONDS - (time.monotonic() - begun)))
+                    await asyncio.sleep(max(0.0, MIN_CLAIM_INTERVAL_SECONDS - (time.monotonic() - begun)))
 
     async def _claim(self, run: Run) -> bool:
-        """Claim what there is room for; whether there may be more. A store that fails is asked again later."""
+        """Claim jobs while there is room. Return whether more may wait. A failure of the store is retried later."""
         if not self._lease.is_sure():
             return False
-        most = min(BATCH, self._room)
+        most = min(CLAIM_BATCH, self._room)
         owner, doubted = self._claimant, self._doubts
         self._doubts = True
         try:
@@ -142,12 +142,12 @@ class PostgresDispatch:
             log.warning("the store does not answer; no jobs are claimed")
             return False
         except Exception:
-            log.exception("could not claim jobs")
+            log.exception("jobs could not be claimed; it is retried")
             return False
         self._doubts = False
         if owner == self._claimant and not self._is_stopping:
             for each in claimed:
-                self._take_up(run, each)
+                self._run_claimed(run, each)
         return 0 < most <= len(claimed)
 
     @property
@@ -156,20 +156,20 @@ class PostgresDispatch:
 
     @property
     def _claimant(self) -> str:
-        """In whose name jobs are claimed."""
+        """The owner in whose name jobs are claimed."""
         return self._lease.owner
 
     @property
     def _known(self) -> set[str]:
-        """Which of the claimant's jobs are taken care of."""
+        """The ids of the claimant's jobs that this worker knows."""
         return set(self._held)
 
     async def _ask(self, owner: str, most: int) -> list[Claimed]:
-        if most <= 0:  # what has only to be ended is taken up all the same
-            return await self._database.write(postgres_claim_rows.claim_ending, owner, BATCH, self._clock())
+        if most <= 0:  # jobs that only have to be ended are claimed even so
+            return await self._database.write(postgres_claim_rows.claim_ending, owner, CLAIM_BATCH, self._clock())
         return await self._database.write(postgres_claim_rows.claim, owner, self._seats(), most, self._clock())
 
-    def _take_up(self, run: Run, claimed: Claimed) -> None:
+    def _run_claimed(self, run: Run, claimed: Claimed) -> None:
         self._hold(run, claimed)
 
     def _hold(self, run: Run, claimed: Claimed) -> asyncio.Task[None]:
@@ -182,7 +182,7 @@ class PostgresDispatch:
         return task
 
     def _let_go(self, job_id: str, task: asyncio.Task[None]) -> None:
-        """A seat is free: whoever waits for it is claimed at once."""
+        """Signal that a seat is free, so that the next job is claimed immediately."""
         if self._held.get(job_id) is task:
             del self._held[job_id]
         self._database.signals.ring([QUEUE])

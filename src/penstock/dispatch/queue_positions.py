@@ -1,4 +1,4 @@
-"""Places in the queues on PostgreSQL: looked up for all at once, and only while somebody asks."""
+"""Queue positions on PostgreSQL, read for all jobs together and only while callers ask for them."""
 
 import asyncio
 import logging
@@ -9,40 +9,40 @@ from penstock.errors import StoreUnavailable
 from penstock.store.postgres.database import PostgresDatabase
 from penstock.store.queries.jobs import postgres_claim_rows
 
-FRESH_SECONDS: Final = 1.0
-MOST: Final = 20_000
-"""Who stands behind so many is not told a place."""
+MAX_AGE_SECONDS: Final = 1.0
+MAX_POSITIONS: Final = 20_000
+"""Jobs further back in the queue are shown no position."""
 
 log = logging.getLogger(__name__)
 
 
 class QueuePositions:
-    """What is told may be a moment old."""
+    """Positions as last read from the store, at most about a second old."""
 
     def __init__(self, database: PostgresDatabase) -> None:
         self._database = database
-        self._places: dict[str, int] = {}
-        self._look_at = 0.0
-        self._looking: asyncio.Task[None] | None = None
+        self._positions: dict[str, int] = {}
+        self._read_at = 0.0
+        self._reading: asyncio.Task[None] | None = None
 
     def find(self, job_id: str) -> int | None:
-        """How many jobs wait for the same vendor before this one; None if it does not wait, or nobody knows yet."""
-        if time.monotonic() >= self._look_at and self._looking is None:
-            self._looking = asyncio.get_running_loop().create_task(self._look(), name="places")
-        return self._places.get(job_id)
+        """Return the number of jobs before this one in its vendor's queue, or None if that is unknown."""
+        if time.monotonic() >= self._read_at and self._reading is None:
+            self._reading = asyncio.get_running_loop().create_task(self._read(), name="places")
+        return self._positions.get(job_id)
 
     async def stop(self) -> None:
-        """Look no more."""
-        self._look_at = float("inf")
-        if self._looking is not None:
-            self._looking.cancel()
-            await asyncio.gather(self._looking, return_exceptions=True)
+        """Stop reading positions."""
+        self._read_at = float("inf")
+        if self._reading is not None:
+            self._reading.cancel()
+            await asyncio.gather(self._reading, return_exceptions=True)
 
-    async def _look(self) -> None:
+    async def _read(self) -> None:
         try:
-            self._places = await self._database.read(postgres_claim_rows.places, MOST)
+            self._positions = await self._database.read(postgres_claim_rows.places, MAX_POSITIONS)
         except StoreUnavailable:
-            log.warning("the store does not answer; places in the queue are not known")
+            log.warning("the store does not answer; queue positions are not updated")
         finally:
-            self._look_at = time.monotonic() + FRESH_SECONDS
-            self._looking = None
+            self._read_at = time.monotonic() + MAX_AGE_SECONDS
+            self._reading = None

@@ -1,4 +1,4 @@
-"""A worker's lease on PostgreSQL: while it is renewed, what the worker claimed is the worker's alone."""
+"""A worker's lease on PostgreSQL: while it is renewed, nobody else can claim the worker's jobs."""
 
 import asyncio
 import logging
@@ -14,16 +14,15 @@ from penstock.observability import metrics
 from penstock.store.postgres.database import PostgresDatabase
 from penstock.store.queries.jobs import worker_rows
 
-RENEWALS: Final = 4
-"""How often a lease is renewed in its time."""
-SURE: Final = 0.75
-"""What part of a lease is counted on: the rest is for clocks, and for what is on its way."""
+RENEWALS_PER_LEASE: Final = 4
+SURE_PART: Final = 0.75
+"""The part of a lease that counts as certain. The rest allows for clock drift and requests in flight."""
 
 log = logging.getLogger(__name__)
 
 
 class Lease:
-    """One worker's name, and how long it is good for. A name that was lost is never used again."""
+    """The name of one worker while its lease lasts. A lost name is never used again."""
 
     def __init__(self, database: PostgresDatabase, seconds: float, on_lost: Callable[[], None]) -> None:
         self._database = database
@@ -34,36 +33,36 @@ class Lease:
         self.owner = ""
 
     def is_sure(self) -> bool:
-        """Whether nobody can have ended it yet, by this machine's own clock."""
-        return bool(self.owner) and time.monotonic() - self._renewed < self._seconds * SURE
+        """Return whether no other worker can have ended the lease yet, by this machine's own clock."""
+        return bool(self.owner) and time.monotonic() - self._renewed < self._seconds * SURE_PART
 
     async def begin(self) -> None:
-        """Take a new name."""
+        """Register under a new name."""
         asked, owner = time.monotonic(), new_id("worker")
         await self._database.urgent(worker_rows.register, owner, f"{socket.gethostname()}:{os.getpid()}")
         self.owner, self._renewed, self._steady_since = owner, asked, time.monotonic()
 
     async def keep(self) -> None:
-        """Renew it for ever, and end the leases of others that are silent."""
+        """Renew the lease forever, and end the leases of workers that stopped renewing theirs."""
         while True:
-            await asyncio.sleep(self._seconds / RENEWALS)
+            await asyncio.sleep(self._seconds / RENEWALS_PER_LEASE)
             try:
                 await self._renew()
                 if time.monotonic() - self._steady_since >= self._seconds:
                     await self._sweep()
             except StoreUnavailable:
-                self._steady_since = float("inf")  # after an outage the others may live, and are given time to say so
+                self._steady_since = float("inf")  # after an outage, give live workers time to renew
             except Exception:
-                log.exception("keeping the lease failed; it goes on")
+                log.exception("the lease could not be renewed; it is retried")
 
     async def leave(self) -> None:
-        """End it: all that it covers is anyone's at once."""
+        """End the lease, so that other workers can claim its jobs immediately."""
         if not self.owner:
             return
         try:
             await self._database.write(worker_rows.leave, self.owner)
         except StoreUnavailable:
-            log.warning("the store does not answer: what was claimed here is free when the lease has ended")
+            log.warning("the store does not answer; the jobs of this worker are free when its lease expires")
 
     async def _renew(self) -> None:
         asked = time.monotonic()
@@ -72,18 +71,18 @@ class Lease:
             return
         answered = time.monotonic()
         if answered - self._renewed > self._seconds / 2 or self._steady_since > answered:
-            self._steady_since = answered  # whatever held us up may have held up the others
+            self._steady_since = answered  # what delayed this worker may have delayed the others
         self._renewed = asked
 
     async def _sweep(self) -> None:
         freed = await self._database.urgent(worker_rows.sweep, self._seconds)
         if freed:
             metrics.JOBS_TAKEN_OVER.inc(freed)
-            log.warning("jobs of workers that are gone are taken over", extra={"fields": {"jobs": freed}})
+            log.warning("workers have died; others take over their jobs", extra={"fields": {"jobs": freed}})
 
     async def _lose(self) -> None:
-        """Others have our jobs: stop working on them, and begin anew under another name."""
-        log.error("this worker's lease has ended; its jobs are others' now")
+        """Stop all jobs, which other workers have now, and register under a new name."""
+        log.error("this worker's lease has ended; other workers take over its jobs")
         metrics.LEASES_LOST.inc()
         self._on_lost()
         await self.begin()

@@ -1,4 +1,4 @@
-"""Bounds the memory of request bodies in flight, per process and per account; who finds no room waits shortly."""
+"""Bounds on the memory of request bodies in flight, per process and per account, with a short wait for room."""
 
 import asyncio
 from collections import deque
@@ -9,11 +9,11 @@ from penstock.errors import ConcurrencyLimited, Overloaded, PenstockError
 from penstock.fairness.fair_share import Bounds, FairShare
 
 SMALL_BODY_BYTES: Final = 1 << 16
-"""A body up to this size is not counted: the number of connections bounds these."""
+"""Bodies up to this size are not counted: the number of connections bounds them."""
 LITTLE_BYTES: Final = 1 << 20
 """An account that holds no more than this may use the reserve."""
 RESERVE_PART: Final = 8
-"""One part of so many of the whole is the reserve."""
+"""The reserve is the total divided by this."""
 WAIT_SECONDS: Final = 5.0
 """Seconds that a request waits for room before it is refused."""
 MAX_WAITING_EACH: Final = 32
@@ -22,7 +22,7 @@ MIB: Final = 1 << 20
 
 
 def make_bounds(total_mb: int, each_mb: int, largest_mb: int) -> Bounds:
-    """Return the bounds in bytes; one body of the largest size always fits."""
+    """Return the bounds in bytes, such that one body of the largest size always fits."""
     each = max(each_mb, largest_mb) * MIB
     total = max(total_mb * MIB, each)
     reserve = min(total // RESERVE_PART, total - largest_mb * MIB)
@@ -30,7 +30,7 @@ def make_bounds(total_mb: int, each_mb: int, largest_mb: int) -> Bounds:
 
 
 class Hold:
-    """Memory that one request has taken; given back once."""
+    """Memory taken by one request, which is returned once."""
 
     __slots__ = ("_account", "_bytes", "_memory")
 
@@ -40,30 +40,30 @@ class Hold:
         self._bytes = size
 
     def shrink(self, size: int) -> None:
-        """Keep only this many bytes of it."""
+        """Keep only this many bytes, and return the rest."""
         if size < self._bytes:
             spare, self._bytes = self._bytes - size, size
             self._memory.give_back(self._account, spare)
 
     def release(self) -> None:
-        """Give back all that is left of it."""
+        """Return all bytes that are left."""
         self.shrink(0)
 
 
 class BodyMemory:
-    """One per process."""
+    """The memory of request bodies in one process."""
 
     def __init__(self, bounds: Callable[[], Bounds], wait_seconds: float = WAIT_SECONDS) -> None:
         self._bounds = bounds
         self._wait_seconds = wait_seconds
         self._share = FairShare()
         self._lines: dict[str, deque[tuple[int, asyncio.Future[None]]]] = {}
-        """Waiting requests, by account; the accounts are served in turn."""
+        """Waiting requests by account. The accounts are served in turn."""
         self._waiting = 0
 
     @property
     def held(self) -> int:
-        """Bytes that are taken now, by all accounts."""
+        """The bytes that all accounts hold now."""
         return self._share.total
 
     @property
@@ -72,13 +72,13 @@ class BodyMemory:
         return self._waiting
 
     async def take(self, account: str, size: int) -> Hold:
-        """Take memory for a body, if need be after a short wait in line; or raise what the caller is to be sent."""
+        """Take memory for a body, after a short wait if need be. Raise the error for the caller if there is no room."""
         if account in self._lines or not self._share.try_take(account, size, self._bounds()):
             await self._wait(account, size)
         return Hold(self, account, size)
 
     def give_back(self, account: str, size: int) -> None:
-        """Return memory, and let in who has waited for it."""
+        """Return memory, and grant it to waiting requests."""
         self._share.give_back(account, size)
         if self._lines:
             self._let_in()
@@ -105,7 +105,7 @@ class BodyMemory:
             self._leave(account, entry)
 
     def _leave(self, account: str, entry: tuple[int, asyncio.Future[None]]) -> None:
-        """Stop waiting; whoever stood behind may fit where this one did not."""
+        """Stop waiting. The next request of the account may be smaller and fit."""
         self._waiting -= 1
         line = self._lines.get(account)
         if line is not None and entry in line:
@@ -115,7 +115,7 @@ class BodyMemory:
             self._let_in()
 
     def _let_in(self) -> None:
-        """Grant what fits: of each account the first in its line, the account that was served last comes last."""
+        """Grant the first request of each account if it fits. The account served last comes last."""
         bounds, is_moving = self._bounds(), True
         while is_moving:
             is_moving = False
@@ -136,14 +136,14 @@ class BodyMemory:
         bounds = self._bounds()
         if not self._share.has_room_for(account, size, bounds):
             return ConcurrencyLimited(
-                f"Requests of this account that are under way hold {self._share.held_by(account)} bytes of bodies, "
-                f"and may hold {bounds.each}; this one has {size}.",
-                suggestion="Send fewer large requests at once, or try again when one of them is answered.",
+                f"The bodies of this account's requests in progress have {self._share.held_by(account)} bytes. "
+                f"This request has {size} more, and at most {bounds.each} are allowed.",
+                suggestion="Send fewer large requests at once, or retry when one of them is answered.",
                 retry_after=self._wait_seconds,
             )
         return Overloaded(
-            "Too many large request bodies are under way.",
-            suggestion="Try again soon.",
+            "Too many large request bodies are in progress.",
+            suggestion="Retry soon.",
             retry_after=self._wait_seconds,
         )
 

@@ -1,4 +1,4 @@
-"""A fixed number of places, given to accounts in turn, so that nobody waits behind all work of another account."""
+"""A fixed number of places, given to accounts in turn, so that no account waits behind all work of another."""
 
 import asyncio
 from collections import Counter, OrderedDict, deque
@@ -8,15 +8,15 @@ from typing import Final
 
 from penstock.errors import Overloaded, TooManyUploads
 
-MAX_UNDER_WAY: Final = 1000
-"""Files that all accounts together may have under way in one process."""
+MAX_FILES_IN_PROGRESS: Final = 1000
+"""The limit for all accounts together in one process."""
 RETRY_SECONDS: Final = 2
 
 
 class FairQueue:
-    """Accounts take turns, each first come first served. Where there are several places, no account holds all.
+    """Accounts take turns, and each account is served first come first served. No account holds all of several places.
 
-    It is as long as its callers let it be: see `Allowance`.
+    The queue itself has no limit. `UnderWayLimit` bounds the work that enters it.
     """
 
     def __init__(self, places: int) -> None:
@@ -37,7 +37,7 @@ class FairQueue:
 
     @asynccontextmanager
     async def place(self, account_id: str) -> AsyncGenerator[None]:
-        """Wait for this account's turn, and hold a place meanwhile."""
+        """Wait for this account's turn, and hold a place while the block lasts."""
         await self._take(account_id)
         try:
             yield
@@ -53,7 +53,7 @@ class FairQueue:
         try:
             await turn
         except asyncio.CancelledError:
-            if turn.done() and not turn.cancelled():  # the place came at the moment in which the caller left
+            if turn.done() and not turn.cancelled():  # the place was granted as the caller left
                 self._give_back(account_id)
             else:
                 self._leave(account_id, turn)
@@ -83,20 +83,20 @@ class FairQueue:
 
 
 class UnderWayLimit:
-    """Counts what each account has under way, and refuses what is too much."""
+    """Limits the files that accounts have in progress."""
 
-    def __init__(self, most_of_all: int = MAX_UNDER_WAY) -> None:
+    def __init__(self, most_of_all: int = MAX_FILES_IN_PROGRESS) -> None:
         self._most_of_all = most_of_all
         self._under_way: Counter[str] = Counter()
 
     @contextmanager
     def one(self, account_id: str, most: int) -> Generator[None]:
-        """Count one more of this account while the block lasts."""
+        """Count one more file of this account while the block lasts. Raise if it exceeds a limit."""
         if self._under_way[account_id] >= most:
-            message = f"This account sends {most} files at once, which is the most allowed; wait until one is done."
+            message = f"This account already sends {most} files at once, the most allowed. Wait until one is done."
             raise TooManyUploads(message, retry_after=RETRY_SECONDS)
         if self._under_way.total() >= self._most_of_all:
-            message = f"The server takes {self._most_of_all} files at once, which is the most it can; try again later."
+            message = f"The server already receives {self._most_of_all} files at once, the most allowed. Retry later."
             raise Overloaded(message, retry_after=RETRY_SECONDS)
         self._under_way[account_id] += 1
         try:

@@ -1,4 +1,4 @@
-"""Divides a bounded resource of one process among accounts, so that none of them can take all of it."""
+"""A bounded resource of one process, divided among accounts so that none can take all of it."""
 
 from dataclasses import dataclass
 
@@ -17,7 +17,7 @@ class Bounds:
 
 
 class FairShare:
-    """Counts what each owner holds. An owner that holds nothing takes no memory."""
+    """The amounts that owners hold. An owner that holds nothing takes no memory."""
 
     def __init__(self) -> None:
         self._held: dict[str, int] = {}
@@ -28,11 +28,11 @@ class FairShare:
         return self._held.get(owner, 0)
 
     def has_room_for(self, owner: str, amount: int, bounds: Bounds) -> bool:
-        """Return whether an owner stays within its own part with this much more."""
+        """Return whether an owner stays within its own limit with this much more."""
         return self.held_by(owner) + amount <= bounds.each
 
     def try_take(self, owner: str, amount: int, bounds: Bounds) -> bool:
-        """Take an amount for an owner if the bounds allow it; return whether they did."""
+        """Take an amount for an owner if the bounds allow it. Return whether they do."""
         wanted = self._held.get(owner, 0) + amount
         room = bounds.total if wanted <= bounds.little else bounds.total - bounds.reserve
         if wanted > bounds.each or self.total + amount > room:

@@ -6,7 +6,7 @@ from collections import deque
 from typing import Final, Protocol
 
 SLICE_BYTES: Final = 8 << 10
-"""A larger read is processed in slices of this size; an ordinary read of a chat stream is far smaller."""
+"""Larger reads are processed in slices of this size. An ordinary read of a chat stream is far smaller."""
 TURN_SECONDS: Final = 0.002
 """The part of one turn of the event loop that all large reads together may take."""
 
@@ -15,7 +15,7 @@ class Sliced(Protocol):
     """Work that can be interrupted after each slice."""
 
     def take_slice(self) -> bool:
-        """Process one slice; return whether the next one can follow."""
+        """Process one slice. Return whether another one can follow."""
         ...
 
 
@@ -28,7 +28,7 @@ class TimeSlices:
         self._is_scheduled = False
 
     def add(self, work: Sliced) -> None:
-        """Have this work done from the next turn on. Add it once at a time."""
+        """Process this work from the next turn on. Do not add work that is already waiting."""
         self._waiting.append(work)
         if not self._is_scheduled:
             self._is_scheduled = True
@@ -45,7 +45,7 @@ class TimeSlices:
                     waiting.append(work)
                 if time.perf_counter() >= end:
                     break
-        finally:  # work that fails holds up nobody else's
+        finally:  # a failure does not stop the other work
             self._is_scheduled = bool(waiting)
             if waiting:
                 self._loop.call_soon(self._run)

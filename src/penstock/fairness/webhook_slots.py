@@ -1,4 +1,4 @@
-"""Places of webhook attempts: how many run at once, shared so that receivers that hang delay no others."""
+"""Slots for webhook attempts, divided so that endpoints that hang do not delay others."""
 
 from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Iterable, Mapping, Sequence
@@ -9,40 +9,40 @@ from typing import Final, NamedTuple, TypeVar
 T = TypeVar("T")
 
 PLACES: Final = 256
-"""Attempts under way at once in a process."""
+"""The most attempts in progress in one process."""
 DOUBTFUL_PLACES: Final = 192
-"""Of these, the most that attempts may fill whose endpoint has not answered quickly before."""
+"""Of these, the most for endpoints that have not answered quickly before."""
 LAST_DOUBTFUL_PLACES: Final = 224
-"""Up to here an account gets one such attempt if it has nothing else under way."""
+"""Up to here, an account without other attempts in progress gets one such attempt."""
 ACCOUNT_PLACES: Final = 96
 FAST_PLACES: Final = 64
-"""Attempts begun less than `LINGER_SECONDS` ago, apart from those of slow endpoints."""
+"""The most attempts begun less than `LINGER_SECONDS` ago, without those of slow endpoints."""
 ACCOUNT_FAST_PLACES: Final = 48
 UNPROVEN_PLACES: Final = 40
-"""Of the fast places, the most for endpoints that have not answered yet."""
+"""Of the fast slots, the most for endpoints that have not answered yet."""
 SLOW_PLACES: Final = 32
 ACCOUNT_SLOW_PLACES: Final = 8
 ENDPOINT_PLACES: Final = 8
-"""For an endpoint that answers. Any other has one."""
+"""The slots of an endpoint that answers. Any other has one."""
 LINGER_SECONDS: Final = 0.5
-"""An attempt that takes longer gives its fast place to others and goes on."""
+"""An attempt that takes longer frees its fast slot and goes on."""
 MAX_KNOWN: Final = 10_000
-"""Endpoints, and accounts, that are remembered."""
+"""The most endpoints, and the most accounts, to remember."""
 
 
 class Pace(Enum):
     """Behaviour of an endpoint at its last attempt."""
 
     PROVEN = auto()
-    """It answered quickly, or it took the message."""
+    """It answered quickly, or it accepted the message."""
     UNPROVEN = auto()
     """It has not been tried by this process, or not lately."""
     SLOW = auto()
-    """It failed, and took its time: it has few places until it takes a message."""
+    """It failed slowly: it has few slots until it accepts a message."""
 
 
 class SlotKind(Enum):
-    """Kind of place that an attempt holds."""
+    """Kind of slot that an attempt holds."""
 
     PROVEN = auto()
     UNPROVEN = auto()
@@ -55,7 +55,7 @@ KINDS: Final = {Pace.PROVEN: SlotKind.PROVEN, Pace.UNPROVEN: SlotKind.UNPROVEN, 
 
 
 class Candidate(NamedTuple):
-    """A delivery that is due. Its lane is its endpoint, as far as places are concerned."""
+    """A delivery that is due. Its lane identifies its endpoint for the division of slots."""
 
     position: int
     account_id: str
@@ -65,7 +65,7 @@ class Candidate(NamedTuple):
 
 @dataclass(slots=True)
 class WebhookSlot:
-    """Place of one attempt under way."""
+    """Slot of one attempt in progress."""
 
     account_id: str
     lane: str
@@ -73,7 +73,7 @@ class WebhookSlot:
 
 
 class SlotUsage:
-    """Counts of the places in use: of all accounts, of each, and of each lane."""
+    """Counts of the slots in use: in total, by account and by lane."""
 
     def __init__(self) -> None:
         self.all: Counter[SlotKind] = Counter()
@@ -81,7 +81,7 @@ class SlotUsage:
         self.lanes: Counter[str] = Counter()
 
     def copy(self) -> "SlotUsage":
-        """Copy the counts, for a plan that may be dropped."""
+        """Return a copy of the counts, for a plan that may be dropped."""
         copied = SlotUsage()
         copied.all = Counter(self.all)
         copied.accounts.update({name: Counter(counts) for name, counts in self.accounts.items()})
@@ -92,19 +92,19 @@ class SlotUsage:
         """Return the counts of an account."""
         return self.accounts.get(account_id) or Counter()
 
-    def add(self, seat: WebhookSlot, number: int = 1) -> None:
-        """Count one place more, or with -1 one less."""
-        mine = self.accounts[seat.account_id]
-        _count(self.all, seat.kind, number)
-        _count(mine, seat.kind, number)
-        _count(self.lanes, seat.lane, number)
+    def add(self, slot: WebhookSlot, number: int = 1) -> None:
+        """Count one slot more, or with -1 one less."""
+        mine = self.accounts[slot.account_id]
+        _count(self.all, slot.kind, number)
+        _count(mine, slot.kind, number)
+        _count(self.lanes, slot.lane, number)
         if not mine:
-            del self.accounts[seat.account_id]
+            del self.accounts[slot.account_id]
 
 
 @dataclass(frozen=True, slots=True)
 class Shares:
-    """Most places that one account may have. They shrink with the number of accounts that want some."""
+    """The most slots that one account may have. They shrink with the number of accounts that want some."""
 
     places: int
     fast: int
@@ -112,7 +112,7 @@ class Shares:
 
     @classmethod
     def among(cls, accounts: int, fast_accounts: int, slow_accounts: int) -> "Shares":
-        """Divide the places of each kind among so many accounts."""
+        """Divide the slots of each kind among this many accounts."""
         return cls(
             places=max(4, min(ACCOUNT_PLACES, PLACES // max(1, accounts))),
             fast=max(4, min(ACCOUNT_FAST_PLACES, FAST_PLACES // max(1, fast_accounts))),
@@ -120,7 +120,7 @@ class Shares:
         )
 
     def has_room(self, usage: SlotUsage, account_id: str, pace: Pace) -> bool:
-        """Tell if the account may begin another attempt to an endpoint of this pace."""
+        """Return whether the account may begin another attempt to an endpoint of this pace."""
         every, mine = usage.all, usage.of(account_id)
         total, own = every.total(), mine.total()
         doubtful, most = total - every[SlotKind.PROVEN], DOUBTFUL_PLACES if own else LAST_DOUBTFUL_PLACES
@@ -139,18 +139,18 @@ class Shares:
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """Memory of an endpoint."""
+    """Last known behaviour of an endpoint."""
 
     pace: Pace = Pace.UNPROVEN
     turn: int = 0
-    """When it last had a place, counted in places given."""
+    """The number of the slot that it had last. Slots are numbered as they are given."""
 
 
 _UNKNOWN: Final = _Known()
 
 
 class WebhookSlots:
-    """Places of one process. Its memory of endpoints is its own: a fresh process learns it by one attempt to each."""
+    """Slots of one process, with its own memory of endpoints. A new process learns each by one attempt."""
 
     def __init__(self) -> None:
         self._usage = SlotUsage()
@@ -160,72 +160,72 @@ class WebhookSlots:
 
     @property
     def is_full(self) -> bool:
-        """Tell if nothing at all can begin."""
+        """Return whether no attempt at all can begin."""
         return self._usage.all.total() >= PLACES
 
     @property
     def is_empty(self) -> bool:
-        """Tell if nothing is under way."""
+        """Return whether no attempt is in progress."""
         return not self._usage.all
 
     def take(self, account_id: str, lane: str) -> WebhookSlot:
-        """Give a place to an attempt that a plan has chosen."""
+        """Give a slot to an attempt that a plan has chosen."""
         self._turn += 1
         known = _Known(self._known.get(lane, _UNKNOWN).pace, self._turn)
         _remember(self._known, lane, known)
         _remember(self._turns, account_id, self._turn)
-        seat = WebhookSlot(account_id, lane, KINDS[known.pace])
-        self._usage.add(seat)
-        return seat
+        slot = WebhookSlot(account_id, lane, KINDS[known.pace])
+        self._usage.add(slot)
+        return slot
 
-    def linger(self, seat: WebhookSlot) -> bool:
-        """Free the fast place of an attempt that takes long; tell if it had one."""
-        if seat.kind not in FAST:
+    def linger(self, slot: WebhookSlot) -> bool:
+        """Free the fast slot of an attempt that takes long. Return whether it had one."""
+        if slot.kind not in FAST:
             return False
-        self._usage.add(seat, -1)
-        seat.kind = SlotKind.LINGERING
-        self._usage.add(seat)
+        self._usage.add(slot, -1)
+        slot.kind = SlotKind.LINGERING
+        self._usage.add(slot)
         return True
 
-    def give_back(self, seat: WebhookSlot) -> None:
-        """Free the place of an attempt that is over."""
-        self._usage.add(seat, -1)
+    def give_back(self, slot: WebhookSlot) -> None:
+        """Free the slot of an attempt that is over."""
+        self._usage.add(slot, -1)
 
     def learn(self, lane: str, *, succeeded: bool, seconds: float) -> None:
-        """Remember how an endpoint behaved. One that fails quickly takes no place from others: it is not slow."""
+        """Remember how an endpoint behaved. One that fails quickly is not slow, as it blocks no slot."""
         is_quick = succeeded or seconds < LINGER_SECONDS
         turn = self._known.get(lane, _UNKNOWN).turn
         _remember(self._known, lane, _Known(Pace.PROVEN if is_quick else Pace.SLOW, turn))
 
     def plan(self) -> "Plan":
-        """Begin a plan of what to send next, for another thread: it has its own counts."""
+        """Return a plan for the next deliveries. It has its own counts, for use in another thread."""
         return Plan(self._usage.copy(), self._known, self._turns)
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Chooses what to begin with. It changes nothing, so it may be asked again."""
+    """Chooses the deliveries to begin. It changes nothing, so that it may be used again."""
 
     _usage: SlotUsage
     _known: Mapping[str, _Known]
     _turns: Mapping[str, int]
 
     def full_lanes(self) -> list[str]:
-        """List the endpoints that have all the places that they may have."""
+        """Return the endpoints that have all the slots that they may have."""
         return [lane for lane in self._usage.lanes if not self._room(lane, self._usage)]
 
     def room_of(self, lane: str) -> int:
-        """Return how many attempts more the endpoint may have under way."""
+        """Return the number of attempts that the endpoint may begin beside those in progress."""
         return self._room(lane, self._usage)
 
     def choose(self, due: Iterable[Candidate], held: Sequence[Candidate] = ()) -> list[Candidate]:
-        """Choose what to begin with beside what is held already, as far as there is room.
+        """Choose the deliveries to begin beside those that are held already, while there is room.
 
-        Accounts take turns, and so do the endpoints of an account. Whoever has no room for it is passed over.
+        Accounts take turns, and so do the endpoints of an account. A delivery without room is skipped.
         """
         waiting, usage = self._line_up(due), self._usage.copy()
         for each in held:
-            usage.add(self._seat(each))
+            usage.add(self._make_slot(each))
         shares = self._share(usage, waiting)
         turns = deque(sorted(waiting, key=lambda name: (usage.of(name).total(), self._turns.get(name, 0))))
         chosen: list[Candidate] = []
@@ -233,13 +233,13 @@ class Plan:
             account_id = turns.popleft()
             found = self._next(waiting[account_id], usage, shares)
             if found is not None:
-                usage.add(self._seat(found))
+                usage.add(self._make_slot(found))
                 chosen.append(found)
                 turns.append(account_id)
         return chosen
 
     def _share(self, usage: SlotUsage, waiting: Mapping[str, Iterable[Candidate]]) -> Shares:
-        """Divide the places among the accounts that have some or could use some."""
+        """Divide the slots among the accounts that have some or could use some."""
         fast = {name for name, counts in usage.accounts.items() if any(counts[kind] for kind in FAST)}
         slow = {name for name, counts in usage.accounts.items() if counts[SlotKind.SLOW]}
         for name, line in waiting.items():
@@ -251,7 +251,7 @@ class Plan:
         return Shares.among(len(usage.accounts.keys() | waiting.keys()), len(fast), len(slow))
 
     def _line_up(self, due: Iterable[Candidate]) -> dict[str, deque[Candidate]]:
-        """Order each account's candidates: first one of each endpoint, then the second of each, and so on."""
+        """Order each account's candidates: the first of each endpoint, then the second of each, and so on."""
         lanes: defaultdict[str, list[Candidate]] = defaultdict(list)
         for candidate in due:
             lanes[candidate.lane].append(candidate)
@@ -278,7 +278,7 @@ class Plan:
     def _pace(self, lane: str) -> Pace:
         return self._known.get(lane, _UNKNOWN).pace
 
-    def _seat(self, candidate: Candidate) -> WebhookSlot:
+    def _make_slot(self, candidate: Candidate) -> WebhookSlot:
         return WebhookSlot(candidate.account_id, candidate.lane, KINDS[self._pace(candidate.lane)])
 
 
@@ -289,7 +289,7 @@ def _count(counts: Counter[T], name: T, number: int) -> None:
 
 
 def _remember(memory: OrderedDict[str, T], name: str, value: T) -> None:
-    """Keep the newest of a bounded memory."""
+    """Store a value, and drop the oldest if the memory is full."""
     memory[name] = value
     memory.move_to_end(name)
     if len(memory) > MAX_KNOWN:

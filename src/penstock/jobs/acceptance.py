@@ -1,4 +1,4 @@
-"""Where requests become jobs in the store: each in one transaction, which those that are simple share."""
+"""Write accepted requests as jobs to the store, each in one transaction. Simple requests share a transaction."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from penstock.store.queries.jobs.request_rows import AcceptedRequest
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubmittedRequest:
-    """One request as it came in."""
+    """One request as it was received."""
 
     decoded: Decoded
     path_model: str | None
@@ -31,46 +31,46 @@ class SubmittedRequest:
 
     @property
     def slot(self) -> tuple[str, str | bytes]:
-        """What must not be accepted twice at the same time: a key, or a body that the same API key sends again."""
+        """The identity that must not be accepted twice at once: an idempotency key, or a body from one API key."""
         if self.idempotency_key is not None:
             return self.key.account_id, self.idempotency_key
         return self.key.public_id, self.decoded.mark
 
     @property
     def may_repeat(self) -> bool:
-        """Whether an earlier request may have made its jobs."""
+        """Return whether an earlier request may have created these jobs."""
         return self.idempotency_key is not None or self.is_retry
 
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """The jobs of a request, new or found again."""
+    """The jobs of a request, created now or by an earlier request."""
 
     id: str
     jobs: Sequence[Job]
     replayed: bool = False
     suppressed: bool = False
     headroom: Headroom | None = None
-    """How many more jobs may be open, where that is limited."""
+    """The number of jobs that may still be opened, where that is limited."""
 
     @property
     def is_batch(self) -> bool:
-        """Whether the request had several inputs."""
+        """Return whether the request had several inputs."""
         return self.id.startswith("batch_")
 
 
 @dataclass(frozen=True, slots=True)
 class Acceptance:
-    """A request, and the jobs that are to be made of it."""
+    """A request, and the jobs to create for it."""
 
     submission: SubmittedRequest
     jobs: Sequence[Job]
     storage_quota: int | None = None
-    """Bytes that the account may keep; None: any number."""
+    """Bytes that the account may keep, or None for no limit."""
 
     @property
     def is_simple(self) -> bool:
-        """Whether it may go with others: nobody has to be waited for, and nothing else is to be written with it."""
+        """Return whether it can share a transaction: it needs no lock and writes nothing but jobs and the request."""
         key = self.submission.key
         is_limited = key.limits.concurrent_jobs is not None or key.account_limits.concurrent_jobs is not None
         is_limited = is_limited or self.storage_quota is not None
@@ -78,11 +78,11 @@ class Acceptance:
 
     @property
     def payer(self) -> Payer:
-        """Whose money it costs."""
+        """The owners of the budgets that pay for the jobs."""
         return self.submission.key.payer
 
-    def remember(self, now: float) -> AcceptedRequest:
-        """What a repetition of it is known by."""
+    def make_record(self, now: float) -> AcceptedRequest:
+        """Return the record by which a repeated request is recognised."""
         submission, first = self.submission, self.jobs[0]
         return AcceptedRequest(
             id=first.batch_id or first.id,
@@ -96,24 +96,24 @@ class Acceptance:
 
 
 class AcceptanceWriter:
-    """Writes what is accepted; when it answers, that is committed."""
+    """Writes accepted requests, and returns once they are committed."""
 
     def __init__(self, database: Database, clock: Callable[[], float]) -> None:
         self._database = database
         self._clock = clock
-        self._together = GroupCommit(database, self._write_together)
+        self._group_commit = GroupCommit(database, self._write_group)
 
     async def accept(self, wanted: Acceptance) -> Receipt:
-        """The jobs, or those that an earlier request like it has made."""
-        receipt = await self._together.write(wanted) if wanted.is_simple else None
+        """Create the jobs, or return those of the earlier request that this one repeats."""
+        receipt = await self._group_commit.write(wanted) if wanted.is_simple else None
         return receipt or await self._database.write(accept, wanted, self._clock())
 
-    def _write_together(self, connection: Connection, wanted: Sequence[Acceptance]) -> list[Receipt | None]:
+    def _write_group(self, connection: Connection, wanted: Sequence[Acceptance]) -> list[Receipt | None]:
         return accept_all(connection, wanted, self._clock())
 
 
 def find_earlier(connection: Connection, submission: SubmittedRequest, now: float) -> Receipt | None:
-    """What an earlier request under the same key, or the one that this is a retry of, has made."""
+    """Return the jobs of the request with this idempotency key, or of the one that this request retries."""
     key, mark = submission.key, submission.decoded.mark
     if submission.idempotency_key is not None:
         found = request_rows.by_idempotency_key(connection, key.account_id, submission.idempotency_key)
@@ -122,7 +122,7 @@ def find_earlier(connection: Connection, submission: SubmittedRequest, now: floa
     else:
         return None
     known = [] if found is None else job_rows.get_several(connection, found.job_ids)
-    jobs = [job for job in known if not job.is_past(now)]  # a key lives as long as its jobs
+    jobs = [job for job in known if not job.is_past(now)]  # an idempotency key lives as long as its jobs
     if found is None or not jobs:
         return None
     if found.fingerprint != mark:
@@ -132,7 +132,7 @@ def find_earlier(connection: Connection, submission: SubmittedRequest, now: floa
 
 
 def accept(connection: Connection, wanted: Acceptance, now: float) -> Receipt:
-    """The one transaction: retry check, files, jobs, events and the request itself."""
+    """Accept one request in one transaction: retry check, files, jobs, events and the request itself."""
     submission = wanted.submission
     request_rows.wait_for_same(connection, *submission.slot, is_retry=submission.is_retry)
     if earlier := find_earlier(connection, submission, now):
@@ -140,12 +140,12 @@ def accept(connection: Connection, wanted: Acceptance, now: float) -> Receipt:
     if wanted.storage_quota is not None:
         storage_rows.refuse_full(connection, submission.key.account_id, wanted.storage_quota)
     headroom = open_job_rows.admit(connection, submission.key, len(wanted.jobs), now)
-    for job in sorted(wanted.jobs, key=_digest):  # their rows are locked, by everyone in the same order
+    for job in sorted(wanted.jobs, key=_digest):  # in one global order, so that row locks cannot deadlock
         token = given_file(job.params).get("file_token")
-        if token is not None and job.file is not None:  # the job's own row keeps the bytes when the upload expires
+        if token is not None and job.file is not None:  # the job's own row keeps the bytes after the upload expires
             file_rows.add(connection, job.file)
             file_rows.get_usable(connection, job.account_id, token, now)
-    request = wanted.remember(now)
+    request = wanted.make_record(now)
     if request.idempotency_key is not None:
         request_rows.forget_key(connection, request.account_id, request.idempotency_key)
     written = job_rows.insert_all(connection, wanted.jobs, now, request_rows.addition([request]))
@@ -157,27 +157,30 @@ def _digest(job: Job) -> str:
 
 
 def accept_all(connection: Connection, wanted: Sequence[Acceptance], now: float) -> list[Receipt | None]:
-    """The same for many simple ones at once; None for those that others are at, or no budget bears: they go alone."""
+    """Accept many simple requests in one transaction.
+
+    Return None for each that another process is accepting or that no budget covers: those are retried alone.
+    """
     is_new = request_rows.take_new(connection, [each.submission.slot for each in wanted])
-    chosen = [each for each, its_turn in zip(wanted, is_new, strict=True) if its_turn]
+    chosen = [each for each, is_first in zip(wanted, is_new, strict=True) if is_first]
     if not chosen:
         return [None] * len(wanted)
     holding = Holding(connection, [each.payer for each in chosen])
     holding.open((each.payer, each.jobs[0].created_at) for each in chosen if any(map(job_rows.may_cost, each.jobs)))
-    borne = [each for each in chosen if _is_borne(holding, each)]
-    if not borne:
+    funded = [each for each in chosen if _is_funded(holding, each)]
+    if not funded:
         return [None] * len(wanted)
-    requests = [each.remember(now) for each in borne]
-    deeds = *holding.close(), request_rows.addition(requests)
-    written = iter(job_rows.write_all(connection, [job for each in borne for job in each.jobs], now, *deeds))
+    requests = [each.make_record(now) for each in funded]
+    statements = *holding.close(), request_rows.addition(requests)
+    written = iter(job_rows.write_all(connection, [job for each in funded for job in each.jobs], now, *statements))
     receipts = {
         id(each): Receipt(request.id, [next(written) for _ in each.jobs])
-        for each, request in zip(borne, requests, strict=True)
+        for each, request in zip(funded, requests, strict=True)
     }
     return [receipts.get(id(each)) for each in wanted]
 
 
-def _is_borne(holding: Holding, wanted: Acceptance) -> bool:
+def _is_funded(holding: Holding, wanted: Acceptance) -> bool:
     try:
         job_rows.hold(holding, wanted.jobs)
     except InsufficientBudget:

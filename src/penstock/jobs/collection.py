@@ -1,4 +1,4 @@
-"""Brings a finished job's outputs home: download, open, check against what was asked, and only then keep."""
+"""Download a finished job's outputs, open them, check them against the request, and only then keep them."""
 
 import asyncio
 from collections.abc import Mapping
@@ -17,10 +17,10 @@ from penstock.storage.backend import StorageUnavailable
 from penstock.upstream.exchange import TROUBLE, Exchange
 from penstock.vendor_api.generation import GenerationVendor, Kind, Output, Role
 
-PREVIEW_SECONDS: Final = 60.0
-"""How long a preview may take: the result that was paid for does not wait longer for it."""
-HOLD_SECONDS: Final = (1, 2, 4, 8)
-"""The pauses between attempts to store an output; after the last it is let go, and fetched again."""
+PREVIEW_TIMEOUT_SECONDS: Final = 60.0
+"""Seconds that a preview may take: the paid result waits no longer for it."""
+STORE_RETRY_SECONDS: Final = (1, 2, 4, 8)
+"""Pauses between attempts to store an output. After the last attempt it is dropped, and downloaded again later."""
 CONTENT_TYPES: Final = {
     "glb": "model/gltf-binary",
     "mp4": "video/mp4",
@@ -32,14 +32,14 @@ CONTENT_TYPES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Collected:
-    """What a job will show, and what was not quite as asked."""
+    """Assets of a job, and warnings where they differ from the request."""
 
     outputs: tuple[Asset, ...]
     warnings: tuple[str, ...]
 
 
 class Collection:
-    """Outputs become assets here, and nowhere else."""
+    """Makes assets of outputs. Nothing else does."""
 
     def __init__(self, exchange: Exchange, assets: Assets, process_pool: ProcessPool) -> None:
         self._exchange = exchange
@@ -49,14 +49,14 @@ class Collection:
     async def collect(
         self, job: Job, vendor: GenerationVendor, outputs: tuple[Output, ...], expected: Expectation
     ) -> Collected:
-        """All outputs, stored and checked. Doing it again after a crash gives the same."""
+        """Store and check all outputs. It may be repeated after a crash."""
         collected: list[Asset] = []
         warnings: list[str] = []
         for output in outputs:
             number = sum(past.kind == output.kind and past.role == output.role for past in collected)
-            patience = None if output.role is Role.PRIMARY else PREVIEW_SECONDS
+            timeout = None if output.role is Role.PRIMARY else PREVIEW_TIMEOUT_SECONDS
             try:
-                async with asyncio.timeout(patience):
+                async with asyncio.timeout(timeout):
                     asset, remarks = await self._collect_one(job, vendor, output, number, expected)
             except (BadOutput, TimeoutError, *TROUBLE):
                 if output.role is Role.PRIMARY:
@@ -83,8 +83,8 @@ class Collection:
         return asset, remarks
 
     async def _keep(self, job_id: str, asset: Asset, landed: Landed) -> None:
-        """Store what has come home. While the place does not answer, it is held: its address may work only once."""
-        for pause in HOLD_SECONDS:
+        """Store a downloaded output, with retries: its URL may work only once."""
+        for pause in STORE_RETRY_SECONDS:
             try:
                 return await self._assets.keep(job_id, asset, landed)
             except StorageUnavailable:
@@ -94,7 +94,7 @@ class Collection:
     async def _inspect(
         self, account_id: str, output: Output, landed: Landed, expected: Expectation
     ) -> tuple[dict[str, Any], str]:
-        """Open the output; return its facts and its file extension."""
+        """Open the output. Return its facts and its file extension."""
         path = landed.path
         try:
             match output.kind:
@@ -116,7 +116,7 @@ class Collection:
 
 
 def _fields(facts: object) -> dict[str, Any]:
-    """Facts that an asset shows; its other fields stay None."""
+    """Return the facts that an asset shows. Its other fields stay None."""
     names = ("width", "height", "duration_seconds", "fps", "faces", "vertices", "warnings")
     return {name: getattr(facts, name) for name in names if hasattr(facts, name)}
 

@@ -17,28 +17,28 @@ class Duration:
 
 
 class History:
-    """The latest durations of each model; bounded."""
+    """The latest durations of each model, in bounded memory."""
 
     def __init__(self) -> None:
         self._durations: defaultdict[str, deque[float]] = defaultdict(lambda: deque(maxlen=REMEMBERED))
 
     def add(self, model: str, durations: Iterable[float]) -> None:
-        """Learn from finished jobs."""
+        """Add the durations of finished jobs, in seconds."""
         self._durations[model].extend(durations)
 
     def replace(self, model: str, durations: Iterable[float]) -> None:
-        """Learn anew, from the store."""
+        """Replace all durations of a model with those from the store."""
         self._durations[model].clear()
         self._durations[model].extend(durations)
 
     def typical(self, model: str) -> Duration | None:
-        """None until the model has run here."""
+        """Return the typical duration, or None until the model has run here."""
         known = sorted(self._durations.get(model, ()))
         if not known:
             return None
         return Duration(known[len(known) // 2], known[min(len(known) - 1, len(known) * 9 // 10)], len(known))
 
     def usual_end(self, model: str, started_at: float | None) -> float | None:
-        """When a job that started then will be done, if it takes as long as such jobs usually do."""
+        """Return the time at which a job of median duration would end, or None if nothing is known."""
         typical = self.typical(model)
         return None if typical is None or started_at is None else started_at + typical.p50

@@ -1,4 +1,4 @@
-"""Keeps house: counts open jobs, removes what is past its time, and deletes what callers want gone."""
+"""Housekeeping: count open jobs, remove expired jobs and files, and delete what callers ask to delete."""
 
 import asyncio
 import logging
@@ -19,23 +19,23 @@ from penstock.store.queries.files import asset_rows, file_rows, storage_rows
 from penstock.store.queries.jobs import job_rows, open_job_rows, request_rows, wakeup_rows, worker_rows
 from penstock.store.queries.webhooks import delivery_rows
 
-COUNT_SECONDS = 1.0
-SWEEP_SECONDS = 30.0
-BATCH = 100
-ORPHAN_SECONDS = 3600.0
-TIDY_SECONDS = 3600.0
-STALE_SECONDS = 86_400.0
-"""How old an upload in parts is that nobody is going to finish."""
-NUDGE_SECONDS = 60.0
-"""More than enough for every server to have seen it."""
-DELIVERY_SECONDS = 30 * 86_400.0
-"""How long it is known what webhooks were told; what is told of a job goes with it, though."""
+COUNT_INTERVAL_SECONDS = 1.0
+SWEEP_INTERVAL_SECONDS = 30.0
+TIDY_INTERVAL_SECONDS = 3600.0
+SWEEP_BATCH = 100
+ORPHAN_AGE_SECONDS = 3600.0
+STALE_UPLOAD_SECONDS = 86_400.0
+"""The age at which a multipart upload counts as abandoned."""
+WAKEUP_RETENTION_SECONDS = 60.0
+"""More than enough for every server to have read a wakeup."""
+DELIVERY_RETENTION_SECONDS = 30 * 86_400.0
+"""The age at which a webhook delivery is removed. The deliveries of a job are removed with it, if that is earlier."""
 
 log = logging.getLogger(__name__)
 
 
 class Upkeep:
-    """The slow loop beside the jobs."""
+    """The housekeeping loop of one process."""
 
     def __init__(
         self,
@@ -54,12 +54,12 @@ class Upkeep:
         self._is_steady = is_steady
         self._task: asyncio.Task[None] | None = None
         self.sweeps = False
-        """Whether what is past its time is removed here: by the one server that runs the jobs."""
+        """True in the one server that runs the jobs: only that one removes what has expired."""
         self.backlog = Backlog()
         self._lagging = set[str]()
 
     async def start(self) -> None:
-        """Count once, then keep house until `stop`."""
+        """Count open jobs once, then run the loop until `stop`."""
         await self._count()
         self._task = asyncio.create_task(self._work(), name="upkeep")
 
@@ -70,9 +70,9 @@ class Upkeep:
             await asyncio.gather(self._task, return_exceptions=True)
 
     async def delete(self, account_id: str, job_id: str, reason: str = "deleted") -> None:
-        """Remove a finished job's params, outputs and files; first from view, then from disk."""
-        await self._database.write(_bury, account_id, job_id, reason)
-        with suppress(StorageUnavailable):  # the sweep goes on with it
+        """Remove a finished job's params, outputs and files: first from view, then from storage."""
+        await self._database.write(_remove_job, account_id, job_id, reason)
+        with suppress(StorageUnavailable):  # the next sweep continues it
             await self._clear(job_id)
 
     async def _clear(self, job_id: str) -> None:
@@ -82,21 +82,21 @@ class Upkeep:
             await self._inputs.remove(file)
 
     async def sweep(self) -> int:
-        """Remove what is past its time; how much it was."""
+        """Remove what has expired. Return the number of jobs and files removed."""
         now = self._clock()
         await self._database.write(process_lease_rows.expire, now, leases=self._is_steady())
-        await self._database.write(wakeup_rows.remove, now - NUDGE_SECONDS)
-        await self._database.write(delivery_rows.remove_old, now - DELIVERY_SECONDS)
-        expired = await self._database.read(job_rows.expired, now, BATCH)
+        await self._database.write(wakeup_rows.remove, now - WAKEUP_RETENTION_SECONDS)
+        await self._database.write(delivery_rows.remove_old, now - DELIVERY_RETENTION_SECONDS)
+        expired = await self._database.read(job_rows.expired, now, SWEEP_BATCH)
         for account_id, job_id in expired:
-            with suppress(Gone):  # its caller deleted it in this moment
+            with suppress(Gone):  # its caller has just deleted it
                 await self.delete(account_id, job_id, "expired")
-        unswept = await self._database.read(asset_rows.unswept, BATCH)  # a process died before it was done
+        unswept = await self._database.read(asset_rows.unswept, SWEEP_BATCH)  # left by a process that died
         for job_id in unswept:
             await self._clear(job_id)
         files = [
-            *await self._database.read(file_rows.expired, now, BATCH),
-            *await self._database.read(file_rows.orphans, now - ORPHAN_SECONDS, BATCH),
+            *await self._database.read(file_rows.expired, now, SWEEP_BATCH),
+            *await self._database.read(file_rows.orphans, now - ORPHAN_AGE_SECONDS, SWEEP_BATCH),
         ]
         for file in files:
             await self._inputs.remove(file)
@@ -110,22 +110,22 @@ class Upkeep:
                 await self._count()
                 await self._recover()
                 if self.sweeps and time.monotonic() >= next_sweep:
-                    next_sweep = time.monotonic() + SWEEP_SECONDS
-                    is_ours = await self._database.write(worker_rows.take_turn, "sweep", SWEEP_SECONDS / 2)
-                    while is_ours and await self.sweep() >= BATCH:
+                    next_sweep = time.monotonic() + SWEEP_INTERVAL_SECONDS
+                    is_ours = await self._database.write(worker_rows.take_turn, "sweep", SWEEP_INTERVAL_SECONDS / 2)
+                    while is_ours and await self.sweep() >= SWEEP_BATCH:
                         await self._count()
                 if self.sweeps and time.monotonic() >= next_tidying:
-                    next_tidying = time.monotonic() + TIDY_SECONDS
-                    await self._mend_storage()
-                    await self._assets.end_stale_uploads(self._clock() - STALE_SECONDS)
+                    next_tidying = time.monotonic() + TIDY_INTERVAL_SECONDS
+                    await self._correct_storage()
+                    await self._assets.end_stale_uploads(self._clock() - STALE_UPLOAD_SECONDS)
             except StoreUnavailable as error:
-                log.warning("upkeep waits", extra={"fields": {"reason": error.message}})
+                log.warning("housekeeping was interrupted; it is retried", extra={"fields": {"reason": error.message}})
             except Exception:
-                log.exception("upkeep failed; it goes on")
-            await asyncio.sleep(COUNT_SECONDS)
+                log.exception("a round of housekeeping failed; the next one follows")
+            await asyncio.sleep(COUNT_INTERVAL_SECONDS)
 
-    async def _mend_storage(self) -> None:
-        """Correct sums of what accounts keep: processes of an earlier version do not keep them up to date."""
+    async def _correct_storage(self) -> None:
+        """Correct the storage sums of accounts, which processes of an earlier version do not update."""
         for account_id in await self._database.read(storage_rows.find_drift):
             await self._database.write(storage_rows.recount, account_id)
 
@@ -139,8 +139,8 @@ class Upkeep:
         self._lagging |= oldest.keys()
 
 
-def _bury(connection: Connection, account_id: str, job_id: str, reason: str) -> Job:
-    """What the store forgets of a job, in one transaction."""
+def _remove_job(connection: Connection, account_id: str, job_id: str, reason: str) -> Job:
+    """Remove a job from the store, in one transaction."""
     job = job_rows.remove(connection, account_id, job_id, reason)
     asset_rows.hide_of_job(connection, job_id, reason)
     others = job.batch_id and job_rows.page(connection, account_id, {"batch_id": job.batch_id}, None, 1)

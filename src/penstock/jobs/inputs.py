@@ -1,4 +1,4 @@
-"""A caller's picture on its way into the store: uploads, `data:` URIs and URLs, opened before they are believed."""
+"""Input pictures from uploads, `data:` URIs and URLs. Each is opened and checked before it is stored."""
 
 import asyncio
 import base64
@@ -30,7 +30,7 @@ TYPE_NAMES = {"jpg": "image/jpeg", **CONTENT_TYPES}
 
 
 class Inputs:
-    """Makes stored files out of what callers give."""
+    """Makes stored files of callers' inputs."""
 
     def __init__(
         self,
@@ -53,15 +53,15 @@ class Inputs:
         self._locks: WeakValueDictionary[tuple[str, str], asyncio.Lock] = WeakValueDictionary()
 
     async def open(self, data: bytes, account_id: str) -> StoredFile:
-        """Open a caller's picture and describe it; it is not stored yet."""
+        """Open a caller's picture and return its description, without storing it."""
         if len(data) > MAX_FILE_BYTES:
-            raise FileUnreadable(f"The file has {len(data)} bytes, at most {MAX_FILE_BYTES} are taken.")
+            raise FileUnreadable(f"The file has {len(data)} bytes; at most {MAX_FILE_BYTES} are allowed.")
         with self._allowance.one(account_id, self._max_uploads()):
             sha256 = (await asyncio.to_thread(hashlib.sha256, data)).hexdigest()
             return await self._open(data, sha256, len(data), account_id)
 
     async def upload(self, chunks: AsyncIterator[bytes], account_id: str, retention: float | None) -> StoredFile:
-        """Take a caller's upload as it comes, then open and store it."""
+        """Receive a caller's upload, then open and store it."""
         with self._allowance.one(account_id, self._max_uploads()):
             return await self._upload(chunks, account_id, retention)
 
@@ -73,7 +73,7 @@ class Inputs:
         return file
 
     async def fetch(self, url: str, declared: str | None, account_id: str, job_id: str) -> StoredFile:
-        """Snapshot the picture behind a URL for one job: later reads see these bytes, whatever the URL serves then."""
+        """Download and store the picture behind a URL for one job. Later reads see these bytes, not the URL."""
         fetcher = await self._fetcher()
         async with (
             aclosing(fetcher.fetch(url, max_bytes=MAX_FILE_BYTES)) as chunks,
@@ -86,7 +86,7 @@ class Inputs:
         return file
 
     async def store(self, file: StoredFile, source: bytes | Path) -> None:
-        """Write a file's row, then its bytes; or raise if they are more than the account's quota leaves."""
+        """Write a file's row, then its bytes. Raise if they exceed the account's storage quota."""
         await self._store(file, source, file_rows.add, file, self._storage_quota())
 
     async def _store(self, file: StoredFile, source: bytes | Path, add: Callable[..., None], *given: Any) -> None:
@@ -94,13 +94,13 @@ class Inputs:
             await self._database.write(add, *given)
             try:
                 await self._assets.put_file(file, source)
-            except StorageUnavailable:  # nobody knows whether the bytes came: the sweep removes both
+            except StorageUnavailable:  # the bytes may or may not be there, so that the sweep removes both
                 await self._database.write(file_rows.expire, file, self._clock())
                 raise
 
     async def remove(self, file: StoredFile) -> None:
-        """Remove a file's row and, if no other row of the account has the same content, its bytes."""
-        await self._assets.check()  # inside of the transaction everybody would wait for an answer
+        """Remove a file's row, and its bytes unless another row of the account refers to them."""
+        await self._assets.check()  # before the transaction, which would make all others wait for the answer
         async with self._lock(file):
             await self._database.write(file_rows.remove, file, self._assets.remove_file)
 
@@ -111,7 +111,7 @@ class Inputs:
         try:
             facts = await self._process_pool.insist(account_id, inspect_image, source)
         except LimitReached as error:
-            message = "Opening the picture takes more time or memory than allowed; save it anew, smaller or simpler."
+            message = "Opening the picture takes more time or memory than allowed. Save it again, smaller or simpler."
             raise FileUnreadable(message) from error
         except WorkFailed as error:
             raise FileUnreadable("The file could not be opened as a picture.") from error
@@ -128,24 +128,24 @@ class Inputs:
         )
 
     def _lock(self, file: StoredFile) -> asyncio.Lock:
-        """Return the lock that keeps one account's content from being stored and removed at the same time."""
+        """Return the lock that keeps content of an account from being stored while it is removed."""
         return self._locks.setdefault((file.account_id, file.sha256), asyncio.Lock())
 
 
 def contradiction(file: StoredFile, declared: str | None) -> str | None:
-    """What is wrong when `file.type` says another kind than the bytes."""
+    """Return the problem if the declared `file.type` differs from the content, or None."""
     if declared in (None, "image") or TYPE_NAMES.get(declared) == file.content_type:
         return None
     return f'`type` says "{declared}", but the bytes are {file.content_type}.'
 
 
 def is_data_uri(url: Any) -> bool:
-    """Whether the bytes come inside the URL itself."""
+    """Return whether the URL itself contains the bytes."""
     return isinstance(url, str) and url[:5].lower() == "data:"
 
 
 def decode_data_uri(uri: str) -> bytes:
-    """The bytes inside a `data:` URI."""
+    """Return the bytes inside a `data:` URI."""
     head, comma, body = uri[5:].partition(",")
     if not comma:
         raise FileUnreadable("The `data:` URI has no comma before its data.")
@@ -157,7 +157,7 @@ def decode_data_uri(uri: str) -> bytes:
 
 
 def _decode_base64(text: str) -> bytes:
-    """Padding may be missing, and white space stand between; that is looked for only where it may help."""
+    """Decode base64 with or without padding. White space is removed only if decoding fails with it."""
     for clean in (False, True):
         body = ("".join(text.split()) if clean else text).rstrip("=")
         try:

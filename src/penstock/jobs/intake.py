@@ -1,4 +1,4 @@
-"""Accepts a generation request: validate, recognise a retry, and write the jobs in one transaction."""
+"""Accept a generation request: validate it, recognise a retry, and write the jobs in one transaction."""
 
 import asyncio
 import random
@@ -38,7 +38,7 @@ from penstock.store.queries.files import file_rows
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobPolicy:
-    """What the operator allows of a job."""
+    """The operator's limits and defaults for jobs."""
 
     start_seconds: float
     run_seconds: float
@@ -53,7 +53,7 @@ class JobPolicy:
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """What a dry run tells: nothing was created."""
+    """The answer to a dry run, which creates nothing."""
 
     model: str
     inputs: Sequence[dict[str, Any]]
@@ -64,7 +64,7 @@ class Forecast:
 
 @dataclass(frozen=True, slots=True)
 class _Input:
-    """One validated input: resolved params and, once known, its file with the bytes still to be stored."""
+    """One validated input: resolved params and, once known, its file with the bytes to store."""
 
     params: dict[str, Any]
     seed: int | None
@@ -73,14 +73,14 @@ class _Input:
 
 
 class Intake:
-    """The one gate for paid work."""
+    """Accepts all paid generation work. There is no other way in."""
 
     def __init__(
         self,
         database: Database,
         inputs: Inputs,
         offers: Callable[[], Offers],
-        rules: Callable[[], JobPolicy],
+        policy: Callable[[], JobPolicy],
         history: History,
         backlog: Backlog,
         admission: Admission,
@@ -89,16 +89,16 @@ class Intake:
         self._database = database
         self._inputs = inputs
         self._offers = offers
-        self._rules = rules
+        self._policy = policy
         self._history = history
         self._backlog = backlog
         self._admission = admission
         self._clock = clock
-        self._desk = AcceptanceWriter(database, clock)
+        self._writer = AcceptanceWriter(database, clock)
         self._in_flight: Counter[tuple[str, str | bytes]] = Counter()
 
     async def accept(self, submission: SubmittedRequest) -> Receipt | Forecast:
-        """Accept a request, or find what an earlier one like it made. Nothing is half done."""
+        """Create all jobs of a request or none, or return the jobs of the earlier request that it repeats."""
         request, offer = self._read_request(submission)
         if request.dry_run:
             return await self._forecast(request, offer, submission.key)
@@ -107,7 +107,7 @@ class Intake:
 
     @contextmanager
     def _alone(self, submission: SubmittedRequest) -> Generator[None]:
-        """Keep a request from being accepted while the one that it repeats still is."""
+        """Raise IdempotencyInProgress while the request that this one repeats is still being accepted."""
         slot = submission.slot
         keyless_retry = submission.is_retry and submission.idempotency_key is None
         if self._in_flight[slot] and (keyless_retry or submission.idempotency_key is not None):
@@ -124,7 +124,7 @@ class Intake:
                 del self._in_flight[slot]
 
     def _read_request(self, submission: SubmittedRequest) -> tuple[GenerationBody, Offer]:
-        """What is asked for and who offers it; if the outer shape is wrong, the params' problems are told with it."""
+        """Return the validated request and its offer. Raise with all problems, those of the params included."""
         body, offers = submission.decoded.body, self._offers()
         request, details = read_body(body, submission.path_model)
         if request is None:
@@ -142,13 +142,13 @@ class Intake:
     async def _accept(self, submission: SubmittedRequest, request: GenerationBody, offer: Offer) -> Receipt:
         has_files = any("file" in item.params for item in request.input)
         if has_files and (found := await self._find_earlier(submission)):
-            return found  # before any file is opened
+            return found  # without opening any file
         try:
             self._refuse_overflow(submission.key.account_id, len(request.input))
             inputs = await self._read_inputs(request, offer, submission.key)
         except PenstockError:
             if not has_files and (found := await self._find_earlier(submission)):
-                return found  # what was accepted stays so
+                return found  # a request that was accepted before is not refused now
             raise
         accepted = self._make_jobs(submission, request, offer, inputs)
         for job, item in zip(accepted, inputs, strict=True):
@@ -161,29 +161,29 @@ class Intake:
         return receipt
 
     async def _find_earlier(self, submission: SubmittedRequest) -> Receipt | None:
-        """What it repeats; where nothing stands in its way, the transaction that accepts it looks for that itself."""
+        """Return the earlier request's jobs. On the normal path, the accepting transaction checks this itself."""
         return await self._database.read(find_earlier, submission, self._clock()) if submission.may_repeat else None
 
     async def _commit(self, submission: SubmittedRequest, accepted: Sequence[Job]) -> Receipt:
-        """Write the jobs with their holds; what is held for chat and not used is asked back before refusing."""
+        """Write the jobs with their holds. Before a refusal, recall the unused budget leases of chat processes."""
         payer, quota = submission.key.payer, submission.key.storage_quota
-        quota = self._rules().storage_quota if quota is None else quota
-        for left in reversed(range(RECALLS + 1)):
+        quota = self._policy().storage_quota if quota is None else quota
+        for recalls_left in reversed(range(RECALLS + 1)):
             try:
-                return await self._desk.accept(Acceptance(submission, accepted, quota))
+                return await self._writer.accept(Acceptance(submission, accepted, quota))
             except InsufficientBudget as error:
-                if not left or not await self._database.read(balance_rows.leased_of, payer.owners):
+                if not recalls_left or not await self._database.read(balance_rows.leased_of, payer.owners):
                     await self._database.write(balance_rows.announce_refusal, payer, self._clock())
                     metrics.BUDGET_REFUSALS.labels(error.facts["of"]).inc()
                     raise
             await self._admission.recall(payer.owners)
-            if left < RECALLS:  # our own are back at once
+            if recalls_left < RECALLS:  # our own leases are back immediately
                 await asyncio.sleep(RECALL_SECONDS)
-        raise AssertionError  # the last try returns or raises
+        raise AssertionError  # the last attempt returns or raises
 
     def _refuse_overflow(self, account_id: str, more: int) -> None:
-        rules = self._rules()
-        self._backlog.refuse(account_id, more, of_account=rules.max_waiting, of_all=rules.max_waiting_total)
+        policy = self._policy()
+        self._backlog.refuse(account_id, more, of_account=policy.max_waiting, of_all=policy.max_waiting_total)
 
     async def _forecast(self, request: GenerationBody, offer: Offer, key: ApiKey) -> Forecast:
         inputs = await self._read_inputs(request, offer, key, store=False)
@@ -202,7 +202,7 @@ class Intake:
     async def _read_inputs(
         self, request: GenerationBody, offer: Offer, key: ApiKey, *, store: bool = True
     ) -> list[_Input]:
-        """All inputs with their files opened, or every problem of all of them."""
+        """Return all inputs with their files opened. Raise with the problems of all inputs."""
         details = self._check_outer(request)
         inputs: list[_Input] = []
         for number, item in enumerate(request.input):
@@ -211,7 +211,7 @@ class Intake:
             details += problems
             if params is None:
                 continue
-            found, problem = await self._open_safely(_seeded(params, offer), offer, key, place, store=store)
+            found, problem = await self._open_safely(_add_seed(params, offer), offer, key, place, store=store)
             details += problem
             inputs += found
         if details and all(detail.code == FileNotFound.code for detail in details):
@@ -221,16 +221,16 @@ class Intake:
         return inputs
 
     def _check_outer(self, request: GenerationBody) -> list[Detail]:
-        """What only the operator's rules can tell of the fields beside `input`."""
+        """Return where the fields beside `input` break the operator's limits."""
         details: list[Detail] = []
-        most = self._rules().max_seconds
+        most = self._policy().max_seconds
         for name in ("start_timeout", "run_timeout"):
             value = getattr(request, name)
             if value is not None and value > most:
-                details.append(Detail(name, f"`{name}` is at most {most:g} seconds here, got {value:g}."))
+                details.append(Detail(name, f"`{name}` is at most {most:g} seconds on this server, got {value:g}."))
         if request.webhook is not None:
             try:
-                self._rules().check_url(request.webhook.url)
+                self._policy().check_url(request.webhook.url)
             except UrlNotAllowed as error:
                 details.append(Detail("webhook.url", error.message, error.code))
         return details
@@ -238,9 +238,9 @@ class Intake:
     async def _open_safely(
         self, item: _Input, offer: Offer, key: ApiKey, place: str, *, store: bool
     ) -> tuple[list[_Input], list[Detail]]:
-        """The input with its file, or what is wrong with the file."""
+        """Return the input with its file, or the problem with the file."""
         if "object" in given_file(item.params) and not offer.reads_objects:
-            message = "Whoever serves this model here cannot read stored objects: use `url` or `file_token`."
+            message = "The vendor of this model cannot read stored objects. Use `url` or `file_token`."
             return [], [Detail(f"{place}.file.object", message)]
         try:
             return [await self._open_file(item, key, store=store)], []
@@ -252,7 +252,7 @@ class Intake:
             return [], [Detail(f"{place}.file.type", str(error))]
 
     async def _open_file(self, item: _Input, key: ApiKey, *, store: bool) -> _Input:
-        """The input with its file: an upload looked up, a `data:` URI opened, a URL checked but not fetched yet."""
+        """Look up an upload, open a `data:` URI, or check a URL, which is fetched later."""
         file = given_file(item.params)
         if "file_token" in file:
             found = await self._database.read(file_rows.get_usable, key.account_id, file["file_token"], self._clock())
@@ -261,12 +261,12 @@ class Intake:
         if "url" not in file:
             return item
         if not is_data_uri(file["url"]):
-            self._rules().check_url(file["url"])
+            self._policy().check_url(file["url"])
             return item
         data = await asyncio.to_thread(decode_data_uri, file["url"])
         stored = await self._inputs.open(data, key.account_id)
         _refuse_contradiction(stored, file.get("type"))
-        kept = {name: value for name, value in file.items() if name != "url"}  # the bytes are in the store
+        kept = {name: value for name, value in file.items() if name != "url"}  # the bytes are stored
         return replace(item, params=item.params | {"file": kept}, file=stored, data=data if store else None)
 
     # -- writing the jobs
@@ -274,9 +274,9 @@ class Intake:
     def _make_jobs(
         self, submission: SubmittedRequest, request: GenerationBody, offer: Offer, inputs: Sequence[_Input]
     ) -> list[Job]:
-        rules, now = self._rules(), self._clock()
+        policy, now = self._policy(), self._clock()
         batch_id = new_id("batch") if len(inputs) > 1 else None
-        retention = rules.retention if request.retention is None else request.retention
+        retention = policy.retention if request.retention is None else request.retention
         accepted: list[Job] = []
         for item in inputs:
             route, job_id, quote = offer.choose(), new_id("job"), offer.quote(item.params, now)
@@ -293,8 +293,8 @@ class Intake:
                 params=item.params,
                 seed=item.seed,
                 created_at=now,
-                start_by=now + (request.start_timeout or rules.start_seconds),
-                run_seconds=request.run_timeout or rules.run_seconds,
+                start_by=now + (request.start_timeout or policy.start_seconds),
+                run_seconds=request.run_timeout or policy.run_seconds,
                 retention=None if retention == "forever" else retention,
                 eta_at=self._history.usual_end(request.model, now),
                 estimated=quote.ceiling,
@@ -302,7 +302,7 @@ class Intake:
                 client_ref=request.client_ref,
                 metadata=request.metadata,
                 batch_id=batch_id,
-                webhook=request.webhook and request.webhook.keep(rules.check_url, submission.base_url),
+                webhook=request.webhook and request.webhook.keep(policy.check_url, submission.base_url),
                 warnings=quote.warnings,
                 file=file,
                 trace=traces.current(),
@@ -313,7 +313,7 @@ class Intake:
 
 
 class _Contradiction(Exception):
-    """The declared type is not what the bytes are."""
+    """The declared type differs from the content."""
 
 
 def _refuse_contradiction(file: StoredFile, declared: str | None) -> None:
@@ -321,10 +321,10 @@ def _refuse_contradiction(file: StoredFile, declared: str | None) -> None:
         raise _Contradiction(problem)
 
 
-def _seeded(params: dict[str, Any], offer: Offer) -> _Input:
-    """The input with a seed, where its model takes one: random if none was given, and then echoed."""
+def _add_seed(params: dict[str, Any], offer: Offer) -> _Input:
+    """Return the input with a seed if its model takes one: the given seed, or a random one that is echoed."""
     name = offer.model.seed_param
     if name is None:
         return _Input(params, None)
-    seed = params.get(name, random.randrange(2**31))  # noqa: S311  a seed, no secret
+    seed = params.get(name, random.randrange(2**31))  # noqa: S311  a seed is no secret
     return _Input({**params, name: seed}, seed)

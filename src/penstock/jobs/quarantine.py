@@ -1,8 +1,8 @@
-"""Keeps jobs apart at whose risky step a process has died, so that further deaths are those of the guilty one.
+"""Isolate jobs during whose risky step a process died, so that the next death shows which job caused it.
 
-A process that dies leaves all jobs as suspects that were in a risky step there (`jobs.RISKY`). From then on a suspect
-takes its step in turn, as the only suspect of its process, and ever longer after it was claimed: a process that is
-restarted again and again, for whatever reason, dies before that turn comes, and nobody is blamed for it.
+When a process dies, every job that it ran in a risky step (`jobs.RISKY`) becomes a suspect. From then on a suspect
+takes that step in turn, as the only suspect of its process. It waits longer after its claim with each death. A process
+that keeps restarting for another reason dies before that turn comes, so that no job is blamed.
 """
 
 import asyncio
@@ -15,16 +15,16 @@ from typing import Final
 from penstock.dispatch.vendor_seats import Seat, Seats
 
 MAX_DEATHS: Final = 5
-"""After so many deaths of processes in one step of a job it ends: the first beside others, the rest as the suspect."""
+"""Process deaths in one step after which a job ends: one beside other jobs, the others as the only suspect."""
 PAUSE_SECONDS: Final = (0.0, 3.0, 9.0, 27.0)
-"""Seconds after its claim at which a suspect begins its step, by the number of deaths."""
+"""Seconds between the claim of a suspect and its step, by the number of deaths."""
 TURN_SECONDS: Final = 5.0
-"""After so long in its turn a suspect no longer keeps the next one waiting; a death is then neither's."""
-TURNS: Final = "turns"
+"""Seconds after which the next suspect no longer waits for this turn. A death is then blamed on neither."""
+TURNS_QUEUE: Final = "turns"
 
 
 class RiskLevel(IntEnum):
-    """Marks of a row's risky step, in `at_risk`."""
+    """Values of the column `at_risk`: the mark of a risky step."""
 
     NONE = 0
     SHARED = 1
@@ -32,17 +32,17 @@ class RiskLevel(IntEnum):
 
 
 class Quarantine:
-    """The turns of one process's suspects; accounts take them in rotation."""
+    """The turns of the suspects in one process, given to accounts in rotation."""
 
     def __init__(self, turn_seconds: float = TURN_SECONDS, steady: Callable[[], float] = time.monotonic) -> None:
         self._turn_seconds = turn_seconds
         self._steady = steady
-        self._seats = Seats(lambda _: 1 + len(self._watchdog))
+        self._seats = Seats(lambda _: 1 + len(self._overdue))
         self._inside: dict[str, asyncio.TimerHandle] = {}
-        self._watchdog: set[str] = set()
+        self._overdue: set[str] = set()
 
     def enter(self, deaths: int) -> "Risk":
-        """Begin to watch over a job that this process has claimed."""
+        """Return the risk of a job that this process has claimed."""
         return Risk(self, deaths, self._steady())
 
     def wait_left(self, risk: "Risk") -> float:
@@ -52,10 +52,10 @@ class Quarantine:
 
     def ask(self, account_id: str, job_id: str) -> Seat:
         """Queue for a turn."""
-        return self._seats.ask(TURNS, account_id, job_id, at_once=False)
+        return self._seats.ask(TURNS_QUEUE, account_id, job_id, at_once=False)
 
     def begin(self, turn: Seat) -> list[str]:
-        """Begin a granted turn, and return the ids of the jobs whose turns have lasted too long to be waited for."""
+        """Begin a granted turn. Return the ids of the jobs whose turns are overdue and still run beside it."""
         others = list(self._inside)
         later = asyncio.get_running_loop().call_later(self._turn_seconds, self._overrun, turn.job_id)
         self._inside[turn.job_id] = later
@@ -66,17 +66,17 @@ class Quarantine:
         timer = self._inside.pop(turn.job_id, None)
         if timer is not None:
             timer.cancel()
-        self._watchdog.discard(turn.job_id)
+        self._overdue.discard(turn.job_id)
         self._seats.give_back(turn)
 
     def _overrun(self, job_id: str) -> None:
-        self._watchdog.add(job_id)
+        self._overdue.add(job_id)
         self._seats.refill()
 
 
 @dataclass(slots=True)
 class Risk:
-    """One claimed job's risk: the deaths so far, how its row is marked, and its turn."""
+    """Risk of one claimed job: the deaths so far, the mark in its row, and its turn."""
 
     quarantine: Quarantine
     deaths: int
@@ -88,7 +88,7 @@ class Risk:
 
     @property
     def lacks_turn(self) -> bool:
-        """Tell whether the job is a suspect, and it is not its turn."""
+        """Return whether the job is a suspect and its turn has not begun."""
         return self.deaths > 0 and not self.has_begun
 
     @property
@@ -97,7 +97,7 @@ class Risk:
         return RiskLevel.ALONE if self.has_begun and not self.beside else RiskLevel.SHARED
 
     def ask(self, account_id: str, job_id: str) -> Seat:
-        """Queue for a turn, once."""
+        """Queue for a turn, unless the job already does."""
         self.turn = self.turn or self.quarantine.ask(account_id, job_id)
         return self.turn
 
@@ -106,12 +106,12 @@ class Risk:
         self.beside, self.has_begun = self.quarantine.begin(turn), True
 
     def end_turn(self) -> None:
-        """Let the next suspect have its turn."""
+        """End the turn, if there is one, so that the next suspect can have it."""
         if self.turn is not None:
             self.quarantine.end(self.turn)
         self.turn, self.beside, self.has_begun = None, [], False
 
     def advance(self) -> None:
-        """Note that the step was survived: the job is no suspect any more."""
+        """Clear the suspicion: the process survived the step."""
         self.deaths = 0
         self.end_turn()

@@ -144,7 +144,7 @@ class JobRecord(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class RecordBuilder:
-    """Writes records for one audience: where it reaches us, and how links are signed for it."""
+    """Builds records for one client: with the base URL that it uses, and links signed for it."""
 
     base_url: str
     now: float
@@ -153,7 +153,7 @@ class RecordBuilder:
     position: Callable[[str], int | None]
 
     def job(self, job: Job) -> JobRecord:
-        """The record of a job."""
+        """Return the record of a job."""
         position = self._position(job)
         return {
             "id": job.id,
@@ -195,7 +195,7 @@ class RecordBuilder:
         }
 
     def event(self, event: Event) -> dict[str, Any]:
-        """An event with the job, or where the budget stood, as it was then."""
+        """Return an event with the job, or the balance of the budget, at that time."""
         return {
             "type": event.type,
             "id": event.id,
@@ -205,7 +205,7 @@ class RecordBuilder:
         }
 
     def _eta(self, job: Job, position: int | None) -> float | None:
-        """Nobody knows how long the queue takes: a job that waits in it tells no end."""
+        """Return the seconds until the job ends. They are unknown while it waits in the queue."""
         if job.eta_at is None or (job.state is State.QUEUED and position is not None):
             return None
         return round(max(0.0, job.eta_at - self.now), 1)
@@ -239,12 +239,12 @@ class RecordBuilder:
 
 
 def _input(job: Job) -> dict[str, Any]:
-    """The resolved params, and of a file what it really is."""
+    """Return the resolved params, with the facts of the file."""
     params = dict(job.params)
     if job.file is not None:
         facts = ("sha256", "bytes", "content_type", "width", "height")
-        told = {name: getattr(job.file, name) for name in facts}
-        params["file"] = {**given_file(params), **told, "copy_token": job.file.token}
+        described = {name: getattr(job.file, name) for name in facts}
+        params["file"] = {**given_file(params), **described, "copy_token": job.file.token}
     return params
 
 

@@ -1,4 +1,4 @@
-"""The generation request: the one body shape behind both paths, read with every problem told at once."""
+"""The body of a generation request. All problems of a body are reported together."""
 
 import hashlib
 from collections.abc import Callable
@@ -17,13 +17,13 @@ from penstock.errors import Detail, InvalidRequest
 MAX_INPUTS = 16
 MAX_RETENTION = 10 * 365 * 86400
 MAX_VALUES = 5_000
-"""A request needs a few hundred values; reading a million of them would hold up everyone else."""
+"""A request needs a few hundred values. Reading a million would block the event loop for all callers."""
 MAX_SEPARATORS = 100_000
-"""The same before parsing, where those inside of texts count too."""
+"""The limit before parsing, where separators inside strings count too."""
 
 
 def _retention(value: Any) -> Any:
-    """Both of its types are checked here, so that its bounds are told in one sentence."""
+    """Check both allowed types at once, so that one message names both bounds."""
     number = isinstance(value, int | float) and not isinstance(value, bool)
     if value == "forever" or (number and 0 < value <= MAX_RETENTION):
         return value
@@ -35,13 +35,13 @@ Retention = Annotated[Annotated[float, Field(gt=0, le=MAX_RETENTION)] | Literal[
 
 
 class Webhook(Params):
-    """Where this request's events are to be delivered."""
+    """The endpoint for the events of this request."""
 
     url: Text = Field(min_length=1, max_length=2048)
     events: list[EventType] | None = Field(default=None, description="default: the four that end a job")
 
     def keep(self, check_url: Callable[[str], str], base_url: str) -> dict[str, Any]:
-        """What a job remembers of it; `base_url` is where links lead that are told there."""
+        """Return the form stored with a job. `base_url` is the base of the links in its events."""
         return {**self.model_dump(mode="json"), "url": check_url(self.url), "base_url": base_url}
 
 
@@ -52,7 +52,7 @@ class InputItem(Params):
 
 
 class GenerationBody(Params):
-    """`{"model": …, "input": [{"params": {…}}]}` and what may stand beside it."""
+    """`{"model": …, "input": [{"params": {…}}]}` and optional fields."""
 
     model: Text = Field(min_length=1, max_length=200, description="model id")
     input: list[InputItem] = Field(
@@ -78,14 +78,14 @@ class GenerationBody(Params):
 
 @dataclass(frozen=True, slots=True)
 class Decoded:
-    """A body, and a mark that is the same for the same body, however it was spelled."""
+    """A body, and its digest, which does not depend on white space or the order of keys."""
 
     body: dict[str, Any]
     mark: bytes
 
 
 def decode(raw: bytes) -> Decoded:
-    """The body as a JSON object."""
+    """Return the body as a JSON object, with its digest."""
     if sum(map(raw.count, (b",", b"[", b"{"))) > MAX_SEPARATORS:
         raise _flood()
     try:
@@ -115,7 +115,7 @@ def _flood() -> InvalidRequest:
 
 
 def read_body(body: dict[str, Any], path_model: str | None) -> tuple[GenerationBody | None, list[Detail]]:
-    """The request, or every problem of its outer shape."""
+    """Return the request, or all problems of its outer shape."""
     request, details = read(GenerationBody, body, "")
     if request is not None and path_model is not None and path_model != request.model:
         raise InvalidRequest(
@@ -128,7 +128,7 @@ def read_body(body: dict[str, Any], path_model: str | None) -> tuple[GenerationB
 
 
 def read_raw_params(body: dict[str, Any], model: GenerationModel) -> list[Detail]:
-    """What is wrong with the params of a body whose outer shape is wrong too."""
+    """Return the problems of the params in a body whose outer shape is wrong."""
     items = body.get("input")
     details: list[Detail] = []
     for number, item in enumerate(cast("list[Any]", items)[:MAX_INPUTS] if isinstance(items, list) else ()):
@@ -139,7 +139,7 @@ def read_raw_params(body: dict[str, Any], model: GenerationModel) -> list[Detail
 
 
 def refuse(details: list[Detail]) -> InvalidRequest:
-    """One error for all problems: named by its code if all share one."""
+    """Return one error for all problems. It has their code if they share one."""
     codes = {detail.code for detail in details}
     rest = f" (and {len(details) - 1} more)" if len(details) > 1 else ""
     return InvalidRequest(
