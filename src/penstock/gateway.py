@@ -49,9 +49,9 @@ from penstock.store.database import Database
 from penstock.store.event_reader import NewsRoom
 from penstock.store.queries.accounts import key_rows
 from penstock.store.queries.jobs import job_rows
-from penstock.upstream.callback_urls import Hooks
+from penstock.upstream.callback_urls import CallbackUrls
 from penstock.upstream.exchange import Exchange
-from penstock.upstream.schema_discovery import Learning, find_schema, learn_schemas
+from penstock.upstream.schema_discovery import SchemaRefresher, find_schema, learn_schemas
 from penstock.vendor_api.generation import GenerationVendor
 from penstock.webhooks.delivery import DeliveryWorker
 from penstock_sandbox import sandbox
@@ -120,7 +120,7 @@ class Gateway:
     usage_writer: UsageWriter
     relay: Relay
     exchange: Exchange
-    hooks: Hooks
+    hooks: CallbackUrls
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
@@ -135,7 +135,7 @@ class Gateway:
         self.body_memory = BodyMemory(self._body_bounds)
         self._resources = AsyncExitStack()
         self._opening = asyncio.Lock()
-        self._learning = Learning(self._knows_schemas, self._ask_for_schemas)
+        self._learning = SchemaRefresher(self._knows_schemas, self._ask_for_schemas)
         self._succession: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._fetcher: SafeFetcher | None = None
 
@@ -230,7 +230,7 @@ class Gateway:
             self.clock,
         )
         self.delivery = DeliveryWorker(self.database, self._open_fetcher, self.scribe, self.clock)
-        self.hooks = Hooks(secret, lambda: self.settings.server.public_url)
+        self.hooks = CallbackUrls(secret, lambda: self.settings.server.public_url)
         self.exchange = exchange = Exchange(self.assets.get_file, lambda: self.settings.fetch.allow_networks)
         self._resources.push_async_callback(self._close_vendors)
         self._resources.push_async_callback(exchange.close)

@@ -14,7 +14,7 @@ from openai_double import KEY, OpenAIDouble
 from openai_replies import GREETING, PROMPT_TOKENS
 
 from penstock.chat import request
-from penstock.chat.replies.translated import RenderedStream, render_whole
+from penstock.chat.replies.translated import TranslatedStream, render_whole
 from penstock.domain.chat import Blame
 from penstock.domain.money import format_usd
 from penstock.errors import InvalidRequest
@@ -263,7 +263,7 @@ def test_the_example_chat_vendor_is_read(parley):
     assert (choice["message"]["content"], choice["finish_reason"]) == ("Good day", "stop")
     assert usage is not None
     assert (usage.prompt, usage.completion) == (5, 2)
-    stream = RenderedStream(ask(), parley.translator(ask()), "id", 0)
+    stream = TranslatedStream(ask(), parley.translator(ask()), "id", 0)
     out = (
         stream.feed(
             b"".join(

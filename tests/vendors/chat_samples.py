@@ -9,7 +9,7 @@ import pytest
 from hypothesis import strategies as some
 
 from penstock.chat import request
-from penstock.chat.faults import tell_fault
+from penstock.chat.faults import explain_fault
 from penstock.domain.chat import Ask, Fault
 from penstock.upstream.redaction import Redactor
 from penstock.vendor_api.chat import ChatOptions, ChatVendor, RemoteChat
@@ -203,7 +203,7 @@ def check_fault(fault: Fault) -> None:
     assert isinstance(fault.message, str)
     assert isinstance(fault.code, str | None)
     assert isinstance(fault.param, str | None)
-    error = tell_fault(fault, Redactor({KEY}))
+    error = explain_fault(fault, Redactor({KEY}))
     assert KEY not in str(error.body("req_1"))
     render_error(error, "req_1")
     json.dumps(error.body("req_1"), allow_nan=False)

@@ -11,7 +11,7 @@ from hypothesis import strategies as some
 
 from penstock.chat import request
 from penstock.chat.replies.passthrough import Broken, Malformed
-from penstock.chat.replies.translated import RenderedStream, render_whole
+from penstock.chat.replies.translated import TranslatedStream, render_whole
 from penstock.domain.chat import Blame, End, Fault, Finish, Opening, Reason, Usage, Used
 from penstock.vendor_api.generation import Reply, VendorFolders
 from penstock.vendors.anthropic import Anthropic, AnthropicOptions
@@ -36,7 +36,7 @@ def read_whole(told: Any) -> list[Any]:
 
 def streamed(told: dict[str, Any], size: int) -> dict[str, Any]:
     """The completion that the chunks of this message's stream make, cut into pieces of this many bytes."""
-    rendered = RenderedStream(ASK, VENDOR.translator(ASK), "id", 1)
+    rendered = TranslatedStream(ASK, VENDOR.translator(ASK), "id", 1)
     data = b"".join(stream(told))
     out = b"".join(rendered.feed(data[start : start + size]) for start in range(0, len(data), size)) + rendered.end()
     assert rendered.malformed == 0
@@ -212,7 +212,7 @@ def test_an_error_of_tomorrow():
 
 
 def test_an_error_in_a_stream_breaks_it():
-    rendered = RenderedStream(ASK, VENDOR.translator(ASK), "id", 1)
+    rendered = TranslatedStream(ASK, VENDOR.translator(ASK), "id", 1)
     events = list(stream(message([text("Hi")])))[:4]
     rendered.feed(b"".join(events))
     failure = b"event: error\ndata: " + json.dumps(error_body("overloaded_error", "Full")).encode() + b"\n\n"

@@ -8,8 +8,8 @@ from chat_samples import SAMPLES, Json, anything, bodies, check_fault, every_sam
 from hypothesis import given
 from hypothesis import strategies as some
 
-from penstock.chat.replies.passthrough import Broken, Malformed, PassedStream, pass_whole
-from penstock.chat.replies.translated import RenderedStream, render_whole
+from penstock.chat.replies.passthrough import Broken, Malformed, PassthroughStream, pass_whole
+from penstock.chat.replies.translated import TranslatedStream, render_whole
 from penstock.domain.chat import Ask, Part
 
 READABLE = (ValueError, LookupError, TypeError, AttributeError, RecursionError)
@@ -33,18 +33,18 @@ def test_no_bytes_break_a_translator(name, body):
         assert is_understood(translator.whole(body))
 
 
-def open_stream(name: str, **fields: Any) -> PassedStream | RenderedStream:
+def open_stream(name: str, **fields: Any) -> PassthroughStream | TranslatedStream:
     """As the gateway does it."""
     ask = make_ask(stream=True, **SAMPLES[name].fields, **fields)
     translator = make_vendor(name).translator(ask)
-    return PassedStream(ask, "ours", 1) if translator is None else RenderedStream(ask, translator, "ours", 1)
+    return PassthroughStream(ask, "ours", 1) if translator is None else TranslatedStream(ask, translator, "ours", 1)
 
 
 def write(events: Any) -> bytes:
     return b"".join(b"data: " + json.dumps(event).encode() + b"\n\n" for event in events)
 
 
-def run(stream: PassedStream | RenderedStream, text: bytes, places: list[int]) -> bytes:
+def run(stream: PassthroughStream | TranslatedStream, text: bytes, places: list[int]) -> bytes:
     ends = sorted({place % (len(text) + 1) for place in places} | {len(text)})
     out, start = b"", 0
     for end in ends:
@@ -90,7 +90,7 @@ def test_a_stream_is_whole_when_the_vendor_said_so_and_not_before(name, place, p
     assert stream.complete is (cut >= end - 2)  # the blank line may be missing
     assert out.endswith(b"data: [DONE]\n\n") is stream.complete
     reasons = [choice["finish_reason"] for chunk in chunks for choice in chunk["choices"]]
-    given_reasons = ["stop"] if isinstance(stream, PassedStream) else reasons[-1:]
+    given_reasons = ["stop"] if isinstance(stream, PassthroughStream) else reasons[-1:]
     assert [reason for reason in reasons if reason] == given_reasons * stream.complete
 
 

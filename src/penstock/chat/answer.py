@@ -1,7 +1,7 @@
 """A chat answer that has begun, as the relay hands it out: a whole body, or a stream to pour."""
 
 from penstock.chat.answer_stream import AnswerStream
-from penstock.chat.cache import CachedAnswer, Keeper
+from penstock.chat.cache import CachedAnswer, CacheRecorder
 from penstock.chat.settlement import Settlement
 from penstock.domain.chat import Ask
 from penstock.domain.usage import ChatOutcome
@@ -11,14 +11,14 @@ from penstock.errors import PenstockError
 class Answer:
     """Either `body` or `stream` is set once it has begun. It ends with `close`."""
 
-    __slots__ = ("_is_closed", "ask", "body", "keeper", "settlement", "stream")
+    __slots__ = ("_is_closed", "ask", "body", "cache_recorder", "settlement", "stream")
 
     def __init__(self, ask: Ask, settlement: Settlement) -> None:
         self.ask = ask
         self.settlement = settlement
         self.body: bytes | None = None
         self.stream: AnswerStream | None = None
-        self.keeper: Keeper | None = None
+        self.cache_recorder: CacheRecorder | None = None
         self._is_closed = False
 
     @property
@@ -45,7 +45,7 @@ class Answer:
         settlement = self.settlement
         if settlement.attempt is not None:
             settlement.attempt.release(settlement.outcome, settlement.error)
-        if self.keeper is not None and self.body is not None and settlement.outcome is ChatOutcome.OK:
-            self.keeper.add(self.body)
-            self.keeper.finish()
+        if self.cache_recorder is not None and self.body is not None and settlement.outcome is ChatOutcome.OK:
+            self.cache_recorder.add(self.body)
+            self.cache_recorder.finish()
         settlement.end(self.body or b"")

@@ -6,8 +6,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from penstock.chat.attempt import RouteAttempt
-from penstock.chat.cache import Keeper
-from penstock.chat.faults import tell_fault
+from penstock.chat.cache import CacheRecorder
+from penstock.chat.faults import explain_fault
 from penstock.chat.replies.passthrough import Malformed
 from penstock.chat.replies.sse import COMMENT, EventTooLarge
 from penstock.chat.replies.stream import ResponseWriter, Stream
@@ -42,9 +42,9 @@ class AnswerStream:
 
     __slots__ = (
         "_attempt",
+        "_cache_recorder",
         "_heartbeat_seconds",
         "_idle_timer",
-        "_keeper",
         "_redactor",
         "_settlement",
         "_stream",
@@ -59,14 +59,14 @@ class AnswerStream:
         attempt: RouteAttempt,
         stream: Stream,
         settlement: Settlement,
-        keeper: Keeper | None,
+        cache_recorder: CacheRecorder | None,
         redactor: Redactor,
         heartbeat_seconds: float,
     ) -> None:
         self._attempt = attempt
         self._stream = stream
         self._settlement = settlement
-        self._keeper = keeper
+        self._cache_recorder = cache_recorder
         self._redactor = redactor
         self._heartbeat_seconds = heartbeat_seconds
 
@@ -113,13 +113,13 @@ class AnswerStream:
         """Pass on some of the vendor's reply; return whether more is wanted now."""
         stream = self._stream
         quick = stream.quick
-        if quick is not None and self._keeper is None and (out := quick(data)) is not None:
+        if quick is not None and self._cache_recorder is None and (out := quick(data)) is not None:
             idle_timer = self._idle_timer
             idle_timer.waiting_since = idle_timer.sent_at = idle_timer.now()
             return self._writer.write(out)  # as nearly always
         out = stream.feed(data)
         (self._idle_timer.record_output if out else self._idle_timer.begin_wait)()
-        if stream.ended or stream.broken is not None or self._keeper is not None:
+        if stream.ended or stream.broken is not None or self._cache_recorder is not None:
             self._pass(out + stream.end() if stream.ended else out)
             return not (stream.ended or self._writer.is_full or stream.broken)
         return self._writer.write(out)
@@ -130,8 +130,8 @@ class AnswerStream:
         if (is_over or stream.ended) and stream.complete and stream.broken is None:
             self._settlement.outcome = ChatOutcome.OK
             self._settlement.settle()
-        if self._keeper is not None:
-            self._keeper.add(piece)
+        if self._cache_recorder is not None:
+            self._cache_recorder.add(piece)
         self._writer.write(piece)
 
     def _conclude(self) -> None:
@@ -140,14 +140,14 @@ class AnswerStream:
         if isinstance(stream.broken, Malformed):
             raise self._interrupt(VendorFailed(f"The vendor's reply broke off: {stream.broken}."))
         if stream.broken is not None:
-            error = tell_fault(stream.broken.fault(self._attempt.vendor.fault), self._redactor)
+            error = explain_fault(stream.broken.fault(self._attempt.vendor.fault), self._redactor)
             raise self._interrupt(error, is_reported=True)
         if not stream.complete:
             raise self._interrupt(VendorFailed("The vendor's reply broke off."))
         self._settlement.outcome = ChatOutcome.OK
         self._settlement.settle()
-        if self._keeper is not None:
-            self._keeper.finish()
+        if self._cache_recorder is not None:
+            self._cache_recorder.finish()
 
     def _interrupt(self, error: PenstockError, *, is_reported: bool = False) -> Interrupted:
         self._settlement.outcome, self._settlement.error = ChatOutcome.CUT, error

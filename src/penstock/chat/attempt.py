@@ -5,9 +5,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from penstock.chat.replies.flat_errors import read_error
-from penstock.chat.replies.passthrough import Broken, Malformed, PassedStream
+from penstock.chat.replies.passthrough import Broken, Malformed, PassthroughStream
 from penstock.chat.replies.stream import Stream
-from penstock.chat.replies.translated import RenderedStream
+from penstock.chat.replies.translated import TranslatedStream
 from penstock.domain.chat import Ask
 from penstock.domain.prices import TokenPrice
 from penstock.domain.usage import ChatOutcome
@@ -59,9 +59,9 @@ class RouteAttempt:
         """Wait for the first piece of a stream: until it comes, an error can still be an HTTP status."""
         translator = self.vendor.translator(ask)
         stream = self.stream = (
-            PassedStream(ask, reply_id, created)
+            PassthroughStream(ask, reply_id, created)
             if translator is None
-            else RenderedStream(ask, translator, reply_id, created)
+            else TranslatedStream(ask, translator, reply_id, created)
         )
         plain = b""  # of a reply that is not an event stream
         while not self.first and not stream.comments:

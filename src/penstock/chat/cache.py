@@ -1,4 +1,4 @@
-"""The response cache: whole answers to the very same request of the same account; off unless it is given room."""
+"""The response cache: complete answers to identical requests of one account. It is off without a size."""
 
 import hashlib
 from collections import OrderedDict
@@ -8,23 +8,23 @@ from typing import Final
 
 from penstock.domain.chat import Ask
 
-MAX_KEPT_BYTES: Final = 1 << 20
-"""A longer answer is not kept."""
-MAX_SHARE: Final = 16
-"""No answer may take more than this part of the room."""
+MAX_CACHED_ANSWER_BYTES: Final = 1 << 20
+"""Longer answers are not cached."""
+MIN_CACHED_ANSWERS: Final = 16
+"""Answers of the largest size that must fit into the cache."""
 
 
 @dataclass(frozen=True, slots=True)
 class CachedAnswer:
-    """An answer as it was sent, and who made it."""
+    """An answer as it was sent, with its vendor."""
 
     body: bytes
     vendor: str
     until: float
 
 
-class Keeper:
-    """Collects an answer while it is sent, for the cache; one that is too long is let go."""
+class CacheRecorder:
+    """Collects an answer for the cache while it is sent; drops one that is too long."""
 
     __slots__ = ("_keep", "_pieces", "_size")
 
@@ -34,53 +34,53 @@ class Keeper:
         self._size = 0
 
     def add(self, piece: bytes) -> None:
-        """Some of it."""
+        """Add a piece of the answer."""
         self._size += len(piece)
         self._pieces.append(piece)
-        if self._size > MAX_KEPT_BYTES:
+        if self._size > MAX_CACHED_ANSWER_BYTES:
             self._pieces.clear()
 
     def finish(self) -> None:
-        """That was all of it."""
+        """Store the answer: it is complete."""
         if self._pieces:
             self._keep(b"".join(self._pieces))
 
 
 class ChatCache:
-    """Bounded by bytes; the answer used longest ago goes first."""
+    """A cache bounded in bytes; the least recently used answer is dropped first."""
 
     def __init__(self) -> None:
         self._answers: OrderedDict[bytes, CachedAnswer] = OrderedDict()
         self._bytes = 0
 
-    def get(self, place: bytes, now: float) -> CachedAnswer | None:
-        """The answer kept under this place, if its time is not over."""
-        found = self._answers.get(place)
+    def get(self, key: bytes, now: float) -> CachedAnswer | None:
+        """Return the answer under this key unless it has expired."""
+        found = self._answers.get(key)
         if found is None:
             return None
         if found.until <= now:
-            self._drop(place)
+            self._drop(key)
             return None
-        self._answers.move_to_end(place)
+        self._answers.move_to_end(key)
         return found
 
-    def put(self, place: bytes, answer: CachedAnswer, room: int) -> None:
-        """Keep an answer, if it is not too large for the room there is."""
-        if len(answer.body) * MAX_SHARE > room:
+    def put(self, key: bytes, answer: CachedAnswer, max_bytes: int) -> None:
+        """Store an answer unless it is too large for a cache of `max_bytes`."""
+        if len(answer.body) * MIN_CACHED_ANSWERS > max_bytes:
             return
-        if place in self._answers:
-            self._drop(place)
-        self._answers[place] = answer
+        if key in self._answers:
+            self._drop(key)
+        self._answers[key] = answer
         self._bytes += len(answer.body)
-        while self._bytes > room:
+        while self._bytes > max_bytes:
             self._drop(next(iter(self._answers)))
 
-    def _drop(self, place: bytes) -> None:
-        self._bytes -= len(self._answers.pop(place).body)
+    def _drop(self, key: bytes) -> None:
+        self._bytes -= len(self._answers.pop(key).body)
 
 
-def place_of(account_id: str, ask: Ask) -> bytes:
-    """Equal for the same fields of the same account, in whatever order they were written."""
+def cache_key(account_id: str, ask: Ask) -> bytes:
+    """Return a hash of account and fields, independent of the order of the fields."""
     digest = hashlib.sha256(account_id.encode())
     for name in sorted(ask.fields):
         raw = memoryview(ask.fields[name])

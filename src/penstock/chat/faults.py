@@ -1,4 +1,4 @@
-"""What a caller is told of a chat vendor's failure: enough to act on, never a credential, a host or an account."""
+"""The error shown for a chat vendor's failure: enough to act on, without credential, host or account."""
 
 from typing import assert_never
 
@@ -15,7 +15,7 @@ from penstock.upstream.redaction import Redactor
 from penstock.vendor_api.generation import MAX_RETRY_AFTER_SECONDS
 
 
-def tell_fault(fault: Fault, redactor: Redactor) -> PenstockError:
+def explain_fault(fault: Fault, redactor: Redactor) -> PenstockError:
     """Map a chat vendor's failure to the error shown to the caller."""
     wait = None if fault.retry_after is None else min(fault.retry_after, MAX_RETRY_AFTER_SECONDS)
     match fault.blame:

@@ -1,20 +1,20 @@
-"""Chat: finds a vendor that answers, holds the reply until its first byte, and records what was used."""
+"""The chat relay: it chooses a route, calls its vendor, and returns the answer with its first byte."""
 
 import asyncio
 import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from penstock.billing.admission import Admission, Ticket
 from penstock.billing.usage_writer import UsageWriter
 from penstock.chat.answer import Answer
-from penstock.chat.answer_lengths import Lengths
+from penstock.chat.answer_lengths import AnswerLengths
 from penstock.chat.answer_stream import AnswerStream
 from penstock.chat.attempt import Leave, RouteAttempt
-from penstock.chat.cache import CachedAnswer, ChatCache, Keeper, place_of
-from penstock.chat.faults import tell_fault
+from penstock.chat.cache import CachedAnswer, CacheRecorder, ChatCache, cache_key
+from penstock.chat.faults import explain_fault
 from penstock.chat.replies.passthrough import Broken, Malformed, pass_whole
 from penstock.chat.replies.sse import EventTooLarge
 from penstock.chat.replies.translated import render_whole
@@ -45,15 +45,15 @@ from penstock.vendor_api.generation import Call, NotSent, NotStarted, Reply, Rep
 if TYPE_CHECKING:
     from penstock.upstream.chat_response import Incoming
 
-BIG = 1 << 18
-"""Bodies beyond this are worked on in a thread: everyone else on the event loop would feel it."""
-MAX_REPLY_BYTES = 128 << 20
+MAX_INLINE_BYTES: Final = 1 << 18
+"""Larger bodies are processed in a thread, because they would block the event loop."""
+MAX_REPLY_BYTES: Final = 128 << 20
 
 log = logging.getLogger(__name__)
 
 
 class TryNextRoute(Exception):
-    """This route did not answer and provably did not work for it: another may be tried."""
+    """The vendor of this route provably did no work, so the next route may be tried."""
 
     def __init__(self, error: PenstockError) -> None:
         super().__init__(error.message)
@@ -62,7 +62,7 @@ class TryNextRoute(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ChatPolicy:
-    """What the operator set."""
+    """The operator's settings of chat."""
 
     heartbeat_seconds: float
     cache_bytes: int
@@ -88,7 +88,7 @@ class Relay:
         self._clock = clock
         self._busy: dict[str, int] = {}
         self._admission = admission
-        self._lengths = Lengths()
+        self._lengths = AnswerLengths()
         self._cache = ChatCache()
         self.routes = Routes()
 
@@ -143,17 +143,17 @@ class Relay:
 
     def _find_cached(self, answer: Answer, key: ApiKey) -> bool:
         """Answer from the cache and return True; otherwise have the answer kept in it."""
-        policy, place = self._policy(), place_of(key.account_id, answer.ask)
-        found = self._cache.get(place, time.monotonic())
+        policy, cache_place = self._policy(), cache_key(key.account_id, answer.ask)
+        found = self._cache.get(cache_place, time.monotonic())
         if found is not None:
             answer.take_cached(found)
             return True
 
         def keep(body: bytes) -> None:
             kept = CachedAnswer(body, answer.settlement.vendor_name, time.monotonic() + policy.cache_seconds)
-            self._cache.put(place, kept, policy.cache_bytes)
+            self._cache.put(cache_place, kept, policy.cache_bytes)
 
-        answer.keeper = Keeper(keep)
+        answer.cache_recorder = CacheRecorder(keep)
         return False
 
     async def _try_routes(self, answer: Answer, offer: ChatOffer, offers: Offers, account: str) -> None:
@@ -168,7 +168,7 @@ class Relay:
             if attempt.stream is not None:
                 heartbeat = self._policy().heartbeat_seconds
                 answer.stream = AnswerStream(
-                    attempt, attempt.stream, answer.settlement, answer.keeper, offers.redactor, heartbeat
+                    attempt, attempt.stream, answer.settlement, answer.cache_recorder, offers.redactor, heartbeat
                 )
             return
         raise last or VendorFailed()
@@ -178,7 +178,8 @@ class Relay:
     ) -> RouteAttempt:
         """Call one vendor and wait for its first byte: until then, a failure has its own status."""
         ask, settlement, has_alternatives = answer.ask, answer.settlement, len(offer.routes) > 1
-        call = await self._prepare_long(ask, vendor, route) if ask.size > BIG else _prepare(ask, vendor, route)
+        is_large = ask.size > MAX_INLINE_BYTES
+        call = await self._prepare_large(ask, vendor, route) if is_large else _prepare(ask, vendor, route)
         self._enter(route, vendor)
         health = self.routes.health(route)
         probe = health.begin(account)
@@ -216,7 +217,7 @@ class Relay:
                 attempt.fail(outcome, settlement.outcome, settlement.error)
         return attempt
 
-    async def _prepare_long(self, ask: Ask, vendor: ChatVendor, route: Route) -> Call:
+    async def _prepare_large(self, ask: Ask, vendor: ChatVendor, route: Route) -> Call:
         return await asyncio.to_thread(_prepare, ask, vendor, route)
 
     async def _call(self, answer: Answer, attempt: RouteAttempt, call: Call) -> None:
@@ -241,13 +242,13 @@ class Relay:
             raise _refuse(vendor, attempt.incoming, b"") from None
 
     def _judge(self, fault: Fault, route: Route, account: str, probe: Probe) -> PenstockError | TryNextRoute:
-        """What a vendor's refusal means, for the caller and for the route; the operator reads of it in the log."""
+        """Log a vendor's refusal, record it in the route's health, and return the error to raise."""
         redactor, health = self._offers().redactor, self.routes.health(route)
         level = logging.ERROR if fault.blame is Blame.CREDENTIAL else logging.INFO
-        said = {"code": redactor.code(fault.code), "message": redactor.text(fault.message)}
-        fields = {"vendor": route.vendor, "model": route.model, "blame": fault.blame, "status": fault.status, **said}
-        log.log(level, "a chat vendor refused", extra={"fields": fields})
-        error = tell_fault(fault, redactor)
+        shown = {"code": redactor.code(fault.code), "message": redactor.text(fault.message)}
+        fields = {"vendor": route.vendor, "model": route.model, "blame": fault.blame, "status": fault.status, **shown}
+        log.log(level, "chat vendor refused a request", extra={"fields": fields})
+        error = explain_fault(fault, redactor)
         if fault.blame is Blame.CALLER:
             health.succeed(account)
             return error
@@ -257,7 +258,7 @@ class Relay:
     def _enter(self, route: Route, vendor: ChatVendor) -> None:
         busy = self._busy.get(route.vendor, 0)
         if busy >= vendor.options.max_concurrent:
-            raise TryNextRoute(QueueFull("The vendor has all the requests that it may have at once.", retry_after=1))
+            raise TryNextRoute(QueueFull("The vendor is at its limit of concurrent requests.", retry_after=1))
         self._busy[route.vendor] = busy + 1
         if vendor.server is not None:
             vendor.server.enter()
@@ -265,9 +266,9 @@ class Relay:
     def _make_leave(
         self, route: Route, vendor: ChatVendor, health: RouteHealth, account: str, *, has_alternatives: bool
     ) -> Leave:
-        """What to do when the vendor is let go: give its place free, and remember how a stream ended.
+        """Return the callback that frees the vendor's slot and records the end of a stream in its health.
 
-        A vendor that begins its answers and breaks off is left alone only where another can be asked instead.
+        A vendor whose answers break off is closed only if the model has another route.
         """
 
         def leave(outcome: ChatOutcome, error: PenstockError | None) -> None:
@@ -283,7 +284,7 @@ class Relay:
 
 
 class _Refused(Exception):
-    """The vendor answered with a failure."""
+    """The vendor answered with a fault."""
 
     def __init__(self, fault: Fault) -> None:
         super().__init__(fault.message)
@@ -306,7 +307,7 @@ async def _read_answer(answer: Answer, attempt: RouteAttempt, incoming: "Incomin
         raise _refuse(attempt.vendor, incoming, body)
     settlement.record_first_byte(attempt.called_at)
     whole = (body, attempt.vendor, answer.ask, _reply_id(settlement), int(settlement.created_at))
-    read = await asyncio.to_thread(_read_whole, *whole) if len(body) > BIG else _read_whole(*whole)
+    read = await asyncio.to_thread(_read_whole, *whole) if len(body) > MAX_INLINE_BYTES else _read_whole(*whole)
     answer.body = read[0]
     settlement.take_whole(*read)
 
@@ -328,12 +329,12 @@ def _read_whole(
 def _prepare(ask: Ask, vendor: ChatVendor, route: Route) -> Call:
     try:
         return vendor.complete(ask, route.model)
-    except InvalidRequest as error:  # another vendor may be able to do it
+    except InvalidRequest as error:  # another vendor may support it
         raise TryNextRoute(error) from None
 
 
-def _refuse(vendor: ChatVendor, incoming: "Incoming", said: bytes) -> _Refused:
-    return _Refused(vendor.fault(Reply(incoming.status, incoming.headers, said)))
+def _refuse(vendor: ChatVendor, incoming: "Incoming", body: bytes) -> _Refused:
+    return _Refused(vendor.fault(Reply(incoming.status, incoming.headers, body)))
 
 
 def _as_chat_error(error: RateLimited) -> ChatRateLimited:

@@ -1,4 +1,4 @@
-"""Reads a chat request without parsing more of it than must be known, and says exactly what is wrong with it."""
+"""Reads a chat request, parsing as little as necessary, and reports exactly what is wrong with it."""
 
 import codecs
 import json
@@ -14,32 +14,32 @@ from penstock.errors import InvalidRequest
 
 ROLES: Final = ("system", "developer", "user", "assistant", "tool", "function")
 MAX_STOPS: Final = 4
-MAX_PAIRS: Final = 16
-MODEL_LENGTH: Final = 256
-TEXT_PIECE: Final = 1 << 16
-MAX_EXPLAINED: Final = 1 << 20
-"""Larger bodies are not parsed a second time to say what is wrong with them: it would hold up everyone else."""
+MAX_METADATA_PAIRS: Final = 16
+MAX_MODEL_CHARACTERS: Final = 256
+PIECE_BYTES: Final = 1 << 16
+MAX_EXPLAINED_BYTES: Final = 1 << 20
+"""Larger bodies are not parsed again to explain an error, because that would block the event loop."""
 
 Checked: TypeAlias = msgspec.Raw
 Check: TypeAlias = Callable[[str, msgspec.Raw], Checked]
 
 
 class _Turn(msgspec.Struct):
-    """All that is read of a message."""
+    """The only field of a message that is read."""
 
     role: str
 
 
 class _UsualTurn(msgspec.Struct):
-    """The same of a good one."""
+    """Like `_Turn`, but with a role that is allowed."""
 
     role: Literal["system", "developer", "user", "assistant", "tool", "function"]
 
 
 class _Usual(msgspec.Struct):
-    """What nearly all requests are made of, read and checked in one go."""
+    """The fields of nearly all requests, decoded and checked in one step."""
 
-    model: Annotated[str, Meta(min_length=1, max_length=MODEL_LENGTH)]
+    model: Annotated[str, Meta(min_length=1, max_length=MAX_MODEL_CHARACTERS)]
     messages: Annotated[list[_UsualTurn], Meta(min_length=1)]
     stream: bool | None = None
     temperature: Annotated[float, Meta(ge=0, le=2)] | None = None
@@ -58,7 +58,7 @@ _Text = codecs.getincrementaldecoder("utf-8")
 
 
 def read(body: bytes) -> Ask:
-    """The request in this body; an error names the field, what is wrong and what is allowed."""
+    """Return the request in this body; an error names the field, the problem and what is allowed."""
     fields = _split(body)
     model, stream = _read_usual(body) or _read_carefully(fields)
     for name in fields.keys() & CHECKS.keys():
@@ -77,7 +77,7 @@ def read(body: bytes) -> Ask:
 
 
 def _read_usual(body: bytes) -> tuple[str, bool] | None:
-    """The model, and whether it is to be streamed; None if something is not as usual."""
+    """Return the model and whether to stream; None if any field is unusual."""
     try:
         usual = _usual.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -86,7 +86,7 @@ def _read_usual(body: bytes) -> tuple[str, bool] | None:
 
 
 def _read_carefully(fields: dict[str, msgspec.Raw]) -> tuple[str, bool]:
-    """The same step by step, to say what is wrong."""
+    """Like `_read_usual`, but field by field, to report what is wrong."""
     model = _model(fields)
     _check_messages(fields)
     for name in fields.keys() & USUAL.keys():
@@ -106,23 +106,22 @@ def _split(body: bytes) -> dict[str, msgspec.Raw]:
         ) from None
     if b"null" not in body:
         return found
-    # For typed clients an absent field is null.
+    # Typed clients send null for an absent field.
     return {name: raw for name, raw in found.items() if _peek(raw) != b"null"}
 
 
 def _refuse_surrogates(body: bytes) -> None:
-    """Name the field in which half of a surrogate pair stands alone: the parser's own words mislead."""
-    if len(body) > MAX_EXPLAINED or _SURROGATE.search(body) is None:
+    """Raise an error that names the field with a lone surrogate, because the parser's own message misleads."""
+    if len(body) > MAX_EXPLAINED_BYTES or _SURROGATE.search(body) is None:
         return
     try:
         place = _find_surrogate(json.loads(body))
     except (ValueError, RecursionError):
-        return  # something else is wrong too
+        return  # something else is wrong as well
     if place is None:
         return
     raise InvalidRequest(
-        f"Invalid '{place}': it holds half of a UTF-16 surrogate pair (\\ud800 to \\udfff) without the other half, "
-        "which is no character.",
+        f"Invalid '{place}': it contains half of a UTF-16 surrogate pair (\\ud800 to \\udfff) without the other half.",
         param=place,
         code="invalid_value",
         suggestion="Escape characters beyond U+FFFF as a pair, or send them as UTF-8.",
@@ -130,7 +129,7 @@ def _refuse_surrogates(body: bytes) -> None:
 
 
 def _find_surrogate(value: Any, place: str = "") -> str | None:
-    """Return where the first text, or name, with a surrogate stands: `messages[0].content`."""
+    """Return the path of the first text or name with a lone surrogate, such as `messages[0].content`."""
     if isinstance(value, str):
         return place if _LONE.search(value) else None
     if isinstance(value, dict):
@@ -147,16 +146,16 @@ def _find_surrogate(value: Any, place: str = "") -> str | None:
 
 
 def _peek(raw: msgspec.Raw) -> bytes:
-    """How a value begins: enough to know `null`, `true`, `false` and the kinds, however long it is."""
+    """Return the first bytes of a value: enough to recognise `null`, `true`, `false` and its type."""
     return memoryview(raw)[:6].tobytes()
 
 
 def _check_text(body: bytes) -> None:
-    """See that the body is UTF-8: msgspec does not look into what is passed on unread."""
+    """Check that the body is UTF-8: msgspec does not check raw fields."""
     if not body.isascii():
         decoder = _Text()
-        for start in range(0, len(body), TEXT_PIECE):
-            decoder.decode(body[start : start + TEXT_PIECE])
+        for start in range(0, len(body), PIECE_BYTES):
+            decoder.decode(body[start : start + PIECE_BYTES])
         decoder.decode(b"", final=True)
 
 
@@ -167,8 +166,10 @@ def _model(fields: Mapping[str, msgspec.Raw]) -> str:
     model = _parse("model", raw)
     if not isinstance(model, str):
         raise _wrong_type("model", "a string", model)
-    if not 0 < len(model) <= MODEL_LENGTH:
-        raise InvalidRequest(f"Invalid 'model': 1 to {MODEL_LENGTH} characters.", param="model", code="invalid_value")
+    if not 0 < len(model) <= MAX_MODEL_CHARACTERS:
+        raise InvalidRequest(
+            f"Invalid 'model': 1 to {MAX_MODEL_CHARACTERS} characters.", param="model", code="invalid_value"
+        )
     return model
 
 
@@ -201,14 +202,14 @@ def _check_messages(fields: Mapping[str, msgspec.Raw]) -> None:
             )
 
 
-def _explain_messages(said: str) -> InvalidRequest:
-    """Turn msgspec's words into a chat client's: "Object missing required field `role` - at `$[0]`"."""
-    found = _PLACE.search(said)
+def _explain_messages(message: str) -> InvalidRequest:
+    """Translate msgspec's message, such as "Object missing required field `role` - at `$[0]`"."""
+    found = _PLACE.search(message)
     place = "messages" + (found[1] if found else "")
-    if "missing required field" in said:
+    if "missing required field" in message:
         return _missing(f"{place}.role")
     name = f"{place}.{found[2]}" if found and found[2] else place
-    wanted, _, got = said.partition(" - ")[0].removeprefix("Expected ").partition(", got ")
+    wanted, _, got = message.partition(" - ")[0].removeprefix("Expected ").partition(", got ")
     return InvalidRequest(
         f"Invalid type for '{name}': expected {_name_type(wanted)}, but got {_name_type(got)} instead.",
         param=name,
@@ -216,9 +217,9 @@ def _explain_messages(said: str) -> InvalidRequest:
     )
 
 
-def _name_type(said: str) -> str:
-    word = {"str": "string", "int": "integer", "float": "decimal", "bool": "boolean"}.get(said.strip("`"))
-    word = word or said.strip("`")
+def _name_type(kind: str) -> str:
+    word = {"str": "string", "int": "integer", "float": "decimal", "bool": "boolean"}.get(kind.strip("`"))
+    word = word or kind.strip("`")
     return word if word == "null" else f"an {word}" if word[:1] in "aeiou" else f"a {word}"
 
 
@@ -252,7 +253,7 @@ def _include_usage(fields: Mapping[str, msgspec.Raw], *, stream: bool) -> bool:
 
 
 def _max_tokens(fields: Mapping[str, msgspec.Raw]) -> int | None:
-    """What the reply may have at most; the newer of the two names wins."""
+    """Return the token limit of the reply; the newer of the two names wins."""
     raw = fields.get("max_completion_tokens") or fields.get("max_tokens")
     return None if raw is None else int(bytes(raw))
 
@@ -380,9 +381,9 @@ def _metadata(name: str, raw: msgspec.Raw) -> Checked:
     if not isinstance(value, dict):
         raise _wrong_type(name, "an object", value)
     pairs = cast("dict[str, Any]", value)
-    if len(pairs) > MAX_PAIRS:
+    if len(pairs) > MAX_METADATA_PAIRS:
         raise InvalidRequest(
-            f"Invalid '{name}': too many properties. Expected an object with at most {MAX_PAIRS} properties, "
+            f"Invalid '{name}': too many properties. Expected an object with at most {MAX_METADATA_PAIRS} properties, "
             f"but got an object with {len(pairs)} properties instead.",
             param=name,
             code="object_above_max_properties",
@@ -428,4 +429,4 @@ CHECKS: Mapping[str, Check] = {
     "tools": _array,
     "top_logprobs": _integer(0, 20),
 }
-"""What is checked besides model and messages; everything else is the vendor's business."""
+"""Checks of the fields besides model and messages; all other fields go to the vendor unchecked."""

@@ -5,9 +5,9 @@ import time
 
 from penstock.billing.admission import Ticket
 from penstock.billing.usage_writer import UsageWriter
-from penstock.chat.answer_lengths import Lengths
+from penstock.chat.answer_lengths import AnswerLengths
 from penstock.chat.attempt import RouteAttempt
-from penstock.chat.token_bounds import BYTES_PER_CHARACTER, borne_out, bound_claim
+from penstock.chat.token_bounds import BYTES_PER_CHARACTER, bound_claim, limit_to_evidence
 from penstock.domain.api_keys import ApiKey
 from penstock.domain.chat import Ask, Usage, estimate
 from penstock.domain.usage import Begun, ChatOutcome, Completion
@@ -45,7 +45,13 @@ class Settlement:
     )
 
     def __init__(
-        self, ask: Ask, key: ApiKey, request_id: str, created_at: float, usage_writer: UsageWriter, lengths: Lengths
+        self,
+        ask: Ask,
+        key: ApiKey,
+        request_id: str,
+        created_at: float,
+        usage_writer: UsageWriter,
+        lengths: AnswerLengths,
     ) -> None:
         self.request_id = request_id
         self.created_at = created_at
@@ -209,7 +215,7 @@ class Settlement:
         if self.held is None or cost <= self.held:
             return cost, False
         # Only tokens that were sent and seen may cost more than what was held: a claim alone does not.
-        most = max(self.held, price.of(borne_out(usage, self._ask, self._seen())))
+        most = max(self.held, price.of(limit_to_evidence(usage, self._ask, self._seen())))
         return min(cost, most), cost > most
 
     def _report_cut(self, claim: Usage, usage: Usage) -> None:

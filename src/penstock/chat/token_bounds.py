@@ -1,4 +1,4 @@
-"""Bounds the tokens that a vendor claims: by what it was sent, what it was allowed to say and what it said."""
+"""Bounds of a vendor's token claim: by the request, by its token limit and by the answer seen."""
 
 import re
 from typing import Final
@@ -8,15 +8,15 @@ from msgspec import structs
 from penstock.domain.chat import Ask, Usage
 
 HIDDEN_PROMPT_TOKENS: Final = 1_024
-"""Tokens that a vendor may add to a prompt: its template, and instructions of its own."""
+"""Tokens that a vendor may add to a prompt: its template and its own instructions."""
 UNSEEN_TOKENS: Final = 131_072
-"""Tokens that a choice may have beyond what is shown, as reasoning: no model is known to say more at once."""
+"""Hidden tokens of one choice, such as reasoning: no model is known to produce more at once."""
 PICTURE_TOKENS: Final = 50_000
 DOCUMENT_TOKENS: Final = 1_000_000
-"""Tokens of a picture, and of a document, film or recording, however short its data or address is."""
+"""Tokens of a picture, and of a document, video or recording, however short its data or URL is."""
 LIMITS: Final = ("max_completion_tokens", "max_tokens")
-ELSEWHERE: Final = ("cachedContent", "container", "extra_body", "google", "web_search_options")
-"""Fields by which a vendor reads what was not sent with the request."""
+EXTERNAL_FIELDS: Final = ("cachedContent", "container", "extra_body", "google", "web_search_options")
+"""Fields that make a vendor read content from outside the request."""
 BYTES_PER_CHARACTER: Final = 4
 
 _PICTURE: Final = re.compile(rb'"(?:image_url|input_image|image)"')
@@ -24,9 +24,9 @@ _DOCUMENT: Final = re.compile(rb'"(?:file|input_file|document|input_audio|audio_
 
 
 def bound_claim(claim: Usage, ask: Ask, seen: int) -> Usage:
-    """Return the claim, cut to what can be true of an answer of which so many bytes were seen."""
+    """Return the claim, cut to the most that an answer of `seen` bytes can have used."""
     prompt, completion = claim.prompt, claim.completion
-    if prompt > ask.size:  # hardly ever: a token has a byte at least
+    if prompt > ask.size:  # rare: a token has at least one byte
         prompt = min(prompt, _most_asked(ask))
     if completion > (seen if ask.max_tokens is None else ask.max_tokens):
         completion = min(completion, _most_answered(ask, seen))
@@ -42,16 +42,16 @@ def bound_claim(claim: Usage, ask: Ask, seen: int) -> Usage:
     )
 
 
-def borne_out(claim: Usage, ask: Ask, seen: int) -> Usage:
-    """Return as much of a claim as what was sent and seen bears out: nothing hidden is believed."""
+def limit_to_evidence(claim: Usage, ask: Ask, seen: int) -> Usage:
+    """Return the part of a claim that the bytes sent and seen prove; hidden tokens are not counted."""
     return Usage(min(claim.prompt, ask.size), min(claim.completion, seen))
 
 
 def _most_asked(ask: Ask) -> int:
     messages = bytes(ask.fields["messages"])
     attached = len(_PICTURE.findall(messages)) * PICTURE_TOKENS + len(_DOCUMENT.findall(messages)) * DOCUMENT_TOKENS
-    elsewhere = sum(DOCUMENT_TOKENS for name in ELSEWHERE if name in ask.fields)
-    return ask.size + HIDDEN_PROMPT_TOKENS + attached + elsewhere
+    external = sum(DOCUMENT_TOKENS for name in EXTERNAL_FIELDS if name in ask.fields)
+    return ask.size + HIDDEN_PROMPT_TOKENS + attached + external
 
 
 def _most_answered(ask: Ask, seen: int) -> int:
@@ -59,4 +59,4 @@ def _most_answered(ask: Ask, seen: int) -> int:
     if ask.max_tokens is None:
         return seen + UNSEEN_TOKENS * choices
     most = max(ask.field(name) or 0 for name in LIMITS) * choices
-    return most + (ask.size if "prediction" in ask.fields else 0)  # what was predicted wrongly is counted too
+    return most + (ask.size if "prediction" in ask.fields else 0)  # wrong predictions are counted too

@@ -1,4 +1,4 @@
-"""What is on offer: vendors and models, put together from the settings; every problem is told at once."""
+"""Builds the offers from the settings: vendors, models and prices. All problems are reported together."""
 
 import logging
 from collections.abc import Mapping, Sequence
@@ -33,7 +33,7 @@ OF_DECLARED: Final = ("params", "file", "output", "preview", "workflow", "bind")
 
 
 def build_offers(settings: Settings, former: Offers | None) -> Offers:
-    """Vendors and models as the settings say; a vendor whose options have not changed stays the same."""
+    """Build vendors and models from the settings; keep each vendor whose options have not changed."""
     old: dict[str, Vendor] = {**former.vendors, **former.chat_vendors} if former else {}
     every, problems = _build_vendors(settings, old)
     problems += _find_absent_routes(settings)
@@ -70,7 +70,7 @@ def build_offers(settings: Settings, former: Offers | None) -> Offers:
 
 
 def _make_redactor(settings: Settings, vendors: Mapping[str, Vendor], former: Offers | None) -> Redactor:
-    """Return what hides the secrets and hosts of these settings, and of former ones: answers may still come by them."""
+    """Return a redactor for these settings and all former ones, as late answers may show former secrets."""
     usual = [vendor.options.base_url for vendor in vendors.values()]
     written = [settings.vendors, settings.database_url, str(settings.assets_url), list(settings.secrets)]
     known = Redactor() if former is None else former.redactor
@@ -78,12 +78,12 @@ def _make_redactor(settings: Settings, vendors: Mapping[str, Vendor], former: Of
 
 
 def schemas_wanted(settings: Settings) -> list[tuple[str, str]]:
-    """The vendor, and its name of the model, of every model that is declared with the vendor's own params."""
+    """Return vendor and upstream model of every model declared with the vendor's own params."""
     return [(entry.routes[0].vendor, entry.routes[0].model) for entry in settings.models if entry.params == VENDORS_OWN]
 
 
 def is_chat(vendor: Vendor) -> TypeGuard[ChatVendor]:
-    """Whether a vendor runs chat models; the others run generations."""
+    """Return whether a vendor runs chat models; all others run generations."""
     return isinstance(vendor.options, ChatOptions)
 
 
@@ -92,7 +92,7 @@ def _is_generation(vendor: Vendor) -> TypeGuard[GenerationVendor]:
 
 
 def _build_vendors(settings: Settings, former: Mapping[str, Vendor]) -> tuple[dict[str, Vendor], list[Problem]]:
-    """A vendor for every table; one whose options have not changed stays the same."""
+    """Build a vendor for every table, or keep the former one if its options have not changed."""
     tables = {**settings.vendors, **_built_in(settings)}
     vendors: dict[str, Vendor] = {}
     problems: list[Problem] = []
@@ -106,9 +106,9 @@ def _build_vendors(settings: Settings, former: Mapping[str, Vendor]) -> tuple[di
         except ValidationError as error:
             problems += explain(error, f"vendors.{name}", settings.source, kind.options_type).problems
             continue
-        same = name in former and former[name].options == options
+        is_unchanged = name in former and former[name].options == options
         folders = VendorFolders(settings.data / "vendors" / name, settings.weights)
-        vendors[name] = former[name] if same else kind(options, folders)
+        vendors[name] = former[name] if is_unchanged else kind(options, folders)
     return vendors, problems
 
 
@@ -144,15 +144,15 @@ def _by_credential(vendors: Mapping[str, GenerationVendor]) -> dict[tuple[str, s
 
 
 def _default_entries(vendors: Mapping[str, Vendor]) -> list[ModelEntry]:
-    """Without `[[models]]`, every vendor serves what it can; of several, the first."""
+    """Return an entry for every model of every vendor, for settings without `[[models]]`; the first vendor wins."""
     entries: dict[str, ModelEntry] = {}
     for name, vendor in vendors.items():
-        for model in _list_able(vendor):
+        for model in _list_models(vendor):
             entries.setdefault(model, ModelEntry.model_validate({"id": model, "vendor": name}))
     return list(entries.values())
 
 
-def _list_able(vendor: Vendor) -> Sequence[str]:
+def _list_models(vendor: Vendor) -> Sequence[str]:
     return vendor.models if is_chat(vendor) else [served.model.id for served in _served(vendor)]
 
 
@@ -163,7 +163,7 @@ def _served(vendor: Vendor | None) -> Sequence[ServedModel]:
 def _is_chat_entry(
     entry: ModelEntry, chat_vendors: Mapping[str, ChatVendor], known: Mapping[str, GenerationModel]
 ) -> bool:
-    """By what the entry says, else by who runs it."""
+    """Return whether an entry is a chat model, by its `kind` or else by its vendors."""
     if entry.kind is not None:
         return entry.kind == "chat"
     return entry.id not in known and all(route.vendor in chat_vendors for route in entry.routes)
@@ -197,7 +197,7 @@ def _build_chat_offer(
 
 
 def _own_price(entry: ModelEntry, index: int, kind: str, settings: Settings, form: type[P]) -> P | None:
-    """What the model's own table says that it costs."""
+    """Return the price in the model's own table, if any."""
     if entry.price is not None and (wrong := misfit(entry.price, kind)):
         raise SettingsError([Problem(settings.source.locate(("models", index, "price")), *wrong)])
     return entry.price if isinstance(entry.price, form) else None
@@ -205,7 +205,7 @@ def _own_price(entry: ModelEntry, index: int, kind: str, settings: Settings, for
 
 @dataclass(frozen=True, slots=True)
 class _Builder:
-    """Makes the offer of one media model."""
+    """Builds the offer of one media model."""
 
     entry: ModelEntry
     index: int
@@ -215,14 +215,14 @@ class _Builder:
     book: PriceList
 
     def build(self) -> Offer | None:
-        """The offer; None while the vendor has not told the params of a model that is declared with them."""
+        """Return the offer; None while the vendor's own params of a declared model are unknown."""
         model = self.known.get(self.entry.id)
         kind = (self.entry.kind or "") if model is None else model.kind
         price = _own_price(self.entry, self.index, kind, self.settings, Price)
         return self._declared(price) if model is None else self._known(model, price)
 
     def _known(self, model: GenerationModel, price: Price | None) -> Offer:
-        """A model of the catalogue, or of a vendor's file."""
+        """Build the offer of a model from the catalogue or from a vendor's file."""
         entry = self.entry
         if name := next((name for name in OF_DECLARED if getattr(entry, name) is not None), None):
             raise self._problem(name, f"`{entry.id}` is known already and takes no `{name}`", "Leave it out.")
@@ -230,7 +230,7 @@ class _Builder:
         for route in entry.routes:
             vendor = self.vendors.get(route.vendor)
             if vendor is None:
-                continue  # its own table is wrong, which is told already
+                continue  # its table is wrong, which is reported already
             served = next((served for served in _served(vendor) if served.model.id == entry.id), None)
             if served is None or not _is_generation(vendor):
                 what = f"vendor `{route.vendor}` cannot run `{entry.id}`"
@@ -242,10 +242,10 @@ class _Builder:
         return Offer(model, routes, prices, reads_objects)
 
     def _declared(self, price: Price | None) -> Offer | None:
-        """A model that only the settings know."""
+        """Build the offer of a model that only the settings declare."""
         entry = self.entry
         if any(route.vendor not in self.vendors for route in entry.routes):
-            return None  # its own table is wrong, which is told already
+            return None  # its table is wrong, which is reported already
         if not all(_declares(self.vendors[route.vendor]) for route in entry.routes):
             raise self._problem("id", f"there is no model `{entry.id}`", nearest(entry.id, self.known))
         if entry.kind not in KINDS:
@@ -261,14 +261,15 @@ class _Builder:
             prices = {route.vendor: self._schedule(model, route.vendor, price) for route in entry.routes}
             return Offer(model, _routes(entry), prices)
         except ValueError as error:
-            if entry.params == VENDORS_OWN:  # nobody's mistake here: the others are served
-                log.error("the vendor's description of a model is of no use", extra={"fields": {"model": entry.id}})  # noqa: TRY400
+            if entry.params == VENDORS_OWN:  # the vendor's mistake: all other models are served
+                fields = {"model": entry.id}
+                log.error("vendor's schema is unusable; the model is not offered", extra={"fields": fields})  # noqa: TRY400
                 return None
             remedy = 'Correct it, or write `params = "vendor"` to take the vendor\'s own.'
             raise self._problem("params", f"is not a JSON Schema of params: {error}", remedy) from None
 
     def _schedule(self, model: GenerationModel, vendor: str, price: Price | None) -> PriceSchedule[Price]:
-        """The price over time, with the bounds that the model's params have."""
+        """Return the price over time, with the bounds of the model's params."""
         schedule = self.book.schedule(model.id, vendor, price, Price)
         return replace(schedule, prices=tuple(each and _bound(each, model) for each in schedule.prices))
 
@@ -288,7 +289,7 @@ def _declares(vendor: Vendor) -> bool:
 
 
 def _bound(price: Price, model: GenerationModel) -> Price:
-    """What a result is at most whose params do not tell; the schema is read only where the price depends on it."""
+    """Bound the price by the schema's maximum, which is read only if the price depends on it."""
     seconds = model.largest(DURATIONS) if price.per_second else None
     faces = model.largest(FACES) if price.per_thousand_faces else None
     return price.bounded(seconds=seconds, faces=faces)

@@ -1,4 +1,4 @@
-"""What this gateway serves: each catalogue model with its routes to vendors and its price."""
+"""The models that this gateway serves, with their routes to vendors and their prices."""
 
 import hashlib
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -27,7 +27,7 @@ from penstock.vendor_api.generation import GenerationVendor
 
 @dataclass(frozen=True, slots=True)
 class Quote:
-    """What a job may cost: the formula of each vendor, as plain data, and the most that any of them comes to."""
+    """The possible cost of a job: each vendor's formula as plain data, and the highest result of all."""
 
     formulas: Mapping[str, Mapping[str, Any] | None]
     ceiling: int | None
@@ -41,43 +41,43 @@ class Offer:
     model: GenerationModel
     routes: Sequence[Route]
     prices: Mapping[str, PriceSchedule[Price]]
-    """Of each vendor that may run it."""
+    """By vendor that may run it."""
     reads_objects: bool = False
 
     @property
     def id(self) -> str:
-        """The name by which callers ask for it."""
+        """The name that callers use."""
         return self.model.id
 
     @property
     def kind(self) -> str:
-        """What it makes."""
+        """The kind of output."""
         return self.model.kind
 
     @property
     def title(self) -> str:
-        """What it is, for people."""
+        """The name shown to people."""
         return self.model.title
 
     def price_of(self, vendor: str, now: float) -> Price | None:
-        """What a vendor asks; None where that is not known."""
+        """Return a vendor's price; None if it is unknown."""
         schedule = self.prices.get(vendor)
         return None if schedule is None else schedule.at(now)
 
     def price_at(self, now: float) -> Price | None:
-        """As callers are told it: of each part what the dearest vendor asks; None where one is not known."""
+        """Return the price shown to callers: each part at the dearest vendor's; None if one is unknown."""
         return dearest([schedule.at(now) for schedule in self.prices.values()])
 
     def ceiling(self, params: Mapping[str, Any], now: float) -> int | None:
-        """The most that a job may cost, whoever runs it; None where one vendor's price is not known."""
+        """Return the highest cost of a job at any vendor; None if one vendor's price is unknown."""
         return self.quote(params, now).ceiling
 
     def is_priced(self, now: float) -> bool:
-        """Whether it is known what every vendor asks."""
+        """Return whether every vendor's price is known."""
         return all(schedule.at(now) is not None for schedule in self.prices.values())
 
     def quote(self, params: Mapping[str, Any], now: float) -> Quote:
-        """What a job with these params may cost now."""
+        """Return the possible cost of a job with these params, at the prices of `now`."""
         asked = {vendor: self._fit(schedule.at(now), params) for vendor, schedule in self.prices.items()}
         ceiling = highest(asked.values(), params)
         warnings: tuple[str, ...] = ()
@@ -89,7 +89,7 @@ class Offer:
         return Quote(formulas, ceiling, warnings)
 
     def _fit(self, price: Price | None, params: Mapping[str, Any]) -> Price | None:
-        """The price with the bound that these params have, where the model knows one that its schema cannot tell."""
+        """Return the price with the bound of these params, if the model knows one beyond its schema."""
         most_faces = self.model.most_faces
         return price if price is None or most_faces is None else price.bounded(faces=most_faces(params))
 
@@ -110,38 +110,38 @@ class ChatOffer:
     id: str
     routes: Sequence[Route]
     prices: Mapping[str, PriceSchedule[TokenPrice]]
-    """Of each vendor that may answer."""
+    """By vendor that may answer."""
     kind: str = "chat"
     ceilings: PriceSchedule[TokenPrice] = field(init=False)
 
     def __post_init__(self) -> None:
-        """Asked for with every request: so it is known beforehand."""
+        """Compute the ceilings once, as every request needs them."""
         object.__setattr__(self, "ceilings", combine(list(self.prices.values()), token_ceiling))
 
     @property
     def title(self) -> str:
-        """What it is, for people."""
+        """The name shown to people."""
         return self.id
 
     def price_of(self, vendor: str, now: float) -> TokenPrice | None:
-        """What a vendor's answer costs; None where that is not known."""
+        """Return a vendor's price per token; None if it is unknown."""
         schedule = self.prices.get(vendor)
         return None if schedule is None else schedule.at(now)
 
     def ceiling_price(self, now: float) -> TokenPrice | None:
-        """What no answer is dearer than, whoever gives it; None where one vendor's price is not known."""
+        """Return the price that no vendor exceeds; None if one vendor's price is unknown."""
         return self.ceilings.at(now)
 
     def price_at(self, now: float) -> TokenPrice | None:
-        """As callers are told it: of each part what the dearest vendor asks; None where one is not known."""
+        """Return the price shown to callers: each part at the dearest vendor's; None if one is unknown."""
         return dearest_tokens([schedule.at(now) for schedule in self.prices.values()])
 
 
 @dataclass(frozen=True, slots=True)
 class Offers:
-    """Everything on offer at one time; a reload replaces the whole.
+    """All offers at one time; a reload replaces the whole object.
 
-    `vendors`, `known` and `by_credential` keep what a reload has taken off: jobs under way still need it.
+    `vendors`, `known` and `by_credential` keep entries that a reload removed, because jobs under way need them.
     """
 
     by_model: Mapping[str, Offer]
@@ -155,11 +155,11 @@ class Offers:
     chat_vendors: Mapping[str, ChatVendor] = field(default_factory=dict[str, ChatVendor])
 
     def vendor_of(self, attempt: Attempt) -> GenerationVendor:
-        """Who follows an order up: the vendor with the credential that placed it, as long as that is known."""
+        """Return the vendor with the credential that placed an order, or else its current one."""
         return self.by_credential.get((attempt.vendor, attempt.credential)) or self.vendors[attempt.vendor]
 
     def get(self, model: str, allows: Callable[[str], bool] | None = None) -> Offer:
-        """The offer of this id, or an error that names the nearest of those that the caller may use."""
+        """Return the offer of this id; raise an error that names the nearest one the caller may use."""
         offer = self.by_model.get(model)
         if offer is None:
             raise ModelNotFound(
@@ -170,7 +170,7 @@ class Offers:
         return offer
 
     def get_chat(self, model: str) -> ChatOffer:
-        """The chat model of this id, or an error in the words that chat clients know."""
+        """Return the chat model of this id; raise an error in the wording that chat clients know."""
         offer = self.chat.get(model)
         if offer is None:
             raise ModelNotFound(
@@ -182,7 +182,7 @@ class Offers:
 
 
 def refuse_unpriced(model: str) -> ModelNotAllowed:
-    """Why a key with a budget may not use a model whose price is not known: nobody could keep the budget."""
+    """Return the error for a key with a budget: without a price, its budget could not be enforced."""
     return ModelNotAllowed(
         f"The price of `{model}` is not known, so it cannot be used on a budget.",
         param="model",
@@ -191,5 +191,5 @@ def refuse_unpriced(model: str) -> ModelNotAllowed:
 
 
 def credential_id(vendor: GenerationVendor) -> str:
-    """Tells credentials apart without telling them; written on the job with its attempt."""
+    """Return a short hash of a vendor's credential, which is stored with each attempt of a job."""
     return hashlib.sha256(vendor.options.credential.encode()).hexdigest()[:12]

@@ -1,4 +1,4 @@
-"""HTTP/1.1 to chat vendors with no more than it takes (docs/decisions/0014): one call, its reply as it comes."""
+"""A minimal HTTP/1.1 connection pool for chat vendors: one call, and its reply as it comes (docs/decisions/0014)."""
 
 import asyncio
 import os
@@ -11,27 +11,27 @@ from urllib.parse import urlsplit
 import httptools
 
 from penstock.fairness.time_slices import SLICE_BYTES, TimeSlices
-from penstock.upstream.chat_response import ENOUGH, Incoming
+from penstock.upstream.chat_response import MAX_BUFFERED_BYTES, Incoming
 from penstock.vendor_api.generation import Call, NotSent, ReplyLost, Unread
 
 IDLE_SECONDS: Final = 15.0
-"""How long a connection is kept for the next call: less than vendors keep it, so that calls do not run into its end."""
+"""Idle timeout of a connection: shorter than vendors' own, so that no call meets a closing connection."""
 MAX_IDLE: Final = 1_000
 HEADERS: Final = {"accept-encoding": "identity", "content-type": "application/json", "user-agent": "penstock"}
 LENGTHS: Final = frozenset({"content-length", "transfer-encoding"})
 PORTS: Final = {"http": 80, "https": 443}
 
 _Address: TypeAlias = tuple[str, int, bool]
-"""Where a connection leads: host, port, whether by TLS."""
+"""Host, port and TLS flag of a connection."""
 
 
 class _Connection(asyncio.Protocol):
-    """One connection: a call and its reply, then the next."""
+    """One connection, for one call and its reply at a time."""
 
     transport: asyncio.Transport
 
-    def __init__(self, wire: "ChatConnections", address: _Address) -> None:
-        self._wire = wire
+    def __init__(self, pool: "ChatConnections", address: _Address) -> None:
+        self._pool = pool
         self._address = address
         self._incoming: Incoming | None = None
         self._writable: asyncio.Future[None] | None = None
@@ -46,61 +46,61 @@ class _Connection(asyncio.Protocol):
         self.idle_since = 0.0
 
     def begin(self, head: bytes, body: bytes) -> Incoming:
-        """Send a call, or the first of a long one."""
+        """Send a call, or the first part of a long one."""
         if self.transport.is_closing():
             raise NotSent("closed before anything was sent")
         incoming = self._incoming = Incoming(self)
-        self._is_sent = len(body) <= ENOUGH
-        self.transport.write(head + body if self._is_sent else head + body[:ENOUGH])
+        self._is_sent = len(body) <= MAX_BUFFERED_BYTES
+        self.transport.write(head + body if self._is_sent else head + body[:MAX_BUFFERED_BYTES])
         return incoming
 
     async def go_on(self, body: bytes) -> None:
         """Send the rest of a long call."""
         incoming = self._incoming
         try:
-            for start in range(ENOUGH, len(body), ENOUGH):
-                await (self._writable or asyncio.sleep(0))  # in any case the vendor is listened to
+            for start in range(MAX_BUFFERED_BYTES, len(body), MAX_BUFFERED_BYTES):
+                await (self._writable or asyncio.sleep(0))  # read from the vendor in any case
                 if self._incoming is None or self._incoming.status >= 300:
-                    return  # the vendor is gone, or has made up its mind
-                self.transport.write(body[start : start + ENOUGH])
+                    return  # the vendor is gone or has refused already
+                self.transport.write(body[start : start + MAX_BUFFERED_BYTES])
             self._is_sent = True
         except BaseException:
             if incoming is not None:
-                incoming.close()  # not the connection: where the reply has ended, that may serve another call
+                incoming.close()  # not the connection, which may serve another call if the reply has ended
             raise
 
     def finish(self, *, is_reusable: bool) -> None:
-        """The reply has ended."""
+        """Return the connection to the pool after a reply, or close it if it cannot be reused."""
         self._incoming = None
-        if is_reusable and self._is_sent and not self._backlog:  # more came than was asked for
+        if is_reusable and self._is_sent and not self._backlog:  # a backlog is more than was asked for
             self._release()
-            self._wire.keep(self._address, self)
+            self._pool.keep(self._address, self)
         else:
             self.cut()
 
     def cut(self, reason: str = "the connection was lost") -> None:
-        """Hang up at once; what there is not of the reply will never be."""
+        """Close the connection at once; a reply that is incomplete ends in `ReplyLost`."""
         self._backlog = b""
         if self._incoming is not None:
             self._incoming.end(ReplyLost(reason))
             self._incoming = None
         self.transport.abort()
 
-    # -- large reads: taken in slices, so that nobody else waits for a vendor that sends at wire speed
+    # -- large reads: taken in slices, so that a fast vendor does not block the others
 
     def pause(self) -> None:
-        """Read no more: the reply's reader has enough for now."""
+        """Stop reading: the reply's reader has enough for now."""
         if not self._is_held and not self._is_lost:
             self._is_held = True
             self.transport.pause_reading()
 
     def resume(self) -> None:
-        """Go on: first with what has come already."""
+        """Continue reading, first from the backlog."""
         if not self._backlog:
             self._release()
         elif not self._is_waiting:
             self._is_waiting = True
-            self._wire.slices.add(self)
+            self._pool.slices.add(self)
 
     def take_slice(self) -> bool:
         """Process some of a large read; return whether more of it can follow."""
@@ -133,7 +133,7 @@ class _Connection(asyncio.Protocol):
         self.resume()
 
     def _catch_up(self, incoming: Incoming) -> None:
-        """The large read is processed: do what waited for that."""
+        """Handle an end of file, a lost connection or a pause that came during a large read."""
         if self._has_eof:
             self.eof_received()
         elif self._is_lost:
@@ -146,21 +146,21 @@ class _Connection(asyncio.Protocol):
             self._is_held = False
             self.transport.resume_reading()
 
-    # -- what the transport tells
+    # -- events of the transport
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast("asyncio.Transport", transport)
 
     def data_received(self, data: bytes) -> None:
         incoming = self._incoming
-        if incoming is None:  # nobody asked anything
+        if incoming is None:  # no call is under way
             self.cut()
         elif incoming.parser is None and not self._backlog and incoming.take_whole(data):
             incoming.end()
             self.finish(is_reusable=True)
         elif len(data) > SLICE_BYTES or (self._backlog and not self._is_slicing):
             self._put_off(data)
-        elif incoming.fruitless > ENOUGH:
+        elif incoming.overhead_bytes > MAX_BUFFERED_BYTES:
             self.cut("the head is too large")
         else:
             try:
@@ -174,28 +174,28 @@ class _Connection(asyncio.Protocol):
     def eof_received(self) -> None:
         incoming = self._incoming
         if self._backlog:
-            self._has_eof = True  # not before the rest was heard
+            self._has_eof = True  # not before the rest was read
             return
         if incoming is not None and incoming.status and not incoming.headers.keys() & LENGTHS:
-            incoming.end()  # so ends a reply that did not tell its length, and no other
+            incoming.end()  # only a reply without a declared length ends like this
         self.cut()
 
     def connection_lost(self, exc: Exception | None) -> None:
         _, _, is_secure = self._address
         self._is_lost = True
         if self._backlog:
-            self._wire.forget(self._address, self)
+            self._pool.forget(self._address, self)
             self.resume_writing()
             return
         if exc is not None and self._incoming is not None and not is_secure:
-            # Writing to a vendor that refuses a long call and hangs up may fail before its words are read.
+            # A vendor may refuse a long call and close: the write then fails before its reply was read.
             with suppress(OSError):
-                if data := os.read(self.transport.get_extra_info("socket").fileno(), ENOUGH):
+                if data := os.read(self.transport.get_extra_info("socket").fileno(), MAX_BUFFERED_BYTES):
                     self.data_received(data)
-        self._wire.forget(self._address, self)
+        self._pool.forget(self._address, self)
         self.resume_writing()
         if isinstance(exc, ConnectionResetError) and self._incoming is not None and not self._incoming.has_begun:
-            # A system resets a connection, and does not just end it, where some of what came was never read.
+            # A system resets a connection, instead of ending it, if it has bytes that were never read.
             self._incoming.end(Unread("the connection was reset before the call was read"))
             self._incoming = None
         self.cut()
@@ -210,7 +210,7 @@ class _Connection(asyncio.Protocol):
 
 
 class ChatConnections:
-    """The connections to every vendor. One per event loop."""
+    """The connection pool for all chat vendors. One per event loop."""
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
@@ -220,24 +220,24 @@ class ChatConnections:
         self._sweeping = self._loop.call_later(IDLE_SECONDS, self._sweep)
 
     def close(self) -> None:
-        """Close what is idle; calls under way end with their callers."""
+        """Close idle connections; calls under way end with their callers."""
         self._sweeping.cancel()
         for connection in [connection for idle in self._idle.values() for connection in idle]:
             connection.cut()
 
     async def open(self, base_url: str, call: Call, connect_seconds: float) -> Incoming:
-        """The reply to a call, which is made at most once; its head comes later."""
+        """Send a call at most once and return its reply, whose head comes later."""
         address, host, path = _read_url(call.url if "://" in call.url else base_url.rstrip("/") + call.url)
         body = call.body or b""
         head = _write_head(f"{call.method} {path} HTTP/1.1", host, tuple(call.headers.items()))
         connection = self._take(address) or await self._connect(address, connect_seconds)
         incoming = connection.begin(b"%bcontent-length: %d\r\n\r\n" % (head, len(body)), body)
-        if len(body) > ENOUGH:
+        if len(body) > MAX_BUFFERED_BYTES:
             await connection.go_on(body)
         return incoming
 
     def keep(self, address: _Address, connection: _Connection) -> None:
-        """A connection is free for the next call."""
+        """Keep a connection for the next call."""
         idle = self._idle.setdefault(address, {})
         if self._sweeping.cancelled() or len(idle) >= MAX_IDLE:
             connection.cut()
@@ -246,7 +246,7 @@ class ChatConnections:
             idle[connection] = None
 
     def forget(self, address: _Address, connection: _Connection) -> None:
-        """A connection is gone."""
+        """Remove a closed connection from the pool."""
         self._idle.get(address, {}).pop(connection, None)
 
     def _take(self, address: _Address) -> _Connection | None:
@@ -259,7 +259,7 @@ class ChatConnections:
         return None
 
     def _sweep(self) -> None:
-        """Close what has been idle for too long, also where no call comes any more."""
+        """Close connections that exceed the idle timeout, even if no more calls come."""
         self._sweeping = self._loop.call_later(IDLE_SECONDS, self._sweep)
         for connection in [connection for idle in self._idle.values() for connection in idle]:
             if self._loop.time() - connection.idle_since >= IDLE_SECONDS:
@@ -267,7 +267,7 @@ class ChatConnections:
 
     async def _connect(self, address: _Address, seconds: float) -> _Connection:
         host, port, is_secure = address
-        if is_secure and self._tls is None:  # once for all calls, in a thread: it takes long
+        if is_secure and self._tls is None:  # once for all calls, in a thread, as it is slow
             self._tls = self._loop.run_in_executor(None, ssl.create_default_context)
         try:
             tls = await asyncio.shield(self._tls) if is_secure and self._tls is not None else None
@@ -275,14 +275,14 @@ class ChatConnections:
                 _, connection = await self._loop.create_connection(
                     lambda: _Connection(self, address), host, port, ssl=tls
                 )
-        except (OSError, TimeoutError, ValueError) as error:  # ValueError: a host name that cannot be one
+        except (OSError, TimeoutError, ValueError) as error:  # ValueError: an invalid host name
             raise NotSent(type(error).__name__) from error
         return connection
 
 
 @lru_cache(1_000)
 def _read_url(url: str) -> tuple[_Address, str, str]:
-    """Where to connect, and what to say there: host and path."""
+    """Return the address to connect to, the `host` header and the path."""
     try:
         parts = urlsplit(url)
         name = (parts.hostname or "").encode("idna").decode()
@@ -299,7 +299,7 @@ def _read_url(url: str) -> tuple[_Address, str, str]:
 
 @lru_cache(1_000)
 def _write_head(first: str, host: str, headers: tuple[tuple[str, str], ...]) -> bytes:
-    """What every call to this place begins with."""
+    """Return the bytes with which every such call begins."""
     lines = [first, f"host: {host}"]
     lines += [f"{name}: {value}" for name, value in {**HEADERS, **dict(headers)}.items()]
     head = "\r\n".join([*lines, ""])

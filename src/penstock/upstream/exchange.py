@@ -1,4 +1,4 @@
-"""The only code that talks to vendors: drives a flow's calls over HTTP or to an upstream inside this process."""
+"""The only code that calls vendors: it drives a flow's calls over HTTP or to an upstream inside this process."""
 
 import asyncio
 import base64
@@ -44,21 +44,24 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 MAX_REPLY_BYTES = 128 * 1024 * 1024  # some vendors put a whole video into a JSON reply
-CHUNK = 1 << 18
-ELSEWHERE = re.compile(r"(?!https?:)[a-z][a-z0-9+.-]*:", re.IGNORECASE)  # how an address begins that is not on the web
-MAX_STARTS = 3  # how often a server of our own is tried for one chat request
-MAX_LOOKS = 500
-MAX_SHOWN = 64  # how many credentials are remembered, to be taken out of what vendors say
+CHUNK_BYTES = 1 << 18
+OTHER_SCHEME = re.compile(r"(?!https?:)[a-z][a-z0-9+.-]*:", re.IGNORECASE)
+"""The start of an address that is neither HTTP nor HTTPS."""
+MAX_STARTS = 3
+"""Starts of a server of our own for one chat request."""
+MAX_EXIT_CHECKS = 500
+MAX_REMEMBERED_TOKENS = 64
+"""Tokens lately sent to vendors, which are removed from vendors' texts."""
 
 log = logging.getLogger(__name__)
 
 
 TROUBLE = (NotSent, ReplyLost, Unclear)
-"""What may pass by itself: a poll or a download is simply tried again."""
+"""Failures that may be temporary: a poll or a download is retried."""
 
 
 class Exchange:
-    """Makes vendors' calls, wherever their upstreams are."""
+    """Makes vendors' calls, over HTTP or inside this process."""
 
     def __init__(
         self,
@@ -67,20 +70,20 @@ class Exchange:
     ) -> None:
         self._read_file = read_file
         self._allow_networks = allow_networks
-        self._wire: HttpClient | None = None
-        self._chat_wire = ChatConnections()
+        self._http_client: HttpClient | None = None
+        self._connections = ChatConnections()
         self._starts: dict[ChatServer, asyncio.Future[str]] = {}
-        self._shown: deque[str] = deque(maxlen=MAX_SHOWN)
+        self._sent_tokens: deque[str] = deque(maxlen=MAX_REMEMBERED_TOKENS)
 
-    def redact(self, said: Mapping[str, str | None] | None, redactor: Redactor) -> dict[str, str | None] | None:
-        """Return a media vendor's words without what `redactor` hides and the tokens that vendors were lately shown."""
-        return redactor.upstream(said, self._shown)
+    def redact(self, texts: Mapping[str, str | None] | None, redactor: Redactor) -> dict[str, str | None] | None:
+        """Return a media vendor's texts without secrets, and without the tokens lately sent to vendors."""
+        return redactor.upstream(texts, self._sent_tokens)
 
     async def close(self) -> None:
         """Close every connection."""
-        self._chat_wire.close()
-        if self._wire is not None:
-            await self._wire.close()
+        self._connections.close()
+        if self._http_client is not None:
+            await self._http_client.close()
 
     async def drive(
         self,
@@ -91,10 +94,10 @@ class Exchange:
         before_paying: Callable[[], Awaitable[None]] | None = None,
         be_sure: Callable[[], None] | None = None,
     ) -> T:
-        """Make a flow's calls one after the other until it returns what they mean.
+        """Make a flow's calls one after the other and return its result.
 
-        `before_paying` is awaited once, before the first call that does more than prepare; `be_sure` may still refuse
-        one of these at the moment that it is sent.
+        `before_paying` is awaited once, before the first call that does more than prepare. `be_sure` may still refuse
+        such a call at the moment it is sent.
         """
         with traces.call(name, verb) as span:
             return await self._drive(name, vendor, verb, flow, before_paying, be_sure, span)
@@ -114,7 +117,7 @@ class Exchange:
             call, reply = _advance(flow, None), None
             while isinstance(call, Call):
                 prepares = call.prepares
-                call = await self._load(call)  # before anything is paid: the bytes may be out of reach
+                call = await self._load(call)  # before anything is paid, as the bytes may be unreachable
                 if before_paying is not None and not prepares:
                     await before_paying()
                     before_paying = None
@@ -123,7 +126,7 @@ class Exchange:
                 call = _advance(flow, reply)
         except TROUBLE as error:
             outcome = type(error).__name__
-            log.info("vendor trouble", extra={"fields": {"vendor": name, "verb": verb, "trouble": outcome}})
+            log.info("vendor call failed", extra={"fields": {"vendor": name, "verb": verb, "trouble": outcome}})
             if prepares:
                 raise NotSent("nothing was ordered yet") from error
             raise
@@ -137,7 +140,7 @@ class Exchange:
     async def download(
         self, name: str, vendor: GenerationVendor, source: Call | str
     ) -> AsyncGenerator[AsyncIterator[bytes]]:
-        """The bytes of one output, as they come; anything but a whole 200 is trouble."""
+        """Yield the bytes of one output as they come; raise for anything but a complete 200."""
         if isinstance(source, str):
             yield _decode_chunks(source)
             return
@@ -149,29 +152,29 @@ class Exchange:
     async def _download(
         self, name: str, vendor: GenerationVendor, source: Call
     ) -> AsyncGenerator[AsyncIterator[bytes]]:
-        if ELSEWHERE.match(source.url):
-            raise BadOutput("The vendor named a result that is not on the web.")
+        if OTHER_SCHEME.match(source.url):
+            raise BadOutput("The vendor named a result with an address that is not HTTP.")
         if vendor.upstream is not None:
             status, _, data = await self._ask_inside(vendor.upstream, source)
             if status != 200:
                 raise Unclear(f"HTTP {status} on download")
             yield _read_chunks(data)
         else:
-            async with (await self._open_wire()).download(name, vendor, source) as response:
+            async with (await self._open_http_client()).download(name, vendor, source) as response:
                 if response.status != 200:
                     raise Unclear(f"HTTP {response.status} on download")
-                yield response.content.iter_chunked(CHUNK)
+                yield response.content.iter_chunked(CHUNK_BYTES)
 
     def open(self, vendor: ChatVendor, call: Call) -> Awaitable[Incoming]:
-        """The reply to a chat request, once it is sent; how long that may take is the caller's business."""
+        """Return the reply to a chat request once the request is sent; the caller sets the timeout."""
         if vendor.server is None:
-            return self._chat_wire.open(vendor.options.base_url, call, vendor.options.connect_seconds)
+            return self._connections.open(vendor.options.base_url, call, vendor.options.connect_seconds)
         return self._open_own(vendor.server, call, vendor.options.connect_seconds)
 
     async def _open_own(self, server: ChatServer, call: Call, seconds: float) -> Incoming:
-        """Like `open`, of a server that we start ourselves, and start again if it died before it read the call.
+        """Like `open`, but start a server of our own, and restart it if it died before it read the call.
 
-        A call that it may have read is never repeated: it may be what the server died of.
+        A call that it may have read is never repeated, because that call may have killed the server.
         """
         unread = 0
         for left in reversed(range(MAX_STARTS)):
@@ -186,7 +189,7 @@ class Exchange:
 
     async def _open_head(self, address: str, call: Call, seconds: float) -> Incoming:
         """Make a call and wait for the head of its reply."""
-        incoming = await self._chat_wire.open(address, call, seconds)
+        incoming = await self._connections.open(address, call, seconds)
         try:
             await incoming.wait_head()
         except BaseException:
@@ -195,13 +198,13 @@ class Exchange:
         return incoming
 
     async def _start(self, server: ChatServer) -> str:
-        """Where it serves once it does; all who wait share one thread, as there are few of them."""
+        """Start the server and return its address; all waiting callers share one thread, as threads are few."""
         start = self._starts.get(server)
-        if start is None or start.done():  # where one is over, what it started may be dead
+        if start is None or start.done():  # a server from an earlier start may be dead
             start = self._starts[server] = asyncio.ensure_future(asyncio.to_thread(server.start))
             start.add_done_callback(partial(self._end_start, server))
         try:
-            return await asyncio.shield(start)  # who leaves leaves alone
+            return await asyncio.shield(start)  # a caller that leaves must not cancel it for the others
         except ConnectionRefusedError as error:
             raise NotStarted(str(error)) from error
         except OSError as error:
@@ -211,19 +214,19 @@ class Exchange:
         if self._starts.get(server) is start:
             del self._starts[server]
         if not start.cancelled():
-            start.exception()  # who waited has seen it
+            start.exception()  # every waiting caller has seen it
 
     async def _ask(self, name: str, vendor: GenerationVendor, call: Call, be_sure: Callable[[], None] | None) -> Reply:
         shown = call.headers.get("authorization", "").rpartition(" ")[2]
-        if shown and shown not in self._shown:
-            self._shown.append(shown)
+        if shown and shown not in self._sent_tokens:
+            self._sent_tokens.append(shown)
         if vendor.upstream is not None:
             status, headers, data = await self._ask_inside(vendor.upstream, call)
             return Reply(status, headers, data if isinstance(data, bytes) else await asyncio.to_thread(data.read_bytes))
-        wire = await self._open_wire()
-        async with wire.request(name, vendor, call, be_sure) as response, asyncio.timeout(call.seconds):
+        http_client = await self._open_http_client()
+        async with http_client.request(name, vendor, call, be_sure) as response, asyncio.timeout(call.seconds):
             body = bytearray()
-            async for chunk in response.content.iter_chunked(CHUNK):
+            async for chunk in response.content.iter_chunked(CHUNK_BYTES):
                 body += chunk
                 if len(body) > MAX_REPLY_BYTES:
                     raise Unclear("the reply is too large")
@@ -231,7 +234,7 @@ class Exchange:
             return Reply(response.status, headers, bytes(body))
 
     async def _load(self, call: Call) -> Call:
-        """The call with the bytes of the caller's file wherever it names that file."""
+        """Return the call with the bytes of the caller's file wherever it names that file."""
         if call.file is not None:
             return structs.replace(call, body=await self._read_file(call.file), file=None)
         if call.form is not None:
@@ -251,25 +254,25 @@ class Exchange:
         except ConnectionError as error:
             raise ReplyLost("connection lost") from error
 
-    async def _open_wire(self) -> "HttpClient":
-        """The HTTP client; loaded at its first use, and not on the event loop: it would slow every start."""
-        if self._wire is not None:
-            return self._wire
+    async def _open_http_client(self) -> "HttpClient":
+        """Return the HTTP client, imported in a thread at its first use to keep every start fast."""
+        if self._http_client is not None:
+            return self._http_client
         module: Any = await asyncio.to_thread(importlib.import_module, "penstock.upstream.http_client")
-        wire: HttpClient = self._wire or module.HttpClient(self._allow_networks)  # another call may have been first
-        self._wire = wire
-        return wire
+        if self._http_client is None:  # unless another call was first
+            self._http_client = cast("HttpClient", module.HttpClient(self._allow_networks))
+        return self._http_client
 
 
 @dataclass(frozen=True, slots=True)
 class _Returned(Generic[T]):
-    """What a flow returned."""
+    """The result of a finished flow."""
 
     value: T
 
 
 def _advance(flow: Flow[T], reply: Reply | None) -> Call | _Returned[T]:
-    """The flow's next call, or its end. A reply of a shape that it does not expect says nothing certain."""
+    """Return the flow's next call or its result; raise `Unclear` for a reply of an unexpected shape."""
     try:
         return next(flow) if reply is None else flow.send(reply)
     except StopIteration as end:
@@ -278,12 +281,12 @@ def _advance(flow: Flow[T], reply: Reply | None) -> Call | _Returned[T]:
         error.retry_after = None if reply is None else reply.retry_after
         raise
     except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
-        raise Unclear(f"a reply of another shape than expected ({type(error).__name__})") from error
+        raise Unclear(f"the reply has an unexpected shape ({type(error).__name__})") from error
 
 
 async def _is_gone(server: ChatServer, address: str) -> bool:
-    """Whether it has just died: its port is closed a moment before its process is known to be over."""
-    for _ in range(MAX_LOOKS):
+    """Return whether the server has just died: its port closes a moment before its process is seen to end."""
+    for _ in range(MAX_EXIT_CHECKS):
         if server.address() != address:
             return True
         await asyncio.sleep(0.01)
@@ -291,8 +294,8 @@ async def _is_gone(server: ChatServer, address: str) -> bool:
 
 
 async def _decode_chunks(text: str) -> AsyncIterator[bytes]:
-    """Base64 a piece at a time: whoever takes the pieces lets others work in between."""
-    size = CHUNK // 3 * 4
+    """Decode Base64 piece by piece, so that other tasks run in between."""
+    size = CHUNK_BYTES // 3 * 4
     for start in range(0, len(text), size):
         try:
             yield base64.b64decode(text[start : start + size], validate=True)
@@ -338,5 +341,5 @@ async def _read_chunks(body: bytes | Path) -> AsyncIterator[bytes]:
         yield body
         return
     with await asyncio.to_thread(body.open, "rb") as file:
-        while chunk := await asyncio.to_thread(file.read, CHUNK):
+        while chunk := await asyncio.to_thread(file.read, CHUNK_BYTES):
             yield chunk

@@ -1,4 +1,4 @@
-"""HTTP to vendors: one pool of connections each, and by class of failure whether a call was sent."""
+"""HTTP to vendors: one connection pool for each, and failures by class that say whether a call was sent."""
 
 import asyncio
 import io
@@ -25,24 +25,24 @@ CONNECT_SECONDS = 5.0
 IDLE_SECONDS = 60.0
 MAX_CONNECTIONS: Final = 256
 MAX_REDIRECTS: Final = 5
-PIECE: Final = 1 << 18
-WRITTEN: Final = "%!#$&'()*+,/:;=?@[]~"
-"""What stands in URLs as it is: a signed one is sent byte for byte."""
+PIECE_BYTES: Final = 1 << 18
+URL_SAFE_CHARACTERS: Final = "%!#$&'()*+,/:;=?@[]~"
+"""Characters that are not quoted, so that a signed URL is sent byte for byte."""
 REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 Origin: TypeAlias = tuple[str, int | None]
 """A host and a port."""
-WHOLE: Final = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
-"""How a URL with a scheme begins; another may stand further on, inside of a query."""
+ABSOLUTE_URL: Final = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
+"""The start of a URL with a scheme; another URL may follow inside its query."""
 
 
-CREDENTIALS: Final = frozenset({"authorization", "cookie", "proxy-authorization"})
-"""Headers that prove who we are; so does any whose name ends in `-key` or `-token`."""
+CREDENTIAL_HEADERS: Final = frozenset({"authorization", "cookie", "proxy-authorization"})
+"""Headers that authenticate us, besides those whose names end in `-key` or `-token`."""
 
 log = logging.getLogger(__name__)
 
 
 class HttpClient:
-    """Opened in the event loop that uses it."""
+    """Connection pools by vendor; opened in the event loop that uses it."""
 
     def __init__(self, allow_networks: Callable[[], Sequence[Network]] = tuple) -> None:
         self._allow_networks = allow_networks
@@ -64,49 +64,49 @@ class HttpClient:
         *,
         redirected_from: Origin | None = None,
     ) -> AsyncGenerator[aiohttp.ClientResponse]:
-        """One HTTP call; what its failure means for a paid order is decided here, by class.
+        """Make one HTTP call; the class of its failure says what it means for a paid order.
 
-        An address that a vendor has named is a public one, or the operator named its network, or it is the vendor's
-        own: see `_is_trusted`. Credentials go to its own hosts only. `be_sure` is called when there is a connection,
-        and again in the very step that writes to it; if it raises `InDoubt`, nothing is sent.
+        An address that a vendor named must be public, in an allowed network, or the vendor's own: see `_is_trusted`.
+        Credentials go to its own hosts only. `be_sure` is called once there is a connection, and again in the step
+        that writes to it. If it raises `InDoubt`, nothing is sent.
         """
         target = _target(vendor, call)
         is_own = _origin(target) in own_origins(vendor)
         is_trusted = is_own or _is_trusted(vendor, target, redirected_from)
         given = call.headers if is_own else without_credentials(call.headers)
         headers = {"accept-encoding": "identity", "user-agent": "penstock", **given}
-        body, doubt = _body(call), _Doubt(be_sure)
+        body, send = _body(call), _SendCheck(be_sure)
         if body is not None and call.form is None:
             headers.setdefault("content-type", "application/json")
         if isinstance(body, bytes):
-            body = _Pieces(body, doubt.look)
+            body = _CheckedBody(body, send.check)
         session = self._session(name, vendor, guarded=not is_trusted)
         try:
             async with asyncio.timeout(call.seconds):
                 response = await session.request(
-                    call.method, target, data=body, headers=headers, allow_redirects=False, trace_request_ctx=doubt.look
+                    call.method, target, data=body, headers=headers, allow_redirects=False, trace_request_ctx=send.check
                 )
             async with response:
                 yield response
         except UrlNotAllowed as error:
             fields = {"vendor": name, "host": target.host, "port": target.port}
             log.warning(
-                "vendor named a private address that is not its own; not reached unless `fetch.allow_networks` has it",
+                "vendor named a private address that is not its own; blocked unless `fetch.allow_networks` has it",
                 extra={"fields": fields},
             )
             raise Unclear("the address may not be reached from here") from error
         except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.InvalidURL) as error:
             raise NotSent(type(error).__name__) from error
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            if doubt.refused:
+            if send.refused:
                 raise InDoubt from error
-            if not doubt.connected:  # all connections were taken for as long as it could wait
+            if not send.connected:  # no connection of the pool became free in time
                 raise NotSent(type(error).__name__) from error
             raise ReplyLost(type(error).__name__) from error
 
     @asynccontextmanager
     async def download(self, name: str, vendor: GenerationVendor, call: Call) -> AsyncGenerator[aiohttp.ClientResponse]:
-        """What a GET leads to in the end. A credential goes to the host that it is meant for, and no further."""
+        """Make a GET and follow its redirects; credentials are dropped when the host changes."""
         target = _target(vendor, call)
         url, headers, named = str(target), call.headers, None
         for _ in range(MAX_REDIRECTS + 1):
@@ -119,7 +119,7 @@ class HttpClient:
             if urlsplit(following)[:2] != urlsplit(url)[:2]:
                 headers = dict[str, str]()
             url, named = following, _origin(target)
-        raise Unclear("the download redirects too often")
+        raise Unclear(f"too many redirects: at most {MAX_REDIRECTS} are followed")
 
     def _session(self, name: str, vendor: GenerationVendor, *, guarded: bool) -> aiohttp.ClientSession:
         networks = tuple(self._allow_networks()) if guarded else None
@@ -146,16 +146,16 @@ class HttpClient:
         return session
 
 
-class _Doubt:
-    """Whether a call may still be sent: asked with every piece that is written, and it is remembered if it may not."""
+class _SendCheck:
+    """Check with every piece written that a call may still be sent, and remember a refusal."""
 
     def __init__(self, be_sure: Callable[[], None] | None) -> None:
         self._be_sure = be_sure
         self.refused = False
         self.connected = False
 
-    def look(self) -> None:
-        """Refuse by `InDoubt`."""
+    def check(self) -> None:
+        """Raise `InDoubt` if the call may not be sent any more."""
         self.connected = True
         if self._be_sure is not None:
             try:
@@ -165,24 +165,24 @@ class _Doubt:
                 raise
 
 
-class _Pieces(BytesIOPayload):
-    """A body that is looked at piece by piece: aiohttp writes it in a task of its own, which may be much later."""
+class _CheckedBody(BytesIOPayload):
+    """A body that is checked before each piece, because aiohttp writes it later in a task of its own."""
 
-    def __init__(self, body: bytes, look: Callable[[], None]) -> None:
+    def __init__(self, body: bytes, check: Callable[[], None]) -> None:
         super().__init__(io.BytesIO(body))
-        self._look = look
+        self._check = check
 
     async def write_with_length(self, writer: AbstractStreamWriter, content_length: int | None) -> None:
-        """Write all of it; no step lies between a look and its piece."""
-        del content_length  # the body's own
+        """Write the body; nothing runs between a check and its write."""
+        del content_length  # that of the body itself
         self._value.seek(0)
-        while piece := self._value.read(PIECE):
-            self._look()
+        while piece := self._value.read(PIECE_BYTES):
+            self._check()
             await writer.write(piece)
 
 
 def _watch_connections() -> aiohttp.TraceConfig:
-    """Asks for a call, once it has its connection, whether it may still be sent."""
+    """Return hooks that check a call once it has its connection."""
     trace = aiohttp.TraceConfig()
 
     async def ask(_session: aiohttp.ClientSession, context: Any, _params: Any) -> None:
@@ -195,36 +195,36 @@ def _watch_connections() -> aiohttp.TraceConfig:
 
 
 def _target(vendor: GenerationVendor, call: Call) -> URL:
-    """Where a call goes, byte for byte."""
-    url = call.url if WHOLE.match(call.url) else vendor.options.base_url.rstrip("/") + call.url
+    """Return the URL of a call, byte for byte."""
+    url = call.url if ABSOLUTE_URL.match(call.url) else vendor.options.base_url.rstrip("/") + call.url
     return _read(url, NotSent)
 
 
 def _follow(url: str, location: str) -> str:
-    """Where a redirect leads, if it may."""
+    """Return the target of a redirect; raise `Unclear` if it may not be followed."""
     try:
         target = urljoin(url, location)
     except ValueError:
         target = ""
     scheme = _read(target, Unclear).scheme
     if scheme not in ("http", "https") or (scheme == "http" and urlsplit(url).scheme == "https"):
-        raise Unclear("the download redirects to where it may not go")
+        raise Unclear("the download redirects to an address that is not allowed")
     return target
 
 
-def _read(url: str, trouble: type[Exception]) -> URL:
-    """The address in a text; where there is none, this is the trouble."""
+def _read(url: str, failure: type[Exception]) -> URL:
+    """Parse a URL; raise `failure` if it is none."""
     try:
-        target = URL(quote(url, safe=WRITTEN), encoded=True)
-        if target.host and target.port:  # looked at, as only that finds a port that is none
+        target = URL(quote(url, safe=URL_SAFE_CHARACTERS), encoded=True)
+        if target.host and target.port:  # reading the port finds one that is not a number
             return target
     except ValueError as error:
-        raise trouble("not an address") from error
-    raise trouble("not an address")
+        raise failure("not an address") from error
+    raise failure("not an address")
 
 
 def own_origins(vendor: GenerationVendor) -> set[Origin]:
-    """List the hosts and ports that the operator configured for a vendor."""
+    """Return the hosts and ports that the operator configured for a vendor."""
     origins: set[Origin] = set()
     for address in (vendor.options.base_url, *vendor.addresses):
         with suppress(ValueError):
@@ -234,9 +234,9 @@ def own_origins(vendor: GenerationVendor) -> set[Origin]:
 
 
 def _is_trusted(vendor: GenerationVendor, target: URL, redirected_from: Origin | None) -> bool:
-    """Tell if a vendor inside our network may lead to this address beside it.
+    """Return whether a vendor inside our network may name this address.
 
-    It may name another port of its own host, as of a server for its files. A redirect stays on what was named.
+    It may name another port of its own host, such as a file server. A redirect must stay on the named origin.
     """
     hosts = {host for host, _ in own_origins(vendor) if _is_inside(host)}
     if _origin(target)[0] not in hosts:
@@ -245,7 +245,7 @@ def _is_trusted(vendor: GenerationVendor, target: URL, redirected_from: Origin |
 
 
 def _is_inside(host: str) -> bool:
-    """Tell if a host that the operator configured is in its own network, as far as its name tells."""
+    """Return whether a configured host is inside the operator's network, judged by its name."""
     try:
         return not is_allowed(ip_address(host))
     except ValueError:
@@ -257,11 +257,11 @@ def _origin(url: URL) -> Origin:
 
 
 def without_credentials(headers: Mapping[str, str]) -> dict[str, str]:
-    """Keep what may be shown to a host that is not the vendor's own."""
+    """Return the headers that may be sent to a host that is not the vendor's own."""
     return {
         name: value
         for name, value in headers.items()
-        if name.lower() not in CREDENTIALS and not name.lower().endswith(("-key", "-token"))
+        if name.lower() not in CREDENTIAL_HEADERS and not name.lower().endswith(("-key", "-token"))
     }
 
 

@@ -1,4 +1,4 @@
-"""Removes our credentials and the vendors' addresses from everything that a vendor wrote."""
+"""Redaction of our credentials and the vendors' addresses from everything that a vendor wrote."""
 
 import base64
 import json
@@ -10,15 +10,15 @@ from urllib.parse import quote, unquote, urlsplit
 MASK: Final = "…"
 MAX_TEXT: Final = 300
 MAX_READ: Final = 2_000
-"""Characters of a text that are looked at. The rest would be cut anyway."""
+"""Characters of a text that are searched. The rest would be cut anyway."""
 MIN_SECRET: Final = 4
 """A shorter secret protects nothing, and hiding it would spoil ordinary words."""
 MIN_PACKED: Final = 9
-"""Shorter secrets are not looked for in Base64: what is left of them there could be any word."""
+"""Minimum length of a secret to be searched in Base64: the rest of a shorter one could be any word."""
 MIN_BEGUN, BEGINNING = 20, 12
-"""Of a secret that has 20 characters or more, the first 12 are hidden too, with whatever masks the rest."""
+"""Of a secret of at least 20 characters, the first 12 are hidden too, with any mask that follows."""
 MIN_NAME: Final = 8
-"""A host name of fewer letters, and nothing but letters, is hidden only where it stands in an address."""
+"""A shorter host name made of letters alone is hidden only inside an address."""
 
 _ADDRESS: Final = re.compile(
     r"\b[a-z][a-z0-9+.-]{0,20}://\S+"
@@ -30,20 +30,20 @@ _WORD: Final = re.compile(r"\S+")
 _DOMAIN: Final = re.compile(
     r"[\w-]\.(?:com|net|org|ai|io|dev|cloud|run|app|media|delivery|internal|local|lan)\b", re.IGNORECASE
 )
-"""The end of a host name. One pattern for the whole name would take a time that grows with the square of its length."""
+"""The end of a host name. A pattern for the whole name would take time quadratic in its length."""
 _TOKEN: Final = re.compile(
     r"\b(?:bearer|basic)\s+[\w+/=.~-]{8,}|\b(?:sk|pk|rk|psk|gsk|xai|hf|r8)[-_][\w-]{12,}|\bAIza[\w-]{12,}",
     re.IGNORECASE,
 )
-"""Credentials by their looks: a vendor may have others than ours at hand."""
+"""Credentials by their form: a vendor may show others than ours."""
 _CODE: Final = re.compile(r"[A-Za-z0-9][\w.:-]{0,63}", re.ASCII)
 _CODES: Final = re.compile(rf"{_CODE.pattern}(?:, {_CODE.pattern}){{0,9}}", re.ASCII)
-"""One code or several: a media vendor may give a number for each thing that it disliked."""
+"""One code or several: a media vendor may give one for each problem."""
 _PARAM: Final = re.compile(r"[A-Za-z_$][\w.$\[\]-]{0,127}", re.ASCII)
 
 
 class Redactor:
-    """Knows what must not be shown; made once for each reading of the settings."""
+    """Removes secrets and hosts from texts; made once for each load of the settings."""
 
     def __init__(self, secrets: Iterable[str] = (), hosts: Iterable[str] = ()) -> None:
         self.secrets = frozenset(filter(None, secrets))
@@ -52,48 +52,48 @@ class Redactor:
         self._host = _any_of(map(_describe_host, self.hosts), re.IGNORECASE)
 
     def joined(self, secrets: Iterable[str], hosts: Iterable[str] = ()) -> "Redactor":
-        """Return one that hides these too."""
+        """Return a redactor that hides these as well."""
         return Redactor(self.secrets.union(secrets), self.hosts.union(hosts))
 
-    def text(self, said: Any, most: int = MAX_TEXT) -> str:
-        """Return a text without secrets, addresses and hosts, cut at so many characters."""
-        found = str(said)[:MAX_READ]
-        for pattern in (self._secret, _TOKEN, _ADDRESS):  # secrets first, before an address in one is cut
+    def text(self, value: Any, max_characters: int = MAX_TEXT) -> str:
+        """Return a text without secrets, addresses and hosts, cut at `max_characters`."""
+        found = str(value)[:MAX_READ]
+        for pattern in (self._secret, _TOKEN, _ADDRESS):  # secrets first, as one may contain an address
             found = pattern.sub(MASK, found)
-        return self._host.sub(MASK, _WORD.sub(_hide_domain, found))[:most]
+        return self._host.sub(MASK, _WORD.sub(_hide_domain, found))[:max_characters]
 
-    def code(self, said: Any) -> str | None:
+    def code(self, value: Any) -> str | None:
         """Return an error's code if it looks like one and holds nothing to hide."""
-        return self._keep(said, _CODE)
+        return self._keep(value, _CODE)
 
-    def param(self, said: Any) -> str | None:
+    def param(self, value: Any) -> str | None:
         """Return the name of a field if it looks like one and holds nothing to hide."""
-        return self._keep(said, _PARAM)
+        return self._keep(value, _PARAM)
 
     def upstream(
-        self, said: Mapping[str, str | None] | None, shown: Iterable[str] = ()
+        self, texts: Mapping[str, str | None] | None, sent_tokens: Iterable[str] = ()
     ) -> dict[str, str | None] | None:
-        """Return a media vendor's `code`, `message` and `id` as callers may see them, without tokens it was `shown`."""
-        if said is None:
+        """Return a media vendor's `code`, `message` and `id` without secrets and `sent_tokens`."""
+        if texts is None:
             return None
-        tokens = tuple(shown)
-        return {name: self._clean(name, text, tokens) for name, text in said.items()}
+        tokens = tuple(sent_tokens)
+        return {name: self._clean(name, text, tokens) for name, text in texts.items()}
 
-    def _clean(self, name: str, text: str | None, shown: Iterable[str]) -> str | None:
+    def _clean(self, name: str, text: str | None, tokens: Iterable[str]) -> str | None:
         if text is None:
             return None
-        for token in shown:
+        for token in tokens:
             text = text.replace(token, MASK)
         return self._keep(text, _CODES) if name == "code" else self.text(text)
 
-    def _keep(self, said: Any, shape: re.Pattern[str]) -> str | None:
-        if not isinstance(said, str) or not shape.fullmatch(said):
+    def _keep(self, value: Any, shape: re.Pattern[str]) -> str | None:
+        if not isinstance(value, str) or not shape.fullmatch(value):
             return None
-        return said if self.text(said) == said else None
+        return value if self.text(value) == value else None
 
 
 def _hide_domain(found: re.Match[str]) -> str:
-    """Mask a word from the beginning of its first host name on."""
+    """Mask a word from the start of its first host name."""
     word = found[0]
     domain = _DOMAIN.search(word)
     if domain is None:
@@ -107,7 +107,7 @@ def _hide_domain(found: re.Match[str]) -> str:
 
 
 def find_hosts(value: Any) -> Iterator[str]:
-    """Yield the host of every URL in a value of the settings, and the user and password that one holds."""
+    """Yield the host, user and password of every URL in a value of the settings."""
     if isinstance(value, str):
         yield from _hosts_of(value)
     elif isinstance(value, Mapping):
@@ -130,12 +130,12 @@ def _hosts_of(text: str) -> Iterator[str]:
 
 
 def _any_of(patterns: Iterable[str], flags: int = 0) -> re.Pattern[str]:
-    """Return a pattern for any of these, the longest first, as one may contain another."""
+    """Return a pattern for any of these, the longest first, because one may contain another."""
     return re.compile("|".join(sorted(set(patterns), key=len, reverse=True)) or r"(?!)", flags)
 
 
 def _forms(secret: str) -> Iterator[str]:
-    """Yield patterns for a secret: as it is, inside JSON, a URL or Base64, whole or only its beginning."""
+    """Yield patterns for a secret: plain, in JSON, in a URL or in Base64, whole or only its beginning."""
     if len(secret) < MIN_SECRET:
         return
     yield from map(re.escape, (secret, json.dumps(secret)[1:-1], repr(secret)[1:-1], quote(secret, safe="")))
@@ -144,7 +144,7 @@ def _forms(secret: str) -> Iterator[str]:
         yield re.escape(quote(secret[:BEGINNING], safe="")) + r"[\w*+/=.~%…-]*"
     data = secret.encode("utf-8", "replace")
     if len(data) >= MIN_PACKED:
-        for offset in range(3):  # wherever it begins among the bytes that are packed, as after a user's name
+        for offset in range(3):  # at any offset of the encoded bytes, such as after a user name
             packed = base64.b64encode(bytes(offset) + data).decode()
             own = packed[-(-offset * 8 // 6) : (offset + len(data)) * 8 // 6]
             own = own[:BEGINNING] if len(data) >= MIN_BEGUN else own
@@ -154,7 +154,7 @@ def _forms(secret: str) -> Iterator[str]:
 
 
 def _parts_of(secret: str) -> Iterator[str]:
-    """Yield the texts of a credential that is a JSON document, such as a service account's."""
+    """Yield the strings of a credential that is a JSON document, such as a service account."""
     if not secret.lstrip().startswith("{"):
         return
     try:
@@ -168,6 +168,6 @@ def _parts_of(secret: str) -> Iterator[str]:
 
 def _describe_host(host: str) -> str:
     name = re.escape(host) + r"(?::\d+)?"
-    if host.isalpha() and len(host) < MIN_NAME:  # may be an ordinary word, such as `model`
+    if host.isalpha() and len(host) < MIN_NAME:  # it may be an ordinary word, such as `model`
         return rf"(?<=[/@]){name}|(?<![\w-]){re.escape(host)}:\d+"
     return rf"(?<![\w-]){name}(?![\w-])"

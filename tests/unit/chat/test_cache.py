@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from penstock.chat import request
-from penstock.chat.cache import MAX_SHARE, CachedAnswer, ChatCache, place_of
+from penstock.chat.cache import MIN_CACHED_ANSWERS, CachedAnswer, ChatCache, cache_key
 from penstock.domain.chat import Ask
 
 ROOM = 1600
-LARGEST = ROOM // MAX_SHARE
+LARGEST = ROOM // MIN_CACHED_ANSWERS
 MESSAGES = [{"role": "user", "content": "Hello"}]
 
 
@@ -45,7 +45,7 @@ def test_an_answer_that_is_too_large_is_not_kept():
 
 def test_the_answer_used_longest_ago_goes_first():
     cache = ChatCache()
-    places = [b"%d" % number for number in range(MAX_SHARE)]
+    places = [b"%d" % number for number in range(MIN_CACHED_ANSWERS)]
     for place in places:
         cache.put(place, answer(LARGEST), ROOM)
     assert cache.get(places[0], 0)
@@ -67,11 +67,11 @@ def test_an_answer_takes_the_place_of_the_one_before():
 
 def test_less_room_counts_from_the_next_answer_on():
     cache = ChatCache()
-    for number in range(MAX_SHARE):
+    for number in range(MIN_CACHED_ANSWERS):
         cache.put(b"%d" % number, answer(LARGEST), ROOM)
     cache.put(b"new", answer(10), 2 * LARGEST)
     assert cache.get(b"new", 0)
-    assert [number for number in range(MAX_SHARE) if cache.get(b"%d" % number, 0)] == [MAX_SHARE - 1]
+    assert [number for number in range(MIN_CACHED_ANSWERS) if cache.get(b"%d" % number, 0)] == [MIN_CACHED_ANSWERS - 1]
 
 
 @given(
@@ -103,12 +103,12 @@ def test_it_never_holds_more_than_its_room(steps):
 def test_the_order_of_fields_does_not_matter():
     one = request.read(b'{"model":"m","messages":[{"role":"user"}],"n":1,"seed":7}')
     two = request.read(b'{"seed":7,"n":1,"messages":[{"role":"user"}],"model":"m"}')
-    assert place_of("a", one) == place_of("a", two)
+    assert cache_key("a", one) == cache_key("a", two)
 
 
 def test_null_is_absent_and_a_whole_float_is_an_integer():
-    assert place_of("a", make_ask(n=None, stop=None)) == place_of("a", make_ask())
-    assert place_of("a", make_ask(n=1.0)) == place_of("a", make_ask(n=1))
+    assert cache_key("a", make_ask(n=None, stop=None)) == cache_key("a", make_ask())
+    assert cache_key("a", make_ask(n=1.0)) == cache_key("a", make_ask(n=1))
 
 
 def test_every_field_and_the_account_tell_answers_apart():
@@ -124,7 +124,7 @@ def test_every_field_and_the_account_tell_answers_apart():
     ]
     asks += [{"stream": True, "stream_options": {"include_usage": flag}} for flag in (True, False)]
     asks += [{"messages": [{"role": "user", "content": "hello"}]}, {"user": "x"}, {"invented": 1}, {"": 1}]
-    places = {place_of(account, make_ask(**fields)) for account in ("a", "b") for fields in asks}
+    places = {cache_key(account, make_ask(**fields)) for account in ("a", "b") for fields in asks}
     assert len(places) == 2 * len(asks)
 
 
@@ -137,4 +137,4 @@ fields_of = some.dictionaries(names, some.integers(0, 20) | some.text("ab", max_
 def test_only_the_same_request_of_the_same_account_has_the_same_place(one, two):
     (account, fields), (other, others) = one, two
     same = account == other and fields == others
-    assert (place_of(account, make_ask(**fields)) == place_of(other, make_ask(**others))) is same
+    assert (cache_key(account, make_ask(**fields)) == cache_key(other, make_ask(**others))) is same

@@ -7,7 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from penstock.chat.route_health import FAILURES, LONGEST_REST, LONGEST_WISH, MAX_ACCOUNTS, SHORTEST_REST, Routes
+from penstock.chat.route_health import (
+    FAILURES_TO_CLOSE,
+    MAX_ACCOUNTS,
+    MAX_COOLDOWN_SECONDS,
+    MAX_OBEYED_RETRY_AFTER_SECONDS,
+    MIN_COOLDOWN_SECONDS,
+    Routes,
+)
 from penstock.domain.chat import Blame, Fault
 from penstock.errors import Overloaded, PenstockError, RateLimited, VendorFailed, VendorRefusedUs, VendorTimeout
 from penstock.offers.route import Route
@@ -52,12 +59,12 @@ class Seen:
         return max(health.failures for health in self._all.of(self._account))
 
     @property
-    def rests_until(self) -> float:
-        return self._all.rests_until(self._account)
+    def cooldown_until(self) -> float:
+        return self._all.cooldown_until(self._account)
 
     @property
-    def wished_until(self) -> float:
-        return max(health.wished_until for health in self._all.of(self._account))
+    def retry_after_until(self) -> float:
+        return max(health.retry_after_until for health in self._all.of(self._account))
 
 
 class Ways:
@@ -85,7 +92,7 @@ class Ways:
         health = self.health(route, account)
         health.fail(self.clock.now, error or VendorFailed(), fault, probed=health.begin(), **how)
 
-    def fail_often(self, route: Route, times: int = FAILURES, account: str = "a") -> None:
+    def fail_often(self, route: Route, times: int = FAILURES_TO_CLOSE, account: str = "a") -> None:
         for _ in range(times):
             self.fail(route, account=account)
 
@@ -116,7 +123,7 @@ def test_a_lower_order_is_always_tried_first_and_each_route_once(shape):
 def test_a_route_rests_after_three_failures_in_a_row_and_not_before():
     ways = Ways(ONE, TWO)
     for _ in range(5):
-        ways.fail_often(ONE, FAILURES - 1)
+        ways.fail_often(ONE, FAILURES_TO_CLOSE - 1)
         assert sorted(ways.choose()) == ["one", "two"]
         ways.succeed(ONE)
     ways.fail_often(ONE)
@@ -126,7 +133,7 @@ def test_a_route_rests_after_three_failures_in_a_row_and_not_before():
 def test_a_rest_ends_with_a_single_probe():
     ways = Ways(ONE, TWO)
     ways.fail_often(ONE)
-    ways.clock.now += SHORTEST_REST - 0.01
+    ways.clock.now += MIN_COOLDOWN_SECONDS - 0.01
     assert ways.choose() == ["two"]
     ways.clock.now += 0.01
     assert sorted(ways.choose()) == ["one", "two"]  # until somebody takes it
@@ -134,7 +141,7 @@ def test_a_rest_ends_with_a_single_probe():
     assert [ways.choose() for _ in range(20)] == [["two"]] * 20
     ways.health(ONE).succeed()
     assert sorted(ways.choose()) == ["one", "two"]
-    ways.fail_often(ONE, FAILURES - 1)
+    ways.fail_often(ONE, FAILURES_TO_CLOSE - 1)
     assert sorted(ways.choose()) == ["one", "two"], "a success forgets all failures before it"
 
 
@@ -143,24 +150,24 @@ def test_rests_grow_with_every_failed_probe_up_to_the_longest():
     ways.fail_often(ONE)
     rests: list[float] = []
     for _ in range(8):
-        rests.append(ways.health(ONE).rests_until - ways.clock.now)
-        ways.clock.now = ways.health(ONE).rests_until
+        rests.append(ways.health(ONE).cooldown_until - ways.clock.now)
+        ways.clock.now = ways.health(ONE).cooldown_until
         ways.fail(ONE)
-    assert rests == [1, 2, 4, 8, 16, LONGEST_REST, LONGEST_REST, LONGEST_REST]
-    ways.clock.now += LONGEST_REST
+    assert rests == [1, 2, 4, 8, 16, MAX_COOLDOWN_SECONDS, MAX_COOLDOWN_SECONDS, MAX_COOLDOWN_SECONDS]
+    ways.clock.now += MAX_COOLDOWN_SECONDS
     ways.succeed(ONE)
     ways.fail_often(ONE)
-    assert ways.health(ONE).rests_until - ways.clock.now == SHORTEST_REST
+    assert ways.health(ONE).cooldown_until - ways.clock.now == MIN_COOLDOWN_SECONDS
 
 
 def test_an_outage_of_days_does_not_overflow():
     ways = Ways(ONE, TWO)
     for _ in range(2000):
         ways.fail(ONE)
-        ways.clock.now += LONGEST_REST
+        ways.clock.now += MAX_COOLDOWN_SECONDS
     ways.fail(ONE)
     assert ways.choose() == ["two"]
-    ways.clock.now += LONGEST_REST
+    ways.clock.now += MAX_COOLDOWN_SECONDS
     assert sorted(ways.choose()) == ["one", "two"]
 
 
@@ -170,7 +177,7 @@ def test_many_requests_that_fail_at_once_are_one_outage():
     assert not any(under_way)
     for probed in under_way:
         ways.health(ONE).fail(ways.clock.now, VendorFailed(), probed=probed)
-    assert ways.health(ONE).rests_until == ways.clock.now + SHORTEST_REST
+    assert ways.health(ONE).cooldown_until == ways.clock.now + MIN_COOLDOWN_SECONDS
 
 
 @pytest.mark.parametrize("ending", ["fail", "abstain"])
@@ -178,7 +185,7 @@ def test_who_was_under_way_before_the_rest_does_not_end_the_probe(ending):
     ways = Ways(ONE, TWO)
     late = ways.health(ONE).begin()
     ways.fail_often(ONE)
-    ways.clock.now += SHORTEST_REST
+    ways.clock.now += MIN_COOLDOWN_SECONDS
     probed = ways.health(ONE).begin()
     if ending == "fail":
         ways.health(ONE).fail(ways.clock.now, VendorFailed(), probed=late)
@@ -192,7 +199,7 @@ def test_who_was_under_way_before_the_rest_does_not_end_the_probe(ending):
 def test_a_probe_whose_caller_left_tells_nothing():
     ways = Ways(ONE, TWO)
     ways.fail_often(ONE)
-    ways.clock.now += SHORTEST_REST
+    ways.clock.now += MIN_COOLDOWN_SECONDS
     before = ways.health(ONE).failures
     ways.health(ONE).abstain(probed=ways.health(ONE).begin())
     assert ways.health(ONE).failures == before
@@ -203,7 +210,7 @@ def test_what_happens_while_one_route_is_tried_counts_for_the_next():
     ways = Ways(Route("one", "m", order=1), Route("two", "m", order=2), Route("three", "m", order=3))
     _, two, _ = ways.all
     ways.fail_often(two)
-    ways.clock.now += SHORTEST_REST
+    ways.clock.now += MIN_COOLDOWN_SECONDS
     first, second = ways.routes.choose(ways.all, "a"), ways.routes.choose(ways.all, "a")
     assert [next(first).vendor, next(second).vendor] == ["one", "one"]
     assert next(first) == two
@@ -215,14 +222,14 @@ def test_a_refused_credential_rests_at_once():
     ways = Ways(ONE, TWO)
     ways.fail(ONE, VendorRefusedUs(), Fault(Blame.CREDENTIAL))
     assert ways.choose() == ["two"]
-    ways.clock.now += SHORTEST_REST
+    ways.clock.now += MIN_COOLDOWN_SECONDS
     assert sorted(ways.choose()) == ["one", "two"]
 
 
 @pytest.mark.parametrize("status", [400, 402, 403])
 def test_what_may_be_about_the_request_alone_does_not_rest_at_once(status):
     ways = Ways(ONE)
-    for _ in range(FAILURES - 1):
+    for _ in range(FAILURES_TO_CLOSE - 1):
         ways.fail(ONE, VendorRefusedUs(), Fault(Blame.CREDENTIAL, status=status))
         assert [ways.choose() for _ in range(5)] == [["one"]] * 5
     ways.succeed(ONE)
@@ -255,7 +262,7 @@ def test_new_settings_forget_everything_and_old_requests_tell_them_nothing():
 def test_a_wish_is_obeyed_up_to_the_longest(asked):
     ways = Ways(ONE, TWO)
     ways.fail(ONE, RateLimited(), wish(asked))
-    ways.clock.now += min(asked, LONGEST_WISH) - 0.01
+    ways.clock.now += min(asked, MAX_OBEYED_RETRY_AFTER_SECONDS) - 0.01
     assert ways.choose() == ["two"]
     ways.clock.now += 0.01
     assert sorted(ways.choose()) == ["one", "two"]
@@ -379,7 +386,7 @@ def test_a_success_of_anyone_forgets_what_others_saw():
 @pytest.mark.parametrize("how", [{"unprovoked": True}, {"fault": Fault(Blame.CREDENTIAL, status=401)}])
 def test_what_no_request_provokes_closes_a_route_to_everyone(how):
     ways = Ways(ONE, TWO)
-    for _ in range(FAILURES):
+    for _ in range(FAILURES_TO_CLOSE):
         ways.fail(ONE, account="a", **how)
     assert ways.choose("b") == ["two"]
 
@@ -395,9 +402,9 @@ def test_one_account_cannot_make_the_rest_of_all_longer():
     ways.fail_often(ONE, 2, account="a")
     ways.fail(ONE, account="b")
     for _ in range(10):
-        ways.clock.now += LONGEST_REST
+        ways.clock.now += MAX_COOLDOWN_SECONDS
         ways.fail(ONE, account="a")
-    ways.clock.now += 2 * SHORTEST_REST
+    ways.clock.now += 2 * MIN_COOLDOWN_SECONDS
     assert sorted(ways.choose("c")) == ["one", "two"]
 
 
@@ -408,10 +415,10 @@ def test_an_outage_that_all_see_rests_longer_and_longer():
     rests: list[float] = []
     for number in range(8):
         shared = ways.routes.health(ONE).shared
-        rests.append(shared.rests_until - ways.clock.now)
-        ways.clock.now = shared.rests_until
+        rests.append(shared.cooldown_until - ways.clock.now)
+        ways.clock.now = shared.cooldown_until
         ways.fail(ONE, account="cd"[number % 2])
-    assert rests == [1, 2, 4, 8, 16, LONGEST_REST, LONGEST_REST, LONGEST_REST]
+    assert rests == [1, 2, 4, 8, 16, MAX_COOLDOWN_SECONDS, MAX_COOLDOWN_SECONDS, MAX_COOLDOWN_SECONDS]
 
 
 def test_a_wish_told_to_one_account_binds_it_and_one_told_to_two_binds_all():
@@ -506,9 +513,9 @@ class Traffic:
         if route is None:
             return
         health = self.ways.health(route)
-        assert self.ways.clock.now >= health.wished_until
+        assert self.ways.clock.now >= health.retry_after_until
         self.open.append((route, health.begin()))
-        if health.failures >= FAILURES:
+        if health.failures >= FAILURES_TO_CLOSE:
             self.probes[route] += 1
         assert self.probes[route] <= 1
 
@@ -518,7 +525,7 @@ class Traffic:
         except PenstockError as error:
             waits = error.retry_after
         assert waits is not None
-        assert 0 <= waits <= LONGEST_WISH
+        assert 0 <= waits <= MAX_OBEYED_RETRY_AFTER_SECONDS
         return None
 
     def _end(self, kind: str, route: Route, probed: Any, seconds: float) -> None:
@@ -542,5 +549,5 @@ def test_whatever_happens_every_route_comes_back(history):
         traffic.step(*step)
     for route, probed in traffic.open:
         traffic.ways.health(route).abstain(probed=probed)
-    traffic.ways.clock.now += LONGEST_WISH
+    traffic.ways.clock.now += MAX_OBEYED_RETRY_AFTER_SECONDS
     assert sorted(traffic.ways.choose()) == ["one", "three", "two"]

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from penstock.chat.request import read
-from penstock.chat.token_bounds import PICTURE_TOKENS, UNSEEN_TOKENS, borne_out, bound_claim
+from penstock.chat.token_bounds import PICTURE_TOKENS, UNSEEN_TOKENS, bound_claim, limit_to_evidence
 from penstock.domain.chat import Ask, Usage
 
 counts = some.integers(0, 10**9)
@@ -29,7 +29,7 @@ def test_no_claim_is_raised_or_beyond_its_bound(prompt, completion, seen, limit,
     assert found.reasoning <= found.completion
     assert bound_claim(found, ask, seen) is found
     assert found is claim or found.estimated
-    certain = borne_out(claim, ask, seen)
+    certain = limit_to_evidence(claim, ask, seen)
     assert certain.prompt <= ask.size
     assert certain.completion <= seen
 

@@ -15,7 +15,7 @@ from vendors.double import Double, double_of
 from vendors.test_far import follow
 
 from penstock.observability import metrics
-from penstock.upstream.callback_urls import Hooks
+from penstock.upstream.callback_urls import CallbackUrls
 from penstock.vendor_api.generation import Flow, Notice, Order, Unclear, VendorFolders, WebhookOptions
 from penstock.vendors.sim import Sim, SimOptions
 
@@ -32,8 +32,8 @@ def vendor(*, webhooks: bool = True) -> Sim:
     return Sim(options, VendorFolders(Path("nowhere"), Path("nowhere")))
 
 
-def make_hooks(secret: bytes = b"s" * 32, base: str | None = BASE) -> Hooks:
-    return Hooks(secret, lambda: base)
+def make_hooks(secret: bytes = b"s" * 32, base: str | None = BASE) -> CallbackUrls:
+    return CallbackUrls(secret, lambda: base)
 
 
 def parts(address: str | None) -> list[str]:

@@ -1,4 +1,4 @@
-"""Replies in OpenAI's own dialect: passed as they are, counted on the way, and mended where they fall short."""
+"""Replies in OpenAI's own dialect: passed on unchanged, counted on the way, and repaired if they deviate."""
 
 import re
 from collections.abc import Callable
@@ -16,29 +16,29 @@ from penstock.vendor_api.generation import Reply
 from penstock.vendor_api.lenient_json import MARK, UNREADABLE, read_json, write_json, write_plain
 
 DONE = b"data: [DONE]\n\n"
-UNMENDABLE = (ValueError, LookupError, TypeError, AttributeError, RecursionError)
+UNREPAIRABLE = (ValueError, LookupError, TypeError, AttributeError, RecursionError)
 MAX_CHOICES = 1_000
 MAX_SKIPPED = 10_000
 """Events in a row of which nothing is passed on."""
 
 
 class Broken(Exception):
-    """The vendor told of a fault where the answer should be: the fault, or JSON that only the vendor can read."""
+    """The vendor sent an error instead of the answer: a fault, or JSON that only the vendor can read."""
 
-    def __init__(self, said: Fault | bytes) -> None:
+    def __init__(self, error: Fault | bytes) -> None:
         super().__init__("the reply holds an error")
-        self._said = said
+        self._error = error
 
     def fault(self, read: Callable[[Reply], Fault]) -> Fault:
-        """The fault, as the vendor's `read` understands it."""
-        return self._said if isinstance(self._said, Fault) else read(Reply(200, {}, self._said))
+        """Return the fault, read by the vendor's `read`."""
+        return self._error if isinstance(self._error, Fault) else read(Reply(200, {}, self._error))
 
 
 class Malformed(Exception):
-    """The reply is not what it should be at all."""
+    """The reply cannot be read or repaired."""
 
 
-# -- what a good chunk or reply has; one of another shape is mended
+# -- the shape of a good chunk or reply; any other is repaired
 
 
 class _Details(msgspec.Struct, gc=False):
@@ -70,9 +70,9 @@ class _Delta(msgspec.Struct, gc=False):
     content: str | None = None
     refusal: str | None = None
     reasoning_content: str | None = None
-    reasoning: str | None = None  # vLLM and Ollama call it so
+    reasoning: str | None = None  # of vLLM and Ollama
     tool_calls: list[_ToolCall] | None = None
-    function_call: _Function | None = None  # of old
+    function_call: _Function | None = None  # legacy
 
 
 class _ChunkChoice(msgspec.Struct, gc=False):
@@ -89,7 +89,7 @@ class _Chunk(msgspec.Struct, gc=False):
 
 
 class _Head(msgspec.Struct, gc=False):
-    """What a vendor gives on every chunk or on none: looked for on the first."""
+    """Fields that a vendor sends on every chunk or on none: checked on the first."""
 
     id: str
     object: str
@@ -144,7 +144,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 def _parse(payload: bytes) -> Any:
-    """Return what is written there; None where nobody can read it."""
+    """Return the parsed payload; None if it cannot be read."""
     try:
         return read_json(payload)
     except (ValueError, RecursionError):
@@ -152,7 +152,7 @@ def _parse(payload: bytes) -> Any:
 
 
 def _read_usage(found: _Usage) -> Usage | None:
-    """What the vendor counted; None where it counted nothing."""
+    """Return the vendor's count of tokens; None if it has none."""
     if found.prompt_tokens is None and found.completion_tokens is None:
         return None
     asked, answered = found.prompt_tokens_details, found.completion_tokens_details
@@ -216,16 +216,16 @@ def _learn_template(payload: bytes, text: str, *, keep_usage: bool) -> TextTempl
     return TextTemplate(before, after, before.replace(_USAGE, b""), after.replace(_USAGE, b""))
 
 
-class PassedStream:
-    """A stream of chunks; see `chat_answer.Stream`."""
+class PassthroughStream:
+    """A stream of OpenAI's chunks; implements `Stream`."""
 
     __slots__ = (
         "_ask",
         "_calls",
         "_characters",
-        "_is_mended",
         "_last",
-        "_mender",
+        "_needs_repair",
+        "_repairer",
         "_seen",
         "_skipped",
         "_splitter",
@@ -241,8 +241,8 @@ class PassedStream:
 
     def __init__(self, ask: Ask, reply_id: str, created: int) -> None:
         self._ask = ask
-        self._mender = Repairer(reply_id, created, ask.model)
-        self._is_mended: bool | None = None  # whether the head of every chunk needs it; the first one tells
+        self._repairer = Repairer(reply_id, created, ask.model)
+        self._needs_repair: bool | None = None  # the head of every chunk; decided by the first
         self._splitter = Splitter()
         self._seen: set[int] = set()
         self._calls: dict[int, ToolCalls] = {}
@@ -260,35 +260,35 @@ class PassedStream:
 
     @property
     def characters(self) -> int:
-        """How much of an answer there is."""
+        """Number of characters of the answer so far."""
         return self._characters + (0 if self._template is None else self._template.characters)
 
     @property
     def comments(self) -> int:
-        """How many comments came instead of events."""
+        """Number of comments received instead of events."""
         return self._splitter.comments
 
     @property
     def complete(self) -> bool:
-        """Whether the vendor said everything that it began."""
+        """Return whether every choice that began is complete."""
         return bool(self._seen) and (self.ended or self._seen == self.finished.keys())
 
     def feed(self, data: bytes) -> bytes:
-        """Vendor's bytes in, caller's bytes out: whole events only."""
+        """Take bytes of the vendor and return whole events for the caller."""
         out = b"".join(self._take_all(self._splitter.feed(data)))
         template = self._template
         self.quick = template.fill if template is not None and self._splitter.is_between_events else None
         return out
 
     def end(self) -> bytes:
-        """The vendor's stream is over: what closes ours."""
+        """End the vendor's stream and return the bytes that close ours."""
         was_complete = self.complete
         out = self._take_all(self._splitter.end())
         if was_complete and isinstance(self.broken, Malformed):
-            self.broken = None  # a cut event behind the end of every choice holds nothing of them
+            self.broken = None  # a truncated event after the end of every choice holds nothing of them
         if self.broken is not None or not self.complete:
             return b"".join(out)
-        for index in sorted(self._seen - self.finished.keys()):  # ended in due form, only without a reason
+        for index in sorted(self._seen - self.finished.keys()):  # ended properly but without a reason
             choice: Json = {"index": index, "delta": {}, "logprobs": None, "finish_reason": "stop"}
             out += (b"data: ", self._make_chunk({"choices": [choice]}, None), b"\n\n")
         if self._ask.include_usage:
@@ -302,7 +302,7 @@ class PassedStream:
         try:
             for name, payload in events:
                 self._take(name, payload, out)
-        except (Broken, Malformed) as broken:  # what came before it still counts
+        except (Broken, Malformed) as broken:  # events before it still count
             self.broken = broken
         return out
 
@@ -315,12 +315,12 @@ class PassedStream:
             return
         chunk = self._read(payload) if name != b"error" else None
         if chunk is None:
-            mended = self._mend(name, payload)
-            if mended is None:
+            repaired = self._repair(name, payload)
+            if repaired is None:
                 self.malformed += 1
                 self._skip()
                 return
-            payload, chunk = mended
+            payload, chunk = repaired
         elif self._template is None and len(chunk.choices) == 1 and _is_text(chunk.choices[0]):
             text = chunk.choices[0].delta.content or ""
             self._template = _learn_template(payload, text, keep_usage=self._ask.include_usage) if text else None
@@ -343,29 +343,29 @@ class PassedStream:
             raise Malformed("it sent events without content, without end")
 
     def _read(self, payload: bytes) -> _Chunk | None:
-        """The chunk, counted; None for one that must be mended, if it can be."""
+        """Return the chunk after counting it; None if it needs repair."""
         try:
             _check_text(payload)
             chunk = _chunk.decode(payload)
         except UNREADABLE:
             return None
         choices = chunk.choices
-        if self._is_mended is False and len(choices) == 1 and _is_text(choices[0]):  # what nearly every chunk is
+        if self._needs_repair is False and len(choices) == 1 and _is_text(choices[0]):  # as nearly every chunk
             delta = choices[0].delta
             self._seen.add(0)
             self._characters += len(delta.content or delta.reasoning_content or delta.refusal or "")
             return chunk
-        if self._is_mended is None:
-            self._is_mended = not _has_head(payload)
-        if self._is_mended or not all(map(self._is_well, choices)):
+        if self._needs_repair is None:
+            self._needs_repair = not _has_head(payload)
+        if self._needs_repair or not all(map(self._is_valid, choices)):
             return None
         self._count(chunk)
         return chunk
 
-    def _is_well(self, choice: _ChunkChoice) -> bool:
+    def _is_valid(self, choice: _ChunkChoice) -> bool:
         delta, reason = choice.delta, choice.finish_reason
         if reason is not None and (not reason or reason == "error" or choice.index in self.finished):
-            return False  # empty, a failure, or said twice
+            return False  # empty, a failure or repeated
         if delta.tool_calls is not None and not self._calls_of(choice).fit(delta.tool_calls):
             return False
         if delta.function_call is not None and self._calls_of(choice).repeats(delta.function_call.name):
@@ -394,8 +394,8 @@ class PassedStream:
         if len(self._seen) > MAX_CHOICES:
             raise Malformed("it sent too many choices")
 
-    def _mend(self, name: bytes, payload: bytes) -> tuple[bytes, _Chunk] | None:
-        """Return the chunk that was meant; None for an event that is none, and holds nothing of the answer."""
+    def _repair(self, name: bytes, payload: bytes) -> tuple[bytes, _Chunk] | None:
+        """Return the repaired chunk; None for an event that holds nothing of the answer."""
         found = _parse(payload)
         if name == b"error":
             raise Broken(write_error(payload.decode("utf-8", "replace") if found is None else found))
@@ -408,15 +408,15 @@ class PassedStream:
         if "choices" not in found and wraps_chunk(payload):
             raise Malformed("it sent an event of an unknown shape")
         try:
-            whole = self._mender.mend_chunk(cast("Json", found), self.finished, self._calls, self.characters)
+            whole = self._repairer.repair_chunk(cast("Json", found), self.finished, self._calls, self.characters)
             chunk = msgspec.convert(whole, _Chunk)
-        except UNMENDABLE:
+        except UNREPAIRABLE:
             raise Malformed("it sent an event of an unknown shape") from None
         self._count(chunk)
         return write_json(whole), chunk
 
     def _with_usage(self, payload: bytes, chunk: _Chunk) -> bytes | None:
-        """The chunk with `usage` as the caller asked for it: null on every one, or on none."""
+        """Return the chunk with `usage` as the caller asked for it: null on every chunk, or absent."""
         usage = chunk.usage
         if usage is None and chunk.choices:
             return payload if self._ask.include_usage else _drop_usage(payload)
@@ -434,14 +434,14 @@ class PassedStream:
         return self._make_chunk({"choices": []}, usage.as_json())
 
     def _make_chunk(self, rest: Json, usage: Json | None) -> bytes:
-        """One of our own, with the head of the vendor's last."""
-        last: Json = _parse(self._last) or self._mender.mend_chunk({}, (), {})
+        """Return a chunk of our own with the head of the vendor's last one."""
+        last: Json = _parse(self._last) or self._repairer.repair_chunk({}, (), {})
         last.pop("usage", None)
         return write_json(last | rest | ({"usage": usage} if self._ask.include_usage else {}))
 
 
 def _is_text(choice: _ChunkChoice) -> bool:
-    """Whether there is nothing in it but some of the first choice's text."""
+    """Return whether a choice holds nothing but text of the first choice."""
     delta = choice.delta
     is_plain = delta.content is not None and delta.tool_calls is None and delta.reasoning is None
     is_plain = is_plain and delta.function_call is None
@@ -457,7 +457,7 @@ def _has_head(payload: bytes) -> bool:
 
 
 def _check_text(payload: bytes) -> None:
-    """See that it is UTF-8: msgspec does not look into what is passed on unread."""
+    """Check that the payload is UTF-8: msgspec does not check skipped fields."""
     if not payload.isascii():
         payload.decode()
 
@@ -471,9 +471,9 @@ def _drop_usage(payload: bytes) -> bytes:
     try:
         fields = _fields.decode(payload)
     except UNREADABLE:  # half a surrogate pair
-        told: Json = read_json(payload)
-        del told["usage"]
-        return write_json(told)
+        chunk: Json = read_json(payload)
+        del chunk["usage"]
+        return write_json(chunk)
     del fields["usage"]
     return _encode(fields)
 
@@ -482,16 +482,16 @@ def _drop_usage(payload: bytes) -> bytes:
 
 
 def pass_whole(body: bytes, ask: Ask, reply_id: str, created: int) -> tuple[bytes, Usage | None, int]:
-    """The reply for the caller, what it used, and how many characters it has."""
+    """Return the reply for the caller, its usage and its number of characters."""
     completion = None
     body = body.removeprefix(MARK)
     try:
         _check_text(body)
         completion = _completion.decode(body)
     except UNREADABLE:
-        pass  # it is mended
+        pass  # repaired below
     if completion is None or not _is_whole(completion):
-        body, completion = _mend_whole(body, Repairer(reply_id, created, ask.model))
+        body, completion = _repair_whole(body, Repairer(reply_id, created, ask.model))
     characters = sum(_count_message(choice.message) for choice in completion.choices)
     return body, _read_usage(completion.usage) if isinstance(completion.usage, _Usage) else None, characters
 
@@ -522,16 +522,16 @@ def _has_counts(usage: _Usage) -> bool:
     return None not in (usage.prompt_tokens, usage.completion_tokens, usage.total_tokens)
 
 
-def _mend_whole(body: bytes, mender: Repairer) -> tuple[bytes, _Completion]:
+def _repair_whole(body: bytes, repairer: Repairer) -> tuple[bytes, _Completion]:
     if error := read_error(body):
         raise Broken(error)
     found = _parse(body)
     if not isinstance(found, dict):
         raise Malformed("the reply is not an object")
     try:
-        whole = mender.mend_completion(cast("Json", found))
+        whole = repairer.repair_completion(cast("Json", found))
         completion = _completion.decode(write_plain(whole))
-    except UNMENDABLE as error:
+    except UNREPAIRABLE as error:
         raise Malformed(str(error)) from None
     if not completion.choices:
         raise Malformed("the reply holds no choice")

@@ -1,116 +1,114 @@
-"""Puts replies right that fall short of OpenAI's dialect: what clients rely on is filled in, the rest stays."""
+"""Repairs replies that deviate from OpenAI's dialect: fields that clients rely on are filled in."""
 
 import re
 from collections.abc import Container
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias, cast
 
-from penstock.chat.replies.tool_calls import ToolCalls, mend_calls, mend_function
+from penstock.chat.replies.tool_calls import ToolCalls, repair_calls, repair_function
 from penstock.vendor_api.lenient_json import write_json
 
 Json: TypeAlias = dict[str, Any]
 COUNTS = ("prompt_tokens", "completion_tokens", "total_tokens")
 
 TEXT_FIELDS: Final = ("content", "text", "delta", "response", "output", "completion", "generated_text", "token")
-"""Where dialects that nobody asked for have their text."""
+"""Fields that hold the text in other dialects."""
 THOUGHTS: Final = ("thinking", "reasoning")
 _HOLDS_TEXT = re.compile(rb'"(?:choices|delta|content|text|parts|candidates|content_block)"\s*:')
-
-
 _HOLDS_CHOICE = re.compile(rb'"(?:choices|delta)"\s*:\s*[\[{"]')
 
 
 def wraps_chunk(payload: bytes) -> bool:
-    """Tell whether an object without choices may hold a chunk somewhere inside."""
+    """Return whether an object without choices may contain a chunk."""
     return _HOLDS_CHOICE.search(payload) is not None
 
 
 def is_chunk_like(payload: bytes) -> bool:
-    """Tell whether an event that cannot be read may have held some of the answer."""
+    """Return whether an unreadable event may have held a part of the answer."""
     return _HOLDS_TEXT.search(payload) is not None
 
 
 @dataclass(frozen=True, slots=True)
 class Repairer:
-    """What is filled in where a vendor gives none."""
+    """Repairs chunks and replies; its fields replace those that a vendor omits."""
 
     id: str
     created: int
     model: str
 
-    def mend_chunk(self, chunk: Json, finished: Container[int], calls: dict[int, ToolCalls], said: int = 0) -> Json:
-        """Mend a chunk of a stream; `finished` are the choices that have had their reason.
+    def repair_chunk(self, chunk: Json, finished: Container[int], calls: dict[int, ToolCalls], passed: int = 0) -> Json:
+        """Repair a chunk of a stream; `finished` are the choices that have had their finish reason.
 
-        `calls` are the tool calls of each choice so far, and `said` is how many characters there were.
-        Raise a `TypeError` or `ValueError` where some of the answer would be lost.
+        `calls` are the tool calls of each choice so far, and `passed` is the number of characters passed on.
+        Raise `TypeError` or `ValueError` if a part of the answer would be lost.
         """
         self._fill_head(chunk, "chat.completion.chunk")
         if "choices" not in chunk and any(chunk.get(name) for name in TEXT_FIELDS):
             raise TypeError("some text, but no choices")
         choices = [
-            self._mend_choice(index, choice, finished, calls, said)
+            self._repair_choice(index, choice, finished, calls, passed)
             for index, choice in _objects(chunk.get("choices"), "choices")
         ]
         return chunk | {"choices": choices}
 
-    def mend_completion(self, reply: Json) -> Json:
-        """Mend a reply that was not streamed."""
+    def repair_completion(self, reply: Json) -> Json:
+        """Repair a reply that was not streamed."""
         self._fill_head(reply, "chat.completion")
         for index, choice in _objects(reply.get("choices"), "choices"):
             if type(choice.get("index")) is not int:
                 choice["index"] = index
             choice.setdefault("logprobs", None)
             if choice.get("message") is None and isinstance(choice.get("text"), str):
-                choice["message"] = {"content": choice["text"]}  # as the older endpoint answers
-            self._mend_message(choice, choice["message"])
+                choice["message"] = {"content": choice["text"]}  # as the legacy endpoint answers
+            self._repair_message(choice, choice["message"])
         return reply
 
-    def _mend_choice(
-        self, position: int, choice: Json, finished: Container[int], calls: dict[int, ToolCalls], said: int
+    def _repair_choice(
+        self, position: int, choice: Json, finished: Container[int], calls: dict[int, ToolCalls], passed: int
     ) -> Json:
         index = choice["index"] = _read_index(choice.get("index"), position)
-        reason = None if index in finished else choice.get("finish_reason") or None  # "", or said twice
-        delta = _find_delta(choice, said, is_last=reason is not None)
-        _mend_texts(delta)
+        reason = None if index in finished else choice.get("finish_reason") or None  # empty or repeated
+        delta = _find_delta(choice, passed, is_last=reason is not None)
+        _repair_texts(delta)
         if delta.get("tool_calls") is not None:
             known = calls.setdefault(index, ToolCalls())
-            delta["tool_calls"] = known.mend(delta["tool_calls"], self._name_calls(index))
+            delta["tool_calls"] = known.repair(delta["tool_calls"], self._name_calls(index))
         if delta.get("function_call") is not None:
-            delta["function_call"] = calls.setdefault(index, ToolCalls()).mend_function(delta["function_call"])
+            delta["function_call"] = calls.setdefault(index, ToolCalls()).repair_function(delta["function_call"])
         return choice | {"delta": delta, "finish_reason": reason}
 
-    def _mend_message(self, choice: Json, message: Any) -> None:
+    def _repair_message(self, choice: Json, message: Any) -> None:
         if not isinstance(message, dict):
-            raise TypeError("a message of another shape than expected")
+            raise TypeError("a message of an unexpected shape")
         found = cast("Json", message)
         for name, value in (("role", "assistant"), ("refusal", None), ("content", None)):
             found.setdefault(name, value)
-        _mend_texts(found)
+        _repair_texts(found)
         if not found.get("tool_calls"):
             found.pop("tool_calls", None)
         else:
-            found["tool_calls"] = mend_calls(found["tool_calls"], self._name_calls(choice["index"]))
+            found["tool_calls"] = repair_calls(found["tool_calls"], self._name_calls(choice["index"]))
         if found.get("function_call") is not None:
-            found["function_call"] = mend_function(found["function_call"])
+            found["function_call"] = repair_function(found["function_call"])
         if not choice.get("finish_reason"):
             choice["finish_reason"] = "tool_calls" if "tool_calls" in found else "stop"
 
     def _name_calls(self, choice: int) -> str:
-        """Return what our ids of tool calls begin with; OpenAI takes ids of 40 characters at most."""
+        """Return the prefix of our tool call ids; OpenAI accepts ids of at most 40 characters."""
         return f"call_{self.id[-20:]}_{choice}"
 
     def _fill_head(self, found: Json, kind: str) -> None:
         for name, value in (("id", self.id), ("object", kind), ("created", self.created), ("model", self.model)):
             if not found.get(name) or not isinstance(found[name], type(value)):
                 found[name] = value
-        found.pop("error", None)  # null: told apart before
-        usage = _mend_usage(found.pop("usage", None))
+        found.pop("error", None)  # null: an error was recognised before
+        usage = _repair_usage(found.pop("usage", None))
         if usage is not None:
             found["usage"] = usage
 
 
-def _mend_usage(usage: Any) -> Json | None:
-    """Return `usage` with whole numbers where clients look for them; None where it has other things there, or none."""
+def _repair_usage(usage: Any) -> Json | None:
+    """Return `usage` with all counts that clients read; None if they cannot be completed."""
     counted = _count(usage)
     if counted is None:
         return None
@@ -127,7 +125,7 @@ def _mend_usage(usage: Any) -> Json | None:
 
 
 def _count(usage: Any) -> Json | None:
-    """Return `usage` with `3.0` as 3; None where something else than whole numbers stands for them."""
+    """Return `usage` with `3.0` as 3; None if a count is not a whole number."""
     if not isinstance(usage, dict):
         return None
     counted = dict(cast("Json", usage))
@@ -147,18 +145,18 @@ def _objects(found: Any, what: str) -> list[tuple[int, Json]]:
     if found is None:
         return []
     if not isinstance(found, list) or not all(isinstance(item, dict) for item in cast("list[Any]", found)):
-        raise TypeError(f"{what} of another shape than expected")
+        raise TypeError(f"{what} of an unexpected shape")
     return list(enumerate(cast("list[Json]", found)))
 
 
-def _read_index(told: Any, position: int) -> int:
-    if isinstance(told, str) and told.isascii() and told.isdigit():
-        return int(told[:9])
-    return told if type(told) is int else position
+def _read_index(value: Any, position: int) -> int:
+    if isinstance(value, str) and value.isascii() and value.isdigit():
+        return int(value[:9])
+    return value if type(value) is int else position
 
 
-def _find_delta(choice: Json, said: int, *, is_last: bool) -> Json:
-    """Return what is new in a choice; some call it `message` or `text`."""
+def _find_delta(choice: Json, passed: int, *, is_last: bool) -> Json:
+    """Return the delta of a choice; some vendors call it `message` or `text`."""
     delta = choice.get("delta")
     if isinstance(delta, str):
         return {"content": delta}
@@ -167,15 +165,15 @@ def _find_delta(choice: Json, said: int, *, is_last: bool) -> Json:
     if delta is None and isinstance(choice.get("message"), dict):
         message: Json = choice.pop("message")
         text = message.get("content")
-        # At the end it is the whole message, which clients have already.
-        return {} if is_last and isinstance(text, str) and said >= len(text) else message
+        # At the end it is the whole message, which clients already have.
+        return {} if is_last and isinstance(text, str) and passed >= len(text) else message
     if delta is not None and not isinstance(delta, dict):
-        raise TypeError("a delta of another shape than expected")
+        raise TypeError("a delta of an unexpected shape")
     return cast("Json", delta or {})
 
 
-def _mend_texts(message: Json) -> None:
-    """Have one text of content, and reasoning under the name that clients read beside the vendor's own."""
+def _repair_texts(message: Json) -> None:
+    """Join the content to one text, and add reasoning under the name that clients read."""
     content = message.get("content")
     if content is not None and not isinstance(content, str):
         texts = _join_parts(content)
@@ -190,7 +188,7 @@ def _mend_texts(message: Json) -> None:
 
 
 def _join_parts(content: Any) -> dict[str, str]:
-    """Return the text of content and of reasoning that parts hold; a picture has none."""
+    """Return the texts of content and reasoning in these parts; a picture has none."""
     if isinstance(content, bool | int | float):
         return {"content": write_json(content).decode()}
     found = {"content": "", "reasoning": ""}
@@ -204,13 +202,13 @@ def _read_part(part: Any) -> tuple[str, str]:
     if isinstance(part, str):
         return "content", part
     if not isinstance(part, dict):
-        raise TypeError("a part of another shape than expected")
+        raise TypeError("a part of an unexpected shape")
     fields = cast("Json", part)
     name = "reasoning" if fields.get("type") in THOUGHTS else "content"
     for field in ("text", "content", *THOUGHTS, "refusal"):
-        told = fields.get(field)
-        if isinstance(told, str):
-            return name, told
-        if isinstance(told, list) and told:
-            return name, "".join(_read_part(inner)[1] for inner in cast("list[Any]", told))
+        value = fields.get(field)
+        if isinstance(value, str):
+            return name, value
+        if isinstance(value, list) and value:
+            return name, "".join(_read_part(inner)[1] for inner in cast("list[Any]", value))
     return name, ""

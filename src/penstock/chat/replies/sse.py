@@ -1,30 +1,30 @@
-"""Server-sent events: cut out of a stream of bytes, whatever line ends and pieces it comes in."""
+"""A parser of server-sent events, for any line ends and any pieces."""
 
 from typing import Final
 
-MAX_EVENT: Final = 16 << 20
-MAX_LINES: Final = 10_000
-"""Lines of one event; a line of comments counts as well."""
+MAX_EVENT_BYTES: Final = 16 << 20
+MAX_EVENT_LINES: Final = 10_000
+"""Lines of one event, including comments."""
 MAX_IDLE_BYTES: Final = 4 << 20
-"""Bytes of comments and blank lines in a row, with no event between them."""
+"""Bytes of comments and blank lines without an event between them."""
 COMMENT: Final = b": keep-alive\n\n"
 MARK: Final = b"\xef\xbb\xbf"
-"""The byte order mark that some servers begin with."""
+"""The byte order mark that some servers send first."""
 _JSON: Final = (b" ", b"\t", b'"', b"{", b"}", b"[", b"]")
-"""First bytes of a line that is no field of an event."""
+"""First bytes of a line that is not a field of an event."""
 
 
 class EventTooLarge(Exception):
-    """An event that never ends, or comments instead of events without end."""
+    """An endless event, or endless comments instead of events."""
 
 
 class Splitter:
-    """Bytes in, whole events out: (name, data) pairs."""
+    """Splits a stream of bytes into whole events: (name, data) pairs."""
 
     __slots__ = ("_carriage", "_held", "_idle", "_lines", "_size", "_started", "comments", "is_between_events")
 
     def __init__(self) -> None:
-        self._held: list[bytes] = []  # of an event that has not ended: joined once, when it has
+        self._held: list[bytes] = []  # of an unfinished event; joined once, at its end
         self._size = 0
         self._lines = 0
         self._idle = 0
@@ -32,7 +32,7 @@ class Splitter:
         self._carriage = False
         self.comments = 0
         self.is_between_events = False
-        """Whether everything fed so far has come out."""
+        """True if all bytes fed so far belong to finished events."""
 
     def feed(self, data: bytes) -> list[tuple[bytes, bytes]]:
         """Return the events that end in these bytes."""
@@ -51,7 +51,7 @@ class Splitter:
         self.is_between_events = not rest and not self._carriage and self._started
         found: list[tuple[bytes, bytes]] = []
         for event in events:
-            # What nearly every event is; anything else is read line by line.
+            # Nearly every event is of this form; any other is read line by line.
             if event.startswith(b"data: ") and b"\n" not in event:
                 found.append((b"", event[6:]))
             elif event and (read := self._read(event)) is not None:
@@ -64,7 +64,7 @@ class Splitter:
         return found
 
     def end(self) -> list[tuple[bytes, bytes]]:
-        """Return the last event, where its blank line is missing; one that was cut will not parse."""
+        """Return the last event if its blank line is missing; a truncated one will not parse."""
         read = self._read(self._take_held().strip(b"\n"))
         return [] if read is None else [read]
 
@@ -72,13 +72,13 @@ class Splitter:
         return b"\n\n" in data or (data.startswith(b"\n") and self._held[-1].endswith(b"\n"))
 
     def _hold(self, data: bytes) -> None:
-        """Keep some of an event that has not ended."""
+        """Buffer a part of an unfinished event."""
         if data:
             self._held.append(data)
             self._size += len(data)
             self._lines += data.count(b"\n")
         self.is_between_events = False
-        if self._size > MAX_EVENT or self._lines > MAX_LINES:
+        if self._size > MAX_EVENT_BYTES or self._lines > MAX_EVENT_LINES:
             raise EventTooLarge("it sent an event that is too large")
 
     def _take_held(self) -> bytes:
@@ -88,23 +88,23 @@ class Splitter:
         return held
 
     def _clean(self, data: bytes) -> bytes:
-        """One kind of line end, and no byte order mark."""
+        """Normalise line ends and remove the byte order mark."""
         if not self._started:
             data = self._take_held() + data
             if len(data) < len(MARK) and MARK.startswith(data):
-                self._held = [data] if data else []  # the rest of it may still come
+                self._held = [data] if data else []  # the rest of the mark may follow
                 return b""
             data = data.removeprefix(MARK)
             self._started = True
         if self._carriage:
             data = b"\r" + data
-        self._carriage = data.endswith(b"\r")  # its newline may still come
+        self._carriage = data.endswith(b"\r")  # its newline may follow
         if self._carriage:
             data = data[:-1]
         return data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
 
     def _read(self, event: bytes) -> tuple[bytes, bytes] | None:
-        if event.count(b"\n") > MAX_LINES:
+        if event.count(b"\n") > MAX_EVENT_LINES:
             raise EventTooLarge("it sent an event of too many lines")
         name, data = b"", list[bytes]()
         for line in event.split(b"\n"):
@@ -116,5 +116,5 @@ class Splitter:
             elif not field and line:
                 self.comments += 1
             elif data and field[:1] in _JSON:
-                data.append(line)  # of JSON in several lines, where `data:` stands before the first only
+                data.append(line)  # JSON of several lines with `data:` before the first only
         return (name, b"\n".join(data)) if data else None

@@ -1,4 +1,4 @@
-"""What a vendor's stream is to an answer, whichever dialect it is in, and where it goes."""
+"""The interfaces between a vendor's stream, the answer and the caller."""
 
 from collections.abc import Callable, Mapping
 from typing import Protocol
@@ -8,67 +8,67 @@ from penstock.domain.chat import Usage
 
 
 class Stream(Protocol):
-    """A vendor's reply becoming ours, whatever the dialect."""
+    """A vendor's stream in any dialect, written as OpenAI's chunks."""
 
     malformed: int
     broken: Broken | Malformed | None
 
     @property
     def quick(self) -> Callable[[bytes], bytes | None] | None:
-        """`feed` for what nearly every read is, whole events with some text and nothing else; None if it is not."""
+        """A fast `feed` for whole events of plain text; it returns None for anything else."""
         ...
 
     @property
     def usage(self) -> Usage | None:
-        """What the vendor has counted so far."""
+        """The vendor's own count of tokens so far."""
         ...
 
     @property
     def finished(self) -> Mapping[int, str]:
-        """Why each choice ended that has."""
+        """The finish reason of each choice that has ended."""
         ...
 
     @property
     def characters(self) -> int:
-        """How much of an answer there is."""
+        """Number of characters of the answer so far."""
         ...
 
     @property
     def comments(self) -> int:
-        """How many comments came instead of events."""
+        """Number of comments received instead of events."""
         ...
 
     @property
     def ended(self) -> bool:
-        """Whether the vendor said that nothing more comes."""
+        """Return whether the vendor has marked the end of its stream."""
         ...
 
     @property
     def complete(self) -> bool:
-        """Whether the vendor said everything that it began."""
+        """Return whether every choice that began is complete."""
         ...
 
     def feed(self, data: bytes) -> bytes:
-        """Vendor's bytes in, caller's bytes out."""
+        """Take bytes of the vendor and return bytes for the caller."""
         ...
 
     def end(self) -> bytes:
-        """The vendor's stream is over: what closes ours."""
+        """End the vendor's stream and return the bytes that close ours."""
         ...
 
 
 class ResponseWriter(Protocol):
-    """Where a stream goes: to a caller."""
+    """The caller's side of a stream."""
 
     @property
     def is_full(self) -> bool:
-        """Whether the caller is slower than the vendor."""
+        """Return whether the caller is slower than the vendor."""
         ...
 
     def write(self, piece: bytes) -> bool:
-        """Send some of it, at once; False if the caller does not keep up."""
+        """Send a piece at once; return False if the caller does not keep up."""
         ...
 
     async def drain(self) -> None:
-        """Wait until the caller has read some."""
+        """Wait until the caller has read some of it."""
         ...

@@ -1,4 +1,4 @@
-"""Keep the tool calls of a stream apart: clients need each call's id and name once, and its index always."""
+"""Tool calls of a stream: clients need each call's id and name once, and its index always."""
 
 from collections.abc import Iterable
 from typing import Any, Final, Protocol, TypeAlias, cast
@@ -12,14 +12,14 @@ MAX_CALLS: Final = 1_000
 
 
 class CalledFunction(Protocol):
-    """Read a function that is called, as far as a delta tells it."""
+    """The called function in a delta, as far as it is known."""
 
     name: str | None
     arguments: str | None
 
 
 class CallDelta(Protocol):
-    """Read the delta of a tool call."""
+    """The delta of a tool call."""
 
     index: int
     id: str | None
@@ -27,17 +27,17 @@ class CallDelta(Protocol):
 
     @property
     def function(self) -> CalledFunction | None:
-        """Return the function that is called."""
+        """The called function."""
         ...
 
 
 class ToolCalls:
-    """The calls of one choice, as far as they have come."""
+    """The tool calls of one choice so far."""
 
     __slots__ = ("_function", "_ids", "_names", "_places", "_texts")
 
     def __init__(self) -> None:
-        self._ids: list[str] = []  # the vendor's, empty where it gave none
+        self._ids: list[str] = []  # the vendor's, empty if it gave none
         self._names: list[str] = []
         self._places: dict[int, int] = {}  # our index by the vendor's
         self._texts: dict[int, str] = {}  # arguments, of calls with neither index nor id
@@ -46,7 +46,7 @@ class ToolCalls:
     # -- deltas as OpenAI writes them
 
     def fit(self, deltas: Iterable[CallDelta]) -> bool:
-        """Tell whether clients understand these deltas as they are."""
+        """Return whether clients understand these deltas unchanged."""
         count = len(self._ids)
         for delta in deltas:
             if delta.index == count and _is_opening(delta):
@@ -56,21 +56,21 @@ class ToolCalls:
         return count <= MAX_CALLS and all(ours == theirs for theirs, ours in self._places.items())
 
     def record(self, deltas: Iterable[CallDelta]) -> None:
-        """Note the calls that begin in these deltas, which fit."""
+        """Record the calls that begin in these deltas, which must fit."""
         for delta in deltas:
             if delta.index == len(self._ids):
                 self._open(delta.index, delta.id or "", "" if delta.function is None else delta.function.name or "")
 
-    # -- any others
+    # -- other deltas
 
-    def mend(self, deltas: Any, prefix: str) -> list[Json]:
-        """Put deltas right: a new id is a new call, and what was said is not said again; ids begin with `prefix`."""
+    def repair(self, deltas: Any, prefix: str) -> list[Json]:
+        """Repair deltas: a new id starts a new call, repetitions are removed, and new ids begin with `prefix`."""
         if not isinstance(deltas, list) or not all(isinstance(delta, dict) for delta in cast("list[Any]", deltas)):
-            raise TypeError("tool calls of another shape than expected")
-        return [self._mend(delta, prefix) for delta in cast("list[Json]", deltas)]
+            raise TypeError("tool calls of an unexpected shape")
+        return [self._repair(delta, prefix) for delta in cast("list[Json]", deltas)]
 
-    def mend_function(self, called: Any) -> Json:
-        """Put a delta of the legacy `function_call` right."""
+    def repair_function(self, called: Any) -> Json:
+        """Repair a delta of the legacy `function_call`."""
         function = _read_function(called)
         if function.get("name") and function["name"] == self._function:
             del function["name"]
@@ -78,14 +78,14 @@ class ToolCalls:
         return function
 
     def repeats(self, name: str | None) -> bool:
-        """Tell whether the legacy function's name was said before."""
+        """Return whether the legacy function's name was sent before."""
         return bool(name) and name == self._function
 
     def record_function(self, name: str | None) -> None:
-        """Note the legacy function's name."""
+        """Record the legacy function's name."""
         self._function = name or self._function
 
-    def _mend(self, delta: Json, prefix: str) -> Json:
+    def _repair(self, delta: Json, prefix: str) -> Json:
         index, call_id = _read_index(delta.get("index")), _read_id(delta.get("id"))
         is_function = isinstance(delta.get("function"), dict) or "custom" not in delta
         function = _read_function(delta.get("function")) if is_function else {}
@@ -95,19 +95,19 @@ class ToolCalls:
         if place is None:
             place = self._open(index, call_id or "", name)
         elif name == self._names[place]:
-            function.pop("name", None)  # said again
+            function.pop("name", None)  # repeated
         else:
             self._names[place] += name
         if index is None and call_id is None:
             self._texts[place] = self._texts.get(place, "") + (function.get("arguments") or "")
-        mended = {field: value for field, value in delta.items() if field not in ("index", "id", "function")}
+        repaired = {field: value for field, value in delta.items() if field not in ("index", "id", "function")}
         if is_new:
-            mended |= {"id": call_id or f"{prefix}_{place}", "type": delta.get("type") or "function"}
+            repaired |= {"id": call_id or f"{prefix}_{place}", "type": delta.get("type") or "function"}
             function = {"name": name, "arguments": function.get("arguments") or ""} if is_function else {}
-        return {"index": place, **mended, **({"function": function} if is_function else {})}
+        return {"index": place, **repaired, **({"function": function} if is_function else {})}
 
     def _find(self, index: int | None, call_id: str | None, name: str) -> int | None:
-        """Return our index of the call that a delta goes on with; None for a new one."""
+        """Return our index of the call that a delta continues; None for a new call."""
         if index is not None:
             place = self._places.get(index)
             return None if place is None or (call_id and self._ids[place] not in ("", call_id)) else place
@@ -129,7 +129,7 @@ class ToolCalls:
 
 
 def _is_opening(delta: CallDelta) -> bool:
-    """Tell whether this is how OpenAI begins a call."""
+    """Return whether a delta begins a call in OpenAI's form."""
     if not delta.id or not delta.type:
         return False
     if delta.type != "function":
@@ -137,53 +137,53 @@ def _is_opening(delta: CallDelta) -> bool:
     return delta.function is not None and bool(delta.function.name) and delta.function.arguments is not None
 
 
-def mend_calls(calls: Any, prefix: str) -> list[Json]:
-    """Put the calls of a whole message right: each has an id, a type and its arguments as text."""
+def repair_calls(calls: Any, prefix: str) -> list[Json]:
+    """Repair the calls of a whole message: each gets an id, a type and its arguments as text."""
     if not isinstance(calls, list) or not all(isinstance(call, dict) for call in cast("list[Any]", calls)):
-        raise TypeError("tool calls of another shape than expected")
-    mended: list[Json] = []
+        raise TypeError("tool calls of an unexpected shape")
+    repaired: list[Json] = []
     for number, call in enumerate(cast("list[Json]", calls)):
         call["id"] = _read_id(call.get("id")) or f"{prefix}_{number}"
         call["type"] = call.get("type") or "function"
         if "custom" not in call:
-            call["function"] = mend_function(call.get("function"))
-        mended.append(call)
-    return mended
+            call["function"] = repair_function(call.get("function"))
+        repaired.append(call)
+    return repaired
 
 
-def mend_function(called: Any) -> Json:
-    """Put the function of a whole call right."""
+def repair_function(called: Any) -> Json:
+    """Repair the function of a whole call."""
     function = _read_function(called)
     return function | {"name": function.get("name") or "", "arguments": function.get("arguments") or "{}"}
 
 
 def _read_function(called: Any) -> Json:
-    """Return the function, its arguments as text; a vendor may tell them as an object, or as null."""
+    """Return the function with its arguments as text; a vendor may send an object or null."""
     if called is None:
         return {"arguments": ""}
     if not isinstance(called, dict):
-        raise TypeError("a function of another shape than expected")
+        raise TypeError("a function of an unexpected shape")
     function = cast("Json", called)
     if not isinstance(function.get("name", ""), str):
         del function["name"]
     if "arguments" not in function:
         return function
-    told = function["arguments"] if function["arguments"] is not None else ""
-    return function | {"arguments": told if isinstance(told, str) else write_json(told).decode()}
+    value = function["arguments"] if function["arguments"] is not None else ""
+    return function | {"arguments": value if isinstance(value, str) else write_json(value).decode()}
 
 
-def _read_index(told: Any) -> int | None:
-    if isinstance(told, str) and told.isascii() and told.isdigit():
-        return int(told[:9])
-    return told if type(told) is int else None  # true and false are no numbers
+def _read_index(value: Any) -> int | None:
+    if isinstance(value, str) and value.isascii() and value.isdigit():
+        return int(value[:9])
+    return value if type(value) is int else None  # not a boolean
 
 
-def _read_id(told: Any) -> str | None:
-    if type(told) is int:
-        return str(told)
-    return told if isinstance(told, str) and told else None
+def _read_id(value: Any) -> str | None:
+    if type(value) is int:
+        return str(value)
+    return value if isinstance(value, str) and value else None
 
 
 def _is_whole(text: str) -> bool:
-    """Tell whether there is something whose braces balance, which is enough to tell two calls apart."""
+    """Return whether a text has balanced braces, which is enough to separate two calls."""
     return bool(text) and text.count("{") == text.count("}")

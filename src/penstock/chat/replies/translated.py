@@ -1,10 +1,10 @@
-"""Replies in a vendor's own dialect: their parts, written as OpenAI's chunks or as one completion."""
+"""Replies in a vendor's own dialect, written as OpenAI's chunks or as one completion."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any, assert_never, cast
 
 from penstock.chat.replies.flat_errors import find_error, write_error
-from penstock.chat.replies.passthrough import DONE, MAX_SKIPPED, UNMENDABLE, Broken, Malformed
+from penstock.chat.replies.passthrough import DONE, MAX_SKIPPED, UNREPAIRABLE, Broken, Malformed
 from penstock.chat.replies.repair import is_chunk_like
 from penstock.chat.replies.sse import Splitter
 from penstock.domain.chat import (
@@ -29,7 +29,7 @@ from penstock.vendor_api.lenient_json import read_json, write_json
 
 
 class _Choice:
-    """How far one choice has come."""
+    """The state of one choice."""
 
     __slots__ = ("arguments", "calls", "finished", "opened", "reasoning", "text")
 
@@ -43,7 +43,7 @@ class _Choice:
 
 
 class _Reply:
-    """What the parts have come to."""
+    """The reply built from the parts so far."""
 
     __slots__ = ("ask", "characters", "choices", "created", "ended", "id", "model", "usage")
 
@@ -62,7 +62,7 @@ class _Reply:
         return bool(self.choices) and all(choice.finished for choice in self.choices.values())
 
     def take(self, part: Part) -> list[dict[str, Any]]:
-        """The deltas, each with its choice and finish reason, that this part makes."""
+        """Return the deltas of this part, each with its choice and finish reason."""
         match part:
             case Opening():
                 self.id, self.model = _check_text(part.id) or self.id, _check_text(part.model) or self.model
@@ -94,7 +94,7 @@ class _Reply:
                 deltas = _close_call(choice, part.choice)
                 choice.calls.append(part)
                 choice.arguments.append([])
-                if not choice.opened:  # as OpenAI does: role and first call in one
+                if not choice.opened:  # as OpenAI does: role and first call in one delta
                     choice.opened = True
                     return [_delta(part.choice, {"role": "assistant", "content": None, "tool_calls": [call]})]
                 return [*deltas, _delta(part.choice, {"tool_calls": [call]})]
@@ -105,7 +105,7 @@ class _Reply:
             case Finish():
                 deltas = [*_open(choice, part.choice, content=""), *_close_call(choice, part.choice)]
                 choice.finished = part.reason
-                return deltas  # the reason comes last: some vendors tell it with every event
+                return deltas  # the reason comes last, as some vendors send it with every event
 
     def end(self) -> list[dict[str, Any]]:
         """Return the deltas that end every choice."""
@@ -115,24 +115,24 @@ class _Reply:
         return {"id": self.id, "object": kind, "created": self.created, "model": self.model}
 
 
-# Vendors take parts out of JSON as it came: a `TypeError` tells what is not of the kind that it should be.
+# Vendors build parts from unchecked JSON: a `TypeError` reports a value of the wrong type.
 
 
-def _check_text(told: Any) -> str:
-    if not isinstance(told, str):
+def _check_text(value: Any) -> str:
+    if not isinstance(value, str):
         raise TypeError("not a text")
-    return told
+    return value
 
 
-def _check_index(told: Any) -> int:
-    if type(told) is not int:  # true and false are no numbers
-        raise TypeError("not a number of a choice")
-    return told
+def _check_index(value: Any) -> int:
+    if type(value) is not int:  # nor a boolean
+        raise TypeError("not the index of a choice")
+    return value
 
 
-def _check_usage(told: Usage) -> Usage:
+def _check_usage(usage: Usage) -> Usage:
     return Usage(
-        read_count(told.prompt), read_count(told.completion), read_count(told.cached), read_count(told.reasoning)
+        read_count(usage.prompt), read_count(usage.completion), read_count(usage.cached), read_count(usage.reasoning)
     )
 
 
@@ -152,15 +152,15 @@ def _arguments(choice: _Choice, index: int, json: str) -> dict[str, Any]:
 
 
 def _close_call(choice: _Choice, index: int) -> list[dict[str, Any]]:
-    """A call without arguments takes an empty object: clients parse the text."""
+    """Give a call without arguments an empty object, because clients parse the text."""
     if not choice.calls or any(choice.arguments[-1]):
         return []
     choice.arguments[-1].append("{}")
     return [_arguments(choice, index, "{}")]
 
 
-class RenderedStream:
-    """A stream in another dialect, written as chunks; see `chat_answer.Stream`."""
+class TranslatedStream:
+    """A stream in another dialect, written as chunks; implements `Stream`."""
 
     __slots__ = ("_reply", "_splitter", "_translator", "broken", "malformed", "quick")
 
@@ -174,44 +174,44 @@ class RenderedStream:
 
     @property
     def usage(self) -> Usage | None:
-        """What the vendor has counted so far."""
+        """The vendor's own count of tokens so far."""
         return self._reply.usage
 
     @property
     def characters(self) -> int:
-        """How much of an answer there is."""
+        """Number of characters of the answer so far."""
         return self._reply.characters
 
     @property
     def finished(self) -> dict[int, str]:
-        """Why each choice ended that has."""
+        """The finish reason of each choice that has ended."""
         return {index: choice.finished for index, choice in self._reply.choices.items() if choice.finished}
 
     @property
     def ended(self) -> bool:
-        """Whether the vendor said that nothing more comes."""
+        """Return whether the vendor has marked the end of its stream."""
         return self._reply.ended
 
     @property
     def complete(self) -> bool:
-        """Whether the vendor said everything that it began."""
+        """Return whether every choice that began is complete."""
         return self._reply.complete
 
     @property
     def comments(self) -> int:
-        """How many comments came instead of events."""
+        """Number of comments received instead of events."""
         return self._splitter.comments
 
     def feed(self, data: bytes) -> bytes:
-        """Vendor's bytes in, caller's bytes out: whole events only."""
+        """Take bytes of the vendor and return whole events for the caller."""
         return self._render_all(self._splitter.feed(data))
 
     def end(self) -> bytes:
-        """The vendor's stream is over: what closes ours."""
+        """End the vendor's stream and return the bytes that close ours."""
         was_complete = self.complete
         rest = self._render_all(self._splitter.end())
         if was_complete and isinstance(self.broken, Malformed):
-            self.broken = None  # a cut event behind the end of every choice holds nothing of them
+            self.broken = None  # a truncated event after the end of every choice holds nothing of them
         if self.broken is not None or not self.complete:
             return rest
         reply = self._reply
@@ -228,7 +228,7 @@ class RenderedStream:
         try:
             for name, payload in events:
                 out += self._render(name, payload)
-        except (Broken, Malformed) as broken:  # what came before it still counts
+        except (Broken, Malformed) as broken:  # events before it still count
             self.broken = broken
         return b"".join(out)
 
@@ -238,7 +238,7 @@ class RenderedStream:
             for part in list(self._translator.event(name.decode("latin-1"), payload)):
                 for delta in self._reply.take(part):
                     yield self._event({"choices": [delta], **without})
-        except UNMENDABLE:
+        except UNREPAIRABLE:
             _check_harmless(name, payload)
             self.malformed += 1
             if self.malformed > MAX_SKIPPED:
@@ -249,7 +249,7 @@ class RenderedStream:
 
 
 def _check_harmless(name: bytes, payload: bytes) -> None:
-    """See that an event that the translator does not understand is no error, and holds nothing of the answer."""
+    """Raise if an event that the translator rejects is an error or holds a part of the answer."""
     try:
         found = read_json(payload)
     except (ValueError, RecursionError):
@@ -263,13 +263,13 @@ def _check_harmless(name: bytes, payload: bytes) -> None:
 
 
 def render_whole(parts: Iterable[Part], ask: Ask, reply_id: str, created: int) -> tuple[bytes, Usage | None, int]:
-    """The completion that these parts make, what it used, and how many characters it has."""
+    """Return the completion of these parts, its usage and its number of characters."""
     reply = _Reply(ask, reply_id, created)
     try:
         for part in parts:
             reply.take(part)
-    except UNMENDABLE as error:
-        raise Malformed(f"a reply of another shape than expected ({type(error).__name__})") from None
+    except UNREPAIRABLE as error:
+        raise Malformed(f"a reply of an unexpected shape ({type(error).__name__})") from None
     if not reply.complete:
         raise Malformed("the reply is not complete")
     choices = [

@@ -106,7 +106,7 @@ def _describe_health(gateway: Gateway, route: Route) -> dict[str, Any]:
     """How a chat route does in this process."""
     routes = gateway.relay.routes
     health, now = routes.health(route).worst(), routes.now()
-    rest = max(0.0, health.rests_until - now, health.wished_until - now)
+    rest = max(0.0, health.cooldown_until - now, health.retry_after_until - now)
     state = "probing" if health.probing else "resting" if rest else "open"
     error = health.error
     return {

@@ -146,7 +146,7 @@ def _write_told(answer: Answer, begun: float) -> bytes:
     settlement = answer.settlement
     overhead = max(0.0, time.perf_counter() - begun - settlement.waited) * 1000
     told = b"x-penstock-vendor: %b\r\nx-penstock-overhead-ms: %.3f\r\n" % (settlement.vendor_name.encode(), overhead)
-    if answer.is_cached or answer.keeper is not None:
+    if answer.is_cached or answer.cache_recorder is not None:
         told += b"x-penstock-cache: hit\r\n" if answer.is_cached else b"x-penstock-cache: miss\r\n"
     return told if settlement.ticket is None else told + settlement.ticket.write()
 

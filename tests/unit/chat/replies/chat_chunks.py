@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import strategies as some
 
 from penstock.chat import request
-from penstock.chat.replies.passthrough import PassedStream
+from penstock.chat.replies.passthrough import PassthroughStream
 from penstock.domain.chat import Ask, Blame, Fault
 
 Json = dict[str, Any]
@@ -28,8 +28,8 @@ def make_ask(*, include_usage: bool = False) -> Ask:
     return request.read(json.dumps(body).encode())
 
 
-def make_stream(*, include_usage: bool = False) -> PassedStream:
-    return PassedStream(make_ask(include_usage=include_usage), "chatcmpl-ours", 1234)
+def make_stream(*, include_usage: bool = False) -> PassthroughStream:
+    return PassthroughStream(make_ask(include_usage=include_usage), "chatcmpl-ours", 1234)
 
 
 def choice_of(delta: Any, finish: str | None = None, index: int = 0) -> Json:
@@ -55,7 +55,7 @@ def write(*chunks: Any) -> bytes:
     )
 
 
-def run(stream: PassedStream, text: bytes, places: list[int] | None = None) -> bytes:
+def run(stream: PassthroughStream, text: bytes, places: list[int] | None = None) -> bytes:
     """All that comes out, the end included."""
     ends = sorted({place % (len(text) + 1) for place in places or []} | {0, len(text)})
     out = b"".join(stream.feed(text[start:end]) for start, end in pairwise(ends))

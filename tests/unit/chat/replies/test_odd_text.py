@@ -22,7 +22,7 @@ from chat_samples import SAMPLES, make_vendor
 from chat_samples import make_ask as make_vendor_ask
 
 from penstock.chat.replies.passthrough import Malformed, pass_whole
-from penstock.chat.replies.translated import RenderedStream, render_whole
+from penstock.chat.replies.translated import TranslatedStream, render_whole
 from penstock.vendor_api.lenient_json import read_json, write_json
 
 HALVES = ["\ud83d", "\ude00"]
@@ -175,7 +175,7 @@ def test_half_a_pair_in_another_dialect(vendor):
     sample = SAMPLES[vendor]
     events = [dump(event).replace(b'"Hi"', b'"\\ud83d"') for event in sample.stream]
     assert sum(b"ud83d" in event for event in events)
-    stream = RenderedStream(ask, make_vendor(vendor).translator(ask), "ours", 1)
+    stream = TranslatedStream(ask, make_vendor(vendor).translator(ask), "ours", 1)
     out = run(stream, write(*events))
     assert "".join(texts_of(read_whole(out))) == "\ud83d"
     assert (stream.malformed, stream.broken) == (0, None)
@@ -189,7 +189,7 @@ def test_half_a_pair_in_another_dialect(vendor):
 def test_an_event_of_another_dialect_that_cannot_be_read_ends_the_stream(vendor, bad):
     ask = make_vendor_ask(stream=True)
     events = [dump(event) for event in SAMPLES[vendor].stream]
-    stream = RenderedStream(ask, make_vendor(vendor).translator(ask), "ours", 1)
+    stream = TranslatedStream(ask, make_vendor(vendor).translator(ask), "ours", 1)
     out = run(stream, write(*events[:-1], bad, events[-1]))
     assert DONE not in out
     assert stream.broken is not None
@@ -200,7 +200,7 @@ def test_an_event_of_another_dialect_that_cannot_be_read_ends_the_stream(vendor,
 def test_a_flat_error_in_another_dialect_ends_the_stream(vendor, told):
     ask = make_vendor_ask(stream=True)
     events = [dump(event) for event in SAMPLES[vendor].stream]
-    stream = RenderedStream(ask, make_vendor(vendor).translator(ask), "ours", 1)
+    stream = TranslatedStream(ask, make_vendor(vendor).translator(ask), "ours", 1)
     out = run(stream, write(*events[:-1], told, events[-1]))
     assert DONE not in out
     assert stream.broken is not None

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from penstock.chat.replies.sse import MAX_EVENT, MAX_IDLE_BYTES, MAX_LINES, EventTooLarge, Splitter
+from penstock.chat.replies.sse import MAX_EVENT_BYTES, MAX_EVENT_LINES, MAX_IDLE_BYTES, EventTooLarge, Splitter
 
 Event = tuple[bytes, list[bytes]]
 LINE_ENDS = (b"\n", b"\r\n", b"\r")
@@ -99,13 +99,13 @@ def test_the_last_event_counts_without_its_blank_line():
 
 def test_an_event_that_never_ends_is_given_up():
     splitter = Splitter()
-    piece = b"data: " + b"x" * (MAX_EVENT // 2)
+    piece = b"data: " + b"x" * (MAX_EVENT_BYTES // 2)
     assert splitter.feed(piece) == []
     with pytest.raises(EventTooLarge):
         splitter.feed(piece)
     small = Splitter()
     assert len(small.feed(b"data: x\n\n" * 1000)) == 1000
-    assert len(small.feed(b"data: " + b"x" * MAX_EVENT + b"\n\n")) == 1  # it has ended
+    assert len(small.feed(b"data: " + b"x" * MAX_EVENT_BYTES + b"\n\n")) == 1  # it has ended
 
 
 def feed_all(splitter: Splitter, pieces: Iterable[bytes]) -> None:
@@ -127,13 +127,13 @@ def test_comments_and_blank_lines_without_end_are_given_up(nothing):
 @pytest.mark.parametrize("line", [b": a comment\n", b"data: x\n", b"id: 7\n"])
 def test_an_event_of_too_many_lines_is_given_up(line):
     with pytest.raises(EventTooLarge):
-        Splitter().feed(line * (MAX_LINES + 2) + b"\n")
+        Splitter().feed(line * (MAX_EVENT_LINES + 2) + b"\n")
     with pytest.raises(EventTooLarge):
-        feed_all(Splitter(), repeat(line, MAX_LINES + 2))
+        feed_all(Splitter(), repeat(line, MAX_EVENT_LINES + 2))
 
 
 def test_a_large_event_in_small_pieces_is_joined_once():
-    splitter, text = Splitter(), b"data: " + b"x" * (MAX_EVENT - 100)
+    splitter, text = Splitter(), b"data: " + b"x" * (MAX_EVENT_BYTES - 100)
     for start in range(0, len(text), 4096):
         assert splitter.feed(text[start : start + 4096]) == []
     assert splitter.feed(b"\n") == []
