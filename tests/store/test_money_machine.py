@@ -327,7 +327,7 @@ class MoneyMachine(RuleBasedStateMachine):
             self.books.recall(place.owner, other)
         else:
             told = self.do(process_lease_rows.renew, process, self.now)
-            assert told.purses == self.books.renew(process, self.now)
+            assert told.balances == self.books.renew(process, self.now)
 
     def stop_or_expire(self, data: some.DataObject) -> None:
         """A process ends in good order or is found dead; or those end who were silent for too long."""
