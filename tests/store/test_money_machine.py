@@ -274,7 +274,7 @@ class MoneyMachine(RuleBasedStateMachine):
         amount, elsewhere = self.books.lease(process, budget, least, least + more, self.now)
         assert (grant.amount, grant.elsewhere) == (amount, elsewhere)
         assert grant.standing.budget == budget
-        assert had or grant.anew or not amount
+        assert had or grant.is_new or not amount
 
     def _lease_of_nothing(self, process: str, budget: Budget, amount: int) -> None:
         """Nothing bounds what is asked for, and nothing is held."""

@@ -36,7 +36,7 @@ class StoreContact:
         self._outage_seconds = outage_seconds
         self._monotonic = monotonic
         self.heard_at = self._steady_since = monotonic()
-        """When the latest answered query was sent."""
+        """The time at which the latest answered query was sent."""
         self._answered_at = self.heard_at
         self.is_away = False
         self._waiting: set[asyncio.Future[None]] = set()

@@ -23,7 +23,7 @@ class Database(ABC):
     signals: Signals
     engine: Engine
     is_refused = False
-    """Whether a newer version has changed the schema beyond what this one supports. Then nothing is read or written."""
+    """True if a newer version has changed the schema beyond what this one supports. Then the store is not used."""
 
     @abstractmethod
     async def write(self, function: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:

@@ -19,7 +19,7 @@ class JobEvents(NamedTuple):
 
     events: Sequence[Event]
     is_all: bool
-    """Whether these were all events at that moment."""
+    """True if there were no more events at that moment."""
 
 
 _Question: TypeAlias = tuple[str, int]

@@ -167,10 +167,8 @@ class PostgresDatabase(Database):
             await self._wait(self._begin(self._readers, self._read, schema.check, self.patience))
         except schema.SchemaTooNew as error:
             if not self.is_refused:
-                log.error(
-                    "the store has a newer schema; it is not used any more",
-                    extra={"fields": {"why": str(error)}},
-                )
+                fields = {"why": str(error)}
+                log.error("the store has a newer schema; it is not used any more", extra={"fields": fields})  # noqa: TRY400
             self.is_refused = True
         else:
             self.is_refused = False
