@@ -68,7 +68,7 @@ async def test_only_what_comes_after_is_told(database):
 
 
 async def test_a_long_story_comes_in_parts(database, monkeypatch):
-    monkeypatch.setattr("penstock.store.event_reader.MOST", 4)
+    monkeypatch.setattr("penstock.store.event_reader.MAX_EVENTS", 4)
     job = await move(database, 7)
     room, after, told = EventReader(database), 0, list[int]()
     while True:
