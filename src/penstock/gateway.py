@@ -46,7 +46,7 @@ from penstock.storage.signed_links import LinkSigner
 from penstock.store import connect
 from penstock.store.contact import StoreContact
 from penstock.store.database import Database
-from penstock.store.event_reader import NewsRoom
+from penstock.store.event_reader import EventReader
 from penstock.store.queries.accounts import key_rows
 from penstock.store.queries.jobs import job_rows
 from penstock.upstream.callback_urls import CallbackUrls
@@ -161,7 +161,7 @@ class Gateway:
         self._resources.push_async_callback(self.database.close)
         await asyncio.to_thread(connect.prepare, self.database.engine)
         await self.database.watch()
-        self.news = NewsRoom(self.database)
+        self.news = EventReader(self.database)
         await self._assemble()
         self._resources.push_async_callback(self._learning.stop)
         await self._learn()

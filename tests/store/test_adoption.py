@@ -17,9 +17,9 @@ from vendors.test_far import follow
 from penstock.domain import jobs
 from penstock.domain.jobs import Claim, Job, Outcome, Phase, State
 from penstock.store.database import Database
-from penstock.store.event_reader import NewsRoom
+from penstock.store.event_reader import EventReader
 from penstock.store.queries.jobs import job_rows, open_job_rows
-from penstock.store.queries.jobs.job_rows import MAX_CLOCK_SECONDS, FenceLost
+from penstock.store.queries.jobs.job_rows import MAX_CLOCK_ERROR_SECONDS, FenceLost
 from penstock.vendor_api.generation import Accepted, Call, Flow, Order, Similar
 from penstock.vendors.sim import Sim
 
@@ -66,7 +66,7 @@ async def test_the_first_that_nobody_holds(database):
     await lose(database, "b")
     claim = await lose(database)
     assert await adopt(database, claim, "b", "a", "d", "c") == "d"
-    told = (await NewsRoom(database).of_job(claim.job_id, 0)).events
+    told = (await EventReader(database).of_job(claim.job_id, 0)).events
     assert told[-1].job.phase is Phase.GENERATING
 
 
@@ -109,8 +109,8 @@ async def test_even_if_it_was_deleted(database):
 
 
 async def test_as_long_as_clocks_may_differ(database):
-    claim = await lose(database, "a", created_at=NOW - 2 * MAX_CLOCK_SECONDS)
-    await end(database, claim, 10 - MAX_CLOCK_SECONDS)
+    claim = await lose(database, "a", created_at=NOW - 2 * MAX_CLOCK_ERROR_SECONDS)
+    await end(database, claim, 10 - MAX_CLOCK_ERROR_SECONDS)
     assert await adopt(database, await lose(database), "a") is None
 
 

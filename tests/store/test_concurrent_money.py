@@ -112,7 +112,7 @@ async def test_a_lease_is_renewed_or_expires_never_both(fleet, seed):
         return database.write(process_lease_rows.renew, f"process_{number // 2 % 6}", late)
 
     told = await spread(fleet, 12, tend)
-    kept = sum(bool(each.purses) for each in told if isinstance(each, process_lease_rows.Renewed))
+    kept = sum(bool(each.balances) for each in told if isinstance(each, process_lease_rows.Renewed))
     assert kept + sum(each for each in told if isinstance(each, int)) == 6
     assert await fleet[0].read(rows, "SELECT held FROM purses") == [(100 * kept,)]
 

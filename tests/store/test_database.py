@@ -16,7 +16,7 @@ from penstock.errors import StoreUnavailable
 from penstock.observability.metrics import REGISTRY
 from penstock.store.connect import open_database
 from penstock.store.database import RUNG, Database
-from penstock.store.sqlite.database import MAX_BATCH, MAX_WAITING, SqliteDatabase
+from penstock.store.sqlite.database import MAX_BATCH, MAX_QUEUED_WRITES, SqliteDatabase
 
 INSERT = sql("INSERT INTO notes VALUES (:words)")
 
@@ -204,14 +204,14 @@ async def test_the_bell_is_silent_for_a_batch_that_was_lost(database, gate):
 
 
 async def test_a_full_queue_is_told_at_once(database, gate):
-    tasks = await queue_up(*(database.write(note, str(number)) for number in range(MAX_WAITING)))
+    tasks = await queue_up(*(database.write(note, str(number)) for number in range(MAX_QUEUED_WRITES)))
     with pytest.raises(StoreUnavailable) as refusal:
         await database.write(note, "too many")
     assert refusal.value.retry_after
     gate.opened.set()
     await asyncio.gather(*tasks)
     assert await database.write(note, "again") == "again"
-    assert len(await database.read(notes)) == MAX_WAITING + 1
+    assert len(await database.read(notes)) == MAX_QUEUED_WRITES + 1
 
 
 async def test_a_locked_store_is_unavailable_until_it_is_free(database):

@@ -42,7 +42,7 @@ async def read_on(database: PostgresDatabase, after: int) -> list[int]:
 
 
 async def test_what_may_be_overtaken_is_not_told_before_it_is_clear(fleet, postgres_store_url, monkeypatch):
-    monkeypatch.setattr("penstock.store.postgres.event_horizon.PATIENCE_SECONDS", 0.05)
+    monkeypatch.setattr("penstock.store.postgres.event_horizon.MAX_WAIT_SECONDS", 0.05)
     await accept(fleet[0])
     (first,) = await read_on(fleet[0], 0)
     async with await psycopg.AsyncConnection.connect(postgres_store_url) as slow:
@@ -56,7 +56,7 @@ async def test_what_may_be_overtaken_is_not_told_before_it_is_clear(fleet, postg
 
 
 async def test_a_position_that_was_given_up_holds_up_nobody(fleet, postgres_store_url, monkeypatch):
-    monkeypatch.setattr("penstock.store.postgres.event_horizon.PATIENCE_SECONDS", 60)
+    monkeypatch.setattr("penstock.store.postgres.event_horizon.MAX_WAIT_SECONDS", 60)
     await accept(fleet[0])
     async with await psycopg.AsyncConnection.connect(postgres_store_url) as slow:
         ((held,),) = await (await slow.execute(EVENT)).fetchall()

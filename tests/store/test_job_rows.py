@@ -14,7 +14,7 @@ from penstock.domain.jobs import Claim, IllegalMove, Job, Outcome, Phase, State
 from penstock.errors import Gone, JobDeleted, JobNotFinished, JobNotFound
 from penstock.store import sql
 from penstock.store.database import Database
-from penstock.store.event_reader import NewsRoom
+from penstock.store.event_reader import EventReader
 from penstock.store.queries.jobs import event_rows, job_rows, open_job_rows, request_rows
 from penstock.store.queries.jobs.job_rows import FenceLost
 from penstock.store.queries.jobs.request_rows import AcceptedRequest
@@ -40,7 +40,7 @@ def row(connection: Connection, job_id: str) -> tuple:
 
 
 async def story(database: Database, job_id: str) -> list[tuple[int, EventType]]:
-    return [(told.sequence, told.type) for told in (await NewsRoom(database).of_job(job_id, 0)).events]
+    return [(told.sequence, told.type) for told in (await EventReader(database).of_job(job_id, 0)).events]
 
 
 def start(job: Job) -> Job:

@@ -274,7 +274,7 @@ class MoneyMachine(RuleBasedStateMachine):
         amount, elsewhere = self.books.lease(process, budget, least, least + more, self.now)
         assert (grant.amount, grant.elsewhere) == (amount, elsewhere)
         assert grant.standing.budget == budget
-        assert had or grant.anew or not amount
+        assert had or grant.is_new or not amount
 
     def _lease_of_nothing(self, process: str, budget: Budget, amount: int) -> None:
         """Nothing bounds what is asked for, and nothing is held."""
@@ -327,7 +327,7 @@ class MoneyMachine(RuleBasedStateMachine):
             self.books.recall(place.owner, other)
         else:
             told = self.do(process_lease_rows.renew, process, self.now)
-            assert told.purses == self.books.renew(process, self.now)
+            assert told.balances == self.books.renew(process, self.now)
 
     def stop_or_expire(self, data: some.DataObject) -> None:
         """A process ends in good order or is found dead; or those end who were silent for too long."""

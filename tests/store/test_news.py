@@ -10,7 +10,7 @@ from penstock.domain import jobs
 from penstock.domain.jobs import Job
 from penstock.errors import StoreUnavailable
 from penstock.store.database import Database
-from penstock.store.event_reader import NewsRoom
+from penstock.store.event_reader import EventReader
 from penstock.store.queries.jobs import job_rows, open_job_rows
 
 
@@ -45,7 +45,7 @@ async def move(database: Database, times: int) -> Job:
 
 async def test_everyone_hears_of_their_own_job_only(database, looks):
     accepted = await accept(database, 300)
-    room = NewsRoom(database)
+    room = EventReader(database)
     found = await asyncio.gather(*(room.of_job(job.id, 0) for job in accepted for _ in range(2)))
     assert [[event.job.id for event in each.events] for each in found] == [[job.id] for job in accepted for _ in "12"]
     assert all(each.is_all for each in found)
@@ -55,7 +55,7 @@ async def test_everyone_hears_of_their_own_job_only(database, looks):
 
 async def test_only_what_comes_after_is_told(database):
     job = await move(database, 3)
-    room = NewsRoom(database)
+    room = EventReader(database)
     everything = (await room.of_job(job.id, 0)).events
     assert [event.sequence for event in everything] == [1, 2, 3, 4, 5]
     middle, last = everything[2].position, everything[-1].position
@@ -68,9 +68,9 @@ async def test_only_what_comes_after_is_told(database):
 
 
 async def test_a_long_story_comes_in_parts(database, monkeypatch):
-    monkeypatch.setattr("penstock.store.event_reader.MOST", 4)
+    monkeypatch.setattr("penstock.store.event_reader.MAX_EVENTS", 4)
     job = await move(database, 7)
-    room, after, told = NewsRoom(database), 0, list[int]()
+    room, after, told = EventReader(database), 0, list[int]()
     while True:
         events, is_all = await room.of_job(job.id, after)
         told += [event.sequence for event in events]
@@ -82,7 +82,7 @@ async def test_a_long_story_comes_in_parts(database, monkeypatch):
 
 async def test_a_store_that_is_away_is_told_to_all_and_asked_again(database, monkeypatch):
     (job,) = await accept(database, 1)
-    room, look = NewsRoom(database), database.look
+    room, look = EventReader(database), database.look
 
     async def fail(*_: object):
         raise StoreUnavailable
@@ -96,7 +96,7 @@ async def test_a_store_that_is_away_is_told_to_all_and_asked_again(database, mon
 
 async def test_who_leaves_leaves_alone(database):
     (job,) = await accept(database, 1)
-    room = NewsRoom(database)
+    room = EventReader(database)
     leaving, staying = (asyncio.create_task(room.of_job(job.id, 0)) for _ in range(2))
     await asyncio.sleep(0)
     leaving.cancel()

@@ -16,7 +16,7 @@ from penstock.store.connect import open_database
 from penstock.store.database import Database
 from penstock.store.queries.jobs import job_rows, wakeup_rows
 from penstock.store.signals import QUEUE, Subscription, nudge
-from penstock.store.sqlite.change_watcher import BATCH
+from penstock.store.sqlite.change_watcher import BATCH_ROWS
 
 Pair = tuple[Database, Database]
 on_sqlite = pytest.mark.parametrize("store_url", ["sqlite"], indirect=True)
@@ -97,7 +97,7 @@ async def test_what_came_between_our_own_writes_is_heard(pair):
 
 async def test_more_than_is_read_at_once_is_heard_to_the_end(pair):
     ours, theirs = pair
-    many = [make_job() for _ in range(BATCH + BATCH // 2)]
+    many = [make_job() for _ in range(BATCH_ROWS + BATCH_ROWS // 2)]
     with ours.signals.listen(many[0].id) as first, ours.signals.listen(many[-1].id) as last:
         await theirs.write(job_rows.insert_all, many, 0.0)
         assert await heard(first)

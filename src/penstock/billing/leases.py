@@ -374,7 +374,7 @@ class BudgetLease(LocalLease):
         )
 
     def _receive(self, grant: Grant, asked: float) -> None:
-        if grant.anew:
+        if grant.is_new:
             self.lose()  # the former lease has ended
         standing = grant.standing
         self.budget, self.start, self.ends = standing.budget, standing.start, standing.ends  # as the store has them now

@@ -1,1 +1,1 @@
-"""Everything durable: tables, queries per concept, and the database that runs them in transactions."""
+"""The store: tables, queries by concept, and the database that runs them in transactions."""

@@ -1,4 +1,4 @@
-"""What time it is: by PostgreSQL's clock where machines share a store, as theirs differ."""
+"""The store's time: PostgreSQL's clock where machines share a store, as their own clocks differ."""
 
 from typing import Any, Final
 
@@ -8,15 +8,18 @@ NOW: Final = literal_column("extract(epoch FROM clock_timestamp())::double preci
 
 
 def not_after(connection: Connection, moment: Any) -> Any:
-    """This moment, as a statement has it, or now by the database's clock if that is earlier."""
+    """Return the earlier of a moment and the database's current time, as an SQL expression."""
     return moment if connection.dialect.name == "sqlite" else func.least(moment, NOW)
 
 
 def has_passed(connection: Connection, moment: ColumnElement[Any], now: float) -> ColumnElement[bool]:
-    """By this machine's clock and by the database's: a machine that is ahead of time ends nobody's lease."""
+    """Return a condition: the moment has passed by this machine's clock and by the database's.
+
+    A machine whose clock is fast ends no other's lease.
+    """
     return moment <= not_after(connection, now)
 
 
 def current(connection: Connection, now: float) -> ColumnElement[Any]:
-    """Now by the clock of the store; that of a file is the machine's own."""
+    """Return the current time of the store. A file has the machine's own."""
     return literal(now, Float) if connection.dialect.name == "sqlite" else NOW

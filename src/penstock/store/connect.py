@@ -1,4 +1,4 @@
-"""Opens the store that a URL names; each kind of store is loaded only where it is used."""
+"""Opens the store that a URL names. Each database driver is loaded only where it is used."""
 
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -14,11 +14,11 @@ from penstock.store.database import Database
 
 FILE: Final = "sqlite:///"
 FATAL: Final = ("does not exist", "authentication failed", "no pg_hba.conf entry", "invalid")
-"""What PostgreSQL says to those that it will never let in; else it is away, and may come back."""
+"""Words in PostgreSQL's permanent errors. Without them, the server is away and may come back."""
 
 
 class StoreRefused(Exception):
-    """The store can be reached but not used: by whom it is asked, or with its schema."""
+    """The store can be reached but not used: wrong credentials or an unknown schema."""
 
 
 class StoreUnusable(Exception):
@@ -35,12 +35,12 @@ def database_errors() -> Generator[None]:
 
 
 def is_file(url: str) -> bool:
-    """Whether the store is a file of this machine; else it is a PostgreSQL server."""
+    """Return whether the store is a file of this machine. Otherwise it is a PostgreSQL server."""
     return url.startswith(FILE)
 
 
 def path_of(url: str) -> Path:
-    """The file of a store that is one."""
+    """Return the path of a store that is a file."""
     return Path(url.removeprefix(FILE))
 
 
@@ -55,19 +55,19 @@ def without_password(url: str) -> str:
 
 
 def make_engine(url: str) -> Engine:
-    """Connections to the store, for a command that asks a few questions."""
+    """Return an engine for a command that runs a few queries."""
     if is_file(url):
         from penstock.store.sqlite.database import open_file  # noqa: PLC0415  see above
 
         return open_file(path_of(url))
     from penstock.store.postgres.database import make_pool  # noqa: PLC0415
 
-    return make_pool(url, session="-c timezone=UTC")  # whoever waits at a terminal may wait
+    return make_pool(url, session="-c timezone=UTC")  # no timeouts for a user at a terminal
 
 
 @contextmanager
 def transact(engine: Engine) -> Generator[Connection]:
-    """A transaction for a command, kept only if the block ends well."""
+    """Open a transaction for a command. It is committed only if the block succeeds."""
     if engine.dialect.name != "sqlite":
         with engine.begin() as connection:
             yield connection
@@ -103,7 +103,7 @@ def find_damage(connection: Connection) -> str | None:
 
 
 def prepare(engine: Engine) -> None:
-    """Bring the store to this version's schema; one that is away is told from one that cannot be used."""
+    """Upgrade the store to this version's schema. Raise StoreUnavailable if it is away, StoreRefused if unusable."""
     try:
         schema.upgrade(engine)
     except schema.SchemaTooNew as error:
@@ -116,7 +116,7 @@ def prepare(engine: Engine) -> None:
 
 
 def open_database(url: str) -> Database:
-    """The store, for a server or a worker."""
+    """Return the database, for a server or a worker."""
     if is_file(url):
         from penstock.store.sqlite.database import SqliteDatabase  # noqa: PLC0415
 

@@ -1,4 +1,4 @@
-"""The store as the rest of Penstock sees it: plain functions of a connection, run in transactions."""
+"""The interface to the store: plain functions of a connection, run in transactions."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -14,7 +14,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 RUNG: Final = "rung"
-"""Where a transaction notes, in `connection.info`, which topics to ring once it is committed."""
+"""The key in `connection.info` of the topics to signal once the transaction is committed."""
 
 
 class Database(ABC):
@@ -23,34 +23,34 @@ class Database(ABC):
     signals: Signals
     engine: Engine
     is_refused = False
-    """Whether a newer version has made the store into what this one cannot serve: then nothing is read or written."""
+    """True if a newer version has changed the schema beyond what this one supports. Then the store is not used."""
 
     @abstractmethod
     async def write(self, function: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Run the function in a transaction; when this returns, it is committed and on disk.
+        """Run the function in a transaction. When this returns, it is committed and on disk.
 
-        The function may be run more than once: what it does to anything but the connection must bear that.
+        The function may run more than once: its effects outside the connection must allow that.
         """
 
     @abstractmethod
     async def read(self, function: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Run the function on what is committed."""
+        """Run the function on committed data."""
 
     async def look(self, function: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """The same for a function that says one statement only."""
+        """Like `read`, for a function that runs one statement only."""
         return await self.read(function, *args, **kwargs)
 
     async def settled(self) -> int | None:
-        """Up to which position the event log is complete; None where it always is, as commits come in order."""
+        """Return the position up to which the event log is complete. None: always, as commits come in order."""
         return None
 
-    async def recheck(self) -> None:  # noqa: B027  nothing to do is an answer
-        """Look whether the store is still one that this version can serve; where one server alone changes it, it is."""
+    async def recheck(self) -> None:  # noqa: B027  doing nothing is the default
+        """Check that this version still supports the store's schema. Nothing to do where only one server changes it."""
 
     @abstractmethod
     async def watch(self) -> None:
-        """From now on the bell rings, a little later, for what other processes write too."""
+        """Signal writes of other processes, too, from now on and with a small delay."""
 
     @abstractmethod
     async def close(self) -> None:
-        """Finish what is waiting, then let go of the store."""
+        """Finish waiting work, then close the store."""

@@ -1,4 +1,4 @@
-"""What happened to jobs, for many who watch them: one look at the store answers all who asked meanwhile."""
+"""Events of jobs for many watchers: one query answers all who asked meanwhile."""
 
 import asyncio
 from collections.abc import Sequence
@@ -8,10 +8,10 @@ from penstock.domain.events import Event
 from penstock.store.database import Database
 from penstock.store.queries.jobs import event_rows
 
-BATCH: Final = 256
-"""So many questions go into one look."""
-MOST: Final = 2_000
-"""So many events come of it."""
+MAX_QUESTIONS: Final = 256
+"""The number of questions answered by one query."""
+MAX_EVENTS: Final = 2_000
+"""The number of events that one query returns."""
 
 
 class JobEvents(NamedTuple):
@@ -19,15 +19,15 @@ class JobEvents(NamedTuple):
 
     events: Sequence[Event]
     is_all: bool
-    """Whether there were no more at that moment."""
+    """True if there were no more events at that moment."""
 
 
 _Question: TypeAlias = tuple[str, int]
-"""A job, and the position that its events are wanted after."""
+"""A job, and the position after which its events are wanted."""
 
 
-class NewsRoom:
-    """One per process: a thousand watchers of running jobs would else be a thousand questions at a time."""
+class EventReader:
+    """Combines the queries of all watchers in this process, of whom there may be thousands."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -35,33 +35,33 @@ class NewsRoom:
         self._looking: asyncio.Task[None] | None = None
 
     async def of_job(self, job_id: str, after: int) -> JobEvents:
-        """What there is now."""
+        """Return the events that a job has after a position."""
         question = job_id, after
         answer = self._asked.get(question)
         if answer is None:
             answer = self._asked[question] = asyncio.get_running_loop().create_future()
             answer.add_done_callback(_forgive)
         if self._looking is None:
-            self._looking = asyncio.create_task(self._look_until_answered(), name="news")
-        return await asyncio.shield(answer)  # others may wait for the same
+            self._looking = asyncio.create_task(self._look_until_answered(), name="event reader")
+        return await asyncio.shield(answer)  # others may wait for this answer
 
     async def _look_until_answered(self) -> None:
         while self._asked:
-            await asyncio.sleep(0)  # whoever was woken by the same ring asks now, too
-            asked = {question: self._asked.pop(question) for question in list(self._asked)[:BATCH]}
+            await asyncio.sleep(0)  # let watchers woken by this signal ask, too
+            asked = {question: self._asked.pop(question) for question in list(self._asked)[:MAX_QUESTIONS]}
             try:
-                found = await self._database.look(event_rows.of_jobs, list(asked), MOST)
-            except Exception as error:  # noqa: BLE001  told to everyone who waits
+                found = await self._database.look(event_rows.of_jobs, list(asked), MAX_EVENTS)
+            except Exception as error:  # noqa: BLE001  raised to every caller
                 for answer in asked.values():
                     answer.set_exception(error)
                 continue
-            is_all = sum(map(len, found.values())) < MOST
+            is_all = sum(map(len, found.values())) < MAX_EVENTS
             for question, answer in asked.items():
                 answer.set_result(JobEvents(found.get(question, ()), is_all))
         self._looking = None
 
 
 def _forgive(answer: "asyncio.Future[JobEvents]") -> None:
-    """Nobody may be there any more to hear of a failure."""
+    """Mark a failure as retrieved: its caller may be gone."""
     if not answer.cancelled():
         answer.exception()

@@ -1,4 +1,4 @@
-"""Brings a store to this version's schema, and refuses one that this version's code cannot serve."""
+"""Schema upgrades, and the refusal of a store that this version does not support."""
 
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -11,10 +11,10 @@ from penstock.store import locks
 from penstock.store.tables import SCHEMA_VERSION, metadata, schema_support
 
 MIGRATIONS = Path(__file__).with_name("migrations")
-FIRST_TOLD: Final = "0004"
-"""Since this version a store says which code may serve it."""
+FIRST_RECORDED: Final = "0004"
+"""Stores of this schema and later record which code may use them."""
 SUPPORTED: Final = {"0004": "0004", "0005": "0005", "0006": "0005", "0007": "0005", "0008": "0005"}
-"""Of each version since, the oldest whose code may."""
+"""The oldest schema version whose code may use a store, by the store's version."""
 VERSIONS: Final = text(
     "CREATE TABLE alembic_version "
     "( version_num VARCHAR(32) NOT NULL, CONSTRAINT alembic_version_pkc PRIMARY KEY (version_num) )"
@@ -23,28 +23,28 @@ SUPPORT: Final = text("SELECT oldest FROM schema_support WHERE version = :versio
 
 
 class SchemaTooNew(Exception):
-    """The store was made by a newer version, and is no longer what this one knows."""
+    """A newer version has changed the store beyond what this one supports."""
 
 
 def current_version(engine: Engine) -> str | None:
-    """The store's schema version; None for an empty store."""
+    """Return the store's schema version, or None for an empty store."""
     with engine.connect() as connection:
         return version_of(connection)
 
 
 def version_of(connection: Connection) -> str | None:
-    """The same, on a connection."""
+    """Return the schema version, given a connection."""
     if not inspect(connection).has_table("alembic_version"):
         return None
     return connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
 
 
 def check(connection: Connection, known: str = SCHEMA_VERSION) -> None:
-    """Refuse a store that code of this schema cannot serve; a newer one may say that it can."""
+    """Raise if code of this schema cannot use the store. A newer store may record that it can."""
     version = version_of(connection)
     if version is None or version <= known:
         return
-    oldest = connection.execute(SUPPORT, {"version": version}).scalar() if known >= FIRST_TOLD else None
+    oldest = connection.execute(SUPPORT, {"version": version}).scalar() if known >= FIRST_RECORDED else None
     if oldest is None or oldest > known:
         raise SchemaTooNew(
             f"The store has schema {version}, this version of Penstock knows {known}: "
@@ -53,22 +53,22 @@ def check(connection: Connection, known: str = SCHEMA_VERSION) -> None:
 
 
 def upgrade(engine: Engine, wanted: str = SCHEMA_VERSION) -> None:
-    """Make the tables of an empty store, or run the migrations that are missing."""
+    """Create the tables of an empty store, or run the missing migrations."""
     with engine.connect() as connection:
         version = version_of(connection)
         check(connection)
     if version is not None and version >= SCHEMA_VERSION:
         return
-    with _alone(engine) as connection:
+    with _locked_transaction(engine) as connection:
         version = version_of(connection)
         if version is None and wanted == SCHEMA_VERSION:
             _create(connection)
-        elif (version or "") < wanted:  # else another process was faster
+        elif (version or "") < wanted:  # otherwise another process was faster
             _migrate(connection, wanted)
 
 
 def _create(connection: Connection) -> None:
-    """What all migrations would make, at once: a good part of a first start would go by with them."""
+    """Create the final tables directly: running all migrations would slow the first start."""
     metadata.create_all(connection, checkfirst=False)
     connection.execute(insert(schema_support), [{"version": v, "oldest": o} for v, o in SUPPORTED.items()])
     connection.execute(VERSIONS)
@@ -76,7 +76,7 @@ def _create(connection: Connection) -> None:
 
 
 def _migrate(connection: Connection, wanted: str) -> None:
-    """Alembic is loaded only here: it would slow every start."""
+    """Run the migrations. Alembic is loaded only here, as it would slow every start."""
     from alembic import command  # noqa: PLC0415
     from alembic.config import Config  # noqa: PLC0415
 
@@ -87,8 +87,8 @@ def _migrate(connection: Connection, wanted: str) -> None:
 
 
 @contextmanager
-def _alone(engine: Engine) -> Generator[Connection]:
-    """Two starting processes migrate one after the other; what fails leaves the store as it was."""
+def _locked_transaction(engine: Engine) -> Generator[Connection]:
+    """Open a transaction with the schema lock: starting processes migrate one after the other."""
     with engine.connect() as connection:
         if connection.dialect.name == "sqlite":
             connection.exec_driver_sql("BEGIN EXCLUSIVE")

@@ -1,4 +1,4 @@
-"""Who waits for news of a job, an account or the queue is woken after the commit that made the news."""
+"""Signals: listeners on a job, an account or the queue are woken after the commit that concerns them."""
 
 import asyncio
 from collections import defaultdict
@@ -8,16 +8,16 @@ from contextlib import contextmanager, suppress
 QUEUE = "queue"
 """The topic of newly accepted jobs."""
 DELIVERIES = "deliveries"
-"""The topic of what is to be told to webhooks."""
+"""The topic of pending webhook deliveries."""
 
 
 def nudge(job_id: str) -> str:
-    """The topic of what callers do to a job, for whoever works on it."""
+    """Return the topic of callers' actions on a job, for the process that runs it."""
     return f"nudge:{job_id}"
 
 
 class Subscription:
-    """One listener. A ring that comes before `wait` is not missed."""
+    """One listener. A signal that comes before `wait` is not missed."""
 
     def __init__(self) -> None:
         self._rung = asyncio.Event()
@@ -27,7 +27,7 @@ class Subscription:
         self._rung.set()
 
     async def wait(self, seconds: float | None) -> bool:
-        """Wait for a ring; False if none came in time."""
+        """Wait for a signal. Return whether one came in time."""
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._rung.wait()
@@ -44,7 +44,7 @@ class Signals:
 
     @contextmanager
     def listen(self, topic: str) -> Generator[Subscription]:
-        """Listen as long as the block runs."""
+        """Listen to a topic while the block runs."""
         subscription = Subscription()
         self._subscriptions[topic].add(subscription)
         try:
@@ -55,11 +55,11 @@ class Signals:
                 del self._subscriptions[topic]
 
     def ring(self, topics: Iterable[str]) -> None:
-        """Wake everyone who listens to any of these."""
+        """Wake all listeners of these topics."""
         for topic in topics:
             for subscription in self._subscriptions.get(topic, ()):
                 subscription.ring()
 
     def ring_all(self) -> None:
-        """Wake everyone: the gateway is shutting down."""
+        """Wake all listeners: the gateway is shutting down."""
         self.ring(list(self._subscriptions))

@@ -23,18 +23,18 @@ SCHEMA_VERSION = "0008"
 """The newest migration; a test holds it equal to the newest file in migrations/versions."""
 
 metadata = MetaData()
-Position: Final = BigInteger().with_variant(Integer, "sqlite")  # SQLite counts only INTEGER keys up by itself
-Word: Final = String().with_variant(String(collation="C"), "postgresql")  # in the order of bytes, as in SQLite
+Position: Final = BigInteger().with_variant(Integer, "sqlite")  # SQLite increments only INTEGER keys
+Word: Final = String().with_variant(String(collation="C"), "postgresql")  # sorted by bytes, as in SQLite
 
 
 def where(condition: str) -> dict[str, Any]:
-    """Of which rows a partial index is."""
+    """Return the options of a partial index with this condition."""
     return {"sqlite_where": text(condition)}
 
 
 @event.listens_for(metadata, "before_create")
-def _tell_postgresql(_: MetaData, connection: Connection, **_options: Any) -> None:
-    """The same in the other's words; said at once, they would have its whole dialect loaded at every start."""
+def _add_postgresql_conditions(_: MetaData, connection: Connection, **_options: Any) -> None:
+    """Give PostgreSQL the conditions of partial indexes. Earlier, this would load its whole dialect at every start."""
     if connection.dialect.name == "postgresql":
         for index in (index for table in metadata.tables.values() for index in table.indexes):
             index.dialect_options["postgresql"]["where"] = index.dialect_options["sqlite"]["where"]
@@ -69,7 +69,7 @@ keys = Table(
     Column("tokens_per_minute", Integer),
     Column("concurrent_jobs", Integer),
     Column("concurrent_streams", Integer),
-    Column("lineage", Word, nullable=False),  # the first of the keys that replaced each other: they share one budget
+    Column("lineage", Word, nullable=False),  # the first of the keys that replaced each other: they have common budgets
     Column("replaced_by", Word),
     Index("keys_by_account", "account_id"),
 )
@@ -86,7 +86,7 @@ jobs = Table(
     metadata,
     Column("id", Word, primary_key=True),
     Column("account_id", Word, nullable=False),
-    Column("lineage", Word, nullable=False),  # of the key that asked for it
+    Column("lineage", Word, nullable=False),  # of the key that requested it
     Column("model", Word, nullable=False),
     Column("vendor", Word, nullable=False),
     Column("state", Word, nullable=False),
@@ -97,14 +97,14 @@ jobs = Table(
     Column("start_by", Float, nullable=False),
     Column("finished_at", Float),
     Column("expires_at", Float),
-    Column("removed", Word),  # None, "deleted" or "expired": then the document holds only what is left
+    Column("removed", Word),  # None, "deleted" or "expired": then the document is a tombstone
     Column("owner", Word),
     Column("epoch", Integer, nullable=False, default=0),
     Column("seated", Integer, nullable=False, server_default="0"),  # 1: it has one of its vendor's seats (PostgreSQL)
     Column(
         "deaths", Integer, nullable=False, server_default="0"
     ),  # of processes in a risky step of it (jobs/quarantine.py)
-    Column("at_risk", Integer, nullable=False, server_default="0"),  # 1: a risky step is under way, 2: as the only one
+    Column("at_risk", Integer, nullable=False, server_default="0"),  # 1: in a risky step, 2: as the only one
     Column("document", LargeBinary, nullable=False),
     Index("jobs_by_account", "account_id", "id"),
     Index("jobs_by_state", "account_id", "state", "id"),
@@ -117,7 +117,7 @@ jobs = Table(
     Index("jobs_open_by_key", "lineage", **where("done = 0")),
     Index("jobs_expiring", "expires_at", **where("removed IS NULL AND expires_at IS NOT NULL")),
     Index("jobs_finished", "model", "state", "finished_at"),
-    # Who runs which: only on PostgreSQL there is more than one who does.
+    # For claims: only on PostgreSQL several processes run jobs.
     Index("jobs_by_vendor", "vendor", "finished_at").ddl_if("postgresql"),
     Index("jobs_waiting", "vendor", "account_id", "id", **where("done = 0 AND owner IS NULL AND seated = 0")).ddl_if(
         "postgresql"
@@ -131,30 +131,30 @@ workers = Table(  # processes that run jobs: each has a lease of its own (Postgr
     "workers",
     metadata,
     Column("id", Word, primary_key=True),
-    Column("name", Word, nullable=False),  # the machine and the process, for people
-    Column("started_at", Float, nullable=False),  # by the database's clock, as the next
+    Column("name", Word, nullable=False),  # the machine and the process, for display
+    Column("started_at", Float, nullable=False),  # by the database's clock, like the next
     Column("renewed_at", Float, nullable=False),
 )
 
-turns = Table(  # which account was last given a seat of a vendor: among equals it is the next one's turn (PostgreSQL)
+turns = Table(  # the account that last got a seat of a vendor: among equals, the next one follows (PostgreSQL)
     "turns",
     metadata,
     Column("vendor", Word, primary_key=True),
     Column("account_id", Word, nullable=False),
 )
 
-chores = Table(  # what one process does for all: whose turn it is, and until when
+chores = Table(  # periodic work that one process does for all, and until when it is taken
     "chores",
     metadata,
     Column("name", Word, primary_key=True),
     Column("until", Float, nullable=False),
 )
 
-schema_support = Table(  # which code can serve a store of a schema that it does not know
+schema_support = Table(  # which older code can use a store of a newer schema
     "schema_support",
     metadata,
     Column("version", Word, primary_key=True),
-    Column("oldest", Word, nullable=False),  # the oldest schema whose code can
+    Column("oldest", Word, nullable=False),  # the oldest schema whose code can use it
 )
 
 events = Table(
@@ -172,7 +172,7 @@ events = Table(
     sqlite_autoincrement=True,
 )
 
-nudges = Table(  # vendors' calls back that reached a server which does not run the job
+nudges = Table(  # vendors' callbacks that reached a server which does not run the job
     "nudges",
     metadata,
     Column("position", Position, primary_key=True, autoincrement=True),
@@ -207,7 +207,7 @@ files = Table(
     Column("height", Integer, nullable=False),
     Column("created_at", Float, nullable=False),
     Column("expires_at", Float),
-    Column("job_id", Word),  # set: a job's own snapshot, removed with the job
+    Column("job_id", Word),  # set: a job's own copy, removed with the job
     Index("files_by_content", "account_id", "sha256"),
     Index("files_by_job", "job_id"),
     Index("files_expiring", "expires_at", **where("expires_at IS NOT NULL")),
@@ -223,20 +223,20 @@ assets = Table(
     Column("content_type", Word, nullable=False),
     Column("bytes", BigInteger, nullable=False),
     Column("sha256", Word, nullable=False),
-    Column("removed", Word),  # set: out of sight
-    Column("swept", Integer, nullable=False, server_default="0"),  # 1: the bytes are gone too
+    Column("removed", Word),  # set: hidden
+    Column("swept", Integer, nullable=False, server_default="0"),  # 1: the bytes are removed, too
     Index("assets_by_job", "job_id"),
     Index("assets_kept", "account_id", **where("swept = 0")),
     Index("assets_unswept", "job_id", **where("removed IS NOT NULL AND swept = 0")),
 )
 
-storage = Table(  # what each account keeps in files and assets; a file's content counts once
+storage = Table(  # bytes that each account keeps; a file's content counts once
     "storage",
     metadata,
     Column("account_id", Word, primary_key=True),
-    Column("files", BigInteger, nullable=False),  # bytes, as all of these
+    Column("files", BigInteger, nullable=False),  # in bytes, like the next two
     Column("assets", BigInteger, nullable=False),
-    Column("quota", BigInteger),  # None: as the settings say
+    Column("quota", BigInteger),  # None: the quota of the settings
 )
 
 completions = Table(
@@ -256,7 +256,7 @@ completions = Table(
     Column("completion_tokens", BigInteger, nullable=False),
     Column("cached_tokens", BigInteger, nullable=False),
     Column("reasoning_tokens", BigInteger, nullable=False),
-    Column("estimated", Integer, nullable=False),  # 1: the vendor did not tell the tokens
+    Column("estimated", Integer, nullable=False),  # 1: the vendor did not report the tokens
     Column("cost", BigInteger),  # 10⁻⁹ USD
     Column("created_at", Float, nullable=False),
     Column("seconds", Float, nullable=False),
@@ -271,7 +271,7 @@ budgets = Table(
     metadata,
     Column("owner", Word, primary_key=True),  # an account, or a lineage of keys
     Column("period", Word, primary_key=True),
-    Column("cap", BigInteger, nullable=False),  # 10⁻⁹ USD, as every amount here
+    Column("cap", BigInteger, nullable=False),  # 10⁻⁹ USD, like every amount here
     Column("time_zone", Word, nullable=False),
     Column("created_at", Float, nullable=False),
 )
@@ -285,8 +285,8 @@ purses = Table(  # the balance of a budget in one of its periods: follows from t
     Column("ends", Float, nullable=False),
     Column("spent", BigInteger, nullable=False),
     Column("held", BigInteger, nullable=False),
-    Column("most", BigInteger, nullable=False),  # the highest cap that it was ever held to
-    Column("told", Integer, nullable=False),  # the highest share, in percent, that was announced
+    Column("most", BigInteger, nullable=False),  # the highest cap that it ever had
+    Column("told", Integer, nullable=False),  # the highest percentage that was announced
 )
 
 holds = Table(  # amounts reserved in a balance: by a job, or leased by a process for the chat requests it serves
@@ -298,13 +298,13 @@ holds = Table(  # amounts reserved in a balance: by a job, or leased by a proces
     Column("start", Float, primary_key=True),
     Column("amount", BigInteger, nullable=False),
     Column("is_lease", Integer, nullable=False),
-    Column("recalled", Integer, nullable=False),  # 1: another process needs what is not used
+    Column("recalled", Integer, nullable=False),  # 1: another process needs the unused part
     Column("expires_at", Float),
     Index("holds_by_purse", "owner", "period", "start"),
     Index("holds_expiring", "expires_at", **where("expires_at IS NOT NULL")),
 )
 
-ledger = Table(  # append-only: nothing in it is ever changed
+ledger = Table(  # append-only
     "ledger",
     metadata,
     Column("subject", Word, primary_key=True),  # a job or a completion
@@ -313,15 +313,15 @@ ledger = Table(  # append-only: nothing in it is ever changed
     Column("key_id", Word, nullable=False),
     Column("lineage", Word, nullable=False),
     Column("amount", BigInteger, nullable=False),
-    Column("overrun", BigInteger, nullable=False),  # what it cost beyond what the budget could bear: not charged
-    Column("at", Float, nullable=False),  # when the subject was accepted: whose period it belongs to
+    Column("overrun", BigInteger, nullable=False),  # the cost beyond the budget, not charged
+    Column("at", Float, nullable=False),  # when the subject was accepted: decides the period
     Column("created_at", Float, nullable=False),
     Column("note", Text, nullable=False),
     Index("ledger_by_account", "account_id", "at"),
     sqlite_with_rowid=False,
 )
 
-buckets = Table(  # rate limits: what is left of this minute's, as of a moment
+buckets = Table(  # rate limits: the level at a moment
     "buckets",
     metadata,
     Column("owner", Word, primary_key=True),
@@ -330,7 +330,7 @@ buckets = Table(  # rate limits: what is left of this minute's, as of a moment
     Column("at", Float, nullable=False),
 )
 
-slots = Table(  # how many of an owner's parallel streams a process may have open
+slots = Table(  # an owner's parallel streams that a process may have open
     "slots",
     metadata,
     Column("owner", Word, primary_key=True),
@@ -341,7 +341,7 @@ slots = Table(  # how many of an owner's parallel streams a process may have ope
 
 
 def _sums() -> list[Column[int]]:
-    """What is counted of what was used."""
+    """Return the columns of a usage sum."""
     return [
         Column("requests", BigInteger, nullable=False),
         Column("failed", BigInteger, nullable=False),
@@ -349,13 +349,13 @@ def _sums() -> list[Column[int]]:
         Column("completion_tokens", BigInteger, nullable=False),
         Column("cached_tokens", BigInteger, nullable=False),
         Column("reasoning_tokens", BigInteger, nullable=False),
-        Column("estimated", BigInteger, nullable=False),  # how many whose tokens were estimated
-        Column("unpriced", BigInteger, nullable=False),  # how many whose price is not known
+        Column("estimated", BigInteger, nullable=False),  # requests whose tokens were estimated
+        Column("unpriced", BigInteger, nullable=False),  # requests of unknown price
         Column("cost", BigInteger, nullable=False),
     ]
 
 
-usage_days = Table(  # sums of what was used, kept up to date with every record
+usage_days = Table(  # usage sums, updated with every record
     "usage_days",
     metadata,
     Column("account_id", Word, primary_key=True),
@@ -368,7 +368,7 @@ usage_days = Table(  # sums of what was used, kept up to date with every record
     sqlite_with_rowid=False,
 )
 
-usage_model_days = Table(  # the same without keys, and below without models: far fewer rows for a year
+usage_model_days = Table(  # usage sums without keys; the next has no models: far fewer rows for a year
     "usage_model_days",
     metadata,
     Column("account_id", Word, primary_key=True),
@@ -391,7 +391,7 @@ usage_key_days = Table(
     sqlite_with_rowid=False,
 )
 
-audit = Table(  # append-only: every change of an account, a key, a budget or the ledger that someone made
+audit = Table(  # append-only: administrative changes of accounts, keys, budgets and the ledger
     "audit",
     metadata,
     Column("position", Position, primary_key=True, autoincrement=True),
@@ -412,7 +412,7 @@ webhooks = Table(
     metadata,
     Column("id", Word, primary_key=True),
     Column("account_id", Word, nullable=False),
-    Column("url", Text),  # none: the account's secret for its jobs' own webhooks
+    Column("url", Text),  # NULL: the account's secret for its jobs' own webhooks
     Column("host", Word, nullable=False),
     Column("events", Text, nullable=False),  # with a space before and after each
     Column("description", Text, nullable=False),
@@ -433,15 +433,15 @@ deliveries = Table(  # the outbox: written with the event
     Column("position", Position, primary_key=True, autoincrement=True),
     Column("webhook_id", Word, nullable=False),
     Column("account_id", Word, nullable=False),
-    Column("subject", Word, nullable=False),  # with the sequence: which event; of a ping its own id
+    Column("subject", Word, nullable=False),  # with the sequence, the event; a ping has an id of its own
     Column("sequence", Integer, nullable=False),
     Column("type", Word, nullable=False),
-    Column("url", Text),  # none: the webhook's
-    Column("host", Word, nullable=False, key="lane"),  # older code wrote the host there, as places were shared by it
+    Column("url", Text),  # NULL: the webhook's
+    Column("host", Word, nullable=False, key="lane"),  # older code wrote the host there
     Column("status", Word, nullable=False),
     Column("tries", Integer, nullable=False),
-    Column("due_at", Float),  # pending: when it is sent, or taken up again from whoever took it and died
-    Column("lease", Word),  # set: someone is sending it
+    Column("due_at", Float),  # pending: when it is sent, or released from a dead process
+    Column("lease", Word),  # set: a process is sending it
     Column("created_at", Float, nullable=False),
     Column("finished_at", Float),
     Column("attempts", LargeBinary, nullable=False),

@@ -1,4 +1,4 @@
-"""A few threads that work for the event loop: as an executor's, with a fraction of the ado for each piece of work."""
+"""Threads that work for the event loop, with less overhead for each task than an executor."""
 
 import asyncio
 import threading
@@ -10,17 +10,17 @@ from typing import Any, NamedTuple, TypeVar
 T = TypeVar("T")
 
 
-class _Piece(NamedTuple):
+class _Task(NamedTuple):
     work: Callable[[], Any]
     loop: asyncio.AbstractEventLoop
     done: "asyncio.Future[Any]"
 
 
 class ThreadPool:
-    """What is to be done is done in turn, by whoever is free; its outcome comes back to the event loop."""
+    """Runs tasks in order on the next free thread. Results return to the event loop."""
 
     def __init__(self, count: int, name: str) -> None:
-        self._pieces: SimpleQueue[_Piece | None] = SimpleQueue()
+        self._tasks: SimpleQueue[_Task | None] = SimpleQueue()
         self._threads = [
             threading.Thread(target=self._work_on, name=f"{name}-{number}", daemon=True) for number in range(count)
         ]
@@ -28,37 +28,37 @@ class ThreadPool:
             thread.start()
 
     def do(self, work: Callable[[], T]) -> "asyncio.Future[T]":
-        """Have this done; cancelled before its turn, it is not."""
+        """Queue a task and return its future. A task cancelled before its turn is not run."""
         loop = asyncio.get_running_loop()
         done: asyncio.Future[T] = loop.create_future()
-        self._pieces.put(_Piece(work, loop, done))
+        self._tasks.put(_Task(work, loop, done))
         return done
 
     def close(self) -> None:
-        """Wait until everything is done that was to be."""
+        """Wait until all queued tasks are done, then end the threads."""
         for _ in self._threads:
-            self._pieces.put(None)
+            self._tasks.put(None)
         for thread in self._threads:
             thread.join()
 
     def _work_on(self) -> None:
-        while (piece := self._pieces.get()) is not None:
-            if not piece.done.cancelled():
-                _work(piece)
-            piece = None  # what it holds must not live until the next one comes
+        while (task := self._tasks.get()) is not None:
+            if not task.done.cancelled():
+                _work(task)
+            task = None  # its references must not live until the next one comes
 
 
-def _work(piece: _Piece) -> None:
+def _work(task: _Task) -> None:
     result, failure = None, None
     try:
-        result = piece.work()
-    except BaseException as error:  # noqa: BLE001  it is whoever waits that is told
+        result = task.work()
+    except BaseException as error:  # noqa: BLE001  raised to the caller
         failure = error
-    with suppress(RuntimeError):  # the loop has ended: nobody waits
-        piece.loop.call_soon_threadsafe(_tell, piece.done, result, failure)
+    with suppress(RuntimeError):  # the loop has ended, and with it the caller
+        task.loop.call_soon_threadsafe(_resolve, task.done, result, failure)
 
 
-def _tell(done: "asyncio.Future[Any]", result: Any, failure: BaseException | None) -> None:
+def _resolve(done: "asyncio.Future[Any]", result: Any, failure: BaseException | None) -> None:
     if done.done():
         return
     if failure is None:

@@ -1,4 +1,4 @@
-"""Alembic runs the migrations on the connection that `schema.upgrade` hands over."""
+"""Alembic's entry point: runs the migrations on the connection given by `schema.upgrade`."""
 
 from alembic import context
 

@@ -1,4 +1,4 @@
-"""The words in which SQLite and PostgreSQL differ, for migrations."""
+"""SQL in which SQLite and PostgreSQL differ, for migrations."""
 
 from contextlib import AbstractContextManager
 from typing import Any, Final
@@ -12,27 +12,27 @@ Position: Final = BigInteger().with_variant(Integer, "sqlite")
 
 
 def is_postgres() -> bool:
-    """Which of the two it is."""
+    """Return whether the store is on PostgreSQL."""
     return op.get_bind().dialect.name == "postgresql"
 
 
 def where(condition: str) -> dict[str, Any]:
-    """Of which rows a partial index is."""
+    """Return the options of a partial index with this condition."""
     return {"sqlite_where": text(condition), "postgresql_where": text(condition)}
 
 
 def change(table: str) -> AbstractContextManager[BatchOperations]:
-    """Change the columns of a table; SQLite writes it anew, as it would put new columns behind the table's rules."""
+    """Change the columns of a table. SQLite rewrites it, as new columns would otherwise follow the constraints."""
     return op.batch_alter_table(table, recreate="never" if is_postgres() else "always")
 
 
 def after(column: str) -> dict[str, Any]:
-    """Where a new column stands; PostgreSQL puts it last."""
+    """Return the option that places a new column after another. PostgreSQL always puts it last."""
     return {} if is_postgres() else {"insert_after": column}
 
 
 def of_document(name: str, kind: str = "text") -> str:
-    """A field of a job's JSON: a text, a number or a flag."""
+    """Return an expression for a field of a job's JSON: a text, a number or a flag."""
     if not is_postgres():
         return f"json_extract(CAST(document AS TEXT), '$.{name}')"
     field = rf"(replace(convert_from(document, 'UTF8'), '\u0000', '\ufffd')::jsonb ->> '{name}')"  # it knows no NUL
@@ -40,5 +40,5 @@ def of_document(name: str, kind: str = "text") -> str:
 
 
 def day_of(moment: str) -> str:
-    """The UTC day of a moment, counted from 1970-01-01."""
+    """Return an expression for the UTC day of a moment, counted from 1970-01-01."""
     return f"CAST({f'floor({moment} / 86400)' if is_postgres() else f'{moment} / 86400'} AS INTEGER)"

@@ -1,4 +1,4 @@
-"""Connections that wait for an answer, and since when: a server that hangs would keep them for ever."""
+"""Connections in use, and since when: a server that hangs would block their threads for ever."""
 
 import os
 import socket
@@ -15,9 +15,9 @@ MADE_AT: Final = "made at"
 
 
 class ConnectionWatchdog:
-    """Every connection that a thread uses now; one that takes too long is cut, which frees its thread.
+    """Shuts down connections that take too long, which frees their threads.
 
-    Those that nobody uses then may be dead as well, and are not trusted any more.
+    Idle connections of that time may be dead as well, and are replaced.
     """
 
     def __init__(self, *engines: Engine) -> None:
@@ -29,7 +29,7 @@ class ConnectionWatchdog:
 
     @contextmanager
     def connect(self, engine: Engine) -> Generator[Connection]:
-        """A connection for the block; it is in use until it is given back, for which the server is asked, too."""
+        """Open a connection for the block. It is watched until it is back in the pool."""
         connection = engine.connect()
         self._used[id(connection)] = time.monotonic(), connection.connection.driver_connection.fileno()  # type: ignore[union-attr]
         try:
@@ -39,22 +39,22 @@ class ConnectionWatchdog:
             del self._used[id(connection)]
 
     def cut(self, seconds: float) -> None:
-        """Hang up on a server that has not answered for so long, from whichever thread."""
+        """Shut down connections that have waited for so many seconds. Any thread may call it."""
         self._cut_at = now = time.monotonic()
         for since, file in list(self._used.values()):
             if now - since >= seconds:
-                hang_up(file)
+                shut_down(file)
 
     def _check(self, _connection: Any, entry: ConnectionPoolEntry, _user: Any) -> None:
         if entry.info[MADE_AT] <= self._cut_at:
-            raise DisconnectionError  # by which the pool makes another
+            raise DisconnectionError  # the pool makes another
 
 
 def _note_time(_connection: Any, entry: ConnectionPoolEntry) -> None:
     entry.info[MADE_AT] = time.monotonic()
 
 
-def hang_up(file: int) -> None:
-    """End a connection under whoever waits for it: closing it could be felt by no one."""
-    with suppress(OSError), socket.socket(fileno=os.dup(file)) as line:
-        line.shutdown(socket.SHUT_RDWR)
+def shut_down(file: int) -> None:
+    """Shut down a connection from another thread than the one that waits for it. Closing would not wake that one."""
+    with suppress(OSError), socket.socket(fileno=os.dup(file)) as connection:
+        connection.shutdown(socket.SHUT_RDWR)

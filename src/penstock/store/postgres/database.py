@@ -1,4 +1,4 @@
-"""PostgreSQL from a few threads: every write is a transaction of its own, tried again where that is safe."""
+"""PostgreSQL from a few threads: every write is a transaction of its own, retried where that is safe."""
 
 import asyncio
 import logging
@@ -26,20 +26,20 @@ from penstock.store.thread_pool import ThreadPool
 
 R = TypeVar("R")
 
-WRITERS: Final = 4
-READERS: Final = 4
-MAX_WAITING: Final = 4096
-MAX_READING: Final = 20_000
+WRITER_THREADS: Final = 4
+READER_THREADS: Final = 4
+MAX_QUEUED_WRITES: Final = 4096
+MAX_QUEUED_READS: Final = 20_000
 PATIENCE_SECONDS: Final = 5.0
-"""How long a write waits for a server that is away: a short restart of it is not noticed."""
+"""The longest wait for a server that is away: a short restart goes unnoticed."""
 URGENT_SECONDS: Final = 1.0
 STUCK_SECONDS: Final = 12.0
-"""How long an answer is waited for; the server ends a statement before that."""
+"""The longest wait for an answer. The server ends a statement before that."""
 MAX_TRIES: Final = 20
 SESSION: Final = (
     "-c statement_timeout=10000 -c lock_timeout=8000 -c idle_in_transaction_session_timeout=3000 -c timezone=UTC"
 )
-"""A process that stands still lets go of what it has locked before its lease is over: others wait for that."""
+"""Timeouts that free a frozen process's locks before its lease ends, for which others wait."""
 CONNECT: Final = {
     "connect_timeout": 3,
     "keepalives_idle": 5,
@@ -49,11 +49,11 @@ CONNECT: Final = {
 }
 VIEW: Final = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 RACES: Final = frozenset(("40001", "40P01", "55P03", "23505"))
-"""Someone else was faster: serialization, deadlock, lock, and a row of the same key. Looked at anew, it may go well."""
+"""Lost races that a retry may win: serialization, deadlock, lock timeout, duplicate key."""
 READ_ONLY: Final = "25006"
 NOT_SUPPORTED: Final = "0A000"
 AWAY: Final = ("08", "57P", "53", READ_ONLY)
-"""The server is not there, stops, has no room, or only lets read while another takes over."""
+"""Errors of a server that is away, stopping, out of resources or read-only during a failover."""
 REFUSED: Final = "The store is of a newer version than this process, which is to be replaced."
 UNSTORABLE: Final = "A text has a NUL character in it, or a number is too large: it cannot be stored."
 
@@ -62,9 +62,9 @@ log = logging.getLogger(__name__)
 
 
 def make_pool(
-    url: str, session: str = SESSION, size: int = WRITERS + 2, isolation: IsolationLevel | None = None
+    url: str, session: str = SESSION, size: int = WRITER_THREADS + 2, isolation: IsolationLevel | None = None
 ) -> Engine:
-    """Connections that are made when they are needed; none is trusted to last."""
+    """Return a connection pool. Connections are opened on demand, and none is assumed to last."""
     engine = create_engine(
         make_url(url).set(drivername="postgresql+psycopg"),
         isolation_level=isolation,
@@ -87,7 +87,7 @@ def _replace_nul(
     _context: Any,
     is_many: bool,  # noqa: FBT001
 ) -> tuple[str, Any]:
-    """PostgreSQL knows no NUL in texts, so nothing is found by one; what is to be stored is checked before."""
+    """Replace NUL characters, by which PostgreSQL can find nothing. Texts to be stored are checked before."""
     if is_many or not values:
         return statement, values
     named: dict[str, Any] | None = values if hasattr(values, "keys") else None
@@ -99,41 +99,41 @@ def _replace_nul(
 
 
 def _leave_readers(context: ExceptionContext) -> None:
-    """Who only lets read is no longer the one to write to: whoever is, answers new connections."""
+    """Treat a read-only server as disconnected: new connections reach the primary."""
     state = getattr(context.original_exception, "sqlstate", None)
     if state == READ_ONLY or (state == NOT_SUPPORTED and "recovery" in str(context.original_exception)):
         context.is_disconnect, context.invalidate_pool_on_disconnect = True, False
 
 
 class Written(NamedTuple, Generic[T]):
-    """What a write has come to, and which topics are to be rung."""
+    """The result of a write, and the topics to signal."""
 
     result: T
     topics: set[str]
 
 
 class PostgresDatabase(Database):
-    """The store of many machines."""
+    """A store on a PostgreSQL server, shared by several machines."""
 
     def __init__(self, url: str) -> None:
         self.signals = Signals()
         self.engine = make_pool(url)
         self.patience = PATIENCE_SECONDS
-        self._looking_engine = make_pool(url, size=READERS, isolation="AUTOCOMMIT")
-        self._writers = ThreadPool(WRITERS, "store-writer")
-        self._readers = ThreadPool(READERS, "store-reader")
-        self._hurried = ThreadPool(1, "store-urgent")
+        self._looking_engine = make_pool(url, size=READER_THREADS, isolation="AUTOCOMMIT")
+        self._writers = ThreadPool(WRITER_THREADS, "store-writer")
+        self._readers = ThreadPool(READER_THREADS, "store-reader")
+        self._urgent = ThreadPool(1, "store-urgent")
         self._waiting = 0
         self._reading = 0
         self._closed = False
         self._watchdog = ConnectionWatchdog(self.engine, self._looking_engine)
-        self._notifier = Notifier(self._tell_others)
+        self._notifier = Notifier(self._notify_others)
         self._listener = Listener(self.engine.url, self.signals, self._notifier.sender)
         self._horizon = CommittedPosition(self)
 
     async def write(self, function: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Run the function in a transaction; when this returns, it is committed and on the server's disk."""
-        if self._waiting >= MAX_WAITING:
+        """Run the function in a transaction. When this returns, it is committed and on the server's disk."""
+        if self._waiting >= MAX_QUEUED_WRITES:
             raise StoreUnavailable("The store has too many writes waiting.", retry_after=1)
         work: Callable[[Connection], T] = lambda connection: function(connection, *args, **kwargs)  # noqa: E731
         writing = self._begin(self._writers, self._write, work, self.patience)
@@ -147,42 +147,43 @@ class PostgresDatabase(Database):
         return await self._look(self._read, lambda connection: function(connection, *args, **kwargs))
 
     async def look(self, function: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """The same where one statement is all, which needs no transaction."""
+        """Like `read`, but for one statement, which needs no transaction."""
         return await self._look(self._read_once, lambda connection: function(connection, *args, **kwargs))
 
     async def urgent(self, function: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """A write that waits for no other, and not long for the server: for what must not be late."""
+        """Write without waiting for other writes, and with a short timeout: for what must not be late."""
         work: Callable[[Connection], T] = lambda connection: function(connection, *args, **kwargs)  # noqa: E731
-        writing = self._begin(self._hurried, self._write, work, URGENT_SECONDS)
+        writing = self._begin(self._urgent, self._write, work, URGENT_SECONDS)
         writing.add_done_callback(self._announce)
         return (await self._wait(writing)).result
 
     async def settled(self) -> int | None:
-        """Up to which position the event log is complete: those who write at the same time may be overtaken."""
+        """Return the position up to which the event log is complete: concurrent writers may commit out of order."""
         return await self._horizon.find()
 
     async def recheck(self) -> None:
-        """Look whether the schema is still one that this version can serve: a newer one may have changed it."""
+        """Check that this version still supports the schema: a newer version may have changed it."""
         try:
             await self._wait(self._begin(self._readers, self._read, schema.check, self.patience))
         except schema.SchemaTooNew as error:
             if not self.is_refused:
-                log.error("the store is not used any more", extra={"fields": {"why": str(error)}})  # noqa: TRY400  all is said
+                fields = {"why": str(error)}
+                log.error("the store has a newer schema; it is not used any more", extra={"fields": fields})  # noqa: TRY400
             self.is_refused = True
         else:
             self.is_refused = False
 
     async def watch(self) -> None:
-        """Listen for what other processes write, from now on and through every loss of the connection."""
+        """Listen for writes of other processes, from now on and through every reconnect."""
         await self._listener.start()
 
     async def close(self) -> None:
-        """Finish what is waiting, then let go of every connection."""
+        """Finish waiting work, then close all connections."""
         await self._listener.stop()
         await self._notifier.stop()
         self._closed = True
-        crews = (self._writers, self._readers, self._hurried)
-        ending = asyncio.gather(*(asyncio.to_thread(each.close) for each in crews))
+        pools = (self._writers, self._readers, self._urgent)
+        ending = asyncio.gather(*(asyncio.to_thread(each.close) for each in pools))
         done, _ = await asyncio.wait((ending,), timeout=self.patience)
         if not done:
             self._watchdog.cut(0.0)
@@ -193,16 +194,16 @@ class PostgresDatabase(Database):
     async def _look(
         self, how: Callable[[Callable[[Connection], T], float], T], function: Callable[[Connection], T]
     ) -> T:
-        if self._reading >= MAX_READING:
+        if self._reading >= MAX_QUEUED_READS:
             raise StoreUnavailable("The store has too many reads waiting.", retry_after=1)
         reading = self._begin(self._readers, how, function, self.patience)
         self._reading += 1
         reading.add_done_callback(self._end_read)
         return await self._wait(reading)
 
-    async def _tell_others(self, messages: Sequence[str]) -> None:
-        say: Callable[[Connection], None] = lambda connection: notifier.notify(connection, messages)  # noqa: E731
-        await self._wait(self._begin(self._readers, self._read_once, say, self.patience))
+    async def _notify_others(self, messages: Sequence[str]) -> None:
+        send: Callable[[Connection], None] = lambda connection: notifier.notify(connection, messages)  # noqa: E731
+        await self._wait(self._begin(self._readers, self._read_once, send, self.patience))
 
     def _begin(
         self,
@@ -220,7 +221,7 @@ class PostgresDatabase(Database):
         return working
 
     async def _wait(self, working: "asyncio.Future[T]") -> T:
-        """Who waits is not kept for longer than the server may take for an answer; what is under way goes on."""
+        """Wait for a result, but not longer than the server may take to answer. The work itself continues."""
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[T] = loop.create_future()
         working.add_done_callback(partial(_pass_on, answer))
@@ -243,11 +244,11 @@ class PostgresDatabase(Database):
         self._reading -= 1
 
     def _announce(self, writing: "asyncio.Future[Written[Any]]") -> None:
-        """What is committed is told, also if its caller has gone."""
+        """Signal the topics of a committed write, also if its caller has gone."""
         if not writing.cancelled() and writing.exception() is None:
             topics = writing.result().topics
             self.signals.ring(topics)
-            self._notifier.tell(topics)
+            self._notifier.queue(topics)
 
     # -- in the threads
 
@@ -262,18 +263,18 @@ class PostgresDatabase(Database):
                 result = function(connection)
                 try:
                     connection.commit()
-                except DBAPIError as error:  # nobody knows whether it is committed: the caller looks, or asks again
+                except DBAPIError as error:  # it may be committed: the caller checks, or asks again
                     raise _in_doubt() from error
                 return result
 
         try:
-            return Written(_persist(transact, give_up_at), topics)
+            return Written(_retry(transact, give_up_at), topics)
         finally:
             metrics.STORE_SECONDS.observe(time.perf_counter() - begun)
 
     def _read(self, function: Callable[[Connection], T], give_up_at: float) -> T:
         def read(connection: Connection) -> T:
-            sql.run(connection, VIEW)  # ended where the connection is given back
+            sql.run(connection, VIEW)  # ended when the connection returns to the pool
             return function(connection)
 
         return self._read_once(read, give_up_at)
@@ -283,24 +284,24 @@ class PostgresDatabase(Database):
             with self._watchdog.connect(self._looking_engine) as connection:
                 return function(connection)
 
-        return _persist(look, give_up_at)
+        return _retry(look, give_up_at)
 
 
 def _in_doubt() -> StoreUnavailable:
-    """Make the error of a write whose outcome is not known."""
+    """Return the error of a write whose outcome is unknown."""
     error = StoreUnavailable(retry_after=1)
     error.in_doubt = True
     return error
 
 
 def _forgive(working: "asyncio.Future[Any]") -> None:
-    """What went wrong was told to whoever waited, if anyone still did."""
+    """Mark a failure as retrieved: its caller may be gone."""
     if not working.cancelled():
         working.exception()
 
 
 def _pass_on(answer: "asyncio.Future[T]", working: "asyncio.Future[T]") -> None:
-    """To whoever still waits."""
+    """Copy a result to its caller, if the caller still waits."""
     if answer.done() or working.cancelled():
         return
     failure = working.exception()
@@ -310,8 +311,8 @@ def _pass_on(answer: "asyncio.Future[T]", working: "asyncio.Future[T]") -> None:
         answer.set_exception(failure)
 
 
-def _persist(attempt: Callable[[], T], give_up_at: float) -> T:
-    """Try until it goes well, while there is hope and time."""
+def _retry(attempt: Callable[[], T], give_up_at: float) -> T:
+    """Retry until it succeeds, fails for good, or the time is over."""
     last: SQLAlchemyError | None = None
     for number in range(MAX_TRIES):
         try:
@@ -321,7 +322,7 @@ def _persist(attempt: Callable[[], T], give_up_at: float) -> T:
         except DataError as error:
             raise InvalidRequest(UNSTORABLE) from error
         except SQLAlchemyError as error:
-            wait = _hopeful_wait(error, number)
+            wait = _backoff(error, number)
             if wait is None or time.monotonic() + wait > give_up_at:
                 raise StoreUnavailable(retry_after=1) from error
             last = error
@@ -329,19 +330,19 @@ def _persist(attempt: Callable[[], T], give_up_at: float) -> T:
     raise StoreUnavailable(retry_after=1) from last
 
 
-def _hopeful_wait(error: SQLAlchemyError, number: int) -> float | None:
-    """How long to wait before trying again; None where that would not help."""
+def _backoff(error: SQLAlchemyError, number: int) -> float | None:
+    """Return the backoff in seconds, or None where a retry cannot help."""
     state = str(getattr(getattr(error, "orig", None), "sqlstate", None) or "")
     if state in RACES:
-        return random.uniform(0, 0.002) * 2 ** min(number, 6)  # noqa: S311  so that two do not meet again
+        return random.uniform(0, 0.002) * 2 ** min(number, 6)  # noqa: S311  jitter
     if state.startswith(AWAY) or _is_cut(error):
         return min(0.5, 0.02 * 2**number)
     return None
 
 
 def _is_cut(error: SQLAlchemyError) -> bool:
-    """Whether the connection is gone, or was never made."""
+    """Return whether the connection was lost, or never made."""
     if not isinstance(error, DBAPIError):
-        return False  # such as a pool that has none to give: its time is over already
+        return False  # such as an exhausted pool, whose timeout is over already
     state = getattr(error.orig, "sqlstate", None)
     return error.connection_invalidated or (state is None and type(error.orig).__name__ == "OperationalError")

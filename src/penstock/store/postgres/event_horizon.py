@@ -1,4 +1,4 @@
-"""How far the event log of PostgreSQL is complete: positions are given before commits, which may come in any order."""
+"""The committed position of PostgreSQL's event log: positions are given before commits, in any order."""
 
 import asyncio
 import time
@@ -9,11 +9,11 @@ from sqlalchemy import Connection, text
 from penstock.errors import StoreUnavailable
 from penstock.store.database import Database
 
-LOOK_SECONDS: Final = 0.003
-PATIENCE_SECONDS: Final = 2.0
-"""Longer than this nobody waits for a transaction: what is known to be complete is enough for now."""
-# In this order: whoever has a position by now has locked the table before, as all do who write to it, and lets go of
-# it after the commit. Others' transactions, in other tables and databases, are nobody's business here.
+POLL_SECONDS: Final = 0.003
+MAX_WAIT_SECONDS: Final = 2.0
+"""The longest wait for open transactions. After it, the last known position is returned."""
+# In this order: a transaction that has a position by now locked the table before, as every writer does, and unlocks it
+# after its commit. Transactions on other tables and databases do not matter.
 _TOP = text("SELECT CASE WHEN is_called THEN last_value ELSE 0 END, pg_is_in_recovery() FROM events_position_seq")
 _WRITERS = text(
     "SELECT virtualtransaction FROM pg_locks WHERE locktype = 'relation' AND relation = 'events'::regclass "
@@ -22,7 +22,7 @@ _WRITERS = text(
 
 
 class CommittedPosition:
-    """Found anew for whoever asks; those who ask at the same time share what is found."""
+    """Finds the committed position. Concurrent callers share one search."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -31,11 +31,11 @@ class CommittedPosition:
         self._next: asyncio.Task[int] | None = None
 
     async def find(self) -> int:
-        """A position up to which every event is there that ever will be."""
+        """Return a position up to which every event is visible that ever will be."""
         if self._finding is None or self._finding.done():
             self._finding = asyncio.create_task(self._find())
             return await asyncio.shield(self._finding)
-        if self._next is None or self._next.done():  # the one under way may have begun too early
+        if self._next is None or self._next.done():  # the current search may have begun too early
             self._next = asyncio.create_task(self._find_after(self._finding))
         return await asyncio.shield(self._next)
 
@@ -45,10 +45,10 @@ class CommittedPosition:
         return await self._find()
 
     async def _find(self) -> int:
-        give_up_at = time.monotonic() + PATIENCE_SECONDS
+        give_up_at = time.monotonic() + MAX_WAIT_SECONDS
         top, writers = await self._database.read(_look)
         while writers and time.monotonic() < give_up_at:
-            await asyncio.sleep(LOOK_SECONDS)
+            await asyncio.sleep(POLL_SECONDS)
             writers &= await self._database.read(_list_writers)
         if not writers:
             self._known = max(self._known, top)
@@ -57,11 +57,11 @@ class CommittedPosition:
 
 def _look(connection: Connection) -> tuple[int, set[str]]:
     top, is_standby = connection.execute(_TOP).one()
-    if is_standby:  # it cannot tell who is still writing elsewhere
+    if is_standby:  # a standby does not see the open transactions of the primary
         raise StoreUnavailable(retry_after=1)
     return top, _list_writers(connection)
 
 
 def _list_writers(connection: Connection) -> set[str]:
-    """The transactions that may have positions and have not ended."""
+    """Return the open transactions that may have positions."""
     return set(connection.execute(_WRITERS).scalars())

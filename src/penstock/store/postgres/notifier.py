@@ -1,4 +1,4 @@
-"""Tells the other processes, after the commit, what there is news of: a few words for many commits."""
+"""Notifications to other processes after commits: a few messages for many commits."""
 
 import asyncio
 import logging
@@ -13,18 +13,18 @@ from penstock.store import sql
 
 CHANNEL: Final = "penstock"
 GATHER_SECONDS: Final = 0.003
-MOST_BYTES: Final = 7_500
-"""PostgreSQL takes a little less than 8,000."""
-MOST_TOPICS: Final = 20_000
-"""More than these are not kept while the server is away: whoever listens catches up from the event log."""
-# Nothing is lost if the server loses it, so that nobody waits for its disk.
+MAX_MESSAGE_BYTES: Final = 7_500
+"""The size of a message: PostgreSQL allows a little less than 8,000."""
+MAX_QUEUED_TOPICS: Final = 20_000
+"""The number of topics kept while the server is away. Listeners catch up from the event log."""
+# A lost message does no harm, so that the commit need not wait for the disk.
 _NOTIFY: Final = f"SELECT set_config('synchronous_commit', 'off', true), pg_notify('{CHANNEL}', ?)"
 
 log = logging.getLogger(__name__)
 
 
 class Notifier:
-    """NOTIFY outside of the transactions that make the news: within them each would wait for all others."""
+    """Sends NOTIFY outside the transactions that it is about: inside them, each would wait for all others."""
 
     def __init__(self, send: Callable[[Sequence[str]], Awaitable[None]]) -> None:
         self.sender = uuid4().hex[:12]
@@ -32,15 +32,15 @@ class Notifier:
         self._topics: set[str] = set()
         self._sending: asyncio.Task[None] | None = None
 
-    def tell(self, topics: Iterable[str]) -> None:
-        """Send these soon, with whatever else there is by then."""
-        if len(self._topics) < MOST_TOPICS:
+    def queue(self, topics: Iterable[str]) -> None:
+        """Send these topics soon, together with others that come by then."""
+        if len(self._topics) < MAX_QUEUED_TOPICS:
             self._topics.update(topics)
         if self._topics and self._sending is None:
-            self._sending = asyncio.get_running_loop().create_task(self._send_all(), name="herald")
+            self._sending = asyncio.get_running_loop().create_task(self._send_all(), name="notifier")
 
     async def stop(self) -> None:
-        """Send what is left."""
+        """Send the remaining topics."""
         if self._sending is not None:
             await asyncio.gather(self._sending, return_exceptions=True)
 
@@ -52,23 +52,23 @@ class Notifier:
                 try:
                     await self._send(self._pack(topics))
                 except StoreUnavailable:
-                    log.warning("other processes were not told of news; they find it by themselves")
+                    log.warning("notification of other processes failed; they catch up from the event log")
         finally:
             self._sending = None
 
     def _pack(self, topics: Iterable[str]) -> list[str]:
-        """As few messages as fit."""
-        packed, told, length = list[str](), [self.sender], len(self.sender)
+        """Return as few messages as the topics fit into."""
+        packed, message, length = list[str](), [self.sender], len(self.sender)
         for topic in topics:
-            if length + len(topic) + 1 > MOST_BYTES:
-                packed.append(" ".join(told))
-                told, length = [self.sender], len(self.sender)
-            told.append(topic)
+            if length + len(topic) + 1 > MAX_MESSAGE_BYTES:
+                packed.append(" ".join(message))
+                message, length = [self.sender], len(self.sender)
+            message.append(topic)
             length += len(topic) + 1
-        return [*packed, " ".join(told)]
+        return [*packed, " ".join(message)]
 
 
 def notify(connection: Connection, messages: Iterable[str]) -> None:
-    """Say these to all who listen."""
-    for said in messages:
-        sql.run(connection, _NOTIFY, said)
+    """Send messages to all listeners."""
+    for message in messages:
+        sql.run(connection, _NOTIFY, message)

@@ -1,1 +1,1 @@
-"""SQL of each concept, as plain functions of a connection."""
+"""Queries by concept: plain functions of a connection."""

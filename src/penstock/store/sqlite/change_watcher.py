@@ -1,4 +1,4 @@
-"""Hears of what other processes write to the same store, so that whoever waits for it here is woken too."""
+"""Detects writes of other processes to a SQLite store, so that listeners in this one are woken too."""
 
 import asyncio
 import math
@@ -10,9 +10,9 @@ from typing import Final
 from penstock.domain.events import EventType
 from penstock.store.signals import DELIVERIES, QUEUE, Signals, nudge
 
-COMPANY_SECONDS: Final = 30.0
-BATCH: Final = 1_000
-"""How many rows are read at once: own writes come in between."""
+RECENT_SECONDS: Final = 30.0
+BATCH_ROWS: Final = 1_000
+"""The number of rows read at once: own writes come in between."""
 TOPS: Final = "SELECT name, seq FROM sqlite_sequence WHERE name IN ('events', 'nudges')"
 EVENTS: Final = (
     "SELECT position, job_id, account_id, type FROM events"
@@ -22,7 +22,7 @@ NUDGES: Final = "SELECT position, job_id FROM nudges WHERE position > ? AND posi
 
 
 class Watcher:
-    """Works in the writer's thread. SQLite counts rows up in the order of commits, so what is not ours is others'."""
+    """Runs in the writer's thread. Row ids grow in the order of commits: rows that are not ours are others'."""
 
     def __init__(self, signals: Signals) -> None:
         self._signals = signals
@@ -33,16 +33,16 @@ class Watcher:
 
     @property
     def is_behind(self) -> bool:
-        """Whether others have written what was not read yet."""
+        """Return whether writes of others are still unread."""
         return bool(self._unread)
 
     @property
-    def has_company(self) -> bool:
-        """Whether others have written lately."""
-        return time.monotonic() - self._heard_at < COMPANY_SECONDS
+    def has_recent(self) -> bool:
+        """Return whether others have written lately."""
+        return time.monotonic() - self._heard_at < RECENT_SECONDS
 
     def look(self, driver: sqlite3.Connection) -> None:
-        """Note which rows others have added; asked whenever nothing is under way that we added ourselves."""
+        """Note which rows others have added. Call it while no write of our own is open."""
         tops = self.count(driver)
         if self._tops is not None:
             for log, top in tops.items():
@@ -53,18 +53,18 @@ class Watcher:
         self._tops = tops
 
     def count(self, driver: sqlite3.Connection) -> dict[str, int]:
-        """How far the logs go, as this connection sees them."""
+        """Return the latest position of each log, as this connection sees them."""
         return dict(driver.execute(TOPS).fetchall())
 
     def pass_over(self, tops: dict[str, int]) -> None:
-        """So far the logs go now that our own rows are committed: these are no news."""
+        """Record the positions after our own commit: our own rows need no signal."""
         self._tops = tops
 
-    def tell(self, driver: sqlite3.Connection) -> None:
-        """Read some of what others have added, and wake who waits for it."""
+    def signal(self, driver: sqlite3.Connection) -> None:
+        """Read some of the rows that others have added, and signal them."""
         log, after, until = self._unread[0]
-        rows = driver.execute(EVENTS if log == "events" else NUDGES, (after, until, BATCH)).fetchall()
-        if len(rows) == BATCH:
+        rows = driver.execute(EVENTS if log == "events" else NUDGES, (after, until, BATCH_ROWS)).fetchall()
+        if len(rows) == BATCH_ROWS:
             self._unread[0] = (log, rows[-1][0], until)
         else:
             self._unread.popleft()

@@ -1,4 +1,4 @@
-"""SQLite in its own threads: one writer that commits waiting transactions together, and a few readers."""
+"""SQLite in threads of its own: one writer that commits waiting transactions together, and a few readers."""
 
 import asyncio
 import logging
@@ -22,21 +22,21 @@ from penstock.store.sqlite.change_watcher import Watcher
 from penstock.store.sqlite.writer_queue import WriterQueue
 from penstock.store.thread_pool import ThreadPool
 
-MAX_WAITING: Final = 4096
-MAX_READING: Final = 20_000
+MAX_QUEUED_WRITES: Final = 4096
+MAX_QUEUED_READS: Final = 20_000
 MAX_BATCH: Final = 128
 READERS: Final = 3
 PATIENCE_SECONDS: Final = 5.0
-"""How long other processes may keep us from writing."""
+"""The longest wait for writers of other processes."""
 WATCH_SECONDS: Final = 0.05
 WATCH_ALONE_SECONDS: Final = 0.25
-"""How often to look for what other processes have written, where one did lately and where none did."""
+"""Polling intervals for writes of other processes, if some wrote lately and if none did."""
 
 log = logging.getLogger(__name__)
 
 
 class _Work:
-    """One transaction waiting for the writer."""
+    """A transaction that waits for the writer."""
 
     __slots__ = ("error", "function", "future", "loop", "result", "topics")
 
@@ -50,7 +50,7 @@ class _Work:
 
 
 def _settle(batch: list[_Work], signals: Signals) -> None:
-    """Back on the event loop: answer the callers, then wake who waits for the news."""
+    """Answer the callers on the event loop, then signal listeners."""
     for work in batch:
         if not work.future.done():
             if work.error is None:
@@ -61,7 +61,7 @@ def _settle(batch: list[_Work], signals: Signals) -> None:
 
 
 def _prepare(connection: Any, _record: Any) -> None:
-    """Set up a new SQLite connection: write-ahead log, every commit on disk before it is answered."""
+    """Set up a new connection: write-ahead log, every commit on disk before it is answered."""
     connection.isolation_level = None  # transactions are begun by us, not guessed by the driver
     cursor = connection.cursor()
     cursor.execute(f"PRAGMA busy_timeout = {PATIENCE_SECONDS * 1000:.0f}")
@@ -72,7 +72,7 @@ def _prepare(connection: Any, _record: Any) -> None:
 
 
 def _use_write_ahead_log(cursor: sqlite3.Cursor) -> None:
-    """Two processes that both open a new file: SQLite's own patience does not cover this one word."""
+    """Turn on the write-ahead log. SQLite's busy timeout does not cover two processes that open a new file."""
     give_up_at = time.monotonic() + 5
     while True:
         try:
@@ -86,7 +86,7 @@ def _use_write_ahead_log(cursor: sqlite3.Cursor) -> None:
 
 
 def open_file(path: Path) -> Engine:
-    """An engine on the file; connections may move between our threads, one at a time."""
+    """Return an engine for the file. Connections may move between threads, one at a time."""
     engine = create_engine(
         URL.create("sqlite", database=str(path)),
         poolclass=QueuePool,
@@ -99,7 +99,7 @@ def open_file(path: Path) -> Engine:
 
 
 def _driver(connection: Connection) -> sqlite3.Connection:
-    """The driver's own connection: SQLAlchemy would only slow the words that begin and end a transaction."""
+    """Return the driver's connection: SQLAlchemy would slow the statements that begin and end a transaction."""
     driver = connection.connection.driver_connection
     assert isinstance(driver, sqlite3.Connection)  # noqa: S101  the engine makes no other
     return driver
@@ -112,18 +112,18 @@ def _unavailable(cause: Exception) -> StoreUnavailable:
 
 
 def _nothing(_connection: Connection) -> None:
-    """A write that only passes by."""
+    """Do nothing: the write only wakes the writer."""
 
 
 def _drop(connection: Connection | None) -> None:
-    """Close a connection for good, its transaction undone: the next one starts afresh."""
+    """Close a connection for good and roll back its transaction: the next one starts afresh."""
     if connection is not None:
         connection.invalidate()
         connection.close()
 
 
 class SqliteDatabase(Database):
-    """A file: this process is not the only one that writes to it, but all of them are on this machine."""
+    """A store in a file, written to by several processes of one machine."""
 
     def __init__(self, path: Path) -> None:
         self.signals = Signals()
@@ -131,8 +131,8 @@ class SqliteDatabase(Database):
         self.patience = PATIENCE_SECONDS
         self._writer_queue = WriterQueue(path.with_name(f"{path.name}-turn"))
         self._watcher: Watcher | None = None
-        self._is_deaf = False
-        self._waiting: queue.Queue[_Work | None] = queue.Queue(MAX_WAITING)
+        self._is_failing = False
+        self._waiting: queue.Queue[_Work | None] = queue.Queue(MAX_QUEUED_WRITES)
         self._reading = 0
         self._closed = False
         self._readers = ThreadPool(READERS, "store-reader")
@@ -140,7 +140,7 @@ class SqliteDatabase(Database):
         self._writer.start()
 
     async def write(self, function: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Run the function in a transaction; when this returns, it is committed and on disk."""
+        """Run the function in a transaction. When this returns, it is committed and on disk."""
         self._refuse_if_closed()
         work = _Work(lambda connection: function(connection, *args, **kwargs))
         try:
@@ -163,7 +163,7 @@ class SqliteDatabase(Database):
                     if _driver(connection).in_transaction:  # SQLite itself ends it where the disk fails
                         control("ROLLBACK")
 
-        if self._reading >= MAX_READING:
+        if self._reading >= MAX_QUEUED_READS:
             raise StoreUnavailable("The store has too many reads waiting.", retry_after=1)
         self._reading += 1
         try:
@@ -174,13 +174,13 @@ class SqliteDatabase(Database):
             self._reading -= 1
 
     async def watch(self) -> None:
-        """From now on the bell rings, a little later, for what other processes write too."""
+        """Signal writes of other processes, too, from now on and with a small delay."""
         self._watcher = Watcher(self.signals)
         await self.write(_nothing)
 
     async def close(self) -> None:
-        """Finish what is waiting, then let go of the file."""
-        self._closed = True  # from here on nothing comes after the None that ends the writer
+        """Finish waiting work, then close the file."""
+        self._closed = True  # nothing may be queued after the None that ends the writer
         await asyncio.to_thread(self._waiting.put, None)
         await asyncio.to_thread(self._writer.join)
         await asyncio.to_thread(self._readers.close)
@@ -197,12 +197,12 @@ class SqliteDatabase(Database):
         connection: Connection | None = None
         while (batch := self._next_batch()) is not None:
             if batch:
-                connection = self._work_off(connection, batch)
+                connection = self._process(connection, batch)
             if self._watcher is not None:
-                connection = self._hear(connection, self._watcher, looked=bool(batch))
+                connection = self._signal_others(connection, self._watcher, looked=bool(batch))
         _drop(connection)
 
-    def _work_off(self, connection: Connection | None, batch: list[_Work]) -> Connection | None:
+    def _process(self, connection: Connection | None, batch: list[_Work]) -> Connection | None:
         begun = time.perf_counter()
         try:
             connection = connection or self._connect()
@@ -218,30 +218,30 @@ class SqliteDatabase(Database):
 
     def _connect(self) -> Connection:
         connection = self.engine.connect()
-        _driver(connection).execute("PRAGMA busy_timeout = 0")  # the turnstile waits in its own way
+        _driver(connection).execute("PRAGMA busy_timeout = 0")  # the writer queue has its own polling
         return connection
 
-    def _hear(self, connection: Connection | None, watcher: Watcher, *, looked: bool) -> Connection | None:
-        """Tell who waits here what others have written; a batch of our own has looked for it already."""
+    def _signal_others(self, connection: Connection | None, watcher: Watcher, *, looked: bool) -> Connection | None:
+        """Signal writes of other processes. A batch of our own has looked for them already (`looked`)."""
         try:
             connection = connection or self._connect()
             driver = _driver(connection)
             if not looked:
                 watcher.look(driver)
             if watcher.is_behind:
-                watcher.tell(driver)
-            self._is_deaf = False
+                watcher.signal(driver)
+            self._is_failing = False
         except Exception:
-            if not self._is_deaf:  # said once: it is tried again many times a second
-                log.exception("cannot read what other processes have written; tried again")
-            self._is_deaf = True
+            if not self._is_failing:  # logged once: it is retried many times a second
+                log.exception("reading the writes of other processes failed; it is retried")
+            self._is_failing = True
             connection = _drop(connection)
         return connection
 
     def _next_batch(self) -> list[_Work] | None:
-        """What waits, once something does; nothing when it is time to look around, None at the end."""
+        """Wait for work and return a batch. It is empty when it is time to poll, None at the end."""
         try:
-            first = self._waiting.get(timeout=self._rest())
+            first = self._waiting.get(timeout=self._pause())
         except queue.Empty:
             return []
         if first is None:
@@ -258,16 +258,16 @@ class SqliteDatabase(Database):
             batch.append(work)
         return batch
 
-    def _rest(self) -> float | None:
-        """How long nothing need be done."""
+    def _pause(self) -> float | None:
+        """Return the seconds until the next poll is due."""
         if self._watcher is None:
             return None
         if self._watcher.is_behind:
             return 0.0
-        return WATCH_SECONDS if self._watcher.has_company else WATCH_ALONE_SECONDS
+        return WATCH_SECONDS if self._watcher.has_recent else WATCH_ALONE_SECONDS
 
     def _commit(self, connection: Connection, batch: list[_Work]) -> None:
-        """One commit for the whole batch; a failing transaction undoes only itself."""
+        """Commit a whole batch at once. A failing transaction rolls back only itself."""
         driver, watcher = _driver(connection), self._watcher
         control = driver.execute
         self._writer_queue.begin(driver, self.patience)
@@ -291,7 +291,7 @@ class SqliteDatabase(Database):
             watcher.pass_over(tops)
 
     def _give_up(self, batch: list[_Work], error: Exception) -> None:
-        """The commit itself failed (disk full, locked): nothing of the batch is stored."""
+        """Fail the whole batch: the commit failed (disk full, locked), and nothing is stored."""
         for work in batch:
             work.error = _unavailable(error)
             work.topics.clear()

@@ -1,4 +1,4 @@
-"""The founding schema, frozen: `tables.py` may move on, later migrations say how a store follows."""
+"""The first schema, frozen. Later migrations follow the changes of `tables.py`."""
 
 from alembic import op
 from sqlalchemy import BigInteger, Column, Float, Integer, LargeBinary, Text, UniqueConstraint

@@ -1,4 +1,4 @@
-"""Usage records of chat requests, and how often a key may ask."""
+"""Usage records of chat requests, and rate limits of keys."""
 
 from alembic import op
 from sqlalchemy import BigInteger, Column, Float, Integer
@@ -10,7 +10,7 @@ down_revision = "0001"
 
 
 def upgrade() -> None:
-    """Create the table with its index; keys get their limits."""
+    """Create the table with its index, and add limits to keys."""
     with change("keys") as keys:  # SQLite would write the columns behind the rest
         keys.add_column(Column("requests_per_minute", Integer))
         keys.add_column(Column("tokens_per_minute", Integer))

@@ -1,4 +1,4 @@
-"""Limits of accounts, lineages of keys, budgets, ledger, shared limits, sums of usage, audit log, and nudges."""
+"""Limits of accounts, lineages of keys, budgets, ledger, shared limits, usage sums, audit log and nudges."""
 
 from alembic import op
 from sqlalchemy import BigInteger, Column, Float, Integer, LargeBinary, Text
@@ -21,7 +21,7 @@ SUMS = (
 
 
 def upgrade() -> None:
-    """Earlier keys are lineages of their own; what was paid earlier is in the books."""
+    """Create the tables. Earlier keys become lineages of their own, and earlier charges enter the ledger."""
     _widen_accounts()
     _widen_keys()
     _widen_jobs()
@@ -119,7 +119,7 @@ def _create_ledger() -> None:
 
 
 def _enter_what_was_paid() -> None:
-    """The books begin with what there is already: a budget that is set later counts all of its period."""
+    """Fill the ledger with existing charges: a budget that is set later counts all of its period."""
     op.execute("""
         INSERT INTO ledger
         SELECT id, 'settle', account_id, key_id, key_id, cost, 0, created_at, created_at + seconds, 'before the ledger'
@@ -157,7 +157,7 @@ def _create_limits() -> None:
 
 
 def _create_usage() -> None:
-    """Sums of what there is already, of chat and of finished jobs."""
+    """Fill the usage sums from existing chat requests and finished jobs."""
     for name, key in SLICES.items():
         op.create_table(
             name,

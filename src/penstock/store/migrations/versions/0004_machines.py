@@ -1,4 +1,4 @@
-"""Many machines: seats of vendors, leases of workers, chores, and which code may serve the store."""
+"""Several machines: seats of vendors, leases of workers, chores, and which code may use the store."""
 
 from alembic import op
 from sqlalchemy import Column, Float, Integer
@@ -10,7 +10,7 @@ down_revision = "0003"
 
 
 def upgrade() -> None:
-    """Jobs get a seat, workers a table; the indexes by which workers claim are PostgreSQL's alone."""
+    """Add seats to jobs, and the table of workers. Only PostgreSQL has the indexes by which workers claim."""
     with change("jobs") as jobs:
         jobs.add_column(Column("seated", Integer, nullable=False, server_default="0"), **after("epoch"))
         jobs.add_column(Column("deaths", Integer, nullable=False, server_default="0"), **after("seated"))

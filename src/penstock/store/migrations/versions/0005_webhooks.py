@@ -1,4 +1,4 @@
-"""Webhooks, and what is on its way to them."""
+"""Webhooks and their deliveries."""
 
 from alembic import op
 from sqlalchemy import Column, Float, Integer, LargeBinary, Text
@@ -10,7 +10,7 @@ down_revision = "0004"
 
 
 def upgrade() -> None:
-    """Code that does not know of them would tell nobody: it cannot serve this store."""
+    """Create the tables. Older code cannot use this store, as it would send nothing."""
     _create_webhooks()
     _create_deliveries()
     op.execute("INSERT INTO schema_support VALUES ('0005', '0005')")

@@ -1,4 +1,4 @@
-"""Mark jobs that are in a step of which a process may die."""
+"""Marks of jobs in a step that may kill their process."""
 
 from alembic import op
 from sqlalchemy import Column, Integer
@@ -10,7 +10,7 @@ down_revision = "0005"
 
 
 def upgrade() -> None:
-    """Code that does not know the column leaves it at 0: deaths of its processes are then not counted."""
+    """Add the column. Older code leaves it at 0: deaths of its processes are not counted."""
     with change("jobs") as jobs:
         jobs.add_column(Column("at_risk", Integer, nullable=False, server_default="0"), **after("deaths"))
     op.execute("INSERT INTO schema_support VALUES ('0006', '0005')")

@@ -1,4 +1,4 @@
-"""Indexes by which due deliveries are found past those of endpoints that hang."""
+"""Indexes that find due deliveries past those of endpoints that hang."""
 
 from alembic import op
 
@@ -9,7 +9,7 @@ down_revision = "0006"
 
 
 def upgrade() -> None:
-    """Older code goes on: it reads `host` as before, and whatever stands there only divides places."""
+    """Create the indexes. Older code still works: it reads `host` as before, which only groups deliveries."""
     pending = "status = 'pending'"
     op.create_index("deliveries_by_lane", "deliveries", ["host", "due_at", "position"], **where(pending))
     columns = ["subject", "webhook_id", "sequence"]

@@ -1,4 +1,4 @@
-"""Count the bytes that each account keeps, beside those that it may."""
+"""Storage usage and quotas of accounts."""
 
 from alembic import op
 from sqlalchemy import BigInteger, Column
@@ -10,7 +10,7 @@ down_revision = "0007"
 
 
 def upgrade() -> None:
-    """Code that does not know of it may serve beside: what it does not count is found by the hourly recount."""
+    """Create the table and count. Older code may run beside: the hourly recount finds what it does not count."""
     op.create_table(
         "storage",
         Column("account_id", Word, primary_key=True),

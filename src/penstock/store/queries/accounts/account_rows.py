@@ -1,4 +1,4 @@
-"""Accounts in the store."""
+"""Accounts."""
 
 from typing import Any
 
@@ -17,12 +17,12 @@ def add(connection: Connection, account: Account) -> None:
 
 
 def write(connection: Connection, account: Account) -> None:
-    """Write what may change of an account."""
+    """Write the columns of an account that may change."""
     connection.execute(update(accounts).where(accounts.c.id == account.id).values(**_columns(account)))
 
 
 def find(connection: Connection, text: str, now: float) -> Account | None:
-    """An account by its id or its name."""
+    """Return an account by its id or its name."""
     column = accounts.c.id if text.startswith(ACCOUNT_PREFIX) else accounts.c.name
     found = _read(connection, column == text, now, 1)
     return found[0] if found else None
@@ -31,7 +31,7 @@ def find(connection: Connection, text: str, now: float) -> Account | None:
 def page(
     connection: Connection, before: str | None, limit: int | None, now: float, part: str | None = None
 ) -> list[Account]:
-    """Accounts, newest first, older than the one of this id, with this as a part of the name."""
+    """Return accounts, newest first, older than the one with this id. `part` is a part of the name."""
     named = accounts.c.name.icontains(part, autoescape=True) if part else true()
     return _read(connection, and_(named, accounts.c.id < before if before else true()), now, limit)
 

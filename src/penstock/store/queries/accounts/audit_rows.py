@@ -1,4 +1,4 @@
-"""The audit log: one row for every change that someone made, in the transaction that makes it."""
+"""The audit log: one entry for every administrative change, in the transaction that makes it."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ _COUNT = "SELECT count(*), coalesce(max(position), 0) FROM audit WHERE position 
 
 
 def append(connection: Connection, entry: AuditEntry) -> None:
-    """Add an entry; its position is the store's to give."""
+    """Add an entry. The store assigns its position."""
     connection.execute(
         insert(audit),
         {
@@ -31,7 +31,7 @@ def append(connection: Connection, entry: AuditEntry) -> None:
 def page(
     connection: Connection, account_id: str | None, action: str | None, before: int | None, limit: int
 ) -> list[AuditEntry]:
-    """Entries, newest first, older than this position."""
+    """Return entries, newest first, older than this position."""
     query = select(audit).order_by(audit.c.position.desc()).limit(limit)
     for column, value in ((audit.c.account_id, account_id), (audit.c.action, action)):
         if value is not None:

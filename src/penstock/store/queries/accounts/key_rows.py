@@ -1,4 +1,4 @@
-"""Accounts, API keys and the installation's own signing secret."""
+"""API keys, budgets of their owners, and the installation's signing secret."""
 
 import secrets as randomness
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ BUDGETS = "SELECT owner, period, cap, time_zone FROM budgets WHERE owner IN"
 
 
 def signing_secret(connection: Connection) -> bytes:
-    """The secret behind key tags and signed links; made at first use, then the same for ever."""
+    """Return the secret behind key tags and signed links. It is created once, at first use."""
     query = select(secrets.c.value).where(secrets.c.name == "signing")
     value = connection.execute(query).scalar()
     if value is None:
@@ -29,7 +29,7 @@ def signing_secret(connection: Connection) -> bytes:
 
 
 def account_id(connection: Connection, name: str, now: float) -> str:
-    """The account of this name, made if there is none."""
+    """Return the id of the account with this name. Create the account if it does not exist."""
     found = connection.execute(select(accounts.c.id).where(accounts.c.name == name)).scalar()
     if found is None:
         found = new_id("acct")
@@ -52,7 +52,7 @@ def add(connection: Connection, key: ApiKey) -> None:
 
 
 def write(connection: Connection, key: ApiKey) -> None:
-    """Write what may change of a key; its limits are those of every key that it replaced or that replaced it."""
+    """Write the columns of a key that may change. Its limits apply to all keys of its lineage."""
     connection.execute(update(keys).where(keys.c.public_id == key.public_id).values(**_columns(key)))
     relatives = update(keys).where(keys.c.account_id == key.account_id, keys.c.lineage == key.lineage)
     connection.execute(relatives.values(**_limits(key.limits)))
@@ -74,7 +74,7 @@ def _limits(limits: Limits) -> dict[str, int | None]:
 
 
 def _key(rows: Sequence[Any]) -> ApiKey:
-    """One key, of which there is a row for each of its budgets."""
+    """Return a key, given a row for each of its budgets."""
     fields: dict[str, Any] = rows[0]._asdict()
     fields["models"] = frozenset(fields["models"].split())
     fields["scopes"] = frozenset(Scope(name) for name in fields["scopes"].split())
@@ -103,7 +103,7 @@ _all = (
 
 
 def get(connection: Connection, public_id: str) -> ApiKey | None:
-    """A key by its public id."""
+    """Return a key by its public id."""
     rows = connection.execute(_all.where(keys.c.public_id == public_id)).all()
     return _key(rows) if rows else None
 
@@ -114,12 +114,12 @@ def get_all(connection: Connection, public_ids: Sequence[str]) -> list[ApiKey]:
 
 
 def list_all(connection: Connection) -> Sequence[ApiKey]:
-    """Every key, oldest first."""
+    """Return every key, oldest first."""
     return _group(connection.execute(_all).all())
 
 
 def page(connection: Connection, account_id: str | None, before: str | None, limit: int) -> list[ApiKey] | None:
-    """Keys, newest first, older than the one of this public id; None if there is no such key."""
+    """Return keys, newest first, older than the one with this public id. Return None if there is no such key."""
     place = (keys.c.created_at, keys.c.public_id)
     query = select(keys.c.public_id).order_by(*(column.desc() for column in place)).limit(limit)
     if account_id is not None:
@@ -134,7 +134,7 @@ def page(connection: Connection, account_id: str | None, before: str | None, lim
 
 
 def is_empty(connection: Connection) -> bool:
-    """Whether no key was ever made."""
+    """Return whether no key was ever created."""
     return connection.execute(select(keys.c.public_id).limit(1)).first() is None
 
 
@@ -143,7 +143,7 @@ def _group(rows: Sequence[Any]) -> list[ApiKey]:
 
 
 def budgets_of(connection: Connection, owners: Sequence[str]) -> list[Budget]:
-    """The budgets of accounts or lineages of keys."""
+    """Return the budgets of accounts or lineages of keys."""
     found = sql.run(connection, *sql.among(BUDGETS, owners)) if owners else ()
     return [_budget(*row) for row in found]
 
@@ -153,7 +153,7 @@ def _budget(owner: str, period: str, cap: int, time_zone: str) -> Budget:
 
 
 def revoke(connection: Connection, public_id: str, now: float) -> bool:
-    """End a key; False if there is none. Revoking twice keeps the first time."""
+    """Revoke a key. Return False if there is none. Revoking it again keeps the first time."""
     if get(connection, public_id) is None:
         return False
     query = update(keys).where(keys.c.public_id == public_id, keys.c.revoked_at.is_(None))

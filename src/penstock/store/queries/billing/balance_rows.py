@@ -1,4 +1,4 @@
-"""Purses: what is spent and held of each budget in its period, and by whom it is held."""
+"""Balances: the spent and held amounts of each budget in its period, and who holds them."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,12 +10,12 @@ from penstock.domain.budgets import ACCOUNT_PREFIX, BalanceKey, Budget, BudgetBa
 from penstock.store import clock, locks, sql
 from penstock.store.queries.accounts import key_rows
 from penstock.store.queries.jobs import event_rows
-from penstock.store.tables import holds, ledger, purses
+from penstock.store.tables import holds, ledger, purses  # `purses` is the table of balances
 
 LEASE_SECONDS: Final = 90.0
-"""Seconds of silence after which a process's leases go to others: longer than chat outlasts an outage."""
+"""Seconds without renewal after which a process's leases go to others: longer than chat outlasts an outage."""
 ANNOUNCED_PERCENTS: Final = (50, 80, 100)
-"""At how many percent of a budget its account is told."""
+"""The percentages of a budget that are announced to its account."""
 
 
 _HERE = and_(
@@ -24,7 +24,7 @@ _HERE = and_(
     purses.c.start == bindparam("its_start"),
 )
 _LOOK = select(purses).where(_HERE)
-_GET = _LOOK.with_for_update()  # whoever touches a hold has its balance locked
+_GET = _LOOK.with_for_update()  # a hold is changed only under the lock of its balance
 _WRITE = (
     update(purses).where(_HERE).values({name: bindparam(f"now_{name}") for name in ("spent", "held", "told", "most")})
 )
@@ -49,32 +49,32 @@ def _at(key: BalanceKey, **more: Any) -> dict[str, Any]:
     return {"its_owner": key.owner, "its_period": key.period, "its_start": key.start, **more}
 
 
-# -- purses
+# -- balances
 
 
-def covering(connection: Connection, payer: Payer, at: float) -> list[BudgetBalance]:
-    """The balance of each budget that bears a request accepted at this moment, begun where it is the first."""
+def open_all(connection: Connection, payer: Payer, at: float) -> list[BudgetBalance]:
+    """Return the balance of each budget of the payer at this moment. Create those that do not exist yet."""
     found = key_rows.budgets_of(connection, payer.owners)
     return [open_balance(connection, budget, payer.account_id, at) for budget in in_order(found)]
 
 
 def in_order(budgets: Iterable[Budget]) -> list[Budget]:
-    """As their purses are opened, always."""
+    """Return budgets in the order in which their balances are always opened."""
     return sorted(budgets, key=lambda budget: (budget.owner, budget.period.value))
 
 
 def open_balance(connection: Connection, budget: Budget, account_id: str, at: float) -> BudgetBalance:
-    """The balance of a budget at this moment."""
+    """Return and lock the balance of a budget at this moment. Create it if it does not exist."""
     start, ends = budget.window(at)
     row = connection.execute(_GET, _at(BalanceKey(budget.owner, budget.period.value, start))).one_or_none()
     if row is None:
         return _begin(connection, budget, account_id, start, ends)
-    told = row.told if budget.cap <= row.most else 0  # of a cap that was raised its own shares are told
-    return BudgetBalance(budget, start, ends, row.spent, row.held, told, max(row.most, budget.cap))
+    announced = row.told if budget.cap <= row.most else 0  # a raised cap is announced anew
+    return BudgetBalance(budget, start, ends, row.spent, row.held, announced, max(row.most, budget.cap))
 
 
 def _begin(connection: Connection, budget: Budget, account_id: str, start: float, ends: float) -> BudgetBalance:
-    """A balance begins with what the ledger says of its period: a budget may be set after money was spent."""
+    """Create a balance from the ledger's entries of the period: a budget may be set after money was spent."""
     spent, still_held = _look_back(connection, budget, account_id, start, ends)
     balance = BudgetBalance(budget, start, ends, spent, 0, 0, budget.cap)
     values = {"owner": budget.owner, "period": budget.period.value, "start": start, "ends": ends}
@@ -89,7 +89,7 @@ def _begin(connection: Connection, budget: Budget, account_id: str, start: float
 def _look_back(
     connection: Connection, budget: Budget, account_id: str, start: float, ends: float
 ) -> tuple[int, list[tuple[str, int]]]:
-    """What the ledger alone says of a period: the sum spent, and which holds are open."""
+    """Return the amount spent in a period and the open holds, from the ledger alone."""
     within = [ledger.c.account_id == account_id, ledger.c.at >= start, ledger.c.at < ends]
     if not budget.owner.startswith(ACCOUNT_PREFIX):
         within.append(ledger.c.lineage == budget.owner)
@@ -115,7 +115,7 @@ def write(connection: Connection, balance: BudgetBalance) -> None:
 def announce(
     connection: Connection, balance: BudgetBalance, account_id: str, now: float, *, refused: bool = False
 ) -> None:
-    """Tell the account, once for each share, how much of a budget is used; a refusal means that all of it is."""
+    """Send the account an event, once for each percentage of a budget. A refusal counts as 100 percent."""
     percent = 100 if refused else balance.spent * 100 // max(1, balance.budget.cap)
     passed = [level for level in ANNOUNCED_PERCENTS if balance.announced < level <= percent]
     for level in passed:
@@ -124,9 +124,9 @@ def announce(
 
 
 def announce_refusal(connection: Connection, payer: Payer, now: float) -> None:
-    """A job was refused: tell the account, once, that the budget which has the least left is used up."""
+    """Send the account an event, once, that the budget with the least left is used up."""
     locks.join_ledger(connection)
-    bearing = covering(connection, payer, now)
+    bearing = open_all(connection, payer, now)
     if bearing:
         balance = min(bearing, key=lambda balance: balance.room)
         announce(connection, balance, payer.account_id, now, refused=True)
@@ -134,7 +134,7 @@ def announce_refusal(connection: Connection, payer: Payer, now: float) -> None:
 
 
 def standings(connection: Connection, payer: Payer, at: float) -> list[Standing]:
-    """Where each budget stands that bears the payer's requests now; begins no balance."""
+    """Return the state of each budget of the payer. Create no balance."""
     found: list[Standing] = []
     for budget in in_order(key_rows.budgets_of(connection, payer.owners)):
         start, ends = budget.window(at)
@@ -148,7 +148,7 @@ def standings(connection: Connection, payer: Payer, at: float) -> list[Standing]
 
 
 def forget(connection: Connection, owner: str, period: str) -> None:
-    """The budget is removed or counts other periods from now on: its purses would begin anew from the ledger."""
+    """Delete a budget's balances: it was removed or has other periods now. They can be derived from the ledger."""
     for table in (purses, holds):
         connection.execute(delete(table).where(table.c.owner == owner, table.c.period == period))
 
@@ -157,19 +157,19 @@ def forget(connection: Connection, owner: str, period: str) -> None:
 
 
 def reserve(connection: Connection, balance: BudgetBalance, subject: str, amount: int) -> None:
-    """Hold this much for a job; the balance is still to be written."""
+    """Hold this amount for a job. The caller writes the balance."""
     connection.execute(_RESERVE, take(balance, subject, amount))
 
 
 def take(balance: BudgetBalance, subject: str, amount: int) -> dict[str, Any]:
-    """The same in memory: the row is still to be written, too."""
+    """Like `reserve`, but return the row, which the caller writes, too."""
     balance.held += amount
     values = {**balance.key._asdict(), "subject": subject, "amount": amount, "is_lease": 0, "recalled": 0}
     return values | {"expires_at": None}
 
 
 def free(connection: Connection, subject: str) -> dict[BalanceKey, int]:
-    """Let go of what a job holds, in every balance; how much it was in each."""
+    """Free a job's holds in every balance. Return the amount freed in each."""
     found = sql.run(connection, _OF_SUBJECT, subject)
     freed = dict(sorted((BalanceKey(*key), amount) for *key, amount in found))
     for key, amount in freed.items():
@@ -179,19 +179,19 @@ def free(connection: Connection, subject: str) -> dict[BalanceKey, int]:
     return freed
 
 
-# -- leases: what a process holds for the chat requests that it serves
+# -- leases: amounts that a process holds for the chat requests it serves
 
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """What a process was given of a budget, and where that budget stands now."""
+    """The amount that a process has leased, and the state of the budget."""
 
     amount: int
     standing: Standing
     elsewhere: int = 0
-    """Where nothing was given: what other processes hold, and may not need."""
-    anew: bool = False
-    """Whether the process held nothing of it before: what it thinks it had has ended."""
+    """If nothing was leased: the amount that other processes hold and may not need."""
+    is_new: bool = False
+    """True if the process had no lease: then an earlier lease that it knows of has ended."""
 
 
 def lease(
@@ -206,19 +206,19 @@ def lease(
     part: int = 1,
     may_expire: bool = True,
 ) -> Grant:
-    """Give a process up to `want` of a budget, or nothing if there is less than `least`.
+    """Lease a process up to `want` of a budget, or nothing if there is less than `least`.
 
-    It may know the budget as it was: what counts is how it is now, also in which period. Without need of any,
-    no more is given than one of so many parts of what is left. `may_expire` ends leases that were not renewed.
+    The process may know an earlier state of the budget: the current cap and period count. `part` above 1 leases ahead,
+    at most this part of what is left. `may_expire` first ends leases that were not renewed.
     """
     locks.join_ledger(connection)
     found = key_rows.budgets_of(connection, (known.owner,))
     budget = next((each for each in found if each.period is known.period), None)
-    if budget is None:  # taken away in this moment: nothing bounds it, and there is no balance to hold it in
-        return Grant(max(least, want), Standing(known, 0, 0, *known.window(now)), anew=True)
+    if budget is None:  # removed meanwhile: nothing limits it, and there is no balance to hold it in
+        return Grant(max(least, want), Standing(known, 0, 0, *known.window(now)), is_new=True)
     balance = open_balance(connection, budget, payer.account_id, now)
     if part > 1 and min(want, balance.room // part) <= 0:
-        return Grant(0, balance.standing)  # nobody needs it, so nobody is refused
+        return Grant(0, balance.standing)  # leasing ahead fails silently
     if balance.room < least and may_expire and _expire_leases(connection, balance.key, now):
         balance = open_balance(connection, budget, payer.account_id, now)
     if balance.room < least:
@@ -238,11 +238,11 @@ def lease(
         connection.execute(_GROW, where | {"now_amount": before + amount, "now_expires_at": now + LEASE_SECONDS})
     balance.held += amount
     write(connection, balance)
-    return Grant(amount, balance.standing, anew=before is None)
+    return Grant(amount, balance.standing, is_new=before is None)
 
 
 def give_back(connection: Connection, process: str, amounts: Mapping[BalanceKey, int]) -> None:
-    """A process does not need so much of what it holds."""
+    """Return unused amounts of a process's leases."""
     for key, amount in sorted(amounts.items()):
         connection.execute(_GET, _at(key))
         held = connection.execute(_AMOUNT, _at(key, its_subject=process)).scalar()
@@ -251,7 +251,7 @@ def give_back(connection: Connection, process: str, amounts: Mapping[BalanceKey,
 
 
 def take_from_lease(connection: Connection, process: str, balance: BudgetBalance, amount: int) -> int:
-    """Use up to this much of what a process holds: it is spent now, no longer held; how much there was."""
+    """Spend up to this amount from a process's lease. Return the amount that the lease covered."""
     held = connection.execute(_AMOUNT, _at(balance.key, its_subject=process)).scalar() or 0
     used = min(held, amount)
     if used:
@@ -261,24 +261,24 @@ def take_from_lease(connection: Connection, process: str, balance: BudgetBalance
 
 
 def leased_of(connection: Connection, owners: Sequence[str]) -> bool:
-    """Whether any process holds something of these owners' budgets."""
+    """Return whether any process has a lease on these owners' budgets."""
     query = select(holds.c.subject).where(holds.c.owner.in_(owners), holds.c.is_lease == 1, holds.c.amount > 0)
     return connection.execute(query.limit(1)).first() is not None
 
 
 def leased(connection: Connection, process: str, balance: BudgetBalance) -> int:
-    """What a process holds of a balance."""
+    """Return the amount of a process's lease on a balance."""
     return connection.execute(_AMOUNT, _at(balance.key, its_subject=process)).scalar() or 0
 
 
 def recall(connection: Connection, owners: Sequence[str], process: str) -> None:
-    """Ask the other processes to give back what they do not use of these owners' budgets."""
+    """Ask other processes to return their unused leases on these owners' budgets."""
     theirs = and_(holds.c.owner.in_(owners), holds.c.is_lease == 1, holds.c.subject != process)
     connection.execute(update(holds).where(theirs).values(recalled=1))
 
 
 def renew(connection: Connection, process: str, now: float) -> dict[BalanceKey, bool]:
-    """The process lives: what it holds stays with it. Where that is, and whether others need what it does not use."""
+    """Renew a process's leases. Return their balances, each with whether other processes need it."""
     mine = and_(holds.c.subject == process, holds.c.is_lease == 1)
     renewed = update(holds).where(mine).values(expires_at=now + LEASE_SECONDS)
     rows = connection.execute(renewed.returning(holds.c.owner, holds.c.period, holds.c.start, holds.c.recalled))
@@ -286,7 +286,7 @@ def renew(connection: Connection, process: str, now: float) -> dict[BalanceKey, 
 
 
 def recalled(connection: Connection, process: str) -> set[BalanceKey]:
-    """Of which purses others need what the process does not use."""
+    """Return the balances that other processes need the unused lease of."""
     query = select(holds.c.owner, holds.c.period, holds.c.start).where(
         holds.c.subject == process, holds.c.recalled == 1
     )
@@ -294,7 +294,7 @@ def recalled(connection: Connection, process: str) -> set[BalanceKey]:
 
 
 def end_leases(connection: Connection, process: str, only: Collection[Any] | None = None) -> None:
-    """Free what a process held that is gone, or only what it held of these purses."""
+    """End the leases of a process that is gone, or only those on these balances."""
     if only is None:
         _end(connection, holds.c.subject == process)
         return
@@ -303,7 +303,7 @@ def end_leases(connection: Connection, process: str, only: Collection[Any] | Non
 
 
 def expire_leases(connection: Connection, now: float) -> int:
-    """Free what processes hold that have been silent for too long; how many leases it were."""
+    """End leases that were not renewed in time. Return their number."""
     return _end(connection, clock.has_passed(connection, holds.c.expires_at, now))
 
 
@@ -312,7 +312,7 @@ def _expire_leases(connection: Connection, key: BalanceKey, now: float) -> int:
 
 
 def _end(connection: Connection, which: ColumnElement[bool]) -> int:
-    """End leases; each is looked at again once its balance is locked, as another may have ended or renewed it."""
+    """End leases. Each is checked again under the lock of its balance, as it may have ended or been renewed."""
     found = connection.execute(select(holds.c.owner, holds.c.period, holds.c.start).where(which, holds.c.is_lease == 1))
     ended = 0
     for key in sorted({BalanceKey(*row) for row in found}):
@@ -329,7 +329,7 @@ def _lease_in(key: BalanceKey, *more: ColumnElement[bool]) -> ColumnElement[bool
 
 
 def _shrink(connection: Connection, process: str, key: BalanceKey, held: int, less: int) -> None:
-    """A lease becomes smaller, and its balance holds as much less."""
+    """Reduce a lease, and the held amount of its balance."""
     connection.execute(_GIVE_BACK, _at(key, less=less))
     where = _at(key, its_subject=process)
     if less < held:

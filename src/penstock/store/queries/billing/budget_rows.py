@@ -1,4 +1,4 @@
-"""Budgets in the store: at most one for each owner and period, and where they stand."""
+"""Budgets in the store: at most one for each owner and period."""
 
 from collections.abc import Sequence
 
@@ -8,16 +8,16 @@ from penstock.domain.budgets import Budget, Standing
 from penstock.store import locks
 from penstock.store.queries.accounts import key_rows
 from penstock.store.queries.billing import balance_rows
-from penstock.store.tables import budgets, purses
+from penstock.store.tables import budgets, purses  # `purses` is the table of balances
 
 
 def get(connection: Connection, owner: str, period: str) -> Budget | None:
-    """The budget of an account or a lineage of keys for a period."""
+    """Return the budget of an account or a lineage of keys for a period."""
     return next((each for each in key_rows.budgets_of(connection, [owner]) if each.period.value == period), None)
 
 
 def put(connection: Connection, budget: Budget, account_id: str, now: float) -> None:
-    """Set a budget; what was spent and is held in its period counts from the first."""
+    """Set a budget. Amounts spent and held in its current period count from the start."""
     locks.hold_ledger(connection)
     former = get(connection, budget.owner, budget.period.value)
     _drop(connection, budget.owner, budget.period.value)
@@ -29,24 +29,24 @@ def put(connection: Connection, budget: Budget, account_id: str, now: float) -> 
 
 
 def remove(connection: Connection, owner: str, period: str) -> None:
-    """Take a budget away, with all that was counted for it."""
+    """Remove a budget and its balances."""
     locks.hold_ledger(connection)
     _drop(connection, owner, period)
     balance_rows.forget(connection, owner, period)
 
 
 def standings(connection: Connection, owners: Sequence[str], at: float) -> dict[str, list[Standing]]:
-    """Where the budgets of many owners stand, by owner. A period without a balance is one in which nothing was used."""
+    """Return the state of the owners' budgets, by owner. A period without a balance has no usage."""
     found = sorted(key_rows.budgets_of(connection, owners), key=lambda budget: budget.period.value)
     windows = {(budget.owner, budget.period.value): budget.window(at) for budget in found}
-    places = [(owner, period, start) for (owner, period), (start, _) in windows.items()]
+    keys = [(owner, period, start) for (owner, period), (start, _) in windows.items()]
     columns = (purses.c.owner, purses.c.period, purses.c.start)
-    rows = connection.execute(select(purses).where(tuple_(*columns).in_(places))).all() if places else ()
+    rows = connection.execute(select(purses).where(tuple_(*columns).in_(keys))).all() if keys else ()
     used = {(row.owner, row.period): (row.spent, row.held) for row in rows}
     by_owner: dict[str, list[Standing]] = {owner: [] for owner in owners}
     for budget in found:
-        place = budget.owner, budget.period.value
-        by_owner[budget.owner].append(Standing(budget, *used.get(place, (0, 0)), *windows[place]))
+        key = budget.owner, budget.period.value
+        by_owner[budget.owner].append(Standing(budget, *used.get(key, (0, 0)), *windows[key]))
     return by_owner
 
 

@@ -14,15 +14,15 @@ from penstock.store.queries.billing import ledger_rows, usage_rows
 from penstock.store.tables import completions
 
 ESTIMATED = "estimated"
-"""The note of a charge whose tokens the vendor did not tell."""
+"""The note of a charge whose tokens were estimated, as the vendor did not report them."""
 
 
 def add_all(
     connection: Connection, process: str, records: Sequence[Completion], now: float, *, again: bool = False
 ) -> None:
-    """Write these records, charge what they cost and add them to the sums: all of it once.
+    """Write usage records, charge their costs and add them to the usage sums, each once.
 
-    `again` where they may have been written before: those are left out.
+    `again`: some may have been written before, and are skipped.
     """
     if again:
         known = select(completions.c.id).where(completions.c.id.in_([record.id for record in records]))
@@ -47,7 +47,7 @@ def add_all(
 
 
 def of_account(connection: Connection, account_id: str, limit: int = 100) -> list[Completion]:
-    """The latest records of an account, newest first."""
+    """Return the latest records of an account, newest first."""
     query = (
         select(completions).where(completions.c.account_id == account_id).order_by(completions.c.id.desc()).limit(limit)
     )
@@ -55,13 +55,13 @@ def of_account(connection: Connection, account_id: str, limit: int = 100) -> lis
 
 
 def find(connection: Connection, record_id: str) -> Completion | None:
-    """Anyone's record: for the books."""
+    """Return a record of any account, for corrections of the ledger."""
     row = connection.execute(select(completions).where(completions.c.id == record_id)).mappings().one_or_none()
     return None if row is None else _record(dict(row))
 
 
 def _row(record: Completion) -> tuple[Any, ...]:
-    """In the order of the columns."""
+    """Return the values in the order of the columns."""
     usage = record.usage
     return (
         record.id,

@@ -1,4 +1,4 @@
-"""Proves the books: every balance follows from the ledger, and every entry from what happened."""
+"""Audit of the ledger: every balance follows from the entries, and every entry from what happened."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -8,21 +8,21 @@ from sqlalchemy import Connection, Text, and_, case, cast, func, literal, or_, s
 from penstock.domain.budgets import ACCOUNT_PREFIX
 from penstock.domain.money import format_usd
 from penstock.store.queries.jobs import event_rows
-from penstock.store.tables import completions, holds, jobs, ledger, purses, usage_days
+from penstock.store.tables import completions, holds, jobs, ledger, purses, usage_days  # `purses`: the balances
 
-SHOWN = 100
-"""So many problems of a kind are told."""
+MAX_REPORTED = 100
+"""The number of problems of a kind that are reported."""
 SIGN = case((ledger.c.kind == "settle", 1), (ledger.c.kind == "refund", -1), else_=0)
 
 
 def check(connection: Connection) -> list[str]:
-    """Everything that is wrong with the books, a line each; nothing, if they are right."""
-    looks = (_orders, _jobs, _unpaid_jobs, _completions, _balances, _caps, _usage)
-    return [problem for look in looks for problem in look(connection)]
+    """Return all problems found, one line each. An empty list means that the ledger is right."""
+    checks = (_orders, _jobs, _unpaid_jobs, _completions, _balances, _caps, _usage)
+    return [problem for check_one in checks for problem in check_one(connection)]
 
 
 def count(connection: Connection) -> dict[str, int]:
-    """How much was looked at: entries by kind, purses and open holds."""
+    """Return what was checked: the entries by kind, the balances and the open holds."""
     rows = connection.execute(select(ledger.c.kind, func.count()).group_by(ledger.c.kind))
     found = {f"{kind} entries": number for kind, number in rows}
     for name, table in (("purses", purses), ("open holds", holds)):
@@ -36,32 +36,32 @@ def _has(kind: str, subject: Any) -> Any:
 
 
 def _orders(connection: Connection) -> Iterator[str]:
-    """An entry follows the one that it needs."""
+    """Check that each entry follows the one that it needs."""
     is_job = ledger.c.subject.like("job\\_%", escape="\\")
     lonely = or_(
         and_(ledger.c.kind == "refund", ~_has("settle", ledger.c.subject)),
         and_(ledger.c.kind.in_(("settle", "release")), is_job, ~_has("hold", ledger.c.subject)),
     )
-    for row in connection.execute(select(ledger.c.subject, ledger.c.kind).where(lonely).limit(SHOWN)):
+    for row in connection.execute(select(ledger.c.subject, ledger.c.kind).where(lonely).limit(MAX_REPORTED)):
         yield f"{row.subject}: its {row.kind} follows nothing."
     wrong = select(ledger.c.subject, ledger.c.kind).where(or_(ledger.c.amount < 0, ledger.c.overrun < 0))
-    for row in connection.execute(wrong.limit(SHOWN)):
+    for row in connection.execute(wrong.limit(MAX_REPORTED)):
         yield f"{row.subject}: its {row.kind} is less than nothing."
 
 
 def _jobs(connection: Connection) -> Iterator[str]:
-    """A job's hold is open while it is; afterwards its end and the ledger's say the same."""
+    """Check that a job's hold is open while the job is, and that afterwards both have ended alike."""
     held = select(ledger.c.subject, ledger.c.amount, jobs.c.done, jobs.c.document).join_from(
         ledger, jobs, jobs.c.id == ledger.c.subject, isouter=True
     )
     query = held.where(ledger.c.kind == "hold")
     ended = _ended(connection)
-    told = 0
+    reported = 0
     for row in connection.execute(query.execution_options(yield_per=1000)):
         kinds = ended.get(row.subject, {})
         problem = _judge_job(row, kinds)
-        if problem and told < SHOWN:
-            told += 1
+        if problem and reported < MAX_REPORTED:
+            reported += 1
             yield f"{row.subject}: {problem}"
 
 
@@ -90,16 +90,16 @@ def _judge_job(row: Any, kinds: dict[str, int]) -> str | None:
 
 
 def _unpaid_jobs(connection: Connection) -> Iterator[str]:
-    """What was delivered for money was held for."""
+    """Check that charged jobs have settle entries."""
     is_postgres = connection.dialect.name == "postgresql"
     text = func.convert_from(jobs.c.document, "UTF8") if is_postgres else cast(jobs.c.document, Text)
     query = select(jobs.c.id).where(jobs.c.done == 1, text.like('%"charged":true%'), ~_has("settle", jobs.c.id))
-    for row in connection.execute(query.limit(SHOWN)):
+    for row in connection.execute(query.limit(MAX_REPORTED)):
         yield f"{row.id}: it was charged, but the ledger has no settle."
 
 
 def _completions(connection: Connection) -> Iterator[str]:
-    """Every chat request that cost something is settled once, at its cost."""
+    """Check that every chat request with a cost is settled once, at its cost."""
     settled = and_(ledger.c.subject == completions.c.id, ledger.c.kind == "settle")
     joined = select(completions.c.id, completions.c.cost, ledger.c.amount, ledger.c.overrun).join_from(
         completions, ledger, settled, isouter=True
@@ -107,16 +107,16 @@ def _completions(connection: Connection) -> Iterator[str]:
     wrong = joined.where(
         completions.c.cost > 0, func.coalesce(ledger.c.amount + ledger.c.overrun, -1) != completions.c.cost
     )
-    for row in connection.execute(wrong.limit(SHOWN)):
+    for row in connection.execute(wrong.limit(MAX_REPORTED)):
         yield f"{row.id}: it cost {format_usd(row.cost)}, settled is {row.amount and format_usd(row.amount)}."
     is_chat = ledger.c.subject.like("chat\\_%", escape="\\")
     known = select(literal(1)).where(completions.c.id == ledger.c.subject).exists()
-    for row in connection.execute(select(ledger.c.subject).where(is_chat, ~known).limit(SHOWN)):
+    for row in connection.execute(select(ledger.c.subject).where(is_chat, ~known).limit(MAX_REPORTED)):
         yield f"{row.subject}: it is settled, but there is no record of it."
 
 
 def _balances(connection: Connection) -> Iterator[str]:
-    """What a balance says is spent and held is the sum of the entries and of the holds."""
+    """Check that each balance equals the sum of its entries and holds."""
     for balance in connection.execute(select(purses)).all():
         of_account = balance.owner.startswith(ACCOUNT_PREFIX)
         owner = ledger.c.account_id == balance.owner if of_account else ledger.c.lineage == balance.owner
@@ -132,19 +132,19 @@ def _balances(connection: Connection) -> Iterator[str]:
 
 
 def _caps(connection: Connection) -> Iterator[str]:
-    """No balance is beyond the highest cap that it was ever held to: caps may be lowered, spent is spent."""
+    """Check that no balance exceeds the highest cap it ever had. A cap may be lowered below what was spent."""
     for row in connection.execute(select(purses).where(purses.c.spent + purses.c.held > purses.c.most)):
         used, most = format_usd(row.spent + row.held), format_usd(row.most)
         yield f"{row.owner}, {row.period} from {row.start:g}: {used} is spent or held of {most}."
 
 
 def _usage(connection: Connection) -> Iterator[str]:
-    """The sums of usage come to what the ledger says was spent."""
+    """Check that the usage sums equal what the ledger says was spent."""
     spent = select(ledger.c.account_id, func.sum(ledger.c.amount * SIGN)).group_by(ledger.c.account_id)
     used = select(usage_days.c.account_id, func.sum(usage_days.c.cost)).group_by(usage_days.c.account_id)
     by_ledger = {row[0]: int(row[1]) for row in connection.execute(spent)}
     by_usage = {row[0]: int(row[1]) for row in connection.execute(used)}
     for account in sorted({*by_ledger, *by_usage}):
         if by_ledger.get(account, 0) != by_usage.get(account, 0):
-            told = format_usd(by_usage.get(account, 0)), format_usd(by_ledger.get(account, 0))
-            yield f"{account}: its usage comes to {told[0]}, the ledger to {told[1]}."
+            sums = format_usd(by_usage.get(account, 0)), format_usd(by_ledger.get(account, 0))
+            yield f"{account}: its usage comes to {sums[0]}, the ledger to {sums[1]}."

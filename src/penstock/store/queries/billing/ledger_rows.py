@@ -1,4 +1,4 @@
-"""The ledger: append-only, every subject with each kind of entry at most once, and every balance follows from it."""
+"""The ledger: append-only, with at most one entry of each kind per subject. Every balance follows from it."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,13 +15,13 @@ from penstock.store.sql import Statement
 from penstock.store.tables import holds, ledger
 
 UNKNOWN_SECONDS: Final = 86_400.0
-"""How long money is held for a job of which nobody knows whether its vendor made it."""
+"""Seconds for which the hold of a job of unknown outcome is kept."""
 TIMER: Final = "unknown"
-"""Marks, among the holds, a job whose hold ends by itself; no budget has such a period."""
+"""The period that marks a hold as a timer for a job of unknown outcome. No budget has such a period."""
 
 
 class LedgerRefused(Exception):
-    """The ledger has no such entry to follow."""
+    """The ledger lacks the entry that this one must follow."""
 
 
 _OF_SUBJECT = f"SELECT {', '.join(ledger.columns.keys())} FROM ledger WHERE subject = ?"  # noqa: S608  names of our own
@@ -56,7 +56,7 @@ def _read(
     created_at: float,
     note: str,
 ) -> LedgerEntry:
-    """In the order of the columns."""
+    """Read a row, whose columns are in this order."""
     return LedgerEntry(
         subject=subject,
         kind=EntryKind(kind),
@@ -70,15 +70,15 @@ def _read(
 
 
 def of_subject(connection: Connection, subject: str) -> dict[EntryKind, LedgerEntry]:
-    """The entries of a job or a completion."""
+    """Return the entries of a job or a chat request, by kind."""
     found = [_read(*row) for row in sql.run(connection, _OF_SUBJECT, subject)]
     return {entry.kind: entry for entry in found}
 
 
 def _lock(connection: Connection, subject: str) -> dict[EntryKind, LedgerEntry]:
-    """The entries of a subject, to which nobody else adds any until the transaction ends."""
+    """Return the entries of a subject, locked until the transaction ends."""
     if connection.dialect.name == "postgresql":
-        sql.run(connection, _LOCK, subject)  # those that it waited for are only seen by the next look
+        sql.run(connection, _LOCK, subject)  # entries that it waited for are visible only to the next query
     return of_subject(connection, subject)
 
 
@@ -101,13 +101,13 @@ def page(connection: Connection, account_id: str, before: EntryPlace | None, lim
     return [_read(*row) for row in rows]
 
 
-# -- jobs: each of these in the transaction that changes the job
+# -- jobs: each function runs in the transaction that changes the job
 
 
 class Holding:
-    """Reserves the most that jobs can cost, in every budget that bears them; each balance is opened and written once.
+    """Holds the highest possible cost of jobs in every budget of theirs. Each balance is opened and written once.
 
-    Who holds for several payers opens all of their purses before: so two writers never wait for each other in a ring.
+    To hold for several payers, open all their balances first: so two writers never deadlock.
     """
 
     def __init__(self, connection: Connection, payers: Iterable[Payer]) -> None:
@@ -120,7 +120,7 @@ class Holding:
         self._holds: list[dict[str, Any]] = []
 
     def open(self, wanted: Iterable[tuple[Payer, float]]) -> None:
-        """Open the purses of all who will be held for, in one order for everyone."""
+        """Open the balances of all these payers, in one order for every writer."""
         found = {
             _key_of(budget, at): (budget, payer.account_id, at)
             for payer, at in wanted
@@ -131,7 +131,7 @@ class Holding:
             self._open(*found[key])
 
     def add(self, payer: Payer, amounts: Mapping[str, int], at: float) -> None:
-        """Hold so much for each of these jobs: for all of them or none."""
+        """Hold an amount for each of these jobs: for all of them or none."""
         mine = [budget for budget in self._budgets if budget.owner in payer.owners]
         bearing = [self._open(budget, payer.account_id, at) for budget in balance_rows.in_order(mine)]
         total = sum(amounts.values())
@@ -144,7 +144,7 @@ class Holding:
             self._holds += [balance_rows.take(balance, subject, amount) for balance in bearing]
 
     def close(self) -> list[Statement]:
-        """Write the purses; what is still to be done, with what writes the jobs."""
+        """Write the balances. Return the statements that are still to be run, with those that write the jobs."""
         for balance in self._balances.values():
             balance_rows.write(self._connection, balance)
         return [sql.insertion(table, rows) for table, rows in ((ledger, self._entries), (holds, self._holds)) if rows]
@@ -161,15 +161,15 @@ def _key_of(budget: Budget, at: float) -> BalanceKey:
 
 
 def settle(connection: Connection, subject: str, cost: int, now: float, note: str = "") -> int:
-    """Charge what a job cost, once: what was held for it, or what its budgets still can bear; how much that is.
+    """Charge the cost of a job, once, up to what its hold and budgets can cover. Return the amount charged.
 
-    It may have been released before: a job that succeeds late is paid for after all.
+    It may have been released before: a job that succeeds late is still charged.
     """
     entries = _lock(connection, subject)
     if EntryKind.SETTLE in entries:
         return entries[EntryKind.SETTLE].amount
     held = _held(entries, subject)
-    bearing = balance_rows.covering(connection, held.payer, held.at)  # first: one that begins now begins with the hold
+    bearing = balance_rows.open_all(connection, held.payer, held.at)  # first: a new balance starts with the hold
     freed = balance_rows.free(connection, subject)
     for balance in bearing:
         balance.held -= freed.get(balance.key, 0)
@@ -180,7 +180,7 @@ def settle(connection: Connection, subject: str, cost: int, now: float, note: st
 
 
 def release(connection: Connection, subject: str, now: float, note: str = "") -> None:
-    """The job costs nothing: what was held for it is free again. Changes nothing if it has ended already."""
+    """Release a job's hold. Do nothing if the hold has ended already."""
     entries = _lock(connection, subject)
     if EntryKind.SETTLE in entries or EntryKind.RELEASE in entries:
         return
@@ -190,29 +190,29 @@ def release(connection: Connection, subject: str, now: float, note: str = "") ->
 
 
 def keep(connection: Connection, subject: str, payer: Payer, now: float) -> None:
-    """Nobody knows what became of the job: its hold stays for a day, then it is let go if nobody has decided."""
+    """Keep the hold of a job of unknown outcome for UNKNOWN_SECONDS. It is then released unless someone decides."""
     _held(_lock(connection, subject), subject)
     kept = select(holds.c.subject).where(holds.c.subject == subject, holds.c.period == TIMER)
     if connection.execute(kept).first() is not None:
-        return  # the first day counts
+        return  # the first timer counts
     values = {"subject": subject, "owner": payer.lineage, "period": TIMER, "start": now, "amount": 0}
     connection.execute(insert(holds), values | {"is_lease": 0, "recalled": 0, "expires_at": now + UNKNOWN_SECONDS})
 
 
-def let_go(connection: Connection, now: float) -> int:
-    """Release what was kept for a job of unknown outcome and is past its time; how many it were."""
+def release_expired(connection: Connection, now: float) -> int:
+    """Release the expired holds of jobs of unknown outcome. Return their number."""
     query = select(holds.c.subject).where(holds.c.period == TIMER, holds.c.expires_at <= now)
     subjects = sorted(connection.execute(query).scalars())
     for subject in subjects:
         _lock(connection, subject)  # all of them, before any balance
     for subject in subjects:
         release(connection, subject, now, "its outcome stayed unknown")
-        balance_rows.free(connection, subject)  # its timer, where it had been settled
+        balance_rows.free(connection, subject)  # the timer, where the job had been settled
     return len(subjects)
 
 
 def refund(connection: Connection, subject: str, now: float, note: str) -> int:
-    """Give back what was charged, once."""
+    """Refund a charge, once. Return the amount."""
     entries = _lock(connection, subject)
     if EntryKind.SETTLE not in entries:
         raise LedgerRefused(f"Nothing was charged for {subject}.")
@@ -220,7 +220,7 @@ def refund(connection: Connection, subject: str, now: float, note: str) -> int:
     if EntryKind.REFUND in entries:
         return entries[EntryKind.REFUND].amount
     _spend(
-        connection, balance_rows.covering(connection, settled.payer, settled.at), settled.payer, -settled.amount, now
+        connection, balance_rows.open_all(connection, settled.payer, settled.at), settled.payer, -settled.amount, now
     )
     _follow(connection, settled, EntryKind.REFUND, settled.amount, now, note)
     return settled.amount
@@ -255,11 +255,11 @@ def _spend(connection: Connection, bearing: Sequence[BudgetBalance], payer: Paye
         balance_rows.write(connection, balance)
 
 
-# -- chat: many at once, from what a process holds
+# -- chat: many charges at once, from the leases of a process
 
 
 class _ChargeBuffer:
-    """A balance while chat requests are charged to it: first what the process holds of it, then what is free."""
+    """A balance while chat requests are charged to it: first to the process's lease, then to what is free."""
 
     __slots__ = ("_lease", "_room", "balance", "charged", "used")
 
@@ -268,27 +268,27 @@ class _ChargeBuffer:
         self._lease = lease
         self._room = balance.room
         self.used = 0
-        """Of what the process holds."""
+        """The amount used of the process's lease."""
         self.charged = 0
 
     @property
     def available(self) -> int:
-        """What can be charged."""
+        """The amount that can be charged."""
         return self._lease - self.used + max(0, self._room)
 
     def charge(self, cost: int, amount: int) -> None:
-        """Charge as much of the cost as all budgets can bear; what the process held for the rest is free again."""
+        """Charge the amount that all budgets can cover. The lease is reduced by the whole cost."""
         used = min(cost, self._lease - self.used)
         self.used += used
         self._room += used - amount
         self.charged += amount
 
 
-NEVER: Final[tuple[float, float, list[_ChargeBuffer]]] = (0.0, 0.0, [])
+NO_BUFFERS: Final[tuple[float, float, list[_ChargeBuffer]]] = (0.0, 0.0, [])
 
 
 class _ChargeBuffers:
-    """The purses of everyone who is charged in one go, each opened once."""
+    """The balances of all payers that are charged together, each opened once."""
 
     def __init__(self, connection: Connection, process: str, owners: set[str]) -> None:
         locks.join_ledger(connection)
@@ -301,7 +301,7 @@ class _ChargeBuffers:
         self._latest: dict[Payer, tuple[float, float, list[_ChargeBuffer]]] = {}
 
     def open(self, charges: Iterable[Charge]) -> None:
-        """Open all purses, in one order for everyone: so two writers never wait for each other in a ring."""
+        """Open all balances, in one order for every writer: so two writers never deadlock."""
         found: dict[BalanceKey, tuple[Budget, Charge]] = {}
         known: dict[tuple[str, str], tuple[float, float]] = {}
         for charge in charges if self._budgets else ():
@@ -314,10 +314,10 @@ class _ChargeBuffers:
             self._find(*found[key])
 
     def bearing(self, charge: Charge) -> list[_ChargeBuffer]:
-        """Those that bear a charge; none for who has no budget."""
+        """Return the buffers of a charge's budgets."""
         if not self._budgets:
             return []
-        start, ends, buffers = self._latest.get(charge.payer, NEVER)
+        start, ends, buffers = self._latest.get(charge.payer, NO_BUFFERS)
         if not start <= charge.at < ends:
             buffers = [self._find(budget, charge) for budget in self._bear(charge)]
             start = max((buffer.balance.start for buffer in buffers), default=0.0)
@@ -338,7 +338,7 @@ class _ChargeBuffers:
         return self._buffers[key][0]
 
     def close(self, now: float) -> None:
-        """Write what was charged."""
+        """Write the balances."""
         for buffer, account_id in self._buffers.values():
             balance = buffer.balance
             balance_rows.take_from_lease(self._connection, self._process, balance, buffer.used)
@@ -348,7 +348,7 @@ class _ChargeBuffers:
 
 
 def charge_all(connection: Connection, process: str, charges: Sequence[Charge], now: float) -> dict[str, int]:
-    """Charge chat requests that were never charged before; how much of each its budgets could bear."""
+    """Charge chat requests that were never charged before. Return the amount that each one's budgets covered."""
     buffers = _ChargeBuffers(connection, process, {owner for charge in charges for owner in charge.payer.owners})
     charged: dict[str, int] = {}
     buffers.open(charges)

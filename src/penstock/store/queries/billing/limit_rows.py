@@ -1,4 +1,4 @@
-"""Limits that processes share: buckets that fill up evenly over a minute, and slots for what is open at once."""
+"""Limits shared by processes: token buckets for rates per minute, and slots for open streams."""
 
 import math
 from collections.abc import Collection, Mapping, Sequence
@@ -10,21 +10,21 @@ from penstock.store import clock, locks
 from penstock.store.tables import buckets, slots
 
 MINUTE: Final = 60.0
-HAIR: Final = 1e-6
-"""So much less than what is asked for is as good: who waits as long as told gets it."""
+TOLERANCE: Final = 1e-6
+"""Tolerance for rounding: a caller that waits for the time it was given succeeds."""
 SLOT_SECONDS: Final = 90.0
-"""How long a process may be silent before its slots are given to others."""
+"""Seconds without renewal after which a process's slots go to others."""
 
 
 class BucketLevel(NamedTuple):
-    """What was taken from a bucket, and what is left in it now."""
+    """The amount taken from a bucket, and the level after it."""
 
     taken: float
     left: float
 
 
 class Owed(NamedTuple):
-    """What was used of a limit beyond what was taken of it."""
+    """Usage of a limit beyond the amount that was taken."""
 
     owner: str
     kind: str
@@ -40,29 +40,29 @@ _SET = update(buckets).where(_HERE).values(level=bindparam("now_level"), at=bind
 def take(
     connection: Connection, owner: str, kind: str, limit: int, now: float, *, least: float, want: float, owed: float
 ) -> BucketLevel:
-    """Take up to `want`, or nothing if there is less than `least`; what is `owed` is paid first.
+    """Take up to `want` from a bucket, or nothing if it has less than `least`. `owed` is deducted first.
 
-    What is more than the bucket holds needs a full one, and leaves less than nothing in it.
+    An amount above the bucket's size needs a full bucket, and makes its level negative.
     """
-    place = {"its_owner": owner, "its_kind": kind}
-    row = connection.execute(_GET, place).one_or_none()
+    where = {"its_owner": owner, "its_kind": kind}
+    row = connection.execute(_GET, where).one_or_none()
     before = float(limit) if row is None else row.level + max(0.0, now - row.at) * limit / MINUTE
     if row is not None and now < row.at <= now + MINUTE:
-        now = row.at  # one who looked at the clock earlier comes later: no second of it fills the bucket twice
+        now = row.at  # an older clock reading may come later: no second fills the bucket twice
     level = min(float(limit), min(float(limit), before) - owed)
     taken = 0.0
-    if least < math.inf and level + HAIR >= min(least, limit):
+    if least < math.inf and level + TOLERANCE >= min(least, limit):
         taken = max(least, min(want, level))
         level -= taken
     if row is None:
         connection.execute(insert(buckets), {"owner": owner, "kind": kind, "level": level, "at": now})
     else:
-        connection.execute(_SET, place | {"now_level": level, "now_at": now})
+        connection.execute(_SET, where | {"now_level": level, "now_at": now})
     return BucketLevel(taken, level)
 
 
 def owe(connection: Connection, owed: Sequence[Owed], now: float) -> None:
-    """Only pay what is owed, or give back what is less than nothing."""
+    """Deduct what is owed. A negative amount is returned to the bucket."""
     for each in sorted(owed):
         take(connection, each.owner, each.kind, each.limit, now, least=math.inf, want=0, owed=each.amount)
 
@@ -73,9 +73,9 @@ def owe(connection: Connection, owed: Sequence[Owed], now: float) -> None:
 def lease_slots(
     connection: Connection, owner: str, process: str, limit: int, want: int, now: float, *, may_expire: bool = True
 ) -> int:
-    """Give a process up to so many of an owner's slots. Return the number given.
+    """Lease a process up to so many of an owner's slots. Return the number leased.
 
-    `may_expire` first takes back those of processes that have not renewed theirs.
+    `may_expire` first ends slots that other processes have not renewed.
     """
     locks.hold(connection, "slots", owner)
     if may_expire:
@@ -94,7 +94,7 @@ def lease_slots(
 
 
 def give_back_slots(connection: Connection, process: str, amounts: Mapping[str, int]) -> None:
-    """A process does not need so many of its slots."""
+    """Return slots that a process does not need."""
     for owner, amount in amounts.items():
         mine = and_(slots.c.owner == owner, slots.c.process == process)
         connection.execute(update(slots).where(mine).values(amount=slots.c.amount - amount))
@@ -102,13 +102,13 @@ def give_back_slots(connection: Connection, process: str, amounts: Mapping[str, 
 
 
 def renew_slots(connection: Connection, process: str, now: float) -> set[str]:
-    """Keep a living process's slots. Return the owners of whom it has some."""
+    """Renew a process's slots. Return their owners."""
     renewed = update(slots).where(slots.c.process == process).values(expires_at=now + SLOT_SECONDS)
     return set(connection.execute(renewed.returning(slots.c.owner)).scalars())
 
 
 def end_slots(connection: Connection, process: str, only: Collection[Any] | None = None) -> None:
-    """Free the slots of a process that is gone, or only those of these owners."""
+    """End the slots of a process that is gone, or only those of these owners."""
     mine = slots.c.process == process
     if only is not None:
         mine = and_(mine, slots.c.owner.in_([each for each in only if type(each) is str]))

@@ -1,4 +1,4 @@
-"""Sums of what was used, by account, UTC day, model, vendor, key and kind: kept up with every record, and reported."""
+"""Usage sums by account, UTC day, model, vendor, key and kind: updated with every record, and reported."""
 
 from collections.abc import Mapping, Sequence
 from datetime import date, timedelta
@@ -31,18 +31,18 @@ from penstock.store.tables import accounts, keys, usage_days, usage_key_days, us
 
 DAY_SECONDS: Final = 86_400
 EPOCH: Final = date(1970, 1, 1)
-FAILED: Final = frozenset((ChatOutcome.FAILED, ChatOutcome.CUT))
+FAILED_OUTCOMES: Final = frozenset((ChatOutcome.FAILED, ChatOutcome.CUT))
 TABLES: Final = (usage_key_days, usage_model_days, usage_days)
-"""From few rows to many: a report reads the first that tells apart what it asks for."""
+"""From few rows to many: a report reads the first table that has all columns it needs."""
 Kind: TypeAlias = Literal["chat", "job"]
 
 
 class UsageKey(NamedTuple):
-    """What is summed up together: the key of a row."""
+    """The key of a usage sum."""
 
     account_id: str
     day: int
-    """Since 1970-01-01, UTC."""
+    """Days since 1970-01-01, UTC."""
     model: str
     vendor: str
     key_id: str
@@ -50,7 +50,7 @@ class UsageKey(NamedTuple):
 
 
 class Sums(NamedTuple):
-    """What is summed up; the cost in 10⁻⁹ USD."""
+    """The sums of a row. The cost is in 10⁻⁹ USD."""
 
     requests: int = 0
     failed: int = 0
@@ -64,14 +64,14 @@ class Sums(NamedTuple):
 
 
 Additions: TypeAlias = Mapping[UsageKey, Sums]
-"""What is to be added to the rows; made by `of_completions`, `of_job` and `refund`."""
+"""Amounts to add to the sums, made by `of_completions`, `of_job` and `refund`."""
 
 
-# -- what records add
+# -- amounts to add
 
 
 def of_completions(records: Sequence[Completion], charged: Mapping[str, int] | None = None) -> Additions:
-    """What chat requests add; `charged` tells, by id, the amounts that are less than the records' costs."""
+    """Return what chat requests add. `charged` has, by id, the amounts below the records' costs."""
     found: dict[UsageKey, list[int]] = {}
     for record in records:
         account_id, key_id = record.account_id, record.key_id
@@ -81,7 +81,7 @@ def of_completions(records: Sequence[Completion], charged: Mapping[str, int] | N
             sums = found[place] = [0] * len(Sums._fields)
         usage, cost = record.usage, record.cost
         sums[0] += 1
-        sums[1] += record.outcome in FAILED
+        sums[1] += record.outcome in FAILED_OUTCOMES
         sums[2] += usage.prompt
         sums[3] += usage.completion
         sums[4] += usage.cached
@@ -93,7 +93,7 @@ def of_completions(records: Sequence[Completion], charged: Mapping[str, int] | N
 
 
 def of_job(job: Job, charged: int | None = None) -> Additions:
-    """What a finished job adds, on the day it was accepted; `charged` where that is less than it cost."""
+    """Return what a finished job adds, on the day it was accepted. `charged` is set where it is below the cost."""
     sums = Sums(
         requests=1,
         failed=int(job.state is not State.SUCCEEDED),
@@ -104,12 +104,12 @@ def of_job(job: Job, charged: int | None = None) -> Additions:
 
 
 def refund(subject: Completion | Job, amount: int) -> Additions:
-    """What giving back an amount changes: the cost, on the day of what it was paid for."""
+    """Return what a refund changes: the cost, on the day of the original charge."""
     return {_place(subject): Sums(cost=-amount)}
 
 
 def day_of(moment: float) -> int:
-    """The UTC day of a moment, counted from 1970-01-01."""
+    """Return the UTC day of a moment, counted from 1970-01-01."""
     return int(moment // DAY_SECONDS)
 
 
@@ -123,8 +123,8 @@ def _place(subject: Completion | Job) -> UsageKey:
 
 
 @cache
-def _words(table: Table) -> str:
-    """Adds a row to what is there, in SQLite and PostgreSQL."""
+def _addition(table: Table) -> str:
+    """Return a statement that adds a row to the existing sums, for SQLite and PostgreSQL."""
     names = [column.name for column in table.columns]
     return (
         f"INSERT INTO {table.name} ({', '.join(names)}) VALUES ({', '.join('?' * len(names))}) "  # noqa: S608
@@ -137,7 +137,7 @@ _KEYS = {table: attrgetter(*table.primary_key.columns.keys()) for table in TABLE
 
 
 def add(connection: Connection, additions: Additions) -> None:
-    """Add to the sums; the caller sees to it that each record is added once."""
+    """Add to the sums. The caller makes sure that each record is added once."""
     single: list[Statement] = []
     for table in TABLES if additions else ():
         key_of = _KEYS[table]
@@ -146,12 +146,12 @@ def add(connection: Connection, additions: Additions) -> None:
             key = key_of(place)
             before = coarse.get(key)
             coarse[key] = sums if before is None else tuple(map(add_up, before, sums))
-        # Always in the same order: so two writers never wait for each other in a ring.
+        # Always in one order: so two writers never deadlock.
         rows = [(*key, *sums) for key, sums in sorted(coarse.items())]
         if len(additions) == 1:
-            single.append(Statement(_words(table), rows[0]))
+            single.append(Statement(_addition(table), rows[0]))
         else:
-            sql.run_many(connection, _words(table), rows)
+            sql.run_many(connection, _addition(table), rows)
     if single:
         sql.do_all(connection, *single)
 
@@ -160,7 +160,7 @@ def add(connection: Connection, additions: Additions) -> None:
 
 
 class Group(StrEnum):
-    """What a report can tell apart."""
+    """Columns by which a report can group."""
 
     DAY = "day"
     MONTH = "month"
@@ -172,7 +172,7 @@ class Group(StrEnum):
 
 
 class Totals(NamedTuple):
-    """What was used; the cost in 10⁻⁹ USD."""
+    """Usage totals. The cost is in 10⁻⁹ USD."""
 
     requests: int = 0
     """Chat requests."""
@@ -188,10 +188,10 @@ class Totals(NamedTuple):
 
 
 class UsageLine(NamedTuple):
-    """One line of a report: what it is about, and what was used."""
+    """One line of a report: its group, and the totals."""
 
     about: Mapping[str, str]
-    """By name, in the order of the report's groups, as in `names_of`."""
+    """The values of the groups by name, in the order of `names_of`."""
     totals: Totals
 
 
@@ -214,7 +214,7 @@ def report(
     filters: Mapping[Group, str],
     limit: int,
 ) -> list[UsageLine]:
-    """What was used from the first to the last day, in groups; without an account, of all of them."""
+    """Return the usage from the first to the last day, grouped. Without an account, it covers all of them."""
     table = _smallest({COLUMNS[group] for group in (*by, *filters) if group is not Group.MONTH})
     where = [table.c.day.between((first - EPOCH).days, (last - EPOCH).days)]
     where += [] if account_id is None else [table.c.account_id == account_id]
@@ -233,12 +233,12 @@ def report(
 
 
 def total(lines: Sequence[UsageLine]) -> Totals:
-    """All lines together."""
+    """Return the sum of all lines."""
     return Totals(*map(sum, zip(*(line.totals for line in lines), strict=True))) if lines else Totals()
 
 
 def names_of(group: Group) -> tuple[str, ...]:
-    """The names of what tells lines of a group apart: of keys and accounts, which can be renamed, also their ids."""
+    """Return the names of a group's values. Keys and accounts can be renamed, so that their ids are included."""
     match group:
         case Group.KEY:
             return "key", "key_name"
@@ -253,14 +253,14 @@ def _smallest(columns: set[str]) -> Table:
 
 
 def _counted(table: Table) -> Mapping[str, ColumnElement[int]]:
-    """What is summed up, by its name in a report."""
+    """Return the summed columns by their names in a report."""
     of_chat = case((table.c.kind == "chat", table.c.requests), else_=0)
     of_jobs = case((table.c.kind == "job", table.c.requests), else_=0)
     return {"requests": of_chat, "jobs": of_jobs} | {name: table.c[name] for name in Totals._fields[2:]}
 
 
 def _month(connection: Connection, table: Table, where: Sequence[ColumnElement[bool]]) -> ColumnElement[str]:
-    """The month of a row. No two databases have the same words for it, but all can compare days."""
+    """Return an expression for the month of a row. The databases have no common function, but both compare days."""
     first = connection.execute(select(func.min(table.c.day)).where(*where)).scalar()
     last = connection.execute(select(func.max(table.c.day)).where(*where)).scalar()
     if first is None or last is None:
@@ -269,7 +269,7 @@ def _month(connection: Connection, table: Table, where: Sequence[ColumnElement[b
     begins, ends = EPOCH + timedelta(first), EPOCH + timedelta(last)
     while begins <= ends:
         after = (begins.replace(day=1) + timedelta(31)).replace(day=1)
-        # Written out, as two parameters of the same value are not the same group.
+        # As literals: two parameters of equal value would be different groups.
         is_before = table.c.day < literal((after - EPOCH).days, literal_execute=True)
         months.append((is_before, literal(begins.isoformat()[:7], literal_execute=True)))
         begins = after
@@ -277,7 +277,7 @@ def _month(connection: Connection, table: Table, where: Sequence[ColumnElement[b
 
 
 def _name(found: Select[Any], by: Sequence[Group]) -> Select[Any]:
-    """The same rows with the names of their keys and accounts; those that are gone have none."""
+    """Return the rows with the names of their keys and accounts. Deleted ones have no name."""
     rows = found.subquery()
     about: list[ColumnElement[Any]] = []
     source: FromClause = rows
@@ -296,7 +296,7 @@ def _name(found: Select[Any], by: Sequence[Group]) -> Select[Any]:
 
 
 def _write_days(lines: Sequence[UsageLine]) -> list[UsageLine]:
-    """With days as people write them; each is worked out once."""
+    """Return the lines with their days as ISO dates. Each date is computed once."""
     known: dict[Any, str] = {}
     for day in {line.about["day"] for line in lines}:
         known[day] = (EPOCH + timedelta(int(day))).isoformat()

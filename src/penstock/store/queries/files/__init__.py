@@ -1,1 +1,1 @@
-"""Rows of files and assets, and the bytes that they take."""
+"""Rows of files and assets, and the storage that they use."""

@@ -1,4 +1,4 @@
-"""Stored outputs: which asset id belongs to which account and job."""
+"""Assets: the stored outputs of jobs."""
 
 from collections.abc import Callable, Sequence
 
@@ -31,7 +31,7 @@ def add_all(connection: Connection, job: Job, outputs: Sequence[Asset]) -> None:
 
 
 def get(connection: Connection, asset_id: str, account_id: str | None, now: float) -> StoredAsset:
-    """An asset by id: for its account, or for anyone who holds a signed link (`account_id` None)."""
+    """Return an asset: for its account, or for the holder of a signed link (`account_id` None)."""
     query = select(assets, jobs.c.expires_at).join(jobs, jobs.c.id == assets.c.job_id, isouter=True)
     row = connection.execute(query.where(assets.c.id == asset_id)).one_or_none()
     if row is None or account_id not in (None, row.account_id):
@@ -42,7 +42,7 @@ def get(connection: Connection, asset_id: str, account_id: str | None, now: floa
 
 
 def deliver(connection: Connection, claim: Claim, change: Callable[[Job], Job], now: float) -> Job:
-    """A job's success and its assets, in one transaction."""
+    """Write a job's success and its assets in one transaction."""
     job = job_rows.amend(connection, claim, change, now)
     add_all(connection, job, job.outputs)
     storage_rows.change(connection, job.account_id, assets=sum(asset.bytes for asset in job.outputs))
@@ -50,19 +50,19 @@ def deliver(connection: Connection, claim: Claim, change: Callable[[Job], Job], 
 
 
 def hide_of_job(connection: Connection, job_id: str, reason: str) -> None:
-    """Out of sight at once; the row stays to say so, and until `swept` the bytes are still to be removed."""
+    """Hide a job's assets at once. Their rows stay, and until `swept` their bytes are still to be removed."""
     connection.execute(update(assets).where(assets.c.job_id == job_id).values(removed=reason))
 
 
 def unswept(connection: Connection, limit: int) -> Sequence[str]:
-    """Jobs whose assets are out of sight but still on disk."""
+    """Return jobs whose assets are hidden but still on disk."""
     query = select(assets.c.job_id).where(assets.c.removed.is_not(None), assets.c.swept == 0).distinct()
     return list(connection.execute(query.limit(limit)).scalars())
 
 
 def mark_swept(connection: Connection, job_id: str) -> None:
-    """The bytes of a job's assets are gone."""
-    locks.hold(connection, "sweep", job_id)  # of two who do so one counts it
+    """Record that the bytes of a job's assets are removed."""
+    locks.hold(connection, "sweep", job_id)  # two sweeps of a job count it once
     kept = (assets.c.job_id == job_id) & (assets.c.swept == 0)
     query = select(assets.c.account_id, func.sum(assets.c.bytes)).where(kept).group_by(assets.c.account_id)
     freed = connection.execute(query).all()

@@ -1,4 +1,4 @@
-"""Callers' files in the store; the bytes are kept once per account and content."""
+"""Callers' files. The bytes are stored once per account and content."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
@@ -18,10 +18,10 @@ def _file(row: Any) -> StoredFile:
 
 
 def add(connection: Connection, file: StoredFile, quota: int | None = None) -> None:
-    """Write a file's row; the row comes before the bytes, so that a clean-up never takes bytes still wanted.
+    """Write a file's row. It comes before the bytes, so that a clean-up never removes bytes still wanted.
 
-    Content that the account does not have yet counts, and raises if it is more than the quota leaves. `quota` is that
-    of accounts without one of their own.
+    Content that is new to the account counts towards its quota, and raises if it exceeds it. `quota` applies to
+    accounts without one of their own.
     """
     locks.hold(connection, "file", file.account_id, file.sha256)
     is_new = _count_same(connection, file) == 0
@@ -31,7 +31,7 @@ def add(connection: Connection, file: StoredFile, quota: int | None = None) -> N
 
 
 def add_fetched(connection: Connection, file: StoredFile) -> None:
-    """Like `add`, for a job that is accepted already: it counts, and is not refused."""
+    """Like `add`, for a job that is accepted already: the bytes count, but are not refused."""
     locks.hold(connection, "file", file.account_id, file.sha256)
     is_new = _count_same(connection, file) == 0
     connection.execute(insert(files), asdict(file))
@@ -45,12 +45,12 @@ def _count_same(connection: Connection, file: StoredFile) -> int:
 
 
 def get(connection: Connection, account_id: str, token: str, now: float) -> StoredFile:
-    """An account's upload that has not expired."""
+    """Return an account's upload that has not expired."""
     return _find(connection, account_id, token, now, files.c.job_id.is_(None))
 
 
 def get_usable(connection: Connection, account_id: str, token: str, now: float) -> StoredFile:
-    """What a generation may name: an account's upload, or the copy that one of its jobs keeps."""
+    """Return a file that a generation may use: an account's upload, or the copy kept by one of its jobs."""
     kept = select(jobs.c.id).where(jobs.c.id == files.c.job_id, jobs.c.removed.is_(None)).exists()
     return _find(connection, account_id, token, now, or_(files.c.job_id.is_(None), kept))
 
@@ -64,32 +64,32 @@ def _find(connection: Connection, account_id: str, token: str, now: float, where
 
 
 def expire(connection: Connection, file: StoredFile, now: float) -> None:
-    """A file whose bytes may never have come: out of sight, and swept next."""
+    """Expire a file whose bytes may never have arrived. It is hidden, and removed by the next sweep."""
     connection.execute(update(files).where(files.c.token == file.token).values(expires_at=now))
 
 
 def of_job(connection: Connection, job_id: str) -> Sequence[StoredFile]:
-    """A job's snapshots."""
+    """Return a job's copies of its input files."""
     return [_file(row) for row in connection.execute(select(files).where(files.c.job_id == job_id))]
 
 
 def expired(connection: Connection, now: float, limit: int) -> Sequence[StoredFile]:
-    """Uploads past their time."""
+    """Return expired uploads."""
     query = select(files).where(files.c.expires_at <= now).order_by(files.c.expires_at).limit(limit)
     return [_file(row) for row in connection.execute(query)]
 
 
 def orphans(connection: Connection, before: float, limit: int) -> Sequence[StoredFile]:
-    """Snapshots whose job was never written, or is removed: the process died between the two steps."""
+    """Return copies whose job was never written or is removed: the process died between the two steps."""
     kept = select(jobs.c.id).where(jobs.c.id == files.c.job_id, jobs.c.removed.is_(None)).exists()
     query = select(files).where(files.c.job_id.is_not(None), ~kept, files.c.created_at < before)
     return [_file(row) for row in connection.execute(query.limit(limit))]
 
 
 def remove(connection: Connection, file: StoredFile, remove_bytes: Callable[[StoredFile], None]) -> None:
-    """Remove a file's row and, if no other row of the account holds the same bytes, these.
+    """Remove a file's row, and its bytes if no other row of the account has this content.
 
-    Both in one transaction: a row that another process writes for the same bytes comes before or after them.
+    Both happen in one transaction: a new row for these bytes comes before or after it.
     """
     locks.hold(connection, "file", file.account_id, file.sha256)
     was_there = connection.execute(delete(files).where(files.c.token == file.token)).rowcount

@@ -1,4 +1,4 @@
-"""Bytes that an account keeps in files and assets: a sum that every change keeps up to date."""
+"""Storage usage of accounts: the bytes of their files and assets, updated with every change."""
 
 from collections.abc import Sequence
 from typing import Final, NamedTuple
@@ -16,7 +16,7 @@ _ADD: Final = (
 
 
 class Stored(NamedTuple):
-    """The bytes that an account keeps, and the quota of its own, if it has one."""
+    """The bytes that an account keeps, and its own quota, if it has one."""
 
     files: int = 0
     assets: int = 0
@@ -24,19 +24,19 @@ class Stored(NamedTuple):
 
     @property
     def bytes(self) -> int:
-        """All of it."""
+        """The sum of both."""
         return self.files + self.assets
 
 
 def get(connection: Connection, account_id: str) -> Stored:
-    """Return what an account keeps."""
+    """Return the bytes that an account keeps."""
     query = select(storage.c.files, storage.c.assets, storage.c.quota).where(storage.c.account_id == account_id)
     row = connection.execute(query).one_or_none()
     return Stored() if row is None else Stored(*row)
 
 
 def set_quota(connection: Connection, account_id: str, quota: int | None) -> None:
-    """Give an account a quota of its own in bytes; None: the one of the settings holds."""
+    """Set an account's own quota in bytes. None: the one of the settings applies."""
     change(connection, account_id)
     connection.execute(update(storage).where(storage.c.account_id == account_id).values(quota=quota))
 
@@ -44,13 +44,13 @@ def set_quota(connection: Connection, account_id: str, quota: int | None) -> Non
 def change(connection: Connection, account_id: str, *, files: int = 0, assets: int = 0) -> None:
     """Count bytes that were added or, below zero, removed.
 
-    This locks the account's row: whatever else a transaction locks, it locks before.
+    This locks the account's row. A transaction takes its other locks before.
     """
     sql.run(connection, _ADD, account_id, files, assets)
 
 
 def reserve(connection: Connection, account_id: str, size: int, usual: int | None) -> None:
-    """Count the bytes of a file, or raise if they are more than the quota leaves; `usual` is that of the settings."""
+    """Count the bytes of a file. Raise if they exceed the quota. `usual` is the quota of the settings."""
     change(connection, account_id, files=size)
     stored = get(connection, account_id)
     quota = usual if stored.quota is None else stored.quota
@@ -71,25 +71,25 @@ def refuse(used: int, quota: int) -> StorageQuotaExceeded:
     return StorageQuotaExceeded(f"The account keeps {used} bytes of files and results, and may keep {quota}.")
 
 
-# -- against drift: processes of an earlier version do not count
+# -- against drift: processes of an earlier version do not count bytes
 
 
 def find_drift(connection: Connection) -> Sequence[str]:
-    """Return the accounts whose sums are not those of their rows."""
-    told = {row.account_id: (row.files, row.assets) for row in connection.execute(select(storage))}
+    """Return the accounts whose sums differ from their rows."""
+    recorded = {row.account_id: (row.files, row.assets) for row in connection.execute(select(storage))}
     contents = select(files.c.account_id, func.max(files.c.bytes).label("bytes"))
     contents = contents.group_by(files.c.account_id, files.c.sha256).subquery()
     of_files = select(contents.c.account_id, func.sum(contents.c.bytes)).group_by(contents.c.account_id)
     of_assets = select(assets.c.account_id, func.sum(assets.c.bytes)).where(assets.c.swept == 0)
     in_files = {account: int(total) for account, total in connection.execute(of_files)}
     in_assets = {account: int(total) for account, total in connection.execute(of_assets.group_by(assets.c.account_id))}
-    everyone = told.keys() | in_files.keys() | in_assets.keys()
+    everyone = recorded.keys() | in_files.keys() | in_assets.keys()
     found = {account: (in_files.get(account, 0), in_assets.get(account, 0)) for account in everyone}
-    return [account for account in sorted(everyone) if found[account] != told.get(account, (0, 0))]
+    return [account for account in sorted(everyone) if found[account] != recorded.get(account, (0, 0))]
 
 
 def recount(connection: Connection, account_id: str) -> None:
-    """Set an account's sums anew. Its row is locked first: who changes them meanwhile comes before or after."""
+    """Recompute an account's sums. Its row is locked first, so that concurrent changes come before or after."""
     mine = storage.c.account_id == account_id
     if connection.execute(select(storage.c.files).where(mine).with_for_update()).one_or_none() is None:
         connection.execute(insert(storage), {"account_id": account_id, "files": 0, "assets": 0})

@@ -1,4 +1,4 @@
-"""The event log: written with the change of the job, read in order, announced after the commit."""
+"""The event log: written with the change of the job, read in order, signaled after the commit."""
 
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -20,27 +20,27 @@ decode_job = msgspec.json.Decoder(Job).decode
 
 
 def describe(kind: EventType, job: Job, document: bytes, now: float) -> dict[str, Any]:
-    """The row of an event, to be written with the change that it tells of."""
+    """Return the row of an event, to be written with the change of the job."""
     return _row(job.account_id, job.id, job.sequence, kind.value, now, document)
 
 
-def announce(connection: Connection, told: Sequence[tuple[EventType, Job]], now: float) -> None:
-    """Whoever listens to the job, the account or the queue hears of events after the commit; so do webhooks."""
+def announce(connection: Connection, pairs: Sequence[tuple[EventType, Job]], now: float) -> None:
+    """Signal listeners on the job, the account or the queue after the commit, and queue webhook deliveries."""
     topics: set[str] = connection.info[RUNG]
-    for kind, job in told:
+    for kind, job in pairs:
         topics.update((job.id, job.account_id))
         if kind is EventType.QUEUED:
             topics.add(QUEUE)
     news = [
-        webhook_rows.WebhookEvent(job.account_id, job.id, job.sequence, kind.value, job.webhook) for kind, job in told
+        webhook_rows.WebhookEvent(job.account_id, job.id, job.sequence, kind.value, job.webhook) for kind, job in pairs
     ]
     webhook_rows.enqueue(connection, news, now)
 
 
-def append_notice(connection: Connection, account_id: str, standing: Mapping[str, Any], now: float) -> None:
-    """Add an event of an account that is about one of its budgets."""
+def append_notice(connection: Connection, account_id: str, balance: Mapping[str, Any], now: float) -> None:
+    """Add an event about one of an account's budgets."""
     notice = new_id("notice")
-    row = _row(account_id, notice, 1, BUDGET_EVENT, now, msgspec.json.encode(standing))
+    row = _row(account_id, notice, 1, BUDGET_EVENT, now, msgspec.json.encode(balance))
     sql.do_all(connection, sql.insertion(events, [row]))
     connection.info[RUNG].add(account_id)
     webhook_rows.enqueue(connection, [webhook_rows.WebhookEvent(account_id, notice, 1, BUDGET_EVENT)], now)
@@ -67,14 +67,14 @@ _columns = (events.c.position, events.c.type, events.c.sequence, events.c.create
 
 
 def get(connection: Connection, job_id: str, sequence: int) -> Event | None:
-    """One event of a job, or a notice."""
+    """Return one event of a job, or a notice."""
     query = select(*_columns).where(events.c.job_id == job_id, events.c.sequence == sequence)
     row = connection.execute(query).one_or_none()
     return None if row is None else _event(row)
 
 
 def of_jobs(connection: Connection, asked: Sequence[tuple[str, int]], limit: int) -> dict[tuple[str, int], list[Event]]:
-    """The events of each of these jobs after a position, oldest first; of all together no more than `limit`."""
+    """Return the events of each of these jobs after a position, oldest first, and at most `limit` in all."""
     values = [value for question in (*asked, *[("", 0)] * (_room(len(asked)) - len(asked))) for value in question]
     found: dict[tuple[str, int], list[Event]] = {}
     for job_id, after, *row in sql.run(connection, _of_jobs(_room(len(asked))), *values, limit):
@@ -83,7 +83,7 @@ def of_jobs(connection: Connection, asked: Sequence[tuple[str, int]], limit: int
 
 
 def _room(count: int) -> int:
-    """A power of four: so there are few statements, which the server knows again."""
+    """Return the next power of four: few distinct statements, which the server caches."""
     room = 1
     while room < count:
         room *= 4
@@ -104,7 +104,7 @@ def _of_jobs(count: int) -> str:
 def of_account(
     connection: Connection, account_id: str, after: int, limit: int, until: int | None = None
 ) -> Sequence[Event]:
-    """An account's events after a position, oldest first; `until` which one, where later ones may be overtaken."""
+    """Return an account's events after a position, oldest first. `until` excludes events that others may overtake."""
     query = select(*_columns).where(events.c.account_id == account_id, events.c.position > after)
     if until is not None:
         query = query.where(events.c.position <= until)
@@ -112,12 +112,12 @@ def of_account(
 
 
 def last_position(connection: Connection, account_id: str) -> int:
-    """Where the account's feed ends now."""
+    """Return the position of the account's latest event."""
     query = select(func.max(events.c.position)).where(events.c.account_id == account_id)
     return connection.execute(query).scalar() or 0
 
 
 def remove(connection: Connection, job_id: str) -> None:
-    """Events hold params: they go with their job, told or not."""
+    """Remove a job's events and deliveries with it, as events contain its parameters."""
     connection.execute(delete(events).where(events.c.job_id == job_id))
     webhook_rows.forget(connection, job_id)

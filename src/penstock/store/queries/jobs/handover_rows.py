@@ -1,4 +1,4 @@
-"""Jobs that one worker claims with a seat and another runs, whichever Temporal chooses (PostgreSQL)."""
+"""Handover on PostgreSQL: one worker claims a job with a seat, another one that Temporal chooses runs it."""
 
 from collections.abc import Collection, Sequence
 
@@ -14,11 +14,11 @@ from penstock.store.tables import jobs
 
 
 class HeldElsewhere(Exception):
-    """A worker whose lease has not ended has the job, or it is for one that knows its vendor."""
+    """Another worker with a valid lease has the job, or this worker does not know its vendor."""
 
 
 def take(connection: Connection, owner: str, job_id: str, vendors: Collection[str]) -> Claimed | None:
-    """Take over a job that has a seat, from whoever hands it over or from nobody; None if there is nothing to do."""
+    """Take over a job that has a seat and is being handed over or free. Return None if there is nothing to do."""
     row = connection.execute(select(jobs).where(jobs.c.id == job_id).with_for_update()).one_or_none()
     if row is None or row.done or not row.seated:
         return None
@@ -31,7 +31,7 @@ def take(connection: Connection, owner: str, job_id: str, vendors: Collection[st
 
 
 def give_back(connection: Connection, claim: Claim) -> None:
-    """The job is anyone's, and keeps its seat: its vendor may be at work."""
+    """Release a job with its seat: its vendor may be at work."""
     ours = update(jobs).where(
         jobs.c.id == claim.job_id, jobs.c.owner == claim.owner, jobs.c.epoch == claim.epoch, jobs.c.done == 0
     )
@@ -40,7 +40,7 @@ def give_back(connection: Connection, claim: Claim) -> None:
 
 
 def list_handed_over(connection: Connection, owner: str) -> Sequence[tuple[Claim, str]]:
-    """What this owner hands over and nobody has taken yet, each with its account."""
+    """Return the jobs that this owner hands over and no worker has taken, each with its account."""
     query = select(jobs.c.id, jobs.c.epoch, jobs.c.account_id).where(
         jobs.c.done == 0, jobs.c.owner == owner, jobs.c.seated == 1
     )

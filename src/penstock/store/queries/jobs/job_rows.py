@@ -1,4 +1,4 @@
-"""Jobs in the store: every change is one row, one event and one commit, and a runner's change is fenced."""
+"""Jobs: every change is one row, one event and one commit. A runner's change is fenced by its claim."""
 
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -27,21 +27,21 @@ UPDATE = "UPDATE jobs SET vendor = ?, state = ?, done = ?, finished_at = ?, expi
 GET = "SELECT document, removed FROM jobs WHERE id = ? AND account_id = ?"
 LOCK = "SELECT document FROM jobs WHERE id = ? AND owner = ? AND epoch = ? FOR UPDATE"
 encode = msgspec.json.encode
-ALONE = 2
+SOLE = 2
 DISPATCHING = b'"phase":"dispatching"'
-SKEW_SECONDS = 3_900.0
-"""How far the time in an id may be from when the job was created: clocks jump, ids only go forward."""
-MAX_CLOCK_SECONDS = 600.0
-"""More than a vendor's clock may be off: how far back jobs are asked whether they hold an order."""
+MAX_ID_SKEW_SECONDS = 3_900.0
+"""The largest difference between the time in an id and the job's creation: clocks jump, ids only go forward."""
+MAX_CLOCK_ERROR_SECONDS = 600.0
+"""More than a vendor's clock may be off: how far back jobs are checked for an order."""
 log = logging.getLogger(__name__)
 
 
 class FenceLost(Exception):
-    """Another runner has taken the job over: stop silently."""
+    """Another process has claimed the job: stop silently."""
 
 
 def insert_all(connection: Connection, accepted: Sequence[Job], now: float, *more: Statement) -> list[Job]:
-    """Write newly accepted jobs, each with its first event and a hold of the most that it can cost; and do more."""
+    """Write newly accepted jobs with their first events and holds of their highest costs. Run `more` statements."""
     if any(map(may_cost, accepted)):
         holding = Holding(connection, [job.payer for job in accepted])
         hold(holding, accepted)
@@ -50,21 +50,21 @@ def insert_all(connection: Connection, accepted: Sequence[Job], now: float, *mor
 
 
 def hold(holding: Holding, accepted: Sequence[Job]) -> None:
-    """Have the most that jobs of one request can cost held for them, or for none of them."""
+    """Hold the highest possible cost of a request's jobs: for all of them or none."""
     amounts = {job.id: job.estimated or 0 for job in accepted if may_cost(job)}
     if amounts:
         holding.add(accepted[0].payer, amounts, accepted[0].created_at)
 
 
 def write_all(connection: Connection, accepted: Sequence[Job], now: float, *more: Statement) -> list[Job]:
-    """Write new jobs, each with its first event, and do more; what they cost is held already."""
+    """Write new jobs with their first events, and run `more` statements. Their costs are held already."""
     written = [job if job.sequence == 1 else replace(job, sequence=1) for job in accepted]
     documents = [encode(job) for job in written]
     kinds = [type_of(None, job) for job in written]
     rows = [_new_row(job, document) for job, document in zip(written, documents, strict=True)]
-    told = [event_rows.describe(*each, now) for each in zip(kinds, written, documents, strict=True)]
+    first_events = [event_rows.describe(*each, now) for each in zip(kinds, written, documents, strict=True)]
     event_rows.announce(connection, list(zip(kinds, written, strict=True)), now)
-    sql.do_all(connection, sql.insertion(jobs, rows), sql.insertion(events, told), *more)
+    sql.do_all(connection, sql.insertion(jobs, rows), sql.insertion(events, first_events), *more)
     return written
 
 
@@ -84,14 +84,14 @@ def _new_row(job: Job, document: bytes) -> dict[str, Any]:
 
 
 def may_cost(job: Job) -> bool:
-    """Of some vendors the price may be known, though not the most that it can cost: then nothing is held as yet."""
+    """Return whether a job may cost something. With an unknown maximum, nothing is held yet."""
     if job.estimated is not None or job.prices is None:
         return bool(job.estimated)
     return any(price is not None for price in job.prices.values())
 
 
 def _columns(job: Job, document: bytes) -> dict[str, Any]:
-    """What a change of a job changes in its row."""
+    """Return the columns that a change of a job updates."""
     return {
         "vendor": job.vendor,
         "state": job.state.value,
@@ -119,12 +119,12 @@ def _change(connection: Connection, before: Job, change: Callable[[Job], Job], n
     )
     event_rows.announce(connection, [(kind, after)], now)
     if after.done:
-        _pay(connection, after, now)  # last: others wait for the purse and the sums
+        _pay(connection, after, now)  # last: others wait for the locks of balances and sums
     return after
 
 
 def _update(before: Job, after: Job) -> str:
-    """Say how a row changes: a new phase also tells whether a risky step begins, and that the last one was survived."""
+    """Return the update statement. A new phase also records whether a risky step begins or was survived."""
     if after.phase is before.phase:
         return UPDATE
     deaths = "0" if has_advanced(before.phase, after.phase) else "deaths"
@@ -132,9 +132,9 @@ def _update(before: Job, after: Job) -> str:
 
 
 def _pay(connection: Connection, job: Job, now: float) -> None:
-    """The end of a job ends its hold, too: settled, released, or kept where nobody knows what became of it."""
+    """Settle, release or keep the hold of a finished job, and add it to the usage sums."""
     charged = None
-    with suppress(LedgerRefused):  # nothing was ever held for it
+    with suppress(LedgerRefused):  # nothing was held for it
         if job.charged:
             charged = ledger_rows.settle(connection, job.id, job.final or 0, now)
         elif job.charged is None:
@@ -145,7 +145,7 @@ def _pay(connection: Connection, job: Job, now: float) -> None:
 
 
 def amend(connection: Connection, claim: Claim, change: Callable[[Job], Job], now: float) -> Job:
-    """A runner's change: it counts only while the claim does."""
+    """Apply a runner's change. Raise FenceLost if its claim has ended."""
     found = sql.run(connection, LOCK, claim.job_id, claim.owner, claim.epoch)
     if not found:
         raise FenceLost(claim.job_id)
@@ -153,16 +153,16 @@ def amend(connection: Connection, claim: Claim, change: Callable[[Job], Job], no
 
 
 def mark_risk(connection: Connection, claim: Claim, level: int, beside: Sequence[str] = ()) -> None:
-    """Write down that a risky step of the job begins (1, or 2 if no other suspect's runs here) or is over (0).
+    """Record that a risky step of the job begins (1, or 2 if it is the only suspect here) or is over (0).
 
-    The jobs that it runs `beside` are the only ones of this owner at risk no longer.
+    The jobs that run `beside` it are no longer the only ones of this owner at risk.
     """
     theirs = jobs.c.owner == claim.owner
     ours = update(jobs).where(jobs.c.id == claim.job_id, theirs, jobs.c.epoch == claim.epoch, jobs.c.done == 0)
     if not connection.execute(ours.values(at_risk=level)).rowcount:
         raise FenceLost(claim.job_id)
     if beside:
-        connection.execute(update(jobs).where(jobs.c.id.in_(beside), theirs, jobs.c.at_risk == ALONE).values(at_risk=1))
+        connection.execute(update(jobs).where(jobs.c.id.in_(beside), theirs, jobs.c.at_risk == SOLE).values(at_risk=1))
 
 
 def adopt(
@@ -173,10 +173,10 @@ def adopt(
     now: float,
     seen_at: Mapping[str, float] | None = None,
 ) -> Job:
-    """Give a lost order back to its job: the first of the upstream ids found that no other job of its vendor holds.
+    """Assign a lost order to its job: the first of the upstream ids found that no other job of its vendor has.
 
-    While another job places an order like it, none is given that may be that job's: one that was first seen before
-    the other was begun, as `seen_at` tells, cannot be.
+    While another job places a similar order, orders that may be that job's are excluded. An order seen before the other
+    job began, by `seen_at`, cannot be its own.
     """
     job = get_claimed(connection, claim)
     locks.hold(connection, "orders", job.vendor)
@@ -192,23 +192,23 @@ def adopt(
 
 
 def has_free(connection: Connection, claim: Claim, found: Sequence[str]) -> bool:
-    """Tell whether no other job holds one of these orders: then it may be this job's."""
+    """Return whether at least one of these orders belongs to no other job: then it may be this job's."""
     documents = _list_others(connection, get_claimed(connection, claim))
     return any(not any(encode(name) in document for document in documents) for name in found)
 
 
 def _list_others(connection: Connection, job: Job) -> Sequence[bytes]:
-    """List the documents of all other jobs of the vendor that may hold an order as young as this job's."""
+    """Return the documents of the vendor's other jobs that may hold an order as young as this job's."""
     others = select(jobs.c.document).where(
         jobs.c.vendor == job.vendor,
         jobs.c.id != job.id,
-        or_(jobs.c.finished_at.is_(None), jobs.c.finished_at >= job.attempts[-1].started_at - MAX_CLOCK_SECONDS),
+        or_(jobs.c.finished_at.is_(None), jobs.c.finished_at >= job.attempts[-1].started_at - MAX_CLOCK_ERROR_SECONDS),
     )
     return connection.execute(others).scalars().all()
 
 
 def hand_on(connection: Connection, claim: Claim, change: Callable[[Job], Job], now: float) -> Job:
-    """A change after which the job, if it still runs, is anyone's to claim: both or neither."""
+    """Apply a change and, if the job still runs, release it to be claimed by any process: both or neither."""
     job = amend(connection, claim, change, now)
     if job.state is State.RUNNING:
         release(connection, claim)
@@ -216,21 +216,21 @@ def hand_on(connection: Connection, claim: Claim, change: Callable[[Job], Job], 
 
 
 def release(connection: Connection, claim: Claim) -> None:
-    """Give the job back: whoever is next may claim it."""
+    """Release a job, so that another process may claim it."""
     connection.info[RUNG].add(QUEUE)
     query = update(jobs).where(jobs.c.id == claim.job_id, jobs.c.owner == claim.owner, jobs.c.epoch == claim.epoch)
     connection.execute(query.values(owner=None, seated=0))
 
 
 def amend_own(connection: Connection, account_id: str, job_id: str, change: Callable[[Job], Job], now: float) -> Job:
-    """A caller's change of its own job."""
+    """Apply a caller's change to its own job."""
     before = get(connection, account_id, job_id, lock=True)
     connection.info[RUNG].add(nudge(job_id))
     return _change(connection, before, change, now)
 
 
 def get(connection: Connection, account_id: str, job_id: str, *, lock: bool = False) -> Job:
-    """An account's job; another account's is not found. Locked, nobody else changes it."""
+    """Return an account's job. Another account's is not found. `lock` prevents other changes."""
     found = sql.run(connection, GET + sql.LOCKING if lock else GET, job_id, account_id)
     if not found:
         raise JobNotFound
@@ -241,13 +241,13 @@ def get(connection: Connection, account_id: str, job_id: str, *, lock: bool = Fa
 
 
 def find(connection: Connection, job_id: str) -> Job | None:
-    """Anyone's job, also when little is left of it: for the books."""
+    """Return a job of any account, also a removed one, for corrections of the ledger."""
     document = connection.execute(select(jobs.c.document).where(jobs.c.id == job_id)).scalar()
     return None if document is None else event_rows.decode_job(document)
 
 
 def get_claimed(connection: Connection, claim: Claim) -> Job:
-    """The job behind a claim."""
+    """Return the job of a claim."""
     query = select(jobs.c.document).where(
         jobs.c.id == claim.job_id, jobs.c.owner == claim.owner, jobs.c.epoch == claim.epoch
     )
@@ -258,7 +258,7 @@ def get_claimed(connection: Connection, claim: Claim) -> Job:
 
 
 def get_several(connection: Connection, job_ids: Sequence[str]) -> list[Job]:
-    """Jobs by id, in the given order; removed ones are left out."""
+    """Return jobs by id, in the given order, without removed ones."""
     query = select(jobs.c.id, jobs.c.document).where(jobs.c.id.in_(job_ids), jobs.c.removed.is_(None))
     found = {row.id: event_rows.decode_job(row.document) for row in connection.execute(query)}
     return [found[job_id] for job_id in job_ids if job_id in found]
@@ -267,15 +267,15 @@ def get_several(connection: Connection, job_ids: Sequence[str]) -> list[Job]:
 def page(
     connection: Connection, account_id: str, filters: Mapping[str, Any], before: str | None, limit: int
 ) -> list[Job]:
-    """An account's jobs, newest first. Every filter has an index that ends in the id: the table's size is no cost."""
+    """Return a page of an account's jobs, newest first. Each filter has an index that ends in the id."""
     query = select(jobs.c.document).where(jobs.c.account_id == account_id, jobs.c.removed.is_(None))
     for name in ("state", "model", "client_ref", "batch_id"):
         if filters.get(name) is not None:
             query = query.where(jobs.c[name] == filters[name])
-    if (after := filters.get("created_after")) is not None:  # ids sort by time: the index finds the place
-        query = query.where(jobs.c.created_at > after, jobs.c.id > first_id("job", after - SKEW_SECONDS))
+    if (after := filters.get("created_after")) is not None:  # ids sort by time, so the index is used
+        query = query.where(jobs.c.created_at > after, jobs.c.id > first_id("job", after - MAX_ID_SKEW_SECONDS))
     if (until := filters.get("created_before")) is not None:
-        query = query.where(jobs.c.created_at < until, jobs.c.id < first_id("job", until + SKEW_SECONDS))
+        query = query.where(jobs.c.created_at < until, jobs.c.id < first_id("job", until + MAX_ID_SKEW_SECONDS))
     if (now := filters.get("kept_at")) is not None:
         query = query.where(or_(jobs.c.expires_at.is_(None), jobs.c.expires_at > now))
     if before is not None:
@@ -285,7 +285,7 @@ def page(
 
 
 def recent_durations(connection: Connection, models: Iterable[str], limit: int) -> dict[str, list[float]]:
-    """How long each model's latest successful jobs ran, oldest first."""
+    """Return the durations of each model's latest successful jobs, oldest first."""
     query = select(jobs.c.document).where(
         jobs.c.model == bindparam("wanted"), jobs.c.state == State.SUCCEEDED.value, jobs.c.removed.is_(None)
     )
@@ -300,13 +300,13 @@ def _duration(document: bytes) -> float:
 
 
 def expired(connection: Connection, now: float, limit: int) -> list[tuple[str, str]]:
-    """Account and id of jobs past their retention."""
+    """Return account and id of jobs past their retention."""
     query = select(jobs.c.account_id, jobs.c.id).where(jobs.c.removed.is_(None), jobs.c.expires_at <= now)
     return [(row.account_id, row.id) for row in connection.execute(query.order_by(jobs.c.expires_at).limit(limit))]
 
 
 def remove(connection: Connection, account_id: str, job_id: str, reason: str) -> Job:
-    """Leave a tombstone: what was generated from what is gone, that it happened and what it cost stays."""
+    """Replace a job by a tombstone: its parameters and outputs go, its existence and cost stay."""
     job = get(connection, account_id, job_id, lock=True)
     if not job.done:
         raise JobNotFinished

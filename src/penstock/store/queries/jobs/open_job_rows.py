@@ -1,4 +1,4 @@
-"""Open jobs in the store: who takes up which, fairly between accounts, and how many more a caller may have."""
+"""Open jobs: claims by processes, fair between accounts, and the limit on open jobs."""
 
 import logging
 from collections.abc import Iterator, Mapping, Sequence
@@ -29,21 +29,21 @@ from penstock.store.queries.jobs import event_rows
 from penstock.store.tables import jobs
 
 FEW = 10
-"""Who holds fewer jobs than these may take up what a process keeps in reserve."""
-MAX_ENDS = 20
+"""Accounts that hold fewer jobs than this may use the places that a process keeps in reserve."""
+MAX_JOBS_READ = 20
 RETRY_SECONDS = 5.0
-"""When to try again if nobody knows when a job will end."""
+"""Seconds until a retry where no job's end is predicted."""
 
 log = logging.getLogger(__name__)
 
-# -- what is asked of the store, made once; that it is about open jobs is written out, so that SQLite trusts the index
+# -- statements, made once; `done = 0` is a literal, so that SQLite uses the partial index
 
 OPEN = jobs.c.done == literal_column("0")
 FREE = and_(OPEN, jobs.c.owner.is_(None))
 
 
 def _next_account(account_id: Any) -> ScalarSelect[Any]:
-    """The first account after this one that has a free job waiting: one look into the index, however many it has."""
+    """Return the next account with a free queued job: one index lookup, however many jobs it has."""
     later = and_(FREE, jobs.c.state == State.QUEUED.value, jobs.c.account_id > account_id)
     return select(func.min(jobs.c.account_id)).where(later).correlate_except(jobs).scalar_subquery()
 
@@ -90,7 +90,7 @@ TAKE = (
 SEAT = TAKE.values(seated=1)
 RELEASE = update(jobs).where(OPEN, jobs.c.owner.is_not(None)).values(owner=None)
 SUSPECTED = "deaths + CASE WHEN at_risk = 2 OR (at_risk = 1 AND deaths = 0) THEN 1 ELSE 0 END"
-"""The deaths of a job whose owner has just died: a suspect's are counted only if it was the only one at risk there."""
+"""The deaths of a job whose owner has just died. A suspect's are counted only if it alone was at risk there."""
 BURY = RELEASE.values(deaths=literal_column(SUSPECTED, Integer), at_risk=0)
 OLDEST_WAITING = (
     select(jobs.c.vendor, func.min(jobs.c.created_at))
@@ -112,45 +112,44 @@ def claim(
     spare: int | None = None,
     after: str = "",
 ) -> list[tuple[Claim, Job]]:
-    """Take up to `limit` open jobs that nobody holds: those already begun first, then of each account the oldest.
+    """Claim up to `limit` free jobs: those already begun first, then the oldest of each account.
 
-    Accounts that have the fewest `held` come first; among equals it is the turn of those after `after`. Accounts that
-    hold several already get no more than `spare` of the places. Of jobs that are only canceled there is not more than
-    half, as long as others wait.
+    Accounts with the fewest `held` jobs come first. Among equals, it is the turn of those after `after`. Accounts that
+    hold several already get at most `spare` of the places. Canceled jobs get at most half, as long as others wait.
     """
     begun, canceled = _begun(connection, limit)
     room = limit - len(begun)
-    waiting = _share(connection, room, (limit if spare is None else spare) - len(begun), held or {}, after)
+    waiting = _choose_fairly(connection, room, (limit if spare is None else spare) - len(begun), held or {}, after)
     ending = canceled[: min(room, max(room - len(waiting), (room + 1) // 2))]
     return take(connection, owner, [*begun, *ending, *waiting[: room - len(ending)]])
 
 
 def claim_ending(connection: Connection, owner: str, limit: int, now: float) -> list[tuple[Claim, Job]]:
-    """Take up jobs that have nothing left but to end: canceled ones, and those whose start deadline has passed."""
+    """Claim jobs that can only end: canceled ones, and those whose start deadline has passed."""
     _, canceled = _begun(connection, limit)
     late = connection.execute(PAST_START, {"now": now, "most": limit}).scalars()
     return take(connection, owner, list(dict.fromkeys([*canceled, *late]))[:limit])
 
 
 def release_all(connection: Connection, *, died: bool = False) -> None:
-    """Free every open job to be claimed again; `died`: whoever held them did, perhaps of one of them."""
+    """Free every open job to be claimed again. `died`: its owner died, perhaps because of one of them."""
     connection.execute(BURY if died else RELEASE)
 
 
 def _begun(connection: Connection, limit: int) -> tuple[list[str], list[str]]:
-    """Running and canceled jobs."""
+    """Return running and canceled jobs."""
     found: dict[str, list[str]] = {State.RUNNING.value: [], State.CANCELING.value: []}
     for row in connection.execute(BEGUN, {"most": limit}):
         found[row.state].append(row.id)
     return found[State.RUNNING.value], found[State.CANCELING.value]
 
 
-def _share(connection: Connection, limit: int, spare: int, held: Mapping[str, int], after: str) -> list[str]:
-    """Queued jobs for `limit` places: one by one to whoever has the fewest by then."""
+def _choose_fairly(connection: Connection, limit: int, spare: int, held: Mapping[str, int], after: str) -> list[str]:
+    """Return queued jobs for `limit` places, each to the account that has the fewest by then."""
     if not limit:
         return []
     most = min(limit, max(spare, FEW))  # for one account
-    lines = _lines(connection, limit + len(held), most, after)  # all, or enough that hold none: whoever has the fewest
+    lines = _lines(connection, limit + len(held), most, after)  # all, or enough that hold none
     turns = [(held.get(account_id, 0), number, account_id) for number, account_id in enumerate(lines)]
     heapify(turns)
     chosen: list[str] = []
@@ -168,17 +167,17 @@ def _share(connection: Connection, limit: int, spare: int, held: Mapping[str, in
 
 
 def _lines(connection: Connection, accounts: int, most: int, after: str) -> dict[str, Iterator[str]]:
-    """So many accounts that have free queued jobs, in turn, each with up to `most` of these from the oldest on."""
+    """Return this number of accounts with free queued jobs, in turn. Each has up to `most` of them, oldest first."""
     found = connection.execute(ACCOUNTS, {"after": after, "most": accounts}).scalars().all()
     if after and len(found) < accounts:
         first = connection.execute(ACCOUNTS, {"after": "", "most": accounts - len(found)}).scalars()
         found = list(dict.fromkeys([*found, *first]))
-    each = -(-2 * most // max(1, len(found)))  # how many are looked up at first: some take more than others
+    each = -(-2 * most // max(1, len(found)))  # queried at first: some take more than others
     return {account_id: _line(connection, account_id, min(each, most), most) for account_id in found}
 
 
 def _line(connection: Connection, account_id: str, each: int, most: int) -> Iterator[str]:
-    """Looked up when it is used."""
+    """Yield an account's free queued jobs. They are queried on demand."""
     after = ""
     for limit in (each, most - each):
         found = connection.execute(OLDEST, {"account_id": account_id, "after": after, "most": limit}).scalars().all()
@@ -191,7 +190,7 @@ def _line(connection: Connection, account_id: str, each: int, most: int) -> Iter
 def take(
     connection: Connection, owner: str, job_ids: Sequence[str], *, seated: bool = False
 ) -> list[tuple[Claim, Job]]:
-    """Take up these jobs, as far as they are still free; `seated` with a seat of their vendor's."""
+    """Claim these jobs, as far as they are still free. `seated` also takes a seat of their vendor."""
     if not job_ids:
         return []
     rows = {row.id: row for row in connection.execute(SEAT if seated else TAKE, {"ids": job_ids, "new_owner": owner})}
@@ -201,8 +200,8 @@ def take(
             continue
         try:
             claimed.append((Claim(row.id, owner, row.epoch, row.deaths), event_rows.decode_job(row.document)))
-        except msgspec.DecodeError:  # one damaged row must not keep all others from being worked on
-            log.exception("a job's row cannot be read", extra={"fields": {"job_id": row.id}})
+        except msgspec.DecodeError:  # one damaged row must not block the others
+            log.exception("a job's row cannot be decoded; the job is skipped", extra={"fields": {"job_id": row.id}})
     return claimed
 
 
@@ -210,19 +209,19 @@ def take(
 
 
 def count(connection: Connection) -> dict[tuple[str, str], int]:
-    """How many open jobs there are, by account and state."""
+    """Return the number of open jobs by account and state."""
     return {(account_id, state): number for account_id, state, number in connection.execute(COUNT)}
 
 
 def oldest_waiting(connection: Connection) -> dict[str, float]:
-    """Since when the oldest job that nobody has taken up waits, by vendor."""
+    """Return the creation time of the oldest job that waits for a claim, by vendor."""
     return {row[0]: row[1] for row in connection.execute(OLDEST_WAITING)}
 
 
 def admit(connection: Connection, key: ApiKey, more: int, now: float) -> Headroom | None:
-    """Refuse jobs beyond what a key or its account may have open; else how many are left, where that is limited.
+    """Raise if a key or its account would exceed its limit of open jobs. Return what is left, or None without a limit.
 
-    It counts the rows themselves, in the transaction that adds the new ones: nothing can be forgotten to be given back.
+    It counts the rows in the transaction that adds the new ones: no counter can drift.
     """
     if key.limits.concurrent_jobs is None and key.account_limits.concurrent_jobs is None:
         return None
@@ -268,8 +267,8 @@ class _Eta(msgspec.Struct):
 
 
 def _soonest_end(connection: Connection, theirs: ColumnElement[bool], now: float) -> float:
-    """In how many seconds one of the oldest running jobs will probably have ended."""
-    query = select(jobs.c.document).where(OPEN, theirs, jobs.c.state == State.RUNNING.value).limit(MAX_ENDS)
+    """Return the seconds until one of the oldest running jobs has probably ended."""
+    query = select(jobs.c.document).where(OPEN, theirs, jobs.c.state == State.RUNNING.value).limit(MAX_JOBS_READ)
     found = [msgspec.json.decode(document, type=_Eta) for document in connection.execute(query).scalars()]
     ends = [job.eta_at for job in found if job.eta_at is not None]
     return max(1.0, min(ends) - now) if ends else RETRY_SECONDS

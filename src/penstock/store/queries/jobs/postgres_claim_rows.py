@@ -1,6 +1,6 @@
-"""Who takes up which job on PostgreSQL: at most as many of a vendor as it has seats, and fairly between accounts.
+"""Claims on PostgreSQL: at most as many jobs of a vendor as it has seats, fair between accounts.
 
-A seat is counted by what the row says, not by who works on it: the vendor's order of a dead worker still runs.
+Seats are counted from the rows, not by worker: the vendor's order of a dead worker still runs.
 """
 
 import logging
@@ -28,7 +28,7 @@ _VENDORS: Final = text(f"""
         FROM found WHERE found.vendor IS NOT NULL
     )
     SELECT vendor FROM found WHERE vendor IS NOT NULL
-""")  # noqa: S608  words of our own
+""")  # noqa: S608  constant text
 _ORPHANS: Final = text("""
     SELECT id FROM jobs WHERE done = 0 AND owner IS NULL AND seated = 1 AND vendor = ANY(:vendors)
     ORDER BY id LIMIT :most FOR UPDATE SKIP LOCKED
@@ -57,7 +57,7 @@ _FAIR: Final = text(f"""
     WHERE turns.account_id IS NOT NULL
     ORDER BY coalesce(held.number, 0) + line.place, turns.account_id <= :served, turns.account_id
     LIMIT :seats
-""")  # noqa: S608  words of our own
+""")  # noqa: S608  constant text
 _SERVED: Final = text("SELECT account_id FROM turns WHERE vendor = :vendor")
 _SERVE: Final = text("""
     INSERT INTO turns (vendor, account_id) VALUES (:vendor, :account_id)
@@ -67,16 +67,16 @@ _PLACES: Final = text(f"""
     SELECT id, row_number() OVER (PARTITION BY vendor ORDER BY place, id) - 1
     FROM (SELECT id, vendor, row_number() OVER (PARTITION BY vendor, account_id ORDER BY id) AS place
           FROM (SELECT id, vendor, account_id FROM jobs WHERE {WAITING} ORDER BY id LIMIT :most) AS oldest) AS lines
-""")  # noqa: S608  words of our own
+""")  # noqa: S608  constant text
 _BEGUN: Final = text(f"""
     SELECT id, document FROM jobs WHERE done = 0 AND owner IS NULL AND state = '{State.RUNNING}' ORDER BY id LIMIT :most
-""")  # noqa: S608  words of our own
-MOST_ACCOUNTS: Final = 1_000
-"""So many accounts are looked at for one claim."""
+""")  # noqa: S608  constant text
+MAX_ACCOUNTS: Final = 1_000
+"""The number of accounts considered for one claim."""
 
 
 class Claimed(NamedTuple):
-    """A job that is ours now, and whether it has one of its vendor's seats."""
+    """A claimed job, and whether it has one of its vendor's seats."""
 
     claim: Claim
     job: Job
@@ -84,9 +84,9 @@ class Claimed(NamedTuple):
 
 
 def claim(connection: Connection, owner: str, limits: Mapping[str, int], most: int, now: float) -> list[Claimed]:
-    """Take up to `most` free jobs: first those that have a seat already, then those that can only end, then new ones.
+    """Claim up to `most` free jobs: those with a seat first, then those that can only end, then new ones.
 
-    `limits` names the vendors of this worker and how many seats each has; jobs of others wait for who knows theirs.
+    `limits` has the seats of each vendor that this worker knows. Jobs of other vendors wait for other workers.
     """
     orphans = list(connection.execute(_ORPHANS, {"most": most, "vendors": list(limits)}).scalars())
     found = [Claimed(*each, is_seated=True) for each in open_job_rows.take(connection, owner, orphans)]
@@ -99,19 +99,19 @@ def claim(connection: Connection, owner: str, limits: Mapping[str, int], most: i
 
 
 def claim_ending(connection: Connection, owner: str, most: int, now: float) -> list[Claimed]:
-    """Take up what can only end: canceled jobs, and those whose time is over. No vendor's seat is needed for that."""
+    """Claim jobs that can only end: canceled ones, and those whose deadline has passed. They need no seat."""
     ending = open_job_rows.claim_ending(connection, owner, most, now) + _claim_late(connection, owner, most, now)
     return [Claimed(*each, is_seated=False) for each in ending]
 
 
 def _claim_seats(connection: Connection, owner: str, vendor: str, seats: int, most: int) -> list[Claimed]:
-    """Of each account the oldest, one by one to whoever has the fewest by then; among equals they take turns."""
+    """Claim the oldest job of each account, each seat for the account with the fewest. Among equals they take turns."""
     locks.hold(connection, "seats", vendor)
     free = min(most, seats - connection.execute(_TAKEN, {"vendor": vendor}).scalar_one())
     if free <= 0:
         return []
     served = connection.execute(_SERVED, {"vendor": vendor}).scalar() or ""
-    wanted = {"vendor": vendor, "seats": free, "accounts": MOST_ACCOUNTS, "served": served}
+    wanted = {"vendor": vendor, "seats": free, "accounts": MAX_ACCOUNTS, "served": served}
     chosen = connection.execute(_FAIR, wanted).all()
     if not chosen:
         return []
@@ -121,7 +121,7 @@ def _claim_seats(connection: Connection, owner: str, vendor: str, seats: int, mo
 
 
 def _claim_late(connection: Connection, owner: str, most: int, now: float) -> list[tuple[Claim, Job]]:
-    """Begun jobs whose time is over, and that wait for another vendor's seat, or for who knows their vendor."""
+    """Claim begun jobs past their deadline that wait for a seat, or for a worker that knows their vendor."""
     rows = connection.execute(_BEGUN, {"most": most}).all()
     late = [row.id for row in rows if _is_late(row.id, row.document, now)]
     return open_job_rows.take(connection, owner, late)
@@ -130,18 +130,18 @@ def _claim_late(connection: Connection, owner: str, most: int, now: float) -> li
 def _is_late(job_id: str, document: bytes, now: float) -> bool:
     try:
         return now >= event_rows.decode_job(document).deadline
-    except msgspec.DecodeError:  # one damaged row must not keep all others from being worked on
-        log.exception("a job's row cannot be read", extra={"fields": {"job_id": job_id}})
+    except msgspec.DecodeError:  # one damaged row must not block the others
+        log.exception("a job's row cannot be decoded; the job is skipped", extra={"fields": {"job_id": job_id}})
         return False
 
 
 def places(connection: Connection, most: int) -> dict[str, int]:
-    """How many jobs wait for the same vendor before each: as many rounds as its account has own jobs before it."""
-    return dict(connection.execute(_PLACES, {"most": most}).all())  # at once: there may be thousands
+    """Return, for each waiting job, the number of jobs before it in its vendor's fair queue."""
+    return dict(connection.execute(_PLACES, {"most": most}).all())  # in one query: there may be thousands
 
 
 def give_back_all_but(connection: Connection, owner: str, kept: Collection[str]) -> None:
-    """What this owner has, but for these, is anyone's; seats stay taken, as vendors may be at work."""
+    """Release this owner's jobs except those kept. Seats stay taken, as vendors may be at work."""
     theirs = update(jobs).where(jobs.c.done == 0, jobs.c.owner == owner, jobs.c.id.not_in(kept))
     if connection.execute(theirs.values(owner=None)).rowcount:
         connection.info[RUNG].add(QUEUE)

@@ -1,4 +1,4 @@
-"""Accepted requests: what makes a retried request find the jobs it already made."""
+"""Accepted requests: a retried request finds the jobs that it already made."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ KNOWN = "SELECT account_id, idempotency_key FROM requests WHERE account_id IN"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AcceptedRequest:
-    """A request and the jobs it made. `id` is the batch's id, or the only job's."""
+    """A request and the jobs it made. `id` is the id of the batch or of the only job."""
 
     id: str
     account_id: str
@@ -37,9 +37,9 @@ def _first(connection: Connection, query: Select[Any]) -> AcceptedRequest | None
 
 
 def wait_for_same(connection: Connection, whose: str, mark: str | bytes, *, is_retry: bool) -> None:
-    """A request waits for the one that it repeats, at whichever gateway that is being accepted.
+    """Wait for a request that this one repeats, also if another server is accepting it.
 
-    What marks it is its Idempotency-Key, or its body: of equal bodies only a retry waits.
+    Requests are matched by Idempotency-Key or body. Of requests with equal bodies, only a retry waits.
     """
     shared = isinstance(mark, bytes) and not is_retry
     locks.hold(connection, *_name(whose, mark), shared=shared, join=True)
@@ -50,29 +50,29 @@ def _name(whose: str, mark: str | bytes) -> tuple[str, str, str]:
 
 
 def take_new(connection: Connection, slots: Sequence[tuple[str, str | bytes]]) -> list[bool]:
-    """The same for many, waiting for nobody: which of them are not being accepted elsewhere, nor ever were."""
+    """Like `wait_for_same`, for many requests and without waiting. Return which are new."""
     held = locks.try_all(connection, [(_name(*slot), isinstance(slot[1], bytes)) for slot in slots])
     known = _known(connection, [(whose, mark) for whose, mark in slots if isinstance(mark, str)])
     return [is_held and slot not in known for is_held, slot in zip(held, slots, strict=True)]
 
 
 def _known(connection: Connection, keys: Sequence[tuple[str, str]]) -> set[tuple[Any, ...]]:
-    """Which Idempotency-Keys of which accounts were used; there may be others among them."""
+    """Return the used Idempotency-Keys with their accounts. There may be others among them."""
     if not keys:
         return set()
-    said, *accounts = sql.among(KNOWN, sorted({whose for whose, _ in keys}))
-    said, *marks = sql.among(f"{said} AND idempotency_key IN", [mark for _, mark in keys])
-    return set(sql.run(connection, said, *accounts, *marks))
+    statement, *accounts = sql.among(KNOWN, sorted({whose for whose, _ in keys}))
+    statement, *marks = sql.among(f"{statement} AND idempotency_key IN", [mark for _, mark in keys])
+    return set(sql.run(connection, statement, *accounts, *marks))
 
 
 def forget_key(connection: Connection, account_id: str, idempotency_key: str) -> None:
-    """A key whose jobs are gone is free."""
+    """Free an Idempotency-Key whose jobs are gone."""
     same = and_(requests.c.account_id == account_id, requests.c.idempotency_key == idempotency_key)
     connection.execute(delete(requests).where(same))
 
 
 def addition(accepted: Sequence[AcceptedRequest]) -> Statement:
-    """What remembers accepted requests, to be done with what writes their jobs."""
+    """Return the statement that records accepted requests, to be run with those that write their jobs."""
     return sql.insertion(requests, [_row(request) for request in accepted])
 
 
@@ -82,13 +82,13 @@ def _row(request: AcceptedRequest) -> dict[str, Any]:
 
 
 def by_idempotency_key(connection: Connection, account_id: str, key: str) -> AcceptedRequest | None:
-    """The request that was accepted under this Idempotency-Key."""
+    """Return the request that was accepted under this Idempotency-Key."""
     query = select(requests).where(requests.c.account_id == account_id, requests.c.idempotency_key == key)
     return _first(connection, query)
 
 
 def by_body(connection: Connection, key_id: str, fingerprint: bytes, now: float) -> AcceptedRequest | None:
-    """The newest request with this body that the same API key made in the last ten minutes."""
+    """Return the newest request with this body and API key of the last ten minutes."""
     query = select(requests).where(
         requests.c.key_id == key_id,
         requests.c.fingerprint == fingerprint,
@@ -98,5 +98,5 @@ def by_body(connection: Connection, key_id: str, fingerprint: bytes, now: float)
 
 
 def remove(connection: Connection, ids: Sequence[str]) -> None:
-    """An idempotency record lives as long as its job."""
+    """Remove requests, together with their jobs."""
     connection.execute(delete(requests).where(requests.c.id.in_(ids)))

@@ -1,4 +1,4 @@
-"""What the jobs in the store tell of the vendors that run them."""
+"""Open jobs and latest failures of vendors, as the jobs show them."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -10,14 +10,14 @@ from penstock.store.queries.jobs.event_rows import decode_job
 from penstock.store.tables import jobs
 
 BLAMED = ("upstream_error", "upstream_auth", "upstream_unavailable", "upstream_outcome_unknown", "bad_output")
-"""Errors of a job that are its vendor's."""
-LATEST = 10
-"""How many of a model's latest failures are looked at."""
+"""Error codes of a job that are its vendor's fault."""
+MAX_FAILURES_READ = 10
+"""The number of a model's latest failures that are read."""
 
 
 @dataclass(frozen=True, slots=True)
 class VendorFailure:
-    """What last went wrong at a vendor, as callers were told."""
+    """A vendor's latest failure, as shown to the caller."""
 
     at: float
     code: str
@@ -26,13 +26,13 @@ class VendorFailure:
 
 
 def open_jobs(connection: Connection) -> dict[tuple[str, str], int]:
-    """How many jobs are open, by vendor and state."""
+    """Return the number of open jobs by vendor and state."""
     query = select(jobs.c.vendor, jobs.c.state, func.count()).where(jobs.c.done == 0)
     return {(row[0], row[1]): row[2] for row in connection.execute(query.group_by(jobs.c.vendor, jobs.c.state))}
 
 
 def last_failures(connection: Connection, models: Iterable[str]) -> dict[str, VendorFailure]:
-    """What last went wrong at each vendor with one of these models."""
+    """Return the latest failure of each vendor with one of these models."""
     found: dict[str, VendorFailure] = {}
     for model in models:
         for vendor, failure in _failures(connection, model):
@@ -46,7 +46,7 @@ def _failures(connection: Connection, model: str) -> Sequence[tuple[str, VendorF
         select(jobs.c.vendor, jobs.c.finished_at, jobs.c.document)
         .where(jobs.c.model == model, jobs.c.state == State.FAILED.value, jobs.c.removed.is_(None))
         .order_by(jobs.c.finished_at.desc())
-        .limit(LATEST)
+        .limit(MAX_FAILURES_READ)
     )
     found: list[tuple[str, VendorFailure]] = []
     for vendor, finished_at, document in connection.execute(query):

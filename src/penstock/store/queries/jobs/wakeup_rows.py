@@ -1,4 +1,4 @@
-"""What a vendor tells a server that does not run the job: a row, which the server that does hears of."""
+"""Wakeups: vendors' callbacks that reached a server other than the one that runs the job."""
 
 from sqlalchemy import Connection, delete, insert
 
@@ -8,11 +8,11 @@ from penstock.store.tables import nudges
 
 
 def add(connection: Connection, job_id: str, now: float) -> None:
-    """Have whoever works on the job look at it."""
+    """Wake the process that runs the job."""
     connection.info[RUNG].add(nudge(job_id))
     connection.execute(insert(nudges), {"job_id": job_id, "created_at": now})
 
 
 def remove(connection: Connection, before: float) -> None:
-    """Forget those that were heard long ago."""
+    """Delete old wakeups."""
     connection.execute(delete(nudges).where(nudges.c.created_at < before))

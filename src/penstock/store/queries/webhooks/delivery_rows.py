@@ -1,4 +1,4 @@
-"""Deliveries in the store: taken on for a while, told how they went, listed, sent again and forgotten."""
+"""Webhook deliveries: claimed for a while, recorded, listed, sent again and removed."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -42,11 +42,11 @@ from penstock.store.signals import DELIVERIES
 from penstock.store.tables import deliveries, events, webhooks
 
 FEW = 256
-"""So many due deliveries are looked at one by one. Of more, the next ones of each endpoint are."""
+"""Up to this number, due deliveries are read one by one. Above it, only the next ones of each endpoint are."""
 MANY = 1000
-"""Rows that are asked for in one query."""
+"""The number of rows in one query."""
 LEASE_SECONDS = 30.0
-"""Twice as long as an attempt may take: then whoever took it on has died."""
+"""Twice as long as an attempt may take: after that, the process that claimed it has died."""
 GONE = 410
 decode_attempts = msgspec.json.Decoder(tuple[DeliveryAttempt, ...]).decode
 
@@ -55,12 +55,12 @@ _others = deliveries.alias("others")
 
 
 def _is_pending(table: Any) -> ColumnElement[bool]:
-    """Say it as the partial indexes do: SQLite does not recognize them by a value that is filled in later."""
+    """Return the condition in the form of the partial indexes, which SQLite does not recognize with a parameter."""
     return table.c.status == literal_column(f"'{Status.PENDING.value}'")
 
 
 def _is_later(table: Any) -> ColumnElement[bool]:
-    """Tell if an earlier event of the same job has yet to be tried. One that failed delays nothing."""
+    """Return a condition: an earlier event of the job has yet to be tried. A failed one delays nothing."""
     earlier = deliveries.alias("earlier")
     return exists().where(
         earlier.c.subject == table.c.subject,
@@ -84,7 +84,7 @@ _FEW_DUE = (
 
 
 def _first_of_each_lane() -> Select[Any]:
-    """Step from lane to lane through their index: rows of a backlog are not visited, however many there are."""
+    """Step from lane to lane through their index: the rows of a backlog are not visited."""
     first = select(func.min(_others.c.lane).label("lane")).where(_is_pending(_others)).cte("lanes", recursive=True)
     following = select(func.min(_others.c.lane)).where(_is_pending(_others), _others.c.lane > first.c.lane)
     lanes = first.union_all(select(following.scalar_subquery()).where(first.c.lane.is_not(None)))
@@ -94,7 +94,7 @@ def _first_of_each_lane() -> Select[Any]:
 
 
 def _next_of(lane: Any, number: Any) -> Select[Any]:
-    """Select what is due in a lane, as many as that."""
+    """Return a query for the next due deliveries of a lane."""
     return (
         select(_heads.c.position)
         .where(_heads.c.lane == lane, _is_pending(_heads), _heads.c.due_at <= _NOW, ~_is_later(_heads))
@@ -120,13 +120,13 @@ _NEXT = select(func.min(deliveries.c.due_at)).where(_PENDING)
 
 
 def next_due(connection: Connection, now: float) -> tuple[float | None, float]:
-    """When the next one is to be sent, None if none is; and what time it is by the store's clock."""
+    """Return when the next delivery is due, or None, and the current time of the store's clock."""
     due_at, store_now = connection.execute(_NEXT.add_columns(clock.current(connection, now))).one()
     return due_at, store_now
 
 
 def claim(connection: Connection, now: float, plan: Plan) -> list[PendingDelivery]:
-    """Take on what is due, as far as there is room. Whoever dies with it loses it when the lease is over."""
+    """Claim due deliveries, as far as there is room. The claim of a dead process ends with its lease."""
     chosen = {each.position: each.due_at for each in _choose(connection, now, plan)}
     if not chosen:
         return []
@@ -138,7 +138,7 @@ def claim(connection: Connection, now: float, plan: Plan) -> list[PendingDeliver
     rows = sorted(rows, key=lambda row: turns[row["position"]])
     wanted = {row["webhook_id"]: row["account_id"] for row in rows}
     found = webhook_rows.several(connection, wanted, now)
-    parcels: list[PendingDelivery] = []
+    claimed: list[PendingDelivery] = []
     for row in rows:
         delivery = _delivery(row)
         endpoint = found.get(delivery.webhook_id)
@@ -148,12 +148,12 @@ def claim(connection: Connection, now: float, plan: Plan) -> list[PendingDeliver
         elif endpoint.disabled_at is not None and delivery.type != PING:
             _finish(connection, delivery.position, Status.FAILED, now)
         else:
-            parcels.append(PendingDelivery(delivery, endpoint, event, chosen[delivery.position]))
-    return parcels
+            claimed.append(PendingDelivery(delivery, endpoint, event, chosen[delivery.position]))
+    return claimed
 
 
 def _choose(connection: Connection, now: float, plan: Plan) -> list[Candidate]:
-    """Choose and lock what to take on. What another process has locked is left to it, and others are tried."""
+    """Choose and lock deliveries to claim. Those locked by another process are skipped, and others are tried."""
     due = _few_due(connection, now)
     if due is None:
         due = _due_by_lane(connection, now, plan)
@@ -170,7 +170,7 @@ def _choose(connection: Connection, now: float, plan: Plan) -> list[Candidate]:
 
 
 def _few_due(connection: Connection, now: float) -> list[Candidate] | None:
-    """Return all that is due, or None if that is a lot."""
+    """Return all due deliveries, or None if there are too many."""
     rows = connection.execute(_FEW_DUE, {"now": now}).all()
     if len(rows) > FEW:
         return None
@@ -196,10 +196,10 @@ def _due_by_lane(connection: Connection, now: float, plan: Plan) -> list[Candida
 
 
 def record(
-    connection: Connection, parcel: PendingDelivery, attempt: DeliveryAttempt, retry_after: float | None, now: float
+    connection: Connection, pending: PendingDelivery, attempt: DeliveryAttempt, retry_after: float | None, now: float
 ) -> Status | None:
-    """How an attempt went, and what follows from it; None if someone else has taken it on since."""
-    mine = and_(deliveries.c.position == parcel.delivery.position, deliveries.c.lease == parcel.delivery.lease)
+    """Record an attempt and return the new status. Return None if another process has claimed the delivery since."""
+    mine = and_(deliveries.c.position == pending.delivery.position, deliveries.c.lease == pending.delivery.lease)
     row = connection.execute(
         select(deliveries.c.tries, deliveries.c.attempts).where(mine).with_for_update()
     ).one_or_none()
@@ -207,7 +207,7 @@ def record(
         return None
     attempts = (*decode_attempts(row.attempts), attempt)[-MAX_ATTEMPTS_KEPT:]
     tries = row.tries + 1
-    status, pause = _judge(parcel, attempt, tries, retry_after)
+    status, pause = _judge(pending, attempt, tries, retry_after)
     values = {
         "status": status.value,
         "tries": tries,
@@ -217,26 +217,26 @@ def record(
         "attempts": msgspec.json.encode(attempts),
     }
     connection.execute(update(deliveries).where(mine).values(values))
-    connection.info[RUNG].add(parcel.delivery.subject)
-    _look_after(connection, parcel, attempt, status, now)
+    connection.info[RUNG].add(pending.delivery.subject)
+    _look_after(connection, pending, attempt, status, now)
     return status
 
 
 def _judge(
-    parcel: PendingDelivery, attempt: DeliveryAttempt, tries: int, retry_after: float | None
+    pending: PendingDelivery, attempt: DeliveryAttempt, tries: int, retry_after: float | None
 ) -> tuple[Status, float | None]:
     if attempt.succeeded:
         return Status.DELIVERED, None
-    is_final = attempt.status_code == GONE or parcel.delivery.type == PING
+    is_final = attempt.status_code == GONE or pending.delivery.type == PING
     pause = None if is_final else next_pause(tries, retry_after)
     return (Status.FAILED if pause is None else Status.PENDING), pause
 
 
 def _look_after(
-    connection: Connection, parcel: PendingDelivery, attempt: DeliveryAttempt, status: Status, now: float
+    connection: Connection, pending: PendingDelivery, attempt: DeliveryAttempt, status: Status, now: float
 ) -> None:
-    """What an attempt tells of the webhook itself; jobs' own webhooks are no one's to disable."""
-    endpoint = parcel.endpoint
+    """Update the webhook's own state after an attempt. The webhooks that jobs bring along are never disabled."""
+    endpoint = pending.endpoint
     if endpoint.url is None:
         return
     since = webhook_rows.note(connection, endpoint.id, now, succeeded=attempt.succeeded)
@@ -247,7 +247,7 @@ def _look_after(
 
 
 def release(connection: Connection, leases: Sequence[tuple[int, str | None]], now: float) -> None:
-    """Give back what was not sent to its end: someone else takes it on at once."""
+    """Release claimed deliveries that were not sent: another process sends them at once."""
     for position, lease in leases:
         mine = and_(deliveries.c.position == position, deliveries.c.lease == lease)
         connection.execute(update(deliveries).where(mine).values(lease=None, due_at=now))
@@ -255,7 +255,7 @@ def release(connection: Connection, leases: Sequence[tuple[int, str | None]], no
 
 
 def release_all(connection: Connection, now: float) -> None:
-    """Give back what others took on, who are no more."""
+    """Release the deliveries claimed by processes that are gone."""
     mine = and_(_PENDING, deliveries.c.lease.is_not(None))
     connection.execute(update(deliveries).where(mine).values(lease=None, due_at=now))
 
@@ -269,7 +269,7 @@ def _finish(connection: Connection, position: int, status: Status, now: float) -
 
 
 def get(connection: Connection, account_id: str, position: int) -> Delivery:
-    """An account's delivery; another account's is not found."""
+    """Return an account's delivery. Another account's is not found."""
     query = _WHOLE.where(deliveries.c.position == position, deliveries.c.account_id == account_id)
     row = connection.execute(query).mappings().one_or_none()
     if row is None:
@@ -280,7 +280,7 @@ def get(connection: Connection, account_id: str, position: int) -> Delivery:
 def page(
     connection: Connection, account_id: str, filters: Mapping[str, Any], before: int | None, limit: int
 ) -> list[Delivery]:
-    """An account's deliveries, newest first, filtered by columns."""
+    """Return an account's deliveries, newest first, filtered by columns."""
     query = _WHOLE.where(deliveries.c.account_id == account_id, *_matching(filters))
     if before is not None:
         query = query.where(deliveries.c.position < before)
@@ -296,15 +296,15 @@ def _read(connection: Connection, query: Select[Any]) -> list[Delivery]:
 
 
 def ping(connection: Connection, account_id: str, webhook_id: str, name: str, now: float) -> int:
-    """Have a webhook told that it is tried; where the delivery stands."""
+    """Queue a ping of a webhook. Return the position of its delivery."""
     return webhook_rows.add_ping(connection, webhook_rows.get(connection, account_id, webhook_id), name, now)
 
 
 def redeliver(connection: Connection, account_id: str, position: int, now: float) -> Delivery:
-    """Send it again now, and again as often as if it were new; one that is being sent is left to that."""
+    """Send a delivery again now, with all its retries. One that is being sent is left alone."""
     mine = and_(deliveries.c.position == position, deliveries.c.account_id == account_id)
-    told = select(webhooks.c.disabled_at).join(deliveries, deliveries.c.webhook_id == webhooks.c.id).where(mine)
-    if connection.execute(told).scalar() is not None:
+    disabled_at = select(webhooks.c.disabled_at).join(deliveries, deliveries.c.webhook_id == webhooks.c.id).where(mine)
+    if connection.execute(disabled_at).scalar() is not None:
         raise WebhookDisabled
     idle = deliveries.c.lease.is_(None) | clock.has_passed(connection, deliveries.c.due_at, now)
     due_at = clock.not_after(connection, now)
@@ -315,7 +315,7 @@ def redeliver(connection: Connection, account_id: str, position: int, now: float
 
 
 def remove_old(connection: Connection, before: float, limit: int = 1000) -> int:
-    """Forget what ended long ago; how much it was."""
+    """Remove deliveries that ended before this time. Return their number."""
     old = select(deliveries.c.position).where(deliveries.c.finished_at < before).limit(limit)
     return connection.execute(delete(deliveries).where(deliveries.c.position.in_(old))).rowcount
 

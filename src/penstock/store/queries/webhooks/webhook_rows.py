@@ -1,4 +1,4 @@
-"""Webhooks in the store: who is told what, and the outbox, which is written with the event itself."""
+"""Webhooks and the outbox of their deliveries, which is written with the event itself."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -32,7 +32,7 @@ from penstock.store.queries.accounts import audit_rows
 from penstock.store.signals import DELIVERIES
 from penstock.store.tables import deliveries, webhooks
 
-NOTHING = b"[]"
+NO_ATTEMPTS = b"[]"
 """No attempts yet."""
 MOMENT = "moment"
 ENABLED = "SELECT account_id, id, events FROM webhooks WHERE disabled_at IS NULL AND account_id IN"
@@ -41,7 +41,7 @@ ENABLED = "SELECT account_id, id, events FROM webhooks WHERE disabled_at IS NULL
 
 
 class WebhookEvent(NamedTuple):
-    """An event that webhooks may be told: whose, of what, and the webhook that a job itself brought along."""
+    """An event that webhooks may receive: its account and subject, and the webhook that a job brought along."""
 
     account_id: str
     subject: str
@@ -50,18 +50,18 @@ class WebhookEvent(NamedTuple):
     own: Mapping[str, Any] | None = None
 
 
-def enqueue(connection: Connection, told: Sequence[WebhookEvent], now: float) -> None:
-    """Have events told to whoever asked for them: where nobody did, this is one look into an index."""
-    accounts = list({news.account_id for news in told})
+def enqueue(connection: Connection, happened: Sequence[WebhookEvent], now: float) -> None:
+    """Queue deliveries of events to the webhooks that subscribed. Without any, this is one index lookup."""
+    accounts = list({event.account_id for event in happened})
     enabled = sql.run(connection, *sql.among(ENABLED, accounts))
-    rows = [row for news in told for row in _deliveries(news, enabled, now)]
+    rows = [row for event in happened for row in _deliveries(event, enabled, now)]
     if rows:
         connection.execute(_insert(connection), rows)
         connection.info[RUNG].add(DELIVERIES)
 
 
-def _deliveries(news: WebhookEvent, enabled: Sequence[tuple[Any, ...]], now: float) -> list[dict[str, Any]]:
-    account_id, subject, sequence, kind, own = news
+def _deliveries(happened: WebhookEvent, enabled: Sequence[tuple[Any, ...]], now: float) -> list[dict[str, Any]]:
+    account_id, subject, sequence, kind, own = happened
     wanted = [
         (webhook_id, None) for whose, webhook_id, events in enabled if whose == account_id and f" {kind} " in events
     ]
@@ -72,7 +72,7 @@ def _deliveries(news: WebhookEvent, enabled: Sequence[tuple[Any, ...]], now: flo
 
 
 def add_ping(connection: Connection, endpoint: Endpoint, name: str, now: float) -> int:
-    """Write a ping of a webhook and return its position, unless the account has too many under way."""
+    """Queue a ping of a webhook and return its position. Raise if the account has too many open pings."""
     _refuse_pings(connection, endpoint.account_id, now)
     event = {"account_id": endpoint.account_id, "subject": name, "sequence": 1, "type": PING}
     values = _new(event, endpoint.id, None, now) | {"lane": ping_lane_of(endpoint.account_id, endpoint.id)}
@@ -94,12 +94,12 @@ def _refuse_pings(connection: Connection, account_id: str, now: float) -> None:
 
 
 def _insert(connection: Connection) -> Insert:
-    """Due at once, also where whoever sends them has a clock that is behind."""
+    """Return an insert whose rows are due at once, also for a sender with a slow clock."""
     return insert(deliveries).values(due_at=not_after(connection, bindparam(MOMENT, type_=Float)))
 
 
 def _new(event: Mapping[str, Any], webhook_id: str, url: str | None, now: float) -> dict[str, Any]:
-    """A delivery that is due at once."""
+    """Return the row of a delivery that is due at once."""
     return {
         **event,
         "webhook_id": webhook_id,
@@ -109,12 +109,12 @@ def _new(event: Mapping[str, Any], webhook_id: str, url: str | None, now: float)
         "tries": 0,
         MOMENT: now,
         "created_at": now,
-        "attempts": NOTHING,
+        "attempts": NO_ATTEMPTS,
     }
 
 
 def forget(connection: Connection, subject: str) -> None:
-    """What is told of a job goes with it."""
+    """Remove the deliveries of a job together with it."""
     connection.execute(delete(deliveries).where(deliveries.c.subject == subject))
 
 
@@ -122,7 +122,7 @@ def forget(connection: Connection, subject: str) -> None:
 
 
 def add(connection: Connection, endpoint: Endpoint) -> None:
-    """Store a new webhook, unless the account has too many."""
+    """Store a new webhook. Raise if the account has too many."""
     hold(connection, "webhooks", endpoint.account_id)
     count = select(func.count()).where(webhooks.c.account_id == endpoint.account_id, webhooks.c.url.is_not(None))
     if connection.execute(count).scalar_one() >= MAX_ENDPOINTS:
@@ -133,7 +133,7 @@ def add(connection: Connection, endpoint: Endpoint) -> None:
 
 
 def get(connection: Connection, account_id: str, webhook_id: str, *, lock: bool = False) -> Endpoint:
-    """An account's webhook; another account's is not found."""
+    """Return an account's webhook. Another account's is not found."""
     query = select(webhooks).where(
         webhooks.c.id == webhook_id, webhooks.c.account_id == account_id, webhooks.c.url.is_not(None)
     )
@@ -144,7 +144,7 @@ def get(connection: Connection, account_id: str, webhook_id: str, *, lock: bool 
 
 
 def page(connection: Connection, account_id: str, before: str | None, limit: int) -> list[Endpoint]:
-    """An account's webhooks, newest first."""
+    """Return an account's webhooks, newest first."""
     query = select(webhooks).where(webhooks.c.account_id == account_id, webhooks.c.url.is_not(None))
     if before is not None:
         query = query.where(webhooks.c.id < before)
@@ -152,14 +152,14 @@ def page(connection: Connection, account_id: str, before: str | None, limit: int
 
 
 def get_own(connection: Connection, account_id: str, now: float, *, lock: bool = False) -> Endpoint:
-    """What signs the webhooks that an account's jobs bring along; made when it is first asked for."""
+    """Return the account's secret for the webhooks that its jobs bring along. It is created on demand."""
     if lock:
         hold(connection, "webhooks", account_id)
     return several(connection, {own_id(account_id): account_id}, now)[own_id(account_id)]
 
 
 def several(connection: Connection, wanted: Mapping[str, str], now: float) -> dict[str, Endpoint]:
-    """Webhooks by id, each asked for with its account; accounts' own ones are made where they are missing."""
+    """Return webhooks by id, each given with its account. Accounts' own ones are created if missing."""
     rows = connection.execute(select(webhooks).where(webhooks.c.id.in_(wanted))).mappings()
     found = {row["id"]: _endpoint(row) for row in rows}
     for webhook_id, account_id in wanted.items():
@@ -180,30 +180,30 @@ def several(connection: Connection, wanted: Mapping[str, str], now: float) -> di
 
 
 def change(connection: Connection, endpoint: Endpoint, now: float) -> None:
-    """Write a webhook anew; what is on its way to it goes to where it is now, or nowhere if it is disabled."""
+    """Write a changed webhook. Pending deliveries go to its new URL, or fail if it is disabled."""
     connection.execute(update(webhooks).where(webhooks.c.id == endpoint.id).values(_columns(endpoint)))
     own = (deliveries.c.webhook_id == endpoint.id) & (deliveries.c.status == Status.PENDING.value)
-    if endpoint.disabled_at is not None:  # what is being sent comes to its own end
+    if endpoint.disabled_at is not None:  # deliveries being sent end by themselves
         gone = {"status": Status.FAILED.value, "due_at": None, "finished_at": now}
         connection.execute(update(deliveries).where(own, deliveries.c.lease.is_(None)).values(gone))
 
 
 def rotate(connection: Connection, endpoint: Endpoint, now: float) -> Endpoint:
-    """A new secret; messages are signed with both for a while."""
+    """Replace the secret. Messages are signed with both secrets for a while."""
     rotated = endpoint.rotate(now)
     connection.execute(update(webhooks).where(webhooks.c.id == endpoint.id).values(_columns(rotated)))
     return rotated
 
 
 def remove(connection: Connection, account_id: str, webhook_id: str) -> None:
-    """Forget a webhook and all that was told to it."""
+    """Remove a webhook and its deliveries."""
     get(connection, account_id, webhook_id, lock=True)
     connection.execute(delete(webhooks).where(webhooks.c.id == webhook_id))
     connection.execute(delete(deliveries).where(deliveries.c.webhook_id == webhook_id))
 
 
 def disable(connection: Connection, endpoint: Endpoint, reason: DisabledReason, now: float) -> None:
-    """A webhook that does not want to be told, or cannot be; the audit log tells of it."""
+    """Disable a webhook that refuses messages or keeps failing, and record it in the audit log."""
     query = select(webhooks).where(webhooks.c.id == endpoint.id, webhooks.c.disabled_at.is_(None)).with_for_update()
     row = connection.execute(query).mappings().one_or_none()
     if row is None:
@@ -221,7 +221,7 @@ def disable(connection: Connection, endpoint: Endpoint, reason: DisabledReason, 
 
 
 def note(connection: Connection, webhook_id: str, now: float, *, succeeded: bool) -> float | None:
-    """Keep in mind since when a webhook only fails; None if it does not."""
+    """Record whether a webhook failed. Return since when it has only failed, or None if it has not."""
     mine = webhooks.c.id == webhook_id
     if succeeded:
         connection.execute(
