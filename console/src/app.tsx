@@ -1,4 +1,4 @@
-/** Who is signed in sees the shell around a page; who is not is asked for a key. */
+/** Show the shell and a page if signed in, else the sign-in form. */
 import { Suspense } from "react";
 import { Redirect, Route, Switch, useLocation } from "wouter";
 import { PAGES } from "./pages";
@@ -27,7 +27,7 @@ export function App() {
               <Redirect to={home} replace />
             </Route>
             <Route>
-              <EmptyState title="There is no such page" icon="help" action={{ label: "To the start", to: home }}>
+              <EmptyState title="Page not found" icon="help" action={{ label: "To the start", to: home }}>
                 The address may be mistyped, or belong to a newer version of this server.
               </EmptyState>
             </Route>

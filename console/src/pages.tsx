@@ -9,7 +9,7 @@ export interface PageEntry {
   path: string;
   title: string;
   icon: IconName;
-  /** Whose key it needs. */
+  /** Kind of key that the page needs. */
   role: Role;
   /** Pressed after `g`. */
   shortcut: string;

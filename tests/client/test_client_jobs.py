@@ -141,7 +141,7 @@ def test_records_and_errors_travel_without_their_client(client, key):
 
 def test_waiting_ends_in_time_and_a_job_can_be_stopped(client):
     job = client.generate(VIDEO, script=SLOW)
-    with pytest.raises(WaitTimeout, match="goes on") as caught:
+    with pytest.raises(WaitTimeout, match="continues") as caught:
         job.wait(timeout=0.2)
     assert caught.value.job.id == job.id
     assert isinstance(caught.value, TimeoutError)

@@ -32,7 +32,7 @@ from penstock.client import (
 )
 from penstock.client.downloads import load
 from penstock.client.records import OutputRecord
-from penstock.client.transport.retries import Policy, send, told_pause
+from penstock.client.transport.retries import Policy, requested_pause, send
 from penstock.client.transport.steps import Close, Open, Pause, Read, Reply, Request, Send, Work
 
 VIDEO = "sim_text_to_video"
@@ -113,7 +113,7 @@ def test_waiting_ends_in_time_whether_or_not_the_server_answers(stage, key, clie
     with fronting(stage.url) as front:
         away = Client(front.url, key)
         job = away.generate(VIDEO, script={"latency": 60})
-    with away, pytest.raises(WaitTimeout, match="goes on"):
+    with away, pytest.raises(WaitTimeout, match="continues"):
         job.wait(0.3)
     client.cancel(job.id)
 
@@ -155,7 +155,7 @@ def test_answers_of_other_servers_are_told_as_such(front, fronted):
     with pytest.raises(NotFoundError, match="status 404"):
         fronted.models()
     front.upset("GET /api/v1/models", Answer(301, {"location": "https://elsewhere.example/"}))
-    with pytest.raises(UnexpectedAnswer, match="leads on to https://elsewhere"):
+    with pytest.raises(UnexpectedAnswer, match="redirects to https://elsewhere"):
         fronted.models()
 
 
@@ -220,8 +220,8 @@ def test_it_waits_as_long_as_the_server_asks():
     guessed, _, _ = drive(send(GET, Policy(retries=9)), *[CUT] * 9, OK)
     assert guessed[0] < 0.3
     assert max(guessed) <= 8
-    assert told_pause({"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT"}) == 0
-    assert told_pause({"retry-after": "soon"}) is None
+    assert requested_pause({"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT"}) == 0
+    assert requested_pause({"retry-after": "soon"}) is None
 
 
 def test_a_server_that_is_busy_for_a_while_is_asked_again(front, fronted):
@@ -373,7 +373,7 @@ def test_a_result_with_the_longest_name_is_saved_and_one_that_is_gone_is_describ
     target = tmp_path / ("n" * 250 + ".mp4")
     assert job.save(target).stat().st_size == job.output.size
     assert [each.name for each in tmp_path.iterdir()] == [target.name]
-    with pytest.raises(BadInput, match="no such home"):
+    with pytest.raises(BadInput, match="home folder does not exist"):
         job.save("~nobody-has-this-home/boat.mp4")
     job.delete()
     shown = job._repr_html_()  # as a notebook does

@@ -220,7 +220,7 @@ def test_a_compressed_model_is_unpacked_by_decoders_of_this_server(
     page.route("**/api/v1/assets/**.glb**", lambda route: route.fulfill(body=model, content_type="model/gltf-binary"))
     with page.expect_worker(lambda worker: packing.replace("ktx2", "basis") in worker.url):
         signed_in.open(f"/jobs/{things['model']}")
-        signed_in.button("Look at it in 3D").click()
+        signed_in.button("View in 3D").click()
     expect(page.locator('[data-standing="shown"]')).to_be_visible()
 
 
@@ -247,7 +247,7 @@ def test_a_budget_that_does_not_allow_it_says_so_before_and_after(open_tab: Open
         expect(told).to_contain_text("budget")
         found.button("Generate").click()
         notice = page.get_by_role("alert")
-        expect(notice).to_contain_text("The budget does not allow it")
+        expect(notice).to_contain_text("Budget exceeded")
         expect(notice).to_contain_text("0.10")
         assert found.look() == []
 
@@ -323,10 +323,10 @@ def test_a_new_key_is_shown_once_and_works(open_tab: OpenTab, theatre: Theatre, 
         page.get_by_role("option", name="mill").click()
         dialog.get_by_label("Name").fill("from the console")
         assert found.look() == []
-        dialog.get_by_role("button", name="Make it").click()
+        dialog.get_by_role("button", name="Create").click()
         secret = page.get_by_role("region", name="The secret").inner_text().strip()
         assert found.look() == []
-        found.button("I have kept it").click()
+        found.button("I have saved it").click()
         expect(page.get_by_role("heading", name="from the console", level=1)).to_be_visible()
         assert secret not in page.content()
         page.reload()

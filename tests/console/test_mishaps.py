@@ -72,7 +72,7 @@ def test_a_prompt_that_is_too_long_is_not_cut_and_says_by_how_much(open_tab: Ope
         page.keyboard.insert_text("\N{WATER WAVE}" * 4000 + "a word too many")
         expect(prompt).to_have_attribute("aria-invalid", "true")
         expect(page.get_by_text("15 characters too many; at most 4,000 are taken.")).to_be_visible()
-        expect(page.get_by_text("One param is not right yet.")).to_be_visible()
+        expect(page.get_by_text("One param is not valid.")).to_be_visible()
         for scheme in ("light", "dark"):
             page.emulate_media(color_scheme=scheme)
             expect(page.locator("html")).to_have_attribute("data-mantine-color-scheme", scheme)
@@ -138,7 +138,7 @@ def test_a_page_of_an_older_build_says_that_there_is_a_newer(signed_in: Tab):
     page.route(is_code("usage"), lambda route: route.fulfill(status=404))
     page.route("**/console", renew)
     page.get_by_role("link", name="Usage").click()
-    expect(page.get_by_role("heading", name="This page was renewed", level=1)).to_be_visible()
+    expect(page.get_by_role("heading", name="A new version is available", level=1)).to_be_visible()
     page.unroute_all()
     signed_in.button("Load again").click()
     expect(page.get_by_role("heading", name="Usage", level=1)).to_be_visible()
@@ -158,7 +158,7 @@ def test_code_that_never_comes_is_tried_again_once(signed_in: Tab):
     loads = loads_of(signed_in)
     page.route(is_code("usage"), lambda route: route.abort())
     page.get_by_role("link", name="Usage").click()
-    expect(page.get_by_role("heading", name="This page did not come", level=1)).to_be_visible()
+    expect(page.get_by_role("heading", name="This page could not be loaded", level=1)).to_be_visible()
     assert len(loads) == 1
     signed_in.trouble.clear()
 

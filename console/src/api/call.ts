@@ -1,4 +1,4 @@
-/** How the server is asked: JSON with the tab's key, errors as exceptions. */
+/** Requests to the server: JSON with the tab's key. Errors become exceptions. */
 import { getSession, type Role, signOut } from "../session";
 import { type ApiError, errorOf, Unreachable } from "./errors";
 
@@ -11,7 +11,7 @@ export interface Asking {
   query?: Record<string, string | number | boolean | null | undefined>;
   headers?: Record<string, string>;
   signal?: AbortSignal;
-  /** Whose key is sent; by default the administrator's below /admin, else the account's. */
+  /** Key to send. By default the administrator's below /admin, else the account's. */
   as?: Role;
   /** A key to try instead of the session's. */
   key?: string;

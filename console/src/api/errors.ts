@@ -1,6 +1,6 @@
 import type { ErrorBody, ErrorDetail } from "./shapes";
 
-/** What the server said instead of an answer. */
+/** Error answer of the server. */
 export class ApiError extends Error {
   readonly status: number;
   readonly code: string;
@@ -42,7 +42,7 @@ export class Unreachable extends Error {
 /** An answer began and did not end. */
 export class BrokenOff extends Error {
   constructor() {
-    super("The connection broke off before the end; what came is kept.");
+    super("The connection broke. The part that arrived is kept.");
     this.name = "BrokenOff";
   }
 }

@@ -15,7 +15,7 @@ function setLive(next: boolean): void {
   for (const listener of listeners) listener();
 }
 
-/** Whether events come by themselves; without them whoever shows something open asks again in its time. */
+/** True while the event stream is connected. Without it, open views poll. */
 export function useIsLive(): boolean {
   return useSyncExternalStore(
     (listener) => {

@@ -1,4 +1,4 @@
-/** What several pages ask for. Query keys: ["models"], ["job", id], ["jobs", filters], ["usage", …], ["admin", …]. */
+/** Queries of several pages. Query keys: ["models"], ["job", id], ["jobs", filters], ["usage", …], ["admin", …]. */
 import { QueryClient, queryOptions, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { getSession, subscribe } from "../session";
 import { call } from "./call";
@@ -20,7 +20,7 @@ export function createQueryClient(): QueryClient {
   return client;
 }
 
-/** What one key was shown is not for the next. */
+/** Clear the cache when the key changes. */
 function forgetWithKeys(client: QueryClient): void {
   let before = getSession();
   subscribe(() => {
@@ -54,7 +54,7 @@ async function readModels(signal: AbortSignal): Promise<Model[]> {
   }
 }
 
-/** What a key that may only chat gets to know of a model. */
+/** Model fields visible to a key that may only chat. */
 function chatModel({ id, owned_by }: { id: string; owned_by: string }): Model {
   const unknown = { params: {}, defaults: {}, example: {}, price: null, prices: [], typical_seconds: null };
   return { id, object: "model", kind: "chat", title: id, vendors: [owned_by], ...unknown };

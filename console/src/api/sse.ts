@@ -53,7 +53,7 @@ export interface Following {
 /** A browser has six connections to a server for all of its tabs: who is out of sight for long gives theirs back. */
 const OUT_OF_SIGHT = 10_000;
 
-/** Follow a stream until the signal, resuming where it was cut. Ends by itself when the server has no more to tell. */
+/** Follow a stream until the signal, resuming after a cut. It ends when the server closes it for good. */
 export async function follow(path: string, { signal, onEvent, onOpen, onCut }: Following): Promise<void> {
   let last = "";
   let pause = 500;

@@ -6,7 +6,7 @@ import "./budget_bar.css";
 
 const PERIODS: Record<string, string> = { day: "each day", month: "each month", total: "in all" };
 
-/** Where a budget stands: what is spent, what is held for work under way, and what is left. A name that is null goes without saying. */
+/** State of a budget: spent, held for running work, and left. A null name is not shown. */
 export function BudgetBar({ budget, name, actions }: { budget: Budget; name?: ReactNode; actions?: ReactNode }) {
   const cap = Number(budget.cap);
   const spent = share(budget.spent, cap);

@@ -42,7 +42,7 @@ export function Identifier({ id }: { id: string }) {
       <span className="mono" title={id}>
         {id}
       </span>
-      <Copy text={id} label="Copy the id" />
+      <Copy text={id} label="Copy id" />
     </span>
   );
 }

@@ -1,7 +1,7 @@
 import { Tabs } from "@mantine/core";
 import { CodeBlock } from "./code_block";
 
-/** The same in several languages. */
+/** One example in several languages. */
 export function CodeTabs({ samples, label }: { samples: Record<string, string>; label: string }) {
   const names = Object.keys(samples);
   return (

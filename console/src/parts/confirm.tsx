@@ -9,7 +9,7 @@ interface Props extends Pick<ButtonProps, "size" | "variant" | "disabled" | "lef
   /** The dialog's heading, a question. */
   question: string;
   children: ReactNode;
-  /** What the button of the dialog says; by default the same. */
+  /** Label of the dialog's button. Defaults to `label`. */
   deed?: string;
   harmless?: boolean;
   ready?: boolean;

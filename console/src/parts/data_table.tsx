@@ -20,7 +20,7 @@ interface Props<Row> {
   rowKey: (row: Row) => string;
   /** Cells of a last line, such as sums; one for each column. */
   foot?: ReactNode[];
-  /** What is shown is of before, while the next is under way. */
+  /** True while the rows are stale and new ones are loading. */
   stale?: boolean;
 }
 

@@ -1,4 +1,4 @@
-/** What webhooks were told: each delivery with its attempts, to be sent again. */
+/** Webhook deliveries with their attempts, and a button to send each again. */
 import { Button, Text } from "@mantine/core";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
@@ -11,7 +11,7 @@ import { Ago } from "./time";
 import { toast, toastError } from "./toasts";
 import "./deliveries.css";
 
-/** `toOne`: all of them went to the same address, which need not be said each time. */
+/** `toOne`: all went to one URL, which is not repeated in each row. */
 export function Deliveries({ deliveries, toOne = false }: { deliveries: Delivery[]; toOne?: boolean }) {
   return (
     <ul className="deliveries" aria-label="Deliveries">
@@ -48,7 +48,7 @@ function Opened({ delivery }: { delivery: Delivery }) {
   const redeliver = useMutation({
     mutationFn: () => call<Delivery>(`/api/v1/webhooks/deliveries/${delivery.id}/redeliver`, { method: "POST" }),
     onSuccess: () => {
-      toast("It is being sent again, under the same id.");
+      toast("The delivery is being sent again. Its id stays.");
       setTimeout(() => void client.invalidateQueries({ queryKey: ["webhooks"] }), 700);
     },
     onError: (error) => toastError(error),

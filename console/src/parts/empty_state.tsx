@@ -7,14 +7,14 @@ import { CodeBlock } from "./code_block";
 interface Props {
   title: string;
   icon?: IconName;
-  /** What would be here, and how it comes to be. */
+  /** Explanation of what appears here, and how to create it. */
   children: ReactNode;
   /** A command that makes the first one. */
   code?: string;
   action?: { label: string; to?: string; onClick?: () => void } | undefined;
 }
 
-/** Nothing is here yet: says what would be, and how to begin. */
+/** Empty state: explains what appears here, and how to begin. */
 export function EmptyState({ title, icon, children, code, action }: Props) {
   return (
     <Stack className="card" align="flex-start" gap="sm" p="xl" maw={680}>

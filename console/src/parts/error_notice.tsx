@@ -10,7 +10,7 @@ interface Props {
   onRetry?: () => void;
 }
 
-/** What went wrong, in the server's own words, with what can be done. */
+/** Error message of the server, with its suggestion. */
 export function ErrorNotice({ error, title, onRetry }: Props) {
   const told = error instanceof ApiError ? error : null;
   const message = error instanceof Error ? error.message : String(error);
@@ -53,7 +53,7 @@ export function ErrorNotice({ error, title, onRetry }: Props) {
   );
 }
 
-/** What a refused budget tells besides its sentence. */
+/** Extra fields of a budget error. */
 function Budget({ body }: { body: Record<string, unknown> }) {
   if (body.code !== "insufficient_budget" || body.cap === undefined) return null;
   const parts = (["cap", "spent", "held"] as const).filter((name) => body[name] !== undefined && body[name] !== null);
@@ -66,13 +66,13 @@ function Budget({ body }: { body: Record<string, unknown> }) {
 }
 
 function headline(error: ApiError | null): string {
-  if (!error) return "That did not work";
+  if (!error) return "Something went wrong";
   if (error.status === 401) return "The key was not accepted";
-  if (error.status === 402) return "The budget does not allow it";
-  if (error.status === 403) return "This key may not do that";
+  if (error.status === 402) return "Budget exceeded";
+  if (error.status === 403) return "This key is not allowed to do that";
   if (error.status === 404 || error.status === 410) return "Not there";
   if (error.status === 429)
-    return error.retryAfter ? `Too much at once; try in ${error.retryAfter} s` : "Too much at once";
-  if (error.status >= 500) return "The server could not do it";
+    return error.retryAfter ? `Too many requests. Try again in ${error.retryAfter} s` : "Too many requests";
+  if (error.status >= 500) return "The server failed";
   return "The request was not accepted";
 }

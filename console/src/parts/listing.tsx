@@ -1,4 +1,4 @@
-/** What every list shows: an error, a wait, what to do when nothing is there, or the list with its pages. */
+/** Frame of every list: an error, a loader, an empty state, or the list with pagination. */
 import { Loader } from "@mantine/core";
 import type { UseQueryResult } from "@tanstack/react-query";
 import type { ReactNode } from "react";

@@ -51,7 +51,7 @@ export function ModelView({ output, preview, height = 380 }: Props) {
   if (standing === "failed") {
     return (
       <Alert className="notice" color="gate" title="This model cannot be shown here">
-        This browser may have no WebGL, or the model is packed in a way that the viewer does not know. Download it
+        Your browser may lack WebGL, or the viewer does not support this model's compression. Download the model
         instead.
       </Alert>
     );
@@ -61,7 +61,7 @@ export function ModelView({ output, preview, height = 380 }: Props) {
       {standing === "loading" && (
         <div className="viewer-waiting">
           {preview ? <img src={localUrl(preview.url)} alt="" /> : null}
-          <Loader size="sm" type="dots" aria-label="The model is loading" />
+          <Loader size="sm" type="dots" aria-label="Loading the model" />
         </div>
       )}
       {code &&

@@ -27,7 +27,7 @@ export function priceParts(price: Price | null): string[] {
   return parts.length ? parts : ["free"];
 }
 
-/** In one line; null: nobody told. */
+/** Return a price in one line, or null if unknown. */
 export function priceLine(price: Price | null): string {
   return price === null ? "not known" : priceParts(price).join(" + ");
 }

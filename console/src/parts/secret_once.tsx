@@ -5,7 +5,7 @@ import { Icon } from "../shell/icons";
 interface Props {
   title: string;
   secret: string | null;
-  /** What it is used for. */
+  /** Purpose of the secret. */
   about: string;
   onClose: () => void;
 }
@@ -28,8 +28,8 @@ export function SecretOnce({ title, secret, about, onClose }: Props) {
       withCloseButton={false}
     >
       <Stack gap="sm">
-        <Alert className="notice notice-gate" color="gate" title="Shown this once">
-          The server keeps only what it needs to check it. Who loses it makes another.
+        <Alert className="notice notice-gate" color="gate" title="Shown only once">
+          Copy it now. The server cannot show it again. If you lose it, create another.
         </Alert>
         <Text size="sm">{about}</Text>
         <div className="code">
@@ -58,7 +58,7 @@ export function SecretOnce({ title, secret, about, onClose }: Props) {
             )}
           </CopyButton>
           <Button variant={kept ? "filled" : "default"} onClick={close}>
-            I have kept it
+            I have saved it
           </Button>
         </Group>
       </Stack>

@@ -15,7 +15,7 @@ export function localUrl(url: string): string {
   return `${pathname}${search}${search ? "&" : "?"}proxied=true`;
 }
 
-/** The link that was shown first for as long as it works: a record that is looked at again has a fresh one to the same bytes. */
+/** Keep the first link while it works. A refreshed record has a new link to equal bytes, which would reload them. */
 export function useSteadyUrl(output: Output): string {
   const kept = useRef(output);
   const isOver = Date.parse(kept.current.url_expires_at) < Date.now() + 60_000;
@@ -29,7 +29,7 @@ export function SignedMedia({ output, maxHeight = 420 }: { output: Output; maxHe
   if (failed === output.id) {
     return (
       <Text size="sm" c="dimmed">
-        It cannot be shown here; download it instead.
+        It cannot be shown here. Download it instead.
       </Text>
     );
   }
@@ -45,7 +45,7 @@ export function SignedMedia({ output, maxHeight = 420 }: { output: Output; maxHe
   return null;
 }
 
-/** What opening the output told, in a line. */
+/** Return facts about the output in one line. */
 export function OutputFacts({ output }: { output: Output }) {
   const facts = [
     output.width && output.height && `${output.width} × ${output.height}`,

@@ -1,4 +1,4 @@
-/** What is used of three.js, which brings no types along, and of tools/decoders.mjs. */
+/** Types of the used parts of three.js, which has none, and of tools/decoders.mjs. */
 declare module "virtual:decoders" {
   export const draco: string;
   export const dracoBinary: string;

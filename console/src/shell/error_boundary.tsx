@@ -17,8 +17,8 @@ export class ErrorBoundary extends Component<{ children: ReactNode }, { error: E
     if (!error) return this.props.children;
     if (UNFETCHED.test(error.message)) return <MissingCode />;
     return (
-      <Mishap title="This page broke" detail={error.message}>
-        It is a mistake in the console; your jobs and keys are not touched by it.
+      <Mishap title="This page crashed" detail={error.message}>
+        This is a bug in the console. Your jobs and keys are not affected.
       </Mishap>
     );
   }

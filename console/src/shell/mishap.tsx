@@ -4,12 +4,12 @@ import type { ReactNode } from "react";
 interface Props {
   title: string;
   detail?: string;
-  /** What may help, if not loading the page again. */
+  /** Action instead of reloading the page. */
   onRetry?: () => void;
   children: ReactNode;
 }
 
-/** What stands where a page should be. */
+/** Replacement for a page that cannot be shown. */
 export function Mishap({ title, detail, onRetry, children }: Props) {
   return (
     <Stack align="flex-start" maw={560} mx="auto" mt="12vh" role="alert">

@@ -25,7 +25,7 @@ export function MissingCode() {
   const loadsAnew = Boolean(data && (wasAway || (data.isOurs && !data.isJustLoaded)));
   useEffect(() => {
     if (!loadsAnew) return;
-    // Asking for the code again is of no use: a browser remembers what a page could not fetch.
+    // Importing the code again is useless: a browser remembers a failed import.
     sessionStorage.setItem(PLACE, String(Date.now()));
     location.reload();
   }, [loadsAnew]);
@@ -33,29 +33,29 @@ export function MissingCode() {
   if (!data) {
     return (
       <Mishap title="The server does not answer" onRetry={() => void build.refetch()}>
-        This page could not be fetched. It appears by itself as soon as the server is back; what you began is kept.
+        This page could not be loaded. It appears as soon as the server is back. Your input is kept.
       </Mishap>
     );
   }
   return data.isOurs ? (
-    <Mishap title="This page did not come">
-      The server answers, but a part of the page could not be fetched. Something between here and there may hold it up.
+    <Mishap title="This page could not be loaded">
+      The server answers, but a part of the page could not be loaded. A proxy or firewall may block it.
     </Mishap>
   ) : (
-    <Mishap title="This page was renewed">
-      The server has a newer console than the one in this tab. Loading it again is enough.
+    <Mishap title="A new version is available">
+      The server has a newer console than this tab. Reload the page to use it.
     </Mishap>
   );
 }
 
 interface Build {
-  /** Whether it is the one in this tab. */
+  /** True if it is the build in this tab. */
   isOurs: boolean;
   /** By itself, and to no use: it is not tried again at once. */
   isJustLoaded: boolean;
 }
 
-/** The server's console, told by the address of its first script: every build has its own. */
+/** The server's build of the console, identified by the URL of its first script. */
 async function readBuild(signal: AbortSignal): Promise<Build> {
   const response = await fetch("/console", { signal: AbortSignal.any([signal, AbortSignal.timeout(PATIENCE)]) });
   if (!response.ok) throw new Unreachable();

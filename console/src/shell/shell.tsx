@@ -1,4 +1,4 @@
-/** What surrounds every page: the rail with the menu, on a phone behind a button. */
+/** Frame of every page: the menu, which is behind a button on a phone. */
 import { Drawer, useMantineColorScheme } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { lazy, type ReactNode, Suspense, useEffect, useRef } from "react";
@@ -24,7 +24,7 @@ export function Shell({ children }: { children: ReactNode }) {
   return (
     <>
       <a className="skip" href="#content">
-        Skip to the content
+        Skip to content
       </a>
       <div className="frame">
         <header className="topbar">
@@ -62,7 +62,7 @@ function isAt(page: PageEntry, location: string): boolean {
   return location === page.path || location.startsWith(`${page.path}/`);
 }
 
-/** After going elsewhere the reader begins at the content, and the drawer is out of the way. */
+/** After navigation, move the focus to the content and close the drawer. */
 function useMoveTo(path: string | undefined, main: React.RefObject<HTMLElement | null>, closeMenu: () => void): void {
   const before = useRef(path);
   useEffect(() => {
@@ -140,7 +140,7 @@ function Links({ pages, location, labelledBy }: { pages: PageEntry[]; location: 
 const SCHEMES: { scheme: "light" | "dark" | "auto"; icon: IconName; label: string }[] = [
   { scheme: "light", icon: "sun", label: "Light" },
   { scheme: "dark", icon: "moon", label: "Dark" },
-  { scheme: "auto", icon: "auto", label: "As the system" },
+  { scheme: "auto", icon: "auto", label: "Same as system" },
 ];
 
 function Scheme() {

@@ -6,10 +6,10 @@ import { getSession } from "../session";
 
 /** Further shortcuts that pages may rely on: `/` focuses what is marked with data-shortcut="/", `n` likewise. */
 export const ELSEWHERE = [
-  { keys: ["/"], what: "Search or write, where the page has such a field" },
+  { keys: ["/"], what: "Go to the search or message field" },
   { keys: ["Ctrl", "Enter"], what: "Send or generate, in the playground" },
-  { keys: ["?"], what: "This help" },
-  { keys: ["Esc"], what: "Close what is open" },
+  { keys: ["?"], what: "Show this help" },
+  { keys: ["Esc"], what: "Close the dialog" },
 ];
 
 export function useShortcuts(onHelp: () => void): void {

@@ -1,4 +1,4 @@
-/** Asking for a key: an account's, or the administrator's. */
+/** Sign-in form for the key of an account or the administrator. */
 import { Alert, Anchor, Button, PasswordInput, Stack, Text, Title } from "@mantine/core";
 import { useDocumentTitle } from "@mantine/hooks";
 import { type FormEvent, useState } from "react";
@@ -23,7 +23,7 @@ export function SignIn({ asked }: { asked?: Role }) {
           Penstock
         </div>
         <div className="pitch">
-          <h2>One gate to your generators.</h2>
+          <h2>One gateway to your models.</h2>
           <p>3D from pictures, video from words, and chat: one key, one body shape, one bill.</p>
         </div>
         <Water />
@@ -64,7 +64,7 @@ function KeyForm({ asked }: { asked: Role | undefined }) {
         )}
         <PasswordInput
           label="Key"
-          description="An account's key (psk_…) or the administrator's. It stays in this tab until you close it."
+          description="The key of an account (psk_…) or of the administrator. It stays in this tab until you close it."
           placeholder="psk_…"
           autoComplete="off"
           spellCheck={false}
@@ -74,7 +74,7 @@ function KeyForm({ asked }: { asked: Role | undefined }) {
           autoFocus
           value={key}
           onChange={(event) => setKey(event.currentTarget.value)}
-          visibilityToggleButtonProps={{ "aria-label": "Show the key" }}
+          visibilityToggleButtonProps={{ "aria-label": "Show key" }}
         />
         {error !== null && <ErrorNotice error={error} />}
         <Button type="submit" size="md" loading={busy} disabled={!key.trim()}>
@@ -99,7 +99,7 @@ function KeyForm({ asked }: { asked: Role | undefined }) {
 
 const NAMES: Record<Role, string> = { account: "an account's key", admin: "the administrator's key" };
 
-/** Whose key it is, by asking for something that only such a key opens. */
+/** Find the kind of a key by a request that only such a key may send. */
 async function roleOf(key: string): Promise<Role> {
   if (!key.startsWith("psk_")) {
     await call("/admin/v1/accounts", { key, query: { limit: 1 } });

@@ -1,1 +1,1 @@
-"""The `penstock` command; heavy imports stand inside the commands, so that each starts as fast as it can."""
+"""The `penstock` command. Heavy imports are inside the commands, so that each starts fast."""

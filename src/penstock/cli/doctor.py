@@ -1,4 +1,4 @@
-"""`penstock doctor`: looks at everything a server needs, and says what to do."""
+"""`penstock doctor`: checks everything that a server needs, and suggests fixes."""
 
 import asyncio
 import errno
@@ -21,21 +21,21 @@ from penstock.cli.options import AsJson, ConfigFile, DataFolder
 from penstock.cli.printing import print_json
 from penstock.cli.process import has_engines
 from penstock.cli.serve import FIRST_KEY, address_of
-from penstock.cli.store_access import load_settings, private_places, tell_store
+from penstock.cli.store_access import describe_store, load_settings, private_places
 
-if TYPE_CHECKING:  # takes long to load, and `penstock --help` does not need it
+if TYPE_CHECKING:  # slow to load, and `penstock --help` does not need it
     from penstock.settings.tables import Settings
 
 OK, WARN, FAIL = "ok", "warn", "fail"
 COLORS = {OK: "green", WARN: "yellow", FAIL: "red"}
-LITTLE_SPACE = 1_000_000_000
+MIN_FREE_BYTES = 1_000_000_000
 ENGINE_MODULES = ("cv2", "fast_simplification", "numpy", "onnxruntime", "xllamacpp")
-"""What the extra `local` brings, by the names it is imported by."""
+"""Import names of the libraries of the extra `local`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What one look found, and what to do about it."""
+    """Result of one check, with a remedy."""
 
     check: str
     status: str
@@ -87,7 +87,7 @@ def _problems(check: str, error: Exception) -> Iterator[Finding]:
 
 
 def _existing(folder: Path) -> Path:
-    """The folder, or where it would be made."""
+    """Return the folder, or its nearest existing parent."""
     return next(place for place in (folder, *folder.parents) if os.access(place, os.F_OK))
 
 
@@ -100,35 +100,33 @@ def _check_folder(check: str, folder: Path) -> Finding:
     except OSError as error:
         remedy = "Make it writable for this process, or choose another with --data."
         return Finding(check, FAIL, f"{place} cannot be written: {error.strerror}", remedy)
-    return Finding(check, OK, f"{folder} is writable" if place == folder else f"{folder} will be made at the start")
+    return Finding(check, OK, f"{folder} is writable" if place == folder else f"{folder} will be created at startup")
 
 
 def _check_permissions(settings: "Settings") -> Iterator[Finding]:
-    """Look for what other users of this machine may read or change, and for secrets in an open settings file."""
+    """Find paths that other users may read or change, and secrets in a readable settings file."""
     from penstock.storage.permissions import find_open, look
 
     found = find_open(*private_places(settings))
     for place in found:
         who = f"; {place.obstacle}" if place.obstacle else ""
         message = f"{place.path} is open to other users of this machine (mode {place.octal}{who})"
-        yield Finding(
-            "permissions", WARN, message, f"Close it: chmod go-rwx '{place.path}'. A server does it at its start."
-        )
+        yield Finding("permissions", WARN, message, f"Run: chmod go-rwx '{place.path}'. A server does so at startup.")
     if not found:
-        yield Finding("permissions", OK, "what is kept is closed to other users of this machine")
+        yield Finding("permissions", OK, "stored data is closed to other users of this machine")
     if (settings.data / FIRST_KEY).exists():
         message = f"the first API key is still in {settings.data / FIRST_KEY}"
         yield Finding("first key", WARN, message, "Read it, then remove the file.")
     file = settings.source.file
-    config = Path(file).resolve() if file is not None else None  # whoever may read it may do so by any link
+    config = Path(file).resolve() if file is not None else None  # a symbolic link does not protect the file
     if config is not None and look(config) is not None and _has_secrets(config, settings):
-        message = f"{config} has secrets in it, and other users of this machine may read it"
-        remedy = f'Close it: chmod go-rwx \'{config}\', or write "env:NAME" or "file:PATH" instead of the secrets.'
+        message = f"{config} contains secrets, and other users of this machine may read it"
+        remedy = f'Run: chmod go-rwx \'{config}\', or write "env:NAME" or "file:PATH" instead of the secrets.'
         yield Finding("settings file", WARN, message, remedy)
 
 
 def _has_secrets(config: Path, settings: "Settings") -> bool:
-    """Return whether a secret stands in the file itself, or the password of the store."""
+    """Return whether the file itself contains a secret or the store's password."""
     from penstock.store.connect import password_of
 
     password = password_of(settings.database_url)
@@ -155,7 +153,7 @@ def _check_assets(url: str) -> Finding:
 def _check_space(folder: Path) -> Finding:
     free = shutil.disk_usage(_existing(folder)).free
     message = f"{free / 1e9:.1f} GB are free"
-    if free < LITTLE_SPACE:
+    if free < MIN_FREE_BYTES:
         return Finding("disk", WARN, message, "Make room, or shorten `jobs.retention`: results are kept on this disk.")
     return Finding("disk", OK, message)
 
@@ -166,11 +164,15 @@ def _check_space(folder: Path) -> Finding:
 def _check_store(settings: "Settings") -> Iterator[Finding]:
     from penstock.store.connect import StoreUnusable, database_errors, is_file, path_of
 
-    url, name = settings.database_url, tell_store(settings)
+    url, name = settings.database_url, describe_store(settings)
     if is_file(url) and not os.access(path_of(url), os.F_OK):
-        yield Finding("store", OK, f"{name} will be made at the first start, with a first key")
+        yield Finding("store", OK, f"{name} will be created at the first start, with a first key")
         return
-    remedy = "Put a backup back, or move the file away." if is_file(url) else "Is the server there, and the URL right?"
+    remedy = (
+        "Restore a backup, or move the file away."
+        if is_file(url)
+        else "Check that the database server runs and that the URL is right."
+    )
     try:
         with database_errors():
             yield from _open_store(url, name)
@@ -198,7 +200,7 @@ def _open_store(url: str, name: str) -> Iterator[Finding]:
     finally:
         engine.dispose()
     if damage is not None:
-        yield Finding("store", FAIL, f"{name} is damaged: {damage}", "Put a backup back.")
+        yield Finding("store", FAIL, f"{name} is damaged: {damage}", "Restore a backup.")
         return
     yield Finding("store", OK, f"{name} is sound, schema {version or 'not made yet'}")
     if keys is not None:
@@ -206,7 +208,7 @@ def _open_store(url: str, name: str) -> Iterator[Finding]:
         if active:
             yield Finding("keys", OK, f"{len(active)} of {len(keys)} can be used")
         else:
-            yield Finding("keys", WARN, "no key can be used", "Make one: penstock key create")
+            yield Finding("keys", WARN, "no key can be used", "Create one: penstock key create")
 
 
 # -- vendors
@@ -224,7 +226,7 @@ def _check_vendors(settings: "Settings") -> Iterator[Finding]:
         )
     sound = True
     for name, table in settings.vendors.items():
-        try:  # each alone, so that one's problem does not hide another's health
+        try:  # each alone, so that one invalid vendor does not hide the others
             alone = build_offers(settings.model_copy(update={"vendors": {name: table}, "models": ()}), None)
         except SettingsError as error:
             sound = False
@@ -294,7 +296,7 @@ def _check_engines(folder: Path) -> Iterator[Finding]:
         yield Finding("engines", WARN, message, "Install a Penstock that has them, if you want the built-in models.")
         return
     absent = [name for name in ENGINE_MODULES if find_spec(name) is None]
-    if absent:  # their weights would be of no use
+    if absent:  # without them the weights are useless
         message = f"not installed: without {', '.join(absent)} the built-in models do not work"
         yield Finding("engines", WARN, message, "Install them: pip install 'penstock[local]'")
         return
@@ -305,7 +307,7 @@ def _check_engines(folder: Path) -> Iterator[Finding]:
     if lacking:
         megabytes = sum(weight.bytes for weight in lacking) / 1e6
         message = f"{folder} lacks {', '.join(weight.name for weight in lacking)} ({megabytes:.0f} MB)"
-        yield Finding("weights", WARN, message, "Bring them: penstock models pull")
+        yield Finding("weights", WARN, message, "Download them: penstock models pull")
     else:
         yield Finding("weights", OK, f"all are in {folder}")
 
@@ -333,7 +335,7 @@ def _is_ours(url: str) -> bool:
     from urllib.request import ProxyHandler, build_opener
 
     try:
-        with build_opener(ProxyHandler({})).open(url, timeout=5) as reply:  # no proxy stands between us and ourselves
+        with build_opener(ProxyHandler({})).open(url, timeout=5) as reply:  # this machine is not behind a proxy
             return json.load(reply).keys() == {"status", "version"}
     except (OSError, ValueError, AttributeError):
         return False

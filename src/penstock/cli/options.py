@@ -7,12 +7,10 @@ import typer
 
 DataFolder = Annotated[
     Path | None,
-    typer.Option(
-        "--data", metavar="DIR", help="The folder of everything that is kept; default: the platform's data folder."
-    ),
+    typer.Option("--data", metavar="DIR", help="Data folder; default: the platform's data folder."),
 ]
 ConfigFile = Annotated[
     Path | None,
-    typer.Option("--config", metavar="FILE", help="The settings file; default: config.toml in the data folder."),
+    typer.Option("--config", metavar="FILE", help="Settings file; default: config.toml in the data folder."),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")]

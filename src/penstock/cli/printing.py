@@ -17,11 +17,11 @@ LISTS = {
     "account_not_found": "`penstock account list` lists them.",
     "key_not_found": "`penstock key list` lists them.",
 }
-"""What to do about something that is not there."""
+"""Suggestions for errors about something that does not exist."""
 
 
 class CommandFailed(typer.Exit):
-    """People were told what is wrong; `error` tells scripts, who may have asked for JSON."""
+    """Exit after a message on stderr. `error` is the object that `--json` prints."""
 
     def __init__(self, code: int, error: Mapping[str, Any]) -> None:
         super().__init__(code)
@@ -29,14 +29,14 @@ class CommandFailed(typer.Exit):
 
 
 def fail(what: str, remedy: str = "", *, code: int = 2, fields: Mapping[str, Any] | None = None) -> NoReturn:
-    """Say on stderr what is wrong and what to do, and end the command; `fields` are of the error shape."""
+    """Print the problem and its remedy to stderr and exit with `code`. `fields` extend the JSON error."""
     typer.echo(f"{what} {remedy}".rstrip(), err=True)
     raise CommandFailed(code, {**shape_error(what), **(fields or {}), "suggestion": remedy or None})
 
 
 @contextmanager
 def expected_errors() -> Generator[None]:
-    """End the command with one message: exit code 1 for what is not there or cannot be done, 2 for wrong settings."""
+    """Turn expected errors into one message: exit code 1 for missing or impossible things, 2 for wrong settings."""
     from penstock.errors import PenstockError
     from penstock.settings.tables import SettingsError
 
@@ -52,27 +52,27 @@ def expected_errors() -> Generator[None]:
         reason = error.strerror or str(error)
         fail(
             f"{error.filename}: {reason}." if error.filename else f"{reason}.",
-            "`penstock doctor` tells what is wrong with the folders and the port.",
+            "Run `penstock doctor` to check the folders and the port.",
         )
 
 
 def shape_error(message: str) -> dict[str, Any]:
-    """What was found wrong on this side, in the API's shape."""
+    """Return an error found by the command itself, in the API's error shape."""
     return {"message": message, "type": "invalid_request_error", "code": None, "param": None}
 
 
 def release_stdout() -> None:
-    """Let stdout, which takes no more, lead nowhere: else Python tries again at its end, and complains."""
+    """Redirect a broken stdout to the null device, so that Python does not fail when it flushes at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def print_json(value: Any) -> None:
-    """Print a value for scripts."""
+    """Print a value as indented JSON."""
     typer.echo(json.dumps(value, indent=2))
 
 
-def tell(record: Any, text: str, *, as_json: bool, err: bool = False) -> None:
-    """Print a record for scripts, or a line for people."""
+def print_result(record: Any, text: str, *, as_json: bool, err: bool = False) -> None:
+    """Print a record as JSON, or a line of text."""
     if as_json:
         print_json(record)
     else:
@@ -80,7 +80,7 @@ def tell(record: Any, text: str, *, as_json: bool, err: bool = False) -> None:
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Print a table for people; all but the first column may wrap."""
+    """Print a table. All columns but the first may wrap."""
     from rich.table import Table
     from rich.text import Text
 
@@ -88,20 +88,19 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     for column in columns:
         table.add_column(column, no_wrap=column == columns[0], overflow="fold")
     for row in rows:
-        table.add_row(*(Text(cell) for cell in row))  # as it is: a name may look like Rich's markup
+        table.add_row(*(Text(cell) for cell in row))  # literally, because a name may look like Rich's markup
     draw(make_console(), table)
 
 
 def make_console() -> "Console":
-    """What tables are drawn with."""
+    """Return the console for tables. Piped output is not cut to a terminal's width."""
     from rich.console import Console
 
-    # What is piped on must not be cut to the width of a terminal that is not there.
     return Console(width=None if sys.stdout.isatty() else 240)
 
 
 def draw(console: "Console", table: "Table") -> None:
-    """Print a table; a pipe that is broken is told like any other, where Rich would end the process."""
+    """Print a table. A broken pipe raises BrokenPipeError, where Rich would end the process."""
     with console.capture() as drawn:
         console.print(table)
     typer.echo(drawn.get(), nl=False, color=True)

@@ -1,4 +1,4 @@
-"""How a server or a worker runs: from the settings to the drain, also through a store that is away at first."""
+"""Process of a server or worker, from loading the settings to draining. It waits for an unavailable store."""
 
 import asyncio
 import gc
@@ -11,17 +11,17 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final
 
 from penstock.cli.printing import expected_errors, fail
-from penstock.cli.store_access import open_store, private_places, tell_store
+from penstock.cli.store_access import describe_store, open_store, private_places
 
-if TYPE_CHECKING:  # take long to load, and `penstock --help` does not need them
+if TYPE_CHECKING:  # slow to load, and `penstock --help` does not need them
     from penstock.dispatch.leadership import Appointment, Leadership
     from penstock.gateway import Gateway
     from penstock.settings.tables import Settings
 
 SCHEMA_SECONDS: Final = 3.0
-"""How long a server that was started just before may take to make or change the schema."""
-AWAY_SECONDS: Final = 1.0
-"""How often a store that is away is looked for."""
+"""Seconds to wait until a server started just before has created or upgraded the schema."""
+STORE_RETRY_SECONDS: Final = 1.0
+"""Seconds between attempts to connect to an unavailable store."""
 
 log = logging.getLogger(__name__)
 
@@ -34,8 +34,8 @@ def has_engines() -> bool:
 def run_forever(
     read: "Callable[[], Settings]", welcome: "Callable[[Gateway, int], Awaitable[None]]", *, is_worker: bool = False
 ) -> None:
-    """Run until SIGTERM or Ctrl-C; SIGHUP reads the settings again."""
-    gc.disable()  # until all is loaded: there is nothing to collect, and a good part of the start would go by
+    """Run until SIGTERM or Ctrl-C. SIGHUP reloads the settings."""
+    gc.disable()  # during startup there is little to collect, and collecting takes a good part of it
     from penstock.observability import logs
     from penstock.store.connect import StoreRefused
     from penstock.web.server.serving import PortInUse, run
@@ -58,7 +58,7 @@ def run_forever(
 
 
 def _appoint(settings: "Settings", *, is_worker: bool) -> "Leadership | Appointment":
-    """Who runs the jobs; whatever is wrong with a store that is a file is told here, before anything else starts."""
+    """Return whether this process runs jobs. Problems with a store in a file are reported before anything starts."""
     from penstock.dispatch.leadership import Appointment, Leadership
     from penstock.store.connect import is_file
 
@@ -67,7 +67,7 @@ def _appoint(settings: "Settings", *, is_worker: bool) -> "Leadership | Appointm
         return Appointment(is_held=is_worker or settings.jobs.run == "here")
     if is_worker:
         fail(
-            f"A worker shares its store with other machines, and {tell_store(settings)} is a file of this one.",
+            f"A worker shares its store with other machines, but {describe_store(settings)} is a file on this machine.",
             "Set PENSTOCK_DATABASE_URL=postgresql://…, or start `penstock serve`, which runs jobs too.",
         )
     leadership = Leadership(settings.data)
@@ -78,7 +78,7 @@ def _appoint(settings: "Settings", *, is_worker: bool) -> "Leadership | Appointm
 
 
 def _close_to_others(settings: "Settings") -> None:
-    """Have whatever this process and its children make be its user's alone, and close what was there before."""
+    """Make new files private to this user, and remove other users' access to existing ones."""
     from penstock.storage.permissions import mask_of, tighten, warn_of
 
     settings.data.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -87,7 +87,7 @@ def _close_to_others(settings: "Settings") -> None:
 
 
 def _await_schema(settings: "Settings", leadership: "Leadership") -> None:
-    """Only the server that runs the jobs changes the schema: of the others one may be of an earlier version."""
+    """Wait until the server that runs jobs has upgraded the schema. Only that one may change it."""
     if leadership.take():
         return
     from penstock.store.connect import StoreUnusable, database_errors, make_engine
@@ -105,7 +105,7 @@ def _await_schema(settings: "Settings", leadership: "Leadership") -> None:
 
 
 def _allow_many_files() -> None:
-    """Every stream needs two sockets; what a shell allows by default would be 500 of them."""
+    """Raise the limit of open files: each stream needs two sockets, and the default allows about 500 streams."""
     import resource
 
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -113,7 +113,7 @@ def _allow_many_files() -> None:
 
 
 class _Process:
-    """One server or worker. It listens as soon as it can, and says 503 until its store is there."""
+    """One server or worker. It listens at once and answers 503 until its store is available."""
 
     def __init__(
         self,
@@ -133,21 +133,21 @@ class _Process:
         self._welcome = welcome
         self._is_worker = is_worker
         self._front = StartupGate()
-        self._patience = None if is_file(settings.database_url) else AWAY_SECONDS * 3
+        self._patience = None if is_file(settings.database_url) else STORE_RETRY_SECONDS * 3
         self._gateway: Gateway | None = None
         self._turn = asyncio.Lock()
         self._stop = asyncio.Event()
-        self._errands: set[asyncio.Task[None]] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
 
     async def serve(self) -> None:
-        """To the end."""
+        """Serve until the process is asked to stop."""
         from penstock.web.server import serving
 
         wanted = self._settings.server
         opening = asyncio.create_task(self._open())
         opening.add_done_callback(lambda done: self._stop.set() if not done.cancelled() and done.exception() else None)
         try:
-            await asyncio.wait((opening,), timeout=self._patience)  # as a rule it is open by then
+            await asyncio.wait((opening,), timeout=self._patience)  # usually open by then
             if opening.done():
                 await opening
             await serving.serve(
@@ -174,11 +174,11 @@ class _Process:
 
     def _start(self, errand: Coroutine[Any, Any, None]) -> None:
         task = asyncio.get_running_loop().create_task(errand)
-        self._errands.add(task)  # the event loop alone would not keep it alive
-        task.add_done_callback(self._errands.discard)
+        self._tasks.add(task)  # the event loop alone would not keep it alive
+        task.add_done_callback(self._tasks.discard)
 
     async def _open(self) -> None:
-        """Open the gateway; a store that is away is waited for."""
+        """Open the gateway, waiting for an unavailable store."""
         from penstock.errors import StoreUnavailable
         from penstock.gateway import Gateway
         from penstock.web.app import create_app, create_worker_app
@@ -188,10 +188,10 @@ class _Process:
                 self._gateway = await Gateway.open(self._settings, self._leadership)
             except StoreUnavailable as error:
                 reason = str(error.__cause__ or error.message)
-                log.warning("the store is away; it is waited for", extra={"fields": {"reason": reason}})
-                await asyncio.sleep(AWAY_SECONDS)
+                log.warning("store unavailable; waiting for it", extra={"fields": {"reason": reason}})
+                await asyncio.sleep(STORE_RETRY_SECONDS)
         self._front.app = (create_worker_app if self._is_worker else create_app)(self._gateway)
-        gc.freeze()  # what is loaded by now stays: looking through it again and again is waste
+        gc.freeze()  # loaded modules stay, so that collections skip them
         gc.set_threshold(50_000, 20, 100)
         gc.enable()
 
@@ -205,19 +205,21 @@ class _Process:
             self._gateway.drain()
 
     async def _reload(self) -> None:
-        """Use what the settings say now, or keep the old and say why."""
+        """Reload the settings. Invalid ones are logged and the old ones stay in use."""
         from penstock.observability import metrics
         from penstock.settings.tables import SettingsError
 
         gateway = self._gateway
         if gateway is None:
             return
-        async with self._turn:  # else the older of two readings could win
+        async with self._turn:  # else the older of two reloads could win
             try:
                 await gateway.reload(await asyncio.to_thread(self._read))
             except SettingsError as error:
                 metrics.SETTINGS_RELOADS.labels("refused").inc()
-                log.error("settings reload refused, the old settings stay", extra={"fields": {"reason": str(error)}})  # noqa: TRY400  the text says it all
+                log.error(  # noqa: TRY400  the reason is in the message
+                    "settings reload refused; the old settings stay in use", extra={"fields": {"reason": str(error)}}
+                )
             else:
                 metrics.SETTINGS_RELOADS.labels("ok").inc()
                 log.info("settings reloaded", extra={"fields": {"settings": gateway.settings.fingerprint}})

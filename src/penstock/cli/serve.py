@@ -1,4 +1,4 @@
-"""`penstock serve`: the gateway; it runs the jobs too, unless another process of the same store does."""
+"""`penstock serve`: the gateway. It also runs the jobs, unless another process on its store does."""
 
 import asyncio
 import base64
@@ -23,7 +23,7 @@ from penstock.cli.options import ConfigFile, DataFolder
 from penstock.cli.process import has_engines, run_forever
 from penstock.cli.store_access import load_settings
 
-if TYPE_CHECKING:  # take long to load, and `penstock --help` does not need them
+if TYPE_CHECKING:  # slow to load, and `penstock --help` does not need them
     from penstock.gateway import Gateway
     from penstock.offers.offer import Offers
     from penstock.store.database import Connection
@@ -36,14 +36,12 @@ log = logging.getLogger(__name__)
 
 def serve(
     *,
-    host: Annotated[str | None, typer.Option(help="The address to listen on; default: 127.0.0.1.")] = None,
-    port: Annotated[
-        int | None, typer.Option(help="The port to listen on; default: 8787; 0 takes any free one.")
-    ] = None,
+    host: Annotated[str | None, typer.Option(help="Address to listen on; default: 127.0.0.1.")] = None,
+    port: Annotated[int | None, typer.Option(help="Port to listen on; default: 8787; 0 takes any free port.")] = None,
     data: DataFolder = None,
     config: ConfigFile = None,
 ) -> None:
-    """Serve until SIGTERM or Ctrl-C; SIGHUP reads the settings again."""
+    """Serve until SIGTERM or Ctrl-C. SIGHUP reloads the settings."""
     run_forever(partial(load_settings, data, config, host=host, port=port), _welcome)
 
 
@@ -57,7 +55,7 @@ def _missing_weights(folder: Path) -> list[str]:
 
 
 async def _welcome(gateway: "Gateway", port: int) -> None:
-    """Say where the server is and how to try it; a store without keys gets its first, handed over once."""
+    """Print the server's address and examples. Create the first key if the store has none."""
     from penstock.store.connect import is_file
 
     key = await gateway.database.write(_issue_first)
@@ -91,14 +89,16 @@ async def _welcome(gateway: "Gateway", port: int) -> None:
 
 
 def _put_away(folder: Path, key: str) -> Path | None:
-    """Keep the key in a file of its own where no terminal shows it: whatever reads stdout may keep it for ever."""
+    """Write the key to a private file when stdout is not a terminal, because logs may keep stdout for ever."""
     place = folder / FIRST_KEY
     try:
-        place.unlink(missing_ok=True)  # of a store that is no more
+        place.unlink(missing_ok=True)  # left by a deleted store
         with os.fdopen(os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600), "w") as file:
             file.write(f"{key}\n")
     except OSError as error:
-        log.warning("the first key could not be kept", extra={"fields": {"path": str(place), "reason": str(error)}})
+        log.warning(
+            "first key could not be written to its file", extra={"fields": {"path": str(place), "reason": str(error)}}
+        )
         return None
     return place
 
@@ -109,7 +109,7 @@ def _issue_first(connection: "Connection") -> str | None:
     from penstock.store import locks
     from penstock.store.queries.accounts import key_rows
 
-    locks.hold(connection, "first key")  # of servers that start together one makes it
+    locks.hold(connection, "first key")  # one of several servers that start together creates it
     if not key_rows.is_empty(connection):
         return None
     account = ensure_account(connection, Actor.SERVER, "default", time.time())
@@ -117,13 +117,13 @@ def _issue_first(connection: "Connection") -> str | None:
 
 
 def address_of(host: str, port: int) -> str:
-    """Where to reach a server on this machine that listens on this host."""
+    """Return the URL of a server on this machine that listens on `host`."""
     reachable = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104  read, not bound
     return f"http://[{reachable}]:{port}" if ":" in reachable else f"http://{reachable}:{port}"
 
 
 def _examples(address: str, key: str, offers: "Offers") -> Iterator[str]:
-    """Lines to copy and paste into a shell."""
+    """Yield example commands for a shell."""
     bearer, content = f'-H "Authorization: Bearer {key}"', "-H 'Content-Type: application/json'"
     for model in islice(offers.chat, 1):
         question = {"role": "user", "content": "What is a waterfall?"}
@@ -141,7 +141,7 @@ def _examples(address: str, key: str, offers: "Offers") -> Iterator[str]:
 
 
 def _draw_disc(side: int = 32) -> str:
-    """A PNG of a white disc on black, one bit per pixel, as base64."""
+    """Return a PNG of a white disc on black, one bit per pixel, as base64."""
     rows = b""
     for y in range(side):
         bits = ["1" if math.hypot(x - side / 2 + 0.5, y - side / 2 + 0.5) < side / 3 else "0" for x in range(side)]

@@ -1,4 +1,4 @@
-"""`penstock sim`: what the simulator's own side has really seen."""
+"""`penstock sim`: orders that the simulated vendors have received."""
 
 from contextlib import closing
 
@@ -8,7 +8,7 @@ from penstock.cli.store_access import load_settings
 
 
 def sim(*, as_json: AsJson = False, data: DataFolder = None, config: ConfigFile = None) -> None:
-    """Count the orders that each simulated vendor in this data folder has accepted: duplicates should be 0."""
+    """Count the orders that each simulated vendor has accepted. Duplicates should be 0."""
     from penstock.gateway import build_offers
     from penstock.simulator.upstream import Simulator
 

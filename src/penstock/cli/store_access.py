@@ -15,7 +15,7 @@ if TYPE_CHECKING:  # slow to load, and not every command needs them
 
 
 def load_settings(data: Path | None, config: Path | None, **server: Any) -> "Settings":
-    """The settings with this command's options above them; raises SettingsError."""
+    """Return the settings, overridden by this command's options. Raise SettingsError if they are invalid."""
     from penstock.settings.tables import load
 
     overrides = {"data": data} | {f"server.{name}": value for name, value in server.items()}
@@ -23,7 +23,7 @@ def load_settings(data: Path | None, config: Path | None, **server: Any) -> "Set
 
 
 def private_places(settings: "Settings") -> tuple[Path, Path | None, Path | None]:
-    """Return what must be closed to other users of this machine: the data folder, the store's file, the assets."""
+    """Return the paths that other users must not read: the data folder, the store's file, the assets."""
     from penstock.store.connect import is_file, path_of
 
     assets = urlsplit(settings.assets_url)
@@ -36,7 +36,7 @@ def private_places(settings: "Settings") -> tuple[Path, Path | None, Path | None
 
 @contextmanager
 def open_store(settings: "Settings") -> "Generator[Engine]":
-    """The store at this version's schema, also beside a running server; made if there is none."""
+    """Open the store and upgrade its schema, also beside a running server. It is created if missing."""
     from penstock.storage.permissions import private_umask, tighten
 
     settings.data.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -61,32 +61,32 @@ def _open_store(settings: "Settings") -> "Generator[Engine]":
     except SchemaTooNew as error:
         fail(str(error))
     except StoreUnusable as error:
-        what, fields = f"The store {tell_store(settings)} cannot be used: {error}.", {"type": "server_error"}
-        fail(what, "`penstock doctor` looks closer.", fields=fields)
+        what, fields = f"The store {describe_store(settings)} cannot be used: {error}.", {"type": "server_error"}
+        fail(what, "Run `penstock doctor` for details.", fields=fields)
     finally:
         engine.dispose()
 
 
 @contextmanager
 def change_store(settings: "Settings") -> "Generator[Connection]":
-    """A transaction on the store, kept only if the block ends well."""
+    """Open a transaction on the store. It is committed unless the block raises."""
     from penstock.store.connect import transact
     from penstock.store.database import RUNG
 
     with open_store(settings) as engine, transact(engine) as connection:
-        connection.info[RUNG] = set[str]()  # nobody listens here; servers look for themselves
+        connection.info[RUNG] = set[str]()  # no listeners here: servers poll for changes
         yield connection
 
 
 @contextmanager
 def read_store(settings: "Settings") -> "Generator[Connection]":
-    """The store, to look at."""
+    """Open a connection for reading."""
     with open_store(settings) as engine, engine.connect() as connection:
         yield connection
 
 
-def tell_store(settings: "Settings") -> str:
-    """Where the store is, for people: its password is not for their eyes."""
+def describe_store(settings: "Settings") -> str:
+    """Return the store's path or URL, with the password hidden."""
     from penstock.store.connect import is_file, path_of, without_password
 
     url = settings.database_url

@@ -1,4 +1,4 @@
-"""Penstock's Python client: `Client` waits, `AsyncClient` is awaited; both speak to a server over HTTP.
+"""Python client of Penstock over HTTP. `Client` blocks, `AsyncClient` is awaited.
 
 from penstock.client import Client
 
@@ -102,7 +102,7 @@ WHERE = {
     "AsyncOutput": "async_job",
     "AsyncBatch": "async_job",
 }
-"""What speaks HTTP is loaded at first use: most of the time that it takes is that of the HTTP library."""
+"""Names that need the HTTP library. They are loaded on first use, because importing that library is slow."""
 
 
 def __getattr__(name: str) -> Any:

@@ -1,11 +1,11 @@
-"""The client for event loops, of asyncio or trio: every call is awaited, every list is an async iterator."""
+"""Asynchronous client for asyncio and trio. Calls are awaited, lists are async iterators."""
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Self
 
 from penstock.client.async_job import AsyncBatch, AsyncJob, bind_async_job
-from penstock.client.calls import Calls, WebhookCalls, Wishes, make_calls
+from penstock.client.calls import Calls, GenerationOptions, WebhookCalls, make_calls
 from penstock.client.chat import ChatChunk, load_sdk, sdk_arguments, stream_chat
 from penstock.client.config import find_address
 from penstock.client.records import Delivery, Event, FileRecord, Model, Quote, Usage, Webhook
@@ -16,10 +16,12 @@ if TYPE_CHECKING:  # an optional package
 
 
 class AsyncClient:
-    """A Penstock server, by one key.
+    """A Penstock server, accessed with one API key.
 
-    `base_url` and `api_key` come from PENSTOCK_BASE_URL and PENSTOCK_API_KEY where they are not given. `retries` is how
-    often a request is tried again; `patience` how many seconds a server may be away while one waits for a job.
+    `base_url` and `api_key` default to the environment variables PENSTOCK_BASE_URL and PENSTOCK_API_KEY.
+    `timeout` is the number of seconds to wait for an answer, `connections` the size of the connection pool.
+    `retries` limits how often a failed request is sent again. `patience` is the number of seconds that a server may be
+    unreachable while you wait for a job. Raises BadInput if the address or the key is missing or malformed.
     """
 
     def __init__(
@@ -35,7 +37,7 @@ class AsyncClient:
         self._address = find_address(base_url, api_key, timeout=timeout, connections=connections)
         self._driver = AsyncDriver(self._address)
         self._calls: Calls[AsyncJob] = make_calls(
-            lambda told: bind_async_job(self, told), self._address, retries, patience
+            lambda data: bind_async_job(self, data), self._address, retries, patience
         )
         self.webhooks = AsyncWebhooks(self._driver, self._calls)
 
@@ -49,22 +51,22 @@ class AsyncClient:
         await self.close()
 
     async def close(self) -> None:
-        """Close the connections."""
+        """Close all connections."""
         await self._driver.close()
 
     @property
     def base_url(self) -> str:
-        """The server's address."""
+        """The server's address, without a trailing slash."""
         return self._address.base_url
 
     @property
     def driver(self) -> AsyncDriver:
-        """What runs flows, for the records of this client."""
+        """The driver that runs flows. Used by this client's jobs and outputs."""
         return self._driver
 
     @property
     def calls(self) -> Calls[AsyncJob]:
-        """The flows, for the records of this client."""
+        """The API calls as flows. Used by this client's jobs and outputs."""
         return self._calls
 
     # -- generating
@@ -83,8 +85,14 @@ class AsyncClient:
         idempotency_key: str | None = None,
         **more: Any,
     ) -> AsyncJob:
-        """Start a generation. Params are given by name; one that has the name of an option here goes into `params`."""
-        wishes = Wishes(
+        """Start a generation and return its job at once.
+
+        Pass the model's params as keywords, or in `params` if a name is also an option here. Timeouts are in seconds.
+        `retention` is the number of seconds to keep the finished job, or "forever". Without `idempotency_key` a new one
+        is made. Raises BadInput if a file is unreadable. Raises InvalidRequestError, BudgetError or LimitError if the
+        server refuses.
+        """
+        options = GenerationOptions(
             client_ref=client_ref,
             metadata=metadata,
             webhook=webhook,
@@ -93,20 +101,20 @@ class AsyncClient:
             retention=retention,
             idempotency_key=idempotency_key,
         )
-        return await self._driver.run(self._calls.generate(model, {**(params or {}), **more}, wishes))
+        return await self._driver.run(self._calls.generate(model, {**(params or {}), **more}, options))
 
-    async def batch(self, model: str, inputs: Sequence[Mapping[str, Any]], **wishes: Any) -> AsyncBatch:
-        """Start up to 16 generations, accepted all or none; `wishes` are the options of `generate`."""
-        return AsyncBatch(self, await self._driver.run(self._calls.batch(model, inputs, Wishes(**wishes))))
+    async def batch(self, model: str, inputs: Sequence[Mapping[str, Any]], **options: Any) -> AsyncBatch:
+        """Start up to 16 generations, of which the server accepts all or none. Takes the options of `generate`."""
+        return AsyncBatch(self, await self._driver.run(self._calls.batch(model, inputs, GenerationOptions(**options))))
 
     async def price(self, model: str, params: Mapping[str, Any] | None = None, **more: Any) -> Quote:
-        """What a generation would cost; it is checked as a whole, and nothing is created."""
+        """Return the price of a generation without creating it. Raises InvalidRequestError if it is not valid."""
         return await self._driver.run(self._calls.price(model, [{**(params or {}), **more}]))
 
     # -- jobs and events
 
     async def job(self, job_id: str) -> AsyncJob:
-        """One job."""
+        """Return a job. Raise NotFoundError if this account has no such job."""
         return await self._driver.run(self._calls.job(job_id))
 
     def jobs(
@@ -120,7 +128,7 @@ class AsyncClient:
         created_before: datetime | str | None = None,
         limit: int | None = None,
     ) -> AsyncIterator[AsyncJob]:
-        """Your jobs, newest first, fetched page by page as you go; `limit` is how many at most."""
+        """Iterate over your jobs, newest first. Pages are fetched as you go. `limit` is the maximum number of jobs."""
         filters = {
             "status": status,
             "model": model,
@@ -132,99 +140,105 @@ class AsyncClient:
         return self._driver.iterate(self._calls.jobs(limit, filters))
 
     async def cancel(self, job_id: str) -> AsyncJob:
-        """Ask for a job to be stopped."""
+        """Request cancellation and return the job. A running job may take a moment to stop."""
         return await self._driver.run(self._calls.cancel(job_id))
 
     async def rerun(self, job_id: str, **changes: Any) -> AsyncJob:
-        """The same generation again, with some params changed; None takes one away."""
+        """Run a generation again as a new job. Keywords replace params, None removes one."""
         return await (await self.job(job_id)).rerun(**changes)
 
     async def delete_job(self, job_id: str) -> None:
-        """Remove a finished job's params, outputs and files."""
+        """Delete a finished job with its params, outputs and files. Raises ConflictError while it runs."""
         await self._driver.run(self._calls.delete_job(job_id))
 
     def events(self, after: str | None = None, *, follow: bool = False) -> AsyncIterator[Event]:
-        """The account's events: those that are there, or with `follow` those to come, without an end."""
+        """Iterate over the account's stored events, or with `follow` over new events without end.
+
+        `after` is the id of the last event that you have seen.
+        """
         return self._driver.iterate(self._calls.events(after, follow=follow))
 
     # -- files, models, usage, chat
 
     async def upload(self, file: Any) -> FileRecord:
-        """Upload a picture: a path, bytes, an open file or a PIL image."""
+        """Upload a picture: a path, bytes, an open binary file or a PIL image. Raises BadInput if it cannot be read."""
         return await self._driver.run(self._calls.upload(file))
 
     async def file(self, token: str) -> FileRecord:
-        """What is known of an upload."""
+        """Return the record of an uploaded file. Raise NotFoundError if there is none."""
         return await self._driver.run(self._calls.file(token))
 
     async def delete_file(self, token: str) -> None:
-        """Remove an upload."""
+        """Delete an uploaded file."""
         await self._driver.run(self._calls.delete_file(token))
 
     async def models(self) -> tuple[Model, ...]:
-        """What is on offer."""
+        """Return the models that this key may use."""
         return await self._driver.run(self._calls.models())
 
     async def model(self, model_id: str) -> Model:
-        """One model, with the JSON Schema of its params."""
+        """Return a model with the JSON Schema of its params. Raises NotFoundError if there is none."""
         return await self._driver.run(self._calls.model(model_id))
 
     async def usage(
         self, *, first: str | None = None, last: str | None = None, by: str = "day", **filters: str
     ) -> Usage:
-        """What was used and what it cost, from the first to the last day."""
+        """Return usage and cost in USD, from the `first` to the `last` day, written YYYY-MM-DD and both included."""
         return await self._driver.run(self._calls.usage({"from": first, "to": last, "by": by, **filters}))
 
     async def chat_models(self) -> tuple[str, ...]:
-        """The ids of the chat models that the key may use."""
+        """Return the ids of the chat models that this key may use."""
         return await self._driver.run(self._calls.chat_models())
 
     def chat(self, model: str, messages: Sequence[Mapping[str, Any]], **fields: Any) -> AsyncIterator[ChatChunk]:
-        """Stream a chat answer, piece by piece."""
+        """Stream a chat answer. `fields` are further fields of the OpenAI request, such as `temperature`."""
         return self._driver.iterate(stream_chat(model, messages, fields, self._calls.policy))
 
     def openai(self, **options: Any) -> "openai.AsyncOpenAI":
-        """The official SDK's client, on this server and key; the extra `openai` brings it."""
+        """Return the official OpenAI SDK's client for this server and key.
+
+        Raises MissingExtra unless `penstock[openai]` is installed.
+        """
         return load_sdk().AsyncOpenAI(**{**sdk_arguments(self._address), **options})
 
 
 class AsyncWebhooks:
-    """The account's webhooks."""
+    """Webhooks of the account and their deliveries."""
 
     def __init__(self, driver: AsyncDriver, calls: Calls[Any]) -> None:
         self._driver = driver
         self._calls = WebhookCalls(calls)
 
     async def create(self, url: str, *, events: Sequence[str] | None = None, description: str | None = None) -> Webhook:
-        """Make one; its `secret` is shown this once."""
+        """Register a webhook. Keep its `secret`, which is shown only once. By default it receives the ends of jobs."""
         return await self._driver.run(self._calls.create(url, events, description))
 
     def list(self, limit: int | None = None) -> AsyncIterator[Webhook]:
-        """All of them, newest first."""
+        """Iterate over all webhooks, newest first."""
         return self._driver.iterate(self._calls.list(limit))
 
     async def get(self, webhook_id: str) -> Webhook:
-        """One of them."""
+        """Return a webhook."""
         return await self._driver.run(self._calls.get(webhook_id))
 
     async def change(self, webhook_id: str, **changes: Any) -> Webhook:
-        """Change `url`, `events`, `description` or `disabled`."""
+        """Change `url`, `events`, `description` or `disabled` and return the webhook."""
         return await self._driver.run(self._calls.change(webhook_id, changes))
 
     async def delete(self, webhook_id: str) -> None:
-        """Remove one."""
+        """Delete a webhook and its list of deliveries."""
         await self._driver.run(self._calls.delete(webhook_id))
 
     async def ping(self, webhook_id: str) -> Delivery:
-        """Try one: the delivery tells how it went."""
+        """Send a test event and return its delivery with the receiver's answer."""
         return await self._driver.run(self._calls.ping(webhook_id))
 
     async def rotate(self, webhook_id: str | None = None) -> Webhook:
-        """A new secret for one, or for those that generations bring along."""
+        """Replace a webhook's secret, or without an id the secret for webhooks given with generations."""
         return await self._driver.run(self._calls.rotate(webhook_id))
 
     async def secret(self) -> Webhook:
-        """What signs the webhooks that generations bring along, as its `secret`."""
+        """Return the `secret` that signs webhooks given with generations."""
         return await self._driver.run(self._calls.secret())
 
     def deliveries(
@@ -235,13 +249,13 @@ class AsyncWebhooks:
         status: str | None = None,
         limit: int | None = None,
     ) -> AsyncIterator[Delivery]:
-        """What was told or will be, newest first."""
+        """Iterate over deliveries, newest first, pending ones included."""
         return self._driver.iterate(self._calls.deliveries(webhook_id, job_id, status, limit))
 
     async def delivery(self, delivery_id: str) -> Delivery:
-        """One delivery."""
+        """Return a delivery."""
         return await self._driver.run(self._calls.delivery(delivery_id))
 
     async def redeliver(self, delivery_id: str) -> Delivery:
-        """Send it again now."""
+        """Send the delivery again now and return it."""
         return await self._driver.run(self._calls.redeliver(delivery_id))

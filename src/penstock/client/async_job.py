@@ -1,4 +1,4 @@
-"""Jobs, outputs and batches that can be acted on, for the client for event loops."""
+"""Jobs, outputs and batches of the asynchronous client."""
 
 import io
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from penstock.client import downloads, notebook
-from penstock.client.calls import Wishes
+from penstock.client.calls import GenerationOptions
 from penstock.client.decoding import read
 from penstock.client.records import Bound, Event, JobRecord, OutputRecord, listed_outputs
 from penstock.client.sync_job import Content, places, primary
@@ -18,22 +18,25 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class AsyncOutput(Bound, OutputRecord):
-    """One result of a job, whose bytes can be had."""
+    """One result of a job, with methods to download it."""
 
     client: "AsyncClient" = field(repr=False, compare=False)
 
     async def bytes(self) -> Content:
-        """All of it, checked."""
+        """Download and return the content. Raises DownloadFailed if it does not match its sha256."""
         stream = io.BytesIO()
         await self.client.driver.run(downloads.load(self, stream, self.client.calls.patient))
         return stream.getvalue()
 
     async def save(self, path: str | Path) -> Path:
-        """Write it to a path, or under its own name into a folder; checked, all of it or nothing."""
+        """Download to a path, or under its own name into a folder, and return the file's path.
+
+        The file appears only once it is complete. Raises DownloadFailed if it does not match its sha256.
+        """
         return await self.client.driver.run(downloads.save(self, path, self.client.calls.patient))
 
     async def view(self) -> notebook.View:
-        """It, to look at in a notebook."""
+        """Return the output as HTML for a notebook."""
         return notebook.View(notebook.embed(self, await self.bytes()))
 
     def _repr_html_(self) -> str:
@@ -42,53 +45,57 @@ class AsyncOutput(Bound, OutputRecord):
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class AsyncJob(Bound, JobRecord):
-    """One generation, as it stood when the server was asked; its methods ask again and give a new one."""
+    """One generation as an immutable snapshot. Methods that ask the server return a new Job."""
 
     outputs: tuple[AsyncOutput, ...] = ()
     client: "AsyncClient" = field(repr=False, compare=False)
 
     async def refresh(self) -> "AsyncJob":
-        """How it stands now."""
+        """Fetch the job again and return its current state."""
         return await self.client.job(self.id)
 
     async def wait(
         self,
-        timeout: float | None = None,  # noqa: ASYNC109  as the other client has it
+        timeout: float | None = None,  # noqa: ASYNC109  like the blocking client
         *,
         progress: Callable[["AsyncJob"], object] | None = None,
         check: bool = True,
     ) -> "AsyncJob":
-        """The job once it is done. One without a result raises JobFailed, unless `check` is false."""
+        """Wait until the job is done and return it.
+
+        `timeout` is in seconds, None waits without end. `progress` is called with the job each time it is polled.
+        Raises WaitTimeout when the time is up. Raises JobFailed if there is no result, unless `check` is false.
+        """
         calls = self.client.calls
         return await self.client.driver.run(calls.wait(self, timeout, progress, check=check))
 
     def events(self, after: str | None = None) -> AsyncIterator[Event]:
-        """Everything that happens to it, from the first event or after one, until it is done."""
+        """Iterate over the job's events until it is done, from the first or after the event id `after`."""
         return self.client.driver.iterate(self.client.calls.job_events(self.id, after))
 
     async def cancel(self) -> "AsyncJob":
-        """Ask for it to be stopped."""
+        """Request cancellation and return the job."""
         return await self.client.cancel(self.id)
 
     async def rerun(self, **changes: Any) -> "AsyncJob":
-        """The same generation again, with some params changed; None takes one away."""
-        return await self.client.driver.run(self.client.calls.rerun(self, changes, Wishes()))
+        """Run a generation again as a new job. Keywords replace params, None removes one."""
+        return await self.client.driver.run(self.client.calls.rerun(self, changes, GenerationOptions()))
 
     async def delete(self) -> None:
-        """Remove its params, outputs and files."""
+        """Delete the finished job with its params, outputs and files."""
         await self.client.delete_job(self.id)
 
     @property
     def output(self) -> AsyncOutput:
-        """The result itself, without previews."""
+        """The primary output, without previews. Raises JobFailed if there is none, BadInput before the job is done."""
         return primary(self)
 
     async def save(self, path: str | Path) -> Path:
-        """Save the result to a path, or under its own name into a folder."""
+        """Download the primary output to a path, or under its own name into a folder."""
         return await self.output.save(path)
 
     async def bytes(self) -> Content:
-        """The result's bytes."""
+        """Download and return the primary output."""
         return await self.output.bytes()
 
     def _repr_html_(self) -> str:
@@ -97,7 +104,7 @@ class AsyncJob(Bound, JobRecord):
 
 @dataclass(frozen=True)
 class AsyncBatch(Bound):
-    """Several generations, accepted together."""
+    """Several generations that were accepted together."""
 
     client: "AsyncClient" = field(repr=False, compare=False)
     jobs: tuple[AsyncJob, ...]
@@ -113,24 +120,28 @@ class AsyncBatch(Bound):
 
     async def wait(
         self,
-        timeout: float | None = None,  # noqa: ASYNC109  as the other client has it
+        timeout: float | None = None,  # noqa: ASYNC109  like the blocking client
         *,
         progress: Callable[[Sequence[AsyncJob]], object] | None = None,
         check: bool = True,
     ) -> "AsyncBatch":
-        """All of them once they are done. If one has no result, JobFailed is raised, unless `check` is false."""
+        """Wait until all jobs are done and return them as a new batch.
+
+        `timeout` is in seconds for all together. `progress` is called with all jobs after each round of polling.
+        Raises WaitTimeout when the time is up. Raises JobFailed if a job has no result, unless `check` is false.
+        """
         flow = self.client.calls.wait_for_all(self.jobs, timeout, progress, check=check)
         return AsyncBatch(self.client, await self.client.driver.run(flow))
 
     async def save(self, folder: str | Path) -> list[Path]:
-        """Save every result into a folder, named by its job."""
+        """Download every primary output into a folder, named by job id, and return the paths."""
         return [await output.save(place) for output, place in places(self.jobs, folder)]
 
     def _repr_html_(self) -> str:
         return notebook.show_jobs(self.jobs)
 
 
-def bind_async_job(client: "AsyncClient", told: Any) -> AsyncJob:
-    """A job of this client."""
-    outputs = tuple(read(AsyncOutput, output, client=client) for output in listed_outputs(told))
-    return read(AsyncJob, told, client=client, outputs=outputs)
+def bind_async_job(client: "AsyncClient", data: Any) -> AsyncJob:
+    """Return a job bound to this client, from the server's answer."""
+    outputs = tuple(read(AsyncOutput, output, client=client) for output in listed_outputs(data))
+    return read(AsyncJob, data, client=client, outputs=outputs)

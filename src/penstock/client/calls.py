@@ -1,4 +1,4 @@
-"""Every call of the API as a flow, for both clients; what belongs to a job comes back bound to its client."""
+"""Every API call as a flow that both clients run. Jobs are returned bound to their client."""
 
 import math
 import uuid
@@ -23,12 +23,12 @@ FILES: Final = "/api/v1/files"
 MODELS: Final = "/api/v1/models"
 WEBHOOKS: Final = "/api/v1/webhooks"
 INLINE_BYTES: Final = 20_000_000
-"""So much goes into one body: any one picture that a server takes."""
+"""Bytes of pictures sent inside one request body. The largest picture that a server accepts fits."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wishes:
-    """What a generation may ask for besides its params."""
+class GenerationOptions:
+    """Options of a generation, apart from the model's params."""
 
     client_ref: str | None = None
     metadata: Mapping[str, str] | None = None
@@ -39,14 +39,14 @@ class Wishes:
     idempotency_key: str | None = None
 
     def body(self) -> dict[str, Any]:
-        """The fields that were given."""
+        """Return the request fields of the options that are set."""
         names = ("client_ref", "metadata", "start_timeout", "run_timeout", "retention")
         fields: dict[str, Any] = {name: getattr(self, name) for name in names}
         fields["webhook"] = {"url": self.webhook} if isinstance(self.webhook, str) else self.webhook
         return {name: value for name, value in fields.items() if value is not None}
 
     def key(self) -> str:
-        """The idempotency key that was given, else a fresh one."""
+        """Return the idempotency key of the caller, or a new one. Raise BadInput if it is not visible ASCII."""
         given_key = self.idempotency_key
         if given_key is None:
             return f"penstock-{uuid.uuid4().hex}"
@@ -57,7 +57,7 @@ class Wishes:
 
 @dataclass(frozen=True, slots=True)
 class Calls(Generic[J]):
-    """The flows of one client."""
+    """API calls of one client, as flows."""
 
     bind: Callable[[Any], J]
     policy: Policy
@@ -66,7 +66,7 @@ class Calls(Generic[J]):
 
     @property
     def patient(self) -> Policy:
-        """For whoever has a job already: through restarts of the server."""
+        """Return the retry policy for existing jobs, which outlasts a restart of the server."""
         return replace(self.policy, retries=math.inf, patience=self.patience)
 
     @property
@@ -75,34 +75,34 @@ class Calls(Generic[J]):
 
     # -- generating
 
-    def generate(self, model: str, params: Mapping[str, Any], wishes: Wishes) -> Flow[J]:
-        """Start one generation."""
-        return self.bind((yield from self._submit(model, [params], wishes)))
+    def generate(self, model: str, params: Mapping[str, Any], options: GenerationOptions) -> Flow[J]:
+        """Submit one generation and return its job."""
+        return self.bind((yield from self._submit(model, [params], options)))
 
-    def batch(self, model: str, inputs: Sequence[Mapping[str, Any]], wishes: Wishes) -> Flow[tuple[J, ...]]:
-        """Start several, accepted all or none."""
-        told = yield from self._submit(model, inputs, wishes)
-        jobs = told.get("jobs") if told.get("object") == "generation.batch" else [told]
+    def batch(self, model: str, inputs: Sequence[Mapping[str, Any]], options: GenerationOptions) -> Flow[tuple[J, ...]]:
+        """Submit several generations. The server accepts all of them or none."""
+        answer = yield from self._submit(model, inputs, options)
+        jobs = answer.get("jobs") if answer.get("object") == "generation.batch" else [answer]
         return tuple(self.bind(job) for job in jobs)
 
     def price(self, model: str, inputs: Sequence[Mapping[str, Any]]) -> Flow[Quote]:
-        """What it would cost; nothing is created, nor uploaded."""
+        """Return a price quote. Nothing is created or uploaded."""
         filled = yield from self._fill(inputs, _hold_in_place)
         reply = yield from self._post("/model/v1/generation", {"model": model, "input": filled, "dry_run": True})
         return read(Quote, decode(reply))
 
-    def rerun(self, job: JobRecord, changes: Mapping[str, Any], wishes: Wishes) -> Flow[J]:
-        """The same generation again, with some params changed."""
-        return (yield from self.generate(job.model, given_params(job, changes), wishes))
+    def rerun(self, job: JobRecord, changes: Mapping[str, Any], options: GenerationOptions) -> Flow[J]:
+        """Submit a job's generation again with changed params."""
+        return (yield from self.generate(job.model, given_params(job, changes), options))
 
-    def _submit(self, model: str, inputs: Sequence[Mapping[str, Any]], wishes: Wishes) -> Flow[Any]:
-        key = wishes.key()
-        filled = yield from self._fill(inputs, self._place if wishes.idempotency_key is None else self._make_same())
-        body = {"model": model, "input": filled, **wishes.body()}
-        told = decode((yield from self._post("/model/v1/generation", body, **{"idempotency-key": key})))
-        if not isinstance(told, Mapping):
+    def _submit(self, model: str, inputs: Sequence[Mapping[str, Any]], options: GenerationOptions) -> Flow[Any]:
+        key = options.key()
+        filled = yield from self._fill(inputs, self._place if options.idempotency_key is None else self._place_inline())
+        body = {"model": model, "input": filled, **options.body()}
+        answer = decode((yield from self._post("/model/v1/generation", body, **{"idempotency-key": key})))
+        if not isinstance(answer, Mapping):
             raise UnexpectedAnswer("The answer to a generation is no job: is this Penstock's address?")
-        return told  # pyright: ignore[reportUnknownVariableType]
+        return answer  # pyright: ignore[reportUnknownVariableType]
 
     def _fill(self, inputs: Sequence[Mapping[str, Any]], place: file_inputs.Place) -> Flow[list[dict[str, Any]]]:
         filled: list[dict[str, Any]] = []
@@ -116,8 +116,8 @@ class Calls(Generic[J]):
     def _place(self, upload: Upload) -> Flow[Mapping[str, Any]]:
         return {"file_token": (yield from self._upload(upload)).file_token}
 
-    def _make_same(self) -> file_inputs.Place:
-        """For requests whose key is used again: the same pictures make the same body, which uploads would not."""
+    def _place_inline(self) -> file_inputs.Place:
+        """Return a placement that keeps pictures in the body: requests that share an idempotency key must be equal."""
         room = INLINE_BYTES
 
         def place(upload: Upload) -> Flow[Mapping[str, Any]]:
@@ -130,24 +130,24 @@ class Calls(Generic[J]):
     # -- jobs
 
     def job(self, job_id: str) -> Flow[J]:
-        """One job."""
+        """Return a job. Raise NotFoundError if this account has no such job."""
         return self.bind(decode((yield from self._call("GET", path_to(waiting.JOBS, job_id)))))
 
     def jobs(self, limit: int | None, filters: Mapping[str, Any]) -> Flow[None]:
-        """Emit jobs, newest first."""
+        """Emit jobs, newest first, across all pages."""
         yield from self._pages(waiting.JOBS, limit, filters, self.bind)
 
     def cancel(self, job_id: str) -> Flow[J]:
-        """Ask for a job to be stopped."""
+        """Request cancellation and return the job. A running job may take a moment to stop."""
         return self.bind(decode((yield from self._post(path_to(waiting.JOBS, job_id, "cancel"), None))))
 
     def delete_job(self, job_id: str) -> Flow[None]:
-        """Remove a finished job."""
+        """Delete a finished job."""
         yield from self._call("DELETE", path_to(waiting.JOBS, job_id))
 
-    def wait(self, job: J, timeout: float | None, hear: Callable[[J], object] | None, *, check: bool) -> Flow[J]:
-        """The job once it is done; unless `check` is false, one without a result is raised."""
-        done = yield from self._waiting.for_one(job, timeout, hear)
+    def wait(self, job: J, timeout: float | None, notify: Callable[[J], object] | None, *, check: bool) -> Flow[J]:
+        """Return the job once it is done. Raise JobFailed if it has no result, unless `check` is false."""
+        done = yield from self._waiting.for_one(job, timeout, notify)
         if check and not done.succeeded:
             raise job_failure(done)
         return done
@@ -156,12 +156,12 @@ class Calls(Generic[J]):
         self,
         jobs: Sequence[J],
         timeout: float | None,
-        hear: Callable[[Sequence[J]], object] | None,
+        notify: Callable[[Sequence[J]], object] | None,
         *,
         check: bool,
     ) -> Flow[tuple[J, ...]]:
-        """All of them once they are done."""
-        done = yield from self._waiting.for_all(jobs, timeout, hear)
+        """Return all jobs once they are done. Raise JobFailed if one has no result, unless `check` is false."""
+        done = yield from self._waiting.for_all(jobs, timeout, notify)
         for job in done if check else ():
             if not job.succeeded:
                 raise job_failure(job)
@@ -170,19 +170,19 @@ class Calls(Generic[J]):
     # -- events
 
     def job_events(self, job_id: str, after: str | None) -> Flow[None]:
-        """Emit a job's events until it is done."""
+        """Emit the events of a job until it is done."""
         yield from waiting.follow_job(job_id, self.patient, after)
 
     def events(self, after: str | None, *, follow: bool) -> Flow[None]:
-        """Emit the account's events: those that are there, or without an end those to come."""
+        """Emit the account's stored events, or with `follow` new events without end."""
         if follow:
             yield from waiting.follow_account(self.patient, after)
             return
         while True:
             query = {"limit": 100} if after is None else {"limit": 100, "after": after}
             listed, page = read_page((yield from self._call("GET", "/api/v1/events", query)))
-            for told in listed:
-                event = read(Event, told)
+            for each in listed:
+                event = read(Event, each)
                 after = event.id
                 yield Emit(event)
             if not page.get("has_more"):
@@ -191,7 +191,7 @@ class Calls(Generic[J]):
     # -- files, models, usage
 
     def upload(self, file: Any) -> Flow[FileRecord]:
-        """Upload a picture."""
+        """Upload a picture and return its record. Raise BadInput if it is not a local file or image."""
         kept: list[FileRecord] = []
 
         def place(upload: Upload) -> Flow[Mapping[str, Any]]:
@@ -208,43 +208,43 @@ class Calls(Generic[J]):
         return read(FileRecord, decode((yield from send(request, self.policy))))
 
     def file(self, token: str) -> Flow[FileRecord]:
-        """What is known of an upload."""
+        """Return the record of an uploaded file. Raise NotFoundError if there is none."""
         return read(FileRecord, decode((yield from self._call("GET", path_to(FILES, token)))))
 
     def delete_file(self, token: str) -> Flow[None]:
-        """Remove an upload."""
+        """Delete an uploaded file."""
         yield from self._call("DELETE", path_to(FILES, token))
 
     def models(self) -> Flow[tuple[Model, ...]]:
-        """What is on offer."""
+        """Return the models that this key may use."""
         listed, _ = read_page((yield from self._call("GET", MODELS)))
-        return tuple(read(Model, told) for told in listed)
+        return tuple(read(Model, each) for each in listed)
 
     def model(self, model_id: str) -> Flow[Model]:
-        """One model."""
+        """Return one model."""
         return read(Model, decode((yield from self._call("GET", path_to(MODELS, model_id)))))
 
     def chat_models(self) -> Flow[tuple[str, ...]]:
-        """The ids of the chat models."""
+        """Return the ids of the chat models."""
         listed, _ = read_page((yield from self._call("GET", "/llm/models")))
-        return tuple(read(Model, told).id for told in listed)
+        return tuple(read(Model, each).id for each in listed)
 
     def usage(self, question: Mapping[str, Any]) -> Flow[Usage]:
-        """What was used and what it cost."""
+        """Return usage and cost."""
         return read(Usage, decode((yield from self._call("GET", "/api/v1/usage", given(question)))))
 
-    # -- how calls are made
+    # -- requests and pagination
 
     def one(
         self, kind: type[R], method: str, path: str, body: Any = None, query: Mapping[str, Any] | None = None
     ) -> Flow[R]:
-        """A call that comes to one record."""
+        """Send a request and return its answer as one record."""
         request = Request(method=method, path=path, query=query or {}, json=body)
         return read(kind, decode((yield from send(request, self.policy))))
 
     def many(self, kind: type[R], path: str, limit: int | None, filters: Mapping[str, Any]) -> Flow[None]:
-        """Emit the records of a list, page by page."""
-        yield from self._pages(path, limit, filters, lambda told: read(kind, told))
+        """Emit the records of a list across all pages."""
+        yield from self._pages(path, limit, filters, lambda each: read(kind, each))
 
     def _pages(
         self, path: str, limit: int | None, filters: Mapping[str, Any], make: Callable[[Any], Any]
@@ -253,8 +253,8 @@ class Calls(Generic[J]):
         while left is None or left > 0:
             query = given({**filters, "cursor": cursor, "limit": 100 if left is None else min(left, 100)})
             listed, page = read_page((yield from self._call("GET", path, query)))
-            for told in listed:
-                yield Emit(make(told))
+            for each in listed:
+                yield Emit(make(each))
             cursor = page.get("next_cursor")
             if not cursor:
                 return
@@ -264,79 +264,79 @@ class Calls(Generic[J]):
         return (yield from send(Request(method=method, path=path, query=query or {}), self.policy))
 
     def _post(self, path: str, body: Any, **headers: str) -> Flow[Reply]:
-        """A call that may be sent twice: it has a key, or does no more the second time."""
+        """Send a POST that is safe to retry: it has an idempotency key, or repeating it changes nothing."""
         request = Request(method="POST", path=path, json=body, headers=headers, repeatable=True)
         return (yield from send(request, self.policy))
 
 
 @dataclass(frozen=True, slots=True)
 class WebhookCalls:
-    """The flows about webhooks of one client."""
+    """API calls about webhooks, as flows."""
 
     calls: Calls[Any]
 
     def create(self, url: str, events: Sequence[str] | None, description: str | None) -> Flow[Webhook]:
-        """Make one."""
-        told = None if events is None else [*events]
-        body = given({"url": url, "description": description}) | ({} if told is None else {"events": told})
+        """Register a webhook."""
+        chosen = {} if events is None else {"events": [*events]}
+        body = given({"url": url, "description": description}) | chosen
         return self.calls.one(Webhook, "POST", WEBHOOKS, body)
 
     def list(self, limit: int | None) -> Flow[None]:
-        """Emit all of them."""
+        """Emit all webhooks."""
         return self.calls.many(Webhook, WEBHOOKS, limit, {})
 
     def get(self, webhook_id: str) -> Flow[Webhook]:
-        """One of them."""
+        """Return a webhook."""
         return self.calls.one(Webhook, "GET", path_to(WEBHOOKS, webhook_id))
 
     def change(self, webhook_id: str, changes: Mapping[str, Any]) -> Flow[Webhook]:
-        """Change one."""
+        """Change a webhook's fields."""
         return self.calls.one(Webhook, "PATCH", path_to(WEBHOOKS, webhook_id), dict(changes))
 
     def delete(self, webhook_id: str) -> Flow[None]:
-        """Remove one."""
+        """Delete a webhook and its list of deliveries."""
         yield from send(Request(method="DELETE", path=path_to(WEBHOOKS, webhook_id)), self.calls.policy)
 
     def ping(self, webhook_id: str) -> Flow[Delivery]:
-        """Try one."""
+        """Send a test event."""
         return self.calls.one(Delivery, "POST", path_to(WEBHOOKS, webhook_id, "ping"))
 
     def rotate(self, webhook_id: str | None) -> Flow[Webhook]:
-        """A new secret."""
+        """Replace a signing secret."""
         return self.calls.one(Webhook, "POST", path_to(WEBHOOKS, webhook_id or "secret", "rotate"))
 
     def secret(self) -> Flow[Webhook]:
-        """The secret of the account."""
+        """Return the signing secret of webhooks given with a generation."""
         return self.calls.one(Webhook, "GET", f"{WEBHOOKS}/secret")
 
     def deliveries(
         self, webhook_id: str | None, job_id: str | None, status: str | None, limit: int | None
     ) -> Flow[None]:
-        """Emit what was told."""
+        """Emit deliveries, newest first."""
         path = f"{WEBHOOKS}/deliveries" if webhook_id is None else path_to(WEBHOOKS, webhook_id, "deliveries")
         return self.calls.many(Delivery, path, limit, {"job_id": job_id, "status": status})
 
     def delivery(self, delivery_id: str) -> Flow[Delivery]:
-        """One delivery."""
+        """Return a delivery."""
         return self.calls.one(Delivery, "GET", path_to(WEBHOOKS, "deliveries", delivery_id))
 
     def redeliver(self, delivery_id: str) -> Flow[Delivery]:
-        """Send it again."""
+        """Send a delivery's event again."""
         return self.calls.one(Delivery, "POST", path_to(WEBHOOKS, "deliveries", delivery_id, "redeliver"))
 
 
 def make_calls(bind: Callable[[Any], J], address: Address, retries: int, patience: float) -> Calls[J]:
-    """The flows of a client; half of its connections may be held by those that wait."""
+    """Return the calls of a client. Waiting jobs may hold at most half of its connections."""
     policy = Policy(retries, timeout=address.timeout)
     return Calls(bind, policy, patience, Semaphore(max(1, address.connections // 2)))
 
 
 def given(query: Mapping[str, Any]) -> dict[str, Any]:
-    """What was given of a query, as it is written."""
-    return dict(_written(query))
+    """Return the query parameters that are set, with times in ISO 8601."""
+    return dict(_query_items(query))
 
 
-def _written(query: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+def _query_items(query: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     for name, value in query.items():
         if isinstance(value, datetime):
             yield name, (value if value.tzinfo else value.astimezone()).isoformat()

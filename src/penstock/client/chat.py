@@ -1,4 +1,4 @@
-"""A chat answer piece by piece, for whoever does without the SDK."""
+"""Streamed chat answers, and the official OpenAI SDK for this server."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -18,7 +18,7 @@ ANSWER_SECONDS = 600.0
 
 @dataclass(frozen=True, slots=True)
 class ChatChunk:
-    """A piece of an answer; `usage` comes with the last one, `cost` where the server tells it."""
+    """One piece of a chat answer. The last one has `usage`. One piece has `cost` in USD if the server knows it."""
 
     text: str = ""
     finish_reason: str | None = None
@@ -30,7 +30,7 @@ class ChatChunk:
 def stream_chat(
     model: str, messages: Sequence[Mapping[str, Any]], fields: Mapping[str, Any], policy: Policy
 ) -> Flow[None]:
-    """Emit the pieces of the first choice. What may have been paid for is not asked again."""
+    """Emit the pieces of the first choice. A request that may have been billed is not retried."""
     body = {
         "model": model,
         "messages": list(messages),
@@ -49,27 +49,27 @@ def stream_chat(
                 yield Close()
                 return
             yield Emit(_read(message.data))
-    raise UnexpectedAnswer("The answer was cut off.")
+    raise UnexpectedAnswer("The chat answer ended early. Send the request again.")
 
 
 def _read(data: str) -> ChatChunk:
     try:
-        told = json.loads(data)
+        chunk = json.loads(data)
     except ValueError:
         raise UnexpectedAnswer("A piece of the answer is not JSON: is this Penstock's address?") from None
-    if "error" in told:
+    if "error" in chunk:
         raise refusal(Reply(502, {}, data.encode()))
-    choices: list[Any] = told.get("choices") or [{}]
+    choices: list[Any] = chunk.get("choices") or [{}]
     choice = cast("Mapping[str, Any]", choices[0])
     delta = cast("Mapping[str, Any]", choice.get("delta") or {})
-    return ChatChunk(delta.get("content") or "", choice.get("finish_reason"), told.get("usage"), None, told)
+    return ChatChunk(delta.get("content") or "", choice.get("finish_reason"), chunk.get("usage"), None, chunk)
 
 
 # -- the official SDK
 
 
 def load_sdk() -> Any:
-    """The SDK's module; a clear word where it is not installed."""
+    """Import the SDK. Raise MissingExtra if it is not installed."""
     try:
         import openai  # noqa: PLC0415  an extra, and slow to load
     except ImportError:
@@ -79,5 +79,5 @@ def load_sdk() -> Any:
 
 
 def sdk_arguments(address: Address) -> dict[str, Any]:
-    """What its clients are made with."""
+    """Return the constructor arguments of the SDK's clients."""
     return {"base_url": f"{address.base_url}/llm", "api_key": address.api_key}

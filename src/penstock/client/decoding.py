@@ -1,4 +1,4 @@
-"""Records out of JSON: frozen, and tolerant of whatever a newer server adds or leaves out."""
+"""Decoding of JSON into frozen records. Fields that a newer server adds or omits are tolerated."""
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -16,16 +16,16 @@ R = TypeVar("R", bound="Record")
 
 @dataclass(frozen=True, kw_only=True)
 class Record:
-    """Something that the server told; `raw` has all of it, also what this version does not know."""
+    """An object of the API. `raw` has all its fields, including those unknown to this version."""
 
     raw: Mapping[str, Any] = field(default_factory=dict[str, Any], repr=False, compare=False)
 
 
-def read(kind: type[R], told: Any, **more: Any) -> R:
-    """A record of this kind, from the object that the server sent. What is null is as if it was not there."""
-    if not isinstance(told, Mapping):
-        raise UnexpectedAnswer(f"An object was expected, not {type(told).__name__}: is this Penstock's address?")
-    known = cast("Mapping[str, Any]", told)
+def read(kind: type[R], data: Any, **more: Any) -> R:
+    """Decode an object into a record. A null counts as missing. Raise UnexpectedAnswer if it does not fit."""
+    if not isinstance(data, Mapping):
+        raise UnexpectedAnswer(f"An object was expected, not {type(data).__name__}: is this Penstock's address?")
+    known = cast("Mapping[str, Any]", data)
     values = {**more, "raw": known}
     for each in fields(kind):
         value = known.get(each.metadata.get("wire", each.name))
@@ -44,7 +44,7 @@ def _value(reader: Callable[[Any], Any] | None, value: Any, name: str) -> Any:
 
 
 def decode(reply: Reply) -> Any:
-    """The JSON of a success."""
+    """Decode the JSON of an answer. Raise UnexpectedAnswer if it is not JSON."""
     try:
         return json.loads(reply.body)
     except ValueError:
@@ -52,9 +52,9 @@ def decode(reply: Reply) -> Any:
 
 
 def read_page(reply: Reply) -> tuple[Sequence[Any], Mapping[str, Any]]:
-    """The elements of a list, and the page that they came in."""
-    told = decode(reply)
-    page: Mapping[str, Any] = cast("Mapping[str, Any]", told) if isinstance(told, Mapping) else {}
+    """Return the elements of a list, and the page object with its cursor."""
+    data = decode(reply)
+    page: Mapping[str, Any] = cast("Mapping[str, Any]", data) if isinstance(data, Mapping) else {}
     listed: Any = page.get("data")
     if not isinstance(listed, list):
         raise UnexpectedAnswer("A list was expected: is this Penstock's address?")
@@ -65,17 +65,17 @@ def read_page(reply: Reply) -> tuple[Sequence[Any], Mapping[str, Any]]:
 
 
 def moment() -> Any:
-    """A time, or null."""
+    """A time, or None."""
     return field(default=None, metadata={"read": datetime.fromisoformat})
 
 
 def amount() -> Any:
-    """A decimal string of USD, or null."""
+    """An amount in USD, or None."""
     return field(default=None, metadata={"read": Decimal})
 
 
 def count_of_bytes() -> Any:
-    """How many bytes; `bytes` is a method where the content can be had."""
+    """A number of bytes. It is called `size`, because `bytes` is a method of outputs."""
     return field(default=0, metadata={"wire": "bytes"})
 
 
@@ -90,14 +90,14 @@ def pairs() -> Any:
 
 
 def one(kind: type[Record]) -> Any:
-    """A record inside, or null."""
+    """A nested record, or None."""
     return field(default=None, metadata={"read": partial(read, kind)})
 
 
 def many(kind: type[Record]) -> Any:
-    """A list of records inside."""
+    """A list of nested records."""
     return field(default=(), metadata={"read": partial(_read_all, kind)})
 
 
-def _read_all(kind: type[R], told: Iterable[Any]) -> tuple[R, ...]:
-    return tuple(read(kind, each) for each in told)
+def _read_all(kind: type[R], data: Iterable[Any]) -> tuple[R, ...]:
+    return tuple(read(kind, each) for each in data)

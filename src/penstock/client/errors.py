@@ -1,4 +1,4 @@
-"""Everything that the client raises, as one tree.
+"""Exceptions of the client, as one tree.
 
 PenstockClientError
 ├── ApiError                    the server refused
@@ -11,14 +11,14 @@ PenstockClientError
 │   ├── GoneError               410
 │   ├── LimitError              429
 │   └── ServerError             5xx
-├── ConnectionFailed            no answer, after all retries
+├── ConnectionFailed            no answer after all retries
 ├── UnexpectedAnswer            an answer that is not Penstock's
-├── WaitTimeout                 the caller stops waiting; the job goes on
+├── WaitTimeout                 the wait is over, while the job continues
 ├── JobFailed                   the job is over and has no result
 │   ├── JobCanceled
 │   └── JobExpired
-├── DownloadFailed              what came is not what was stored
-├── BadInput                    something that was given cannot be sent
+├── DownloadFailed              the bytes received are not those of the output
+├── BadInput                    an argument that cannot be sent
 └── MissingExtra                an optional package is not installed
 """
 
@@ -34,11 +34,11 @@ if TYPE_CHECKING:  # records raise these errors themselves
 
 
 class PenstockClientError(Exception):
-    """The root of all that the client raises."""
+    """Base class of the client's exceptions."""
 
     @property
     def message(self) -> str:
-        """One sentence for people."""
+        """The error as one sentence for people."""
         return str(self.args[0]) if self.args else ""
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -46,7 +46,7 @@ class PenstockClientError(Exception):
 
 
 def _revive(kind: type[PenstockClientError], args: tuple[Any, ...], state: Mapping[str, Any]) -> PenstockClientError:
-    """An error as it was in another process."""
+    """Rebuild an unpickled error."""
     error = kind.__new__(kind, *args)
     error.args = args
     error.__dict__.update(state)
@@ -55,7 +55,7 @@ def _revive(kind: type[PenstockClientError], args: tuple[Any, ...], state: Mappi
 
 @dataclass(frozen=True, slots=True)
 class Detail:
-    """One field at fault."""
+    """One invalid field of a request."""
 
     loc: str
     message: str
@@ -63,45 +63,45 @@ class Detail:
 
 
 class ErrorFields:
-    """What the error shape tells, of a request or of a job."""
+    """Reader of the `error` object of a request or a job."""
 
     def __init__(self, fields: Mapping[str, Any]) -> None:
         self.fields = fields
 
     def text(self, name: str) -> str | None:
-        """A field that is text, or null."""
+        """Return a field if it is text, else None."""
         value = self.fields.get(name)
         return value if isinstance(value, str) else None
 
     def flag(self, name: str) -> bool | None:
-        """A field that is true, false or not known."""
+        """Return a field if it is a boolean, else None."""
         value = self.fields.get(name)
         return value if isinstance(value, bool) else None
 
     def details(self) -> tuple[Detail, ...]:
-        """Every field at fault."""
+        """Return all invalid fields."""
         found = self.fields.get("details")
         rows = cast("list[Any]", found) if isinstance(found, list) else []
         mappings = [cast("Mapping[str, Any]", row) for row in rows if isinstance(row, Mapping)]
         return tuple(Detail(*(str(row.get(name, "")) for name in ("loc", "message", "code"))) for row in mappings)
 
 
-class TellingError(PenstockClientError):
-    """An error with the fields of the one error shape."""
+class DescribedError(PenstockClientError):
+    """An error with the fields of the API's `error` object, such as `code`, `param` and `suggestion`."""
 
     def __init__(self, message: str, fields: Mapping[str, Any]) -> None:
         super().__init__(message)
-        told = ErrorFields(fields)
+        known = ErrorFields(fields)
         self.fields: Mapping[str, Any] = fields
-        """The whole `error` object as it came, such as `spent` and `cap` of a budget."""
-        self.code = told.text("code")
-        self.type = told.text("type")
-        self.param = told.text("param")
-        self.details = told.details()
-        self.retryable = told.flag("retryable")
-        self.charged = told.flag("charged")
-        self.suggestion = told.text("suggestion")
-        self.request_id = told.text("request_id")
+        """The whole `error` object, with extra fields such as a budget's `spent` and `cap`."""
+        self.code = known.text("code")
+        self.type = known.text("type")
+        self.param = known.text("param")
+        self.details = known.details()
+        self.retryable = known.flag("retryable")
+        self.charged = known.flag("charged")
+        self.suggestion = known.text("suggestion")
+        self.request_id = known.text("request_id")
 
     def __str__(self) -> str:
         parts = [self.message, self.suggestion or ""]
@@ -110,21 +110,21 @@ class TellingError(PenstockClientError):
         return " ".join(filter(None, parts))
 
 
-class ApiError(TellingError):
-    """The server refused a request."""
+class ApiError(DescribedError):
+    """The server refused a request. `status` is the HTTP status, `code` the error code."""
 
     def __init__(self, reply: Reply, fields: Mapping[str, Any], retry_after: float | None = None) -> None:
-        told = ErrorFields(fields).text("message") or f"The server answered with status {reply.status}."
-        super().__init__(told, fields)
+        known = ErrorFields(fields).text("message") or f"The server answered with status {reply.status}."
+        super().__init__(known, fields)
         self.status = reply.status
         self.headers = reply.headers
         self.retry_after = retry_after
-        """Seconds after which the server wants to be asked again, where it says so."""
+        """Seconds that the server asks to wait before a retry, or None."""
         self.request_id = self.request_id or reply.headers.get("x-request-id")
 
 
 class InvalidRequestError(ApiError):
-    """Something in the request is wrong."""
+    """The request is invalid. `param` and `details` name the fields."""
 
 
 class AuthenticationError(ApiError):
@@ -132,31 +132,31 @@ class AuthenticationError(ApiError):
 
 
 class BudgetError(ApiError):
-    """A budget does not suffice."""
+    """The budget of the key or account is used up."""
 
 
 class PermissionDeniedError(ApiError):
-    """The key may not do this."""
+    """The key is not allowed to do this."""
 
 
 class NotFoundError(ApiError):
-    """There is no such thing in this account."""
+    """The account has no such job, file, model or webhook."""
 
 
 class ConflictError(ApiError):
-    """It contradicts what is there."""
+    """The request conflicts with the current state."""
 
 
 class GoneError(ApiError):
-    """It was there and is no more."""
+    """The resource existed and has been deleted."""
 
 
 class LimitError(ApiError):
-    """Too much at once."""
+    """A rate limit or concurrency limit is exceeded. `retry_after` says when to retry."""
 
 
 class ServerError(ApiError):
-    """The server cannot do it now."""
+    """The server failed or is unavailable."""
 
 
 BY_STATUS: Mapping[int, type[ApiError]] = {
@@ -171,22 +171,22 @@ BY_STATUS: Mapping[int, type[ApiError]] = {
 
 
 def refusal(reply: Reply, retry_after: float | None = None) -> ApiError:
-    """The error that an answer is, whoever wrote its body."""
+    """Return the exception for an error answer, even if a proxy wrote it."""
     usual = ServerError if reply.status >= 500 else InvalidRequestError
     return BY_STATUS.get(reply.status, usual)(reply, error_fields(reply.body), retry_after)
 
 
 def error_fields(body: bytes) -> Mapping[str, Any]:
-    """The `error` object of a body; empty where a proxy or another server answered."""
+    """Return the `error` object of a body. It is empty if a proxy or another server answered."""
     try:
-        told = json.loads(body)["error"]
+        known = json.loads(body)["error"]
     except (ValueError, KeyError, TypeError):
         return {}
-    return cast("Mapping[str, Any]", told) if isinstance(told, Mapping) else {}
+    return cast("Mapping[str, Any]", known) if isinstance(known, Mapping) else {}
 
 
 class ConnectionFailed(PenstockClientError):
-    """No answer came. `sent` tells whether the request may have arrived."""
+    """No answer after all retries. `sent` is true if the request may have arrived."""
 
     def __init__(self, message: str, *, sent: bool) -> None:
         super().__init__(message)
@@ -194,47 +194,47 @@ class ConnectionFailed(PenstockClientError):
 
 
 class UnexpectedAnswer(PenstockClientError):
-    """A success that is not Penstock's: the address may lead to something else."""
+    """An answer that is not Penstock's. Check the address."""
 
 
 class WaitTimeout(PenstockClientError, TimeoutError):
-    """The job was not done in time. It goes on: `job` is how it stood."""
+    """The job was not done in time. It continues. `job` is its last known record."""
 
     def __init__(self, message: str, job: "JobRecord") -> None:
         super().__init__(message)
         self.job = job
 
 
-class JobFailed(TellingError):
-    """The job is over and has no result; `job` is its record."""
+class JobFailed(DescribedError):
+    """The job ended without a result. `job` is its record, `stage` the stage that failed."""
 
     def __init__(self, job: "JobRecord") -> None:
-        told: Mapping[str, Any] = {} if job.error is None else job.error.raw
-        why = ErrorFields(told).text("message") or f"It ended as {job.status}."
-        super().__init__(f"{job.id}: {why}", told)
+        known: Mapping[str, Any] = {} if job.error is None else job.error.raw
+        why = ErrorFields(known).text("message") or f"It ended as {job.status}."
+        super().__init__(f"{job.id}: {why}", known)
         self.job = job
-        self.stage = ErrorFields(told).text("stage")
+        self.stage = ErrorFields(known).text("stage")
 
 
 class JobCanceled(JobFailed):
-    """The job was stopped."""
+    """The job was canceled."""
 
 
 class JobExpired(JobFailed):
-    """`start_timeout` or `run_timeout` passed."""
+    """The job exceeded its `start_timeout` or `run_timeout`."""
 
 
 def job_failure(job: "JobRecord") -> JobFailed:
-    """The error that a job's end is."""
+    """Return the exception for a job that ended without a result."""
     return {"canceled": JobCanceled, "expired": JobExpired}.get(job.status, JobFailed)(job)
 
 
 class DownloadFailed(PenstockClientError):
-    """What came is not what was stored."""
+    """The bytes received are not those of the stored output."""
 
 
 class BadInput(PenstockClientError, ValueError):
-    """Something that was given cannot be sent."""
+    """An argument cannot be sent, such as an unreadable file."""
 
 
 class MissingExtra(PenstockClientError, ImportError):

@@ -1,4 +1,4 @@
-"""Pictures as callers have them: paths, bytes, open files, PIL images, URLs and tokens."""
+"""File arguments: paths, bytes, open files, PIL images, URLs and tokens."""
 
 import base64
 import io
@@ -14,17 +14,17 @@ from penstock.client.records import FileRecord
 from penstock.client.transport.steps import Flow, Upload, Work
 
 FILE_PARAM: Final = "file"
-"""The param of this name takes a picture in every model: only there is a text a path or an address."""
+"""The param that takes a picture in every model. Only there is a string a path or a URL."""
 LARGEST: Final = 256 << 20
-"""Servers take less; this keeps a wrong path from filling the memory."""
+"""Maximum bytes of a file. Servers accept less. This limit keeps a wrong path from filling the memory."""
 PICTURES: Final = {b"\x89PNG": "png", b"\xff\xd8\xff": "jpeg", b"RIFF": "webp"}
 
 Place = Callable[[Upload], Flow[Mapping[str, Any]]]
-"""How a local picture gets to the server, as the value of the param."""
+"""Sends a local picture to the server and returns the param's value."""
 
 
 def fill_in(value: Any, name: str, place: Place) -> Flow[Any]:
-    """The value as it is sent, with everything local in it placed."""
+    """Return a param's value for the request, with local files replaced by `place`."""
     if isinstance(value, FileRecord):
         return {"file_token": value.file_token}
     if isinstance(value, str):
@@ -53,12 +53,12 @@ def _text(text: str, name: str, place: Place) -> Flow[Any]:
 def _is_path(text: str) -> bool:
     try:
         return Path(text).exists()
-    except (OSError, ValueError):  # too long, or with a NUL: nothing has that name
+    except (OSError, ValueError):  # too long, or contains a NUL
         return False
 
 
 def _reader(value: Any, name: str) -> Callable[[], Upload] | None:
-    """How to read something local; None: it is nothing of the kind."""
+    """Return a reader of a local file or image, or None for any other value."""
     if isinstance(value, bytes | bytearray | memoryview):
         return partial(_name_bytes, bytes(cast("bytes", value)))
     if isinstance(value, os.PathLike):
@@ -75,7 +75,7 @@ def _read_path(path: Path, name: str) -> Upload:
         path = path.expanduser()
         with path.open("rb") as file:
             content = _read(file)
-    except (OSError, ValueError, RuntimeError) as error:  # a NUL in it; a home that nobody has
+    except (OSError, ValueError, RuntimeError) as error:  # contains a NUL, or an unknown home folder
         raise BadInput(f"`{name}`: {path} cannot be read: {getattr(error, 'strerror', None) or error}.") from None
     return Upload(path.name, _check(content, name))
 
@@ -83,13 +83,13 @@ def _read_path(path: Path, name: str) -> Upload:
 def _read_stream(stream: Any, name: str) -> Upload:
     try:
         content = _read(stream)
-    except (OSError, ValueError) as error:  # closed already
+    except (OSError, ValueError) as error:  # already closed
         raise BadInput(f"`{name}`: the file cannot be read: {error}.") from None
     return _name_bytes(_check(content, name))
 
 
 def _read(file: Any) -> Any:
-    """All of it, up to one more than the most; a pipe gives it in parts."""
+    """Read all bytes, or one more than the maximum. A pipe returns them in parts."""
     content = file.read(LARGEST + 1)
     while isinstance(content, bytes) and len(content) <= LARGEST and (more := file.read(LARGEST + 1 - len(content))):
         content += more
@@ -100,7 +100,7 @@ def _check(content: Any, name: str) -> bytes:
     if not isinstance(content, bytes):
         raise BadInput(f"`{name}`: open the file in binary mode, `open(path, 'rb')`.")
     if len(content) > LARGEST:
-        raise BadInput(f"`{name}` is larger than any picture that a server takes.")
+        raise BadInput(f"`{name}` is larger than any picture that a server accepts.")
     return content
 
 
@@ -109,29 +109,29 @@ def _name_bytes(content: bytes) -> Upload:
 
 
 def sniff(content: bytes) -> str | None:
-    """`png`, `jpeg` or `webp`, by the first bytes."""
+    """Return `png`, `jpeg` or `webp` from the first bytes, else None."""
     return next((kind for mark, kind in PICTURES.items() if content.startswith(mark)), None)
 
 
 def _is_pil_image(value: Any) -> bool:
-    """Pillow is not loaded for this: who has an image has it already."""
+    """Return whether this is a PIL image, without importing Pillow."""
     module = sys.modules.get("PIL.Image")
     return module is not None and isinstance(value, module.Image)
 
 
 def _encode_image(image: Any, name: str) -> Upload:
-    """As PNG: nothing is lost."""
+    """Encode an image as PNG, which is lossless."""
     buffer = io.BytesIO()
     try:
         if image.mode not in ("1", "L", "LA", "P", "RGB", "RGBA"):
             image = image.convert("RGBA" if image.mode in ("PA", "La", "RGBa") else "RGB")
-            image.info.pop("transparency", None)  # that of the mode that it had
+            image.info.pop("transparency", None)  # belongs to the former mode
         image.save(buffer, "PNG", compress_level=1)
     except (ValueError, OSError) as error:
-        raise BadInput(f"`{name}`: the image cannot be written: {error}.") from None
+        raise BadInput(f"`{name}`: the image cannot be encoded: {error}.") from None
     return Upload("picture.png", buffer.getvalue())
 
 
 def as_data_uri(upload: Upload) -> str:
-    """The picture as an address that holds it: nothing has to be stored for it."""
+    """Return the picture as a data URI, which needs no upload."""
     return f"data:image/{sniff(upload.content) or 'png'};base64,{base64.b64encode(upload.content).decode()}"

@@ -1,4 +1,4 @@
-"""How jobs and outputs show themselves in a notebook: in one piece, with no key and no request to anyone."""
+"""HTML of jobs and outputs for notebooks. It is self-contained, holds no key and sends no request."""
 
 import base64
 from collections.abc import Callable, Sequence
@@ -13,7 +13,7 @@ from penstock.client.errors import MissingExtra, PenstockClientError
 from penstock.client.records import JobRecord, OutputRecord
 
 LARGEST: Final = 32 << 20
-"""More bytes than this make a notebook unwieldy: they are saved, not shown."""
+"""Maximum bytes shown in a notebook. Larger outputs are only described."""
 COLORS: Final = {"succeeded": "#2e7d32", "failed": "#c62828", "expired": "#c62828", "canceled": "#757575"}
 COLUMNS: Final = ("job", "model", "status", "progress", "cost")
 PAGE: Final = Template(
@@ -26,7 +26,7 @@ PAGE: Final = Template(
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """Something to look at, as the last value of a cell."""
+    """HTML that a notebook shows as a cell's value."""
 
     html: str = field(repr=False)
 
@@ -35,17 +35,17 @@ class View:
 
 
 class Live:
-    """A table that moves, as the `progress` of a job or a batch that is waited for in a notebook."""
+    """Live table of jobs in a notebook. Pass it as `progress` when you wait for a job or a batch."""
 
     def __init__(self) -> None:
         try:
             self._display: Any = import_module("IPython.display")
         except ImportError:
-            raise MissingExtra("There is no notebook here: IPython is not installed.") from None
+            raise MissingExtra("IPython is not installed: `Live` works in notebooks only.") from None
         self._handle: Any = None
 
     def __call__(self, jobs: JobRecord | Sequence[JobRecord]) -> None:
-        """Show how they stand, in the place of what was shown before."""
+        """Replace the table by one of the current records."""
         table = View(show_jobs([jobs] if isinstance(jobs, JobRecord) else jobs))
         if self._handle is None:
             self._handle = self._display.display(table, display_id=True)
@@ -54,15 +54,15 @@ class Live:
 
 
 def show_output(output: OutputRecord, load: Callable[[], bytes]) -> str:
-    """An output as what it is: a model to turn, a video to play, a picture."""
+    """Return HTML that shows an output: a 3D model, a video or an image."""
     try:
         return describe(output) if output.size > LARGEST else embed(output, load())
-    except PenstockClientError as trouble:  # it may be gone: a cell shows what is known
+    except PenstockClientError as trouble:  # it may be deleted, and a cell should still show the rest
         return f"{describe(output)}<div>{escape(str(trouble))}</div>"
 
 
 def describe(output: OutputRecord) -> str:
-    """An output in words."""
+    """Return an output's file name, kind and size as HTML."""
     size = f"{output.size / 1e6:.1f} MB" if output.size >= 1e5 else f"{output.size / 1e3:.1f} kB"
     facts = [output.kind, output.content_type, size]
     facts += [f"{output.width} x {output.height}"] if output.width else []
@@ -72,7 +72,7 @@ def describe(output: OutputRecord) -> str:
 
 
 def embed(output: OutputRecord, content: bytes) -> str:
-    """The bytes themselves inside of the page; a model's viewer is shut in and may ask nobody for anything."""
+    """Return HTML with the content inside. The 3D viewer runs in a sandboxed frame without network access."""
     data = base64.b64encode(content).decode()
     source = f"data:{escape(output.content_type)};base64,{data}"
     match output.kind:
@@ -90,7 +90,7 @@ def embed(output: OutputRecord, content: bytes) -> str:
 
 
 def show_jobs(jobs: Sequence[JobRecord]) -> str:
-    """A table of jobs and how far they are."""
+    """Return an HTML table of jobs and their progress."""
     head = "".join(f"<th style='text-align:left'>{name}</th>" for name in COLUMNS)
     return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(map(_row, jobs))}</tbody></table>"
 
@@ -110,13 +110,13 @@ def _row(job: JobRecord) -> str:
         escape(job.model),
         f"<span style='color:{color}'>{status}</span>{trouble}",
         f"{bar}{share}%{eta}",
-        escape(tell_cost(job)),
+        escape(format_cost(job)),
     )
     return "<tr>" + "".join(f"<td style='text-align:left'>{cell}</td>" for cell in cells) + "</tr>"
 
 
-def tell_cost(job: JobRecord) -> str:
-    """What it cost, or may cost at most; empty where nobody knows."""
+def format_cost(job: JobRecord) -> str:
+    """Return the cost, or the maximum cost of an unfinished job. It is empty if unknown."""
     if job.cost is None:
         return ""
     if job.cost.final is not None:

@@ -11,22 +11,22 @@ from penstock.client.decoding import Record, amount, count_of_bytes, many, momen
 from penstock.client.errors import BadInput
 
 SOURCES = ("url", "file_token", "object")
-"""Of these a `file` has one; what else a record tells of it was found out."""
+"""Sources of a `file` param, of which a request has one. Its other fields are added by the server."""
 
 
 class Bound:
-    """Something of a client. Copies keep the client; a pickle leaves it behind, and its key with it."""
+    """Mixin of objects bound to a client. Copies keep the client. Pickles omit it, and so the key."""
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name != "client"}
 
     def __getattr__(self, name: str) -> Any:
         if name == "client":
-            raise BadInput("It comes out of a pickle and has no client: ask yours for it, `client.job(id)`.")
+            raise BadInput("An unpickled object has no client: fetch the job again with `client.job(id)`.")
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def __copy__(self) -> Self:
-        return self  # it is frozen
+        return self  # immutable
 
     def __deepcopy__(self, _memo: object) -> Self:
         return self
@@ -34,7 +34,7 @@ class Bound:
 
 @dataclass(frozen=True, kw_only=True)
 class Cost(Record):
-    """What a job costs; null where no price is known."""
+    """Cost of a job in USD. None if the price is unknown."""
 
     estimated: Decimal | None = amount()
     final: Decimal | None = amount()
@@ -43,7 +43,7 @@ class Cost(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class JobError(Record):
-    """Why a job failed."""
+    """Cause of a job's failure."""
 
     message: str = ""
     code: str | None = None
@@ -59,7 +59,7 @@ class JobError(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class Attempt(Record):
-    """One order at a vendor."""
+    """One order placed at a vendor."""
 
     number: int = 0
     vendor: str = ""
@@ -84,19 +84,19 @@ class OutputRecord(Record):
     fps: float | None = None
     faces: int | None = None
     vertices: int | None = None
-    url: str = field(default="", repr=False)  # a signed link opens to whoever reads it
+    url: str = field(default="", repr=False)  # a signed link needs no key
     url_expires_at: datetime | None = moment()
 
     @property
     def filename(self) -> str:
-        """What the server calls it, such as `model.glb`; never a path."""
+        """The server's file name, such as `model.glb`. It never contains a path."""
         name = unquote(urlsplit(self.url).path.rsplit("/", 1)[-1])
         return name.replace("/", "_").replace("\\", "_").lstrip(".") or self.id
 
 
 @dataclass(frozen=True, kw_only=True)
 class JobRecord(Record):
-    """One generation, as it stood when the server was asked."""
+    """One generation as an immutable snapshot. Loop on `done`."""
 
     id: str = ""
     model: str = ""
@@ -133,18 +133,18 @@ class JobRecord(Record):
 
     @property
     def succeeded(self) -> bool:
-        """Whether it is done and has its outputs."""
+        """Return whether the job is done and has its outputs."""
         return self.status == "succeeded"
 
 
-def listed_outputs(told: Any) -> list[Any]:
-    """The outputs in a job's record, as they came; none where it is no record."""
-    found: Any = cast("Mapping[str, Any]", told).get("outputs") if isinstance(told, Mapping) else None
+def listed_outputs(data: Any) -> list[Any]:
+    """Return the raw outputs of a job's record, or none if it is not a record."""
+    found: Any = cast("Mapping[str, Any]", data).get("outputs") if isinstance(data, Mapping) else None
     return cast("list[Any]", found) if isinstance(found, list) else []
 
 
 def given_params(job: JobRecord, changes: Mapping[str, Any]) -> dict[str, Any]:
-    """The params that make this job again, with some of them changed; None takes one away."""
+    """Return the params that repeat this job. `changes` replace params, None removes one."""
     params = {**job.input, **changes}
     file: Any = params.get("file")
     if isinstance(file, Mapping) and "file" not in changes:
@@ -152,13 +152,13 @@ def given_params(job: JobRecord, changes: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in params.items() if value is not None}
 
 
-def _given_file(job_id: str, told: Mapping[str, Any]) -> dict[str, Any]:
-    """The job's own copy, whatever became of an upload or an address; before there is one, what was given."""
-    copy = told.get("copy_token")
-    given = {"file_token": copy} if copy else {name: told[name] for name in SOURCES if name in told}
+def _given_file(job_id: str, data: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the `file` param: the job's own copy of the picture, or its source while there is no copy."""
+    copy = data.get("copy_token")
+    given = {"file_token": copy} if copy else {name: data[name] for name in SOURCES if name in data}
     if not given:
-        raise BadInput(f"{job_id} does not tell the picture that it was made of: give `file` again.")
-    return given | {name: told[name] for name in ("type",) if name in told}
+        raise BadInput(f"{job_id} has no copy of its input picture: pass `file` again.")
+    return given | {name: data[name] for name in ("type",) if name in data}
 
 
 # -- besides jobs
@@ -166,7 +166,7 @@ def _given_file(job_id: str, told: Mapping[str, Any]) -> dict[str, Any]:
 
 @dataclass(frozen=True, kw_only=True)
 class Event(Record):
-    """Something that happened; `job` is the job as it was then, None where it is about a budget."""
+    """An event. `job` is the job at that time, or None for a budget's event."""
 
     type: str = ""
     id: str = ""
@@ -176,13 +176,13 @@ class Event(Record):
 
     @property
     def job(self) -> JobRecord | None:
-        """The job as it was then."""
+        """The job at the time of the event, or None."""
         return read(JobRecord, self.data) if self.data.get("object") == "generation.job" else None
 
 
 @dataclass(frozen=True, kw_only=True)
 class FileRecord(Record):
-    """An upload; give it to a model's `file` as it is."""
+    """An uploaded file. Pass it as a model's `file`."""
 
     file_token: str = ""
     sha256: str = ""
@@ -196,7 +196,7 @@ class FileRecord(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class TypicalSeconds(Record):
-    """How long such jobs took: half are faster than `p50`, nine in ten than `p90`."""
+    """Typical duration in seconds. Half of the jobs are faster than `p50`, nine in ten than `p90`."""
 
     p50: float = 0.0
     p90: float = 0.0
@@ -205,7 +205,7 @@ class TypicalSeconds(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class Model(Record):
-    """A model on offer; `params` is a JSON Schema."""
+    """A model that you can use. `params` is a JSON Schema."""
 
     id: str = ""
     kind: str = ""
@@ -221,7 +221,7 @@ class Model(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class Quote(Record):
-    """What a generation would do and cost; nothing was created."""
+    """Result of a dry run: resolved input, cost in USD and typical duration."""
 
     model: str = ""
     valid: bool = False
@@ -233,7 +233,7 @@ class Quote(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class Budget(Record):
-    """Where a budget stands."""
+    """State of a budget in USD. `held` is reserved for running jobs."""
 
     of: str = ""
     period: str = ""
@@ -247,7 +247,7 @@ class Budget(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class Usage(Record):
-    """What was used and what it cost, a line for each group, and their sum."""
+    """Usage and cost per group in `data`, and their sum in `total`."""
 
     by: tuple[str, ...] = several()
     currency: str = "USD"
@@ -258,7 +258,7 @@ class Usage(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class Webhook(Record):
-    """An address that is told of events; `secret` is there only when it was just made or rotated."""
+    """A URL that receives events. `secret` is set only after creation and rotation."""
 
     id: str = ""
     url: str = ""
@@ -273,13 +273,13 @@ class Webhook(Record):
 
     @property
     def secret(self) -> str | None:
-        """What its messages are signed with; not in the repr."""
+        """The signing secret, if the server sent it. The repr omits it."""
         return self.raw.get("secret")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Delivery(Record):
-    """A message to a webhook, and what each attempt was answered."""
+    """An event sent to a webhook, with the receiver's answer to each attempt."""
 
     id: str = ""
     webhook_id: str | None = None

@@ -1,4 +1,4 @@
-"""Jobs, outputs and batches that can be acted on, for the client that waits."""
+"""Jobs, outputs and batches of the blocking client."""
 
 import io
 from collections.abc import Callable, Iterator, Sequence
@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from penstock.client import downloads, notebook
-from penstock.client.calls import Wishes
+from penstock.client.calls import GenerationOptions
 from penstock.client.decoding import read
 from penstock.client.errors import BadInput, job_failure
 from penstock.client.records import Bound, Event, JobRecord, OutputRecord, listed_outputs
@@ -16,27 +16,30 @@ if TYPE_CHECKING:
     from penstock.client.sync_client import Client
 
 Content: TypeAlias = bytes
-"""Where a method is called `bytes`, from Python 3.14 on that name means the method to its class's annotations."""
+"""Alias of `bytes`. From Python 3.14 on, annotations in a class with a method `bytes` mean that method."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Output(Bound, OutputRecord):
-    """One result of a job, whose bytes can be had."""
+    """One result of a job, with methods to download it."""
 
     client: "Client" = field(repr=False, compare=False)
 
     def bytes(self) -> Content:
-        """All of it, checked."""
+        """Download and return the content. Raises DownloadFailed if it does not match its sha256."""
         stream = io.BytesIO()
         self.client.driver.run(downloads.load(self, stream, self.client.calls.patient))
         return stream.getvalue()
 
     def save(self, path: str | Path) -> Path:
-        """Write it to a path, or under its own name into a folder; checked, all of it or nothing."""
+        """Download to a path, or under its own name into a folder, and return the file's path.
+
+        The file appears only once it is complete. Raises DownloadFailed if it does not match its sha256.
+        """
         return self.client.driver.run(downloads.save(self, path, self.client.calls.patient))
 
     def view(self) -> notebook.View:
-        """It, to look at in a notebook, however large it is."""
+        """Return the output as HTML for a notebook, of any size."""
         return notebook.View(notebook.embed(self, self.bytes()))
 
     def _repr_html_(self) -> str:
@@ -45,13 +48,13 @@ class Output(Bound, OutputRecord):
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
 class Job(Bound, JobRecord):
-    """One generation, as it stood when the server was asked; its methods ask again and give a new one."""
+    """One generation as an immutable snapshot. Methods that ask the server return a new Job."""
 
     outputs: tuple[Output, ...] = ()
     client: "Client" = field(repr=False, compare=False)
 
     def refresh(self) -> "Job":
-        """How it stands now."""
+        """Fetch the job again and return its current state."""
         return self.client.job(self.id)
 
     def wait(
@@ -61,37 +64,41 @@ class Job(Bound, JobRecord):
         progress: Callable[["Job"], object] | None = None,
         check: bool = True,
     ) -> "Job":
-        """The job once it is done. One without a result raises JobFailed, unless `check` is false."""
+        """Wait until the job is done and return it.
+
+        `timeout` is in seconds, None waits without end. `progress` is called with the job each time it is polled.
+        Raises WaitTimeout when the time is up. Raises JobFailed if there is no result, unless `check` is false.
+        """
         calls = self.client.calls
         return self.client.driver.run(calls.wait(self, timeout, progress, check=check))
 
     def events(self, after: str | None = None) -> Iterator[Event]:
-        """Everything that happens to it, from the first event or after one, until it is done."""
+        """Iterate over the job's events until it is done, from the first or after the event id `after`."""
         return self.client.driver.iterate(self.client.calls.job_events(self.id, after))
 
     def cancel(self) -> "Job":
-        """Ask for it to be stopped."""
+        """Request cancellation and return the job."""
         return self.client.cancel(self.id)
 
     def rerun(self, **changes: Any) -> "Job":
-        """The same generation again, with some params changed; None takes one away."""
-        return self.client.driver.run(self.client.calls.rerun(self, changes, Wishes()))
+        """Run a generation again as a new job. Keywords replace params, None removes one."""
+        return self.client.driver.run(self.client.calls.rerun(self, changes, GenerationOptions()))
 
     def delete(self) -> None:
-        """Remove its params, outputs and files."""
+        """Delete the finished job with its params, outputs and files."""
         self.client.delete_job(self.id)
 
     @property
     def output(self) -> Output:
-        """The result itself, without previews."""
+        """The primary output, without previews. Raises JobFailed if there is none, BadInput before the job is done."""
         return primary(self)
 
     def save(self, path: str | Path) -> Path:
-        """Save the result to a path, or under its own name into a folder."""
+        """Download the primary output to a path, or under its own name into a folder."""
         return self.output.save(path)
 
     def bytes(self) -> Content:
-        """The result's bytes."""
+        """Download and return the primary output."""
         return self.output.bytes()
 
     def _repr_html_(self) -> str:
@@ -101,7 +108,7 @@ class Job(Bound, JobRecord):
 
 @dataclass(frozen=True)
 class Batch(Bound):
-    """Several generations, accepted together."""
+    """Several generations that were accepted together."""
 
     client: "Client" = field(repr=False, compare=False)
     jobs: tuple[Job, ...]
@@ -122,26 +129,30 @@ class Batch(Bound):
         progress: Callable[[Sequence[Job]], object] | None = None,
         check: bool = True,
     ) -> "Batch":
-        """All of them once they are done. If one has no result, JobFailed is raised, unless `check` is false."""
+        """Wait until all jobs are done and return them as a new batch.
+
+        `timeout` is in seconds for all together. `progress` is called with all jobs after each round of polling.
+        Raises WaitTimeout when the time is up. Raises JobFailed if a job has no result, unless `check` is false.
+        """
         flow = self.client.calls.wait_for_all(self.jobs, timeout, progress, check=check)
         return Batch(self.client, self.client.driver.run(flow))
 
     def save(self, folder: str | Path) -> list[Path]:
-        """Save every result into a folder, named by its job."""
+        """Download every primary output into a folder, named by job id, and return the paths."""
         return [output.save(place) for output, place in places(self.jobs, folder)]
 
     def _repr_html_(self) -> str:
         return notebook.show_jobs(self.jobs)
 
 
-def bind_job(client: "Client", told: Any) -> Job:
-    """A job of this client."""
-    outputs = tuple(read(Output, output, client=client) for output in listed_outputs(told))
-    return read(Job, told, client=client, outputs=outputs)
+def bind_job(client: "Client", data: Any) -> Job:
+    """Return a job bound to this client, from the server's answer."""
+    outputs = tuple(read(Output, output, client=client) for output in listed_outputs(data))
+    return read(Job, data, client=client, outputs=outputs)
 
 
 def primary(job: Any) -> Any:
-    """The output that was asked for."""
+    """Return the primary output of a job."""
     if job.done and not job.succeeded:
         raise job_failure(job)
     if not job.outputs:
@@ -150,6 +161,6 @@ def primary(job: Any) -> Any:
 
 
 def places(jobs: Sequence[JobRecord], folder: str | Path) -> list[tuple[Any, Path]]:
-    """The result of each job that has one, and where it goes."""
+    """Return the primary output of each job that has one, with its target path."""
     results = [(job.id, primary(job)) for job in jobs if job.succeeded or not job.done]
     return [(output, Path(folder) / f"{name}{Path(output.filename).suffix}") for name, output in results]

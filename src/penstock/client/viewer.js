@@ -1,4 +1,4 @@
-// Draws the GLB in `GLB` (base64) on the page's canvas: drag turns it, the wheel zooms. Asks nobody for anything.
+// Draws the GLB in `GLB` (base64) on the canvas. Drag to rotate, scroll to zoom. No network access.
 "use strict";
 const canvas = document.querySelector("canvas");
 const gl = canvas.getContext("webgl2", { antialias: true });

@@ -1,4 +1,4 @@
-"""Being there until a job is done: by asking, paced as the server says, and by its events, resumed when cut."""
+"""Waiting for jobs by long polling at the server's pace, and following event streams across reconnects."""
 
 import json
 import math
@@ -14,9 +14,9 @@ from penstock.client.config import path_to
 from penstock.client.decoding import decode, read
 from penstock.client.errors import ApiError, ConnectionFailed, LimitError, ServerError, UnexpectedAnswer, WaitTimeout
 from penstock.client.records import Event, JobRecord
-from penstock.client.transport.retries import Policy, attempt, guess_pause, send
+from penstock.client.transport.retries import Policy, attempt, backoff_seconds, send
 from penstock.client.transport.sse import EventLines
-from penstock.client.transport.steps import Close, Emit, Flow, Open, Pause, Read, Request, Tell
+from penstock.client.transport.steps import Close, Emit, Flow, Notify, Open, Pause, Read, Request
 
 J = TypeVar("J", bound=JobRecord)
 
@@ -25,60 +25,61 @@ LONGEST_HOLD: Final = 30
 USUAL_POLL: Final = 1.0
 FIRST_POLL_MS: Final = 500
 SEATLESS_POLL: Final = 5.0
-"""Seconds between two looks at a job whose answers are not held."""
+"""Minimum seconds between polls without long polling, when no seat is free."""
 WAY_SECONDS: Final = 0.5
-"""How much earlier an answer is let go that is held, so that it comes before the wait's end."""
-SILENCE_SECONDS: Final = 45.0
-"""A stream has a comment every 15 seconds: what is silent for longer is dead."""
+"""Seconds by which long polling ends before the wait's deadline, for the answer's way back."""
+IDLE_TIMEOUT_SECONDS: Final = 45.0
+"""Idle timeout of an event stream. The server sends a heartbeat every 15 seconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class Waiting(Generic[J]):
-    """How one client waits. Seats are the connections that held answers may take: other calls need some, too."""
+    """Waiting for the jobs of one client. `seats` limits the connections used by long polling."""
 
     bind: Callable[[Any], J]
     policy: Policy
     seats: Semaphore
 
-    def for_one(self, job: J, timeout: float | None, hear: Callable[[J], object] | None) -> Flow[J]:
-        """The job once it is done. `hear` is told how it stands, at the pace that the server asks for."""
+    def for_one(self, job: J, timeout: float | None, notify: Callable[[J], object] | None) -> Flow[J]:
+        """Return the job once it is done. `notify` gets each record, at the server's polling pace."""
         end = _end(timeout)
-        if hear is not None:
-            yield Tell(partial(hear, job))
-            job = replace(job, poll_after_ms=FIRST_POLL_MS)  # most begin at once, and that should be seen
+        if notify is not None:
+            yield Notify(partial(notify, job))
+            job = replace(job, poll_after_ms=FIRST_POLL_MS)  # most start at once, and progress should show it
         while not job.done:
             is_last = end <= time.monotonic()
-            job = yield from self._look(job, end, hurried=hear is not None)
-            if hear is not None:
-                yield Tell(partial(hear, job))
+            job = yield from self._look(job, end, hurried=notify is not None)
+            if notify is not None:
+                yield Notify(partial(notify, job))
             if is_last and not job.done:
-                raise WaitTimeout(f"{job.id} is not done after {timeout:g} s. It goes on.", job)
+                raise WaitTimeout(f"{job.id} is not done after {timeout:g} s. It continues on the server.", job)
         return job
 
     def for_all(
-        self, jobs: Sequence[J], timeout: float | None, hear: Callable[[Sequence[J]], object] | None
+        self, jobs: Sequence[J], timeout: float | None, notify: Callable[[Sequence[J]], object] | None
     ) -> Flow[tuple[J, ...]]:
-        """All of them once they are done. They are looked at in turn; `hear` is told of all."""
+        """Return all jobs once they are done. `notify` gets all records after each round."""
         end = _end(timeout)
-        standing = {job.id: job for job in jobs}
-        while still_open := [job for job in standing.values() if not job.done]:
-            if hear is not None:
-                yield Tell(partial(hear, tuple(standing.values())))
+        latest = {job.id: job for job in jobs}
+        while still_open := [job for job in latest.values() if not job.done]:
+            if notify is not None:
+                yield Notify(partial(notify, tuple(latest.values())))
             is_last = end <= time.monotonic()
             for number, job in enumerate(still_open):
-                look = self._ask(job, end) if number else self._look(job, end, hurried=hear is not None)
-                standing[job.id] = yield from look
-                if is_last and not standing[job.id].done:
-                    count = sum(not each.done for each in standing.values())
-                    told = f"{count} of {len(standing)} jobs are not done after {timeout:g} s. They go on."
-                    raise WaitTimeout(told, standing[job.id])
-        done = tuple(standing.values())
-        if hear is not None:
-            yield Tell(partial(hear, done))
+                look = self._ask(job, end) if number else self._look(job, end, hurried=notify is not None)
+                latest[job.id] = yield from look
+                if is_last and not latest[job.id].done:
+                    count = sum(not each.done for each in latest.values())
+                    open_jobs = f"{count} of {len(latest)} jobs are"
+                    message = f"{open_jobs} not done after {timeout:g} s. They continue on the server."
+                    raise WaitTimeout(message, latest[job.id])
+        done = tuple(latest.values())
+        if notify is not None:
+            yield Notify(partial(notify, done))
         return done
 
     def _look(self, job: J, end: float, *, hurried: bool) -> Flow[J]:
-        """How it stands after a while: at once when it is done, else when it is time to look again."""
+        """Poll once. Return at once if the job is done, else after the polling interval."""
         pace = USUAL_POLL if job.poll_after_ms is None else job.poll_after_ms / 1000
         asked = time.monotonic()
         with self._seat() as seated:
@@ -99,7 +100,7 @@ class Waiting(Generic[J]):
                 self.seats.release()
 
     def _ask(self, job: J, end: float, hold: int = 0) -> Flow[J]:
-        """How it stands; a server that says nothing until the wait is over, or wants to be left alone, ends it."""
+        """Fetch the job. Raise WaitTimeout if the server is unavailable or throttles until the deadline."""
         left = end - time.monotonic()
         held = max(0, int(min(hold, left - WAY_SECONDS)))
         request = Request(
@@ -116,7 +117,7 @@ class Waiting(Generic[J]):
             if left > (asked or 0.0):
                 raise
             yield Pause(max(0.0, left))
-            raise WaitTimeout(f"{job.id} goes on, and the server does not tell how it stands.", job) from failure
+            raise WaitTimeout(f"{job.id} continues, but the server did not report its state in time.", job) from failure
 
 
 def _end(timeout: float | None) -> float:
@@ -127,12 +128,12 @@ def _end(timeout: float | None) -> float:
 
 
 def follow_job(job_id: str, policy: Policy, after: str | None) -> Flow[None]:
-    """Emit every event of a job from its first, or after one, until it is done."""
+    """Emit a job's events until it is done, from the first or after an event id."""
     yield from _follow(path_to(JOBS, job_id, "events"), policy, after, lambda event: bool(event.data.get("done")))
 
 
 def follow_account(policy: Policy, after: str | None) -> Flow[None]:
-    """Emit the account's events from now on, or after one, without an end."""
+    """Emit the account's events without end, from now or after an event id."""
     yield from _follow("/api/v1/events", policy, after, lambda _event: False)
 
 
@@ -140,7 +141,7 @@ def _follow(path: str, policy: Policy, after: str | None, is_last: Callable[[Eve
     last, cuts, first_cut = after, 0, math.inf
     while True:
         headers = {"accept": "text/event-stream"} | ({} if last is None else {"last-event-id": last})
-        request = Request(method="GET", path=path, headers=headers, read_seconds=SILENCE_SECONDS)
+        request = Request(method="GET", path=path, headers=headers, read_seconds=IDLE_TIMEOUT_SECONDS)
         reply = yield from attempt(Open(request), policy)
         if reply.status == 204:
             return
@@ -159,8 +160,8 @@ def _follow(path: str, policy: Policy, after: str | None, is_last: Callable[[Eve
             pass
         first_cut = min(first_cut, time.monotonic())
         if time.monotonic() - first_cut > policy.patience:
-            raise ConnectionFailed(f"The stream {path} is cut again and again.", sent=True)
-        yield Pause(max(guess_pause(cuts), lines.retry if cuts else 0.0))
+            raise ConnectionFailed(f"The event stream {path} keeps breaking off.", sent=True)
+        yield Pause(max(backoff_seconds(cuts), lines.retry if cuts else 0.0))
         cuts += 1
 
 

@@ -235,7 +235,7 @@ def test_sighup_takes_good_settings_and_refuses_bad_ones(shell: Shell):
         for wrong, told in (("[vendors.mine]\ntype = 'sym'\n", "no vendor type `sym`"), ("[server", "is not TOML")):
             shell.configure(wrong)
             server.process.send_signal(signal.SIGHUP)
-            line = server.await_log("settings reload refused, the old settings stay")
+            line = server.await_log("settings reload refused; the old settings stay in use")
             assert told in json.loads(line)["reason"]
         assert server.get("/api/v1/models/vendora_image_to_model", key).status_code == 200
         shell.configure('[vendors.mine]\ntype = "sim"\n[[models]]\nid = "vendorb_video_31"\nvendor = "mine"\n')

@@ -12,7 +12,7 @@ from penstock.client import ConnectionFailed, LimitError, ServerError, WaitTimeo
 from penstock.client.decoding import read
 from penstock.client.records import JobRecord
 from penstock.client.transport.retries import Policy
-from penstock.client.transport.steps import Flow, Pause, Reply, Request, Send, Tell
+from penstock.client.transport.steps import Flow, Notify, Pause, Reply, Request, Send
 from penstock.client.waiting import Waiting
 
 OPEN = {"id": "job_1", "status": "running", "done": False, "poll_after_ms": 1000}
@@ -46,7 +46,7 @@ class Play:
                     came, trouble = (None, said) if isinstance(said, Exception) else (said, None)
                 case Pause(seconds):
                     self.now += seconds
-                case Tell(call):
+                case Notify(call):
                     call()
                 case _:
                     raise AssertionError(step)

@@ -28,12 +28,12 @@ export function AccountList() {
   return (
     <Page
       title="Accounts"
-      about="Each has its own jobs, keys and budgets, and sees nothing of the others."
+      about="Each account has its own jobs, keys and budgets, and cannot see those of others."
       actions={
         <>
           <SearchField
-            aria-label="Find an account"
-            placeholder="Find an account"
+            aria-label="Search accounts"
+            placeholder="Search accounts"
             leftSection={<Icon name="search" size={15} />}
             data-shortcut="/"
             w={190}
@@ -50,17 +50,17 @@ export function AccountList() {
         query={accounts}
         empty={
           name ? (
-            <EmptyState title="No account is called so" icon="search">
-              The search looks for a part of the name, in any case.
+            <EmptyState title="No matching account" icon="search">
+              Search by a part of the name. Upper and lower case are equal.
             </EmptyState>
           ) : (
             <EmptyState
               title="No account yet"
               icon="accounts"
               code="penstock account create studio"
-              action={{ label: "Make the first", onClick: open }}
+              action={{ label: "Create one", onClick: open }}
             >
-              An account is who pays. Its keys open the API, and everything made with them belongs to it.
+              An account pays for usage. It owns its keys, and all jobs created with them.
             </EmptyState>
           )
         }
@@ -114,13 +114,13 @@ function NewAccount({ opened, onClose }: { opened: boolean; onClose: () => void 
       title="New account"
       opened={opened}
       onClose={onClose}
-      deed="Make it"
+      deed="Create"
       ready={name.trim() !== ""}
       onSubmit={make}
     >
       <TextInput
         label="Name"
-        description="No other account has it."
+        description="It must be unique."
         placeholder="studio"
         required
         data-autofocus

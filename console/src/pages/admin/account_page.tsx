@@ -106,11 +106,11 @@ function Actions({ account, path }: { account: Account; path: string }) {
       {account.closed_at ? (
         <ConfirmButton
           label="Open again"
-          question="Open this account again?"
+          question="Reopen this account?"
           harmless
           onConfirm={() => change({ closed: false })}
         >
-          Its keys that are neither revoked nor expired work again.
+          Keys that are neither revoked nor expired work again.
         </ConfirmButton>
       ) : (
         <ConfirmButton
@@ -119,12 +119,11 @@ function Actions({ account, path }: { account: Account; path: string }) {
           deed="Close it"
           onConfirm={() => change({ closed: true })}
         >
-          All its keys are refused from now on. What is under way is finished, its results stay, and it can be opened
-          again.
+          All its keys are refused. Running jobs finish and results stay. You can reopen the account later.
         </ConfirmButton>
       )}
       <FormModal
-        title="Change the account"
+        title="Edit account"
         opened={changing}
         onClose={close}
         deed="Save"

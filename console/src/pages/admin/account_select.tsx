@@ -25,7 +25,7 @@ export function AccountSelect({ value, onChange, open = false, ...select }: Prop
       searchable
       searchValue={typed}
       onSearchChange={setTyped}
-      nothingFoundMessage="No account is called so"
+      nothingFoundMessage="No matching account"
       clearButtonProps={{ "aria-label": "All accounts" }}
       value={value}
       onChange={onChange}

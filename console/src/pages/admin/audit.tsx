@@ -1,4 +1,4 @@
-/** Who changed what. */
+/** Audit log. */
 import { Select, Text } from "@mantine/core";
 import { Link } from "wouter";
 import type { AuditEntry } from "../../api/shapes";
@@ -40,7 +40,7 @@ export default function Audit() {
   return (
     <Page
       title="Audit log"
-      about="Every change, written with it; nothing removes a line."
+      about="All changes, newest first. Entries are never deleted."
       actions={
         <>
           <Select
@@ -65,9 +65,9 @@ export default function Audit() {
       <Listing
         query={entries}
         empty={
-          <EmptyState title="No such change" icon="audit">
-            Accounts, keys, budgets and mended books leave a line here, whether changed on this page, over the API or on
-            the command line.
+          <EmptyState title="No matching changes" icon="audit">
+            Changes to accounts, keys, budgets and the ledger are listed here, made in the console, by the API or on the
+            command line.
           </EmptyState>
         }
       >
@@ -129,7 +129,7 @@ function pageOf({ action, subject }: AuditEntry): string | null {
   return null;
 }
 
-/** What it was and is, without what says nothing. */
+/** Return old and new values, without empty ones. */
 function Detail({ detail }: { detail: Record<string, unknown> }) {
   const told = Object.entries(detail).filter(([, value]) => !isEmpty(value));
   return (

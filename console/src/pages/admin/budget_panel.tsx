@@ -1,4 +1,4 @@
-/** The budgets of an account or a key: where they stand, setting one, taking one away. */
+/** Budgets of an account or key: state, setting and removing. */
 import { Button, Group, Text } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { useQueryClient } from "@tanstack/react-query";
@@ -50,8 +50,8 @@ function BudgetActions({ path, budget, name }: { path: string; budget: Budget; n
       </SetBudget>
       <ConfirmButton
         label="Remove"
-        question="Take this budget away?"
-        deed="Take it away"
+        question="Remove this budget?"
+        deed="Remove"
         size="compact-xs"
         variant="subtle"
         onConfirm={remove}
@@ -94,14 +94,14 @@ export function SetBudget({
         title={`Budget of ${name}`}
         opened={opened}
         onClose={close}
-        deed="Set it"
+        deed="Save"
         ready={wanted.cap !== ""}
         onSubmit={save}
       >
         <BudgetFields wish={wanted} onChange={setWanted} required />
         <Text size="sm" c="dimmed">
-          A budget is hard: what is spent and held never comes to more. Setting one for the same period replaces it, and
-          what was spent before counts.
+          A budget is a hard limit for spent and held amounts. A new budget for this period replaces the old one, and
+          earlier spending counts.
         </Text>
       </FormModal>
     </>

@@ -1,4 +1,4 @@
-/** Every budget and where it stands, the fullest first. */
+/** All budgets, the fullest first. */
 import { Alert, SegmentedControl } from "@mantine/core";
 import { Link } from "wouter";
 import type { Budget } from "../../api/shapes";
@@ -63,10 +63,10 @@ export default function Budgets() {
   return (
     <Page
       title="Budgets"
-      about="Hard caps, the fullest first. New ones are set on the page of an account or a key."
+      about="Hard limits, the fullest first. Set new ones on the page of an account or key."
       actions={
         <SegmentedControl
-          aria-label="Whose budgets"
+          aria-label="Owner of budgets"
           size="xs"
           data={[
             { value: "all", label: "All" },
@@ -80,18 +80,18 @@ export default function Budgets() {
     >
       {!isAll && (
         <Alert className="notice notice-gate" color="gate" role="status" mb="md">
-          There are many: only the newest {formatCount(MOST)} accounts and keys were looked at.
+          Only the newest {formatCount(MOST)} accounts and keys are shown.
         </Alert>
       )}
       {told.length === 0 ? (
         <EmptyState
-          title="No budget is set"
+          title="No budgets"
           icon="budgets"
           code="penstock account budget studio --amount 50 --period month"
-          action={{ label: "To the accounts", to: "/admin/accounts" }}
+          action={{ label: "Open accounts", to: "/admin/accounts" }}
         >
-          A budget is a hard cap of what an account or a key may spend in a day, a month or in all. What does not fit is
-          refused before any vendor is asked.
+          A budget limits what an account or key can spend in a day, in a month or in total. Requests that exceed it are
+          refused before they reach a vendor.
         </EmptyState>
       ) : (
         <div className="budget-grid">

@@ -1,4 +1,4 @@
-/** What a key may be and do: the fields of a new one and of one that is changed. */
+/** Fields of a key, for creating and editing. */
 import { Checkbox, Group, MultiSelect, Select, TextInput } from "@mantine/core";
 import type { Key } from "../../api/shapes";
 import { type Limits, LimitsFields, NO_LIMITS } from "./limits_fields";
@@ -57,14 +57,14 @@ export function KeyFields({ wish, onChange, ends }: Props) {
     <>
       <TextInput
         label="Name"
-        description="What it is for"
+        description="Purpose of the key"
         placeholder="website"
         value={wish.name}
         onChange={(event) => onChange({ ...wish, name: event.currentTarget.value })}
       />
       <Checkbox.Group
         label="May"
-        description="Nothing chosen: everything"
+        description="Empty: all endpoints"
         value={wish.endpoints}
         onChange={(endpoints) => onChange({ ...wish, endpoints })}
       >
@@ -76,7 +76,7 @@ export function KeyFields({ wish, onChange, ends }: Props) {
       </Checkbox.Group>
       <MultiSelect
         label="Models"
-        description="Nothing chosen: all"
+        description="Empty: all models"
         data={[...models, ...unknown]}
         searchable
         clearable

@@ -29,7 +29,7 @@ export function KeyList() {
   return (
     <Page
       title="Keys"
-      about="What opens the API. A key belongs to an account."
+      about="Keys give access to the API. Each belongs to an account."
       actions={
         <>
           <AccountSelect
@@ -48,12 +48,12 @@ export function KeyList() {
         query={keys}
         empty={
           <EmptyState
-            title="No key here"
+            title="No keys"
             icon="keys"
             code="penstock key create --account studio --name website"
-            action={{ label: "Make one", onClick: open }}
+            action={{ label: "Create one", onClick: open }}
           >
-            A key may be limited to some models and endpoints, may end by itself, and may have a budget of its own.
+            You can limit a key to models and endpoints, let it expire, and give it a budget.
           </EmptyState>
         }
       >
@@ -61,9 +61,9 @@ export function KeyList() {
       </Listing>
       <NewKey opened={making} first={search.get("new")} onClose={() => change({ new: null })} onIssued={setIssued} />
       <SecretOnce
-        title="The new key"
+        title="New key"
         secret={issued?.key ?? null}
-        about={`For ${issued?.account}${issued?.name ? `, ${issued.name}` : ""}. It is sent as Authorization: Bearer.`}
+        about={`For ${issued?.account}${issued?.name ? `, ${issued.name}` : ""}. Send it as Authorization: Bearer.`}
         onClose={() => {
           if (issued) navigate(`/admin/keys/${issued.public_id}`);
           setIssued(null);
@@ -101,11 +101,18 @@ function NewKey({ opened, first, onClose, onIssued }: NewProps) {
       title="New key"
       opened={opened}
       onClose={onClose}
-      deed="Make it"
+      deed="Create"
       ready={account !== null}
       onSubmit={make}
     >
-      <AccountSelect label="Account" placeholder="Whose it is" required open value={account} onChange={setChosen} />
+      <AccountSelect
+        label="Account"
+        placeholder="Owner of the key"
+        required
+        open
+        value={account}
+        onChange={setChosen}
+      />
       <KeyFields wish={wish} onChange={setWish} />
       <BudgetFields wish={budget} onChange={setBudget} />
     </FormModal>

@@ -50,7 +50,7 @@ function Whole({ of: key, path }: { of: Key; path: string }) {
               </SetBudget>
             </Group>
           </Panel>
-          <Panel title="What it may">
+          <Panel title="Permissions">
             <Facts
               facts={[
                 ["Endpoints", key.endpoints.join(", ") || "everything"],
@@ -142,10 +142,10 @@ function Actions({ of: key, path }: { of: Key; path: string }) {
         disabled={isOver || key.replaced_by !== null}
         onConfirm={rotate}
       >
-        A new key like it is made, with the same limits and budgets.
+        You get a new key that shares the limits and budgets of this one.
         <Select
           mt="sm"
-          label="The old one works beside it"
+          label="The old key still works for"
           data={OVERLAPS}
           value={overlap}
           onChange={(value) => setOverlap(value ?? "86400")}
@@ -154,19 +154,19 @@ function Actions({ of: key, path }: { of: Key; path: string }) {
       <ConfirmButton
         label="Revoke"
         question="Revoke this key?"
-        deed="Revoke for good"
+        deed="Revoke permanently"
         disabled={key.revoked_at !== null}
         onConfirm={revoke}
       >
-        Whoever uses it is refused within a second. Jobs under way are finished. It cannot be brought back.
+        Requests with this key are refused within a second. Running jobs finish. You cannot undo this.
       </ConfirmButton>
-      <FormModal title="Change the key" opened={changing} onClose={close} deed="Save" onSubmit={save}>
+      <FormModal title="Edit key" opened={changing} onClose={close} deed="Save" onSubmit={save}>
         <KeyFields wish={wish} onChange={setWish} ends={key.expires_at} />
       </FormModal>
       <SecretOnce
-        title="The new key"
+        title="New key"
         secret={issued?.key ?? null}
-        about="Give it to whoever uses the old one."
+        about="Replace the old key by this one wherever it is used."
         onClose={() => setIssued(null)}
       />
     </>

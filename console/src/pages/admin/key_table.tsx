@@ -5,7 +5,7 @@ import { type Column, DataTable } from "../../parts/data_table";
 import { StateBadge } from "../../parts/state_badge";
 import { Ago } from "../../parts/time";
 
-/** `ofOne`: all of them are of the same account, which need not be said each time. */
+/** `ofOne`: all belong to one account, which is not repeated in each row. */
 export function KeyTable({ keys, stale = false, ofOne = false }: { keys: Key[]; stale?: boolean; ofOne?: boolean }) {
   const account: Column<Key> = {
     title: "Account",

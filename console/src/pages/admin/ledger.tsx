@@ -26,7 +26,7 @@ export default function Ledger() {
   return (
     <Page
       title="Ledger"
-      about="Entries are never changed; what was wrong is mended by another."
+      about="Entries never change. Corrections are added as new entries."
       actions={
         <>
           <SearchField
@@ -38,7 +38,7 @@ export default function Ledger() {
             onSettle={(value) => change({ subject: value })}
           />
           {!subject && (
-            <AccountSelect placeholder="Whose" value={account} onChange={(value) => change({ account: value })} />
+            <AccountSelect placeholder="Account" value={account} onChange={(value) => change({ account: value })} />
           )}
         </>
       }
@@ -61,8 +61,8 @@ function Entries({ subject, account }: { subject: string | null; account: string
       empty={
         <EmptyState title="No entry" icon="ledger" code="penstock ledger check">
           {subject
-            ? "The ledger does not know this job or chat request; it may have cost nothing."
-            : "Whatever is priced leaves entries here: what is held when it is accepted, and what it came to. The books can be proved at any time:"}
+            ? "There is no entry for this job or chat request. It may have been free."
+            : "Every priced request adds entries: the amount held when it is accepted, and the final charge. To check the ledger, run:"}
         </EmptyState>
       }
     >

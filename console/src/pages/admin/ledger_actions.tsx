@@ -1,4 +1,4 @@
-/** Mending the books of one job or chat request, each with a reason. */
+/** Ledger corrections of a job or chat request, each with a reason. */
 import { Group, TextInput } from "@mantine/core";
 import { useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
@@ -10,26 +10,26 @@ const DEEDS = [
   {
     deed: "refund",
     label: "Refund",
-    question: "Give back what was charged?",
-    about: "Its budget gets it back, too. It can be done once.",
+    question: "Refund the charge?",
+    about: "The amount is also returned to the budget. You can do this once.",
   },
   {
     deed: "settle",
     label: "Settle",
-    question: "Charge what is held?",
-    about: "For a job of unknown outcome that was made after all.",
+    question: "Charge the held amount?",
+    about: "Use this for a job of unknown outcome that did run.",
   },
   {
     deed: "release",
     label: "Release",
-    question: "Free what is held?",
-    about: "For a job of unknown outcome that is not to be paid.",
+    question: "Release the held amount?",
+    about: "Use this for a job of unknown outcome that should not be charged.",
   },
 ];
 
 export function LedgerActions({ subject }: { subject: string }) {
   return (
-    <Group mt="md" gap="xs" aria-label="Mend the books" role="group">
+    <Group mt="md" gap="xs" aria-label="Correct the ledger" role="group">
       {DEEDS.map((each) => (
         <Deed key={each.deed} subject={subject} {...each} />
       ))}
@@ -51,7 +51,7 @@ function Deed({ subject, deed, label, question, about }: Props) {
   const mend = async () => {
     await call(`/admin/v1/ledger/${encodeURIComponent(subject)}/${deed}`, { body: { reason } });
     setReason("");
-    toast("The entry was made.");
+    toast("The entry was added.");
     await client.invalidateQueries({ queryKey: ["admin"] });
   };
   return (
@@ -60,7 +60,7 @@ function Deed({ subject, deed, label, question, about }: Props) {
       <TextInput
         mt="sm"
         label="Reason"
-        description="For the ledger and the audit log"
+        description="Recorded in the ledger and the audit log"
         placeholder="the film was cut off"
         maxLength={200}
         required

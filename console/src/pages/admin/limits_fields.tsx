@@ -18,7 +18,7 @@ export const LIMIT_NAMES: [keyof Limits, string][] = [
   ["concurrent_streams", "Concurrent streams"],
 ];
 
-/** How much may be done; an empty field is no limit. */
+/** Fields of limits. An empty field means no limit. */
 export function LimitsFields({ limits, onChange }: { limits: Limits; onChange: (limits: Limits) => void }) {
   return (
     <SimpleGrid cols={{ base: 1, xs: 2 }} spacing="sm">
@@ -26,7 +26,7 @@ export function LimitsFields({ limits, onChange }: { limits: Limits; onChange: (
         <NumberInput
           key={name}
           label={label}
-          placeholder="any number"
+          placeholder="no limit"
           min={1}
           allowDecimal={false}
           hideControls

@@ -1,4 +1,4 @@
-/** What the pages of the administration ask for. */
+/** Queries of the administration pages. */
 import { useDebouncedValue } from "@mantine/hooks";
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { call } from "../../api/call";
@@ -32,7 +32,7 @@ export function useKeysOf(account: string) {
   });
 }
 
-/** Whoever may have a budget. */
+/** An account or key that may have a budget. */
 export function useHolders() {
   return useQuery({
     queryKey: ["admin", "holders"],

@@ -1,4 +1,4 @@
-/** Who does the work, and how they are. */
+/** Vendors and their state. */
 import { Text } from "@mantine/core";
 import type { Vendor } from "../../api/shapes";
 import { DataTable } from "../../parts/data_table";
@@ -22,10 +22,10 @@ export default function Vendors() {
   }
   if (!vendors.data) return <PageLoading />;
   return (
-    <Page title="Vendors" about="Who serves which model, how busy they are, and what went wrong last.">
+    <Page title="Vendors" about="Models, load and recent errors of each vendor.">
       {vendors.data.length === 0 && (
         <EmptyState title="No vendor" icon="vendors" code={'[vendors.mine]\ntype = "sim"'}>
-          Vendors are named in the settings.
+          Add vendors in the settings file.
         </EmptyState>
       )}
       <div className="vendors">
@@ -68,7 +68,7 @@ function VendorCard({ vendor }: { vendor: Vendor }) {
 function Idle() {
   return (
     <Text size="sm" c="dimmed" mt="sm">
-      No model leads here.
+      No model uses this vendor.
     </Text>
   );
 }

@@ -12,7 +12,7 @@ export interface Happening {
   job: Job;
 }
 
-/** The events so far; an error where the server refuses to tell them. A stream that is cut goes on by itself. */
+/** Return the events so far, or an error if the server refuses. A cut stream reconnects automatically. */
 export function useHappenings(id: string): { events: Happening[]; error: ApiError | null } {
   const [error, setError] = useState<ApiError | null>(null);
   const [events, setEvents] = useState<Happening[]>([]);
@@ -46,7 +46,7 @@ export function useHappenings(id: string): { events: Happening[]; error: ApiErro
   return { events, error };
 }
 
-/** A stretch of the same phase. */
+/** A period in one phase. */
 export interface Stretch {
   phase: string;
   seconds: number;
@@ -65,7 +65,7 @@ export function stretchesOf(events: Happening[], now: number): Stretch[] {
   return stretches;
 }
 
-/** A step of the timeline: one event, or several that only told progress of one phase. */
+/** A step of the timeline: one event, or several progress events of one phase. */
 export interface Step {
   first: Happening;
   last: Happening;

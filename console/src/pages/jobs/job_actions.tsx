@@ -1,4 +1,4 @@
-/** What can be done with a job: stop it, run it again, delete it, fetch it by code. */
+/** Actions on a job: cancel, run again, delete, and code to fetch it. */
 import { Button, Modal, Switch, Text, Tooltip } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { useQueryClient } from "@tanstack/react-query";
@@ -36,12 +36,12 @@ function ShowCode({ job }: { job: Job }) {
         opened={opened}
         onClose={close}
         size="xl"
-        title="Fetch this job"
+        title="Get this job by code"
         closeButtonProps={{ "aria-label": "Close" }}
       >
         <CodeTabs samples={jobCode(location.origin, job)} label="Code" />
         <Text size="sm" c="dimmed" mt="sm">
-          Your key comes from the environment: <code className="mono">export PENSTOCK_API_KEY=psk_…</code>
+          Set your key in the environment: <code className="mono">export PENSTOCK_API_KEY=psk_…</code>
         </Text>
       </Modal>
     </>
@@ -81,16 +81,23 @@ function Rerun({ job }: { job: Job }) {
     navigate(`/jobs/${made.id}`);
   };
   return (
-    <ConfirmButton label="Run again" question="Run it again?" deed="Run" harmless leftSection={icon} onConfirm={send}>
-      A new job with the same params
+    <ConfirmButton
+      label="Run again"
+      question="Run this job again?"
+      deed="Run"
+      harmless
+      leftSection={icon}
+      onConfirm={send}
+    >
+      This creates a new job with equal params
       {job.client_ref ? ", client ref" : ""}
-      {job.metadata ? ", metadata" : ""} is made.
+      {job.metadata ? ", metadata" : ""}.
       {job.cost.estimated !== null && ` It may cost about ${formatMoney(job.cost.estimated)}.`}
       {rerun.hasSeed && (
         <Switch
           mt="sm"
-          label="With another seed"
-          description="The same seed gives the same result, where the vendor keeps to it."
+          label="Use another seed"
+          description="An equal seed repeats the result, if the vendor supports it."
           checked={otherSeed}
           onChange={(event) => setOtherSeed(event.currentTarget.checked)}
         />
@@ -110,7 +117,7 @@ function Cancel({ job }: { job: Job }) {
       leftSection={<Icon name="stop" size={16} />}
       onConfirm={() => cancel.mutateAsync(job.id)}
     >
-      The vendor is asked to stop. One that cannot goes on, and its result is kept.
+      The vendor is asked to stop. If it cannot, the job continues and its result is kept.
     </ConfirmButton>
   );
 }
@@ -129,11 +136,11 @@ function Delete({ job }: { job: Job }) {
     <ConfirmButton
       label="Delete"
       question="Delete this job?"
-      deed="Delete for good"
+      deed="Delete permanently"
       leftSection={<Icon name="trash" size={16} />}
       onConfirm={remove}
     >
-      Its params, outputs, files and events are removed and cannot be brought back. What it cost stays in the usage.
+      Its params, outputs, files and events are deleted permanently. Its cost stays in the usage.
     </ConfirmButton>
   );
 }

@@ -1,4 +1,4 @@
-/** How a program fetches a job. */
+/** Code samples that fetch a job. */
 import type { Job } from "../../api/shapes";
 
 export function jobCode(origin: string, job: Job): Record<string, string> {

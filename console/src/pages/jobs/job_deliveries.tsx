@@ -1,4 +1,4 @@
-/** Whom this job's events were told, and how that went. */
+/** Webhook deliveries of a job's events. */
 import { Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { fetchPage } from "../../api/queries";
@@ -16,7 +16,7 @@ export function JobDeliveries({ job }: { job: Job }) {
   if (deliveries.data.data.length === 0) {
     return (
       <Text size="sm" c="dimmed">
-        No webhook was told of this job.
+        No webhook received an event of this job.
       </Text>
     );
   }

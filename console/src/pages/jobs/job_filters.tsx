@@ -7,7 +7,7 @@ import { STATES } from "./job_words";
 
 export const FILTERS = ["status", "model", "client_ref", "created_after", "created_before"] as const;
 
-/** What the list is narrowed to; all of it is in the address. */
+/** Filters of the list. All of them are in the URL. */
 export function JobFilters() {
   const [search, change] = useFilters();
   const models = useModels();

@@ -25,7 +25,7 @@ export function JobList() {
   const isFiltered = names.some((name) => search.get(name));
   const clear = () => change(Object.fromEntries(names.map((name) => [name, null])));
   return (
-    <Page title="Jobs" about="What was generated with this account, newest first." actions={<Live />}>
+    <Page title="Jobs" about="Generations of this account, newest first." actions={<Live />}>
       <JobFilters />
       <Listing query={jobs} empty={isFiltered ? <NoneMatch onClear={clear} /> : <NoneYet />}>
         {(rows, stale) => <JobTable jobs={rows} stale={stale} />}
@@ -126,17 +126,22 @@ function NoneYet() {
   -H "Authorization: Bearer $PENSTOCK_API_KEY" -H "Content-Type: application/json" \\
   -d '{"model": "vendorb_video_31", "input": [{"params": {"prompt": "A paper boat in the rain"}}]}'`;
   return (
-    <EmptyState title="No job yet" icon="jobs" code={code} action={{ label: "Open the playground", to: "/playground" }}>
-      A job is one generation: a film, a picture or a 3D model. It goes on when you close the page, and shows up here by
-      itself.
+    <EmptyState
+      title="No jobs yet"
+      icon="jobs"
+      code={code}
+      action={{ label: "Open the playground", to: "/playground" }}
+    >
+      A job is one generation: a video, an image or a 3D model. It continues when you close the page, and appears here
+      automatically.
     </EmptyState>
   );
 }
 
 function NoneMatch({ onClear }: { onClear: () => void }) {
   return (
-    <EmptyState title="No job matches" icon="search" action={{ label: "Clear the filters", onClick: onClear }}>
-      Finished jobs are removed when their retention ends; the filters may ask for older ones.
+    <EmptyState title="No matching jobs" icon="search" action={{ label: "Clear filters", onClick: onClear }}>
+      Finished jobs are deleted when their retention ends. Change or clear the filters.
     </EmptyState>
   );
 }

@@ -6,12 +6,12 @@ import { Icon } from "../../shell/icons";
 
 const ModelView = lazy(() => import("../../parts/model_view").then((module) => ({ default: module.ModelView })));
 
-/** Everything that a job made, to be looked at and downloaded. */
+/** Outputs of a job, to view and download. */
 export function JobOutputs({ job }: { job: Job }) {
   if (job.outputs.length === 0) {
     return (
       <Text size="sm" c="dimmed">
-        {job.done ? "It ended without outputs." : "They appear here as soon as they are stored and checked."}
+        {job.done ? "The job ended without outputs." : "Outputs appear here when they are stored."}
       </Text>
     );
   }
@@ -39,14 +39,14 @@ function Shown({ output, preview }: { output: Output; preview: Output | undefine
   if (output.kind !== "model") return <SignedMedia output={output} maxHeight={output.role === "preview" ? 220 : 460} />;
   if (turning) {
     return (
-      <Suspense fallback={<Text size="sm">The viewer is loading…</Text>}>
+      <Suspense fallback={<Text size="sm">Loading the viewer…</Text>}>
         <ModelView output={output} preview={preview} height={420} />
       </Suspense>
     );
   }
   return (
     <Button variant="light" leftSection={<Icon name="models" size={16} />} onClick={() => setTurning(true)}>
-      Look at it in 3D
+      View in 3D
     </Button>
   );
 }

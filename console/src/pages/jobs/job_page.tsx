@@ -47,7 +47,7 @@ function Whole({ job }: { job: Job }) {
           <Panel title="Outputs">
             <JobOutputs job={job} />
           </Panel>
-          <Panel title="What happened">
+          <Panel title="Timeline">
             <Timeline job={job} />
           </Panel>
           {job.attempts.length > 0 && <Attempts job={job} />}
@@ -85,7 +85,7 @@ function Failure({ job }: { job: Job }) {
     ["Vendor's code", error.upstream?.code],
     ["Vendor's words", error.upstream?.message],
     ["Vendor's id", error.upstream?.id && <span className="mono">{error.upstream.id}</span>],
-    ["Again", error.retryable ? "Trying again can help." : "Trying again will not help by itself."],
+    ["Retry", error.retryable ? "A retry can help." : "A retry alone will not help."],
   ];
   return (
     <Stack gap="xs">

@@ -7,7 +7,7 @@ export function nameOf(job: Job): string {
   return typeof prompt === "string" && prompt ? prompt : job.model;
 }
 
-/** How long it took, or has been running; null before it started. */
+/** Return the duration of a job so far, or null before it started. */
 export function secondsOf(job: Job, now = Date.now()): number | null {
   if (!job.started_at) return null;
   return Math.max(0, (job.finished_at ? Date.parse(job.finished_at) : now) - Date.parse(job.started_at)) / 1000;

@@ -6,14 +6,14 @@ export type Rerun = { params: Record<string, unknown>; hasSeed: boolean } | { re
 const SOURCES = ["url", "file_token", "object"];
 
 export function rerunOf(job: Job, model: Model | undefined): Rerun {
-  if (!model) return { reason: "This key may not use the model, or it is no longer on offer." };
+  if (!model) return { reason: "This key may not use the model, or the model was removed." };
   const params: Record<string, unknown> = {};
   for (const [name, value] of Object.entries(job.input)) {
     if (value === null) continue;
     const sent = isFile(value) ? given(value) : value;
     if (sent === null) {
       return {
-        reason: "Its picture came inside the request and was never stored. Send it again from where you have it.",
+        reason: "Its picture was sent inside the request and not stored. Start a new job with the picture.",
       };
     }
     params[name] = sent;
@@ -21,7 +21,7 @@ export function rerunOf(job: Job, model: Model | undefined): Rerun {
   return { params, hasSeed: "model_seed" in params || "seed" in params };
 }
 
-/** The same params with the seed left to chance. */
+/** Return the params without the seed. */
 export function withoutSeed(params: Record<string, unknown>): Record<string, unknown> {
   const { model_seed: _, seed: __, ...rest } = params;
   return rest;
@@ -31,7 +31,7 @@ function isFile(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && ("sha256" in value || SOURCES.some((name) => name in value));
 }
 
-/** The job's own copy has the same bytes whatever became of an upload or an address; before there is one, what was given. */
+/** Return the job's own copy of the file, which outlasts uploads and URLs, or the original source. */
 function given({ type, copy_token, ...file }: Record<string, unknown>): Record<string, unknown> | null {
   const kind = type ? { type } : {};
   if (copy_token) return { ...kind, file_token: copy_token };

@@ -1,4 +1,4 @@
-/** What happened to a job, with the times between. */
+/** Events of a job, with the time between them. */
 import { Text } from "@mantine/core";
 import type { Job } from "../../api/shapes";
 import { ErrorNotice } from "../../parts/error_notice";
@@ -30,7 +30,7 @@ export function Timeline({ job }: { job: Job }) {
   if (events.length === 0) {
     return (
       <Text size="sm" c="dimmed" role="status">
-        Reading what happened…
+        Loading events…
       </Text>
     );
   }

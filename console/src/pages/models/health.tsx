@@ -1,4 +1,4 @@
-/** How a model's vendors are, as far as an administrator may know. */
+/** Health of a model's vendors, for administrators. */
 import { useQuery } from "@tanstack/react-query";
 import { call } from "../../api/call";
 import type { Vendor } from "../../api/shapes";
@@ -21,7 +21,7 @@ export interface Standing {
   why: string | null;
 }
 
-/** Where each vendor of a model stands; of media vendors only their last error is known. */
+/** State of each vendor of a model. For media vendors only the last error is known. */
 export function standingsOf(vendors: Vendor[], model: string): Standing[] {
   return vendors
     .filter((vendor) => vendor.models.includes(model))

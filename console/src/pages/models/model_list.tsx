@@ -25,8 +25,8 @@ export function ModelList({ models }: { models: Model[] }) {
       about={`${models.length} that this key may use.`}
       actions={
         <TextInput
-          aria-label="Find a model"
-          placeholder="Find a model"
+          aria-label="Search models"
+          placeholder="Search models"
           leftSection={<Icon name="search" size={15} />}
           data-shortcut="/"
           value={wanted}
@@ -35,18 +35,18 @@ export function ModelList({ models }: { models: Model[] }) {
       }
     >
       {models.length === 0 && (
-        <EmptyState title="No model is open to this key" icon="models">
-          A key may be limited to some models. Ask whoever gave it to you, or make another with{" "}
+        <EmptyState title="No models for this key" icon="models">
+          This key may be limited to some models. Ask your administrator, or create another key with{" "}
           <code className="mono">penstock key create</code>.
         </EmptyState>
       )}
       {models.length > 0 && shown.length === 0 && (
         <EmptyState
-          title="No model is called so"
+          title="No matching models"
           icon="search"
           action={{ label: "Show all", onClick: () => setWanted("") }}
         >
-          The search looks at ids, titles and vendors.
+          Search by id, title or vendor.
         </EmptyState>
       )}
       {kinds.map((kind) => (

@@ -86,7 +86,7 @@ function Lines({ lines }: { lines: string[] }) {
   return lines.map((line) => <div key={line}>{line}</div>);
 }
 
-/** What each vendor asks, now and later. */
+/** Current and future prices of each vendor. */
 function Prices({ model }: { model: Model }) {
   return (
     <DataTable

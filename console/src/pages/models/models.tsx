@@ -26,8 +26,8 @@ export default function Models() {
   if (model) return <ModelPage model={model} />;
   return (
     <Page title="Model" back={<BackTo to="/models">Models</BackTo>}>
-      <EmptyState title="No such model for this key" icon="models">
-        It may be spelled otherwise, be no longer on offer, or be closed to this key.
+      <EmptyState title="Model not found" icon="models">
+        Check the spelling. The model may have been removed, or this key may not use it.
       </EmptyState>
     </Page>
   );

@@ -10,7 +10,7 @@ export function ParamsTable({ model }: { model: Model }) {
   if (rows.length === 0) {
     return (
       <Text size="sm" c="dimmed">
-        This key is not told the params; one that may generate or read is.
+        This key cannot see the params. Use a key that may generate or read.
       </Text>
     );
   }

@@ -39,7 +39,7 @@ function walk(root: Schema, schema: Schema, prefix: string, defaults: Record<str
   });
 }
 
-/** What a param may be, without null: references followed, alternatives laid side by side. */
+/** Return the alternatives of a param without null, with references resolved. */
 function branches(root: Schema, given: Schema): Schema[] {
   const reference = given.$ref as string | undefined;
   if (reference) {

@@ -1,4 +1,4 @@
-/** Talking to a model. */
+/** Chat with a model. */
 import { Button, Group, Text, Textarea } from "@mantine/core";
 import { useMediaQuery } from "@mantine/hooks";
 import { type FormEvent, type KeyboardEvent, lazy, Suspense, useEffect, useRef, useState } from "react";
@@ -114,7 +114,7 @@ function Conversation({ turns, isOpen, onBegin }: { turns: Turn[]; isOpen: boole
       {turns.length === 0 && (
         <div className="talk-empty">
           <Text c="dimmed" size="sm">
-            Begin with anything, or with one of these. Nothing is kept but in this tab.
+            Write a message, or choose one of these. The conversation is kept only in this tab.
           </Text>
           <Group gap="xs" mt="sm">
             {BEGINNINGS.map((text) => (
@@ -138,13 +138,13 @@ function Bubble({ turn, isOpen }: { turn: Turn; isOpen: boolean }) {
     <div className="bubble" data-role={turn.role} data-open={isOpen || undefined}>
       <div className="bubble-who">{turn.role === "user" ? "You" : "Model"}</div>
       {turn.role === "user" ? <div className="bubble-said">{turn.content}</div> : <Formatted text={turn.content} />}
-      {isOpen && !turn.content && <div className="waiting" role="status" aria-label="Waiting for the first word" />}
+      {isOpen && !turn.content && <div className="waiting" role="status" aria-label="Waiting for the answer" />}
       {turn.role === "assistant" && !isOpen && (
         <Group gap="xs" mt={4} wrap="nowrap" align="flex-start">
           <Text size="xs" c="dimmed" component="span">
             {facts(turn)}
           </Text>
-          <Copy text={turn.content} label="Copy the answer" />
+          <Copy text={turn.content} label="Copy answer" />
         </Group>
       )}
     </div>
@@ -221,7 +221,7 @@ function Composer({ busy, onSay, onStop }: { busy: boolean; onSay: (text: string
     <form className="composer" onSubmit={send} aria-label="Write">
       <Textarea
         aria-label="Message"
-        placeholder={isNarrow ? "Message" : "Message (Enter sends, Shift+Enter begins a line)"}
+        placeholder={isNarrow ? "Message" : "Message (Enter sends, Shift+Enter adds a line)"}
         data-shortcut="/"
         autosize
         minRows={1}

@@ -1,7 +1,7 @@
 import { NumberInput, Stack, Textarea, TextInput } from "@mantine/core";
 import { type ChatSettings, changeDrafts, useDrafts } from "./drafts";
 
-/** What stands beside the messages; empty: as the model likes. */
+/** Chat settings. An empty field means the model's default. */
 export function ChatSettingsForm({ model }: { model: string }) {
   const settings = useDrafts().settings[model] ?? {};
   const set = (change: Partial<ChatSettings>) =>
@@ -25,13 +25,13 @@ export function ChatSettingsForm({ model }: { model: string }) {
       <div className="fields">
         <NumberInput
           label="Temperature"
-          placeholder="as it likes"
+          placeholder="default"
           min={0}
           max={2}
           step={0.1}
           {...number("temperature")}
         />
-        <NumberInput label="Top p" placeholder="as it likes" min={0} max={1} step={0.05} {...number("top_p")} />
+        <NumberInput label="Top p" placeholder="default" min={0} max={1} step={0.05} {...number("top_p")} />
         <NumberInput
           label="Max tokens"
           placeholder="no limit"

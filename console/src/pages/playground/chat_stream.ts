@@ -8,7 +8,7 @@ import { getSession, subscribe } from "../../session";
 import { type ChatSettings, changeDrafts, getDrafts, type Turn } from "./drafts";
 
 interface Running {
-  /** What has come so far. */
+  /** Text received so far. */
   turn: Turn;
   stop: AbortController;
 }
@@ -112,7 +112,7 @@ interface Chunk {
 }
 
 function take(chunk: Chunk, turn: Turn, seconds: number): Partial<Turn> {
-  if (chunk.error) throw new Error(chunk.error.message ?? "The stream broke off.");
+  if (chunk.error) throw new Error(chunk.error.message ?? "The stream ended early.");
   const [choice] = chunk.choices ?? [];
   const text = choice?.delta?.content ?? choice?.delta?.refusal ?? "";
   const next: Partial<Turn> = {};

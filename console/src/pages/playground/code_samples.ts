@@ -1,4 +1,4 @@
-/** The same request for elsewhere: to paste, with the key from the environment. */
+/** This request as code to paste, with the key from the environment. */
 import type { Model } from "../../api/shapes";
 import type { Params } from "./params_form";
 

@@ -1,4 +1,4 @@
-/** What was begun in the playground: params, conversations and jobs of this tab, so that leaving the page loses nothing. */
+/** Drafts of the playground: params, conversations and jobs of this tab, kept when you leave the page. */
 import { useSyncExternalStore } from "react";
 import { getSession, publicPart, subscribe } from "../../session";
 import type { Params } from "./params_form";

@@ -5,7 +5,7 @@ import { call } from "../../api/call";
 import type { DryRun, Model } from "../../api/shapes";
 import type { Params } from "./params_form";
 
-/** Whether every required param is there; before that the server's answer would only say so. */
+/** Return whether all required params are set. Otherwise the server would only report them missing. */
 export function isComplete(model: Model, params: Params): boolean {
   const required = (model.params.required as string[] | undefined) ?? [];
   return required.every((name) => params[name] !== undefined);

@@ -35,7 +35,7 @@ function uiOf(field: RJSFSchema, isRequired: boolean): UiSchema {
   return isLong && !field.format ? { "ui:widget": "textarea" } : {};
 }
 
-/** What no form can be drawn for: any object, any value. It is written as JSON. */
+/** Schemas without a form, such as any object or value. They are edited as JSON. */
 function isOpen(field: RJSFSchema): boolean {
   if (field.type === "object") return Object.keys(field.properties ?? {}).length === 0;
   if (field.type === "array") return !field.items || isOpen(field.items as RJSFSchema);
@@ -47,7 +47,7 @@ export function isPicture(field: RJSFSchema): boolean {
   return Boolean(field.properties && "file_token" in field.properties && "url" in field.properties);
 }
 
-/** References are replaced by what they lead to; a schema that goes in circles ends where nobody would fill it in. */
+/** Resolve references. A recursive schema ends at a depth that no one fills in. */
 function simplify(given: RJSFSchema, root: RJSFSchema, depth: number): RJSFSchema {
   const { $defs: _, ...done } = withoutNull(resolve(given, root), root);
   if (depth > DEEP) return {};
@@ -69,7 +69,7 @@ function simplify(given: RJSFSchema, root: RJSFSchema, depth: number): RJSFSchem
   return done;
 }
 
-/** Several forms: plain values are a choice of values, others are told apart by what they are. */
+/** Alternatives: plain values become a choice of values, others are distinguished by type. */
 function chooseAmong(field: RJSFSchema, forms: RJSFSchema[]): void {
   delete field.anyOf;
   if (forms.every((form) => form.const !== undefined)) field.enum = forms.map((form) => form.const ?? null);

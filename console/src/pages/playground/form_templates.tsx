@@ -1,4 +1,4 @@
-/** How the form is laid out. */
+/** Layout of the form. */
 import { ActionIcon, Button, Collapse, Group, UnstyledButton } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import type {

@@ -1,5 +1,5 @@
 /**
- * What react-jsonschema-form asks of a validator, without compiling schemas into functions: the page's policy forbids that.
+ * Validator for react-jsonschema-form. It does not compile schemas, because the page's policy forbids eval.
  * Only the question "which of these forms is it?" is answered here; whether params are right, the server's dry run says.
  */
 import type { RJSFSchema, ValidatorType } from "@rjsf/utils";
@@ -21,7 +21,7 @@ export function fits(schema: RJSFSchema | boolean, value: unknown, root: RJSFSch
   );
 }
 
-/** What a reference within the document leads to. */
+/** Resolve a reference within the document. */
 export function resolve(schema: RJSFSchema, root: RJSFSchema): RJSFSchema {
   if (!schema.$ref?.startsWith("#/")) return schema;
   const steps = schema.$ref.slice(2).split("/");

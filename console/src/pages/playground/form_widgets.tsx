@@ -1,4 +1,4 @@
-/** The form's fields in Mantine. What is not given stays empty and shows its default. */
+/** Form fields in Mantine. An unset field is empty and shows its default. */
 import { MultiSelect, NumberInput, SegmentedControl, Select, Switch, Textarea, TextInput } from "@mantine/core";
 import { type BaseInputTemplateProps, enumOptionsValueForIndex, type WidgetProps } from "@rjsf/utils";
 import { formatCount } from "../../parts/numbers";
@@ -50,7 +50,7 @@ export function BaseInput(props: BaseInputTemplateProps) {
   );
 }
 
-/** What is too long is said and not cut: half a prompt can be paid for, too. */
+/** Text over the limit is reported, not cut: a truncated prompt would also be charged. */
 export function LongText(props: WidgetProps) {
   const most = props.schema.maxLength ?? Number.POSITIVE_INFINITY;
   const excess = [...String(props.value ?? "").trim()].length - most;
@@ -93,7 +93,7 @@ export function Choice(props: WidgetProps) {
       <Select
         {...told(props)}
         {...select}
-        placeholder="as the model likes"
+        placeholder="model's default"
         clearable={!props.required && props.schema.default === undefined}
       />
     );

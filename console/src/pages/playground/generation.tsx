@@ -49,7 +49,7 @@ export default function Generation({ model }: { model: Model }) {
           {error === null && <Price model={model} params={params} dry={dry.data} complete={complete} />}
           {isSaidInForm && (
             <Text size="sm" c="red" role="status">
-              {details.length === 1 ? "One param is not right yet." : `${details.length} params are not right yet.`}
+              {details.length === 1 ? "One param is not valid." : `${details.length} params are not valid.`}
             </Text>
           )}
           {error !== null && !isSaidInForm && <ErrorNotice error={error} />}
@@ -88,7 +88,7 @@ function useStart(model: Model) {
   const attempt = useRef({ params: {} as Params, key: "" });
   const begun = useRef<Params | null>(null);
   const start = useMutation({
-    // Pressed again after an answer was lost, it is the same order, not a second one.
+    // A second click after a lost answer repeats the request instead of ordering twice.
     mutationFn: (params: Params) => {
       if (attempt.current.params !== params || !attempt.current.key) attempt.current = { params, key: newKey() };
       const headers = { "idempotency-key": attempt.current.key };
@@ -165,8 +165,8 @@ function Nothing({ model, onExample }: { model: Model; onExample: (params: Param
       action={example && !needsPicture ? { label: "Fill in an example", onClick: () => onExample(example) } : undefined}
     >
       {needsPicture
-        ? "Give it a picture with one thing on a plain ground, then turn what comes of it around."
-        : "Say what it is to make. Results appear here while they are made; several can run at a time, and leaving this page stops none."}
+        ? "Upload a picture of one object on a plain background, then rotate the 3D model."
+        : "Describe what you want. Results appear here. Several jobs can run at once, and they continue when you leave this page."}
     </EmptyState>
   );
 }

@@ -24,7 +24,7 @@ export function JobCard({ id }: { id: string }) {
     <div className="card job-card">
       <ErrorNotice error={job.error} onRetry={() => void job.refetch()} />
       <Button size="compact-sm" variant="subtle" mt="xs" onClick={() => dropJob(id)}>
-        Take it off this page
+        Remove from this page
       </Button>
     </div>
   );
@@ -47,12 +47,12 @@ function Card({ job }: { job: Job }) {
           Job
         </Anchor>
         {job.done ? (
-          <Tooltip label="Take it off this page">
+          <Tooltip label="Remove from this page">
             <ActionIcon
               variant="subtle"
               size="sm"
               color="gray"
-              aria-label="Take it off this page"
+              aria-label="Remove from this page"
               onClick={() => dropJob(job.id)}
             >
               <Icon name="close" size={14} />
@@ -100,7 +100,7 @@ function Open({ job }: { job: Job }) {
   );
 }
 
-/** The built-in engine draws 24 frames a second and tells of each. */
+/** The built-in engine renders 24 frames a second and reports each. */
 function frames(job: Job): string | null {
   const seconds = job.input.durationSeconds;
   if (job.vendor !== "embedded" || typeof seconds !== "number" || job.progress <= 0) return null;

@@ -3,7 +3,7 @@ import type { FieldProps } from "@rjsf/utils";
 import { useState } from "react";
 import { Prose } from "../../parts/prose";
 
-/** A param of any shape, written as JSON. What is not JSON yet is kept here and not sent. */
+/** A param edited as JSON. Invalid JSON is kept here and not sent. */
 export function JsonField({ schema, formData, fieldPathId, required, rawErrors, onChange }: FieldProps) {
   const [text, setText] = useState(formData === undefined ? "" : JSON.stringify(formData, null, 2));
   const [problem, setProblem] = useState<string | null>(null);
@@ -13,7 +13,7 @@ export function JsonField({ schema, formData, fieldPathId, required, rawErrors, 
       onChange(next.trim() ? JSON.parse(next) : undefined, fieldPathId.path);
       setProblem(null);
     } catch {
-      setProblem("This is not JSON yet.");
+      setProblem("This is not valid JSON.");
     }
   };
   return (

@@ -1,4 +1,4 @@
-/** What a model wrote, as it meant it to look. It becomes elements, never HTML; nothing in it is fetched. */
+/** Markdown of an answer. It becomes elements, never HTML, and loads nothing. */
 import { Anchor } from "@mantine/core";
 import { memo } from "react";
 import ReactMarkdown, { type Components } from "react-markdown";
@@ -8,7 +8,7 @@ import { CodeBlock } from "../../parts/code_block";
 const PLUGINS = [remarkGfm];
 
 const COMPONENTS: Components = {
-  // What is no web address was emptied before it comes here.
+  // URLs that are not http or https are already empty here.
   a: ({ href, children }) =>
     href ? (
       <Anchor href={href} target="_blank" rel="noopener noreferrer nofollow" underline="always">

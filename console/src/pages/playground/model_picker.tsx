@@ -46,7 +46,7 @@ function order(kind: string): number {
   return place < 0 ? 99 : place;
 }
 
-/** What is shown before anything was chosen. */
+/** Model shown before one is chosen. */
 export function firstOf(models: Model[]): Model | undefined {
   const sorted = models.toSorted((a, b) => order(a.kind) - order(b.kind));
   return sorted.find((model) => !model.id.startsWith("sim_")) ?? sorted[0];

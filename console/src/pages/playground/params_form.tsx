@@ -31,7 +31,7 @@ const FIELDS = { picture: PictureField, json: JsonField };
 interface Props {
   model: Model;
   params: Params;
-  /** What the server said about some of them. */
+  /** Errors of the server for some params. */
   details: ErrorDetail[];
   onChange: (params: Params) => void;
 }
@@ -77,7 +77,7 @@ function toTree(details: ErrorDetail[]): ErrorSchema {
   return tree as ErrorSchema;
 }
 
-/** What was emptied again is not sent. */
+/** Emptied fields are not sent. */
 function withoutEmpty(params: Params): Params {
   const kept = Object.entries(params).filter(([, value]) => {
     if (value === undefined || value === null || value === "") return false;

@@ -12,7 +12,7 @@ interface Picture {
   url?: string;
 }
 
-/** What was uploaded from this tab, to be shown again: the server gives out no inputs. */
+/** Previews of this tab's uploads. The server does not return inputs. */
 const shown = new Map<string, { preview: string; about: string }>();
 
 export function PictureField(props: FieldProps) {
@@ -68,12 +68,12 @@ export function PictureField(props: FieldProps) {
           {required && <span aria-hidden="true"> *</span>}
         </div>
         <Anchor component="button" type="button" size="xs" onClick={() => setByAddress(!byAddress)}>
-          {byAddress ? "Upload a file" : "Use an address"}
+          {byAddress ? "Upload a file" : "Use a URL"}
         </Anchor>
       </Group>
       {byAddress ? (
         <TextInput
-          aria-label="Address of the picture"
+          aria-label="URL of the picture"
           placeholder="https://…"
           value={picture.url ?? ""}
           onChange={(event) => set(event.currentTarget.value ? { url: event.currentTarget.value } : undefined)}
@@ -104,7 +104,7 @@ export function PictureField(props: FieldProps) {
           />
           {picture.file_token ? (
             <Group wrap="nowrap" gap="md">
-              {known && <img src={known.preview} alt="What you chose" />}
+              {known && <img src={known.preview} alt="Your upload" />}
               <div style={{ minWidth: 0 }}>
                 <Text size="sm" truncate>
                   {known?.about ?? "The picture you uploaded"}

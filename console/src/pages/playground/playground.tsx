@@ -1,4 +1,4 @@
-/** Trying a model: chat, or a generation with its params. */
+/** Playground: chat, or a generation with its params. */
 import { Alert } from "@mantine/core";
 import { lazy, Suspense, useEffect } from "react";
 import { useLocation, useRoute } from "wouter";
@@ -16,7 +16,7 @@ const loadChat = () => import("./chat");
 const loadGeneration = () => import("./generation");
 const Chat = lazy(loadChat);
 const Generation = lazy(loadGeneration);
-// Which of them is wanted is known for sure when the models are; until then it is what was wanted last.
+// Until the models are loaded, guess the kind from the last visit.
 (getDrafts().kind === "chat" ? loadChat() : loadGeneration()).catch(() => undefined);
 
 export default function Playground() {
@@ -32,8 +32,8 @@ export default function Playground() {
   if (models.data.length === 0) {
     return (
       <Page title="Playground">
-        <EmptyState title="No model is open to this key" icon="models">
-          A key may be limited to some models. Ask whoever gave it to you, or make another with{" "}
+        <EmptyState title="No models for this key" icon="models">
+          This key may be limited to some models. Ask your administrator, or create another key with{" "}
           <code className="mono">penstock key create</code>.
         </EmptyState>
       </Page>
@@ -65,7 +65,7 @@ function Bench({ models }: { models: Model[] }) {
           mb="md"
           title={`${named} is not open to this key, or not on this server`}
         >
-          Below is {model.id} instead.
+          Showing {model.id} instead.
         </Alert>
       )}
       <Suspense fallback={<PageLoading />}>

@@ -16,12 +16,12 @@ export function ShowCode({ samples, note }: { samples: () => Samples; note?: str
         opened={opened}
         onClose={close}
         size="xl"
-        title="The same request as code"
+        title="This request as code"
         closeButtonProps={{ "aria-label": "Close" }}
       >
         {opened && <CodeTabs samples={{ ...samples() }} label="Code" />}
         <Text size="sm" c="dimmed" mt="sm">
-          Your key comes from the environment: <code className="mono">export PENSTOCK_API_KEY=psk_…</code>
+          Set your key in the environment: <code className="mono">export PENSTOCK_API_KEY=psk_…</code>
           {note && ` ${note}`}
         </Text>
       </Modal>

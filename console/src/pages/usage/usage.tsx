@@ -1,4 +1,4 @@
-/** What the account used, and where its budgets stand. */
+/** Usage and budgets of the account. */
 import type { UsageStatement } from "../../api/shapes";
 import { BudgetBar } from "../../parts/budget_bar";
 import { EmptyState } from "../../parts/empty_state";
@@ -8,7 +8,7 @@ import { Statement } from "../../parts/statement/statement";
 
 export default function Usage() {
   return (
-    <Page title="Usage" about="What this account used and what it cost. Days are those of UTC.">
+    <Page title="Usage" about="Usage and cost of this account. Days are in UTC.">
       <Statement
         path="/api/v1/usage"
         queryKey={["usage"]}
@@ -35,7 +35,7 @@ function Nothing() {
   const code = `curl '${location.origin}/api/v1/usage?by=day,model' \\
   -H "Authorization: Bearer $PENSTOCK_API_KEY"`;
   return (
-    <EmptyState title="Nothing was used in these days" icon="usage" code={code}>
+    <EmptyState title="No usage in this period" icon="usage" code={code}>
       Chat requests count as they end, jobs once they are done, each on the day it was accepted. The same statement is
       one call away:
     </EmptyState>

@@ -1,4 +1,4 @@
-/** What was told, newest first; those that failed can be picked out. */
+/** Deliveries, newest first, with a filter by status. */
 import { SegmentedControl, Text } from "@mantine/core";
 import type { Delivery } from "../../api/shapes";
 import { useFilters } from "../../parts/address_filters";
@@ -31,7 +31,7 @@ export function DeliveryList({ path, toOne = false }: { path: string; toOne?: bo
         empty={
           <Text size="sm" c="dimmed">
             {status === "all"
-              ? "Nothing was told yet. A ping sends a first message; jobs send theirs as they end."
+              ? "No deliveries yet. Send a ping, or wait until a job ends."
               : `No delivery is ${status}.`}
           </Text>
         }

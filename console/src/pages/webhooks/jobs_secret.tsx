@@ -1,4 +1,4 @@
-/** The one secret that signs what generations' own webhooks are told. */
+/** The secret that signs the webhooks of single generations. */
 import { Button, Group, Text } from "@mantine/core";
 import { useState } from "react";
 import { call } from "../../api/call";
@@ -39,7 +39,7 @@ export function JobsSecret() {
           <CodeBlock code={shown.secret} label="The secret" />
           {shown.former_secret_until && (
             <Text size="sm" c="dimmed" mt={6}>
-              The former one signs too, and ends <Ago time={shown.former_secret_until} />.
+              The old secret also signs, and ends <Ago time={shown.former_secret_until} />.
             </Text>
           )}
         </>
@@ -47,16 +47,16 @@ export function JobsSecret() {
       <Group gap="xs" mt="sm">
         {shown ? (
           <Button variant="default" size="compact-sm" onClick={() => setShown(null)}>
-            Hide the secret
+            Hide secret
           </Button>
         ) : (
           <Button variant="default" size="compact-sm" onClick={show}>
-            Show the secret
+            Show secret
           </Button>
         )}
         <ConfirmButton
-          label="Rotate it"
-          question="Make a new secret for single requests?"
+          label="Rotate"
+          question="Replace the secret for single requests?"
           deed="Rotate"
           size="compact-sm"
           onConfirm={rotate}

@@ -1,4 +1,4 @@
-/** How a receiver verifies a message. */
+/** Code samples of a receiver that verifies messages. */
 export function receiverCode(): Record<string, string> {
   return {
     Python: `import base64, hashlib, hmac, os, time

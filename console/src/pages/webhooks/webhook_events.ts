@@ -1,4 +1,4 @@
-/** What a webhook can be told. */
+/** Events that a webhook can receive. */
 import type { Webhook } from "../../api/shapes";
 
 export const EVENTS: { type: string; about: string }[] = [
@@ -12,7 +12,7 @@ export const EVENTS: { type: string; about: string }[] = [
   { type: "budget.threshold", about: "50, 80 or 100 % of a budget are used" },
 ];
 
-/** Told to whoever names none. */
+/** Default events. */
 export const USUAL = ["job.succeeded", "job.failed", "job.canceled", "job.expired"];
 
 /** A webhook's state in a word, and why. */

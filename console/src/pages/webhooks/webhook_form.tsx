@@ -1,4 +1,4 @@
-/** Making a webhook, or changing one. */
+/** Form to create or edit a webhook. */
 import { Button, Checkbox, Group, Modal, SimpleGrid, Stack, TextInput } from "@mantine/core";
 import { type FormEvent, useState } from "react";
 import { call } from "../../api/call";
@@ -8,7 +8,7 @@ import { EVENTS, USUAL } from "./webhook_events";
 
 interface Props {
   opened: boolean;
-  /** The one to change; without it a new one is made. */
+  /** The webhook to edit. Without it a new one is created. */
   webhook?: Webhook;
   onClose: () => void;
   onDone: (webhook: Webhook | WebhookWithSecret) => void;
@@ -20,7 +20,7 @@ export function WebhookForm({ opened, webhook, onClose, onDone }: Props) {
       opened={opened}
       onClose={onClose}
       size="lg"
-      title={webhook ? "Change the webhook" : "New webhook"}
+      title={webhook ? "Edit webhook" : "New webhook"}
       closeButtonProps={{ "aria-label": "Close" }}
     >
       {opened && <Form webhook={webhook} onClose={onClose} onDone={onDone} />}
@@ -50,11 +50,11 @@ function Form({ webhook, onClose, onDone }: { webhook: Webhook | undefined } & P
     }
   };
   return (
-    <form onSubmit={submit} aria-label={webhook ? "Change the webhook" : "New webhook"}>
+    <form onSubmit={submit} aria-label={webhook ? "Edit webhook" : "New webhook"}>
       <Stack gap="sm">
         <TextInput
           label="URL"
-          description="http or https; answers with any 2xx. Redirects are not followed."
+          description="An http or https URL that answers with 2xx. Redirects are not followed."
           placeholder="https://example.com/penstock"
           type="url"
           required
@@ -62,7 +62,7 @@ function Form({ webhook, onClose, onDone }: { webhook: Webhook | undefined } & P
           value={url}
           onChange={(event) => setUrl(event.currentTarget.value)}
         />
-        <Checkbox.Group label="Events" description="What it is told" value={events} onChange={setEvents}>
+        <Checkbox.Group label="Events" description="Events to send" value={events} onChange={setEvents}>
           <SimpleGrid cols={{ base: 1, xs: 2 }} spacing="xs" mt="xs">
             {EVENTS.map(({ type, about }) => (
               <Checkbox key={type} value={type} label={type} description={about} />
@@ -82,7 +82,7 @@ function Form({ webhook, onClose, onDone }: { webhook: Webhook | undefined } & P
             Not now
           </Button>
           <Button type="submit" loading={busy} disabled={!url.trim() || events.length === 0}>
-            {webhook ? "Save" : "Make it"}
+            {webhook ? "Save" : "Create"}
           </Button>
         </Group>
       </Stack>

@@ -35,7 +35,7 @@ export function WebhookList() {
   return (
     <Page
       title="Webhooks"
-      about="Addresses of yours that are told what happens, signed."
+      about="URLs that receive signed events."
       actions={
         <Button leftSection={<Icon name="plus" size={16} />} onClick={open}>
           New webhook
@@ -55,7 +55,7 @@ export function WebhookList() {
       <SecretOnce
         title="The webhook's secret"
         secret={made?.secret ?? null}
-        about="Your receiver verifies every message with it, as Standard Webhooks says."
+        about="Your receiver verifies every message with it, following Standard Webhooks."
         onClose={() => {
           if (made) navigate(`/webhooks/${made.id}`);
           setMade(null);
@@ -117,14 +117,9 @@ function NoneYet({ onMake }: { onMake: () => void }) {
   -H "Authorization: Bearer $PENSTOCK_API_KEY" -H "Content-Type: application/json" \\
   -d '{"url": "https://example.com/penstock", "events": ["job.succeeded", "job.failed"]}'`;
   return (
-    <EmptyState
-      title="No webhook yet"
-      icon="webhooks"
-      code={code}
-      action={{ label: "Make the first", onClick: onMake }}
-    >
-      Instead of asking how a job stands, be told. Each message is signed, tried again for some hours if it fails, and
-      listed here with what your receiver answered. To receive on this machine, the operator allows it with{" "}
+    <EmptyState title="No webhooks yet" icon="webhooks" code={code} action={{ label: "Create one", onClick: onMake }}>
+      Receive an event when a job changes, instead of polling. Each message is signed, retried for some hours if it
+      fails, and listed here with your receiver's answer. To receive on this machine, the operator sets{" "}
       <code className="mono">fetch.allow_networks = ["127.0.0.0/8"]</code>.
     </EmptyState>
   );

@@ -1,4 +1,4 @@
-/** One webhook: what it is told, how that goes, and what can be done with it. */
+/** One webhook: events, deliveries and actions. */
 import { Alert, Button } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
@@ -47,9 +47,9 @@ function Whole({ webhook, path }: { webhook: Webhook; path: string }) {
       actions={<Actions webhook={webhook} path={path} />}
     >
       {webhook.disabled && (
-        <Alert className="notice notice-gate" color="gate" title="It is told nothing" mb="md">
+        <Alert className="notice notice-gate" color="gate" title="This webhook is disabled" mb="md">
           Disabled <Ago time={webhook.disabled_at} />
-          {why && `: ${why}`}. The feed of events has what it missed.
+          {why && `: ${why}`}. Missed events are in the event feed.
         </Alert>
       )}
       <div className="split">
@@ -135,9 +135,9 @@ function Actions({ webhook, path }: { webhook: Webhook; path: string }) {
       <Button variant="default" onClick={open}>
         Change
       </Button>
-      <ConfirmButton label="Rotate secret" question="Make a new secret?" deed="Rotate" onConfirm={rotate}>
-        For 24 hours messages carry two signatures, by the new secret and by the former, so that the receiver may change
-        at its leisure.
+      <ConfirmButton label="Rotate secret" question="Replace the secret?" deed="Rotate" onConfirm={rotate}>
+        For 24 hours messages carry two signatures, one by the new and one by the old secret. Update your receiver in
+        that time.
       </ConfirmButton>
       {webhook.disabled ? (
         <Button variant="default" onClick={() => able(false).catch(toastError)}>
@@ -145,13 +145,13 @@ function Actions({ webhook, path }: { webhook: Webhook; path: string }) {
         </Button>
       ) : (
         <ConfirmButton label="Disable" question="Disable this webhook?" onConfirm={() => able(true)}>
-          It is told nothing until it is enabled again, and nothing is kept for it.
+          It receives no events until you enable it again. Missed events are not sent later.
         </ConfirmButton>
       )}
       <ConfirmButton
         label="Delete"
         question="Delete this webhook?"
-        deed="Delete for good"
+        deed="Delete permanently"
         leftSection={<Icon name="trash" size={16} />}
         onConfirm={remove}
       >
@@ -167,9 +167,9 @@ function Actions({ webhook, path }: { webhook: Webhook; path: string }) {
         }}
       />
       <SecretOnce
-        title="The new secret"
+        title="New secret"
         secret={secret}
-        about="The former secret signs too, for 24 hours."
+        about="The old secret also signs for 24 hours."
         onClose={() => setSecret(null)}
       />
     </>
@@ -179,7 +179,7 @@ function Actions({ webhook, path }: { webhook: Webhook; path: string }) {
 function tell(delivery: Delivery): void {
   const attempt = delivery.attempts.at(-1);
   if (delivery.status === "delivered")
-    toast(`It answered ${attempt?.status_code} after ${attempt?.latency_ms} ms.`, "The ping arrived");
-  else if (attempt) toastError(attempt.error ?? `It answered ${attempt.status_code}.`, "The ping did not arrive");
-  else toast("The ping is on its way.");
+    toast(`The receiver answered ${attempt?.status_code} after ${attempt?.latency_ms} ms.`, "Ping delivered");
+  else if (attempt) toastError(attempt.error ?? `The receiver answered ${attempt.status_code}.`, "Ping failed");
+  else toast("The ping is being sent.");
 }

@@ -1,4 +1,4 @@
-/** Webhooks: the account's addresses, and one of them with what it was told. */
+/** Webhooks: the list, and one with its deliveries. */
 import { useRoute } from "wouter";
 import { WebhookList } from "./webhook_list";
 import { WebhookPage } from "./webhook_page";

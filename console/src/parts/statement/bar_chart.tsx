@@ -1,4 +1,4 @@
-/** Stacked bars over time. The table beside it tells the same to who cannot see it. */
+/** Stacked bars over time. The table next to it has equal content for screen readers. */
 import { useElementSize } from "@mantine/hooks";
 import { useState } from "react";
 import type { Slot } from "./measures";
@@ -143,7 +143,7 @@ function short(value: number, format: (value: number) => string): string {
   return `${format(1).startsWith("$") ? "$" : ""}${Number(size.toFixed(1))}${unit}`;
 }
 
-/** Which columns are named: as many as have room. */
+/** Return the columns that get a label, as many as fit. */
 function ticks(count: number, width: number): number[] {
   const every = Math.max(1, Math.ceil((count * 58) / width));
   return Array.from({ length: count }, (_, index) => index).filter((index) => index % every === 0);

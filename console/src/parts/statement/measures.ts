@@ -1,4 +1,4 @@
-/** What of a statement is drawn, and its sums by day and by group. */
+/** Measures of a statement that can be plotted, and their sums by day and group. */
 import type { UsageLine } from "../../api/shapes";
 import { formatMoney } from "../money";
 import { formatCount } from "../numbers";
@@ -19,7 +19,7 @@ export const MEASURES: Measure[] = [
 
 export type Group = "model" | "key" | "vendor" | "kind" | "account";
 
-/** What a line is about, as people call it. */
+/** Return the readable name of a line's group. */
 export function labelOf(line: UsageLine, group: Group): string {
   if (group === "key") return line.key_name || line.key || "no key";
   return line[group] || "unknown";

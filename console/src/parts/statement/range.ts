@@ -25,7 +25,7 @@ export function presetRange(id: string, now = Date.now()): Range {
   return { from: dayOf(now - (Number(id) - 1) * DAY), to };
 }
 
-/** Longer ranges are told by month. */
+/** Longer ranges are grouped by month. */
 export function isByMonth({ from, to }: Range): boolean {
   return Date.parse(to) - Date.parse(from) > 100 * DAY;
 }

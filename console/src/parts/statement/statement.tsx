@@ -1,4 +1,4 @@
-/** What was used in a range: sums, a plot, and the same as a table. */
+/** Usage in a range: sums, a plot and a table. */
 import { Alert, Loader, SegmentedControl, Text } from "@mantine/core";
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
@@ -85,7 +85,7 @@ function Told({ statement, group, empty }: { statement: UsageStatement; group: G
         title={`${measure.title} over time`}
         tools={
           <SegmentedControl
-            aria-label="What is plotted"
+            aria-label="Measure"
             size="xs"
             data={MEASURES.map(({ id, title }) => ({ value: id, label: title }))}
             value={measure.id}

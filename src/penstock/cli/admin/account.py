@@ -1,4 +1,4 @@
-"""`penstock account`: make, list, limit, close and reopen accounts, also while a server runs."""
+"""`penstock account`: create, list, limit, close and reopen accounts, also while a server runs."""
 
 import time
 from collections.abc import Callable
@@ -21,12 +21,12 @@ from penstock.cli.admin.limit_options import (
     StorageQuota,
     TimeZone,
     TokensPerMinute,
+    describe_accounts,
     make_limits,
     print_record,
     read_allowance,
     read_allowances,
     read_quota,
-    tell_accounts,
     word_budgets,
     word_limits,
 )
@@ -37,7 +37,7 @@ from penstock.domain.accounts import Account, Actor, read_account_name
 from penstock.domain.api_keys import NO_LIMITS
 from penstock.domain.budgets import Period
 
-app = typer.Typer(help="Make, list, limit, close and reopen accounts.", no_args_is_help=True)
+app = typer.Typer(help="Create, list, limit, close and reopen accounts.", no_args_is_help=True)
 
 AccountName = Annotated[str, typer.Argument(metavar="NAME", help="The account's name, or its id.")]
 NewName = Annotated[str, typer.Argument(metavar="NAME", help="A name that no other account has.")]
@@ -59,7 +59,7 @@ def create(
     data: DataFolder = None,
     config: ConfigFile = None,
 ) -> None:
-    """Make an account; it needs no key yet."""
+    """Create an account and print its id."""
     from penstock.accounts import administration
 
     now = time.time()
@@ -75,22 +75,22 @@ def create(
         name, allowances = _check_name(name), read_allowances(budget, budget_period, budget_time_zone)
         with change_store(load_settings(data, config)) as connection:
             made = administration.create_account(connection, Actor.CLI, name, now, limits, allowances, quota)
-            [record] = tell_accounts(connection, [made], now)
+            [record] = describe_accounts(connection, [made], now)
     print_json(record) if as_json else typer.echo(record["id"])
 
 
 @app.command("list")
 def list_accounts(*, as_json: AsJson = False, data: DataFolder = None, config: ConfigFile = None) -> None:
-    """List every account, newest first."""
+    """List all accounts, newest first."""
     from penstock.store.queries.accounts import account_rows
 
     now = time.time()
     with expected_errors(), read_store(load_settings(data, config)) as connection:
-        accounts = tell_accounts(connection, account_rows.page(connection, None, None, now), now)
+        accounts = describe_accounts(connection, account_rows.page(connection, None, None, now), now)
     if as_json:
         print_json(accounts)
     elif not accounts:
-        typer.echo("There are no accounts yet: `penstock account create` makes one.")
+        typer.echo("There are no accounts yet. Create one with `penstock account create`.")
     else:
         columns = ("id", "name", "status", "created", "keys", "limits", "spent")
         print_table(columns, [_row(account) for account in accounts])
@@ -110,12 +110,12 @@ def _row(account: dict[str, Any]) -> tuple[str, ...]:
 
 @app.command()
 def show(name: AccountName, *, as_json: AsJson = False, data: DataFolder = None, config: ConfigFile = None) -> None:
-    """Show one account: its limits, and where its budgets stand."""
+    """Show an account with its limits and budgets."""
     from penstock.accounts import administration
 
     now = time.time()
     with expected_errors(), read_store(load_settings(data, config)) as connection:
-        [record] = tell_accounts(connection, [administration.get_account(connection, name, now)], now)
+        [record] = describe_accounts(connection, [administration.get_account(connection, name, now)], now)
     print_json(record) if as_json else print_record(record)
 
 
@@ -128,7 +128,7 @@ def rename(
     data: DataFolder = None,
     config: ConfigFile = None,
 ) -> None:
-    """Give an account another name; its id stays."""
+    """Rename an account. Its id stays."""
     new = _check_name(new)
     _change(name, lambda account: replace(account, name=new), data, config, as_json=as_json)
 
@@ -146,7 +146,7 @@ def limits(
     data: DataFolder = None,
     config: ConfigFile = None,
 ) -> None:
-    """Set limits of an account, which hold for all its keys together; what is not given stays."""
+    """Set limits that all keys of an account share. Options that you omit stay unchanged."""
 
     def amend(account: Account) -> Account:
         wanted = make_limits(
@@ -163,14 +163,14 @@ def limits(
 
 @app.command()
 def close(name: AccountName, *, as_json: AsJson = False, data: DataFolder = None, config: ConfigFile = None) -> None:
-    """Have an account's keys refused within a second; its jobs and results stay."""
+    """Close an account. Its keys are refused within a second, its jobs and results stay."""
     now = time.time()
     _change(name, lambda account: replace(account, closed_at=account.closed_at or now), data, config, as_json=as_json)
 
 
 @app.command()
 def reopen(name: AccountName, *, as_json: AsJson = False, data: DataFolder = None, config: ConfigFile = None) -> None:
-    """Have a closed account's keys work again."""
+    """Reopen a closed account, so that its keys work again."""
     _change(name, lambda account: replace(account, closed_at=None), data, config, as_json=as_json)
 
 
@@ -186,7 +186,7 @@ def budget(
     data: DataFolder = None,
     config: ConfigFile = None,
 ) -> None:
-    """Set or remove the budget of an account for a period."""
+    """Set or remove an account's budget for a period."""
     from penstock.accounts import administration
 
     now = time.time()
@@ -199,7 +199,7 @@ def budget(
         else:
             allowance = read_allowance("--amount", amount, period, "--time-zone", time_zone)
             administration.set_budget(connection, Actor.CLI, account, allowance, now)
-        [record] = tell_accounts(connection, [account], now)
+        [record] = describe_accounts(connection, [account], now)
     print_json(record) if as_json else print_record(record)
 
 
@@ -211,7 +211,7 @@ def _change(
     now = time.time()
     with expected_errors(), change_store(load_settings(data, config)) as connection:
         changed = administration.change_account(connection, Actor.CLI, name, amend, now)
-        [record] = tell_accounts(connection, [changed], now)
+        [record] = describe_accounts(connection, [changed], now)
     print_json(record) if as_json else print_record(record)
 
 

@@ -1,4 +1,4 @@
-"""`penstock audit`: who changed what of accounts, keys, budgets and the ledger."""
+"""`penstock audit`: changes to accounts, keys, budgets and the ledger, and who made them."""
 
 import json
 import time
@@ -17,12 +17,12 @@ def audit(
     *,
     account: Annotated[str | None, typer.Option(metavar="NAME", help="Only this account, by its name or id.")] = None,
     action: Annotated[Action | None, typer.Option(help="Only changes of this kind.")] = None,
-    limit: Annotated[int, typer.Option(metavar="N", min=1, help="How many of the latest.")] = 100,
+    limit: Annotated[int, typer.Option(metavar="N", min=1, help="Maximum number of entries.")] = 100,
     as_json: AsJson = False,
     data: DataFolder = None,
     config: ConfigFile = None,
 ) -> None:
-    """Tell who changed what, newest first."""
+    """Show who changed what, newest first."""
     from penstock.accounts import administration
     from penstock.store.queries.accounts import audit_rows
 

@@ -1,4 +1,4 @@
-"""`penstock key`: make, list, change, rotate and revoke API keys, also while a server runs."""
+"""`penstock key`: create, list, change, rotate and revoke API keys, also while a server runs."""
 
 import time
 from dataclasses import replace
@@ -19,11 +19,11 @@ from penstock.cli.admin.limit_options import (
     TimeZone,
     TokensPerMinute,
     check_label,
+    describe_keys,
     make_limits,
     print_record,
     read_allowance,
     read_allowances,
-    tell_keys,
     word_budgets,
 )
 from penstock.cli.options import AsJson, ConfigFile, DataFolder
@@ -33,12 +33,12 @@ from penstock.domain.accounts import OVERLAP_SECONDS, Actor, KeyWish, read_accou
 from penstock.domain.api_keys import NO_LIMITS, PREFIX, ApiKey, Scope
 from penstock.domain.budgets import ACCOUNT_PREFIX, Period
 
-if TYPE_CHECKING:  # takes long to load, and `penstock --help` does not need it
+if TYPE_CHECKING:  # slow to load, and `penstock --help` does not need it
     from penstock.settings.tables import Settings
 
-app = typer.Typer(help="Make, list, change, rotate and revoke API keys.", no_args_is_help=True)
+app = typer.Typer(help="Create, list, change, rotate and revoke API keys.", no_args_is_help=True)
 
-PublicId = Annotated[str, typer.Argument(help="The key's id; the whole key is taken too.")]
+PublicId = Annotated[str, typer.Argument(help="The key's id, or the whole key.")]
 Name = Annotated[str | None, typer.Option(metavar="TEXT", help="What it is for.")]
 Models = Annotated[list[str] | None, typer.Option("--model", metavar="ID", help="A model it may use; repeatable.")]
 Endpoints = Annotated[list[Scope] | None, typer.Option("--endpoint", help="What it may do; repeatable.")]
@@ -48,7 +48,9 @@ Expires = Annotated[str | None, typer.Option(metavar="TIME", help="How long it w
 @app.command()
 def create(
     *,
-    account: Annotated[str, typer.Option(metavar="NAME", help="The account it belongs to; made if new.")] = "default",
+    account: Annotated[
+        str, typer.Option(metavar="NAME", help="The account it belongs to; created if new.")
+    ] = "default",
     name: Name = None,
     model: Models = None,
     endpoint: Endpoints = None,
@@ -64,7 +66,7 @@ def create(
     data: DataFolder = None,
     config: ConfigFile = None,
 ) -> None:
-    """Make a key and print it, this once. It may use every model and endpoint for ever, unless told otherwise."""
+    """Create a key and print it once. By default it never expires and may use every model and endpoint."""
     with expected_errors():
         settings, now = load_settings(data, config), time.time()
         seconds = _read_time("--expires", expires)
@@ -94,7 +96,7 @@ def list_keys(
     data: DataFolder = None,
     config: ConfigFile = None,
 ) -> None:
-    """List every key, without its secret."""
+    """List all keys, without their secrets."""
     from penstock.accounts import administration
     from penstock.store.queries.accounts import key_rows
 
@@ -102,11 +104,11 @@ def list_keys(
     with expected_errors(), read_store(load_settings(data, config)) as connection:
         only = None if account is None else administration.get_account(connection, account, now).id
         found = [key for key in key_rows.list_all(connection) if only in (None, key.account_id)]
-        keys = tell_keys(connection, found, now)
+        keys = describe_keys(connection, found, now)
     if as_json:
         print_json(keys)
     elif not keys:
-        typer.echo("There are no keys yet: `penstock key create` makes one.")
+        typer.echo("There are no keys yet. Create one with `penstock key create`.")
     else:
         print_table(
             ("id", "account", "status", "created", "expires", "endpoints", "models", "spent", "name"),
@@ -134,7 +136,7 @@ def show(public_id: PublicId, *, as_json: AsJson = False, data: DataFolder = Non
 
     with expected_errors(), read_store(load_settings(data, config)) as connection:
         key = administration.get_key(connection, _read_id(public_id))
-        [record] = tell_keys(connection, [key], time.time())
+        [record] = describe_keys(connection, [key], time.time())
     print_json(record) if as_json else print_record(record)
 
 
@@ -154,7 +156,7 @@ def change(
     data: DataFolder = None,
     config: ConfigFile = None,
 ) -> None:
-    """Change a key: what is given replaces what it had. `all` is every model, `never` an expiry that never comes."""
+    """Change a key. Options that you omit stay unchanged. `all` allows every model, `never` removes the expiry."""
     from penstock.accounts import administration
 
     with expected_errors():
@@ -180,19 +182,19 @@ def change(
 
         with change_store(settings) as connection:
             key = administration.change_key(connection, Actor.CLI, _read_id(public_id), amend, now)
-            [record] = tell_keys(connection, [key], now)
+            [record] = describe_keys(connection, [key], now)
     print_json(record) if as_json else print_record(record)
 
 
 @app.command()
 def revoke(public_id: PublicId, *, as_json: AsJson = False, data: DataFolder = None, config: ConfigFile = None) -> None:
-    """End a key; running servers refuse it within a second."""
+    """Revoke a key. Running servers refuse it within a second."""
     from penstock.accounts import administration
 
     now = time.time()
     with expected_errors(), change_store(load_settings(data, config)) as connection:
         key = administration.revoke_key(connection, Actor.CLI, _read_id(public_id), now)
-        [record] = tell_keys(connection, [key], now)
+        [record] = describe_keys(connection, [key], now)
     print_json(record) if as_json else typer.echo(f"{key.public_id} is revoked.")
 
 
@@ -201,13 +203,13 @@ def rotate(
     public_id: PublicId,
     *,
     overlap: Annotated[
-        str, typer.Option(metavar="TIME", help="How long the old key works beside the new one; 0: it ends at once.")
+        str, typer.Option(metavar="TIME", help="How long the old key still works; 0 ends it at once.")
     ] = f"{OVERLAP_SECONDS / 3600:g}h",
     as_json: AsJson = False,
     data: DataFolder = None,
     config: ConfigFile = None,
 ) -> None:
-    """Replace a key by one like it, with the same limits and budgets, and print the new one, this once."""
+    """Replace a key by a new one that shares its limits and budgets, and print it once."""
     from penstock.accounts import administration
 
     now = time.time()
@@ -215,7 +217,7 @@ def rotate(
         seconds = _read_time("--overlap", overlap, least=0) or 0.0
         with change_store(load_settings(data, config)) as connection:
             text, new, old = administration.rotate_key(connection, Actor.CLI, _read_id(public_id), seconds, now)
-            [record, former] = tell_keys(connection, [new, old], now)
+            [record, former] = describe_keys(connection, [new, old], now)
     ends = "has ended" if former["status"] == "expired" else f"works until {former['expires_at']}"
     _print_issued(text, record, f"Its id is {new.public_id}; {old.public_id} {ends}.", as_json=as_json)
 
@@ -232,7 +234,7 @@ def budget(
     data: DataFolder = None,
     config: ConfigFile = None,
 ) -> None:
-    """Set or remove the budget of a key, and of those that it replaced or that replaced it, for a period."""
+    """Set or remove a key's budget for a period. Rotated keys share it."""
     from penstock.accounts import administration
 
     now = time.time()
@@ -245,11 +247,11 @@ def budget(
         else:
             allowance = read_allowance("--amount", amount, period, "--time-zone", time_zone)
             administration.set_budget(connection, Actor.CLI, key, allowance, now)
-        [record] = tell_keys(connection, [key], now)
+        [record] = describe_keys(connection, [key], now)
     print_json(record) if as_json else print_record(record)
 
 
-# -- what the commands share
+# -- shared by the commands
 
 
 def _issue(settings: "Settings", account: str, wish: KeyWish, now: float) -> tuple[str, dict[str, Any]]:
@@ -258,16 +260,16 @@ def _issue(settings: "Settings", account: str, wish: KeyWish, now: float) -> tup
     with change_store(settings) as connection:
         owner = administration.ensure_account(connection, Actor.CLI, account, now)
         text, key = administration.issue_key(connection, Actor.CLI, owner.id, wish, now)
-        return text, tell_keys(connection, [key], now)[0]
+        return text, describe_keys(connection, [key], now)[0]
 
 
-def _print_issued(text: str, record: dict[str, Any], told: str, *, as_json: bool) -> None:
-    """The key alone on stdout, so that scripts can take it."""
+def _print_issued(text: str, record: dict[str, Any], note: str, *, as_json: bool) -> None:
+    """Print only the key to stdout, for scripts. The rest goes to stderr."""
     if as_json:
         print_json({"key": text, **record})
         return
     typer.echo(text)
-    typer.echo(f"Shown once: keep it. {told}", err=True)
+    typer.echo(f"Shown once: keep it. {note}", err=True)
 
 
 def _read_id(text: str) -> str:

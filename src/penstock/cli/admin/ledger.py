@@ -1,4 +1,4 @@
-"""`penstock ledger`: prove the books, look an entry up, and give a charge back."""
+"""`penstock ledger`: check the books, show entries and refund charges."""
 
 import time
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,16 +11,16 @@ from penstock.cli.store_access import change_store, load_settings, open_store
 from penstock.domain.ids import timestamp
 from penstock.domain.money import format_usd
 
-if TYPE_CHECKING:  # takes long to load, and `penstock --help` does not need it
+if TYPE_CHECKING:  # slow to load, and `penstock --help` does not need it
     from penstock.domain.ledger import LedgerEntry
 
-app = typer.Typer(help="Prove the books, look an entry up, give a charge back.", no_args_is_help=True)
+app = typer.Typer(help="Check the books, show entries and refund charges.", no_args_is_help=True)
 Subject = Annotated[str, typer.Argument(help="The id of a job (job_…) or of a chat request (chat_…).")]
 
 
 @app.command()
 def check(*, as_json: AsJson = False, data: DataFolder = None, config: ConfigFile = None) -> None:
-    """Prove every balance from the entries, and every entry from what happened; exit code 1 if something is wrong."""
+    """Check all balances against the entries, and all entries against jobs and requests. Exit code 1 on an error."""
     from penstock.store.connect import snapshot
     from penstock.store.queries.billing import ledger_audit
 
@@ -32,15 +32,15 @@ def check(*, as_json: AsJson = False, data: DataFolder = None, config: ConfigFil
     else:
         for problem in problems:
             typer.echo(problem, err=True)
-        told = ", ".join(f"{number} {name}" for name, number in counts.items())
-        typer.echo(f"{'The books are right' if not problems else 'The books are wrong'}: {told}.")
+        checked = ", ".join(f"{number} {name}" for name, number in counts.items())
+        typer.echo(f"{'The books are right' if not problems else 'The books are wrong'}: {checked}.")
     if problems:
         raise typer.Exit(1)
 
 
 @app.command()
 def show(subject: Subject, *, as_json: AsJson = False, data: DataFolder = None, config: ConfigFile = None) -> None:
-    """Every entry of a job or a chat request."""
+    """Show all ledger entries of a job or chat request."""
     from penstock.store.queries.billing import ledger_rows
 
     with expected_errors(), open_store(load_settings(data, config)) as engine, engine.connect() as connection:
@@ -48,7 +48,7 @@ def show(subject: Subject, *, as_json: AsJson = False, data: DataFolder = None, 
     if as_json:
         print_json(entries)
     elif not entries:
-        fail(f"The ledger has nothing of {subject}.", "It was free, or there is no such job.", code=1)
+        fail(f"The ledger has no entry for {subject}.", "It was free, or the id is wrong.", code=1)
     else:
         print_table(
             ("entry", "amount", "overrun", "when", "key", "note"),
@@ -63,12 +63,12 @@ def show(subject: Subject, *, as_json: AsJson = False, data: DataFolder = None, 
 def refund(
     subject: Subject,
     *,
-    reason: Annotated[str, typer.Option(metavar="TEXT", help="Why; it is kept in the ledger and the audit log.")],
+    reason: Annotated[str, typer.Option(metavar="TEXT", help="The reason, kept in the ledger and the audit log.")],
     as_json: AsJson = False,
     data: DataFolder = None,
     config: ConfigFile = None,
 ) -> None:
-    """Give back what was charged for a job or a chat request, once."""
+    """Refund the charge of a job or chat request. Each can be refunded once."""
     from penstock.accounts import ledger_corrections
     from penstock.domain.accounts import Actor
     from penstock.store.queries.billing.ledger_rows import LedgerRefused

@@ -1,4 +1,4 @@
-"""What the commands for accounts and keys share: the options of limits and budgets, and how their records are told."""
+"""Options for limits and budgets of accounts and keys, and the output of their records."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, cast
@@ -11,56 +11,56 @@ from penstock.domain.accounts import MAX_LIMIT, Account, Allowance, read_cap, re
 from penstock.domain.api_keys import ApiKey, Limits
 from penstock.domain.budgets import Period
 
-if TYPE_CHECKING:  # takes long to load, and `penstock --help` does not need it
+if TYPE_CHECKING:  # slow to load, and `penstock --help` does not need it
     from penstock.store.database import Connection
 
 # -- options
 
 RequestsPerMinute = Annotated[
     int | None,
-    typer.Option(metavar="N", min=0, max=MAX_LIMIT, help="How many requests may begin in a minute; 0: any number."),
+    typer.Option(metavar="N", min=0, max=MAX_LIMIT, help="Maximum requests per minute; 0: no limit."),
 ]
 TokensPerMinute = Annotated[
     int | None,
-    typer.Option(metavar="N", min=0, max=MAX_LIMIT, help="How many chat tokens a minute may use; 0: any number."),
+    typer.Option(metavar="N", min=0, max=MAX_LIMIT, help="Maximum chat tokens per minute; 0: no limit."),
 ]
 ConcurrentJobs = Annotated[
     int | None,
-    typer.Option(metavar="N", min=0, max=MAX_LIMIT, help="How many jobs may be open at once; 0: any number."),
+    typer.Option(metavar="N", min=0, max=MAX_LIMIT, help="Maximum jobs open at once; 0: no limit."),
 ]
 ConcurrentStreams = Annotated[
     int | None,
-    typer.Option(metavar="N", min=0, max=MAX_LIMIT, help="How many streams may be open at once; 0: any number."),
+    typer.Option(metavar="N", min=0, max=MAX_LIMIT, help="Maximum streams open at once; 0: no limit."),
 ]
 StorageQuota = Annotated[
     str | None,
     typer.Option(
         metavar="SIZE",
-        help="How much may be kept in files and results, such as 500MB or 20GB; default: as the settings say.",
+        help="Maximum size of files and results, such as 500MB or 20GB; default: as in the settings.",
     ),
 ]
 BudgetAmount = Annotated[
-    str | None, typer.Option("--budget", metavar="USD", help="The most that may be spent in a period: 10, or 0.50.")
+    str | None, typer.Option("--budget", metavar="USD", help="Maximum spending in a period, such as 10 or 0.50.")
 ]
 BudgetPeriod = Annotated[
-    Period, typer.Option("--budget-period", help="For how long: once and for all, or each day or month.")
+    Period, typer.Option("--budget-period", help="Period of the budget: in total, or for each day or month.")
 ]
 BudgetZone = Annotated[
-    str, typer.Option("--budget-time-zone", metavar="ZONE", help="Whose days and months count, such as Europe/Berlin.")
+    str, typer.Option("--budget-time-zone", metavar="ZONE", help="Time zone of days and months, such as Europe/Berlin.")
 ]
-Amount = Annotated[str | None, typer.Option("--amount", metavar="USD", help="The most that may be spent: 10, or 0.50.")]
-OfPeriod = Annotated[Period, typer.Option("--period", help="For how long: once and for all, or each day or month.")]
+Amount = Annotated[str | None, typer.Option("--amount", metavar="USD", help="Maximum spending, such as 10 or 0.50.")]
+OfPeriod = Annotated[Period, typer.Option("--period", help="Period of the budget: in total, or for each day or month.")]
 TimeZone = Annotated[
-    str, typer.Option("--time-zone", metavar="ZONE", help="Whose days and months count, such as Europe/Berlin.")
+    str, typer.Option("--time-zone", metavar="ZONE", help="Time zone of days and months, such as Europe/Berlin.")
 ]
-Remove = Annotated[bool, typer.Option("--remove", help="Take the period's budget away.")]
+Remove = Annotated[bool, typer.Option("--remove", help="Remove the period's budget.")]
 
 
-# -- reading them
+# -- reading options
 
 
 def check_label(option: str, text: str) -> str:
-    """A key's name."""
+    """Return a valid name for a key, or fail."""
     try:
         return read_label(text)
     except ValueError as error:
@@ -68,13 +68,13 @@ def check_label(option: str, text: str) -> str:
 
 
 def make_limits(limits: Limits, **given: int | None) -> Limits:
-    """The limits with those that were given in place of theirs; 0 takes one away."""
+    """Return the limits with the given ones replaced. 0 removes a limit."""
     known = {name: getattr(limits, name) for name in given}
     return Limits(**{name: known[name] if limit is None else limit or None for name, limit in given.items()})
 
 
 def read_quota(text: str | None, before: int | None = None) -> int | None:
-    """The quota in bytes that an option gives; `default` takes one away."""
+    """Return the quota in bytes. `default` removes it, None keeps the former one."""
     if text is None or text == "default":
         return before if text is None else None
     try:
@@ -84,12 +84,12 @@ def read_quota(text: str | None, before: int | None = None) -> int | None:
 
 
 def read_allowances(amount: str | None, period: Period, zone: str) -> tuple[Allowance, ...]:
-    """The budget that something new is to have, if any."""
+    """Return the budget of a new account or key, if any."""
     return () if amount is None else (read_allowance("--budget", amount, period, "--budget-time-zone", zone),)
 
 
 def read_allowance(option: str, amount: str, period: Period, zone_option: str, zone: str) -> Allowance:
-    """A budget, as two options tell it."""
+    """Return a budget from its options, or fail with the option's name."""
     try:
         cap = read_cap(amount)
     except ValueError as error:
@@ -100,19 +100,19 @@ def read_allowance(option: str, amount: str, period: Period, zone_option: str, z
         fail(f"{zone_option}: {error}.")
 
 
-# -- telling
+# -- printing
 
 
-def tell_accounts(connection: "Connection", accounts: Sequence[Account], now: float) -> list[dict[str, Any]]:
-    """The records of accounts."""
+def describe_accounts(connection: "Connection", accounts: Sequence[Account], now: float) -> list[dict[str, Any]]:
+    """Return the records of accounts, with their budgets."""
     from penstock.store.queries.billing import budget_rows
 
     standings = budget_rows.standings(connection, [account.id for account in accounts], now)
     return [describe_account(account, standings[account.id]) for account in accounts]
 
 
-def tell_keys(connection: "Connection", keys: Sequence[ApiKey], now: float) -> list[dict[str, Any]]:
-    """The records of keys."""
+def describe_keys(connection: "Connection", keys: Sequence[ApiKey], now: float) -> list[dict[str, Any]]:
+    """Return the records of keys, with their budgets."""
     from penstock.store.queries.billing import budget_rows
 
     standings = budget_rows.standings(connection, [key.lineage for key in keys], now)
@@ -120,7 +120,7 @@ def tell_keys(connection: "Connection", keys: Sequence[ApiKey], now: float) -> l
 
 
 def word_budgets(budgets: Iterable[Mapping[str, Any]]) -> str:
-    """`3.20 of 10.00 per month`."""
+    """Return budgets as text, such as `3.20 of 10.00 per month`."""
     return ", ".join(
         f"{budget['spent']} of {budget['cap']} {'in all' if budget['period'] == 'total' else 'per ' + budget['period']}"
         for budget in budgets
@@ -128,12 +128,12 @@ def word_budgets(budgets: Iterable[Mapping[str, Any]]) -> str:
 
 
 def word_limits(limits: Mapping[str, int | None]) -> str:
-    """`concurrent jobs 3`."""
+    """Return limits as text, such as `concurrent jobs 3`."""
     return ", ".join(f"{name.replace('_', ' ')} {limit}" for name, limit in limits.items() if limit is not None)
 
 
 def print_record(record: Mapping[str, Any]) -> None:
-    """Print a record for people: a line for each field, and one for each budget."""
+    """Print a record as a table with a line for each field and budget."""
     apart = ("object", "limits", "budgets", "storage")
     rows = [(name, _word(value)) for name, value in record.items() if name not in apart]
     if "storage" in record:
@@ -141,9 +141,9 @@ def print_record(record: Mapping[str, Any]) -> None:
         rows.append(("storage", f"{kept} bytes" + ("" if quota is None else f" of {quota}")))
     rows += [(name.replace("_", " "), str(limit)) for name, limit in record["limits"].items() if limit is not None]
     for budget in record["budgets"]:
-        told = f"{budget['spent']} spent and {budget['held']} held of {budget['cap']} USD"
-        again = f"; begins anew at {budget['resets_at']}" if budget["resets_at"] else ""
-        rows.append((f"budget, {budget['period']}", told + again))
+        state = f"{budget['spent']} spent and {budget['held']} held of {budget['cap']} USD"
+        again = f"; resets at {budget['resets_at']}" if budget["resets_at"] else ""
+        rows.append((f"budget, {budget['period']}", state + again))
     print_table(("field", "value"), rows)
 
 

@@ -1,4 +1,4 @@
-"""`penstock usage`: what was used and what it cost, straight from the store, also while a server runs."""
+"""`penstock usage`: usage and cost from the store, also while a server runs."""
 
 import time
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from penstock.cli.printing import draw, expected_errors, fail, make_console, pri
 from penstock.cli.store_access import load_settings, open_store
 from penstock.domain.money import NANOS
 
-if TYPE_CHECKING:  # they take long to load, and `penstock --help` does not need them
+if TYPE_CHECKING:  # slow to load, and `penstock --help` does not need them
     from penstock.billing.usage_report import Question
     from penstock.store.database import Connection
     from penstock.store.queries.billing.usage_rows import Totals, UsageLine
@@ -32,14 +32,14 @@ def usage(
     ] = None,
     last: Annotated[str | None, typer.Option("--to", metavar="DATE", help="The last day, UTC; default: today.")] = None,
     by: Annotated[
-        str, typer.Option(metavar="GROUPS", help="Of day,month,model,key,vendor,kind,account: one or several.")
+        str, typer.Option(metavar="GROUPS", help="One or more of day,month,model,key,vendor,kind,account.")
     ] = "day",
     as_json: AsJson = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV, for spreadsheets.")] = False,
     data: DataFolder = None,
     config: ConfigFile = None,
 ) -> None:
-    """Tell what was used and what it cost."""
+    """Show usage and cost."""
     from penstock.billing import usage_report
 
     if as_json and as_csv:
@@ -49,9 +49,9 @@ def usage(
         with open_store(load_settings(data, config)) as engine, engine.connect() as connection:
             lines = _look_up(connection, question)
     if as_json:
-        told = usage_report.as_json(question, lines, [])
-        del told["budgets"]  # `penstock account show` tells them
-        print_json(told)
+        report = usage_report.as_json(question, lines, [])
+        del report["budgets"]  # see `penstock account show`
+        print_json(report)
     elif as_csv:
         typer.echo(usage_report.as_csv(question, lines), nl=False)
     elif not lines:
@@ -94,7 +94,7 @@ def _look_up(connection: "Connection", question: "Question") -> list["UsageLine"
 
 
 def _print(question: "Question", lines: Sequence["UsageLine"]) -> None:
-    """A table for people: each group's line with a bar as long as its cost, and their sum."""
+    """Print a table of the groups with a bar for each cost, and the sum."""
     from rich.table import Table
     from rich.text import Text
 
@@ -116,7 +116,7 @@ def _print(question: "Question", lines: Sequence["UsageLine"]) -> None:
         table.add_row(*(Text(cell) for cell in cells), Text(bar, "cyan"))  # as it is: a name may look like markup
     draw(console, table)
     if sums.unpriced:
-        typer.echo(f"Not in the cost, as their price is not known: {sums.unpriced:,}.", err=True)
+        typer.echo(f"Not included in the cost, because their price is unknown: {sums.unpriced:,}.", err=True)
 
 
 def _cells(totals: "Totals") -> tuple[str, ...]:
@@ -125,7 +125,7 @@ def _cells(totals: "Totals") -> tuple[str, ...]:
 
 
 def _bar(cost: int, most: int, *, ascii_only: bool) -> str:
-    """As long as its share of the most; anything that cost something can be seen."""
+    """Return a bar as long as the cost's share of the highest. Any cost above 0 is visible."""
     if cost <= 0:
         return ""
     eighths = max(1, cost * BAR * 8 // most)

@@ -1,1 +1,1 @@
-"""Commands that speak to a server over HTTP."""
+"""Commands that call a server over HTTP."""

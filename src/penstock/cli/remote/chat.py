@@ -1,4 +1,4 @@
-"""`penstock chat`: a conversation in the terminal, or one question in a pipe."""
+"""`penstock chat`: a conversation in the terminal, or a single question."""
 
 import contextlib
 import sys
@@ -12,12 +12,12 @@ import typer
 
 from penstock.cli.options import AsJson
 from penstock.cli.printing import fail, print_json
-from penstock.cli.remote.connection import Code, complete_chat_models, plain, speaks_to_server, tell_error
+from penstock.cli.remote.connection import Code, complete_chat_models, plain, print_error, speaks_to_server
 
 if TYPE_CHECKING:
     from penstock.client import Client
 
-HELP = "/model ID  another model    /system TEXT  another system prompt    /reset  forget    /exit  or Ctrl-D  end"
+HELP = "/model ID  change model    /system TEXT  change system prompt    /reset  start over    /exit  or Ctrl-D  end"
 
 
 @speaks_to_server
@@ -25,7 +25,7 @@ def chat(
     client: "Client",
     prompt: Annotated[
         list[str] | None,
-        typer.Argument(metavar="PROMPT", help="One question; - stands for what is piped in.", show_default=False),
+        typer.Argument(metavar="PROMPT", help="One question; - stands for stdin.", show_default=False),
     ] = None,
     *,
     model: Annotated[
@@ -35,8 +35,8 @@ def chat(
         ),
     ] = None,
     system: Annotated[str | None, typer.Option("--system", "-s", metavar="TEXT", help="The system prompt.")] = None,
-    max_tokens: Annotated[int | None, typer.Option(metavar="N", min=1, help="The longest answer.")] = None,
-    temperature: Annotated[float | None, typer.Option(metavar="X", help="How much is left to chance.")] = None,
+    max_tokens: Annotated[int | None, typer.Option(metavar="N", min=1, help="Maximum tokens of an answer.")] = None,
+    temperature: Annotated[float | None, typer.Option(metavar="X", help="Sampling temperature.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Chat with a model."""
@@ -44,7 +44,7 @@ def chat(
     if question is None and as_json:
         fail("--json needs a prompt.")
     if question is not None and not question.strip():
-        fail("There is no question.")
+        fail("The question is empty.")
     fields = {"max_tokens": max_tokens, "temperature": temperature}
     chosen = model or _first_model(client)
     given = {name: value for name, value in fields.items() if value is not None}
@@ -56,14 +56,14 @@ def chat(
 
 
 def _question(words: list[str]) -> str | None:
-    """What is asked; None: a conversation is wanted."""
+    """Return the question, or None for a conversation."""
     if not words:
         return None if sys.stdin is not None and sys.stdin.isatty() else _piped_in()
     return " ".join(_piped_in() if word == "-" else word for word in words)
 
 
 def _piped_in() -> str:
-    """What is piped in, whatever the locale; a file that was changed may be no UTF-8."""
+    """Read stdin as UTF-8, whatever the locale. Invalid bytes are replaced."""
     return "" if sys.stdin is None else sys.stdin.buffer.read().decode(errors="replace")
 
 
@@ -76,7 +76,7 @@ def _first_model(client: "Client") -> str:
 
 @dataclass
 class Talk:
-    """A conversation: what was said, and what the last answer took."""
+    """A conversation: its messages, and usage and cost of the last answer."""
 
     client: "Client"
     model: str
@@ -88,7 +88,7 @@ class Talk:
     finish_reason: str | None = None
 
     def ask(self, question: str, *, aloud: bool) -> str:
-        """The answer, printed as it comes where it is asked aloud; what was interrupted is kept as far as it came."""
+        """Return the answer, and print it as it arrives if `aloud`. An interrupted answer is kept as far as it came."""
         self.said.append({"role": "user", "content": question})
         messages = [{"role": "system", "content": self.system}] if self.system else []
         self.usage, self.cost, self.finish_reason = {}, None, None
@@ -111,19 +111,19 @@ class Talk:
                 self.said.append({"role": "assistant", "content": "".join(pieces)})
         return "".join(pieces)
 
-    def tell_price(self) -> str:
-        """What the last answer took, as far as it is told."""
+    def describe_usage(self) -> str:
+        """Return tokens and cost of the last answer as text, as far as known."""
         parts: list[str] = []
         if self.usage:
             parts.append(f"{self.usage.get('prompt_tokens', 0)} + {self.usage.get('completion_tokens', 0)} tokens")
         if (cost := self.reckon_cost()) is not None:
             parts.append(f"{cost} USD")
         if self.finish_reason == "length":
-            parts.append("cut at its longest")
+            parts.append("cut at the maximum length")
         return ", ".join(parts)
 
     def reckon_cost(self) -> str | None:
-        """What the last answer cost in USD: as the server tells it, else by the model's price."""
+        """Return the cost of the last answer in USD, from the server or computed from the model's price."""
         from penstock.client import PenstockClientError
 
         cost = self.cost
@@ -134,7 +134,7 @@ class Talk:
 
 
 def reckon(usage: Mapping[str, Any], price: Mapping[str, Any]) -> Decimal | None:
-    """What these tokens cost by a price; None where either is not known."""
+    """Return the cost of tokens in USD, or None if usage or price is unknown."""
     if not usage or price.get("input_per_million") is None or price.get("output_per_million") is None:
         return None
     details: Mapping[str, Any] = usage.get("prompt_tokens_details") or {}
@@ -150,19 +150,19 @@ def reckon(usage: Mapping[str, Any], price: Mapping[str, Any]) -> Decimal | None
 def _answer_once(talk: Talk, question: str, *, as_json: bool) -> None:
     answer = talk.ask(question, aloud=not as_json)
     if as_json:
-        told = {"model": talk.model, "content": answer, "finish_reason": talk.finish_reason}
-        print_json({**told, "usage": talk.usage, "cost": talk.reckon_cost()})
+        record = {"model": talk.model, "content": answer, "finish_reason": talk.finish_reason}
+        print_json({**record, "usage": talk.usage, "cost": talk.reckon_cost()})
         return
     typer.echo()
     if sys.stderr.isatty():
-        typer.secho(talk.tell_price(), err=True, dim=True)
+        typer.secho(talk.describe_usage(), err=True, dim=True)
 
 
 # -- the conversation
 
 
 def _converse(talk: Talk) -> None:
-    with contextlib.suppress(ImportError):  # editing and history, where the platform has them
+    with contextlib.suppress(ImportError):  # line editing and history, if the platform has them
         import_module("readline")
     typer.secho(f"{plain(talk.model)}. {HELP}", err=True, dim=True)
     while True:
@@ -192,16 +192,16 @@ def _obey(talk: Talk, line: str) -> None:
 
 
 def _reply(talk: Talk, line: str) -> None:
-    """One answer; neither an error nor Ctrl-C ends the conversation."""
+    """Print one answer. Neither an error nor Ctrl-C ends the conversation."""
     from penstock.client import PenstockClientError
 
     try:
         talk.ask(line, aloud=True)
         typer.echo()
-        typer.secho(talk.tell_price(), err=True, dim=True)
+        typer.secho(talk.describe_usage(), err=True, dim=True)
     except PenstockClientError as error:
         typer.echo()
-        tell_error(error, as_json=False)
+        print_error(error, as_json=False)
     except KeyboardInterrupt:
         typer.echo()
         typer.secho("stopped", err=True, dim=True)

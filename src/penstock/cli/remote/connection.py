@@ -1,4 +1,4 @@
-"""What the commands that speak to a server share: which server, what its refusals come to, and how they are told."""
+"""Connection of commands to a server: its address, exit codes, error messages, params and completion."""
 
 import inspect
 import json
@@ -26,7 +26,7 @@ if TYPE_CHECKING:  # loaded inside the commands: `--help` answers at once
 BaseUrl = Annotated[
     str | None,
     typer.Option(
-        "--base-url", metavar="URL", help="The server; default: PENSTOCK_BASE_URL, else http://127.0.0.1:8787."
+        "--base-url", metavar="URL", help="Server URL; default: PENSTOCK_BASE_URL, else http://127.0.0.1:8787."
     ),
 ]
 
@@ -37,25 +37,25 @@ class Code(IntEnum):
     FAILED = 1
     """The job ended without a result."""
     USAGE = 2
-    """Something that was given is wrong; nothing was sent."""
+    """An argument is wrong. Nothing was sent."""
     REFUSED = 3
-    """The server refused: 4xx."""
+    """The server refused the request (4xx)."""
     AWAY = 4
-    """The server cannot be reached, or cannot do it now."""
+    """The server cannot be reached, or failed (5xx)."""
     LIMITED = 5
-    """A budget or a limit does not allow it."""
+    """A budget or limit is exceeded."""
     TIMED_OUT = 6
-    """It was not done in time; it goes on."""
+    """The job was not done in time. It continues."""
     UNSAVED = 7
-    """It is done, and nothing takes the result."""
+    """The job is done, but its result could not be saved."""
     INTERRUPTED = 130
     """Ctrl-C."""
 
 
 def speaks_to_server(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command a client as its first argument, and the options that say of which server.
+    """Pass a client to a command as its first argument, and add the options that choose the server.
 
-    What goes wrong ends the command with its exit code and one readable block.
+    An error ends the command with its exit code and one readable message.
     """
 
     def run(*, base_url: BaseUrl = None, data: DataFolder = None, config: ConfigFile = None, **given: Any) -> None:
@@ -81,20 +81,20 @@ def _expected_errors(*, as_json: bool) -> Generator[None]:
     try:
         yield
     except PenstockClientError as error:
-        tell_error(error, as_json=as_json)
+        print_error(error, as_json=as_json)
         raise typer.Exit(code_of(error)) from None
     except KeyboardInterrupt:
         raise typer.Exit(Code.INTERRUPTED) from None
     except BrokenPipeError:
         raise
     except RecursionError:
-        fail("What was given is nested too deep to be sent.")
+        fail("The params are nested too deeply to be sent.")
     except OSError as error:
         fail(f"{error.filename or ''}: {error.strerror or error}.".lstrip(": "))
 
 
 def _settled_address(data: Path | None, config: Path | None) -> str | None:
-    """Where a server with these settings listens; None: nobody names any, or PENSTOCK_BASE_URL comes before them."""
+    """Return the address in the named settings, or None if none are named or PENSTOCK_BASE_URL is set."""
     named = data or config or os.environ.get("PENSTOCK_DATA") or os.environ.get("PENSTOCK_CONFIG")
     if not named or os.environ.get("PENSTOCK_BASE_URL"):
         return None
@@ -110,20 +110,23 @@ def _settled_address(data: Path | None, config: Path | None) -> str | None:
 
 
 def _check_host(address: str) -> None:
-    """Refuse a host that can be no name, which is found out only when it is looked up."""
+    """Fail on an impossible host name, before it is looked up."""
     from httpx2 import URL, InvalidURL
 
     try:
         URL(address).raw_host.decode().encode("idna")
     except (InvalidURL, UnicodeError):
-        fail(f"{plain(address)} is no address: there can be no such host.", "Correct PENSTOCK_BASE_URL or --base-url.")
+        fail(
+            f"{plain(address)} is not a valid address: no host can have this name.",
+            "Correct PENSTOCK_BASE_URL or --base-url.",
+        )
 
 
 # -- errors
 
 
 def code_of(error: "PenstockClientError") -> Code:
-    """The exit code that an error comes to."""
+    """Return the exit code of an error."""
     from penstock.client import ApiError, BadInput, BudgetError, JobFailed, LimitError, ServerError, WaitTimeout
 
     kinds: Sequence[tuple[type[Exception], Code]] = (
@@ -138,15 +141,15 @@ def code_of(error: "PenstockClientError") -> Code:
     return next((code for kind, code in kinds if isinstance(error, kind)), Code.AWAY)
 
 
-def tell_error(error: "PenstockClientError", *, as_json: bool) -> None:
-    """The server's message, the fields at fault and what to do, as one block; for scripts also as JSON.
+def print_error(error: "PenstockClientError", *, as_json: bool) -> None:
+    """Print an error to stderr: message, invalid fields and suggestion. With `as_json`, also print it to stdout.
 
-    Of a job that failed or goes on, the JSON is its record, as ever.
+    If the error is about a job, the JSON is the job's record.
     """
-    from penstock.client.errors import JobFailed, TellingError, WaitTimeout
+    from penstock.client.errors import DescribedError, JobFailed, WaitTimeout
 
     if as_json:
-        fields: Mapping[str, Any] = error.fields if isinstance(error, TellingError) else {}
+        fields: Mapping[str, Any] = error.fields if isinstance(error, DescribedError) else {}
         of_job = isinstance(error, JobFailed | WaitTimeout)
         of_side = {**shape_error(error.message), "type": _type_of(error)}
         print_json(error.job.raw if of_job else {"error": {**of_side, **fields}})
@@ -156,17 +159,17 @@ def tell_error(error: "PenstockClientError", *, as_json: bool) -> None:
 
 
 def _type_of(error: "PenstockClientError") -> str:
-    """The group that an error belongs to, where no server of ours said so."""
+    """Return the error type when the server did not name one."""
     kinds = {Code.AWAY: "server_error", Code.LIMITED: "rate_limit_error"}
     return kinds.get(code_of(error), "invalid_request_error")
 
 
 def _rest(error: "PenstockClientError") -> list[tuple[str, str]]:
-    from penstock.client.errors import ConnectionFailed, TellingError
+    from penstock.client.errors import ConnectionFailed, DescribedError
 
     if isinstance(error, ConnectionFailed) and not error.sent:
         return [("suggestion", "Is it running? `penstock serve` starts one; PENSTOCK_BASE_URL names another.")]
-    if not isinstance(error, TellingError):
+    if not isinstance(error, DescribedError):
         return []
     rows = [("code", error.code), ("param", error.param)]
     several = len(error.details) > 1
@@ -176,7 +179,7 @@ def _rest(error: "PenstockClientError") -> list[tuple[str, str]]:
 
 
 def plain(text: str) -> str:
-    """A text from elsewhere, without what a terminal would obey."""
+    """Return foreign text without terminal control characters."""
     return "".join(letter for letter in text if letter.isprintable() or letter in "\n\t")
 
 
@@ -184,7 +187,7 @@ def plain(text: str) -> str:
 
 
 def read_params(words: Sequence[str]) -> dict[str, Any]:
-    """`key=value` words as params: JSON where it is JSON, else text; `file.url=…` goes inside of `file`."""
+    """Parse `key=value` words as params. Values are JSON if possible, else text. `file.url=…` sets a nested field."""
     params: dict[str, Any] = {}
     for word in words:
         path, equals, text = word.partition("=")
@@ -204,7 +207,7 @@ def read_params(words: Sequence[str]) -> dict[str, Any]:
 def _read_value(text: str) -> Any:
     try:
         return json.loads(text, parse_constant=_refuse)
-    except (ValueError, RecursionError):  # the latter: brackets upon brackets
+    except (ValueError, RecursionError):  # RecursionError: too deeply nested
         return text
 
 
@@ -213,7 +216,7 @@ def _refuse(constant: str) -> NoReturn:
 
 
 def is_live() -> bool:
-    """Whether somebody looks: only then may a line be drawn over."""
+    """Return whether stderr is a terminal that can redraw lines."""
     return sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
 
 
@@ -221,22 +224,22 @@ def is_live() -> bool:
 
 
 def complete_models(incomplete: str) -> list[str]:
-    """The ids of the server's models, if it answers at once."""
+    """Return matching model ids, if the server answers quickly."""
     return [name for name in _ask_quickly("/api/v1/models") if name.startswith(incomplete)]
 
 
 def complete_chat_models(incomplete: str) -> list[str]:
-    """The ids of the server's chat models, if it answers at once."""
+    """Return matching chat model ids, if the server answers quickly."""
     return [name for name in _ask_quickly("/llm/models") if name.startswith(incomplete)]
 
 
 def complete_jobs(incomplete: str) -> list[str]:
-    """The ids of the latest jobs, if the server answers at once."""
+    """Return matching ids of recent jobs, if the server answers quickly."""
     return [name for name in _ask_quickly("/api/v1/jobs?limit=50") if name.startswith(incomplete)]
 
 
 def _ask_quickly(path: str) -> list[str]:
-    """The ids of a list; none where anything is in the way: a shell that waits is worse than no completion."""
+    """Return the ids of a list within a second, or none. A blocked shell is worse than no completion."""
     from http.client import HTTPException
     from urllib.request import Request
 
@@ -247,18 +250,18 @@ def _ask_quickly(path: str) -> list[str]:
         address = find_address(_settled_address(None, None), None, timeout=1.0, connections=1)
         request = Request(address.base_url + path, headers=address.headers())  # noqa: S310  its scheme is checked
         with _opener(address).open(request, timeout=1.0) as reply:
-            told: Mapping[str, Any] = json.load(reply)
-        return [str(each["id"]) for each in told["data"]]
+            page: Mapping[str, Any] = json.load(reply)
+        return [str(each["id"]) for each in page["data"]]
     except (BadInput, OSError, HTTPException, ValueError, KeyError, TypeError):
         return []
 
 
 def _opener(address: "Address") -> "OpenerDirector":
-    """As the client goes: past the proxy to this very machine, and to no place that an answer names."""
+    """Return an opener that, like the client, uses no proxy for this machine and follows no redirect."""
     from urllib.request import HTTPRedirectHandler, ProxyHandler, build_opener
 
     class Staying(HTTPRedirectHandler):
         def redirect_request(self, *_args: Any, **_named: Any) -> None:
-            """The key is for this server alone."""
+            """Follow no redirect: the key is for this server only."""
 
     return build_opener(Staying, *([ProxyHandler({})] if address.is_local else []))

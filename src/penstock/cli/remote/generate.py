@@ -1,4 +1,4 @@
-"""`penstock generate`: a generation from the shell, watched until it is done."""
+"""`penstock generate`: runs a generation and waits until it is done."""
 
 import sys
 from typing import TYPE_CHECKING, Annotated, Any
@@ -23,7 +23,9 @@ def generate(
     model: Annotated[str, typer.Argument(metavar="MODEL", help="The model's id.", autocompletion=complete_models)],
     params: Annotated[
         list[str] | None,
-        typer.Argument(metavar="KEY=VALUE", help="Its params: JSON where it is JSON, else text.", show_default=False),
+        typer.Argument(
+            metavar="KEY=VALUE", help="Params; a value is parsed as JSON, else it is text.", show_default=False
+        ),
     ] = None,
     *,
     file: Annotated[
@@ -33,16 +35,20 @@ def generate(
         ),
     ] = None,
     output: Output = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only check it and tell the price.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Validate it and show the price, without running it.")
+    ] = False,
     no_wait: NoWait = False,
     timeout: Seconds = None,
-    client_ref: Annotated[str | None, typer.Option(metavar="TEXT", help="Yours; echoed in the record.")] = None,
+    client_ref: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="Your reference, returned in the record.")
+    ] = None,
     idempotency_key: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="The same key makes no second job, in any number of calls.")
+        str | None, typer.Option(metavar="TEXT", help="Repeating a call with one key creates only one job.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Generate something, and wait for it."""
+    """Run a generation and wait for the result."""
     given = read_params(params or [])
     if file is not None:
         given["file"] = _stdin() if file == "-" else file

@@ -1,11 +1,11 @@
-"""`penstock jobs`: the account's jobs on a server: list, show, watch, cancel, run again, delete."""
+"""`penstock jobs`: list, show, watch, cancel, rerun and delete jobs on a server."""
 
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from penstock.cli.options import AsJson
-from penstock.cli.printing import print_json, print_table, tell
+from penstock.cli.printing import print_json, print_result, print_table
 from penstock.cli.remote.connection import complete_jobs, complete_models, plain, read_params, speaks_to_server
 from penstock.cli.remote.output_path import Output, check_output
 from penstock.cli.remote.progress import NoWait, Seconds, follow, phase_of
@@ -13,7 +13,7 @@ from penstock.cli.remote.progress import NoWait, Seconds, follow, phase_of
 if TYPE_CHECKING:
     from penstock.client import Client, Job
 
-app = typer.Typer(help="Look after jobs on a server.", no_args_is_help=True)
+app = typer.Typer(help="List, show, watch, cancel, rerun and delete jobs.", no_args_is_help=True)
 
 JobId = Annotated[str, typer.Argument(metavar="ID", help="The job's id.", autocompletion=complete_jobs)]
 
@@ -29,7 +29,7 @@ def list_jobs(
     ] = None,
     client_ref: Annotated[str | None, typer.Option(metavar="TEXT", help="Only jobs with this reference.")] = None,
     batch: Annotated[str | None, typer.Option(metavar="ID", help="Only jobs of this batch.")] = None,
-    limit: Annotated[int, typer.Option(metavar="N", min=1, help="How many at most.")] = 20,
+    limit: Annotated[int, typer.Option(metavar="N", min=1, help="Maximum number.")] = 20,
     as_json: AsJson = False,
 ) -> None:
     """List jobs, newest first."""
@@ -41,17 +41,17 @@ def list_jobs(
 
 
 def _row(job: "Job") -> tuple[str, ...]:
-    from penstock.client.notebook import tell_cost
+    from penstock.client.notebook import format_cost
 
     created = "" if job.created_at is None else job.created_at.astimezone().strftime("%Y-%m-%d %H:%M:%S")
-    return job.id, plain(job.model), phase_of(job), f"{job.progress:.0%}", created, tell_cost(job)
+    return job.id, plain(job.model), phase_of(job), f"{job.progress:.0%}", created, format_cost(job)
 
 
 @app.command()
 @speaks_to_server
 def show(client: "Client", job_id: JobId, *, as_json: AsJson = False) -> None:
     """Show one job."""
-    _tell(client.job(job_id), as_json=as_json)
+    _print_job(client.job(job_id), as_json=as_json)
 
 
 @app.command()
@@ -72,9 +72,9 @@ def watch(
 @app.command()
 @speaks_to_server
 def cancel(client: "Client", job_id: JobId, *, as_json: AsJson = False) -> None:
-    """Ask for a job to be stopped."""
+    """Cancel a job."""
     job = client.cancel(job_id)
-    tell(job.raw, f"{job.id} {job.status}", as_json=as_json)
+    print_result(job.raw, f"{job.id} {job.status}", as_json=as_json)
 
 
 @app.command()
@@ -84,7 +84,7 @@ def rerun(
     job_id: JobId,
     params: Annotated[
         list[str] | None,
-        typer.Argument(metavar="KEY=VALUE", help="Params to change; null takes one away.", show_default=False),
+        typer.Argument(metavar="KEY=VALUE", help="Params to change; null removes one.", show_default=False),
     ] = None,
     *,
     output: Output = None,
@@ -92,26 +92,26 @@ def rerun(
     timeout: Seconds = None,
     as_json: AsJson = False,
 ) -> None:
-    """Run a job again, with some params changed."""
+    """Run a job again with changed params."""
     from penstock.client.records import given_params
 
     changes = read_params(params or [])
     if not no_wait:
         check_output(output)
     former = client.job(job_id)
-    job = client.generate(former.model, given_params(former, changes))  # whatever a param is called
+    job = client.generate(former.model, given_params(former, changes))  # a param may have the name of an option
     follow(client, job, output, timeout, no_wait=no_wait, as_json=as_json)
 
 
 @app.command()
 @speaks_to_server
 def delete(client: "Client", job_id: JobId, *, as_json: AsJson = False) -> None:
-    """Remove a finished job's params, outputs and files."""
+    """Delete a finished job with its params, outputs and files."""
     client.delete_job(job_id)
-    tell({"id": job_id, "deleted": True}, f"{job_id} deleted", as_json=as_json, err=True)
+    print_result({"id": job_id, "deleted": True}, f"{job_id} deleted", as_json=as_json, err=True)
 
 
-def _tell(job: "Job", *, as_json: bool) -> None:
+def _print_job(job: "Job", *, as_json: bool) -> None:
     if as_json:
         print_json(job.raw)
         return
@@ -123,7 +123,7 @@ def _tell(job: "Job", *, as_json: bool) -> None:
     if job.error is not None:
         facts += [("error", f"{job.error.code}: {job.error.message}"), ("suggestion", job.error.suggestion)]
     facts += [("output", each.url) for each in job.outputs]
-    told = [(name, plain(str(value))) for name, value in facts if value not in (None, "")]
-    width = max(len(name) for name, _ in told)
-    for name, value in told:
+    shown = [(name, plain(str(value))) for name, value in facts if value not in (None, "")]
+    width = max(len(name) for name, _ in shown)
+    for name, value in shown:
         typer.echo(f"{name:<{width}}  {value}")

@@ -1,4 +1,4 @@
-"""Where a job's result goes: a file, a folder or stdout, looked at before anything is sent."""
+"""Target of a job's result: a file, a folder or stdout. It is checked before anything is sent."""
 
 import errno
 import os
@@ -24,7 +24,7 @@ Output = Annotated[
 
 
 def check_output(output: str | None) -> None:
-    """Refuse a place that takes no file: what is made for it may cost something."""
+    """Fail if the target is not writable, before a job costs money."""
     if output == "-" and sys.stdout is None:
         fail("--output: stdout is closed.")
     if output is None or output == "-":
@@ -33,24 +33,24 @@ def check_output(output: str | None) -> None:
         _try_place(output)
     except OSError as error:
         fail(f"--output: {output} cannot be written: {error.strerror or error}.")
-    except RuntimeError as error:  # there is no such home, or a link leads to itself
+    except RuntimeError as error:  # unknown home folder, or a circular link
         fail(f"--output: {output} leads nowhere: {str(error).rstrip('.')}.")
 
 
 def _try_place(output: str) -> None:
     place = Path(output).expanduser().resolve()
     is_folder = place.is_dir() or output.endswith(("/", os.sep))
-    if place.exists() and not place.is_file() and not is_folder:  # a device or a pipe, which is not made
+    if place.exists() and not place.is_file() and not is_folder:  # a device or pipe, which is not created
         if not os.access(place, os.W_OK):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
         return
     folders = [place, *place.parents] if is_folder else place.parents
     with TemporaryFile(dir=next(folder for folder in folders if folder.exists())):
-        pass  # what a file system takes, its modes alone do not tell
+        pass  # permissions alone do not show whether a file can be written
 
 
 def hand_over(job: "Job", output: str | None, *, as_json: bool) -> None:
-    """Save a result and tell of it; where nothing takes it, tell how to get it all the same."""
+    """Save the result and print its path or links. If saving fails, print how to get it."""
     from penstock.client import PenstockClientError
 
     try:
@@ -63,7 +63,7 @@ def hand_over(job: "Job", output: str | None, *, as_json: bool) -> None:
     except BrokenPipeError:
         raise
     except (OSError, PenstockClientError) as error:
-        _tell_unsaved(job, error, as_json=as_json and output != "-")
+        _print_unsaved(job, error, as_json=as_json and output != "-")
         raise typer.Exit(Code.UNSAVED) from None
 
 
@@ -77,7 +77,7 @@ def _save(job: "Job", output: str | None) -> str | None:
     return str(job.save(output))
 
 
-def _tell_unsaved(job: "Job", error: Exception, *, as_json: bool) -> None:
+def _print_unsaved(job: "Job", error: Exception, *, as_json: bool) -> None:
     why = f"{error.filename or 'output'}: {error.strerror or error}." if isinstance(error, OSError) else str(error)
     typer.secho(plain(why), err=True, fg=typer.colors.RED, bold=True)
     typer.echo(f"{job.id} is done: `penstock jobs watch {job.id} -o PATH` saves its result elsewhere.", err=True)
@@ -85,5 +85,5 @@ def _tell_unsaved(job: "Job", error: Exception, *, as_json: bool) -> None:
         if as_json:
             print_json({**job.raw, "saved": None})
         typer.echo(nl=False)
-    except OSError:  # it is stdout that takes nothing
+    except OSError:  # stdout is broken
         release_stdout()

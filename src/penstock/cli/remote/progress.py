@@ -1,4 +1,4 @@
-"""Being there until a job is done: a line that moves where somebody looks, and a question on Ctrl-C."""
+"""Progress of a job until it is done, with a prompt on Ctrl-C."""
 
 import sys
 from collections.abc import Callable, Generator
@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from penstock.cli.printing import print_json, tell
+from penstock.cli.printing import print_json, print_result
 from penstock.cli.remote.connection import Code, is_live, plain
 from penstock.cli.remote.output_path import hand_over
 
 if TYPE_CHECKING:
     from penstock.client import Client, Job
 
-Seconds = Annotated[float | None, typer.Option("--timeout", metavar="SECONDS", min=0, help="Wait so long at most.")]
-NoWait = Annotated[bool, typer.Option("--no-wait", help="Start it, print its id and end.")]
+Seconds = Annotated[float | None, typer.Option("--timeout", metavar="SECONDS", min=0, help="Maximum time to wait.")]
+NoWait = Annotated[bool, typer.Option("--no-wait", help="Start the job, print its id and exit.")]
 
 
 def follow(
@@ -27,9 +27,9 @@ def follow(
     no_wait: bool = False,
     as_json: bool,
 ) -> None:
-    """Wait for a job, save its result and tell of it; Ctrl-C asks what is to become of it."""
+    """Wait for a job, save its result and print a summary. Ctrl-C asks whether to cancel it."""
     if no_wait:
-        tell(job.raw, job.id, as_json=as_json)
+        print_result(job.raw, job.id, as_json=as_json)
         return
     job = _wait(client, job, timeout, as_json=as_json)
     for warning in job.warnings:
@@ -43,11 +43,11 @@ def _wait(client: "Client", job: "Job", timeout: float | None, *, as_json: bool)
     def note(now: "Job") -> None:
         nonlocal job
         job = now
-        hear(now)
+        show(now)
 
     while True:
         try:
-            with _telling() as hear:
+            with _progress_display() as show:
                 return job.wait(timeout, progress=note)
         except KeyboardInterrupt:
             left = _leave(client, job)
@@ -58,21 +58,21 @@ def _wait(client: "Client", job: "Job", timeout: float | None, *, as_json: bool)
 
 
 def _ending(job: "Job") -> str:
-    from penstock.client.notebook import tell_cost
+    from penstock.client.notebook import format_cost
 
     seconds = ""
     if job.created_at is not None and job.finished_at is not None:
         seconds = f" in {(job.finished_at - job.created_at).total_seconds():.1f} s"
-    cost = tell_cost(job)
+    cost = format_cost(job)
     return f"{seconds}{f', {cost}' if cost else ''}"
 
 
-# -- what is seen
+# -- progress display
 
 
 @contextmanager
-def _telling() -> "Generator[Callable[[Job], Any]]":
-    """Tells of a job: a moving line on a terminal, else a line for each new status."""
+def _progress_display() -> "Generator[Callable[[Job], Any]]":
+    """Show a progress bar on a terminal, else a line for each new phase."""
     if not is_live():
         yield _Lines()
         return
@@ -91,10 +91,10 @@ def _telling() -> "Generator[Callable[[Job], Any]]":
     with Progress(*columns, console=console, transient=True) as progress:
         line = progress.add_task("…", total=1.0, rest="")
 
-        def hear(job: "Job") -> None:
+        def show(job: "Job") -> None:
             progress.update(line, completed=job.progress, description=phase_of(job), rest=_rest_of(job))
 
-        yield hear
+        yield show
 
 
 class _Lines:
@@ -104,35 +104,37 @@ class _Lines:
         self._last = ""
 
     def __call__(self, job: "Job") -> None:
-        told = f"{job.id} {phase_of(job)}"
-        if told != self._last and not job.done:
-            typer.echo(told, err=True)
-        self._last = told
+        text = f"{job.id} {phase_of(job)}"
+        if text != self._last and not job.done:
+            typer.echo(text, err=True)
+        self._last = text
 
 
 def phase_of(job: "Job") -> str:
-    """`running: generating`, or where it stands in the queue."""
+    """Return status and phase, such as `running: generating`, and the queue position."""
     queue = "" if job.queue_position is None else f", {job.queue_position} before it"
     return plain(job.status if job.phase in ("", "done", job.status) else f"{job.status}: {job.phase}") + queue
 
 
 def _rest_of(job: "Job") -> str:
-    from penstock.client.notebook import tell_cost
+    from penstock.client.notebook import format_cost
 
     eta = "" if job.eta_seconds is None else f"{job.eta_seconds:.0f} s left"
-    return "  ".join(filter(None, (eta, tell_cost(job))))
+    return "  ".join(filter(None, (eta, format_cost(job))))
 
 
 # -- Ctrl-C
 
 
 def _leave(client: "Client", job: "Job") -> "Job | None":
-    """The job as it is left, going on or canceled as is wished; None: it is to be waited for after all."""
+    """Ask whether to keep or cancel the job, and return it. Return None to continue waiting."""
     answer = "k"
     if sys.stdin is not None and sys.stdin.isatty() and is_live():
-        typer.echo(f"\n{job.id} goes on at the server.", err=True)
+        typer.echo(f"\n{job.id} continues on the server.", err=True)
         try:
-            answer = typer.prompt("(k)eep it running, (c)ancel it, (w)ait on", default="k", err=True).strip().lower()
+            answer = (
+                typer.prompt("(k)eep it running, (c)ancel it, (w)ait for it", default="k", err=True).strip().lower()
+            )
         except (KeyboardInterrupt, typer.Abort):
             typer.echo(err=True)
     if answer.startswith("w"):
@@ -141,5 +143,5 @@ def _leave(client: "Client", job: "Job") -> "Job | None":
         job = client.cancel(job.id)
         typer.echo(f"{job.id} {job.status}", err=True)
     else:
-        typer.echo(f"{job.id} goes on: penstock jobs watch {job.id}", err=True)
+        typer.echo(f"{job.id} continues: penstock jobs watch {job.id}", err=True)
     return job

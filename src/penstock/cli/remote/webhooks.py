@@ -1,4 +1,4 @@
-"""`penstock webhooks`: the account's webhooks on a server, and what they were told."""
+"""`penstock webhooks`: the account's webhooks on a server, and their deliveries."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any
@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from penstock.cli.options import AsJson
-from penstock.cli.printing import print_json, print_table, tell
+from penstock.cli.printing import print_json, print_result, print_table
 from penstock.cli.remote.connection import plain, speaks_to_server
 
 if TYPE_CHECKING:
     from penstock.client import Client, Delivery, Webhook
 
-app = typer.Typer(help="Have addresses told of events.", no_args_is_help=True)
+app = typer.Typer(help="Register URLs that receive events, and list deliveries.", no_args_is_help=True)
 
 HookId = Annotated[str, typer.Argument(metavar="ID", help="The webhook's id.")]
 
@@ -21,22 +21,23 @@ HookId = Annotated[str, typer.Argument(metavar="ID", help="The webhook's id.")]
 @speaks_to_server
 def create(
     client: "Client",
-    url: Annotated[str, typer.Argument(metavar="URL", help="Where events are sent.")],
+    url: Annotated[str, typer.Argument(metavar="URL", help="The URL that receives events.")],
     *,
     event: Annotated[
-        list[str] | None, typer.Option(metavar="TYPE", help="An event to be told; repeatable; default: a job's ends.")
+        list[str] | None,
+        typer.Option(metavar="TYPE", help="An event to send; repeatable; default: those that end a job."),
     ] = None,
     description: Annotated[str | None, typer.Option(metavar="TEXT", help="What it is for.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Make a webhook and print its secret, this once."""
-    _tell_secret(client.webhooks.create(url, events=event, description=description), as_json=as_json)
+    """Register a webhook and print its secret once."""
+    _print_secret(client.webhooks.create(url, events=event, description=description), as_json=as_json)
 
 
 @app.command("list")
 @speaks_to_server
 def list_webhooks(client: "Client", *, as_json: AsJson = False) -> None:
-    """List the webhooks."""
+    """List all webhooks."""
     hooks = list(client.webhooks.list())
     if as_json:
         print_json([hook.raw for hook in hooks])
@@ -57,17 +58,17 @@ def list_webhooks(client: "Client", *, as_json: AsJson = False) -> None:
 @app.command()
 @speaks_to_server
 def delete(client: "Client", webhook_id: HookId, *, as_json: AsJson = False) -> None:
-    """Remove a webhook, and the list of what it was told."""
+    """Delete a webhook and its deliveries."""
     client.webhooks.delete(webhook_id)
-    tell({"id": webhook_id, "deleted": True}, f"{webhook_id} deleted", as_json=as_json, err=True)
+    print_result({"id": webhook_id, "deleted": True}, f"{webhook_id} deleted", as_json=as_json, err=True)
 
 
 @app.command()
 @speaks_to_server
 def ping(client: "Client", webhook_id: HookId, *, as_json: AsJson = False) -> None:
-    """Try a webhook; the exit code is 1 if it did not answer well."""
+    """Send a test event. The exit code is 1 if the receiver did not accept it."""
     delivery = client.webhooks.ping(webhook_id)
-    _tell_deliveries([delivery], as_json=as_json)
+    _print_deliveries([delivery], as_json=as_json)
     if delivery.status != "delivered":
         raise typer.Exit(1)
 
@@ -77,13 +78,14 @@ def ping(client: "Client", webhook_id: HookId, *, as_json: AsJson = False) -> No
 def rotate(
     client: "Client",
     webhook_id: Annotated[
-        str | None, typer.Argument(metavar="ID", help="The webhook's id; none: what signs generations' own webhooks.")
+        str | None,
+        typer.Argument(metavar="ID", help="The webhook's id; none: the secret for webhooks of single generations."),
     ] = None,
     *,
     as_json: AsJson = False,
 ) -> None:
-    """Give a webhook a new secret and print it; the former one signs too for a day."""
-    _tell_secret(client.webhooks.rotate(webhook_id), as_json=as_json)
+    """Replace a webhook's secret and print the new one. The old one also signs for a day."""
+    _print_secret(client.webhooks.rotate(webhook_id), as_json=as_json)
 
 
 @app.command()
@@ -94,15 +96,15 @@ def deliveries(
     *,
     job: Annotated[str | None, typer.Option(metavar="ID", help="Of this job only.")] = None,
     status: Annotated[str | None, typer.Option(metavar="STATUS", help="pending, delivered or failed.")] = None,
-    limit: Annotated[int, typer.Option(metavar="N", min=1, help="How many at most.")] = 20,
+    limit: Annotated[int, typer.Option(metavar="N", min=1, help="Maximum number.")] = 20,
     as_json: AsJson = False,
 ) -> None:
-    """List what was told, newest first."""
+    """List deliveries, newest first."""
     found = list(client.webhooks.deliveries(webhook_id, job_id=job, status=status, limit=limit))
     if as_json:
         print_json([delivery.raw for delivery in found])
     else:
-        _tell_deliveries(found, as_json=False)
+        _print_deliveries(found, as_json=False)
 
 
 @app.command()
@@ -113,22 +115,24 @@ def redeliver(
     *,
     as_json: AsJson = False,
 ) -> None:
-    """Send something again now."""
-    _tell_deliveries([client.webhooks.redeliver(delivery_id)], as_json=as_json)
+    """Send a delivery again now."""
+    _print_deliveries([client.webhooks.redeliver(delivery_id)], as_json=as_json)
 
 
-def _tell_secret(hook: "Webhook", *, as_json: bool) -> None:
+def _print_secret(hook: "Webhook", *, as_json: bool) -> None:
     if as_json:
         print_json(hook.raw)
         return
     typer.echo(hook.secret)
     typer.echo(
-        f"{hook.id}: its secret is shown once: keep it." if hook.id else "The secret of generations' webhooks.",
+        f"{hook.id}: its secret is shown once: keep it."
+        if hook.id
+        else "This secret signs the webhooks of single generations.",
         err=True,
     )
 
 
-def _tell_deliveries(found: "list[Delivery]", *, as_json: bool) -> None:
+def _print_deliveries(found: "list[Delivery]", *, as_json: bool) -> None:
     if as_json:
         print_json(found[0].raw)
         return

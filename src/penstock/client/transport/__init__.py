@@ -1,1 +1,1 @@
-"""How the client's steps go over HTTP: drivers, retries, streams."""
+"""HTTP transport of the client: drivers, retries, streams."""

@@ -1,4 +1,4 @@
-"""Does the steps of flows inside an event loop, of asyncio or trio."""
+"""Runs flows in an event loop of asyncio or trio."""
 
 from collections.abc import AsyncGenerator, AsyncIterator, Generator
 from contextlib import contextmanager
@@ -10,20 +10,20 @@ import anyio.to_thread
 import httpx2
 
 from penstock.client.config import Address
-from penstock.client.transport.httpx_options import as_arguments, client_options, connection_trouble, head_of
+from penstock.client.transport.httpx_options import as_arguments, client_options, connection_failure, head_of
 from penstock.client.transport.steps import (
     Call,
     Close,
     Emit,
     Ended,
     Flow,
+    Notify,
     Open,
     Pause,
     Read,
     Reply,
     Request,
     Send,
-    Tell,
     Work,
     advance,
 )
@@ -32,18 +32,18 @@ T = TypeVar("T")
 
 
 class AsyncDriver:
-    """A pool of connections that flows are run on."""
+    """Connection pool that runs flows."""
 
     def __init__(self, address: Address) -> None:
         self._http = httpx2.AsyncClient(**client_options(address))
         self._address = address
 
     async def close(self) -> None:
-        """Close the connections."""
+        """Close all connections."""
         await self._http.aclose()
 
     async def run(self, flow: Flow[T]) -> T:
-        """What the flow comes to."""
+        """Run a flow and return its result."""
         ended = Ended(None)
         async for value in self._drive(flow):
             if isinstance(value, Ended):
@@ -51,7 +51,7 @@ class AsyncDriver:
         return ended.result
 
     async def iterate(self, flow: Flow[Any]) -> AsyncGenerator[Any]:
-        """The values that the flow emits."""
+        """Run a flow and yield the values that it emits."""
         driven = self._drive(flow)
         try:
             async for value in driven:
@@ -61,7 +61,7 @@ class AsyncDriver:
             await driven.aclose()
 
     async def _drive(self, flow: Flow[Any]) -> AsyncGenerator[Any]:
-        """What it emits, and at last how it ended."""
+        """Yield the emitted values, and finally an Ended."""
         line = _Line(self._http, self._address)
         came: Any = None
         error: Exception | None = None
@@ -73,7 +73,7 @@ class AsyncDriver:
                     continue
                 try:
                     came = await line.do(step)
-                except Exception as problem:  # noqa: BLE001  the flow judges it
+                except Exception as problem:  # noqa: BLE001  the flow decides
                     error = problem
             yield step
         finally:
@@ -83,7 +83,7 @@ class AsyncDriver:
 
 
 class _Line:
-    """The calls of one flow, and the stream that it has open."""
+    """Steps of one flow, with its open stream."""
 
     def __init__(self, http: httpx2.AsyncClient, address: Address) -> None:
         self._http = http
@@ -98,7 +98,7 @@ class _Line:
             case Open(request):
                 return await self._begin(request)
             case Read():
-                with self._trouble():
+                with self._translated_errors():
                     return b"" if self._chunks is None else await anext(self._chunks, b"")
             case Close():
                 await self.close()
@@ -106,8 +106,8 @@ class _Line:
                 await anyio.sleep(seconds)
             case Work(work):
                 return await anyio.to_thread.run_sync(work)
-            case Tell(call):
-                await _settle(call())
+            case Notify(call):
+                await _await_if_needed(call())
         return None
 
     async def close(self) -> None:
@@ -116,7 +116,7 @@ class _Line:
             self._open = None
 
     async def _send(self, request: Request) -> Reply:
-        with self._trouble():
+        with self._translated_errors():
             response = await self._http.request(**as_arguments(request, self._address))
         return head_of(response, response.content)
 
@@ -124,7 +124,7 @@ class _Line:
         await self.close()
         arguments = as_arguments(request, self._address)
         follows = arguments.pop("follow_redirects")
-        with self._trouble():
+        with self._translated_errors():
             response = await self._http.send(
                 self._http.build_request(**arguments), stream=True, follow_redirects=follows
             )
@@ -134,13 +134,13 @@ class _Line:
         return head_of(response)
 
     @contextmanager
-    def _trouble(self) -> Generator[None]:
+    def _translated_errors(self) -> Generator[None]:
         try:
             yield
         except (httpx2.RequestError, httpx2.StreamError) as error:
-            raise connection_trouble(error, self._address) from error
+            raise connection_failure(error, self._address) from error
 
 
-async def _settle(told: object) -> None:
-    if isawaitable(told):
-        await told
+async def _await_if_needed(result: object) -> None:
+    if isawaitable(result):
+        await result

@@ -1,4 +1,4 @@
-"""How steps look to httpx2, for both drivers."""
+"""Conversion of requests and answers for httpx2, for both drivers."""
 
 import json
 import ssl
@@ -21,12 +21,12 @@ NEVER_SENT = (
 
 @cache
 def _trusted() -> ssl.SSLContext:
-    """The authorities, read once: that takes longer than all the rest of making a client."""
+    """Load the certificate authorities once, which is the slowest part of making a client."""
     return httpx2.create_ssl_context()
 
 
 def client_options(address: Address) -> dict[str, Any]:
-    """What a client is made with: bounded in connections and time, and no proxy to this very machine."""
+    """Return httpx2's client options: connection limits, timeouts, and no proxy for this machine."""
     limits = httpx2.Limits(
         max_connections=address.connections, max_keepalive_connections=address.connections, keepalive_expiry=30.0
     )
@@ -41,7 +41,7 @@ def client_options(address: Address) -> dict[str, Any]:
 
 
 def as_arguments(request: Request, address: Address) -> dict[str, Any]:
-    """A request as httpx2 takes it."""
+    """Return httpx2's arguments for a request."""
     arguments: dict[str, Any] = {
         "method": request.method,
         "url": address.base_url + request.path,
@@ -68,16 +68,16 @@ def _encode(body: Any) -> bytes:
     try:
         return json.dumps(body, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
     except (TypeError, ValueError) as error:
-        raise BadInput(f"What was given cannot be told as JSON: {error}.") from None
+        raise BadInput(f"The arguments cannot be written as JSON: {error}.") from None
 
 
 def head_of(response: httpx2.Response, body: bytes = b"") -> Reply:
-    """An answer as flows know it."""
+    """Convert an answer of httpx2 for flows."""
     return Reply(response.status_code, {name.lower(): value for name, value in response.headers.items()}, body)
 
 
-def connection_trouble(error: Exception, address: Address) -> ConnectionFailed:
-    """What went wrong, in words that hold no key."""
+def connection_failure(error: Exception, address: Address) -> ConnectionFailed:
+    """Convert an exception of httpx2, without the key in the message."""
     if isinstance(error, httpx2.TimeoutException):
         why = "it did not answer in time"
     else:

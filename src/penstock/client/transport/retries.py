@@ -1,4 +1,4 @@
-"""Sending a request until it is answered: when to try again, and after how long, as the server says."""
+"""Retries of requests: whether to repeat one, and after which pause, as the server asks."""
 
 import math
 import random
@@ -15,30 +15,30 @@ from penstock.client.transport.steps import Flow, Open, Pause, Reply, Request, S
 FIRST_PAUSE: Final = 0.25
 LONGEST_GUESS: Final = 8.0
 WORTH_ANOTHER_TRY: Final = frozenset({408, 429, 500, 502, 503, 504})
-"""Where nothing better is said."""
+"""Statuses worth a retry unless the answer says otherwise."""
 LONGEST_PAUSE: Final = 60.0
-"""Whoever is told to wait longer is told of the error instead."""
+"""Seconds. If the server asks for a longer pause, the error is raised instead."""
 GRACE_SECONDS: Final = 2.0
-"""How much later than the end of all tries the last answer may come."""
+"""Seconds after `Policy.end` within which the last answer may still arrive."""
 NOT_TAKEN: Final = frozenset({408, 409, 429, 503})
-"""These say that nothing was done, so that even what must not be done twice may be sent again."""
+"""Statuses of requests that were not processed, so that even a non-idempotent one may be retried."""
 
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """How stubborn to be."""
+    """Limits of retries."""
 
     retries: float = 4
     patience: float = math.inf
-    """Seconds since the first failure in a row."""
+    """Maximum seconds since the first failure in a row."""
     end: float = math.inf
-    """The moment of the last try, by the clock that only goes on: who is to wait beyond it is told at once."""
+    """Deadline by the monotonic clock. A longer pause than is left raises the error at once."""
     timeout: float = 60.0
-    """Seconds for an answer that is not held on purpose."""
+    """Seconds for an answer, apart from long polling."""
 
 
 def attempt(step: Send | Open, policy: Policy) -> Flow[Reply]:
-    """The answer, once it is a success; else what went wrong is raised."""
+    """Retry a request until it succeeds and return the answer. Raise the last error when the policy gives up."""
     begun: float | None = None
     number = 0
     while True:
@@ -50,14 +50,14 @@ def attempt(step: Send | Open, policy: Policy) -> Flow[Reply]:
             if reply.is_success:
                 return reply
             if reply.is_redirect:
-                raise UnexpectedAnswer(f"The server leads on to {reply.headers.get('location')}: is that its address?")
-            asked = told_pause(reply.headers)
+                raise UnexpectedAnswer(f"The server redirects to {reply.headers.get('location')}: is that its address?")
+            asked = requested_pause(reply.headers)
             trouble = refusal(reply, asked)
             may = _may_repeat(step.request, reply, trouble) and (asked is None or asked <= LONGEST_PAUSE)
         now = time.monotonic()
         begun = now if begun is None else begun
         left = policy.end - now
-        pause = min(guess_pause(number), left) if asked is None else asked
+        pause = min(backoff_seconds(number), left) if asked is None else asked
         is_over = left <= 0 or pause > left or now + pause - begun > policy.patience
         if not may or is_over or number >= policy.retries:
             raise trouble
@@ -66,7 +66,7 @@ def attempt(step: Send | Open, policy: Policy) -> Flow[Reply]:
 
 
 def _in_time(step: Send | Open, policy: Policy) -> Send | Open:
-    """The step, given up when all tries are to end."""
+    """Return the step with a read timeout that ends at the policy's deadline."""
     if math.isinf(policy.end):
         return step
     left = max(policy.end - time.monotonic(), GRACE_SECONDS)
@@ -75,7 +75,7 @@ def _in_time(step: Send | Open, policy: Policy) -> Send | Open:
 
 
 def send(request: Request, policy: Policy) -> Flow[Reply]:
-    """The whole answer to a request."""
+    """Send a request with retries and return the whole answer."""
     return (yield from attempt(Send(request), policy))
 
 
@@ -90,13 +90,13 @@ def _may_repeat(request: Request, reply: Reply, trouble: ApiError) -> bool:
     return reply.status in WORTH_ANOTHER_TRY
 
 
-def guess_pause(number: int) -> float:
-    """Seconds before the next try where nobody says: longer each time, and never the same for all."""
+def backoff_seconds(number: int) -> float:
+    """Return the seconds before the next retry: exponential backoff with jitter."""
     return min(LONGEST_GUESS, FIRST_PAUSE * 2.0 ** min(number, 10)) * random.uniform(0.5, 1.0)  # noqa: S311  no secret
 
 
-def told_pause(headers: Mapping[str, str]) -> float | None:
-    """Seconds that the server asks for: `retry-after-ms`, or `Retry-After` as seconds or a date."""
+def requested_pause(headers: Mapping[str, str]) -> float | None:
+    """Return the seconds in `retry-after-ms` or `Retry-After`, which may be a date, or None."""
     for name, unit in (("retry-after-ms", 1000.0), ("retry-after", 1.0)):
         try:
             seconds = float(headers[name]) / unit

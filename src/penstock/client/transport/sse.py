@@ -1,4 +1,4 @@
-"""Server-sent events cut out of bytes, with the ids that a cut stream is resumed by."""
+"""Parser of server-sent events, with the ids that resume a stream."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -10,17 +10,17 @@ LONGEST: Final = 64 << 20
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One event."""
+    """One event of a stream."""
 
     data: str
     id: str | None = None
 
 
 class EventLines:
-    """Bytes in, whole events out. An event that was cut is never told."""
+    """Incremental parser. An incomplete event is never returned."""
 
     retry = 0.0
-    """Seconds that the server asks to wait before a cut stream is resumed."""
+    """Seconds that the server asks to wait before reconnecting."""
 
     def __init__(self) -> None:
         self._rest = b""
@@ -28,11 +28,11 @@ class EventLines:
         self._data: list[str] = []
 
     def feed(self, chunk: bytes) -> list[Message]:
-        """The events that end in these bytes."""
+        """Return the events completed by these bytes."""
         lines = (self._rest + chunk).replace(b"\r\n", b"\n").split(b"\n")
         self._rest = lines.pop()
         if len(self._rest) > LONGEST:
-            raise UnexpectedAnswer("An event of the stream does not end.")
+            raise UnexpectedAnswer("An event of the stream is too long: at most 64 MiB are accepted.")
         found = [self._take(line) for line in lines]
         return [message for message in found if message is not None]
 

@@ -1,7 +1,7 @@
-"""What a flow asks of its driver: calls, streams, pauses and slow work, all of them data.
+"""Steps that a flow yields to its driver: requests, streams, pauses and slow work, all as data.
 
-A flow is a generator that does no I/O. It yields steps, is sent what came of each, and returns its result. One flow
-serves both clients: `sync_driver.py` and `async_driver.py` do the steps, each in its own way.
+A flow is a generator that does no I/O. It yields steps, receives the result of each, and returns its own. Both clients
+share the flows. `sync_driver.py` and `async_driver.py` carry out the steps.
 """
 
 from collections.abc import Callable, Generator, Mapping
@@ -21,7 +21,7 @@ class Upload:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """One HTTP request below the server's address."""
+    """One HTTP request. `path` is relative to the server's address."""
 
     method: str
     path: str
@@ -30,104 +30,104 @@ class Request:
     json: Any = None
     upload: Upload | None = None
     read_seconds: float | None = None
-    """How long the next bytes may take to come; None: as long as the client's timeout."""
+    """Read timeout in seconds. None means the client's timeout."""
     follows: bool = False
-    """Whether a redirect is followed; the key stays behind when it leads to another host."""
+    """True to follow redirects. The key is not sent to another host."""
     repeatable: bool = False
-    """Whether sending it twice does no more than sending it once, though its method does not say so."""
+    """True if a POST is idempotent."""
 
     @property
     def is_repeatable(self) -> bool:
-        """Whether it may be sent again when nobody knows if it arrived."""
+        """Return whether the request is safe to retry after a lost answer."""
         return self.repeatable or self.method in ("GET", "HEAD", "DELETE")
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What the server answered; a stream's body is read by `Read`."""
+    """Answer of the server. `Read` steps read the body of a stream."""
 
     status: int
     headers: Mapping[str, str]
-    """With small letters."""
+    """Names are in lower case."""
     body: bytes = b""
 
     @property
     def is_success(self) -> bool:
-        """Whether it is neither an error nor a redirect."""
+        """Return whether the status is 2xx."""
         return 200 <= self.status < 300
 
     @property
     def is_redirect(self) -> bool:
-        """Whether it leads on to another place."""
+        """Return whether the status is 3xx."""
         return 300 <= self.status < 400
 
 
 @dataclass(frozen=True, slots=True)
 class Send:
-    """Send it and read the whole answer: comes to a Reply."""
+    """Send a request and read the whole answer. The result is a Reply."""
 
     request: Request
 
 
 @dataclass(frozen=True, slots=True)
 class Open:
-    """Send it and leave a success's body to `Read`: comes to a Reply. What was open before is closed."""
+    """Send a request and open its body for `Read`. The result is a Reply. An open stream is closed first."""
 
     request: Request
 
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """Comes to the next bytes of what is open; none are left: b""."""
+    """Read the next bytes of the open stream. The result is empty at its end."""
 
 
 @dataclass(frozen=True, slots=True)
 class Close:
-    """Close what is open."""
+    """Close the open stream."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pause:
-    """Let time pass."""
+    """Sleep."""
 
     seconds: float
 
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """Do something that touches the disk or takes its time: comes to what it returns."""
+    """Run disk access or other slow work. The result is its return value."""
 
     work: Callable[[], Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Tell:
-    """Call something of the caller's; in an event loop it may be awaited."""
+class Notify:
+    """Call a function of the caller. In an event loop it may return an awaitable."""
 
     call: Callable[[], object]
 
 
 @dataclass(frozen=True, slots=True)
 class Emit:
-    """Hand a value to whoever iterates."""
+    """Yield a value to the iterating caller."""
 
     value: Any
 
 
-Call = Send | Open | Read | Close | Pause | Work | Tell
+Call = Send | Open | Read | Close | Pause | Work | Notify
 Step = Call | Emit
 Flow = Generator[Step, Any, T]
 
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """A flow is over."""
+    """End of a flow, with its result."""
 
     result: Any
 
 
 def advance(flow: Flow[Any], came: Any, error: Exception | None = None) -> Step | Ended:
-    """Tell a flow what came of its step; its next one."""
+    """Send a step's result into a flow and return its next step."""
     try:
         return flow.send(came) if error is None else flow.throw(error)
     except StopIteration as end:

@@ -1,4 +1,4 @@
-"""Does the steps of flows one after the other, in the caller's thread."""
+"""Runs flows in the caller's thread."""
 
 import time
 import weakref
@@ -9,20 +9,20 @@ from typing import Any, TypeVar
 import httpx2
 
 from penstock.client.config import Address
-from penstock.client.transport.httpx_options import as_arguments, client_options, connection_trouble, head_of
+from penstock.client.transport.httpx_options import as_arguments, client_options, connection_failure, head_of
 from penstock.client.transport.steps import (
     Call,
     Close,
     Emit,
     Ended,
     Flow,
+    Notify,
     Open,
     Pause,
     Read,
     Reply,
     Request,
     Send,
-    Tell,
     Work,
     advance,
 )
@@ -31,19 +31,19 @@ T = TypeVar("T")
 
 
 class SyncDriver:
-    """A pool of connections that flows are run on; threads may share it."""
+    """Connection pool that runs flows. Threads may share it."""
 
     def __init__(self, address: Address) -> None:
         self._http = httpx2.Client(**client_options(address))
         self._address = address
-        weakref.finalize(self, self._http.close)  # whoever forgets to close it leaves no connection behind
+        weakref.finalize(self, self._http.close)  # closes the pool even if the caller forgets
 
     def close(self) -> None:
-        """Close the connections."""
+        """Close all connections."""
         self._http.close()
 
     def run(self, flow: Flow[T]) -> T:
-        """What the flow comes to."""
+        """Run a flow and return its result."""
         values = self._drive(flow)
         while True:
             try:
@@ -52,7 +52,7 @@ class SyncDriver:
                 return end.value
 
     def iterate(self, flow: Flow[Any]) -> Iterator[Any]:
-        """The values that the flow emits."""
+        """Run a flow and yield the values that it emits."""
         yield from self._drive(flow)
 
     def _drive(self, flow: Flow[T]) -> Generator[Any, None, T]:
@@ -67,7 +67,7 @@ class SyncDriver:
                     continue
                 try:
                     came = line.do(step)
-                except Exception as problem:  # noqa: BLE001  the flow judges it
+                except Exception as problem:  # noqa: BLE001  the flow decides
                     error = problem
             return step.result
         finally:
@@ -76,7 +76,7 @@ class SyncDriver:
 
 
 class _Line:
-    """The calls of one flow, and the stream that it has open."""
+    """Steps of one flow, with its open stream."""
 
     def __init__(self, http: httpx2.Client, address: Address) -> None:
         self._http = http
@@ -91,7 +91,7 @@ class _Line:
             case Open(request):
                 return self._begin(request)
             case Read():
-                with self._trouble():
+                with self._translated_errors():
                     return next(self._chunks, b"")
             case Close():
                 self.close()
@@ -99,7 +99,7 @@ class _Line:
                 time.sleep(seconds)
             case Work(work):
                 return work()
-            case Tell(call):
+            case Notify(call):
                 call()
         return None
 
@@ -109,7 +109,7 @@ class _Line:
             self._open = None
 
     def _send(self, request: Request) -> Reply:
-        with self._trouble():
+        with self._translated_errors():
             response = self._http.request(**as_arguments(request, self._address))
         return head_of(response, response.content)
 
@@ -117,7 +117,7 @@ class _Line:
         self.close()
         arguments = as_arguments(request, self._address)
         follows = arguments.pop("follow_redirects")
-        with self._trouble():
+        with self._translated_errors():
             response = self._http.send(self._http.build_request(**arguments), stream=True, follow_redirects=follows)
             if not response.is_success:
                 return head_of(response, response.read())
@@ -125,8 +125,8 @@ class _Line:
         return head_of(response)
 
     @contextmanager
-    def _trouble(self) -> Generator[None]:
+    def _translated_errors(self) -> Generator[None]:
         try:
             yield
         except (httpx2.RequestError, httpx2.StreamError) as error:
-            raise connection_trouble(error, self._address) from error
+            raise connection_failure(error, self._address) from error
