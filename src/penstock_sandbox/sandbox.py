@@ -1,7 +1,7 @@
 """Confines a process that decodes hostile bytes: Landlock, seccomp and limits, as far as the kernel has them.
 
 Only for Linux on x86_64 and aarch64. Elsewhere `confine` sets the limits and reports that the rest is missing.
-All knowledge of system calls is in this module; docs/decisions/0033 says when to replace it by a library.
+All knowledge of system calls is in this module. docs/decisions/0033 says when to replace it by a library.
 """
 
 import ctypes
@@ -21,7 +21,7 @@ from errno import ENOSYS, ENOTTY, EPERM
 from pathlib import Path
 from typing import Any, Final
 
-# -- system calls: name, number on x86_64, number on aarch64 where there is one of that name
+# -- system calls: name, number on x86_64, and number on aarch64 if the call exists there
 
 
 def _read_table(text: str) -> dict[str, tuple[int, ...]]:
@@ -115,7 +115,7 @@ NOTHING: Final = Confinement(0, seccomp=False, no_new_privileges=False)
 def survey() -> Confinement:
     """Return the walls that this kernel offers, found by a process started for that.
 
-    Not this one: a filter around us, such as a service manager's, may kill a process for asking.
+    A filter around this process, such as a service manager's, may kill a process for asking.
     """
     command = [sys.executable, "-P", "-m", "penstock_sandbox.sandbox"]
     try:
@@ -152,7 +152,7 @@ def look_around() -> Confinement:
 def confine(offered: Confinement, *, readable: Iterable[str], threads: bool) -> Confinement:
     """Confine this process for good to computing on its open files, and to reading below the paths.
 
-    Without Landlock it can open nothing at all: everything that it imports must be imported before.
+    Without Landlock it can open no file at all, so all imports must come before.
     """
     machine = _machine()
     if machine is None or not offered.no_new_privileges:

@@ -68,7 +68,7 @@ class Scene:
         return Sheet(self.lens, depth)
 
     def lay(self, sheet: Sheet, *, sway: float = 0.0, foot: float = 0.0, rhythm: float = 1.0, bob: float = 0.0) -> None:
-        """Put a painted sheet in front of everything so far. `sway` is for a calm day; wind adds to it."""
+        """Put a painted sheet in front of everything so far. `sway` is for a calm day. Wind adds to it."""
         self.last_depth = sheet.depth
         self.planes.append(Layer(sheet, sway=sway * self.light.wind, foot=foot, rhythm=rhythm, bob=bob))
 

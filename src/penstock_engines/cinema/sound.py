@@ -97,7 +97,7 @@ THERE: Mapping[str, Layers] = MappingProxyType(
         "highway": (("traffic", 0.3),),
     }
 )
-"""Sounds of a cast at one place only."""
+"""Further sounds of single places."""
 
 
 def make_ambience(sound: str, script: Script, seconds: float, seed: int) -> NDArray[np.float32]:

@@ -64,7 +64,7 @@ def rasterise(corners: NDArray[np.float64], nearness: NDArray[np.float64], width
 
 
 def _list_rows(corners: NDArray[np.float64], height: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return every pixel row whose middle lies within a triangle's height."""
+    """Return triangle and row for every pixel row whose middle lies within a triangle's height."""
     low = np.clip(np.ceil(corners[..., 1].min(axis=1) - 0.5), 0, height).astype(np.int64)
     high = np.clip(np.floor(corners[..., 1].max(axis=1) - 0.5), -1, height - 1).astype(np.int64)
     count = np.maximum(high - low + 1, 0)

@@ -92,5 +92,5 @@ class ChildProcess:
 
 
 def _pipe(stream: IO[bytes] | None) -> IO[bytes]:
-    assert stream is not None  # noqa: S101  all three were asked for
+    assert stream is not None  # noqa: S101  all three are pipes
     return stream

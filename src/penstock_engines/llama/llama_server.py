@@ -101,7 +101,7 @@ class LlamaServer:
     def _launch(self, start: Future[str]) -> None:
         try:
             address = self._bring_up()
-        except BaseException as error:  # noqa: BLE001  those who wait must hear of whatever it was
+        except BaseException as error:  # noqa: BLE001  waiting callers get whatever it was
             outcome = error
         else:
             outcome = address

@@ -35,7 +35,7 @@ def _work(task: Mapping[str, Any], report: ReportProgress) -> dict[str, Any]:
         product = ENGINES[task["engine"]](task, Path(task["folder"]), Path(task["weights"]), report)
     except Unable as error:
         return _failure("unable", str(error))
-    except Exception as error:  # noqa: BLE001  whatever it is, the order failed by it
+    except Exception as error:  # noqa: BLE001  any error fails the order
         if isinstance(error, MemoryError) or _is_short_of_memory(task["memory_mb"]):
             return _failure("out_of_memory", "The built-in engine ran out of memory.", repr(error))
         return _failure("crashed", "The built-in engine failed.", repr(error))
@@ -52,7 +52,7 @@ def _work(task: Mapping[str, Any], report: ReportProgress) -> dict[str, Any]:
 
 
 def _make_model(task: Mapping[str, Any], folder: Path, weights: Path, report: ReportProgress) -> Product:
-    from penstock_engines.inflate.model_engine import ModelWish, make_model  # noqa: PLC0415  only the engine that is asked for
+    from penstock_engines.inflate.model_engine import ModelWish, make_model  # noqa: PLC0415  only the requested engine
 
     return make_model(ModelWish(picture=Path(task["picture"]), **task["wish"]), folder, weights, report)
 

@@ -72,7 +72,7 @@ class Run:
             return None
         return (time.monotonic() - self._began_at) * (1 - self.progress) / made
 
-    # -- in its own thread
+    # -- in the thread of the run
 
     def _work(self) -> None:
         made = self._folder / "made"
@@ -123,7 +123,7 @@ class Run:
 
     def _exchange(self, child: subprocess.Popen[bytes], task: bytes) -> None:
         with child:
-            assert child.stdin is not None and child.stdout is not None  # noqa: S101, PT018  asked for above
+            assert child.stdin is not None and child.stdout is not None  # noqa: S101, PT018  both are pipes
             try:
                 child.stdin.write(task)
                 child.stdin.flush()

@@ -67,7 +67,7 @@ class Studio:
         for run in runs:
             run.join(CLOSE_SECONDS)
 
-    # -- the calls
+    # -- the endpoints
 
     def _take_picture(self, order_id: str, data: bytes) -> Answer:
         folder = self._folder / order_id
@@ -118,7 +118,7 @@ class Studio:
             return _reply(404, {"error": {"code": "not_found", "message": "There is no such output."}})
         return 200, {"content-type": "application/octet-stream"}, self._folder / order_id / "made" / name
 
-    # -- orders and their children
+    # -- orders and their child processes
 
     def _has(self, order_id: str) -> bool:
         return bool(REFERENCE.fullmatch(order_id)) and (self._folder / order_id / "order.json").exists()

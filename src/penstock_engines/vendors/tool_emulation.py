@@ -91,7 +91,7 @@ def _read_function(tool: Any, where: str) -> Json:
     return found
 
 
-# -- the shape of the answer
+# -- the schema of the answer
 
 
 def _reply_shape(tools: Sequence[Json], answer: Json | None) -> Json:

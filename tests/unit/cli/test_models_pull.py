@@ -105,7 +105,7 @@ def test_a_registry_that_does_not_answer_is_asked_once(monkeypatch: pytest.Monke
     folder.mkdir()
     (folder / here.name).write_bytes(CONTENT)
     asked, present, skipped = bring([LITTLE, here, make_weight(name="b.onnx")], folder, None, show_nothing)
-    assert "does not answer. Without a network, --from" in asked.problem
+    assert "does not answer. Without a network, take it from a folder with --from." in asked.problem
     assert present.state == "present"
     assert skipped.problem == "Not tried, as pypi does not answer."
 

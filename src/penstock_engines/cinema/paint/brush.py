@@ -1,4 +1,4 @@
-"""Paints anti-aliased shapes on a transparent picture; coordinates are in units, y points down."""
+"""Paints anti-aliased shapes on a transparent picture. Coordinates are in units, y points down."""
 
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Picture: TypeAlias = NDArray[np.uint8]
-"""Height x width x 4: blue, green, red, alpha; colours are premultiplied by alpha."""
+"""Height x width x 4: blue, green, red, alpha. Colours are premultiplied by alpha."""
 Point: TypeAlias = tuple[float, float]
 Colour: TypeAlias = tuple[int, int, int]
 """Red, green, blue: 0 to 255."""

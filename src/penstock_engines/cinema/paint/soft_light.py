@@ -26,7 +26,7 @@ class Grid:
 
 
 Glow: TypeAlias = Callable[[Grid, float], Field]
-"""Takes a time in seconds and returns the light to add, height x width x 3, in red, green, blue."""
+"""Takes a grid and a time in seconds, and returns the light to add: height x width x 3, red, green, blue."""
 
 
 class SoftLight(Plane):

@@ -79,7 +79,7 @@ class Meaning:
     """Compares texts in meaning with many short phrases."""
 
     def __init__(self, weights: Path) -> None:
-        import onnxruntime  # noqa: PLC0415  most prompts are understood by their words, and need not wait for it
+        import onnxruntime  # noqa: PLC0415  slow to import, and most prompts need only their words
 
         self._weights = weights
         self._tokenizer = Tokenizer(weights / VOCABULARY)

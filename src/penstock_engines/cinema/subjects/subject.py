@@ -45,7 +45,7 @@ class Motion(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """The colours of one drawing. A prompt may change `main`; `accent` contrasts with it."""
+    """The colours of one drawing. A prompt may change `main`. `accent` contrasts with it."""
 
     main: Colour
     accent: Colour = WHITE

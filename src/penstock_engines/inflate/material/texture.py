@@ -34,8 +34,8 @@ def cut_window(values: Pixels, window: Window, size: tuple[int, int]) -> Pixels:
 def paint_front(colours: NDArray[np.uint8], mask: NDArray[np.float32]) -> NDArray[np.uint8]:
     """Return the photograph, its colours extended beyond the silhouette and softened along it.
 
-    The last pixels within the silhouette are mixed with the background already; they give way to those further in.
-    At the steep sides few pixels cover much surface, and every speck would be drawn out to a streak.
+    Pixels at the silhouette are mixed with the background, so colours from further in replace them.
+    At the steep sides few pixels cover much surface, and every speck would become a streak.
     """
     side = float(np.sqrt(mask.size))
     depth = cv2.distanceTransform((mask > 0.6).astype(np.uint8), cv2.DIST_L2, cv2.DIST_MASK_5)

@@ -128,8 +128,8 @@ def _rank(groups: NDArray[np.int64]) -> NDArray[np.int64]:
 def _part_fans(points: NDArray[np.float64], faces: NDArray[np.int32]) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
     """Give each fan of faces around a vertex its own vertex.
 
-    Where edges have more than two faces these are paired, each with one that runs the other way; corners
-    that pairs hold together are a fan. New vertices move a hair towards their fan, so as not to be merged again.
+    At an edge with more than two faces, each face is paired with one of the opposite direction. Corners that
+    pairs connect are a fan. New vertices move slightly towards their fan, so that they are not merged again.
     """
     fans = _find_fans(points, faces)
     corners = faces.ravel()
@@ -166,7 +166,7 @@ def _find_fans(points: NDArray[np.float64], faces: NDArray[np.int32]) -> NDArray
 def _pair_edges(points: NDArray[np.float64], faces: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return, for the edge that begins at each corner, the corner where it ends and where its twin begins.
 
-    The k-th edge from a to b meets the k-th from b to a, both sorted by how far their face is turned around the edge.
+    The k-th edge from a to b meets the k-th from b to a, both sorted by the angle of their face around the edge.
     """
     corners = faces.astype(np.int64).ravel()
     after = np.roll(np.arange(len(corners)).reshape(-1, 3), -1, axis=1).ravel()

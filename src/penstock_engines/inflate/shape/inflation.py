@@ -17,9 +17,9 @@ COARSEST = 12
 class InflationMode:
     """Variations by seed: one seed always gives one shape, another seed a visibly different one.
 
-    puffiness: 0.75 to 1.25, how thick the whole is.
-    relief: 0.7 to 1.3, how much light and dark are felt on the front.
-    back: 0.55 to 0.95, how far the back bulges, as a share of the front.
+    puffiness: 0.75 to 1.25, thickness of the whole.
+    relief: 0.7 to 1.3, height of light and dark parts on the front.
+    back: 0.55 to 0.95, bulge of the back, as a share of the front.
     roughness: 0.55 to 0.8, of the material.
     """
 
@@ -80,7 +80,7 @@ def emboss(outline: Outline, light: NDArray[np.float32], manner: InflationMode) 
 def solve_poisson(inside: NDArray[np.bool_], screen: float) -> NDArray[np.float32]:
     """Solve `screen u - laplace u = 1` inside and u = 0 outside, mirrored beyond the array.
 
-    Cascade: solved on a coarse grid first, each finer grid starts from it and has only fine errors left to mend.
+    Each grid starts from the solution on a coarser one, so only fine errors are left to remove.
     """
     rows, columns = inside.shape
     if min(rows, columns) > COARSEST:
@@ -124,7 +124,7 @@ def _square_height(
 ) -> NDArray[np.float32]:
     """Return the balloon's squared height. For a disc it is that of a half ball.
 
-    Near the rim the solution shows the staircase of the grid. There it is depth times a smooth slope.
+    Near the rim the solution shows the steps of the grid. There it is replaced by depth times a smooth slope.
     """
     solved = 4 * solve_poisson(outline.inside > 0, screen=0.3 / outline.size**2)
     trusted = (outline.depth > 2).astype(np.float32)

@@ -50,7 +50,7 @@ def smooth(surface: Surface, rounds: int = TAUBIN_ROUNDS) -> Surface:
 def _cut_grid(inside: NDArray[np.float32]) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """Return triangles over nodes and rim vertices (numbered after the nodes), and each rim vertex's two nodes.
 
-    Each cell is two triangles, so there is never a doubt how the silhouette runs through it.
+    Each cell is two triangles, so the silhouette runs through it in only one way.
     """
     rows, columns = inside.shape
     row, column = np.divmod(np.arange((rows - 1) * (columns - 1), dtype=np.int64), columns - 1)

@@ -47,7 +47,7 @@ class Outline:
 def lay_grid(mask: NDArray[np.float32], fineness: float, *, closed: bool = False) -> Outline:
     """Return the grid. `fineness` is the number of cells along a square with the area of the subject's box.
 
-    `closed` takes the frame for a true end of the subject, as it is of a painting.
+    With `closed`, the subject ends at the frame, as a painting does.
     """
     rows, columns = np.nonzero(mask.max(axis=1) > 0.5)[0], np.nonzero(mask.max(axis=0) > 0.5)[0]
     if not len(rows):

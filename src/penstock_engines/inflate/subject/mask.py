@@ -87,7 +87,7 @@ def _is_drawing(colours: NDArray[np.uint8]) -> bool:
 def _flood_border(colours: NDArray[np.uint8], found: NDArray[np.float32] | None) -> NDArray[np.float32] | None:
     """Return everything that the border's colour does not connect to the border.
 
-    Enclosed places of that colour may be holes or white eyes: the segmenter decides, or else their size.
+    Enclosed areas of that colour may be holes or white eyes. The segmenter decides, or else their size.
     """
     colour = find_border_colour(colours)
     if colour is None:

@@ -19,7 +19,7 @@ class Beak(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plumage:
-    """The measures of a flying bird around its centre; y points down."""
+    """The measures of a flying bird around its centre. The y axis points down."""
 
     length: float = 0.9
     depth: float = 0.24

@@ -43,7 +43,7 @@ class Ears(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Build:
-    """The measures of an animal whose highest point is 1.0 above the ground; y points down."""
+    """The measures of an animal whose highest point is 1.0 above the ground. The y axis points down."""
 
     rear: float
     front: float
