@@ -25,7 +25,7 @@ from bench.harness.processes import cpu_seconds, memory_mb
 from bench.jobs.jobs import wait_ready
 
 TESTS = Path(__file__).parents[2] / "tests"
-sys.path.insert(0, str(TESTS))
+sys.path[:0] = [str(TESTS), str(TESTS / "support")]
 
 from doubles.media import MediaDouble, Plan, listening  # noqa: E402  they live with the tests
 from vendors.storm import Asked, Odds, find_doubles, judge, lags, params_of, rage, settings_of, submit  # noqa: E402

@@ -18,7 +18,7 @@ import psycopg
 from bench.harness.processes import cpu_seconds
 
 TESTS = Path(__file__).parents[2] / "tests"
-sys.path[:0] = [str(TESTS), str(TESTS / "crash")]
+sys.path[:0] = [str(TESTS), str(TESTS / "crash"), str(TESTS / "support")]
 
 import postgres  # noqa: E402  they live with the tests
 from fleet_machines import Machine, Machines  # noqa: E402

@@ -19,7 +19,7 @@ PLUGINS = ("-p", "pytest_asyncio.plugin", "-p", "pytest_timeout", "-p", "no:cach
 
 def copy(root: Path) -> None:
     """The project as far as a vendor and its tests need it, with no vendor but those that are built in."""
-    for name in ("src", "tests/client", "tests/doubles", "tests/store", "tests/vendors"):
+    for name in ("src", "tests/client", "tests/doubles", "tests/store", "tests/support", "tests/vendors"):
         shutil.copytree(ROOT / name, root / name)
     for name in ("pyproject.toml", *(path.relative_to(ROOT) for path in (ROOT / "tests").glob("*.py"))):
         shutil.copy(ROOT / name, root / name)

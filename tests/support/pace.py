@@ -8,7 +8,7 @@ from typing import Final
 
 import pytest
 
-TESTS: Final = Path(__file__).parent
+TESTS: Final = Path(__file__).parents[1]
 MEMORY: Final = Path("/dev/shm")  # noqa: S108  a folder of this run's own is made in it
 """Where nothing waits for a disk. Stores are written and synchronised thousands of times."""
 ROOM_BYTES: Final = 4 << 30
@@ -18,9 +18,9 @@ FIRST: Final = (
     "dispatch/",
     "store/test_machine.py",
     "deploy/test_fleet_traces.py",
-    "api/test_embedded.py",
-    "api/test_local_trouble.py",
-    "api/test_local_chat.py",
+    "api/jobs/test_embedded.py",
+    "api/chat/test_local_trouble.py",
+    "api/chat/test_local_chat.py",
 )
 """What takes longest, mostly by waiting. Begun first, and one after the other, none is left over at the end."""
 

@@ -128,7 +128,7 @@ async def test_the_bare_address_leads_to_the_console(server):
 async def test_its_types_are_those_of_the_api(server):
     """`node tools/types.mjs` in console/ makes them anew."""
     document = (await server.client.get("/openapi.json")).json()
-    written = (Path(__file__).parents[2] / "console" / "src" / "api" / "schema.d.ts").read_text()
+    written = (Path(__file__).parents[3] / "console" / "src" / "api" / "schema.d.ts").read_text()
     for name, schema in document["components"]["schemas"].items():
         if re.search(r"Params|^Script$|^GenerationRequest$", name):
             continue  # of models, whose forms are drawn from what the server says
