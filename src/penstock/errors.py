@@ -1,4 +1,4 @@
-"""Everything that can go wrong, each with its code, HTTP status and whether trying again can help.
+"""All errors of the gateway, each with its code, its HTTP status and whether a retry can help.
 
 PenstockError
 ├── InvalidRequest 400     invalid_params or, by `code`: invalid_json, invalid_http, unknown_param, model_mismatch,
@@ -20,7 +20,7 @@ PenstockError
 ├── HeadersTooLarge 431
 ├── InternalError 500, StoreUnavailable 503, Overloaded 503
 ├── VendorFailed, VendorAnswerLost 502 (upstream_error), VendorRefusedUs 502 (upstream_auth), VendorTimeout 504
-└── JobError               told in a job's `error`, never as an HTTP status: domain/job_errors.py
+└── JobError               shown in a job's `error`, never as an HTTP status: domain/job_errors.py
 
 A class's docstring is its default message; its name, in snake case, is its code unless it says otherwise.
 """
@@ -33,7 +33,7 @@ from typing import Any, ClassVar
 
 @dataclass(frozen=True, slots=True)
 class Detail:
-    """One thing wrong with one field."""
+    """One problem of one field."""
 
     loc: str
     message: str
@@ -48,7 +48,7 @@ class PenstockError(Exception):
     type: ClassVar[str] = "server_error"
     retryable: bool = False
     charged: bool | None = False
-    """None: nobody knows, as the vendor's answer was lost."""
+    """None: unknown, as the vendor's reply was lost."""
 
     def __init_subclass__(cls) -> None:
         if "code" not in vars(cls):
@@ -75,7 +75,7 @@ class PenstockError(Exception):
         super().__init__(self.message)
 
     def body(self, request_id: str | None = None) -> dict[str, Any]:
-        """The one error shape, as it goes over the wire."""
+        """Return the error shape of all responses."""
         return {
             "message": self.message,
             "type": self.type,
@@ -89,7 +89,7 @@ class PenstockError(Exception):
         }
 
 
-# -- the request is at fault
+# -- errors of the request
 
 
 class InvalidRequest(PenstockError):
@@ -128,10 +128,10 @@ class InsufficientBudget(PenstockError):
     def __init__(self, message: str | None = None, *, facts: Mapping[str, Any] | None = None, **options: Any) -> None:
         super().__init__(message, **options)
         self.facts = dict(facts or {})
-        """What is spent, held and allowed, and when the budget begins anew."""
+        """Amounts spent, held and allowed, and the reset time of the budget."""
 
     def body(self, request_id: str | None = None) -> dict[str, Any]:
-        """The one error shape, and the facts beside it."""
+        """Return the error shape with the facts of the budget."""
         return super().body(request_id) | self.facts
 
 
@@ -213,7 +213,7 @@ class MethodNotAllowed(PenstockError):
 
 
 class RequestTimeout(PenstockError):
-    """The request's body did not arrive in time."""
+    """The request's body did not arrive in time. Send it again."""
 
     status = 408
     type = "invalid_request_error"
@@ -229,7 +229,7 @@ class IdempotencyInProgress(PenstockError):
 
 
 class JobNotFinished(PenstockError):
-    """The job is not finished; cancel it first."""
+    """The job is not finished. Cancel it first."""
 
     status = 409
     type = "conflict_error"
@@ -290,7 +290,7 @@ class JobDeleted(Gone):
 
 
 class AssetExpired(Gone):
-    """The asset is past its retention, or the link's own time is over."""
+    """The asset is past its retention, or the link has expired. Get the job again for a new link."""
 
 
 class BodyTooLarge(PenstockError):
@@ -382,7 +382,7 @@ class HeadersTooLarge(PenstockError):
     type = "invalid_request_error"
 
 
-# -- we are at fault
+# -- errors of the gateway
 
 
 class InternalError(PenstockError):
@@ -398,7 +398,7 @@ class StoreUnavailable(PenstockError):
     status = 503
     retryable = True
     in_doubt = False
-    """True if a write may have been committed all the same."""
+    """True if a write may have been committed nevertheless."""
 
 
 class Overloaded(PenstockError):
@@ -408,7 +408,7 @@ class Overloaded(PenstockError):
     retryable = True
 
 
-# -- the vendor of a chat model is at fault
+# -- errors of chat vendors
 
 
 class VendorFailed(PenstockError):
@@ -420,7 +420,7 @@ class VendorFailed(PenstockError):
 
 
 class VendorRefusedUs(PenstockError):
-    """The gateway's own credential was refused by the vendor. The operator has been told."""
+    """The vendor rejected the gateway's own credential. The operator has been notified."""
 
     code = "upstream_auth"
     status = 502
