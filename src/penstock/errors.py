@@ -1,4 +1,4 @@
-"""Everything that can go wrong, each with its code, HTTP status and whether trying again can help.
+"""All errors of the gateway, each with its code, its HTTP status and whether a retry can help.
 
 PenstockError
 ├── InvalidRequest 400     invalid_params or, by `code`: invalid_json, invalid_http, unknown_param, model_mismatch,
@@ -20,7 +20,7 @@ PenstockError
 ├── HeadersTooLarge 431
 ├── InternalError 500, StoreUnavailable 503, Overloaded 503
 ├── VendorFailed, VendorAnswerLost 502 (upstream_error), VendorRefusedUs 502 (upstream_auth), VendorTimeout 504
-└── JobError               told in a job's `error`, never as an HTTP status: domain/job_errors.py
+└── JobError               shown in a job's `error`, never as an HTTP status: domain/job_errors.py
 
 A class's docstring is its default message; its name, in snake case, is its code unless it says otherwise.
 """
@@ -33,7 +33,7 @@ from typing import Any, ClassVar
 
 @dataclass(frozen=True, slots=True)
 class Detail:
-    """One thing wrong with one field."""
+    """One problem of one field."""
 
     loc: str
     message: str
@@ -48,9 +48,9 @@ class PenstockError(Exception):
     type: ClassVar[str] = "server_error"
     retryable: bool = False
     charged: bool | None = False
-    """None: nobody knows, as the vendor's answer was lost."""
+    """None: unknown, as the vendor's reply was lost."""
     suggestion: str | None = None
-    """What the caller can do about it: the usual advice, unless an error brings its own."""
+    """Advice for the caller: the usual one, unless an error brings its own."""
 
     def __init_subclass__(cls) -> None:
         if "code" not in vars(cls):
@@ -78,7 +78,7 @@ class PenstockError(Exception):
         super().__init__(self.message)
 
     def body(self, request_id: str | None = None) -> dict[str, Any]:
-        """The one error shape, as it goes over the wire."""
+        """Return the error shape of all responses."""
         return {
             "message": self.message,
             "type": self.type,
@@ -92,7 +92,7 @@ class PenstockError(Exception):
         }
 
 
-# -- the request is at fault
+# -- errors of the request
 
 
 class InvalidRequest(PenstockError):
@@ -131,10 +131,10 @@ class InsufficientBudget(PenstockError):
     def __init__(self, message: str | None = None, *, facts: Mapping[str, Any] | None = None, **options: Any) -> None:
         super().__init__(message, **options)
         self.facts = dict(facts or {})
-        """What is spent, held and allowed, and when the budget begins anew."""
+        """Amounts spent, held and allowed, and the reset time of the budget."""
 
     def body(self, request_id: str | None = None) -> dict[str, Any]:
-        """The one error shape, and the facts beside it."""
+        """Return the error shape with the facts of the budget."""
         return super().body(request_id) | self.facts
 
 
@@ -228,7 +228,7 @@ class MethodNotAllowed(PenstockError):
 
 
 class RequestTimeout(PenstockError):
-    """The request's body did not arrive in time."""
+    """The request's body did not arrive in time. Send it again."""
 
     status = 408
     type = "invalid_request_error"
@@ -244,7 +244,7 @@ class IdempotencyInProgress(PenstockError):
 
 
 class JobNotFinished(PenstockError):
-    """The job is not finished; cancel it first."""
+    """The job is not finished. Cancel it first."""
 
     status = 409
     type = "conflict_error"
@@ -306,7 +306,7 @@ class JobDeleted(Gone):
 
 
 class AssetExpired(Gone):
-    """The asset is past its retention, or the link's own time is over."""
+    """The asset is past its retention, or the link has expired. Get the job again for a new link."""
 
 
 class BodyTooLarge(PenstockError):
@@ -411,7 +411,7 @@ class HeadersTooLarge(PenstockError):
     type = "invalid_request_error"
 
 
-# -- we are at fault
+# -- errors of the gateway
 
 
 class InternalError(PenstockError):
@@ -427,7 +427,7 @@ class StoreUnavailable(PenstockError):
     status = 503
     retryable = True
     in_doubt = False
-    """True if a write may have been committed all the same."""
+    """True if a write may have been committed nevertheless."""
 
 
 class Overloaded(PenstockError):
@@ -437,7 +437,7 @@ class Overloaded(PenstockError):
     retryable = True
 
 
-# -- the vendor of a chat model is at fault
+# -- errors of chat vendors
 
 
 class VendorFailed(PenstockError):
@@ -449,7 +449,7 @@ class VendorFailed(PenstockError):
 
 
 class VendorRefusedUs(PenstockError):
-    """The gateway's own credential was refused by the vendor. The operator has been told."""
+    """The vendor rejected the gateway's own credential. The operator has been notified."""
 
     code = "upstream_auth"
     status = 502

@@ -1,4 +1,4 @@
-"""What a running gateway is made of, put together from the settings, and put together anew on reload."""
+"""The composition root: assembles a running gateway from the settings, and reconfigures it on reload."""
 
 import asyncio
 import importlib
@@ -81,22 +81,22 @@ FIXED = (
     "jobs.max_held",
     "jobs.run",
 )
-"""What is read once, at the start."""
+"""Settings that are read once, at the start."""
 
 UPLOAD_CPU_SECONDS = 15
-"""The most computing that one picture may take. The largest take 3 seconds on a slow core."""
+"""CPU time limit of one picture. The largest take 3 seconds on a slow core."""
 OUTPUT_CPU_SECONDS = 120
-"""The most computing that one output may take: some minutes of video in 4K."""
+"""CPU time limit of one output: enough for some minutes of video in 4K."""
 TAKE_OVER_SECONDS = 0.5
-"""How often a server that does not run the jobs looks whether it should."""
+"""Interval in which a standby server tries to take over."""
 REMEMBER_SECONDS = 60.0
-"""How often it looks how long the jobs took that another one ran."""
+"""Interval in which a standby server reads the durations of recent jobs."""
 
 log = logging.getLogger(__name__)
 
 
 def appoint(settings: Settings) -> Leadership | Appointment:
-    """Who runs the jobs: of several servers on one folder the first, of those on PostgreSQL whoever is told to."""
+    """Return who runs the jobs: the first server on a folder, or every server on PostgreSQL that is set to."""
     if connect.is_file(settings.database_url):
         return Leadership(settings.data)
     return Appointment(is_held=settings.jobs.run == "here")
@@ -174,13 +174,13 @@ class Gateway:
         await self._resources.aclose()
 
     def drain(self) -> None:
-        """Let go of everyone who waits: streams end, `wait` answers with what is."""
+        """Release all waiting requests: streams end, `wait` returns the current state."""
         self.draining = True
         self._succession.cancel()
         self.database.signals.ring_all()
 
     async def reload(self, settings: Settings) -> None:
-        """Use new settings for all new work; what cannot change while running is named in the log."""
+        """Use new settings for all new work; log those that need a restart."""
         offers = build_offers(settings, self.offers)
         for name in FIXED:
             wanted, used = attrgetter(name)(settings), attrgetter(name)(self.settings)
@@ -199,7 +199,7 @@ class Gateway:
                 await asyncio.to_thread(vendor.server.retire)
 
     def _open_admission(self, secret: bytes) -> None:
-        """Open what lets callers in: keys, limits and budgets, and what they do while the store is away."""
+        """Open keys, limits and budgets, and their fallback while the store is unavailable."""
         self.contact = contact = StoreContact(self.database, lambda: self.settings.chat.outage_seconds)
         metrics.STORE_AWAY.set_function(lambda: contact.away_seconds)
         self.keyring = Keyring(self.database, secret, self.clock, contact=contact)
@@ -269,7 +269,7 @@ class Gateway:
         return module.TemporalDispatch(self.database, self._all_seats, most, self.clock, place)
 
     def _open_process_pools(self) -> tuple[ProcessPool, ProcessPool]:
-        """Make one for callers' files and one for outputs: a finished result waits behind no upload."""
+        """Create separate pools for callers' files and for outputs, so that no result waits behind an upload."""
         uploads = ProcessPool(2, seconds=60, cpu_seconds=UPLOAD_CPU_SECONDS)
         outputs = ProcessPool(3, seconds=120, cpu_seconds=OUTPUT_CPU_SECONDS, threads=True)
         self._resources.push_async_callback(uploads.close)
@@ -279,10 +279,10 @@ class Gateway:
         return uploads, outputs
 
     async def _survey(self) -> None:
-        """Log which walls around the processes that open files are missing on this machine."""
+        """Log the sandbox features for file inspection that this machine lacks."""
         if missing := (await asyncio.to_thread(sandbox.survey)).missing:
             fields = {"missing": ", ".join(missing)}
-            log.warning("hostile files are opened with fewer walls than there could be", extra={"fields": fields})
+            log.warning("files are inspected in an incomplete sandbox", extra={"fields": fields})
 
     async def _open_assets(self) -> None:
         storage = open_storage(self.settings.assets_url)
@@ -290,7 +290,7 @@ class Gateway:
         self.assets = Assets(storage, scratch)
         self._resources.push_async_callback(asyncio.to_thread, self.assets.close)
         await asyncio.to_thread(self.assets.clear_scratch)
-        with suppress(StorageUnavailable):  # told in the log; what needs it waits, all else is served
+        with suppress(StorageUnavailable):  # logged; requests that need it wait, all others are served
             await self.assets.check()
 
     async def _join(self, run: Run) -> None:
@@ -314,15 +314,15 @@ class Gateway:
             try:
                 if self.leadership.take():
                     await self._lead(run)
-                    log.info("the server that ran the jobs has ended: this one runs them now")
+                    log.info("the server that ran the jobs has ended; this one runs them now")
                     return
                 if self.clock() >= remember_at:
                     await self._remember()
                     remember_at = self.clock() + REMEMBER_SECONDS
             except StoreUnavailable:
-                log.warning("the store does not answer; standing by goes on")
+                log.warning("the store does not answer; standby continues")
             except Exception:
-                log.exception("standing by failed; it goes on")
+                log.exception("standby failed; it continues")
 
     async def _stop_standing_by(self) -> None:
         self._succession.cancel()
@@ -339,7 +339,7 @@ class Gateway:
         )
 
     async def settle_up(self, owners: Sequence[str] | None = None) -> None:
-        """Write what waits to be written, and give back what these owners do not use: who looks now sees the truth."""
+        """Write pending usage and return unused leases of these owners, so that reads are exact."""
         await self.usage_writer.flush()
         await self.admission.give_back(owners)
 
@@ -369,7 +369,7 @@ class Gateway:
             self.history.replace(model, durations)
 
     async def _open_fetcher(self) -> "SafeFetcher":
-        """The fetcher of the current settings; opened at its first use, as it would slow every start."""
+        """Return the fetcher of the current settings; it is opened at first use, as it would slow down every start."""
         async with self._opening:
             if self._fetcher is not None:
                 return self._fetcher
@@ -380,7 +380,7 @@ class Gateway:
             return fetcher
 
     async def check_webhook(self, url: str) -> str:
-        """A webhook's URL as it will be called, if it may be."""
+        """Return the normalised URL of a webhook; raise `UrlNotAllowed`."""
         return await (await self._open_fetcher()).check(url)
 
     def _body_bounds(self) -> Bounds:
@@ -395,7 +395,7 @@ class Gateway:
         return Bounds(most, server.max_streams_per_account, reserve=most // 10, little=max(1, most // 100))
 
     def scribe(self, base_url: str) -> RecordBuilder:
-        """Writes records whose links lead to the operator's public address, else here."""
+        """Return a record builder whose links use the operator's public URL, or else this one."""
         base_url = self.settings.server.public_url or base_url
         return RecordBuilder(
             base_url, self.clock(), self.settings.jobs.link_seconds, self.links.sign, self.dispatch.position

@@ -1,4 +1,4 @@
-"""The models on offer: id, kind, params and checks; one file per model family, found by discovery."""
+"""The catalogue: id, kind, params and checks of models; one file per model family, found by discovery."""
 
 import importlib
 import pkgutil
@@ -9,7 +9,7 @@ from penstock.catalog.model import GenerationModel
 
 @cache
 def known_models() -> dict[str, GenerationModel]:
-    """Every model that a file of this package declares in `MODELS`, by id."""
+    """Return every model that a file of this package declares in `MODELS`, by id."""
     found: dict[str, GenerationModel] = {}
     for module in pkgutil.iter_modules(__path__, f"{__name__}."):
         for model in getattr(importlib.import_module(module.name), "MODELS", ()):

@@ -1,4 +1,4 @@
-"""Models that the configuration declares: a JSON Schema becomes params, and a vendor's document is read for one."""
+"""Models that the configuration declares: params from a JSON Schema, or from a vendor's OpenAPI document."""
 
 from collections.abc import Mapping
 from typing import Any, Final, cast
@@ -8,23 +8,23 @@ from penstock.catalog.params import as_object
 from penstock.catalog.schema_params import FILE, SchemaParams, find_problem
 
 KINDS: Final = ("3d", "video", "image")
-"""What a declared model may make: what can be opened and checked here."""
+"""Kinds of outputs that a declared model may make: those that can be inspected."""
 MAX_DEPTH: Final = 32
 SEED: Final = "seed"
 MAX_VALUES: Final = 20_000
 MAX_LENGTH: Final = 1_000_000
-"""How much a schema may hold: every request is read by it, and every caller may ask for it."""
+"""Upper bounds of a schema, as every request is validated with it and every caller may fetch it."""
 SEEDS: Final = (0, 2**31 - 1)
-"""The least and the most that a seed is when the caller gives none."""
+"""The range of a seed that we choose."""
 SAMPLES: Final[Mapping[str, Any]] = {"boolean": True, "array": [], "object": {}}
 JSON_TYPES: Final = ((bool, "boolean"), (int, "integer"), (float, "number"), (str, "string"))
 
 
 def declare(model_id: str, title: str, document: Mapping[str, Any], recipe: Recipe) -> GenerationModel:
-    """The model, or a ValueError that says what is wrong with the document."""
+    """Return the model; raise a `ValueError` that says what is wrong with the document."""
     schema = read_schema(document)
     if recipe.file is not None and recipe.file not in schema.get("properties", {recipe.file: {}}):
-        raise ValueError(f"it has no param `{recipe.file}` that `file` could be handed over as")
+        raise ValueError(f"it has no param `{recipe.file}` to pass `file` in")
     params = SchemaParams(schema, recipe.file)
     if problem := params.check():
         raise ValueError(problem)
@@ -40,36 +40,36 @@ def declare(model_id: str, title: str, document: Mapping[str, Any], recipe: Reci
 
 
 def read_schema(document: Mapping[str, Any]) -> dict[str, Any]:
-    """The JSON Schema of a model's params: the document itself, or what an OpenAPI document says of its input.
+    """Return the JSON Schema of a model's params: the document itself, or the input of an OpenAPI document.
 
-    A ValueError says what is wrong with it.
+    Raise a `ValueError` that says what is wrong with it.
     """
     is_openapi = "openapi" in document or "paths" in document
     schema = _Reader(document, follows=is_openapi).read(_input_of(document) if is_openapi else document)
     if not isinstance(schema, dict):
         raise ValueError("the OpenAPI document has no input")
-    told = cast("dict[str, Any]", schema)
-    if problem := find_problem(told):
+    fields = cast("dict[str, Any]", schema)
+    if problem := find_problem(fields):
         raise ValueError(problem)
-    if "object" not in told.get("type", "object"):
-        raise ValueError(f"params are an object, and its type is {str(told['type'])[:80]}")
-    return told
+    if "object" not in fields.get("type", "object"):
+        raise ValueError(f"params should be an object, but its type is {str(fields['type'])[:80]}")
+    return fields
 
 
 def schema_of_bindings(workflow: Mapping[str, Any] | None, bind: Mapping[str, str]) -> dict[str, Any]:
-    """A schema for a workflow's bound params: each is of the kind of, and by default, what the workflow holds there."""
+    """Return a schema for a workflow's bound params, with types and defaults from the workflow."""
     fields: dict[str, Any] = {}
     for name, place in bind.items():
         node, _, slot = place.partition(".")
         held = as_object(as_object((workflow or {}).get(node)).get("inputs")).get(slot)
         kind = next((kind for python, kind in JSON_TYPES if isinstance(held, python)), None)
-        usual = {} if name == SEED else {"default": held}  # the same one every time would be no seed
+        usual = {} if name == SEED else {"default": held}  # a fixed default would be no seed
         fields[name] = {"type": kind, **usual} if kind and name != FILE else {}
     return {"properties": fields}
 
 
 def _input_of(document: Mapping[str, Any]) -> Any:
-    """The `Input` of a Replicate model, or the body of the first POST, as fal has it."""
+    """Return the `Input` of a Replicate document, or the body of the first POST of a fal document."""
     schemas = _dig(document, "components", "schemas")
     if "Input" in schemas:
         return schemas["Input"]
@@ -81,18 +81,18 @@ def _input_of(document: Mapping[str, Any]) -> Any:
 
 
 def _dig(value: Any, *names: str) -> Mapping[str, Any]:
-    """The object at the end of these names; empty where there is none."""
+    """Return the object at this path; an empty one if there is none."""
     for name in names:
         value = as_object(value).get(name)
     return as_object(value)
 
 
 class _Reader:
-    """Copies a schema out of a document, as far as there is a measure to it."""
+    """Copies a schema out of a document, within the upper bounds."""
 
     def __init__(self, document: Mapping[str, Any], *, follows: bool) -> None:
         self._document = document
-        self._follows = follows  # whether references are replaced by what they lead to, so that it stands alone
+        self._follows = follows  # replace references by their targets, so that the schema is self-contained
         self._values = MAX_VALUES
         self._length = MAX_LENGTH
 
@@ -105,13 +105,13 @@ class _Reader:
         schema = cast("Mapping[str, Any]", value)
         parts = self._parts(schema)
         apart = ("$ref", "allOf") if parts else ()
-        told = {name: self.read(item, depth - 1) for name, item in schema.items() if name not in apart}
-        if len(parts) == 1:  # one part is how OpenAPI says something beside a reference
-            return {**as_object(self.read(parts[0], depth - 1)), **told}
-        return told | ({"allOf": self.read(parts, depth - 1)} if parts else {})
+        fields = {name: self.read(item, depth - 1) for name, item in schema.items() if name not in apart}
+        if len(parts) == 1:  # OpenAPI uses one part to add fields to a reference
+            return {**as_object(self.read(parts[0], depth - 1)), **fields}
+        return fields | ({"allOf": self.read(parts, depth - 1)} if parts else {})
 
     def _parts(self, schema: Mapping[str, Any]) -> list[Any]:
-        """What else holds for whatever a schema describes."""
+        """Return the other schemas that apply: those of `allOf`, and the target of a reference."""
         if not self._follows:
             return []
         every, reference = schema.get("allOf"), schema.get("$ref")
@@ -123,7 +123,7 @@ class _Reader:
         for part in reference.removeprefix("#/").split("/"):
             name = part.replace("~1", "/").replace("~0", "~")
             if not isinstance(found, Mapping) or name not in found:
-                raise ValueError(f"its reference {reference[:80]} leads nowhere")
+                raise ValueError(f"its reference {reference[:80]} has no target")
             found = cast("Mapping[str, Any]", found)[name]
         return found
 
@@ -131,31 +131,31 @@ class _Reader:
         self._values -= 1
         self._length -= len(value) if isinstance(value, str) else 0
         if depth == 0:
-            raise ValueError("its references lead in a circle, or it is too deep")
+            raise ValueError("its references are circular, or it is nested too deeply")
         if self._values < 0 or self._length < 0:
             raise ValueError("it is too large")
 
 
 def _takes_seed(params: SchemaParams) -> bool:
-    """Whether `seed` is an integer, and may be any that we would choose."""
+    """Return whether `seed` is an integer that takes every value that we would choose."""
     return all(params.allows("seed", seed) for seed in SEEDS) and not any(
         params.allows("seed", other) for other in ("7", 0.5, True)
     )
 
 
 def _example(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Params to try it with: those that must be given."""
+    """Return example params with all that are required."""
     fields = schema.get("properties", {})
     return {name: _sample(name, fields.get(name)) for name in schema.get("required", ())}
 
 
 def _sample(name: str, field: Any) -> Any:
-    told = as_object(field)
+    fields = as_object(field)
     if name == FILE:
         return {"url": "https://example.com/cat.png"}
-    for known in (told.get("default"), *told.get("examples", ()), *told.get("enum", ())):
+    for known in (fields.get("default"), *fields.get("examples", ()), *fields.get("enum", ())):
         if known is not None:
             return known
-    if told.get("type") in ("integer", "number"):
-        return told.get("minimum", 1)
-    return SAMPLES.get(str(told.get("type")), "a paper boat")
+    if fields.get("type") in ("integer", "number"):
+        return fields.get("minimum", 1)
+    return SAMPLES.get(str(fields.get("type")), "a paper boat")

@@ -1,4 +1,4 @@
-"""`file`: how a caller hands over a picture, in every model that takes one."""
+"""`file`: the input picture, in every model that takes one."""
 
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, ClassVar, Literal
@@ -20,7 +20,7 @@ class StoredObject(Params):
 
 
 def _branch(value: Any) -> str:
-    return BRANCHES[isinstance(value, Mapping | StoredObject)]  # it is asked when reading and when writing
+    return BRANCHES[isinstance(value, Mapping | StoredObject)]  # called on validation and on serialisation
 
 
 class FileInput(Params):
@@ -46,12 +46,12 @@ class FileInput(Params):
         | None
     ) = Field(default=None, description="reference of a stored object, where the vendor can read it")
     type: Literal["jpg", "jpeg", "png", "webp", "image"] | None = Field(
-        default=None, description="what the bytes are; sniffed when absent, and an error when it contradicts them"
+        default=None, description="type of the picture; detected when absent, an error when it contradicts the bytes"
     )
 
 
 def file_conflicts(file: Any) -> Iterator[Detail]:
-    """What is wrong between the fields of a `file`, told on the raw value."""
+    """Yield the conflicts between the fields of a raw `file`."""
     if not isinstance(file, Mapping):
         return
     given = [name for name in SOURCES if name in file]
@@ -61,5 +61,5 @@ def file_conflicts(file: Any) -> Iterator[Detail]:
 
 
 def given_file(params: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The `file` among a job's params; empty where there is none."""
+    """Return the `file` among a job's params; an empty object if there is none."""
     return as_object(params.get("file"))

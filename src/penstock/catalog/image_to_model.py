@@ -56,7 +56,7 @@ class ImageToModelParams(Params):
 
     @classmethod
     def conflicts(cls, given: Mapping[str, Any]) -> Iterator[Detail]:
-        """One source for the file, no PBR without texture, and each version's own face limit."""
+        """Yield conflicts: one source for the file, no PBR without texture, each version's own face limit."""
         yield from file_conflicts(given.get("file"))
         if given.get("texture") is False and given.get("pbr") is True:
             yield Detail("pbr", "`pbr: true` needs a texture, but `texture` is false: leave one of them out.")
@@ -67,7 +67,7 @@ class ImageToModelParams(Params):
             yield Detail("face_limit", f"{version} makes {MIN_FACES} to {most} faces, got {shorten(faces)}.")
 
     def resolved(self) -> dict[str, Any]:
-        """Defaults: the newest version, textured, and PBR wherever there is a texture."""
+        """Return the params with defaults: the newest version, textured, PBR with every texture."""
         texture = self.texture is not False
         return {
             **super().resolved(),
@@ -78,13 +78,13 @@ class ImageToModelParams(Params):
 
 
 def most_faces(params: Mapping[str, Any]) -> int:
-    """How many faces the asked version makes at most."""
+    """Return the maximum number of faces of the requested version."""
     version = params.get("model_version", DEFAULT_VERSION)
     return MAX_FACES_BY_VERSION.get(version, MAX_FACES) if isinstance(version, str) else MAX_FACES
 
 
 def expect(params: Mapping[str, Any]) -> Expectation:
-    """The result may not have more faces than asked."""
+    """Return the requested face limit."""
     return Expectation(face_limit=params.get("face_limit"))
 
 

@@ -1,4 +1,4 @@
-"""What the catalogue says of one model."""
+"""The description of one model."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from penstock.errors import Detail
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
-    """What the primary output must be, so that it can be checked before a job succeeds."""
+    """The properties of the primary output that are checked before a job succeeds."""
 
     face_limit: int | None = None
     width: int | None = None
@@ -21,18 +21,18 @@ class Expectation:
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """How a model that the configuration declares is run: what its vendor's file cannot know."""
+    """The way to run a declared model: the facts that its vendor's file cannot know."""
 
     kind: str
-    file: str | None = None  # the upstream param that takes the caller's file
-    output: str | None = None  # where in the upstream's result the asset is, such as `video.url`
-    preview: str | None = None  # the same of a picture to show
-    workflow: Mapping[str, Any] | None = None  # of ComfyUI: the graph, in its API format
-    bind: Mapping[str, str] | None = None  # of ComfyUI: the node input that each param sets
+    file: str | None = None  # the vendor's param for the caller's file
+    output: str | None = None  # path of the asset in the vendor's result, such as `video.url`
+    preview: str | None = None  # path of a preview picture in the result
+    workflow: Mapping[str, Any] | None = None  # for ComfyUI: the graph, in its API format
+    bind: Mapping[str, str] | None = None  # for ComfyUI: the node input that each param sets
 
 
 def expect_anything(params: Mapping[str, Any]) -> Expectation:
-    """Only that the output can be opened."""
+    """Expect only that the output can be opened."""
     del params
     return Expectation()
 
@@ -50,19 +50,19 @@ class GenerationModel:
     seed_param: str | None = None
     recipe: Recipe | None = None
     most_faces: Callable[[Mapping[str, Any]], int | None] | None = None
-    """How many faces a result may have; None: what the schema says of `face_limit`."""
+    """Returns the maximum number of faces of a result; None for the bound of `face_limit` in the schema."""
 
     @property
     def schema(self) -> dict[str, Any]:
-        """JSON Schema of `params`."""
+        """Return the JSON Schema of `params`."""
         return self.params.schema if isinstance(self.params, SchemaParams) else self.params.model_json_schema()
 
     def largest(self, names: Sequence[str]) -> int | None:
-        """The largest number that any of these params may be; None where the schema does not tell."""
+        """Return the upper bound of these params; None if the schema has none."""
         return largest_of(self.schema, names)
 
     def read(self, given: Mapping[str, Any], place: str) -> tuple[dict[str, Any] | None, list[Detail]]:
-        """The params with defaults filled, or every problem found; `place` is where they stand in the request."""
+        """Return the params with defaults filled, or every problem found; `place` is their path in the request."""
         if isinstance(self.params, SchemaParams):
             return self.params.read(given, place)
         params, details = read(self.params, given, place)

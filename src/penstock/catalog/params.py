@@ -1,4 +1,4 @@
-"""How params are read: field types with forgiving numbers, and every problem told at once with its place."""
+"""Validation of params: lenient number types, and all problems reported together, each with its path."""
 
 import difflib
 import json
@@ -23,22 +23,22 @@ from penstock.errors import Detail
 
 P = TypeVar("P", bound="Params")
 Nested: TypeAlias = Mapping[str, type["Params"]]
-"""Named once: from Python 3.14 on, a field called `type` hides the built-in one from its class's annotations."""
+"""An alias, as from Python 3.14 on a field named `type` hides the built-in in its class's annotations."""
 
 MAX_DETAILS = 100
-"""How many problems of one object are told: a body with a million of them must not cost a million sentences."""
+"""Upper bound of problems reported for one object, so that a hostile body costs little."""
 MAX_DEPTH = 16
-"""How deep nulls are looked for: no params nest as far, and a caller's JSON may nest much further."""
+"""Depth to which nulls are removed: params nest less deeply, a caller's JSON may nest deeper."""
 WORDS = {
     "model_type": "Input should be an object",
     "dict_type": "Input should be an object",
     "list_type": "Input should be an array",
 }
-"""What Pydantic says in Python's words, in JSON's."""
+"""Pydantic's messages in JSON's terms."""
 
 
 def _integral(value: Any) -> Any:
-    """8 and 8.0 are integers; true and "8" are not."""
+    """Return an integer from 8 or 8.0; reject true and "8"."""
     if isinstance(value, int) and not isinstance(value, bool):
         return value
     if isinstance(value, float) and value.is_integer():
@@ -47,7 +47,7 @@ def _integral(value: Any) -> Any:
 
 
 def _finite(value: Any) -> Any:
-    """8 and 8.5 are numbers; true, "8" and what no float can hold are not."""
+    """Return a number from 8 or 8.5; reject true, "8" and anything that no float can hold."""
     try:
         if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
             return float(value)
@@ -60,7 +60,7 @@ Integer = Annotated[int, BeforeValidator(_integral)]
 Number = Annotated[float, BeforeValidator(_finite, json_schema_input_type=float)]
 BOUNDS = {"ge": "minimum", "gt": "exclusiveMinimum", "le": "maximum", "lt": "exclusiveMaximum"}
 BRANCHES = ("as text", "as object")
-"""Tags of a field that takes a string or an object; they are no part of a field's place."""
+"""Tags of a field that takes a string or an object; they are not part of a field's path."""
 UNPLACED = {*BRANCHES, "[key]"}
 
 JSON = json.JSONEncoder(ensure_ascii=False, default=str)
@@ -75,11 +75,11 @@ def _storable(value: str) -> str:
 
 
 Line = Annotated[StrictStr, AfterValidator(_storable)]
-"""A text that has a column of its own: no database takes a NUL in one."""
+"""A text with a database column of its own, which cannot hold NUL."""
 
 
 class Params(BaseModel):
-    """Base of every model's params. `null` means absent; names not listed are refused."""
+    """Base of every model's params. `null` means absent; unknown names are rejected."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, json_schema_extra={"additionalProperties": False})
 
@@ -88,7 +88,7 @@ class Params(BaseModel):
 
     @classmethod
     def __get_pydantic_json_schema__(cls, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
-        """Bounds by JSON Schema's names: Pydantic leaves its own wherever a type has a validator or is a union."""
+        """Name bounds as JSON Schema does; Pydantic uses its own names for types with validators and for unions."""
         schema = handler(core)
         whole = handler.resolve_ref_schema(schema)
         whole["properties"] = _name_bounds(whole.get("properties", {}))
@@ -96,12 +96,12 @@ class Params(BaseModel):
 
     @classmethod
     def conflicts(cls, given: Mapping[str, Any]) -> Iterator[Detail]:
-        """What is wrong between fields, told on the raw values so that it comes with all other problems."""
+        """Yield conflicts between raw fields, so that they are reported with all other problems."""
         del given
         return iter(())
 
     def resolved(self) -> dict[str, Any]:
-        """The params with defaults filled; what is still None is the vendor's to choose."""
+        """Return the params with defaults filled; the vendor chooses those that are still absent."""
         return self.model_dump(exclude_none=True)
 
 
@@ -115,12 +115,12 @@ def _name_bounds(value: Any) -> Any:
 
 
 def as_object(value: Any) -> Mapping[str, Any]:
-    """The value if it is a JSON object, else an empty one."""
+    """Return the value if it is a JSON object, otherwise an empty one."""
     return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {}
 
 
 def without_nulls(value: Any, depth: int = MAX_DEPTH) -> Any:
-    """The value with every null field of every object left out."""
+    """Return the value without null fields, at any depth."""
     if depth and isinstance(value, dict):
         return {name: without_nulls(item, depth - 1) for name, item in value.items() if item is not None}  # pyright: ignore[reportUnknownVariableType] JSON
     if depth and isinstance(value, list):
@@ -129,7 +129,7 @@ def without_nulls(value: Any, depth: int = MAX_DEPTH) -> Any:
 
 
 def read(kind: type[P], given: Mapping[str, Any], place: str) -> tuple[P | None, list[Detail]]:
-    """Params of this kind, or every problem found; `place` is where they stand in the request, "" for its top."""
+    """Return params of this kind, or every problem found; `place` is their path in the request, "" for its top."""
     given = without_nulls(given)
     details: list[Detail] = []
     params: P | None = None
@@ -137,21 +137,21 @@ def read(kind: type[P], given: Mapping[str, Any], place: str) -> tuple[P | None,
         params = kind.model_validate(given)
     except ValidationError as error:
         details = [_detail(kind, item, place) for item in error.errors(include_url=False)[:MAX_DETAILS]]
-    told = {detail.loc for detail in details}
+    reported = {detail.loc for detail in details}
     for conflict in kind.conflicts(given):
         loc = join_place(place, [conflict.loc])
-        if loc not in told:
+        if loc not in reported:
             details.append(Detail(loc, conflict.message, conflict.code))
     return (None if details else params), unique(details)
 
 
 def unique(details: Iterable[Detail]) -> list[Detail]:
-    """One problem per place: the first."""
+    """Return the first problem of each path."""
     return list({detail.loc: detail for detail in reversed(list(details))}.values())[::-1]
 
 
 def join_place(place: str, path: list[str]) -> str:
-    """Where something stands: `input.0.params` and what is inside of it."""
+    """Join a path such as `input.0.params` with the names inside of it."""
     return ".".join([place, *path] if place else path)
 
 
@@ -167,19 +167,19 @@ def _detail(kind: type[Params], error: ErrorDetails, place: str) -> Detail:
 
 
 def _is_branch(part: int | str) -> bool:
-    """Which of several types a value was read as: no part of its place."""
+    """Return whether this part names the type that a value was read as, which is not part of its path."""
     return isinstance(part, str) and part.startswith(("str-enum[", "literal["))
 
 
 def _owner(kind: type[Params], path: list[str]) -> type[Params]:
-    """The params that the last name of a path was given to."""
+    """Return the params class that owns the last name of a path."""
     for name in path[:-1]:
         kind = kind.nested.get(name, kind)
     return kind
 
 
 def unknown_name(what: str, name: str, known: Iterable[str]) -> str:
-    """A sentence that refuses a name and offers the nearest known one."""
+    """Return the message for an unknown name, with the nearest known one."""
     names = list(known)
     folded = {candidate.lower().replace("_", ""): candidate for candidate in names}
     close = difflib.get_close_matches(name.lower().replace("_", ""), folded, n=1, cutoff=0.6)
@@ -188,7 +188,7 @@ def unknown_name(what: str, name: str, known: Iterable[str]) -> str:
 
 
 def shorten(value: Any) -> str:
-    """A value as JSON, cut so that an error stays readable; no more of it is encoded than is shown."""
+    """Return a value as JSON, shortened for error messages; only the shown part is encoded."""
     text = ""
     for piece in JSON.iterencode(value[:80] if isinstance(value, str) else value):
         text += piece

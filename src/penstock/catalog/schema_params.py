@@ -1,4 +1,4 @@
-"""Params told by a JSON Schema instead of a class: for vendors' own models, and those that settings declare."""
+"""Params described by a JSON Schema instead of a class, for vendors' own models and declared ones."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,23 +23,23 @@ if TYPE_CHECKING:
 
 FILE = "file"
 ANYTHING: dict[str, Any] = {"type": "object", "additionalProperties": True}
-"""The schema of a model of which nothing is known: the vendor judges."""
+"""The schema of an unknown model: the vendor validates."""
 MAX_NESTING = 32
-"""How deep params may nest: whoever writes them into an order goes as deep."""
+"""Upper bound of the nesting of params, as orders nest as deeply."""
 MAX_EXACT = 2**53
 MAX_DEPTH = 8
-"""How deep forms inside of forms are followed: a schema may go round in circles."""
+"""Upper bound of nested alternatives that are followed, as a schema may be circular."""
 
 
 class SchemaParams:
-    """Params that a JSON Schema describes. Like any others: names not listed are refused, `null` means absent.
+    """Params that a JSON Schema describes. Unknown names are rejected, and `null` means absent.
 
-    `file` is the schema's own name of a param that takes a picture: callers give it as `file`, as everywhere else.
+    `file` is the schema's own name for the input picture, which callers always send as `file`.
     """
 
     def __init__(self, schema: Mapping[str, Any], file: str | None = None) -> None:
         self.schema = _published(schema, file)
-        free: dict[str, Any] = {FILE: {}} if file else {}  # what it must be is read by its own class
+        free: dict[str, Any] = {FILE: {}} if file else {}  # validated by its own class
         self._rest: dict[str, Any] = {**self.schema, "properties": {**self._fields, **free}}
         self._takes_file = file is not None
 
@@ -49,20 +49,20 @@ class SchemaParams:
 
     @cached_property
     def _validator(self) -> "Validator":
-        """Made at first use: most processes never need it, and its library would slow every start."""
+        """Compile the schema at first use: few processes need it, and its library slows down every start."""
         return _compile(self._rest)
 
     def check(self) -> str | None:
-        """What is wrong with the schema itself."""
+        """Return what is wrong with the schema itself; None if nothing is."""
         return find_problem(self._rest)
 
     def allows(self, name: str, value: Any) -> bool:
-        """Whether a param that the schema names may have this value, whatever the others have."""
+        """Return whether a known param may have this value, regardless of the others."""
         errors = self._validator.iter_errors({name: value})
         return name in self._fields and not any(error.instance_path[:1] == [name] for error in errors)
 
     def read(self, given: Mapping[str, Any], place: str) -> tuple[dict[str, Any] | None, list[Detail]]:
-        """The params with defaults filled, or every problem found; `place` is where they stand in the request."""
+        """Return the params with defaults filled, or every problem found; `place` is their path in the request."""
         if _is_deep(given, MAX_NESTING):
             return None, [Detail(place, f"Input is nested deeper than {MAX_NESTING} levels.", "invalid_params")]
         given = without_nulls(given)
@@ -72,17 +72,17 @@ class SchemaParams:
             **{name: self._exact(name, value) for name, value in given.items()},
         }
         where = join_place(place, [FILE])
-        if isinstance(given.get(FILE), Mapping):  # also where nothing is known of the params: it is opened as one
+        if isinstance(given.get(FILE), Mapping):  # also for an unknown model: it is opened as a file
             file, problems = read(FileInput, given[FILE], where)
             details += problems
-            details += [Detail(where, told.message, told.code) for told in file_conflicts(given[FILE])]
+            details += [Detail(where, problem.message, problem.code) for problem in file_conflicts(given[FILE])]
             resolved[FILE] = file.resolved() if file else {}
         elif self._takes_file and FILE in given:
             details.append(Detail(where, f"Input should be an object, got {shorten(given[FILE])}."))
         return (None if details else resolved), unique(details)
 
     def _exact(self, name: str, value: Any) -> Any:
-        """8.0 is an integer, and is handed on as one where no fraction would do."""
+        """Return 8.0 as the integer 8 where the schema allows no fraction."""
         if not isinstance(value, float) or not value.is_integer() or abs(value) > MAX_EXACT:
             return value
         return value if self.allows(name, 0.5) else int(value)
@@ -111,7 +111,7 @@ class SchemaParams:
 
 
 def find_problem(schema: dict[str, Any]) -> str | None:
-    """What is wrong with a JSON Schema, and where in it."""
+    """Return what is wrong with a JSON Schema, and where; None if nothing is."""
     try:
         _compile(schema)
     except ValueError as error:
@@ -128,7 +128,7 @@ def _compile(schema: dict[str, Any]) -> "Validator":
 
 
 def _published(schema: Mapping[str, Any], file: str | None) -> dict[str, Any]:
-    """The schema as callers see it: an object whose names are all there are, with `file` as everywhere else."""
+    """Return the schema as callers see it: a closed object, with `file` for the input picture."""
     fields: dict[str, Any] = dict(schema.get("properties", {}))
     defs: dict[str, Any] = dict(schema.get("$defs", {}))
     required = [name for name in schema.get("required", ()) if name != file]
@@ -140,9 +140,9 @@ def _published(schema: Mapping[str, Any], file: str | None) -> dict[str, Any]:
         fields = {FILE: picture, **fields}
         required = [FILE, *required] if needed else required
     closed = {} if "additionalProperties" in schema or not fields else {"additionalProperties": False}
-    told = {"required": required, "$defs": defs, "properties": fields}
-    kept = {name: value for name, value in schema.items() if name not in told}
-    return {"type": "object", **kept, **closed, **{name: value for name, value in told.items() if value}}
+    changed = {"required": required, "$defs": defs, "properties": fields}
+    kept = {name: value for name, value in schema.items() if name not in changed}
+    return {"type": "object", **kept, **closed, **{name: value for name, value in changed.items() if value}}
 
 
 def _is_deep(value: Any, left: int) -> bool:
@@ -158,15 +158,15 @@ def _default(field: Any) -> Any:
 
 
 def largest_of(schema: Mapping[str, Any], names: Sequence[str]) -> int | None:
-    """The largest that any of these params may be, rounded up; None where one of them has no bound, or none exists."""
+    """Return the upper bound of these params, rounded up; None if one has no bound, or none exists."""
     fields = schema.get("properties", {})
-    told = [_bound(schema, as_object(fields[name])) for name in names if name in fields]
-    known = [bound for bound in told if bound is not None]
-    return math.ceil(max(known)) if known and len(known) == len(told) else None
+    bounds = [_bound(schema, as_object(fields[name])) for name in names if name in fields]
+    known = [bound for bound in bounds if bound is not None]
+    return math.ceil(max(known)) if known and len(known) == len(bounds) else None
 
 
 def _bound(whole: Mapping[str, Any], field: Mapping[str, Any], depth: int = MAX_DEPTH) -> float | None:
-    """Of one param: by its values, its maximum, or else the forms that it may take, all of which have to tell."""
+    """Return the bound of one param: by its values, its maximum, or its alternatives, all of which need one."""
     if not depth:
         return None
     if "const" in field or "enum" in field:
@@ -175,13 +175,13 @@ def _bound(whole: Mapping[str, Any], field: Mapping[str, Any], depth: int = MAX_
         return min(own)
     forms = [as_object(form) for name in ("anyOf", "oneOf", "allOf") for form in field.get(name) or ()]
     forms += [_follow(whole, field["$ref"])] if isinstance(field.get("$ref"), str) else []
-    told = [_bound(whole, form, depth - 1) for form in forms if form.get("type") != "null"]
-    known = [bound for bound in told if bound is not None]
-    return max(known) if known and len(known) == len(told) else None
+    bounds = [_bound(whole, form, depth - 1) for form in forms if form.get("type") != "null"]
+    known = [bound for bound in bounds if bound is not None]
+    return max(known) if known and len(known) == len(bounds) else None
 
 
 def _numbers(values: Sequence[Any]) -> Iterator[float]:
-    """Those that are numbers, also written as `"8"` or `"8s"`."""
+    """Yield the values that are numbers, also written as `"8"` or `"8s"`."""
     for value in values:
         if isinstance(value, int | float | str) and not isinstance(value, bool):
             try:
@@ -193,7 +193,7 @@ def _numbers(values: Sequence[Any]) -> Iterator[float]:
 
 
 def _follow(whole: Mapping[str, Any], reference: str) -> Mapping[str, Any]:
-    """What a reference leads to; nothing, where that is not inside of the schema."""
+    """Return the target of a reference; an empty object if it is not inside of the schema."""
     found = whole
     for part in reference.removeprefix("#").split("/")[1:]:
         found = as_object(found.get(part))

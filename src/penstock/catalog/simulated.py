@@ -1,4 +1,4 @@
-"""`sim_*`: models whose every success and failure can be asked for, so that clients are tested for free."""
+"""`sim_*`: models whose successes and failures can be scripted, to test clients for free."""
 
 from enum import StrEnum
 from typing import Annotated, Any, ClassVar, Literal
@@ -14,7 +14,7 @@ Seconds = Annotated[Number, Field(ge=0, le=86400)]
 
 
 class Ending(StrEnum):
-    """How the simulated job ends."""
+    """The ending of a simulated job."""
 
     SUCCEEDED = "succeeded"
     FAILED = "failed"
@@ -26,7 +26,7 @@ class Ending(StrEnum):
 
 
 class Submission(StrEnum):
-    """What happens to the submit call."""
+    """The fate of the submit call."""
 
     ACCEPTED = "accepted"
     REPLY_LOST = "reply_lost"
@@ -38,7 +38,7 @@ class Submission(StrEnum):
 
 
 class Script(Params):
-    """What the simulator is to play. Every part has a default: an empty script succeeds after a moment."""
+    """The script that the simulator plays. Every field has a default: an empty script succeeds after a moment."""
 
     latency: Seconds = Field(default=0.5, description="seconds from submit to the ending")
     queued: Seconds = Field(default=0, description="seconds of that spent in the vendor's queue")
@@ -53,7 +53,7 @@ class Script(Params):
     download_errors: Integer = Field(default=0, ge=0, le=1000, description="how many downloads first fail")
     findable: Boolean = Field(default=True, description="whether the vendor can look up a lost order")
     cancelable: Boolean = Field(default=True, description="whether the vendor can stop a job")
-    progress: Boolean = Field(default=True, description="whether the vendor tells progress")
+    progress: Boolean = Field(default=True, description="whether the vendor reports progress")
 
 
 class SimModelParams(Params):
@@ -80,7 +80,7 @@ class SimVideoParams(Params):
     script: Script | None = Field(default=None, description="what to play; default: the vendor's configured script")
 
     def resolved(self) -> dict[str, Any]:
-        """One short second of 720p."""
+        """Return the params with defaults: one second of 720p."""
         defaults = {"prompt": "", "durationSeconds": 1, "aspectRatio": "16:9", "resolution": "720p"}
         return defaults | super().resolved()
 

@@ -50,7 +50,7 @@ class TextToVideoParams(Params):
     )
 
     def resolved(self) -> dict[str, Any]:
-        """Eight seconds of 720p, 16:9, optimized, adults allowed."""
+        """Return the params with defaults: eight seconds of 720p, 16:9, optimized, adults allowed."""
         return {
             "prompt": self.prompt,
             "durationSeconds": self.durationSeconds or 8,
@@ -62,14 +62,14 @@ class TextToVideoParams(Params):
 
 
 def frame_size(params: Mapping[str, Any]) -> tuple[int, int]:
-    """Width and height in pixels that ratio and resolution ask for."""
+    """Return width and height in pixels by ratio and resolution."""
     short = SHORT_SIDE[params["resolution"]]
     long = short * 16 // 9
     return (long, short) if params["aspectRatio"] == "16:9" else (short, long)
 
 
 def expect(params: Mapping[str, Any]) -> Expectation:
-    """The result has the asked size and length."""
+    """Return the requested size and length."""
     width, height = frame_size(params)
     return Expectation(width=width, height=height, seconds=params["durationSeconds"])
 

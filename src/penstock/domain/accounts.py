@@ -1,4 +1,4 @@
-"""Accounts, what administrators ask for, and how their words are checked, wherever they come from."""
+"""Accounts, the changes that administrators make, and the validation of their input from API and command line."""
 
 import difflib
 import re
@@ -15,19 +15,19 @@ from penstock.domain.budgets import ACCOUNT_PREFIX, Budget, Period
 from penstock.domain.money import NANOS, parse_usd
 
 MAX_CAP: Final = 1_000_000_000 * NANOS
-"""Sums of such amounts still fit into the store's integers."""
+"""Upper bound of a budget: sums of such amounts still fit into the store's integers."""
 MAX_LIMIT: Final = 1_000_000_000
 MAX_QUOTA: Final = 10**18
 """Bytes."""
 MAX_LABEL: Final = 200
 LONGEST_SECONDS: Final = 36500 * 86400.0
-"""How far ahead a key may expire, as in every other setting of a time."""
+"""Upper bound of a key's lifetime, as of every other time in the settings."""
 OVERLAP_SECONDS: Final = 86400.0
-"""How long a key that was rotated works beside its successor, if nobody says otherwise."""
+"""Default time for which a rotated key works beside its successor."""
 
 
 class Actor(StrEnum):
-    """Who made a change."""
+    """The originator of a change."""
 
     ADMIN = "admin"
     CLI = "cli"
@@ -35,7 +35,7 @@ class Actor(StrEnum):
 
 
 class Action(StrEnum):
-    """What was changed."""
+    """The kind of a change."""
 
     ACCOUNT_CREATED = "account.created"
     ACCOUNT_RENAMED = "account.renamed"
@@ -56,7 +56,7 @@ class Action(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Account:
-    """Whom jobs, results and keys belong to."""
+    """The owner of jobs, results and keys."""
 
     id: str
     name: str
@@ -65,29 +65,29 @@ class Account:
     limits: Limits = NO_LIMITS
     """Of all its keys together."""
     keys: int = 0
-    """How many of its keys are neither revoked nor expired."""
+    """Number of its keys that are neither revoked nor expired."""
     storage_quota: int | None = None
-    """Bytes that it may keep; None: as many as the settings say."""
+    """Bytes that it may keep; None for the default of the settings."""
     stored: int = 0
     """Bytes of files and assets that it keeps."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Allowance:
-    """How much may be spent in a period, before anyone has it."""
+    """A budget that has no owner yet."""
 
     period: Period
     cap: int
     time_zone: str = "UTC"
 
     def budget_of(self, owner: str) -> Budget:
-        """The same as somebody's budget."""
+        """Return the budget of this owner."""
         return Budget(owner=owner, period=self.period, cap=self.cap, time_zone=self.time_zone)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeyWish:
-    """What a new key is to be. Empty `models` or `scopes` mean all."""
+    """The attributes of a key to be made. Empty `models` or `scopes` mean all."""
 
     name: str = ""
     models: frozenset[str] = frozenset()
@@ -99,7 +99,7 @@ class KeyWish:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditEntry:
-    """One change, told once; nothing secret is ever in it."""
+    """One change in the audit log; it never holds secrets."""
 
     position: int = 0
     created_at: float
@@ -111,11 +111,11 @@ class AuditEntry:
     detail: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
 
-# -- checking: each returns the value as it is kept, or raises ValueError with a sentence
+# -- validation: each returns the value as it is stored, or raises ValueError with a message
 
 
 def read_label(text: str, least: int = 0) -> str:
-    """The name of a key, or with `least=1` of an account."""
+    """Validate the name of a key, or with `least=1` of an account."""
     text = text.strip()
     if not least <= len(text) <= MAX_LABEL or not text.isprintable():
         raise ValueError(f"should be {least} to {MAX_LABEL} printable characters")
@@ -123,7 +123,7 @@ def read_label(text: str, least: int = 0) -> str:
 
 
 def read_account_name(text: str) -> str:
-    """The name of an account, which must not look like an id."""
+    """Validate the name of an account, which must not look like an id."""
     text = read_label(text, least=1)
     if text.startswith(ACCOUNT_PREFIX):
         raise ValueError(f"should not begin with {ACCOUNT_PREFIX}, as ids do")
@@ -131,7 +131,7 @@ def read_account_name(text: str) -> str:
 
 
 def read_cap(value: Any) -> int:
-    """A budget's amount."""
+    """Validate a budget's amount."""
     cap = parse_usd(value)
     if cap > MAX_CAP:
         raise ValueError("should be at most 1000000000 USD")
@@ -139,7 +139,7 @@ def read_cap(value: Any) -> int:
 
 
 def read_size(text: str) -> int:
-    """A number of bytes, from a text such as 500MB, 20GB or 1.5TB."""
+    """Return the number of bytes of a text such as 500MB, 20GB or 1.5TB."""
     found = re.fullmatch(r"([0-9]{1,12}(?:\.[0-9]{1,6})?) ?([kmgt]?)(i?)b?", text.strip().lower())
     if found is None:
         raise ValueError("should be a number of bytes, or a text such as 500MB, 20GB or 1.5TiB")
@@ -150,7 +150,7 @@ def read_size(text: str) -> int:
 
 
 def read_time_zone(name: str) -> str:
-    """A zone's IANA name."""
+    """Validate the IANA name of a time zone."""
     known = _zones()
     if name in known:
         return name
@@ -162,5 +162,5 @@ def read_time_zone(name: str) -> str:
 
 @cache
 def _zones() -> frozenset[str]:
-    """Every zone that `zoneinfo` finds; it would also take files that are no zone's name."""
+    """Return every zone that `zoneinfo` knows; it would also open files that are not zones."""
     return frozenset(resources.files("tzdata").joinpath("zones").read_text("utf-8").split())

@@ -1,4 +1,4 @@
-"""API keys: `psk_<public id>_<secret>`; the public id is safe to log, of the secret only a hash is kept."""
+"""API keys, `psk_<public id>_<secret>`. The public id is safe to log; only a hash of the secret is stored."""
 
 import hashlib
 import hmac
@@ -14,7 +14,7 @@ TAG_LENGTH = 6
 
 
 class Scope(StrEnum):
-    """What a key may do. `generate` includes following and deleting one's jobs; `read` only looks."""
+    """The permissions of a key. `generate` includes reading and deleting one's own jobs; `read` is read-only."""
 
     GENERATE = "generate"
     CHAT = "chat"
@@ -23,7 +23,7 @@ class Scope(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """How much a key, or all keys of an account together, may do at once or in a minute; None is any number."""
+    """Rate and concurrency limits of a key, or of all keys of an account together; None is unlimited."""
 
     requests_per_minute: int | None = None
     tokens_per_minute: int | None = None
@@ -36,7 +36,7 @@ NO_LIMITS = Limits()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApiKey:
-    """A stored key, and what its account may do. Empty `models` or `scopes` mean all."""
+    """A stored key with the limits of its account. Empty `models` or `scopes` mean all."""
 
     public_id: str
     account_id: str
@@ -59,29 +59,29 @@ class ApiKey:
     budgets: tuple[Budget, ...] = ()
     """Its own and its account's."""
     is_limited: bool = field(init=False, compare=False)
-    """Whether anything of what it does is counted before it is done."""
+    """True if a budget or a limit applies, so that requests are counted in advance."""
 
     def __post_init__(self) -> None:
-        """Asked with every request: so it is known beforehand."""
+        """Compute `is_limited` once, as every request reads it."""
         is_limited = bool(self.budgets) or self.limits != NO_LIMITS or self.account_limits != NO_LIMITS
         object.__setattr__(self, "is_limited", is_limited)
 
     @property
     def payer(self) -> Payer:
-        """Whose money it spends."""
+        """Return the payer of its requests."""
         return Payer(self.account_id, self.public_id, self.lineage)
 
     def allows(self, scope: Scope) -> bool:
-        """Whether the key may use endpoints of this scope."""
+        """Return whether the key may use endpoints of this scope."""
         return not self.scopes or scope in self.scopes or (scope is Scope.READ and Scope.GENERATE in self.scopes)
 
     def allows_model(self, model: str) -> bool:
-        """Whether the key may name this model."""
+        """Return whether the key may use this model."""
         return not self.models or model in self.models
 
 
 def hash_secret(secret: str) -> bytes:
-    """SHA-256 is enough: the secret has 190 random bits, so there is nothing to guess."""
+    """Hash a secret with SHA-256, which is enough for 190 random bits."""
     return hashlib.sha256(secret.encode()).digest()
 
 
@@ -91,10 +91,10 @@ def _tag(body: str, signing_secret: bytes) -> str:
 
 
 def make(signing_secret: bytes) -> tuple[str, str]:
-    """A new public id and secret.
+    """Return a new public id and secret.
 
-    The public id ends in a tag that only this installation can make, so an invented one is refused
-    without asking the store: a flood of unknown keys costs no look-ups.
+    The public id ends in a tag that only this installation can make, so an invented one is rejected
+    without a lookup, and a flood of unknown keys does not reach the store.
     """
     body = "".join(secrets.choice(ALPHABET) for _ in range(12))
     secret = "".join(secrets.choice(ALPHABET) for _ in range(38))
@@ -102,7 +102,7 @@ def make(signing_secret: bytes) -> tuple[str, str]:
 
 
 def parse(text: str, signing_secret: bytes) -> tuple[str, str] | None:
-    """Public id and secret of a well-formed key whose public id was made here."""
+    """Return public id and secret of a well-formed key that was made here; None for any other text."""
     public_id, _, secret = text.removeprefix(PREFIX).partition("_")
     if not text.startswith(PREFIX) or not secret or len(text) > 100 or not text.isascii():
         return None

@@ -1,4 +1,4 @@
-"""Budgets: how much an account or a key may spend in a period, who pays for a request, and where a budget stands."""
+"""Budgets of accounts and keys for a period, the payer of a request, and the balance of a budget."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -17,7 +17,7 @@ ACCOUNT_PREFIX: Final = "acct_"
 
 
 class Period(StrEnum):
-    """How long a budget's amount is for; `total` never begins anew."""
+    """The period of a budget; `total` never resets."""
 
     TOTAL = "total"
     DAY = "day"
@@ -34,7 +34,7 @@ class Budget:
     time_zone: str = "UTC"
 
     def window(self, at: float) -> tuple[float, float]:
-        """When the period that holds this moment begins and ends, in the budget's own time zone."""
+        """Return start and end of the period at this moment, in the budget's own time zone."""
         if self.period is Period.TOTAL:
             return 0.0, ENDLESS
         day = datetime.fromtimestamp(at, ZoneInfo(self.time_zone)).date()
@@ -42,7 +42,7 @@ class Budget:
 
     @property
     def of(self) -> str:
-        """Whose it is, for people."""
+        """Return the kind of owner, for messages."""
         return "account" if self.owner.startswith(ACCOUNT_PREFIX) else "key"
 
 
@@ -54,8 +54,8 @@ def _days(period: Period, time_zone: str, ordinal: int) -> tuple[float, float]:
     return first.replace(tzinfo=zone).timestamp(), after.replace(tzinfo=zone).timestamp()
 
 
-class Payer(NamedTuple):  # made for every request: quicker than a dataclass
-    """Whose money a request costs: its account's, through one of a lineage of keys."""
+class Payer(NamedTuple):  # one per request: faster than a dataclass
+    """The account that pays for a request, and the key of a lineage that made it."""
 
     account_id: str
     key_id: str
@@ -63,13 +63,13 @@ class Payer(NamedTuple):  # made for every request: quicker than a dataclass
 
     @property
     def owners(self) -> tuple[str, str]:
-        """Who may have a budget for it."""
+        """Return the owners of budgets that apply."""
         return self.lineage, self.account_id
 
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """Where a budget stands in one of its periods."""
+    """The balance of a budget in one of its periods."""
 
     budget: Budget
     spent: int
@@ -79,16 +79,16 @@ class Standing:
 
     @property
     def left(self) -> int:
-        """What may still be held."""
+        """Return the amount that may still be held."""
         return max(0, self.budget.cap - self.spent - self.held)
 
     @property
     def resets_at(self) -> str | None:
-        """When the next period begins; None for a total."""
+        """Return the start of the next period; None for a total."""
         return None if self.ends == ENDLESS else timestamp(self.ends)
 
     def describe(self) -> dict[str, Any]:
-        """As callers and administrators see it."""
+        """Return the balance as callers and administrators see it."""
         return {
             "of": self.budget.of,
             "period": self.budget.period.value,
@@ -101,16 +101,16 @@ class Standing:
         }
 
     def refuse(self, needed: int) -> InsufficientBudget:
-        """Why a request that needs so much is not taken."""
-        budget, told = self.budget, self.describe()
+        """Return the error for a request that needs this amount."""
+        budget, facts = self.budget, self.describe()
         each = "" if budget.period is Period.TOTAL else f" per {budget.period}"
         return InsufficientBudget(
-            f"This would need up to {format_usd(needed)} USD. Of the {budget.of}'s budget of {told['cap']} USD{each}, "
-            f"{told['spent']} are spent and {told['held']} held.",
-            facts={name: told[name] for name in ("spent", "held", "cap", "resets_at", "of", "period")}
+            f"This would need up to {format_usd(needed)} USD. Of the {budget.of}'s budget of {facts['cap']} USD{each}, "
+            f"{facts['spent']} are spent and {facts['held']} held.",
+            facts={name: facts[name] for name in ("spent", "held", "cap", "resets_at", "of", "period")}
             | {"needed": format_usd(needed)},
-            suggestion="Have the budget raised, or ask for less"
-            + ("." if told["resets_at"] is None else f"; it begins anew at {told['resets_at']}."),
+            suggestion="Ask for a higher budget, or request less"
+            + ("." if facts["resets_at"] is None else f"; it resets at {facts['resets_at']}."),
         )
 
 

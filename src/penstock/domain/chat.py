@@ -1,4 +1,4 @@
-"""Chat in words: what was asked, what it used, what can be wrong with a reply, and the parts a reply is made of."""
+"""Chat: the request, the usage, the faults of a reply, and the parts of a reply."""
 
 import re
 from collections.abc import Mapping
@@ -8,11 +8,11 @@ from typing import Any, Final, TypeAlias, cast
 import msgspec
 from msgspec import structs
 
-# -- what a caller asks
+# -- the request
 
 
-class Ask(msgspec.Struct, frozen=True):  # as all of these: made for every request, and quicker than a dataclass
-    """A chat request: the few fields that are read, and all of them as they came."""
+class Ask(msgspec.Struct, frozen=True):  # like all of these, one per request: faster than a dataclass
+    """A chat request: the few fields that are read, and all fields unparsed."""
 
     model: str
     fields: Mapping[str, msgspec.Raw]
@@ -23,30 +23,30 @@ class Ask(msgspec.Struct, frozen=True):  # as all of these: made for every reque
     size: int = 0
     """Bytes of the body."""
     prompt: int = 0
-    """About how many tokens are asked."""
+    """Estimated number of prompt tokens."""
 
     def field(self, name: str) -> Any:
-        """A field's value, parsed; None where it is absent."""
+        """Return a field's parsed value; None if it is absent."""
         raw = self.fields.get(name)
         return None if raw is None else msgspec.json.decode(raw)
 
     def forget_messages(self) -> None:
-        """Free the memory of a large body once a vendor answers: nobody reads the messages from then on."""
+        """Free the memory of a large body once a vendor answers; the messages are not read after that."""
         fields = cast("dict[str, msgspec.Raw]", self.fields)
         fields.pop("messages", None)
         for name, raw in fields.items():
-            fields[name] = raw.copy()  # each of them holds the whole body
+            fields[name] = raw.copy()  # each one references the whole body
 
     def has(self, name: str, *, but: Any = None) -> bool:
-        """Whether a field is present with another value than one that asks for nothing."""
+        """Return whether a field is present with another value than `but`, which has no effect."""
         return name in self.fields and self.field(name) != but
 
 
-# -- what a completion used
+# -- the usage
 
 
 class Usage(msgspec.Struct, frozen=True):
-    """Tokens. `cached` are among `prompt`, `reasoning` among `completion`."""
+    """Token counts. `prompt` includes `cached`, `completion` includes `reasoning`."""
 
     prompt: int = 0
     completion: int = 0
@@ -55,7 +55,7 @@ class Usage(msgspec.Struct, frozen=True):
     estimated: bool = False
 
     def as_json(self) -> dict[str, Any]:
-        """The `usage` object of a reply."""
+        """Return the `usage` object of a reply."""
         found: dict[str, Any] = {
             "prompt_tokens": self.prompt,
             "completion_tokens": self.completion,
@@ -70,20 +70,20 @@ CHARACTERS_PER_TOKEN = 4
 MOST_TOKENS = 1_000_000_000
 TOKENS_PER_PICTURE = 1_000
 PIECE_BYTES: Final = 1 << 20
-"""Longer texts are looked at in such pieces: a copy of all would take memory and hold up other threads."""
+"""Longer texts are scanned in pieces: a copy of all would take memory and block other threads."""
 _EMBEDDED = re.compile(rb"data:[a-z]+/[^\"\\]*")
 _REST = re.compile(rb"[^\"\\]*")
 _LONGEST_BEGINNING: Final = 64
-"""Of `data:` and the kind of a picture; they may lie on both sides of a border between pieces."""
+"""Upper bound of `data:` with a media type, which may cross the border between two pieces."""
 
 
-def read_count(told: Any) -> int:
-    """A count of tokens as a vendor told it, within what can be true: the store could not hold just any number."""
-    return told if type(told) is int and 0 <= told <= MOST_TOKENS else int(min(max(0, told or 0), MOST_TOKENS))
+def read_count(value: Any) -> int:
+    """Return a vendor's token count, limited to plausible values that the store can hold."""
+    return value if type(value) is int and 0 <= value <= MOST_TOKENS else int(min(max(0, value or 0), MOST_TOKENS))
 
 
 def guess_tokens(messages: msgspec.Raw) -> int:
-    """About how many tokens they have, by their length; a picture has fewer than characters."""
+    """Estimate the number of tokens by length; an embedded picture counts as a fixed number."""
     view = memoryview(messages)
     if len(view) > PIECE_BYTES:
         length, pictures = _measure_pieces(view)
@@ -96,7 +96,7 @@ def guess_tokens(messages: msgspec.Raw) -> int:
 
 
 def _measure_pieces(view: memoryview) -> tuple[int, int]:
-    """Return the number of bytes outside of embedded pictures, and of these, without a copy of the whole."""
+    """Return the number of bytes outside of embedded pictures, and of pictures, without copying the whole text."""
     length, pictures, start, is_inside = len(view), 0, 0, False
     while start < len(view):
         piece = view[start : start + PIECE_BYTES].tobytes()
@@ -120,20 +120,20 @@ def _measure_pieces(view: memoryview) -> tuple[int, int]:
     return length, pictures
 
 
-def estimate(ask: Ask, answered_characters: int, told: Usage | None = None) -> Usage:
-    """What was used, when the vendor did not say or not all: a guess by length, marked as such."""
-    told = told or Usage(ask.prompt)
-    completion = max(told.completion, -(-answered_characters // CHARACTERS_PER_TOKEN))
-    return structs.replace(told, completion=completion, estimated=True)
+def estimate(ask: Ask, answered_characters: int, reported: Usage | None = None) -> Usage:
+    """Estimate the usage by length where the vendor reported none or only a part; mark it as estimated."""
+    reported = reported or Usage(ask.prompt)
+    completion = max(reported.completion, -(-answered_characters // CHARACTERS_PER_TOKEN))
+    return structs.replace(reported, completion=completion, estimated=True)
 
 
-# -- what can be wrong with a reply
+# -- faults
 
 
 class Blame(StrEnum):
-    """Whose fault a failed reply is, and so what to do about it."""
+    """The party at fault for a failed reply, which decides the reaction."""
 
-    CALLER = "caller"  # the request: told to the caller, no other route would help
+    CALLER = "caller"  # the request: returned to the caller, as no other route would help
     CREDENTIAL = "credential"  # our key or our credit with the vendor: the operator's business
     LIMIT = "limit"  # the vendor's rate limit
     BUSY = "busy"  # the vendor is overloaded or loading
@@ -152,7 +152,7 @@ class Fault(msgspec.Struct, frozen=True):
 
 
 def blame_status(status: int) -> Blame:
-    """What an HTTP status alone says, where a vendor's dialect does not say more."""
+    """Return the party at fault by HTTP status, where the vendor's dialect has nothing more precise."""
     match status:
         case 401 | 402 | 403:
             return Blame.CREDENTIAL
@@ -166,25 +166,25 @@ def blame_status(status: int) -> Blame:
             return Blame.VENDOR
 
 
-# -- what a reply is made of; vendors with a dialect of their own give these, in the order they come
+# -- the parts of a reply, which vendors with a dialect of their own yield in order
 
 
 class Opening(msgspec.Struct, frozen=True):
-    """The vendor's own id of the reply, and of the model that makes it."""
+    """The vendor's own ids of the reply and of the model."""
 
     id: str
     model: str
 
 
 class Text(msgspec.Struct, frozen=True):
-    """Some of the answer."""
+    """A piece of the answer."""
 
     text: str
     choice: int = 0
 
 
 class Reasoning(msgspec.Struct, frozen=True):
-    """Some of the thinking before it."""
+    """A piece of the reasoning before the answer."""
 
     text: str
     choice: int = 0
@@ -199,14 +199,14 @@ class ToolCall(msgspec.Struct, frozen=True):
 
 
 class Arguments(msgspec.Struct, frozen=True):
-    """Some of the JSON text that the latest tool call of the choice takes."""
+    """A piece of the JSON arguments of the choice's latest tool call."""
 
     json: str
     choice: int = 0
 
 
 class Reason(StrEnum):
-    """Why a choice ended."""
+    """The reason for the end of a choice."""
 
     STOP = "stop"
     LENGTH = "length"
@@ -222,13 +222,13 @@ class Finish(msgspec.Struct, frozen=True):
 
 
 class Used(msgspec.Struct, frozen=True):
-    """What the vendor counted; a later one replaces an earlier one."""
+    """The vendor's token counts; later ones replace earlier ones."""
 
     usage: Usage
 
 
 class End(msgspec.Struct, frozen=True):
-    """The vendor says that there is no more."""
+    """The end of the reply, as stated by the vendor."""
 
 
 Part: TypeAlias = Opening | Text | Reasoning | ToolCall | Arguments | Finish | Used | Fault | End

@@ -1,4 +1,4 @@
-"""An event: something that happened to a job or a budget, with that as it was then."""
+"""Events of jobs and budgets, each with a snapshot of its subject."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ class EventType(StrEnum):
 
 
 BUDGET_EVENT: Final = "budget.threshold"
-"""The one event that is about no job: a share of a budget is used."""
+"""The only event without a job: a share of a budget is used."""
 
 ENDINGS = {
     State.SUCCEEDED: EventType.SUCCEEDED,
@@ -44,21 +44,21 @@ class Event:
     created_at: float
     job: Job | None
     budget: Mapping[str, Any] | None = None
-    """Where the budget stood that it is about."""
+    """The balance of the budget, for a budget event."""
 
     @property
     def id(self) -> str:
-        """How callers and webhooks name it."""
+        """Return the event's public id."""
         return event_id(self.position)
 
 
 def event_id(position: int) -> str:
-    """Ids sort as positions do."""
+    """Return the public id of a position; ids sort like positions."""
     return "evt_" + encode(position, POSITION_LENGTH)
 
 
 def parse_event_id(text: str) -> int | None:
-    """The position behind an event id; None if it is no event id."""
+    """Return the position of an event id; None if it is no event id."""
     digits = text.removeprefix("evt_").lower()
     if len(digits) != POSITION_LENGTH or any(digit not in ALPHABET for digit in digits):
         return None
@@ -69,7 +69,7 @@ def parse_event_id(text: str) -> int | None:
 
 
 def type_of(before: Job | None, after: Job) -> EventType:
-    """Which event a change of a job is."""
+    """Return the type of event for a change of a job."""
     if before is None:
         return EventType.QUEUED
     if after.state is not before.state and after.done:

@@ -1,4 +1,4 @@
-"""A caller's input files: what is accepted, and what is known of one that was stored."""
+"""Input files: the accepted types and sizes, and the record of a stored file."""
 
 import io
 from collections.abc import Generator
@@ -20,12 +20,12 @@ CONTENT_TYPES: dict[str, PictureType] = {"jpeg": "image/jpeg", "png": "image/png
 Count = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
 """A number that a confined process reports: the store and every JSON reader can hold it."""
 Source = bytes | str | Path | IO[bytes]
-"""A file to inspect: its bytes, its path, or open."""
+"""A file to inspect: its bytes, its path, or an open file."""
 
 
 @dataclass(frozen=True, slots=True)
 class ImageFacts:
-    """What opening an image told."""
+    """Type and size of an image, as read from its bytes."""
 
     content_type: PictureType
     width: Count
@@ -34,7 +34,7 @@ class ImageFacts:
 
 @dataclass(frozen=True, slots=True)
 class StoredFile:
-    """A file in our store. `token` is how a caller names it, `sha256` what it is."""
+    """A file in our store. `token` is its public name, `sha256` identifies its content."""
 
     token: str
     account_id: str
@@ -50,7 +50,7 @@ class StoredFile:
 
 @contextmanager
 def opened(source: Source) -> Generator[IO[bytes]]:
-    """Open a source at its beginning; who gave an open file closes it."""
+    """Open a source at its beginning; a file that was already open stays open."""
     if isinstance(source, bytes):
         yield io.BytesIO(source)
     elif isinstance(source, str | Path):
@@ -62,14 +62,14 @@ def opened(source: Source) -> Generator[IO[bytes]]:
 
 
 def size_of(file: IO[bytes]) -> int:
-    """Return the number of bytes of an open file, and go back to its beginning."""
+    """Return the size of an open file in bytes, and rewind it."""
     size = file.seek(0, io.SEEK_END)
     file.seek(0)
     return size
 
 
 def sniff(head: bytes) -> str | None:
-    """The image kind that the first bytes tell: jpeg, png, webp, or None."""
+    """Return the image kind by the first bytes: jpeg, png, webp, or None."""
     if head.startswith(b"\xff\xd8\xff"):
         return "jpeg"
     if head.startswith(b"\x89PNG\r\n\x1a\n"):

@@ -1,4 +1,4 @@
-"""Why a job failed: told in its `error`, never as an HTTP status.
+"""Errors of jobs: shown in a job's `error`, never as an HTTP status.
 
 JobError
 ├── FileFetchFailed, FileUnreadable, UrlNotAllowed                          the input
@@ -35,7 +35,7 @@ class JobError(PenstockError):
         self.upstream = dict(upstream) if upstream else None
 
     def body(self, request_id: str | None = None) -> dict[str, Any]:
-        """The error shape, plus where the job was and what the vendor said."""
+        """Return the error shape with the job's stage and the vendor's reason."""
         return super().body(request_id) | {"stage": self.stage, "upstream": self.upstream}
 
 
@@ -69,7 +69,7 @@ class UpstreamRejected(JobError):
 
 
 class UpstreamAuth(JobError):
-    """The gateway's own credential was refused by the vendor. The operator has been told."""
+    """The vendor rejected the gateway's own credential. The operator has been notified."""
 
     stage = "dispatching"
 

@@ -1,4 +1,4 @@
-"""A job: its data, its states and the one table of moves between them; no I/O and no clock."""
+"""Jobs: their data, states, and the table of transitions; no I/O and no clock."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -14,7 +14,7 @@ MARGIN_SECONDS: Final = 5.0
 
 
 class State(StrEnum):
-    """Where a job stands. Clients need not know this list: they loop on `done`."""
+    """The state of a job. Clients need not know this list: they loop on `done`."""
 
     QUEUED = "queued"
     RUNNING = "running"
@@ -26,7 +26,7 @@ class State(StrEnum):
 
     @property
     def done(self) -> bool:
-        """Terminal states never change."""
+        """Return whether the state is terminal."""
         return not TRANSITIONS[self]
 
 
@@ -52,7 +52,7 @@ TRANSITIONS: Mapping[State, Mapping[State, str]] = {
     State.CANCELED: {},
     State.EXPIRED: {},
 }
-"""Every move there is, and what makes it. docs/states.md is drawn from this table."""
+"""All transitions, with their cause. docs/states.md is generated from this table."""
 
 
 class Phase(StrEnum):
@@ -70,16 +70,16 @@ class Phase(StrEnum):
 
 
 RISKY = (Phase.FETCHING, Phase.DISPATCHING, Phase.STORING)
-"""Phases in which a process opens, sends or collects a job's bytes, and may die of it. In others it asks or waits."""
+"""Phases in which a process opens, sends or collects a job's bytes, and may crash. In others it polls or waits."""
 
 
 def has_advanced(before: Phase, after: Phase) -> bool:
-    """Tell whether a step was survived. Looking up a lost order is no step: the risky one comes after it."""
+    """Return whether a step was survived. A lookup of a lost order does not count, as the risky step follows it."""
     return before is not after and Phase.RECONCILING not in (before, after)
 
 
 class Outcome(StrEnum):
-    """How an attempt at a vendor ended."""
+    """The outcome of an attempt at a vendor."""
 
     SUCCEEDED = "succeeded"
     FAILED = "failed"
@@ -92,12 +92,12 @@ class Outcome(StrEnum):
 
 
 class IllegalMove(Exception):
-    """A move that the table does not have."""
+    """A transition that is not in the table."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attempt:
-    """One paid order at one vendor: written before the call, never resolved anew."""
+    """One paid order at one vendor, recorded before the call."""
 
     number: int
     vendor: str
@@ -111,13 +111,13 @@ class Attempt:
 
     @property
     def route(self) -> tuple[str, str]:
-        """The way it went: the vendor, and its name of the model."""
+        """Return the route: the vendor, and its name for the model."""
         return self.vendor, self.model
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asset:
-    """One stored output and what opening it told."""
+    """One stored output, with the facts found by inspecting it."""
 
     id: str
     kind: str
@@ -152,18 +152,18 @@ class Job:
     run_seconds: float
     retention: float | None
     lineage: str = ""
-    """Of the key; empty in jobs that are older than lineages."""
+    """The key's lineage; empty in jobs that are older than lineages."""
     estimated: int | None = None
-    """The most that it may cost, whoever runs it."""
+    """Upper bound of the cost, at any vendor."""
     prices: Mapping[str, Mapping[str, Any] | None] | None = None
-    """What each vendor asked when it was accepted, null where that was not known; None in jobs from before."""
+    """Price formulas by vendor at acceptance, null if unknown; None in older jobs."""
     client_ref: str | None = None
     metadata: Mapping[str, str] | None = None
     batch_id: str | None = None
     webhook: Mapping[str, Any] | None = None
     file: StoredFile | None = None
     trace: str | None = None
-    """The `traceparent` of its request: whoever runs it goes on with that trace. Not for callers."""
+    """The `traceparent` of its request, continued by the runner. Not shown to callers."""
 
     state: State = State.QUEUED
     phase: Phase = Phase.QUEUED
@@ -184,85 +184,85 @@ class Job:
 
     @property
     def done(self) -> bool:
-        """The one thing clients loop on."""
+        """Return whether the job is finished; clients loop on this."""
         return self.state.done
 
     @property
     def payer(self) -> Payer:
-        """Whose money it costs."""
+        """Return the payer of the job."""
         return Payer(self.account_id, self.key_id, self.lineage or self.key_id)
 
     @property
     def attempt(self) -> Attempt | None:
-        """The attempt under way; None before the first, and between two."""
+        """Return the attempt in progress; None before the first, and between two."""
         last = self.attempts[-1] if self.attempts else None
         return last if last and last.outcome is None else None
 
     def is_past(self, now: float) -> bool:
-        """Whether its retention is over: what is left of it is removed soon."""
+        """Return whether its retention is over, so that it is removed soon."""
         return self.expires_at is not None and self.expires_at <= now
 
     @property
     def deadline(self) -> float:
-        """When `start_timeout` passes or, once started, `run_timeout`."""
+        """Return the end of `start_timeout` or, once started, of `run_timeout`."""
         return self.start_by if self.started_at is None else self.started_at + self.run_seconds
 
 
 def move(job: Job, to: State, **changes: Any) -> Job:
-    """The job in another state, if the table allows it."""
+    """Return the job in another state; raise `IllegalMove` if the table does not allow it."""
     if to not in TRANSITIONS[job.state]:
         raise IllegalMove(f"{job.id} cannot go from {job.state} to {to}")
     return replace(job, state=to, **changes)
 
 
 def start(job: Job, now: float) -> Job:
-    """A runner takes the job up; by its clock, which may be behind that of whoever accepted it."""
+    """Start the job by the runner's clock, which may be behind that of the process that accepted it."""
     return move(job, State.RUNNING, started_at=max(now, job.created_at))
 
 
 def order(job: Job, attempt: Attempt) -> Job:
-    """Write down the intent to pay a vendor before the call is made; not if the job was canceled meanwhile.
+    """Record the intent to pay a vendor before the call, unless the job was canceled meanwhile.
 
-    Attempts that never reached this vendor's books are dropped, so that a long wait leaves no long list.
+    Earlier attempts that this vendor never accepted are dropped, so that a long wait leaves no long list.
     """
     if job.state is not State.RUNNING:
         return job
-    told = tuple(
+    kept = tuple(
         past
         for past in job.attempts
         if past.outcome not in (Outcome.REFUSED, Outcome.NOT_SENT) or past.route != attempt.route
     )
-    return replace(job, attempts=(*told, attempt), phase=Phase.DISPATCHING)
+    return replace(job, attempts=(*kept, attempt), phase=Phase.DISPATCHING)
 
 
 def end_attempt(job: Job, outcome: Outcome, **changes: Any) -> Job:
-    """Close the attempt under way, if there is one."""
+    """Close the attempt in progress, if there is one."""
     if job.attempt is None:
         return replace(job, **changes)
     return replace(job, attempts=(*job.attempts[:-1], replace(job.attempt, outcome=outcome)), **changes)
 
 
 def reroute(job: Job, attempt: Attempt, vendor: str, model: str) -> Job:
-    """The attempt provably came to nothing: another vendor is asked instead; not if the job was canceled meanwhile."""
+    """Switch to another vendor after an attempt that provably failed, unless the job was canceled meanwhile."""
     earlier = job.attempts[:-1] if job.attempt else job.attempts
     job = replace(job, attempts=(*earlier, attempt), phase=Phase.DISPATCHING)
     return replace(job, vendor=vendor, upstream_model=model) if job.state is State.RUNNING else job
 
 
 def warn(job: Job, warnings: Iterable[str]) -> Job:
-    """The job with these among its warnings, each once."""
+    """Add warnings to the job, each once."""
     return replace(job, warnings=tuple(dict.fromkeys((*job.warnings, *warnings))))
 
 
 def request_cancel(job: Job, now: float) -> Job:
-    """The caller wants the job stopped; asking twice changes nothing."""
+    """Record the caller's cancel; a second one changes nothing."""
     if job.done or job.state is State.CANCELING:
         return job
     return move(job, State.CANCELING, phase=Phase.CANCELING, cancel_requested_at=now)
 
 
 def finish(job: Job, to: State, now: float, *, outcome: Outcome, **changes: Any) -> Job:
-    """The end of a job, whatever it is: what retention removes and money settles is fixed here."""
+    """End a job in any terminal state, and fix its retention and its cost."""
     job = end_attempt(job, outcome)
     return move(
         job,
@@ -277,7 +277,7 @@ def finish(job: Job, to: State, now: float, *, outcome: Outcome, **changes: Any)
 
 
 def succeed(job: Job, now: float, outputs: tuple[Asset, ...], warnings: tuple[str, ...]) -> Job:
-    """The outputs are ours and were opened: what the vendor that made them asks for them is the price."""
+    """End a job whose outputs are stored and checked; its vendor's formula sets the price."""
     final = _settle(job, outputs)
     return finish(
         warn(job, warnings),
@@ -292,7 +292,7 @@ def succeed(job: Job, now: float, outputs: tuple[Asset, ...], warnings: tuple[st
 
 
 def _settle(job: Job, outputs: tuple[Asset, ...]) -> int | None:
-    """By the formula that was written down; of a vendor that was not there yet, what was quoted."""
+    """Return the cost by the recorded formula; the estimate for a vendor without one."""
     if job.prices is None or job.vendor not in job.prices:
         return job.estimated
     formula = job.prices[job.vendor]
@@ -301,19 +301,19 @@ def _settle(job: Job, outputs: tuple[Asset, ...]) -> int | None:
 
 
 def fail(job: Job, now: float, error: Mapping[str, Any], outcome: Outcome, to: State = State.FAILED) -> Job:
-    """The job ends without outputs and without a charge; of an order of unknown fate nobody knows what it cost."""
+    """End a job without outputs and without a charge; the cost of an order of unknown fate is unknown."""
     unknown = outcome is Outcome.UNKNOWN
     final, charged = (None, None) if unknown else (0, False)
     return finish(job, to, now, outcome=outcome, error=error, final=final, charged=charged)
 
 
 def stop(job: Job, now: float) -> Job:
-    """The caller's cancel is carried out."""
+    """End a job that the caller canceled."""
     return finish(job, State.CANCELED, now, outcome=Outcome.CANCELED, final=0, charged=False)
 
 
 def poll_after_ms(job: Job, now: float) -> int | None:
-    """How long a polling client should wait: short when the end is near, never a storm."""
+    """Return the advised polling interval in milliseconds: shorter when the end is near."""
     if job.done:
         return None
     if job.eta_at is None:
@@ -348,7 +348,7 @@ class Headroom:
 
 @dataclass(frozen=True, slots=True)
 class Placing:
-    """An order like the lost one that another job has on its way, and since when."""
+    """A similar order that another job is placing, and since when."""
 
     started_at: float
 
@@ -356,9 +356,9 @@ class Placing:
 def choose_free(
     found: Iterable[str], held: Iterable[str], placing: Iterable[Placing], seen_at: Mapping[str, float] | None
 ) -> str | None:
-    """Return the first order found that no other job holds, or may be about to hold.
+    """Return the first order that no other job holds or may be about to hold; None if there is none.
 
-    An order on its way may be any of those found, unless it was begun after they were seen first.
+    An order that is being placed may be any of those found, unless it began after they were first seen.
     """
     others, latest = set(held), list(placing)
     for name in found:

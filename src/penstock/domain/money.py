@@ -1,4 +1,4 @@
-"""Money: integers of 10⁻⁹ USD inside, decimal strings outside."""
+"""Money: integers of 10⁻⁹ USD internally, decimal strings externally."""
 
 import re
 from decimal import Decimal
@@ -9,7 +9,7 @@ AMOUNT = re.compile(r"([0-9]{1,10})(?:\.([0-9]{1,9})0*)?")
 
 
 def parse_usd(value: Any) -> int:
-    """A decimal string or number of USD as an exact count of 10⁻⁹ USD."""
+    """Return a decimal string or number of USD as an exact count of 10⁻⁹ USD."""
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         raise ValueError('an amount is a decimal string such as "0.40"')
     text = value if isinstance(value, str) else format(Decimal(str(value)), "f")
@@ -20,7 +20,7 @@ def parse_usd(value: Any) -> int:
 
 
 def format_usd(nanos: int) -> str:
-    """At least two decimals, and no more than needed: 400000000 → "0.40"."""
+    """Format an amount with at least two decimals and no more than needed: 400000000 → "0.40"."""
     whole, rest = divmod(nanos, NANOS)
     decimals = f"{rest:09d}".rstrip("0").ljust(2, "0")
     return f"{whole}.{decimals}"

@@ -1,4 +1,4 @@
-"""Price formulas: what a generation costs by its params and its result, and a chat answer by its tokens."""
+"""Prices: formulas of generations and chat answers, and the schedules of prices over time."""
 
 import math
 from bisect import bisect_right
@@ -24,38 +24,38 @@ PICTURES = (
     "batch_size",
 )
 FACES = ("face_limit",)
-"""The params by which vendors' models take each."""
+"""Names of the params with durations, numbers of pictures and face limits, over all models."""
 MAX_SECONDS, MAX_PICTURES, MAX_FACES = 86_400, 10_000, 1_000_000_000
 MAX_DIGITS = 500
 MOST = 10**15
-"""No job and no answer costs more than a million USD: a formula may say so, but the store must hold every sum."""
+"""Upper bound of a cost, a million USD: the store must hold every sum, whatever a formula yields."""
 SLACK_SECONDS = 0.1
-"""What a film may be longer than its whole seconds: the last frame stays for a moment."""
+"""Tolerance for a video's length, as its last frame adds a moment."""
 
 Usd = Annotated[int, BeforeValidator(parse_usd)]
 
 
 class Delivered(Protocol):
-    """What a price asks of a delivered output."""
+    """The facts of a delivered output that a price depends on."""
 
     @property
     def kind(self) -> str:
-        """`model`, `video` or `image`."""
+        """Return `model`, `video` or `image`."""
         ...
 
     @property
     def role(self) -> str:
-        """`primary`: what was asked for; previews cost nothing."""
+        """Return the role; only `primary` outputs cost something."""
         ...
 
     @property
     def duration_seconds(self) -> float | None:
-        """Of a video."""
+        """Return the length of a video."""
         ...
 
     @property
     def faces(self) -> int | None:
-        """Of a 3D model."""
+        """Return the number of faces of a 3D model."""
         ...
 
 
@@ -70,12 +70,12 @@ class Price(BaseModel):
     per_thousand_faces: Usd = 0
     per_job_if: Mapping[str, Usd] = {}
     seconds: int | None = Field(default=None, strict=True, ge=1, le=MAX_SECONDS)
-    """How long a result is at most whose params do not tell."""
+    """Upper bound of the length of a result whose params do not set one."""
     faces: int | None = Field(default=None, strict=True, ge=1, le=MAX_FACES)
-    """How many faces such a result has at most."""
+    """Upper bound of the faces of such a result."""
 
     def describe(self) -> dict[str, Any]:
-        """As callers see it: decimal strings of USD."""
+        """Return the price as callers see it, in decimal strings of USD."""
         return {
             "per_job": format_usd(self.per_job),
             "per_second": format_usd(self.per_second),
@@ -88,11 +88,11 @@ class Price(BaseModel):
         }
 
     def formula(self) -> dict[str, Any]:
-        """As it is written down with a job, and read again: what is not in it is as by default."""
+        """Return the formula as it is stored with a job, without defaults."""
         return {name: value for name, value in self.describe().items() if getattr(self, name, None)}
 
     def word(self) -> str:
-        """`USD 0.20 + 0.40 per second + 0.10 if texture`."""
+        """Return the price as text, such as `USD 0.20 + 0.40 per second + 0.10 if texture`."""
         units = {"second": self.per_second, "picture": self.per_image, "thousand faces": self.per_thousand_faces}
         parts = [format_usd(self.per_job)] if self.per_job else []
         parts += [f"{format_usd(amount)} per {unit}" for unit, amount in units.items() if amount]
@@ -100,7 +100,7 @@ class Price(BaseModel):
         return f"USD {' + '.join(parts)}" if parts else "free"
 
     def bounded(self, *, seconds: int | None = None, faces: int | None = None) -> "Price":
-        """The same for a model that has bounds of its own: they go before those that were written down."""
+        """Return the price with the bounds of a model, which override those of the settings."""
         changed = dict[str, int]()
         if self.per_second and seconds is not None and seconds > 0:
             changed["seconds"] = min(seconds, MAX_SECONDS)
@@ -109,12 +109,12 @@ class Price(BaseModel):
         return self.model_copy(update=changed) if changed else self
 
     def of(self, params: Mapping[str, Any]) -> int | None:
-        """What a job with these resolved params costs at most; None where they do not tell, and nobody else does."""
+        """Return the maximum cost of a job with these resolved params; None if it is unbounded."""
         seconds, faces = _asked(params, DURATIONS, MAX_SECONDS), _asked(params, FACES, MAX_FACES)
         return self._sum(params, seconds or self.seconds, _pictures(params), faces or self.faces)
 
     def final(self, params: Mapping[str, Any], outputs: Iterable[Delivered]) -> int | None:
-        """What it did cost, by what was delivered: never more than `of` said."""
+        """Return the cost by the delivered outputs, never more than `of`."""
         results = [output for output in outputs if output.role == "primary"]
         seconds = _least(_asked(params, DURATIONS, MAX_SECONDS) or self.seconds, _length(results))
         faces = _least(_asked(params, FACES, MAX_FACES) or self.faces, _count_faces(results))
@@ -131,15 +131,15 @@ class Price(BaseModel):
 
 
 def _asked(params: Mapping[str, Any], names: Sequence[str], most: int) -> int | None:
-    """The largest that any of the names has, `8` and `"8s"` alike; None where none has a number above 0."""
-    told = [number for name in names if name in params and (number := _number(params[name])) > 0]
-    return math.ceil(min(most, max(told))) if told else None
+    """Return the largest value of these params, `8` and `"8s"` alike; None if none is above 0."""
+    values = [number for name in names if name in params and (number := _number(params[name])) > 0]
+    return math.ceil(min(most, max(values))) if values else None
 
 
-def _number(told: Any) -> float:
-    """What is no number is 0, `true` too."""
+def _number(value: Any) -> float:
+    """Return a number; 0 for anything else, including `true`."""
     try:
-        number = float(str(told)[:MAX_DIGITS].removesuffix("s")) if isinstance(told, str | int | float) else 0.0
+        number = float(str(value)[:MAX_DIGITS].removesuffix("s")) if isinstance(value, str | int | float) else 0.0
     except ValueError:
         return 0.0
     return 0.0 if math.isnan(number) else number
@@ -150,14 +150,14 @@ def _pictures(params: Mapping[str, Any]) -> int:
 
 
 def _length(results: Iterable[Delivered]) -> int | None:
-    """The whole seconds of the longest video."""
-    told = [output.duration_seconds for output in results if output.duration_seconds is not None]
-    return max(1, math.ceil(round(min(MAX_SECONDS, max(told)) - SLACK_SECONDS, 3))) if told else None
+    """Return the length of the longest video in whole seconds."""
+    lengths = [output.duration_seconds for output in results if output.duration_seconds is not None]
+    return max(1, math.ceil(round(min(MAX_SECONDS, max(lengths)) - SLACK_SECONDS, 3))) if lengths else None
 
 
 def _count_faces(results: Iterable[Delivered]) -> int | None:
-    told = [output.faces for output in results if output.faces is not None]
-    return sum(told) if told else None
+    counts = [output.faces for output in results if output.faces is not None]
+    return sum(counts) if counts else None
 
 
 def _least(*counts: int | None) -> int | None:
@@ -165,14 +165,14 @@ def _least(*counts: int | None) -> int | None:
 
 
 def _applies(condition: str, params: Mapping[str, Any]) -> bool:
-    """`texture`: it is given and not false; `quality=high`: it has this value."""
+    """Return whether a condition holds: `texture` is set and not false, or `quality=high` has this value."""
     name, has_value, value = condition.partition("=")
-    told = params.get(name)
-    return _word(told) == value if has_value else told is not None and told is not False
+    given = params.get(name)
+    return _word(given) == value if has_value else given is not None and given is not False
 
 
 def _word(value: Any) -> str:
-    """A value as JSON has it, without quotes; 8.0 is 8."""
+    """Return a value as in JSON, without quotes; 8.0 is 8."""
     if isinstance(value, bool):
         return str(value).lower()
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
@@ -191,16 +191,16 @@ class TokenPrice(BaseModel):
 
     @property
     def cached(self) -> int:
-        """A million prompt tokens that the vendor had cached: as any others where nothing else is said."""
+        """Return the price of a million cached prompt tokens; by default that of other prompt tokens."""
         return self.input_per_million if self.cached_input_per_million is None else self.cached_input_per_million
 
     @property
     def reasoning(self) -> int:
-        """A million tokens of thinking, which are among those of the answer: as any others, likewise."""
+        """Return the price of a million reasoning tokens; by default that of other output tokens."""
         return self.output_per_million if self.reasoning_per_million is None else self.reasoning_per_million
 
     def describe(self) -> dict[str, Any]:
-        """As callers see it: decimal strings of USD."""
+        """Return the price as callers see it, in decimal strings of USD."""
         return {
             "input_per_million": format_usd(self.input_per_million),
             "cached_input_per_million": format_usd(self.cached),
@@ -211,19 +211,19 @@ class TokenPrice(BaseModel):
         }
 
     def word(self) -> str:
-        """`USD 0.15 in, 0.075 cached, 0.60 out, per million tokens + 0.01 per request`."""
-        told = [(self.input_per_million, "in")]
-        told += [(self.cached, "cached")] if self.cached != self.input_per_million else []
-        told += [(self.output_per_million, "out")]
-        told += [(self.reasoning, "reasoning")] if self.reasoning != self.output_per_million else []
-        parts = [f"{', '.join(f'{format_usd(amount)} {name}' for amount, name in told)}, per million tokens"]
-        if not any(amount for amount, _ in told):
+        """Return the price as text, such as `USD 0.15 in, 0.60 out, per million tokens + 0.01 per request`."""
+        rates = [(self.input_per_million, "in")]
+        rates += [(self.cached, "cached")] if self.cached != self.input_per_million else []
+        rates += [(self.output_per_million, "out")]
+        rates += [(self.reasoning, "reasoning")] if self.reasoning != self.output_per_million else []
+        parts = [f"{', '.join(f'{format_usd(amount)} {name}' for amount, name in rates)}, per million tokens"]
+        if not any(amount for amount, _ in rates):
             parts = []
         parts += [f"{format_usd(self.per_request)} per request"] if self.per_request else []
         return f"USD {' + '.join(parts)}" if parts else "free"
 
     def of(self, usage: Usage) -> int:
-        """What an answer with these tokens costs, rounded up to the next 10⁻⁹ USD."""
+        """Return the cost of an answer with this usage, rounded up to 10⁻⁹ USD."""
         total = usage.prompt * self.input_per_million + usage.completion * self.output_per_million
         if usage.cached:
             total += min(usage.cached, usage.prompt) * (self.cached - self.input_per_million)
@@ -243,18 +243,18 @@ P = TypeVar("P", Price, TokenPrice)
 
 @dataclass(frozen=True, slots=True)
 class Term(Generic[P]):
-    """A price that someone wrote down, and when it is in force: from `since` on, and before `until`."""
+    """A price of the settings, in force from `since` on and before `until`."""
 
     price: P
     since: float = -math.inf
     until: float = math.inf
     of_vendor: bool = False
-    """It was written for one vendor; that goes before what was written for all."""
+    """True for a price of one vendor, which overrides those for all."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stretch(Generic[P]):
-    """A price and the time in which nothing about it changes; None: it is not known."""
+    """A price and the time in which it does not change; None if the price is unknown."""
 
     price: P | None
     since: float
@@ -263,18 +263,18 @@ class Stretch(Generic[P]):
 
 @dataclass(frozen=True, slots=True)
 class PriceSchedule(Generic[P]):
-    """What one vendor asks for one model: each price from its start on, until the next."""
+    """The prices of one vendor for one model; each is in force from its start until the next."""
 
     starts: tuple[float, ...]
-    """The first is the beginning of time."""
+    """Start times; the first is the beginning of time."""
     prices: tuple[P | None, ...]
 
     def at(self, now: float) -> P | None:
-        """The price in force; None: it is not known."""
+        """Return the price in force; None if it is unknown."""
         return self.prices[bisect_right(self.starts, now) - 1 if len(self.starts) > 1 else 0]
 
     def stretches(self, now: float) -> Iterator[Stretch[P]]:
-        """The one in force, and those to come."""
+        """Yield the price in force, and those to come."""
         ends = (*self.starts[1:], math.inf)
         for price, since, until in zip(self.prices, self.starts, ends, strict=True):
             if until > now:
@@ -282,25 +282,25 @@ class PriceSchedule(Generic[P]):
 
 
 def make_schedule(terms: Sequence[Term[P]], otherwise: P | None) -> PriceSchedule[P]:
-    """At each moment the most specific term in force, of those the latest begun; without one, `otherwise`."""
+    """Return a schedule with the most specific, then latest term at each moment; `otherwise` where none is in force."""
     ranked = sorted(terms, key=lambda term: (term.of_vendor, term.since), reverse=True)
 
     def find(moment: float) -> P | None:
         return next((term.price for term in ranked if term.since <= moment < term.until), otherwise)
 
-    return _tell({moment for term in terms for moment in (term.since, term.until)}, find)
+    return _schedule({moment for term in terms for moment in (term.since, term.until)}, find)
 
 
 def combine(
     schedules: Sequence[PriceSchedule[P]], choose: Callable[[Sequence[P | None]], P | None]
 ) -> PriceSchedule[P]:
-    """One price of several, at each moment."""
+    """Return a schedule with one chosen price of several at each moment."""
     moments = {start for schedule in schedules for start in schedule.starts}
-    return _tell(moments, lambda moment: choose([schedule.at(moment) for schedule in schedules]))
+    return _schedule(moments, lambda moment: choose([schedule.at(moment) for schedule in schedules]))
 
 
-def _tell(moments: set[float], find: Callable[[float], P | None]) -> PriceSchedule[P]:
-    """Only the moments at which something changes."""
+def _schedule(moments: set[float], find: Callable[[float], P | None]) -> PriceSchedule[P]:
+    """Return a schedule with only the moments at which the price changes."""
     starts, prices = list[float](), list[P | None]()
     for moment in sorted((moments | {-math.inf}) - {math.inf}):
         price = find(moment)
@@ -313,7 +313,7 @@ def _tell(moments: set[float], find: Callable[[float], P | None]) -> PriceSchedu
 def describe_schedules(
     schedules: Mapping[str, PriceSchedule[Price]] | Mapping[str, PriceSchedule[TokenPrice]], now: float
 ) -> list[dict[str, Any]]:
-    """As callers see them: of each vendor the price in force, and those to come; no `from`: it always was."""
+    """Return the schedules as callers see them: each vendor's price in force, and those to come."""
     return [
         {
             "vendor": vendor,
@@ -326,18 +326,18 @@ def describe_schedules(
     ]
 
 
-# -- of several routes
+# -- prices of several routes
 
 
 def highest(prices: Iterable[Price | None], params: Mapping[str, Any]) -> int | None:
-    """The most that any of them asks of these params; None where one is not known."""
+    """Return the highest cost for these params; None if one price is unknown."""
     costs = [None if price is None else price.of(params) for price in prices]
     known = [cost for cost in costs if cost is not None]
     return max(known) if known and len(known) == len(costs) else None
 
 
 def dearest(prices: Sequence[Price | None]) -> Price | None:
-    """Of each part what the dearest asks; None where one is not known."""
+    """Return a price with the highest value of each part; None if one price is unknown."""
     known = [price for price in prices if price is not None]
     if not known or len(known) < len(prices):
         return None
@@ -355,7 +355,7 @@ def dearest(prices: Sequence[Price | None]) -> Price | None:
 
 
 def dearest_tokens(prices: Sequence[TokenPrice | None]) -> TokenPrice | None:
-    """The same of the parts of a chat price."""
+    """Return a chat price with the highest value of each part; None if one price is unknown."""
     known = [price for price in prices if price is not None]
     if not known or len(known) < len(prices):
         return None
@@ -370,7 +370,7 @@ def dearest_tokens(prices: Sequence[TokenPrice | None]) -> TokenPrice | None:
 
 
 def token_ceiling(prices: Sequence[TokenPrice | None]) -> TokenPrice | None:
-    """What no answer is dearer than, whoever gives it, and however many of its tokens were cached or reasoning."""
+    """Return an upper bound of chat prices, for any vendor and any share of cached or reasoning tokens."""
     most = dearest_tokens(prices)
     if most is None:
         return None

@@ -1,4 +1,4 @@
-"""The usage record: what is kept of every chat request, whatever became of it."""
+"""The usage record, kept for every chat request, also for those that fail."""
 
 from enum import StrEnum
 
@@ -8,16 +8,16 @@ from penstock.domain.chat import CHARACTERS_PER_TOKEN, Usage
 
 
 class ChatOutcome(StrEnum):
-    """How a chat request ended."""
+    """The outcome of a chat request."""
 
     OK = "ok"
-    CACHED = "cached"  # answered from the response cache: no vendor was asked
-    FAILED = "failed"  # an error before the first byte
-    CUT = "cut"  # the vendor's reply broke off after it had begun
+    CACHED = "cached"  # answered from the response cache, without a vendor
+    FAILED = "failed"  # failed before the first byte
+    CUT = "cut"  # broken off by the vendor after the first byte
     CANCELED = "canceled"  # the caller left, or the gateway was stopped
 
 
-class Completion(msgspec.Struct, frozen=True, kw_only=True):  # made for every request: quicker than a dataclass
+class Completion(msgspec.Struct, frozen=True, kw_only=True):  # one per request: faster than a dataclass
     """One chat request of an account."""
 
     id: str
@@ -25,7 +25,7 @@ class Completion(msgspec.Struct, frozen=True, kw_only=True):  # made for every r
     account_id: str
     key_id: str
     lineage: str = ""
-    """Of the key; not kept with the record."""
+    """The key's lineage; not stored with the record."""
     model: str
     vendor: str
     upstream_model: str
@@ -35,14 +35,14 @@ class Completion(msgspec.Struct, frozen=True, kw_only=True):  # made for every r
     """The error's code, empty without one."""
     usage: Usage
     cost: int | None
-    """In 10⁻⁹ USD; None where the price is not known."""
+    """In 10⁻⁹ USD; None if the price is unknown."""
     created_at: float
     seconds: float
     first_byte_seconds: float | None
 
 
 class Begun(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
-    """A chat request that a vendor works for: enough to charge it should the process die."""
+    """A chat request in progress, with all that is needed to charge it if the process dies."""
 
     id: str
     request_id: str
@@ -55,19 +55,19 @@ class Begun(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     streamed: bool
     created_at: float
     prompt: int
-    """About how many tokens were asked."""
+    """Estimated number of prompt tokens."""
     input_per_million: int | None
-    """None where the price is not known."""
+    """None if the price is unknown."""
     output_per_million: int
     per_request: int
 
 
 CRASHED = "process_died"
-"""The code of a request that was under way when its process died."""
+"""The code of a request whose process died."""
 
 
 def end_begun(begun: Begun, characters: int, now: float) -> Completion:
-    """The record of a request whose process died: what was asked, and about as much as was seen of the answer."""
+    """Return the record of a request whose process died, with an estimate of the answer's tokens."""
     completion = -(-characters // CHARACTERS_PER_TOKEN)
     cost = None
     if begun.input_per_million is not None:

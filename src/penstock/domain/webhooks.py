@@ -1,4 +1,4 @@
-"""Webhooks: the addresses that accounts want to be told at, what came of telling them, and how it is signed."""
+"""Webhooks: the endpoints of accounts, the deliveries to them, and their signatures."""
 
 import base64
 import hashlib
@@ -12,28 +12,26 @@ from typing import Final
 from urllib.parse import urlsplit
 from zlib import crc32
 
-from penstock.domain.events import BUDGET_EVENT, ENDINGS, Event, EventType, event_id, parse_event_id
+from penstock.domain.events import ENDINGS, Event, event_id, parse_event_id
 
 PING: Final = "webhook.ping"
-"""What is sent to try an endpoint: no event, it is only told there."""
-TELLABLE: Final = (*EventType, BUDGET_EVENT)
-"""What an endpoint may ask for."""
+"""The message that tests an endpoint. It is not an event of the log."""
 USUAL: Final = tuple(ENDINGS.values())
-"""What it is told if it asks for nothing in particular."""
+"""The events that it receives by default."""
 MAX_ENDPOINTS: Final = 20
 MAX_PINGS: Final = 4
-"""Pings of an account that may be under way at once, over all processes."""
+"""Upper bound of an account's pings in progress, over all processes."""
 PING_SECONDS: Final = 60.0
-"""A ping that nobody has sent for so long no longer counts: nobody may be there to send it."""
+"""A ping not sent for so long no longer counts, as its sender may be gone."""
 PING_RETRY_SECONDS: Final = 5
 OVERLAP_SECONDS: Final = 86_400.0
-"""How long messages are signed with the former secret too."""
+"""Time for which messages are also signed with the former secret."""
 MAX_SECRETS = 5
-"""With how many a message is signed at most."""
+"""Upper bound of the signatures of a message."""
 RETRY_SECONDS: Final = (5.0, 60.0, 300.0, 1800.0, 7200.0, 18_000.0, 36_000.0)
-"""The pauses between attempts; with jitter, never shorter."""
+"""Backoff between attempts, plus jitter."""
 PATIENCE_SECONDS: Final = 5 * 86_400.0
-"""An endpoint that has done nothing but fail for so long is disabled, at the next delivery that is given up."""
+"""An endpoint that only failed for so long is disabled when its next delivery is given up."""
 MAX_RETRY_AFTER: Final = 86_400.0
 MAX_ATTEMPTS_KEPT: Final = 20
 HOST_LANES: Final = 64
@@ -43,7 +41,7 @@ OWN_PREFIX: Final = "own_"
 
 
 class Status(StrEnum):
-    """Where a delivery stands."""
+    """The status of a delivery."""
 
     PENDING = "pending"
     DELIVERED = "delivered"
@@ -51,7 +49,7 @@ class Status(StrEnum):
 
 
 class DisabledReason(StrEnum):
-    """Why an endpoint is disabled."""
+    """The reason for disabling an endpoint."""
 
     ASKED = "asked"
     GONE = "gone"
@@ -60,7 +58,7 @@ class DisabledReason(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Endpoint:
-    """One address of an account, or, without one, what signs that account's jobs' own webhooks."""
+    """One webhook URL of an account; without a URL, the signing secret for its jobs' own webhooks."""
 
     id: str
     account_id: str
@@ -68,23 +66,23 @@ class Endpoint:
     events: tuple[str, ...]
     description: str
     base_url: str
-    """The way it was asked for: where links lead that are told here, unless the operator says where."""
+    """Base URL of its creation, for links in messages unless the operator sets another."""
     secret: str
     former_secret: str | None = None
-    """The one before; after a blank each those before that still count, each with `@` and until when."""
+    """The former secret, then older ones that still count, separated by blanks, each with `@` and its end."""
     former_until: float | None = None
     created_at: float
     disabled_at: float | None = None
     disabled_reason: DisabledReason | None = None
     failing_since: float | None = None
-    """When the failures began that no success has ended."""
+    """Start of the failures since the last success."""
 
     def secrets_at(self, now: float) -> list[str]:
-        """What a message is signed with: the newest first."""
+        """Return the secrets that sign a message, newest first."""
         return [self.secret, *(secret for secret, until in self._former() if now < until)]
 
     def rotate(self, now: float) -> "Endpoint":
-        """With a new secret; whatever was promised of the former ones is kept."""
+        """Return the endpoint with a new secret; former ones stay valid as promised."""
         kept = [(secret, until) for secret, until in self._former() if now < until][: MAX_SECRETS - 2]
         former = " ".join([self.secret, *(f"{secret}@{until!r}" for secret, until in kept)])
         return replace(self, secret=new_secret(), former_secret=former, former_until=now + OVERLAP_SECONDS)
@@ -99,30 +97,30 @@ class Endpoint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeliveryAttempt:
-    """One time that a message was sent, or could not be."""
+    """One attempt to send a message."""
 
     at: float
     seconds: float
     status_code: int | None = None
     error: str | None = None
     response: str = ""
-    """The beginning of what was answered."""
+    """The beginning of the response body."""
 
     @property
     def succeeded(self) -> bool:
-        """Only 2xx is success."""
+        """Return whether the response was 2xx."""
         return self.error is None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delivery:
-    """One event on its way to one endpoint."""
+    """One event to be delivered to one endpoint."""
 
     position: int
     webhook_id: str
     account_id: str
     subject: str
-    """What the event is about: a job or a notice; of a ping, its own id."""
+    """Id of the event's subject, a job or a notice; of a ping, its own id."""
     sequence: int
     type: str
     url: str
@@ -130,7 +128,7 @@ class Delivery:
     """See `lane_of`."""
     status: Status
     tries: int
-    """Since it was last asked for."""
+    """Number of tries since it was last requested."""
     due_at: float | None
     lease: str | None
     created_at: float
@@ -140,18 +138,18 @@ class Delivery:
 
     @property
     def id(self) -> str:
-        """How callers name it."""
+        """Return the delivery's public id."""
         return delivery_id(self.position)
 
     @property
     def event_id(self) -> str:
-        """The same at every attempt, so that a receiver knows it again."""
+        """Return the event's id, which is equal at every attempt, so that a receiver can deduplicate."""
         return self.subject if self.event_position is None else event_id(self.event_position)
 
 
 @dataclass(frozen=True, slots=True)
 class PendingDelivery:
-    """A delivery that someone has taken on, and all that it takes; no event: a ping."""
+    """A claimed delivery, with all that sending it needs; a ping has no event."""
 
     delivery: Delivery
     endpoint: Endpoint
@@ -160,17 +158,17 @@ class PendingDelivery:
 
 
 def delivery_id(position: int) -> str:
-    """Ids sort as positions do."""
+    """Return the public id of a position; ids sort like positions."""
     return "dlv_" + event_id(position).removeprefix("evt_")
 
 
 def parse_delivery_id(text: str) -> int | None:
-    """The position behind a delivery's id; None if it is no such id."""
+    """Return the position of a delivery's id; None if it is no such id."""
     return parse_event_id("evt_" + text.removeprefix("dlv_")) if text.startswith("dlv_") else None
 
 
 def own_id(account_id: str) -> str:
-    """Under which an account's secret for its jobs' own webhooks is kept."""
+    """Return the id under which the secret for an account's jobs' own webhooks is stored."""
     return OWN_PREFIX + account_id
 
 
@@ -180,7 +178,7 @@ def host_of(url: str) -> str:
 
 
 def lane_of(webhook_id: str, url: str | None) -> str:
-    """Name the endpoint of a delivery, as far as its share of places is concerned.
+    """Return the lane of a delivery, which is its share of the concurrent sends.
 
     A webhook is its own lane. Jobs may bring any number of URLs along, so those of an account are spread over a bounded
     number of lanes, by host and by path: the pending lanes are walked through when deliveries are claimed.
@@ -197,27 +195,27 @@ def ping_lane_of(account_id: str, webhook_id: str = "") -> str:
     return f"ping {account_id} {webhook_id}"
 
 
-# -- signing, as Standard Webhooks has it
+# -- signatures, by Standard Webhooks
 
 
 def new_secret() -> str:
-    """192 bits, as its verifiers read them."""
+    """Return a new secret of 192 bits, in the format of Standard Webhooks."""
     return SECRET_PREFIX + base64.b64encode(secrets.token_bytes(24)).decode()
 
 
 def sign(keys: Sequence[str], message_id: str, moment: int, body: bytes) -> str:
-    """The value of `webhook-signature`: one for each secret."""
+    """Return the value of `webhook-signature`, with one signature for each secret."""
     message = b"%b.%d.%b" % (message_id.encode(), moment, body)
     raw = [base64.b64decode(key.removeprefix(SECRET_PREFIX)) for key in keys]
     tags = [hmac.new(key, message, hashlib.sha256).digest() for key in raw]
     return " ".join(f"v1,{base64.b64encode(tag).decode()}" for tag in tags)
 
 
-# -- trying again
+# -- retries
 
 
 def next_pause(tries: int, retry_after: float | None) -> float | None:
-    """How long to wait after so many tries; None: it is given up."""
+    """Return the seconds to wait after so many tries; None if the delivery is given up."""
     if tries > len(RETRY_SECONDS):
         return None
     pause = RETRY_SECONDS[tries - 1] * random.uniform(1.0, 1.2)  # noqa: S311  jitter

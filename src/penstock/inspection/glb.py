@@ -1,4 +1,4 @@
-"""Opens GLB models to prove that they are what they should be; blocking, meant for the workshop."""
+"""Opens GLB models to prove that they are what they should be; blocking, for the process pool."""
 
 import base64
 import math
@@ -33,7 +33,7 @@ DRACO, MESHOPT = "KHR_draco_mesh_compression", "EXT_meshopt_compression"
 
 @dataclass(frozen=True, slots=True)
 class ModelFacts:
-    """What opening a 3D model told."""
+    """The facts found by opening a 3D model."""
 
     faces: Count
     vertices: Count
@@ -41,7 +41,7 @@ class ModelFacts:
 
 
 class _Part(msgspec.Struct, frozen=True, rename="camel"):
-    """A part of a glTF document; what is not needed here is passed over."""
+    """A part of a glTF document; unneeded fields are ignored."""
 
     extensions: dict[str, msgspec.Raw] = msgspec.field(default_factory=dict[str, msgspec.Raw])
 
@@ -135,13 +135,13 @@ class _Model:
             self._check_accessor(f"accessor {number}", accessor)
 
     def measure(self) -> tuple[int, int]:
-        """Faces and vertices, each mesh as often as it is shown."""
+        """Return faces and vertices, with each mesh counted as often as it is shown."""
         sizes = [self._measure_mesh(f"mesh {number}", mesh) for number, mesh in enumerate(self._document.meshes)]
         shown = [_pick(sizes, number, "mesh") for number in self._list_meshes()]
         return sum(faces for faces, _ in shown), sum(vertices for _, vertices in shown)
 
     def _open_buffer(self, number: int, buffer: _Buffer) -> memoryview | None:
-        """Its bytes; None where it only stands in for compressed data."""
+        """Return its bytes; None if it is a placeholder for compressed data."""
         if buffer.uri is None and number > 0:
             return None
         data = self._binary
@@ -155,7 +155,7 @@ class _Model:
         return data
 
     def _open_view(self, name: str, view: _View) -> memoryview | None:
-        """Its bytes; None where they are compressed."""
+        """Return its bytes; None if they are compressed."""
         compressed = view.extensions.get(MESHOPT)
         region = view if compressed is None else msgspec.json.decode(compressed, type=_View)
         buffer = _pick(self._buffers, region.buffer, f"{name}: buffer")
@@ -232,7 +232,7 @@ class _Model:
         return self._largest[number]
 
     def _list_meshes(self) -> Iterator[int]:
-        """The mesh of each node that the scene reaches; without a scene of each node, without nodes each mesh."""
+        """Yield the mesh of each node of the scene; without a scene of each node, without nodes each mesh."""
         nodes, scenes = self._document.nodes, self._document.scenes
         if not nodes:
             yield from range(len(self._document.meshes))
@@ -262,7 +262,7 @@ def _pick(parts: Sequence[T], number: int, name: str) -> T:
 
 
 def _split_glb(data: bytes) -> tuple[memoryview, memoryview]:
-    """The JSON and the binary chunk."""
+    """Return the JSON and the binary chunk."""
     if len(data) < 12 or data[:4] != b"glTF":
         raise ValueError("it does not start with a GLB header")
     version, length = struct.unpack_from("<II", data, 4)

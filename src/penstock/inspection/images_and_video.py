@@ -1,4 +1,4 @@
-"""Opens images and videos to prove that they are what they should be; blocking, meant for the workshop."""
+"""Opens images and videos to prove that they are what they should be; blocking, for the process pool."""
 
 import re
 import warnings
@@ -29,7 +29,7 @@ if TYPE_CHECKING:  # Pillow and PyAV are imported where they are used: a child t
 _PILLOW = ("PIL.JpegImagePlugin", "PIL.PngImagePlugin", "PIL.WebPImagePlugin", "PIL.TiffImagePlugin")
 _PYAV = ("av", "av.logging", "av.subtitles.stream")
 LIBRARIES = {"inspect_image": _PILLOW, "inspect_picture": _PILLOW, "inspect_video": _PYAV}
-"""Modules that each function imports: the workshop loads them before, as a confined process may not."""
+"""Modules that each function imports; the child loads them first, as a confined process may not."""
 MAX_VIDEO_SIDE = 8192
 MAX_FRAMES = 216_000
 """An hour of 60 frames a second."""
@@ -39,7 +39,7 @@ SECONDS_NOTED, SECONDS_REFUSED = 0.25, 1.0
 
 @dataclass(frozen=True, slots=True)
 class VideoFacts:
-    """What decoding a video told; width and height as it is shown."""
+    """The facts found by decoding a video; width and height are as displayed."""
 
     width: Count
     height: Count

@@ -20,7 +20,7 @@ PIXELS: Final = (b"IDAT", b"fdAT")
 WITHOUT_LENGTH: Final = frozenset({0x01, *range(0xD0, 0xD9)})
 START_OF_SCAN, END_OF_IMAGE = 0xDA, 0xD9
 MARKER: Final = re.compile(rb"\xff[^\x00\xff\xd0-\xd7]")
-"""Where a scan's pixels end: in them, a byte 255 is followed by 0 or by a number for a restart."""
+"""The end of a scan's pixels, in which a byte 255 is followed by 0 or by a restart number."""
 
 
 def check_structure(file: IO[bytes], kind: str) -> None:

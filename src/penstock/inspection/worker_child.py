@@ -1,4 +1,4 @@
-"""The workshop's child process: has imported what the work needs, and forks a confined process for each file.
+"""The pool's child process: imports what the work needs, and forks a confined process for each file.
 
 It never touches a file's bytes itself. The forked process has the open file, a pipe for its answer, and nothing else.
 Messages come as lines of JSON over the socket at descriptor 0; answers go back as a line with a length, then bytes.

@@ -39,7 +39,7 @@ class WorkFailed(Exception):
 
 
 class LimitReached(WorkFailed):
-    """The work took more time or memory than it may. Trying again would take as much."""
+    """The work exceeded its time or memory limit. A retry would exceed it again."""
 
 
 class ProcessPool:
@@ -159,7 +159,7 @@ class _Child:
             async with asyncio.timeout(errand.seconds + GRACE_SECONDS):
                 return await self._receive(self._socket)
         except (OSError, ValueError) as error:  # OSError: also a timeout
-            log.warning("a process that opens files died", extra={"fields": {"reason": repr(error)}})
+            log.warning("a file inspection process died", extra={"fields": {"reason": repr(error)}})
             return "gone", b""
 
     def stop(self) -> None:
@@ -216,7 +216,7 @@ class _Child:
 
 
 def _environment() -> dict[str, str]:
-    """Return what a child's interpreter needs to find its modules: no key, no password, no address."""
+    """Return the environment of a child's interpreter, without keys, passwords and addresses."""
     folders = [os.path.abspath(folder) for folder in sys.path]  # noqa: PTH100  "" is the current folder
     kept = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
     settings = {"PYTHONDONTWRITEBYTECODE": "1", "PYTHONUTF8": "1", "OPENBLAS_NUM_THREADS": "1"}
@@ -238,7 +238,7 @@ def _open(source: Given) -> IO[bytes] | None:
 
 
 def _interpret(function: Callable[..., T], errand: Errand, status: str, answer: bytes) -> T:
-    """Return the result; nothing that a child says is believed beyond its declared type."""
+    """Return the result, validated against the declared type, as a child is not trusted."""
     name = errand.function.partition(":")[2]
     match status:
         case "done":
@@ -250,7 +250,10 @@ def _interpret(function: Callable[..., T], errand: Errand, status: str, answer: 
         case "memory":
             raise LimitReached(f"{name} needed more than {errand.memory_bytes >> 20} MB of memory")
         case "unable":
-            log.error("a file could not be opened by us", extra={"fields": {"reason": answer.decode(errors="replace")}})
+            log.error(
+                "inspecting a file failed because of an error in the gateway",
+                extra={"fields": {"reason": answer.decode(errors="replace")}},
+            )
         case _:
             pass
     raise WorkFailed(f"The process doing {name} crashed ({status}).")

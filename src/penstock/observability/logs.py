@@ -1,4 +1,4 @@
-"""Logs: one line per record, with what it belongs to and without secrets."""
+"""Logs: one line per record, with its context and without secrets."""
 
 import asyncio
 import atexit
@@ -23,10 +23,10 @@ MAX_TEXT = 8_192
 """The longest string in a line; longer ones are cut."""
 
 MAX_FIELDS_TEXT = 32_768
-"""The most that one record's fields may come to; beyond it they are left out."""
+"""Upper bound of one record's fields; further ones are left out."""
 
 LINES_SECONDS = 0.05
-"""How long the line of a request may wait to be written with others."""
+"""Time for which a request's line may wait to be written with others."""
 
 MAX_ITEMS = 64
 MAX_DEPTH = 4
@@ -45,7 +45,7 @@ _bound: ContextVar[Mapping[str, object]] = ContextVar("bound", default={})  # no
 _hidden: list[str] = []
 _access = logging.getLogger("penstock.access")
 _lines: "_Lines | None" = None
-"""Where the lines of requests go, if they are JSON."""
+"""The destination of request lines, if they are JSON."""
 
 
 # -- what a record belongs to
@@ -62,7 +62,7 @@ def bind(**fields: object) -> Generator[None]:
 
 
 def belong(**fields: object) -> None:
-    """The same until the end of the task, which is a request's own."""
+    """Like `context`, but until the end of the task, which is a request's own."""
     _bound.set({**_bound.get(), **fields})
 
 
@@ -71,7 +71,7 @@ def belong(**fields: object) -> None:
 
 def hide(secret: str) -> None:
     """Mask this value from now on, also as it looks inside JSON, Python's repr or a URL."""
-    if len(secret) < 4:  # would blank out ordinary words, and protects nobody
+    if len(secret) < 4:  # it would mask ordinary words
         return
     forms = {secret, json_text.dumps(secret)[1:-1], repr(secret)[1:-1], quote(secret, safe="")}
     _hidden.extend(forms.difference(_hidden))
@@ -80,7 +80,7 @@ def hide(secret: str) -> None:
 
 
 def mask(text: str) -> str:
-    """The text without secrets; a key keeps its public id."""
+    """Return the text without secrets; a key keeps its public id."""
     for secret in _hidden:
         if secret in text:
             text = text.replace(secret, _MASK)
@@ -88,7 +88,7 @@ def mask(text: str) -> str:
 
 
 def _clean(value: object, depth: int = 0) -> Any:
-    """A copy that is safe to write: masked, cut, and of JSON's own types."""
+    """Return a copy that is safe to write: masked, shortened, and of JSON's own types."""
     match value:
         case None | bool() | int():
             return value
@@ -114,7 +114,7 @@ def _cut(text: str) -> str:
 
 
 def tell_request(request_id: str, method: str, path: str, status: int, seconds: float, account: str | None) -> None:
-    """The line that every request writes: made by hand, many at once, as nothing else would cost a request more."""
+    """Formats the line of every request by hand and in bulk, as logging would be its largest cost."""
     if not _access.isEnabledFor(logging.INFO):
         return
     milliseconds = round(seconds * 1000, 2)
@@ -126,7 +126,7 @@ def tell_request(request_id: str, method: str, path: str, status: int, seconds: 
 
 
 _Request: TypeAlias = tuple[float, str, str, str, str | None, int, float]
-"""When it was over, its id, method, path, account, status, and how many milliseconds it took."""
+"""End time, id, method, path, account, status and duration in milliseconds."""
 
 
 def _write_line(request: _Request) -> str:
@@ -144,7 +144,7 @@ def _place(method: str, path: str, account: str | None) -> str:
 
 
 class _Lines(logging.StreamHandler[TextIO]):
-    """A stream whose request lines are written many at once; everything else is written at once, in its place."""
+    """A stream that buffers request lines; other records are written immediately, in order."""
 
     def __init__(self, stream: TextIO) -> None:
         super().__init__(stream)
@@ -163,7 +163,7 @@ class _Lines(logging.StreamHandler[TextIO]):
         self._waiting.append(request)
 
     def flush_lines(self) -> None:
-        """Write what waits."""
+        """Write the buffered lines."""
         requests, self._waiting = self._waiting, []
         if requests:
             with suppress(OSError, ValueError):  # a full disk, a closed stream: not worth a request
@@ -171,7 +171,7 @@ class _Lines(logging.StreamHandler[TextIO]):
                 self.stream.flush()
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Write a record after what was told before it."""
+        """Write a record after the buffered lines."""
         self.flush_lines()
         super().emit(record)
 
@@ -182,7 +182,7 @@ def _second(moment: int) -> str:
 
 
 def _read(record: logging.LogRecord) -> tuple[str, dict[str, Any], str]:
-    """A record's message, fields and traceback, all clean."""
+    """Return a record's message, fields and traceback, all masked."""
     try:
         message = record.getMessage()
     except Exception:  # noqa: BLE001  logging would print the arguments of a wrong call unmasked
@@ -239,4 +239,4 @@ def configure(level: str = "INFO", *, json: bool | None = None, stream: TextIO |
     for name in _QUIET:
         logging.getLogger(name).setLevel(max(root.level, logging.WARNING))
     logging.captureWarnings(capture=True)
-    logging.raiseExceptions = False  # else a full disk is reported with the record's arguments, unmasked
+    logging.raiseExceptions = False  # otherwise a full disk is reported with unmasked arguments

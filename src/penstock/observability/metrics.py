@@ -1,4 +1,4 @@
-"""What the gateway counts, for Prometheus; no label ever holds an id."""
+"""Metrics for Prometheus; no label ever holds an id."""
 
 import time
 from bisect import bisect_left
@@ -35,20 +35,20 @@ _SLOW = (1, 2.5, 5, 10, 20, 30, 45, 60, 90, 120, 180, 300, 600, 1200, 1800, 3600
 
 
 class PlainCounter(Collector):
-    """A counter in a plain dict, for what every request counts; only on the event loop."""
+    """A counter in a plain dict, for hot paths; only on the event loop."""
 
-    def __init__(self, name: str, told: str, labels: Sequence[str]) -> None:
-        self._name, self._told, self._labels = name, told, labels
+    def __init__(self, name: str, help_text: str, labels: Sequence[str]) -> None:
+        self._name, self._help_text, self._labels = name, help_text, labels
         self._counts: dict[tuple[str, ...], int] = {}
         REGISTRY.register(self)
 
     def count(self, *values: str, number: int = 1) -> None:
-        """One more, or so many, with these labels."""
+        """Add one, or so many, for these labels."""
         self._counts[values] = self._counts.get(values, 0) + number
 
     def collect(self) -> Iterable[CounterMetricFamily]:
-        """For Prometheus."""
-        family = CounterMetricFamily(self._name, self._told, labels=self._labels)
+        """Yield the metric for Prometheus."""
+        family = CounterMetricFamily(self._name, self._help_text, labels=self._labels)
         for values, number in list(self._counts.items()):
             family.add_metric(values, number)
         yield family
@@ -139,7 +139,7 @@ WEBHOOK_DELIVERIES = Counter(
 )
 WEBHOOK_LAG = Histogram(
     "penstock_webhook_lag_seconds",
-    "Time from when a webhook was to be told to when it was.",
+    "Time from when a webhook delivery was due to when it was made.",
     buckets=_FAST,
     registry=REGISTRY,
 )
@@ -193,7 +193,7 @@ SETTINGS_RELOADS = Counter(
 
 
 class _OpenJobs(Collector):
-    """A gauge that asks when it is read, so that it can never drift from the truth."""
+    """A gauge that is computed when it is read, so that it cannot drift."""
 
     count: Callable[[], Mapping[str, int]] | None = None
 
@@ -206,7 +206,7 @@ class _OpenJobs(Collector):
 
 
 class _Requests(Collector):
-    """Requests and how long they took, counted in plain dicts: every request pays for it."""
+    """Number and duration of requests, counted in plain dicts, as this is a hot path."""
 
     def __init__(self) -> None:
         self._requests: dict[tuple[str, str, int], int] = {}
@@ -270,12 +270,12 @@ def count_completions(records: Iterable[Completion]) -> None:
 
 
 def render() -> tuple[bytes, str]:
-    """The page that Prometheus reads, and its content type."""
+    """Return the page that Prometheus reads, and its content type."""
     return prometheus_client.generate_latest(REGISTRY), prometheus_client.CONTENT_TYPE_LATEST
 
 
 class RenderedPage:
-    """The page, made anew a few times a second at most: who asks more often gets the latest again."""
+    """The page of metrics, rendered a few times a second at most, and cached between."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock

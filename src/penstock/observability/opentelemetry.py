@@ -1,4 +1,4 @@
-"""Spans by OpenTelemetry, with the names of its conventions; loaded only where a collector waits for them."""
+"""Spans by OpenTelemetry, with the names of its conventions; loaded only if a collector is configured."""
 
 import logging
 import threading
@@ -21,9 +21,9 @@ from penstock.domain.jobs import Job
 from penstock.observability.traces import Fact
 
 CLOSE_SECONDS: Final = 3.0
-"""How long the last spans may take to be sent: a collector that is down delays no stop by more."""
+"""Timeout for sending the last spans: a collector that is down delays a stop by no more."""
 WORK: Final = "generate_content"
-"""The operation that jobs are, in the words of the conventions."""
+"""The conventions' name for the operation of a job."""
 CARRIED: Final = (b"traceparent", b"tracestate")
 
 log = logging.getLogger(__name__)
@@ -31,15 +31,15 @@ _propagator = TraceContextTextMapPropagator()
 
 
 def open_tracer(environ: Mapping[str, str]) -> "OpenTelemetryTracer":
-    """A tracer that sends its spans where the environment says, as OpenTelemetry reads it."""
-    logging.getLogger("opentelemetry").setLevel(logging.CRITICAL)  # what fails is told below, once
+    """Return a tracer that exports spans as configured by OpenTelemetry's environment variables."""
+    logging.getLogger("opentelemetry").setLevel(logging.CRITICAL)  # failures are logged below, once
     named = {} if environ.get("OTEL_SERVICE_NAME") else {SERVICE_NAME: "penstock"}
     resource = Resource.create({SERVICE_VERSION: __version__, **named})
     return OpenTelemetryTracer(TracerProvider(resource=resource, shutdown_on_exit=False))
 
 
 class _Exporter(SpanExporter):
-    """OpenTelemetry's, which tells once that nobody answers and once that somebody does again."""
+    """OpenTelemetry's exporter, which logs once when the collector is down and once when it is back."""
 
     def __init__(self) -> None:
         self._exporter = OTLPSpanExporter()
@@ -51,9 +51,9 @@ class _Exporter(SpanExporter):
         if is_failing is not self._is_failing:
             self._is_failing = is_failing
             if is_failing:
-                log.warning("traces cannot be sent and are lost until they can")
+                log.warning("the trace collector does not answer; spans are dropped until it does")
             else:
-                log.info("traces are sent again")
+                log.info("the trace collector answers again")
         return result
 
     def shutdown(self) -> None:
@@ -69,13 +69,13 @@ class OpenTelemetryTracer:
         self._tracer = provider.get_tracer("penstock", __version__)
 
     def request(self, method: str, headers: Iterable[tuple[bytes, bytes]], request_id: str) -> "_Span":
-        """A request, which goes on with its caller's trace."""
+        """Begin the span of a request, which continues its caller's trace."""
         carrier = {name.decode(): value.decode("latin-1") for name, value in headers if name in CARRIED}
         facts = {"http.request.method": method, "penstock.request.id": request_id}
         return self._begin(method, SpanKind.SERVER, facts, _propagator.extract(carrier, Context()))
 
     def chat(self, vendor: str, model: str, asked: str, *, stream: bool) -> "_Span":
-        """A call to a chat vendor, for its model; the caller asked for ours."""
+        """Begin the span of a call to a chat vendor, with the vendor's and the caller's name of the model."""
         facts = {
             "gen_ai.operation.name": "chat",
             "gen_ai.provider.name": vendor,
@@ -86,12 +86,12 @@ class OpenTelemetryTracer:
         return self._begin(f"chat {model}", SpanKind.CLIENT, facts)
 
     def call(self, vendor: str, verb: str) -> "_Span":
-        """A verb of a vendor of jobs."""
+        """Begin the span of a generation vendor's verb."""
         facts = {"gen_ai.operation.name": WORK, "gen_ai.provider.name": vendor, "penstock.verb": verb}
         return self._begin(f"{verb} {vendor}", SpanKind.CLIENT, facts)
 
     def job(self, job: Job, epoch: int) -> "_Span":
-        """The work on a job under one claim, which goes on with the trace of its request."""
+        """Begin the span of the work on a job under one claim, which continues the trace of its request."""
         facts = {
             "gen_ai.operation.name": WORK,
             "gen_ai.provider.name": job.vendor,
@@ -107,13 +107,13 @@ class OpenTelemetryTracer:
         )
 
     def current(self) -> str | None:
-        """The span that this is done in, as a `traceparent`."""
+        """Return the current span as a `traceparent`."""
         carrier: dict[str, str] = {}
         _propagator.inject(carrier)
         return carrier.get("traceparent")
 
     def close(self) -> None:
-        """Send what is there, for some seconds at most."""
+        """Send the remaining spans, for some seconds at most."""
         closing = threading.Thread(target=self._provider.shutdown, name="last traces", daemon=True)
         closing.start()
         closing.join(CLOSE_SECONDS)
@@ -139,7 +139,7 @@ class _Span:
         if self._token is not None:
             contexts.detach(self._token)
         if kind is not None:
-            self.fail(kind.__name__)  # not its words: they may hold anything
+            self.fail(kind.__name__)  # without its message, which may contain anything
         self.end()
 
     def tell(self, facts: Mapping[str, Fact], name: str | None = None) -> None:

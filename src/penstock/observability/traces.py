@@ -1,4 +1,4 @@
-"""Where spans begin and end; all of it is nothing unless the environment names a collector."""
+"""Tracing: begin and end of spans; without a configured collector all of this does nothing."""
 
 import asyncio
 import importlib
@@ -32,26 +32,26 @@ _reply = msgspec.json.Decoder(_Reply)
 
 
 class Span(Protocol):
-    """A stretch of work that somebody may look at. Its facts hold nothing that a caller said, and no secret."""
+    """A traced unit of work. Its attributes hold no caller's content and no secret."""
 
     def __enter__(self) -> Self:
-        """What begins from here on belongs to it."""
+        """Make it the current span."""
         ...
 
     def __exit__(self, *_: object) -> None:
-        """It is over; an exception on its way is its error."""
+        """End the span; an exception becomes its error."""
         ...
 
     def tell(self, facts: Mapping[str, Fact], name: str | None = None) -> None:
-        """Add to what is known of it, and maybe give it a better name."""
+        """Add attributes, and optionally rename the span."""
         ...
 
     def fail(self, kind: str) -> None:
-        """It goes wrong, in this way."""
+        """Mark the span as failed with this error type."""
         ...
 
     def end(self) -> None:
-        """It is over; what is told later is lost."""
+        """End the span; later attributes are dropped."""
         ...
 
 
@@ -59,32 +59,32 @@ class Tracer(Protocol):
     """Makes spans."""
 
     def request(self, method: str, headers: Iterable[tuple[bytes, bytes]], request_id: str) -> Span:
-        """A request, which goes on with its caller's trace."""
+        """Begin the span of a request, which continues its caller's trace."""
         ...
 
     def chat(self, vendor: str, model: str, asked: str, *, stream: bool) -> Span:
-        """A call to a chat vendor, for its model; the caller asked for ours."""
+        """Begin the span of a call to a chat vendor, with the vendor's and the caller's name of the model."""
         ...
 
     def call(self, vendor: str, verb: str) -> Span:
-        """A verb of a vendor of jobs."""
+        """Begin the span of a generation vendor's verb."""
         ...
 
     def job(self, job: Job, epoch: int) -> Span:
-        """The work on a job under one claim, which goes on with the trace of its request."""
+        """Begin the span of the work on a job under one claim, which continues the trace of its request."""
         ...
 
     def current(self) -> str | None:
-        """The span that this is done in, as a `traceparent`."""
+        """Return the current span as a `traceparent`."""
         ...
 
     def close(self) -> None:
-        """Send what is there, for some seconds at most."""
+        """Send the remaining spans, for some seconds at most."""
         ...
 
 
 class _Nothing:
-    """A span that nobody looks at."""
+    """A span that does nothing."""
 
     __slots__ = ()
 
@@ -107,11 +107,11 @@ class _Nothing:
 NOTHING: Final[Span] = _Nothing()
 
 tracer: Tracer | None = None
-"""None: nobody wants traces. What runs thousands of times a second looks here first, and does no more."""
+"""The tracer; None without a collector. Hot paths check it first."""
 
 
 def start(environ: Mapping[str, str]) -> None:
-    """Begin to make spans if there is a collector to send them to; without one, nothing of this is even loaded."""
+    """Start tracing if a collector is configured; otherwise the library is not even loaded."""
     global tracer  # noqa: PLW0603  one for the process, as the environment is
     is_wanted = any(environ.get(name) for name in ENDPOINTS)
     if tracer is not None or not is_wanted or environ.get("OTEL_SDK_DISABLED", "").lower() == "true":
@@ -125,7 +125,7 @@ def start(environ: Mapping[str, str]) -> None:
 
 
 async def stop() -> None:
-    """Make no more, and send what is there."""
+    """Stop tracing, and send the remaining spans."""
     global tracer
     former, tracer = tracer, None
     if former is not None:
@@ -133,29 +133,29 @@ async def stop() -> None:
 
 
 def current() -> str | None:
-    """The span that this is done in, as a `traceparent`; None where there are no traces."""
+    """Return the current span as a `traceparent`; None without tracing."""
     return None if tracer is None else tracer.current()
 
 
 def call(vendor: str, verb: str) -> Span:
-    """A verb of a vendor of jobs."""
+    """Begin the span of a generation vendor's verb."""
     return NOTHING if tracer is None else tracer.call(vendor, verb)
 
 
 def job(job: Job, epoch: int) -> Span:
-    """The work on a job under one claim."""
+    """Begin the span of the work on a job under one claim."""
     return NOTHING if tracer is None else tracer.job(job, epoch)
 
 
 def tell_end(span: Span, job: Job) -> None:
-    """How a job ended, as its span tells it."""
+    """Record the end of a job in its span."""
     span.tell({"penstock.job.status": job.state.value})
     if job.error is not None:
         span.fail(str(job.error["code"]))
 
 
 def tell_reply(span: Span, body: bytes) -> None:
-    """Who answered, and why it ended, by the whole answer; a long one is not read again for that."""
+    """Return id, model and finish reasons of a whole answer; a long answer is not parsed again for them."""
     if len(body) > MAX_READ:
         return
     try:
@@ -166,7 +166,7 @@ def tell_reply(span: Span, body: bytes) -> None:
 
 
 def tell_stream(span: Span, first: bytes, reasons: Mapping[int, str], seconds: float) -> None:
-    """The same by a stream: its first piece, why its choices ended, and when it began."""
+    """Return the attributes of a streamed answer: its first chunk, finish reasons, and time of the first chunk."""
     span.tell({"gen_ai.response.time_to_first_chunk": seconds})
     try:
         model = _reply.decode(first.partition(b"\n\n")[0].removeprefix(b"data: ")).model
@@ -182,7 +182,7 @@ def _tell_answer(span: Span, model: str | None, reasons: Sequence[str | None]) -
 
 
 def tell_usage(span: Span, usage: Usage) -> None:
-    """What a chat answer used."""
+    """Return the attributes of a chat answer's usage."""
     span.tell(
         {
             "gen_ai.usage.input_tokens": usage.prompt,

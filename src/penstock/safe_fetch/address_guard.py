@@ -1,4 +1,4 @@
-"""Guard of outgoing connections: dials public addresses and those of networks that the operator named, no others."""
+"""Guard of outgoing connections: they reach only public addresses and networks that the operator allows."""
 
 import socket
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ class Guard(AbstractResolver):
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
     ) -> list[ResolveResult]:
-        """Resolve once; what is returned here is what gets dialled."""
+        """Resolve once; the connection uses exactly these addresses."""
         answers = await self._resolver.resolve(host, port, family)
         if not answers:
             raise OSError("no address")
@@ -35,10 +35,10 @@ class Guard(AbstractResolver):
         return answers
 
     async def close(self) -> None:
-        """Do nothing: the resolver belongs to whoever gave it."""
+        """Do nothing: the resolver is shared."""
 
     def open_socket(self, target: Target) -> socket.socket:
-        """Make the socket for a connection to the target, if it may be made."""
+        """Create the socket for a connection, if the target is allowed."""
         family, kind, protocol, _, destination = target
         check_address(ip_address(destination[0]), destination[1], self._allow_networks, "The URL's host")
         return socket.socket(family, kind, protocol)

@@ -1,4 +1,4 @@
-"""Fetching of callers' URLs, checked when they are read, when their names are resolved, and when they are dialled."""
+"""Fetching of callers' URLs, which are checked on parsing, on name resolution and on connecting."""
 
 import asyncio
 import ssl
@@ -21,7 +21,7 @@ CONNECT_SECONDS = 5.0
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 RETRYABLE_STATUSES = frozenset({408, 425, 429})
 ANSWER_SECONDS = 2.0
-"""How long the beginning of an answer is waited for, once its status is known."""
+"""Timeout of the beginning of a body, after the status."""
 
 # -- connections
 
@@ -67,12 +67,12 @@ FAILURES: tuple[tuple[type[Exception], str, bool], ...] = (
     (aiohttp.ClientResponseError, "its reply is not valid HTTP", False),
     (aiohttp.ClientError, "the connection broke before the whole file had arrived", True),
 )
-"""What a failure is told as, a special one before its parents, and whether trying again can help."""
+"""Messages by exception, special ones before their parents, and whether a retry can help."""
 
 
 @dataclass(frozen=True, slots=True)
 class Posted:
-    """How a URL answered to what was sent there, and the beginning of its answer."""
+    """The response to a message: its status and the beginning of its body."""
 
     status: int
     beginning: bytes
@@ -80,7 +80,7 @@ class Posted:
 
 
 class SafeFetcher:
-    """Fetches callers' URLs, and sends to them. Use it as an async context manager."""
+    """Fetches callers' URLs, and sends to them. An async context manager."""
 
     _session: aiohttp.ClientSession
 
@@ -107,12 +107,12 @@ class SafeFetcher:
         await self._session.close()
 
     async def fetch(self, url: str, *, max_bytes: int) -> AsyncGenerator[bytes]:
-        """What is behind the URL, as it comes; or `UrlNotAllowed`, `FileFetchFailed`, too large: `FileUnreadable`."""
+        """Yield the body in chunks; raise `UrlNotAllowed`, `FileFetchFailed` or, if too large, `FileUnreadable`."""
         deadline = asyncio.get_running_loop().time() + self._seconds
         try:
             async with aclosing(self._follow(check_url(url, self._allow_networks), max_bytes)) as chunks:
                 while True:
-                    async with asyncio.timeout_at(deadline):  # here only: it must not strike whoever takes the chunks
+                    async with asyncio.timeout_at(deadline):  # here only: it must not hit the consumer of the chunks
                         chunk = await anext(chunks, None)
                     if chunk is None:
                         return
@@ -123,7 +123,7 @@ class SafeFetcher:
             raise FileFetchFailed(f"The file did not arrive whole within {self._seconds:g} seconds.") from error
 
     async def check(self, url: str) -> str:
-        """The URL as it will be used, or `UrlNotAllowed`; a name that cannot be resolved now is let pass."""
+        """Return the normalised URL; raise `UrlNotAllowed`. A name that cannot be resolved now passes."""
         checked = check_url(url, self._allow_networks)
         parts = urlsplit(checked)
         guard = Guard(self._allow_networks, self._resolver)
@@ -135,7 +135,7 @@ class SafeFetcher:
     async def post(
         self, url: str, body: bytes, headers: Mapping[str, str], *, seconds: float, max_bytes: int
     ) -> Posted:
-        """Send to the URL, or raise `UrlNotAllowed` or `FileFetchFailed`. A redirect is an answer like any other."""
+        """Send to the URL; raise `UrlNotAllowed` or `FileFetchFailed`. Redirects are not followed."""
         try:
             async with asyncio.timeout(seconds):
                 target = URL(check_url(url, self._allow_networks), encoded=True)
@@ -194,7 +194,7 @@ async def _read(response: aiohttp.ClientResponse, max_bytes: int) -> AsyncGenera
 
 
 async def _read_beginning(response: aiohttp.ClientResponse, max_bytes: int) -> bytes:
-    """What comes soon; the rest is never read, and a connection that breaks here has done its work."""
+    """Return the beginning of a body that arrives in time; ignore a broken connection."""
     beginning = bytearray()
     with suppress(TimeoutError, aiohttp.ClientError):
         async with asyncio.timeout(ANSWER_SECONDS):
@@ -210,7 +210,7 @@ def _too_large(max_bytes: int) -> FileUnreadable:
 
 
 def _explain(error: aiohttp.ClientError, what: str = "file") -> JobError:
-    """Tell a failure in plain words: aiohttp's own name the address that was dialled."""
+    """Return the error for a failure, without aiohttp's message, which contains the address."""
     reason, retryable = next((reason, retryable) for kind, reason, retryable in FAILURES if isinstance(error, kind))
     reason = reason.replace("file", what)
     return FileFetchFailed(f"The URL's host could not be read from: {reason}.", retryable=retryable)

@@ -1,4 +1,4 @@
-"""Which URLs of callers may be reached: none that leads anywhere but into the public internet."""
+"""Policy for callers' URLs: only those on the public internet, and in networks that the operator allows."""
 
 import re
 import string
@@ -20,7 +20,7 @@ PORTS = (80, 443, 8080, 8443)
 
 # -- addresses
 
-# Written out, because what `ipaddress.is_global` says changes between releases of Python.
+# Written out, as `ipaddress.is_global` changes between releases of Python.
 SPECIAL_IPV4 = tuple(
     IPv4Network(network)
     for network in (
@@ -66,11 +66,11 @@ METADATA = frozenset(
         "fd20:ce::254",
     )
 )
-"""Where clouds hand out credentials."""
+"""Metadata services, which return credentials in clouds."""
 
 
 def is_allowed(address: Address, allow_networks: Sequence[Network] = ()) -> bool:
-    """Whether the address is a public one, or in a network that the operator named.
+    """Return whether the address is public, or in a network that the operator allows.
 
     A cloud's metadata address must be named by itself: a wider network does not include it.
     """
@@ -95,7 +95,7 @@ def _is_public(address: Address) -> bool:
 
 
 def check_address(address: Address, port: int, allow_networks: Sequence[Network], subject: str) -> None:
-    """Refuse an address that may not be dialled, or not at this port; `subject` begins the sentence."""
+    """Raise for an address that is not allowed, or not at this port; `subject` begins the message."""
     if not is_allowed(address, allow_networks):
         raise UrlNotAllowed(
             f"{subject} is not public. Loopback, private, link-local and other special addresses are not allowed."
@@ -117,7 +117,7 @@ LOCAL_SUFFIXES = (".localhost", ".local", ".internal", ".home.arpa")
 
 
 def check_url(url: str, allow_networks: Sequence[Network] = ()) -> str:
-    """Tell the URL as it will be fetched, in ASCII and without its fragment, or raise `UrlNotAllowed`.
+    """Return the URL as it will be fetched, in ASCII and without its fragment, or raise `UrlNotAllowed`.
 
     Nothing is looked up. What a name resolves to is checked when it is fetched, so where the operator
     allows networks, a name's port and whether it is a local one are left to that check.
@@ -138,13 +138,13 @@ def check_url(url: str, allow_networks: Sequence[Network] = ()) -> str:
 
 
 def check_characters(url: str) -> None:
-    """Refuse what different parsers read differently."""
+    """Raise for characters that parsers treat differently."""
     if not url.isprintable() or " " in url or "\\" in url:
         raise UrlNotAllowed("The URL has white space, a control character or a backslash in it; percent-encode it.")
 
 
 def _split(url: str) -> SplitResult:
-    """Take the URL apart. A message here quotes nothing of it, as a part out of place may be a password."""
+    """Parse the URL. Messages here quote nothing of it, as a misplaced part may be a password."""
     if len(url) > MAX_URL_CHARACTERS:
         raise UrlNotAllowed(f"The URL is too long: {len(url)} characters, allowed are {MAX_URL_CHARACTERS}.")
     check_characters(url)
@@ -172,7 +172,7 @@ def _port(parts: SplitResult) -> int:
 
 
 def _parse_host(host: str) -> str | Address:
-    """Tell the address that the host spells, or else its name in ASCII."""
+    """Return the address that the host spells, or else its name in ASCII."""
     if "%" in host:
         raise UrlNotAllowed("The URL's host has a percent sign in it; encoded names and zone ids are not allowed.")
     try:

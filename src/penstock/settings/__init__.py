@@ -1,1 +1,1 @@
-"""The settings: their tables, where values come from, and what is wrong with them."""
+"""The settings: their tables, the sources of values, and the problems found."""

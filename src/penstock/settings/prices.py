@@ -1,4 +1,4 @@
-"""`[[prices]]`: the price book as the settings write it, what can be wrong with it, and which of it counts."""
+"""`[[prices]]`: the prices in the settings, their validation, and the one that applies."""
 
 import math
 import re
@@ -26,7 +26,7 @@ def _price_kind(value: Any) -> str:
 
 
 def parse_moment(value: Any) -> float:
-    """Seconds since 1970, from a date (its midnight in UTC) or a time with its offset; TOML's own are as good."""
+    """Return seconds since the epoch from a date (midnight in UTC) or a time with its offset, as text or TOML type."""
     try:
         if isinstance(value, str) and _RFC_3339.fullmatch(value):
             value = (
@@ -36,7 +36,7 @@ def parse_moment(value: Any) -> float:
             value = datetime.combine(value, time(), UTC)
         if isinstance(value, datetime) and value.tzinfo is not None:
             return value.astimezone(UTC).timestamp()
-    except (ValueError, OverflowError):  # there is no such day or hour
+    except (ValueError, OverflowError):  # no such day or hour
         pass
     raise ValueError('a moment is a date such as "2026-03-01", or a time and its offset such as "2026-03-01T09:00:00Z"')
 
@@ -48,7 +48,7 @@ Moment = Annotated[float, BeforeValidator(parse_moment)]
 
 
 class PriceEntry(BaseModel):
-    """One of `[[prices]]`."""
+    """One entry of `[[prices]]`."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
@@ -61,7 +61,7 @@ class PriceEntry(BaseModel):
     @field_validator("until")
     @classmethod
     def follow(cls, value: float | None, info: ValidationInfo) -> float | None:
-        """It ends after it began."""
+        """Require an end after the start."""
         since = info.data.get("since")
         if value is not None and since is not None and value <= since:
             raise reject("is not after `from`", "Correct one of them; a price ends right before `until`.")
@@ -70,7 +70,7 @@ class PriceEntry(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Sold:
-    """A model that has a price: what it makes, and who runs it."""
+    """A model with a price: its kind and its vendors."""
 
     kind: str
     vendors: Collection[str]
@@ -78,13 +78,13 @@ class Sold:
 
 @dataclass(frozen=True, slots=True)
 class PriceList:
-    """All of `[[prices]]`."""
+    """All entries of `[[prices]]`."""
 
     entries: Sequence[PriceEntry]
     source: Source
 
     def schedule(self, model: str, vendor: str, otherwise: P | None, form: type[P]) -> PriceSchedule[P]:
-        """What a vendor asks for a model over time: what is listed for both, else for the model, else `otherwise`."""
+        """Return a vendor's prices for a model: those for both, else those for the model, else `otherwise`."""
         terms = [
             Term(
                 entry.price,
@@ -98,7 +98,7 @@ class PriceList:
         return make_schedule(terms, otherwise)
 
     def find_problems(self, models: Mapping[str, Sold], vendors: Collection[str]) -> Iterator[Problem]:
-        """What is wrong with them, given what is served here and who there is."""
+        """Yield the problems of the entries, given the served models and the vendors."""
         seen = set[tuple[str, str | None, float | None]]()
         for index, entry in enumerate(self.entries):
             sold, scope = models.get(entry.model), (entry.model, entry.vendor, entry.since)
@@ -122,7 +122,7 @@ class PriceList:
 
 
 def misfit(price: Price | TokenPrice, kind: str) -> tuple[str, str] | None:
-    """Why this is no price of a model that makes this, and what to do."""
+    """Return why a price does not fit a model of this kind, and what to do; None if it fits."""
     if kind == "chat":
         wanted = "input_per_million, cached_input_per_million, output_per_million, reasoning_per_million, per_request"
         return None if isinstance(price, TokenPrice) else ("is not the price of a chat model", f"Use {wanted}.")

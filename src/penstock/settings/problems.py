@@ -1,4 +1,4 @@
-"""What is wrong with the settings: where it stands, what it is and what to do about it."""
+"""Problems of the settings, each with its place, its cause and a remedy."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -11,19 +11,19 @@ from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails, PydanticCustomError
 
 PRICE_KINDS = ("<media>", "<chat>")
-"""What Pydantic calls the two forms of a price; nobody wrote it."""
+"""Pydantic's names for the two forms of a price, which are not in the file."""
 SHORTEST_HIDDEN = 4
-"""Characters of the shortest secret that is hidden in messages."""
+"""Length of the shortest secret that is hidden in messages."""
 
 KeyPath: TypeAlias = tuple[str | int, ...]
-"""Where a value stands: ("server", "port") or ("models", 0, "routes", 1, "vendor")."""
+"""The path of a value: ("server", "port") or ("models", 0, "routes", 1, "vendor")."""
 
-# -- what can be wrong
+# -- problems
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing wrong, where it stands, and what to do about it."""
+    """One problem, its place and its remedy."""
 
     where: str
     what: str
@@ -34,7 +34,7 @@ class Problem:
 
 
 class SettingsError(Exception):
-    """The settings cannot be used; every problem is told at once, and no value that could be a secret."""
+    """The settings cannot be used. All problems are reported together, without values that could be secrets."""
 
     def __init__(self, problems: Sequence[Problem]) -> None:
         self.problems = tuple(problems)
@@ -43,16 +43,16 @@ class SettingsError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where every value came from, so that a problem can point at it."""
+    """The source of every value, so that a problem can point at it."""
 
     file: str | None = None
     lines: Mapping[KeyPath, int] = field(default_factory=dict[KeyPath, int])
     origins: Mapping[KeyPath, str] = field(default_factory=dict[KeyPath, str])
-    """The options and variables that stand above the file."""
+    """The options and variables that override the file."""
     secrets: frozenset[str] = field(default=frozenset(), repr=False)
 
     def locate(self, path: KeyPath) -> str:
-        """`penstock.toml:12 [server] port`, `PENSTOCK_SERVER_PORT` or `--port`; the nearest known parent's line."""
+        """Return the place of a value, such as `penstock.toml:12 [server] port`, `PENSTOCK_SERVER_PORT` or `--port`."""
         label = _label(path)
         for length in range(len(path), 0, -1):
             if origin := self.origins.get(path[:length]):
@@ -62,7 +62,7 @@ class Source:
         return f"{self.file or 'settings'} {label}".strip()
 
     def hide(self, text: str) -> str:
-        """The text with every secret made unreadable; the longest first, as one may hold another.
+        """Return the text with every secret masked, the longest first, as one may contain another.
 
         One of a letter or two hides nothing: its marks would show where it stood, and spoil the whole message.
         """
@@ -73,7 +73,7 @@ class Source:
 
 
 def _label(path: KeyPath) -> str:
-    """`[server] port`, `[vendors.mine] api_key`, `[[models]] 1 vendor` or `data`."""
+    """Format a path, such as `[server] port`, `[vendors.mine] api_key`, `[[models]] 1 vendor` or `data`."""
     match path:
         case ("models" | "prices" as name, int(index), *rest):
             table = f"[[{name}]] {index + 1}"
@@ -86,11 +86,11 @@ def _label(path: KeyPath) -> str:
     return f"{table} {'.'.join(str(part) for part in rest)}".strip()
 
 
-# -- what to do about it
+# -- remedies
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """A hint at the name that was likely meant, or else at all there are."""
+    """Return a hint at the nearest name, or else at all names."""
     names = sorted(known)
     if close := get_close_matches(name, names, 1):
         return f"Did you mean `{close[0]}`?"
@@ -98,7 +98,7 @@ def nearest(name: str, known: Iterable[str]) -> str:
 
 
 def explain(error: ValidationError, where: str, source: Source, form: type[BaseModel] | None = None) -> SettingsError:
-    """What Pydantic found in the table `where` (such as "vendors.mine"); `form` is its class, for hints."""
+    """Return the problems that Pydantic found in the table `where`; `form` is its class, for hints."""
     start = tuple(where.split(".")) if where else ()
     return SettingsError(
         [
@@ -132,7 +132,7 @@ def _describe(found: ErrorDetails, start: KeyPath, source: Source, form: type[Ba
 
 
 def _fields_beside(form: type[BaseModel] | None, names: Sequence[str]) -> Mapping[str, FieldInfo]:
-    """The fields of the table in which the last of the names stands."""
+    """Return the fields of the table that holds the last of the names."""
     for name in names[:-1]:
         info = form.model_fields.get(name) if form else None
         form = next(_classes_in(info.annotation), None) if info else None
@@ -153,18 +153,18 @@ def _advise(info: FieldInfo | None) -> str:
 
 
 def reject(what: str, remedy: str) -> PydanticCustomError:
-    """What a validator raises, so that `explain` tells its own remedy."""
+    """Return the exception for a validator to raise, so that `explain` shows its remedy."""
     return PydanticCustomError("setting", "{what}", {"what": what, "remedy": remedy})
 
 
-# -- finding its line
+# -- line numbers
 
 _PART = r"""(?:[\w-]+|"[^"]*"|'[^']*')"""
 _DOTTED = rf"{_PART}(?:\s*\.\s*{_PART})*"
 
 
 def scan_lines(text: str) -> dict[KeyPath, int]:
-    """The line of every table and key; a look-alike inside a multi-line text can at worst point a few lines off."""
+    """Return the line of every table and key; a multi-line text that looks like one may shift it by a few lines."""
     lines: dict[KeyPath, int] = {}
     latest: dict[KeyPath, int] = {}  # the index of each array's newest table
     table: KeyPath = ()
@@ -193,6 +193,6 @@ def _split_key(dotted: str) -> list[str]:
 
 
 def _enter(table: KeyPath, name: str, latest: Mapping[KeyPath, int]) -> KeyPath:
-    """The table of this name; of an array of tables, the newest."""
+    """Return the table of this name; of an array of tables, the latest."""
     path = (*table, name)
     return (*path, latest[path]) if path in latest else path

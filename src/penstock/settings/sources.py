@@ -1,4 +1,4 @@
-"""Where settings come from: the TOML file, the environment above it, the command line above both, and secrets."""
+"""Sources of settings: the TOML file, overridden by the environment, overridden by the command line; and secrets."""
 
 import re
 import tomllib
@@ -12,15 +12,15 @@ from platformdirs import user_data_dir
 from penstock.settings.problems import KeyPath, Problem, SettingsError, Source, nearest, scan_lines
 
 DOCUMENTS = ("params", "workflow")
-"""Settings that may stand in a file of their own, `file:PATH`, and are no secret."""
+"""Settings that may refer to a file, `file:PATH`, and are no secret."""
 FOLDERS = ("data", "weights")
-"""Settings whose relative paths begin from the file's own folder."""
+"""Settings whose paths are relative to the file's own folder."""
 OTHER_VARIABLES = frozenset({"PENSTOCK_CONFIG", "PENSTOCK_BASE_URL", "PENSTOCK_API_KEY", "PENSTOCK_ADMIN_KEY"})
 
 
 @dataclass(frozen=True, slots=True)
 class Gathered:
-    """Every value as written, secrets in place, not yet checked; and what was wrong so far."""
+    """All values with secrets in place, not yet validated, and the problems so far."""
 
     values: Mapping[str, Any] = field(repr=False)
     source: Source
@@ -33,7 +33,7 @@ def gather(
     overrides: Mapping[str, Any],
     variables: Mapping[str, tuple[str, ...]],
 ) -> Gathered:
-    """Read all sources; `variables` tells which setting each environment variable is."""
+    """Read all sources; `variables` maps environment variables to settings."""
     file, named_by = _choose_file(config, environ, overrides)
     text = _read_text(file, named_by)
     values = _parse_toml(text, file)
@@ -51,7 +51,7 @@ def gather(
 def _choose_file(
     config: Path | None, environ: Mapping[str, str], overrides: Mapping[str, Any]
 ) -> tuple[Path, str | None]:
-    """The file to read and who named it; the data folder's own file may be absent."""
+    """Return the file to read and the source of its name; the data folder's own file may be absent."""
     if config:
         return config, "--config"
     if name := environ.get("PENSTOCK_CONFIG"):
@@ -95,7 +95,7 @@ def _overlay(
     overrides: Mapping[str, Any],
     variables: Mapping[str, tuple[str, ...]],
 ) -> dict[KeyPath, str]:
-    """Put the environment, then the command line over the file's values; an empty variable counts as not set."""
+    """Override the file's values by the environment, then by the command line; an empty variable counts as not set."""
     given = [(path, environ[name], name) for name, path in variables.items() if environ.get(name)]
     for name, value in overrides.items():
         if value is not None:
@@ -103,7 +103,7 @@ def _overlay(
             given.append((path, value, f"--{name.rpartition('.')[2].replace('_', '-')}"))
     for (*tables, name), value, _ in given:
         table: Any = values.setdefault(tables[0], {}) if tables else values
-        if isinstance(table, dict):  # else the file's own value is the problem told
+        if isinstance(table, dict):  # otherwise the file's own value is reported
             table[name] = value
     return {path: origin for path, _, origin in given}
 
@@ -114,10 +114,10 @@ def _check_variables(environ: Mapping[str, str], known: Collection[str]) -> list
 
 
 def make_absolute(path: Path, folder: Path) -> Path:
-    """The path, begun from the folder unless it is whole already or begins with a home."""
+    """Return the path relative to the folder, unless it is absolute or begins with ~."""
     try:
         return folder / path.expanduser()
-    except RuntimeError:  # there is no such home
+    except RuntimeError:  # no such home
         return folder / path
 
 
@@ -125,7 +125,7 @@ def make_absolute(path: Path, folder: Path) -> Path:
 
 
 def map_texts(value: Any, change: Callable[[str, KeyPath], str], path: KeyPath = ()) -> Any:
-    """The value with every text in it changed."""
+    """Return the value with every text in it mapped."""
     if isinstance(value, dict):
         table = cast("dict[str, Any]", value)
         return {name: map_texts(item, change, (*path, name)) for name, item in table.items()}
@@ -137,7 +137,7 @@ def map_texts(value: Any, change: Callable[[str, KeyPath], str], path: KeyPath =
 
 @dataclass(frozen=True, slots=True)
 class _SecretReader:
-    """Puts the secret itself in place of `env:NAME` and `file:PATH`, and notes what is secret."""
+    """Replaces `env:NAME` and `file:PATH` by the secret, and records which values are secret."""
 
     environ: Mapping[str, str]
     folder: Path
@@ -147,7 +147,7 @@ class _SecretReader:
     problems: list[Problem] = field(default_factory=list[Problem])
 
     def resolve(self, text: str, path: KeyPath) -> str:
-        """The text itself, or what it refers to."""
+        """Return the text itself, or the value that it refers to."""
         if path[0] in ("models", "vendors") and path[-1] in DOCUMENTS and text.startswith("file:"):
             return self._read_document(text.removeprefix("file:"), path)
         if path[0] != "vendors" and path != ("server", "admin_key"):

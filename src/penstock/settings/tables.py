@@ -61,14 +61,14 @@ DeclaredVendor = Annotated[str, AfterValidator(_check_declared)]
 
 
 class Table(BaseModel):
-    """One table of the file: unknown keys are refused, nothing changes after reading."""
+    """One table of the file: unknown keys are rejected, and values are frozen."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
     @field_validator("*", mode="before")
     @classmethod
     def refuse_boolean(cls, value: Any) -> Any:
-        """No setting is a boolean yet, and Pydantic would read `true` as the number 1."""
+        """Reject booleans: no setting is one, and Pydantic would read `true` as the number 1."""
         if isinstance(value, bool):
             raise ValueError("should not be true or false")
         return value
@@ -174,7 +174,7 @@ class Jobs(Table):
     @field_validator("max_timeout")
     @classmethod
     def cover_defaults(cls, value: float, info: ValidationInfo) -> float:
-        """The default timeouts must be allowed themselves."""
+        """Require default timeouts within `max_timeout`."""
         if value < max(info.data.get("start_timeout", 0), info.data.get("run_timeout", 0)):
             raise reject("is less than start_timeout or run_timeout", "Raise max_timeout, or lower the other two.")
         return value
@@ -197,7 +197,7 @@ class Chat(Table):
 
 
 class RouteTable(Table):
-    """One way to run a model."""
+    """One route of a model."""
 
     vendor: DeclaredVendor = Field(description="the name of a [vendors.NAME] table, or a built-in one")
     model: str = Field(default="", description="the vendor's own name of the model; default: the id")
@@ -206,7 +206,7 @@ class RouteTable(Table):
 
 
 class ModelEntry(Table):
-    """One of `[[models]]`. Whichever form was written, `routes` holds it."""
+    """One entry of `[[models]]`. Both forms end up in `routes`."""
 
     id: str = Field(
         pattern=r"^[A-Za-z0-9][A-Za-z0-9._:/-]*$", description="the name by which callers ask for the model"
@@ -237,7 +237,7 @@ class ModelEntry(Table):
     @field_validator("id")
     @classmethod
     def refuse_duplicate(cls, value: str, info: ValidationInfo) -> str:
-        """Entries are read in order, so the later one is told."""
+        """Reject a second entry with an id; entries are read in order, so the later one is reported."""
         if isinstance(info.context, _Context):
             if value in info.context.ids:
                 raise reject(
@@ -249,9 +249,9 @@ class ModelEntry(Table):
     @field_validator("routes")
     @classmethod
     def settle(cls, routes: tuple[RouteTable, ...], info: ValidationInfo) -> tuple[RouteTable, ...]:
-        """One form for both ways to write it."""
+        """Convert `vendor` and `model` to a route."""
         if not {"id", "vendor", "model"} <= info.data.keys():
-            return routes  # one of them is wrong, which is told already
+            return routes  # one of them is wrong, and already reported
         vendor, model = info.data["vendor"], info.data["model"]
         if bool(routes) == bool(vendor) or (routes and model):
             raise reject("needs either `vendor` (and `model`) or `routes`", "Keep exactly one of the two forms.")
@@ -264,7 +264,7 @@ OWN: Final[Mapping[str, Any]] = {
     "server": {"host": True, "port": True},
     "jobs": {"run": True},
 }
-"""What differs from process to process that serve together."""
+"""Settings that may differ between processes that serve together."""
 
 
 class Settings(Table):
@@ -309,7 +309,7 @@ class Settings(Table):
     @field_validator("temporal")
     @classmethod
     def need_postgres(cls, value: str | None, info: ValidationInfo) -> str | None:
-        """One process alone has nobody to hand a job to; and what speaks with Temporal is an extra."""
+        """Require PostgreSQL and the extra `temporal` for Temporal."""
         if value is not None and info.data.get("database_url", "").startswith("sqlite:"):
             raise reject("needs a store on PostgreSQL", "Set `database_url` to postgresql://…, or leave it out.")
         if value is not None and find_spec("temporalio") is None:
@@ -319,33 +319,33 @@ class Settings(Table):
     @field_validator("assets")
     @classmethod
     def need_bucket(cls, value: AssetDownloads, info: ValidationInfo) -> AssetDownloads:
-        """A folder has no address to send a download on to."""
+        """Reject presigned downloads from a folder, which has no URLs."""
         if value.downloads == "presigned" and info.data.get("assets_url", "s3:").startswith("file:"):
             raise reject("`presigned` needs a bucket", "Set `assets_url` to s3://…, or leave downloads proxied.")
         return value
 
     def model_post_init(self, context: Any, /) -> None:
-        """Keep where the values came from."""
+        """Keep the sources of the values."""
         self._source = context.source if isinstance(context, _Context) else Source()
 
     @property
     def storage_quota(self) -> int | None:
-        """Return the bytes that an account without a quota of its own may keep; None: any number."""
+        """Return the default storage quota in bytes; None if it is unlimited."""
         return self.assets.quota_mb << 20 or None
 
     @property
     def source(self) -> Source:
-        """Where the values came from, to `explain` what a vendor finds wrong in its table."""
+        """Return the sources of the values, to `explain` the problems of a vendor's table."""
         return self._source
 
     @property
     def secrets(self) -> frozenset[str]:
-        """Every secret among the values, so that logs can hide them."""
+        """Return every secret among the values, so that logs can mask them."""
         return self._source.secrets
 
     @cached_property
     def fingerprint(self) -> str:
-        """Equal on all machines with equal settings; secrets do not take part, nor what is each process's own."""
+        """Return a fingerprint of the settings, without secrets and settings that may differ between processes."""
         shared = self.model_dump(mode="json", exclude=OWN)
         values = map_texts(shared, lambda text, _: "***" if text in self.secrets else text)
         return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:12]
@@ -353,7 +353,7 @@ class Settings(Table):
 
 @dataclass(frozen=True, slots=True)
 class _Context:
-    """What checking one entry needs to know of the others."""
+    """The facts about other entries that validating one needs."""
 
     source: Source
     vendors: frozenset[str]
@@ -375,11 +375,11 @@ VARIABLES: Mapping[str, tuple[str, ...]] = SHORT | {
         *(("chat", name) for name in Chat.model_fields),
     )
 }
-"""The environment variable of every setting; of two that are the same setting's, the later counts."""
+"""Environment variables by setting; of two for one setting, the later applies."""
 
 
 def load(config: Path | None, environ: Mapping[str, str], overrides: Mapping[str, Any]) -> Settings:
-    """Read every setting; `overrides` are the command line's, such as {"server.port": 80}, None where not given."""
+    """Read every setting; `overrides` come from the command line, such as {"server.port": 80}, or None."""
     found = gather(config, environ, overrides, VARIABLES)
     problems = found.problems
     vendors = found.values.get("vendors")

@@ -1,4 +1,4 @@
-"""The forms of values in the settings: durations, folders, networks, names, JSON files."""
+"""Types of values in the settings: durations, folders, networks, names, JSON files."""
 
 import json
 import re
@@ -13,7 +13,7 @@ from penstock.settings.problems import reject
 from penstock.settings.sources import make_absolute
 
 BUILT_IN = ("embedded", "local", "sim")
-"""Vendors that need no account and no table; what the configured ones do not serve is served by the first that can."""
+"""Vendors that need no account and no table. The first that can runs each model that no configured vendor serves."""
 MINUTE, HOUR, DAY, WEEK = 60.0, 3600.0, 86400.0, 604800.0
 UNITS = {"": 1.0, "s": 1.0, "m": MINUTE, "h": HOUR, "d": DAY, "w": WEEK}
 LONGEST = 36500 * DAY
@@ -21,7 +21,7 @@ ADMIN_KEY_LENGTH, ADMIN_KEY_LETTERS = 8, 5
 
 
 def parse_duration(value: Any) -> float:
-    """Seconds, from a number or a text such as "90", "12h" or "30d"."""
+    """Return seconds from a number or a text such as "90", "12h" or "30d"."""
     if isinstance(value, str) and (match := re.fullmatch(r"([0-9]{1,12}(?:\.[0-9]{1,9})?)([smhdw]?)", value.strip())):
         value = float(match[1]) * UNITS[match[2]]
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= LONGEST:
@@ -30,12 +30,12 @@ def parse_duration(value: Any) -> float:
 
 
 def parse_retention(value: Any) -> float | None:
-    """A duration; "forever" is None."""
+    """Return a duration in seconds; None for "forever"."""
     return None if value is None or value == "forever" else parse_duration(value)
 
 
 def parse_folder(value: Any) -> Any:
-    """An absolute path, from one that may begin with ~."""
+    """Return an absolute path from one that may begin with ~."""
     if not isinstance(value, str | Path) or not str(value) or "\0" in str(value):
         raise ValueError("a folder is the path of a folder")
     return make_absolute(Path(value), Path.cwd())
@@ -48,7 +48,7 @@ def _parse_network(value: Any) -> Any:
 
 
 def _split(value: Any) -> Any:
-    """An environment variable holds a list as comma-separated text."""
+    """Split a list that comes from an environment variable as comma-separated text."""
     return [part for part in value.split(",") if part.strip()] if isinstance(value, str) else value
 
 
@@ -67,7 +67,7 @@ def _check_type(table: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def name_built_in(tables: Any) -> Any:
-    """The table of a built-in vendor need not say its type."""
+    """Add the type to the table of a built-in vendor."""
     if not isinstance(tables, dict):
         return tables
     found = cast("dict[str, Any]", tables)
@@ -78,7 +78,7 @@ def name_built_in(tables: Any) -> Any:
 
 
 def parse_document(value: Any) -> Any:
-    """A table of the file, or the text of a JSON file."""
+    """Return an object from a table of the file or the text of a JSON file."""
     if not isinstance(value, str):
         return value
     try:
@@ -91,7 +91,7 @@ def parse_document(value: Any) -> Any:
 
 
 def parse_params(value: Any) -> Any:
-    """The same, or the word `vendor`."""
+    """Return an object, or the word `vendor`."""
     if value is None or value == "vendor":
         return value
     found = parse_document(value)
@@ -101,7 +101,7 @@ def parse_params(value: Any) -> Any:
 
 
 def check_admin_key(key: SecretStr) -> SecretStr:
-    """Refuse what could be guessed: the administrator's key opens every account."""
+    """Reject a key that is easy to guess, as the administrator's key opens every account."""
     text = key.get_secret_value()
     if len(text) < ADMIN_KEY_LENGTH or len(set(text)) < ADMIN_KEY_LETTERS:
         what = f"is too easy to guess: at least {ADMIN_KEY_LENGTH} characters, {ADMIN_KEY_LETTERS} of them different"
@@ -121,4 +121,4 @@ Document = Annotated[Mapping[str, Any], BeforeValidator(parse_document)]
 ORIGIN = r"^https?://(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(:[0-9]{1,5})?$"
 ADDRESS = r"^(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+):[0-9]{1,5}$"
 PLACE = r"^(file:///|s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/[A-Za-z0-9._/-]*)?$)"
-"""Where files may be kept: a folder, or a bucket by the name that S3 gives it."""
+"""URLs of file storage: a folder, or a bucket with a name that S3 allows."""

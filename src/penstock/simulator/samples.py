@@ -43,7 +43,7 @@ BRIGHTER = bytes(min(235, value + 60) for value in range(256))
 
 
 def make_model(seed: int, face_limit: int | None, texture: bool) -> bytes:  # noqa: FBT001 - named as the param is
-    """A GLB of a faceted gem with at most `face_limit` faces (48 or more)."""
+    """Return a GLB of a faceted gem with at most `face_limit` faces (48 or more)."""
     triangles = cut_gem(seed, face_limit)
     corners = [corner for triangle in triangles for corner in triangle]
     places = [place for place, _ in corners]
@@ -81,7 +81,7 @@ def make_model(seed: int, face_limit: int | None, texture: bool) -> bytes:  # no
 
 @lru_cache(maxsize=16)  # drawn in plain Python: too slow to do for every job
 def make_preview(seed: int, width: int = 512, height: int = 512) -> bytes:
-    """A PNG picture of the gem of the same seed."""
+    """Return a PNG picture of the gem with this seed."""
     scale = 2  # drawn larger and shrunk, for smooth edges
     picture = draw_gradient(seed + 1, width * scale, height * scale)
     draw = ImageDraw.Draw(picture)
@@ -102,7 +102,7 @@ def make_preview(seed: int, width: int = 512, height: int = 512) -> bytes:
 
 
 def make_video(width: int, height: int, seconds: int, seed: int) -> bytes:
-    """An MP4 of a test card: colour bars, a scrolling ramp, and a bright band that sweeps over both once."""
+    """Return an MP4 of a test card: colour bars, a scrolling ramp, and a bright band that sweeps over both once."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "video.mp4")  # moving the index to the front needs a real file
         with av.open(str(path), "w", options={"movflags": "faststart"}) as container:
@@ -207,7 +207,7 @@ def pack_glb(document: dict[str, Any], blocks: list[bytes]) -> bytes:
 
 
 def draw_test_card(width: int, height: int, frames: int, seed: int) -> Iterator[av.VideoFrame]:
-    """The frames. Within a zone every line is the same, so a frame is two lines, each repeated."""
+    """Yield the frames. All lines of a zone are equal, so a frame is two lines, each repeated."""
     turn = seed % len(BAR_COLOURS)
     bars = [to_video_colour(colour) for colour in BAR_COLOURS[turn:] + BAR_COLOURS[:turn]]
     tint = to_video_colour(pick_colour(seed, lightness=0.5))

@@ -1,4 +1,4 @@
-"""The simulated vendor's own side: takes orders, plays their scripts and remembers all of it in a file of its own.
+"""The simulated vendor's own side: takes orders, plays their scripts and stores both in a file of its own.
 
 Its file outlives the gateway's process, so it can say how often each order really arrived.
 """
@@ -28,12 +28,12 @@ CREATE INDEX IF NOT EXISTS calls_by_subject ON calls (subject);
 
 
 def subject_of(reference: str) -> str:
-    """What all attempts at one job have in common."""
+    """Return the part of a reference that all attempts at one job share."""
     return reference.rsplit("-", 1)[0]
 
 
 class Simulator:
-    """Answers as a vendor's HTTP API would; called from threads."""
+    """Answers like a vendor's HTTP API; called from threads."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -67,7 +67,7 @@ class Simulator:
                 self._opened = None
 
     def counts(self) -> dict[str, int]:
-        """How many jobs placed how many accepted orders: `duplicates` is what must be 0."""
+        """Return the numbers of jobs and accepted orders; `duplicates` must be 0."""
         with self._lock:
             rows = self._database.execute("SELECT reference FROM orders").fetchall()
         subjects = [subject_of(row[0]) for row in rows]
@@ -113,7 +113,7 @@ class Simulator:
         return _reply(201, {"id": order_id})
 
     def _adopt(self, order_id: str, order: dict[str, Any]) -> Answer:
-        """Go on with an order that the simulator of another machine has taken."""
+        """Continue an order that another machine's simulator accepted."""
         row = (order_id, order["reference"], json.dumps(order["script"]), json.dumps(order["result"]), order["at"])
         with self._lock:
             self._database.execute(
@@ -171,7 +171,7 @@ class Simulator:
         return self._database.execute(query, values).fetchone()[0]
 
     def _order(self, order_id: str, counted: str | None = None) -> dict[str, Any] | None:
-        """An order; `counted` names the counter that this look moves on."""
+        """Return an order; `counted` names the counter to increment."""
         query = "SELECT script, result, accepted_at, canceled_at, polls, downloads FROM orders WHERE id = ?"
         with self._lock:
             row = self._database.execute(query, (order_id,)).fetchone()
@@ -183,7 +183,7 @@ class Simulator:
         return dict(zip(names, (order_id, json.loads(row[0]), json.loads(row[1]), *row[2:]), strict=True))
 
     def _sample(self, name: str, result: dict[str, Any], ending: str | None) -> bytes:
-        """The output's bytes."""
+        """Return the output's bytes."""
         from penstock.simulator import samples  # noqa: PLC0415  its libraries would slow every start
 
         seed = result.get("seed") or 0
@@ -198,7 +198,7 @@ class Simulator:
         return data[: len(data) * 2 // 3] if ending == "corrupt" else data
 
     def _video(self, width: int, height: int, seconds: int) -> bytes:
-        """A test card; made once, then kept, as encoding a video is work."""
+        """Return a test card; it is cached, as encoding a video is slow."""
         from penstock.simulator import samples  # noqa: PLC0415
 
         kept = self._folder / f"card-{width}x{height}-{seconds}s.mp4"
@@ -211,7 +211,7 @@ class Simulator:
 
 
 def _standing(order: dict[str, Any]) -> dict[str, Any]:
-    """Where the script stands after the time that has passed."""
+    """Return the state of a script after the elapsed time."""
     script = order["script"]
     elapsed = time.time() - order["accepted_at"]
     latency = script.get("latency", 0.5)
@@ -222,8 +222,8 @@ def _standing(order: dict[str, Any]) -> dict[str, Any]:
     if elapsed < script.get("queued", 0):
         return state | {"status": "queued", "queue_position": 1, "eta_seconds": latency - elapsed}
     if elapsed < latency or ending == "never":
-        told = {"progress": min(0.99, elapsed / max(latency, 0.001)), "eta_seconds": max(0.0, latency - elapsed)}
-        return state | {"status": "running"} | (told if script.get("progress", True) else {})
+        details = {"progress": min(0.99, elapsed / max(latency, 0.001)), "eta_seconds": max(0.0, latency - elapsed)}
+        return state | {"status": "running"} | (details if script.get("progress", True) else {})
     if ending in ("failed", "filtered"):
         reason = "the script says so" if ending == "failed" else "the script says the result is not to be shown"
         return state | {"status": ending, "error": {"code": ending, "message": reason}}
@@ -243,7 +243,7 @@ def _reply(status: int, body: dict[str, Any], headers: Mapping[str, str] | None 
 
 
 def _trouble(times: int) -> Answer:
-    """What goes wrong on the way from a vendor: an overload, a proxy's page, a cut reply."""
+    """Return a network failure: an overload, a proxy's page, or a truncated reply."""
     troubles: tuple[Answer, ...] = (
         (503, {**JSON, "retry-after": "0.1"}, b'{"error": {"code": "overloaded"}}'),
         (502, {"content-type": "text/html"}, b"<html>Bad Gateway</html>"),

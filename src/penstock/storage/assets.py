@@ -1,4 +1,4 @@
-"""Keeps bytes: callers' files and jobs' outputs, in a folder or a bucket."""
+"""Asset storage: callers' files and jobs' outputs, in a folder or a bucket."""
 
 import asyncio
 import errno
@@ -29,14 +29,14 @@ if TYPE_CHECKING:
 MAX_OUTPUT_BYTES = 2 * 1024**3
 CHUNK = 1 << 20
 PART, SMALL_PART = 8 << 20, 5 << 20
-"""Of outputs and of callers' files on their way to a bucket; S3 takes none that are smaller."""
+"""Part sizes of uploads to a bucket, for outputs and for callers' files; S3 takes no smaller parts."""
 MAX_PARTS = 4
-"""How many parts of one upload are under way at once: with `PART` the memory that it takes."""
+"""Concurrent parts of one upload; together with `PART` they bound its memory."""
 MAX_UPLOADS = 8
 BATCH = 1 << 18
-"""How much is gathered of what lands before a thread writes it: with the socket's buffers the memory that it takes."""
+"""Bytes of a download that are collected before a thread writes them; they bound its memory."""
 OPEN_SECONDS = 5.0
-"""How long the first byte may take: a caller waits for it."""
+"""Timeout of the first byte, as a caller waits for it."""
 CACHED = "private, max-age=31536000, immutable"
 
 T = TypeVar("T")
@@ -44,7 +44,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Landed:
-    """A download that lies whole in a temporary file, not yet checked."""
+    """A complete download in a temporary file, not yet checked."""
 
     path: Path
     bytes: int
@@ -52,44 +52,46 @@ class Landed:
 
 
 def file_key(account_id: str, sha256: str) -> str:
-    """Where a file's bytes are: once per account and content."""
+    """Return the key of a file: one per account and content."""
     return f"files/{account_id}/{sha256}"
 
 
 def asset_key(job_id: str, filename: str, sha256: str) -> str:
-    """Where an output's bytes are, by what they are: who stores late, after another has, changes nothing."""
+    """Return the key of an output by its content, so that storing it twice changes nothing."""
     return f"assets/{job_id}/{sha256[:16]}-{filename}"
 
 
 def asset_keys(asset: StoredAsset) -> Sequence[str]:
-    """Where to look for an output: before keys went by content they went by name only."""
+    """Return the possible keys of an output; older ones have no content hash."""
     return asset_key(asset.job_id, asset.filename, asset.sha256), f"assets/{asset.job_id}/{asset.filename}"
 
 
 def disposition(filename: str) -> str:
-    """How a browser takes an asset."""
+    """Return the `Content-Disposition` of an asset."""
     return f'inline; filename="{filename}"'
 
 
 class Assets:
-    """The byte store. Names inside it never come from a caller."""
+    """The byte store. Its keys never come from a caller."""
 
     def __init__(self, storage: Storage, scratch: ScratchFolder) -> None:
         self._storage = storage
         self._scratch = scratch
         self._uploads = asyncio.Semaphore(MAX_UPLOADS)
-        self._file_uploads = asyncio.Semaphore(MAX_UPLOADS)  # their callers wait: large outputs are not waited for
+        self._file_uploads = asyncio.Semaphore(
+            MAX_UPLOADS
+        )  # apart, as callers wait for these and not behind large outputs
 
     def clear_scratch(self) -> None:
-        """Remove the half downloads of processes that are no more."""
+        """Remove the partial downloads of dead processes."""
         self._scratch.clear()
 
     def close(self) -> None:
-        """Remove the folder of downloads; nobody may be downloading."""
+        """Remove the folder of downloads; none may be in progress."""
         self._scratch.close()
 
     async def check(self) -> None:
-        """Ask a bucket for an answer; a folder is there."""
+        """Check that a bucket answers; a folder always does."""
         if self._storage.bucket is not None:
             with reached():
                 await obstore.list_with_delimiter_async(self._storage.bucket, "probe")  # pyright: ignore[reportUnknownMemberType] its Arrow form
@@ -97,13 +99,13 @@ class Assets:
     # -- callers' files
 
     async def put_file(self, file: StoredFile, source: bytes | Path) -> None:
-        """Keep a file's bytes; a path is a landed file's, and is moved where that can be done."""
+        """Store a file's bytes; a downloaded file is moved where possible."""
         async with self._file_uploads:
             await self._put(file_key(file.account_id, file.sha256), source, part=SMALL_PART, at_once=1)
         metrics.BYTES_STORED.labels("file").inc(file.bytes)
 
     async def get_file(self, file: StoredFile) -> bytes:
-        """A file's bytes."""
+        """Return a file's bytes."""
         try:
             with reached():
                 async with asyncio.timeout(OPEN_SECONDS):
@@ -113,7 +115,7 @@ class Assets:
             raise FileNotFound from None
 
     def remove_file(self, file: StoredFile) -> None:
-        """Forget a file's bytes."""
+        """Delete a file's bytes."""
         with suppress(FileNotFoundError), reached():
             obstore.delete(self._storage.quick, file_key(file.account_id, file.sha256))
 
@@ -121,7 +123,7 @@ class Assets:
 
     @asynccontextmanager
     async def land(self, chunks: AsyncIterator[bytes]) -> AsyncGenerator[Landed]:
-        """Write what comes to a temporary file, hashed on the way; it is gone when the block ends."""
+        """Write a download to a temporary file and hash it; the file is deleted at the end of the block."""
         path, digest, size = self._scratch.folder / new_id("landed"), hashlib.sha256(), 0
         try:
             with reached(makes=True):
@@ -137,7 +139,7 @@ class Assets:
             await asyncio.to_thread(path.unlink, missing_ok=True)
 
     async def keep(self, job_id: str, asset: Asset, landed: Landed) -> None:
-        """Give a checked output its place in the store."""
+        """Store a checked output."""
         attributes = {
             "Content-Type": asset.content_type,
             "Content-Disposition": disposition(asset.filename),
@@ -151,7 +153,7 @@ class Assets:
     async def _put(
         self, key: str, source: bytes | Path, attributes: dict[str, str] | None = None, *, part: int, at_once: int
     ) -> None:
-        """Into a folder by one move if that can be, into a bucket, if it is large, in parts, some at once."""
+        """Move the source into a folder if possible, or upload it, a large one in concurrent parts."""
         folder = self._storage.folder
         with reached(makes=True):
             if folder is not None and isinstance(source, Path) and await asyncio.to_thread(_move, source, folder / key):
@@ -166,7 +168,7 @@ class Assets:
             )
 
     async def open(self, asset: StoredAsset, start: int, end: int) -> FileIO | AsyncIterator[bytes]:
-        """The file, if it lies in a folder; of a bucket the bytes from `start` up to, not with, `end`."""
+        """Return the open file from a folder, or the bytes from `start` to `end` (exclusive) from a bucket."""
         folder = self._storage.folder
         if folder is not None:
             return await self._find(asset, lambda key: asyncio.to_thread(FileIO, folder / key))
@@ -180,14 +182,14 @@ class Assets:
         return _stream(result.stream(min_chunk_size=CHUNK))
 
     async def presign(self, asset: StoredAsset, seconds: float) -> str | None:
-        """An address at which S3 itself gives the bytes to anyone for some time; None if it is a folder."""
+        """Return a presigned S3 URL that is valid for so long; None for a folder."""
         bucket = self._storage.bucket
         if bucket is None:
             return None
         try:
             found = await self._find(asset, lambda key: obstore.head_async(bucket, key))
         except AssetNotFound:
-            await self.open(asset, 0, 1)  # unlike a HEAD, its answer tells whether it is the bucket that is gone
+            await self.open(asset, 0, 1)  # unlike a HEAD, its reply shows whether the bucket is gone
             raise
         with reached():
             return await obstore.sign_async(bucket, "GET", found["path"], timedelta(seconds=max(1, int(seconds))))
@@ -200,7 +202,7 @@ class Assets:
         raise AssetNotFound
 
     async def remove_outputs(self, job_id: str) -> None:
-        """Forget all outputs of a job, also those that it does not show."""
+        """Delete all outputs of a job, including those that it does not list."""
         with reached():
             async for batch in self._storage.quick.list(f"assets/{job_id}"):  # pyright: ignore[reportUnknownMemberType] its Arrow form
                 for item in batch:
@@ -208,13 +210,13 @@ class Assets:
                         await obstore.delete_async(self._storage.quick, item["path"])
 
     async def end_stale_uploads(self, before: float) -> int:
-        """Remove the parts of uploads that were begun before that moment and never finished."""
+        """Delete the parts of unfinished uploads that began before that moment; return the number of uploads."""
         with reached():
             return await asyncio.to_thread(self._storage.end_stale_uploads, datetime.fromtimestamp(before, UTC))
 
 
 async def _gather(chunks: AsyncIterator[bytes]) -> AsyncIterator[list[bytes]]:
-    """Some chunks at a time: each batch costs a turn of a thread."""
+    """Yield batches of chunks, as each write costs a switch to a thread."""
     batch: list[bytes] = []
     size = 0
     async for chunk in chunks:
@@ -228,7 +230,7 @@ async def _gather(chunks: AsyncIterator[bytes]) -> AsyncIterator[list[bytes]]:
 
 
 def _append(path: Path, batch: Sequence[bytes], note: Callable[[bytes], None]) -> None:
-    """Opened for each batch: who is cancelled meanwhile leaves no descriptor that this could mistake for its own."""
+    """Append a batch; the file is opened each time, so that a cancelled download leaves no stale descriptor."""
     file = os.open(path, os.O_WRONLY | os.O_APPEND)
     try:
         for chunk in batch:
@@ -241,7 +243,7 @@ def _append(path: Path, batch: Sequence[bytes], note: Callable[[bytes], None]) -
 
 
 def _move(source: Path, target: Path) -> bool:
-    """Whether a landed file could be given its place at once, as it can within one file system."""
+    """Move a file within one file system; return False if source and target are on different ones."""
     for _ in range(3):
         target.parent.mkdir(parents=True, exist_ok=True)
         try:

@@ -1,4 +1,4 @@
-"""Where bytes lie: a folder, or an S3 bucket that `s3://bucket/prefix` and the usual AWS_* variables name."""
+"""Storage backends: a folder, or an S3 bucket, named by `s3://bucket/prefix` and the usual AWS_* variables."""
 
 import logging
 import os
@@ -25,28 +25,28 @@ if TYPE_CHECKING:
 
 RETRY_AFTER = 5
 READ_SECONDS = 20.0
-"""How long S3 may be silent, also while it takes one part of an upload."""
+"""Idle timeout of S3, also while it takes one part of an upload."""
 QUICK_SECONDS = 4.0
-"""How long an answer without much of a body may take."""
+"""Timeout of a reply with a short body."""
 LONGEST = timedelta(hours=6)
-"""How long one transfer may take in all, as long as it moves."""
+"""Timeout of a whole transfer."""
 ENDPOINTS = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT")
 REFUSED = re.compile(r"status code: 40[13]\b")
 METADATA_SERVICE = "169.254.169.254"
-"""Where credentials are looked for on Amazon's own machines if the environment has none."""
+"""The source of credentials on Amazon's machines if the environment has none."""
 
 log = logging.getLogger(__name__)
 
 
 class StorageUnavailable(StoreUnavailable):
-    """The place where files are kept does not answer. Nothing was lost; try again."""
+    """The file storage does not answer. Nothing was lost; try again."""
 
     code = "store_unavailable"
 
 
 @dataclass(frozen=True, slots=True)
 class Storage:
-    """The place: `bulk` for bytes, `quick` for questions whose answers are short. A folder's are the same."""
+    """A storage with two connections: `bulk` for bytes, `quick` for short replies. A folder has one for both."""
 
     name: str
     bulk: LocalStore | S3Store
@@ -54,16 +54,16 @@ class Storage:
 
     @property
     def bucket(self) -> S3Store | None:
-        """The bucket, if it is one."""
+        """Return the bucket; None for a folder."""
         return self.quick if isinstance(self.quick, S3Store) else None
 
     @property
     def folder(self) -> Path | None:
-        """The folder, if it is one."""
+        """Return the folder; None for a bucket."""
         return None if self.bucket else Path(self.name)
 
     def end_stale_uploads(self, before: datetime) -> int:
-        """End what was begun in a bucket before that moment and never finished; how many they were."""
+        """Abort unfinished uploads that began before that moment; return their number."""
         account = find_account(_endpoint(), os.environ)
         if self.bucket is None or account is None:
             return 0
@@ -73,14 +73,14 @@ class Storage:
 
 
 def open_storage(url: str) -> Storage:
-    """The place that a URL names. Whether it answers is not asked."""
+    """Return the storage that a URL names, without connecting to it."""
     parts = urlsplit(url)
     if parts.scheme == "s3":
         return Storage(
             url, _open_bucket(parts.netloc, parts.path, _BULK), _open_bucket(parts.netloc, parts.path, _QUICK)
         )
     folder = Path(unquote(parts.path))
-    store = LocalStore(folder, mkdir=True, automatic_cleanup=True)  # no empty folders of removed jobs
+    store = LocalStore(folder, mkdir=True, automatic_cleanup=True)  # removes the empty folders of deleted jobs
     return Storage(str(folder), store, store)
 
 
@@ -97,7 +97,7 @@ def _open_bucket(bucket: str, path: str, times: "ClientConfig") -> S3Store:
             "connect_timeout": timedelta(seconds=2),
             **times,
         },
-        retry_config={  # who wants more patience has it: jobs try again for as long as they may run
+        retry_config={  # few retries here: jobs retry for as long as they may run
             "max_retries": 2,
             "retry_timeout": timedelta(seconds=3),
             "backoff": {"init_backoff": timedelta(milliseconds=100), "max_backoff": timedelta(seconds=1), "base": 2},
@@ -106,16 +106,16 @@ def _open_bucket(bucket: str, path: str, times: "ClientConfig") -> S3Store:
 
 
 def _endpoint() -> str:
-    """Where S3 is, if not at Amazon."""
+    """Return the endpoint of S3, if it is not Amazon's."""
     return next((os.environ[name] for name in ENDPOINTS if os.environ.get(name)), "")
 
 
-# -- trouble
+# -- errors
 
 
 @contextmanager
 def reached(*, makes: bool = False) -> Generator[None]:
-    """What the place answers passes, that something is not there too; that it does not answer is one error.
+    """Raise `StorageUnavailable` if the storage does not answer; pass its replies, such as a missing key.
 
     Where something is made, nothing can be missing but the place itself.
     """
@@ -132,26 +132,26 @@ def reached(*, makes: bool = False) -> Generator[None]:
 def _unavailable(error: Exception) -> StorageUnavailable:
     reason, _ = explain(error)
     metrics.STORAGE_FAILURES.inc()
-    log.warning("the place where files are kept cannot be used", extra={"fields": {"reason": reason}})
+    log.warning("the file storage cannot be used", extra={"fields": {"reason": reason}})
     return StorageUnavailable(retry_after=RETRY_AFTER)
 
 
 def explain(error: Exception) -> tuple[str, str]:
-    """What is wrong with the place, and what to do about it."""
-    told = str(error)
-    if "NoSuchBucket" in told:
+    """Return what is wrong with the storage, and what to do."""
+    text = str(error)
+    if "NoSuchBucket" in text:
         return "there is no such bucket", "Make the bucket, or correct `assets_url`."
-    if METADATA_SERVICE in told:
+    if METADATA_SERVICE in text:
         return "there are no credentials", "Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY."
-    if REFUSED.search(told):
+    if REFUSED.search(text):
         rights = "and that they may read, write, list and delete in the bucket"
         return "the credentials are refused", f"Check AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, {rights}."
-    reason = told.partition("\n")[0].strip()[:300] or type(error).__name__
+    reason = text.partition("\n")[0].strip()[:300] or type(error).__name__
     return reason, "Check `assets_url`, AWS_ENDPOINT_URL and AWS_REGION, and that the server there is up."
 
 
 def probe(storage: Storage) -> None:
-    """Write, read, list and remove a small object; what fails is raised as the library tells it."""
+    """Write, read, list and remove a small object; raise the library's own errors."""
     key = f"probe/{new_id('probe')}"
     obstore.put(storage.quick, key, b"penstock", use_multipart=False)
     if bytes(obstore.get(storage.quick, key).bytes()) != b"penstock":

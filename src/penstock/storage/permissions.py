@@ -1,4 +1,4 @@
-"""Keeps what a server stores closed to the other users of its machine."""
+"""File permissions: keep a server's data private from other users of its machine."""
 
 import logging
 import os
@@ -16,7 +16,7 @@ OWN_NAMES: Final = (
     *("config.toml", "first-key"),
     *("assets", "files", "journal", "landing", "vendors"),
 )
-"""Everything that is kept directly in a data folder or an assets folder; a closed folder closes all that is in it."""
+"""Names directly inside a data or assets folder; a private folder protects everything in it."""
 STORE_ENDINGS: Final = ("", "-wal", "-shm", "-turn")
 
 log = logging.getLogger(__name__)
@@ -24,7 +24,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class OpenPlace:
-    """A file or folder that other users of the machine may read or change, and why it cannot be closed from here."""
+    """A file or folder that other users may read or change, and why it cannot be made private."""
 
     path: Path
     mode: int
@@ -44,14 +44,14 @@ def mask_of(folder: Path) -> int:
     """
     try:
         is_shared = bool(folder.stat().st_mode & stat.S_ISGID)
-    except OSError:  # not made yet
+    except OSError:  # not created yet
         is_shared = False
     return BEYOND_THE_GROUP if is_shared else ALL_OTHERS
 
 
 @contextmanager
 def private_umask(folder: Path) -> Generator[None]:
-    """Have everything that is made meanwhile be closed to others. The mask is the whole process's."""
+    """Make new files and folders private. The mask applies to the whole process."""
     before = os.umask(mask_of(folder))
     try:
         yield
@@ -60,7 +60,7 @@ def private_umask(folder: Path) -> Generator[None]:
 
 
 def tighten(data: Path, store: Path | None = None, assets: Path | None = None) -> list[OpenPlace]:
-    """Close the folders and files of a server, and return those that stay open. Never raises, follows no links."""
+    """Make a server's folders and files private, and return those that stay open. Never raises, follows no links."""
     found: list[OpenPlace] = []
     for folder, names in _places(data, store, assets):
         mask = mask_of(folder)
@@ -71,7 +71,7 @@ def tighten(data: Path, store: Path | None = None, assets: Path | None = None) -
 
 
 def find_open(data: Path, store: Path | None = None, assets: Path | None = None) -> list[OpenPlace]:
-    """Return what other users of the machine may read or change, without changing anything."""
+    """Return the files that other users may read or change, without changing anything."""
     found: list[OpenPlace] = []
     for folder, names in _places(data, store, assets):
         mask = mask_of(folder)
@@ -81,7 +81,7 @@ def find_open(data: Path, store: Path | None = None, assets: Path | None = None)
 
 
 def warn_of(places: Iterable[OpenPlace]) -> None:
-    """Log what other users of the machine may read or change."""
+    """Log the files that other users may read or change."""
     for place in places:
         fields = {"path": str(place.path), "mode": place.octal, "reason": place.obstacle}
         log.warning("open to other users of this machine, and could not be closed", extra={"fields": fields})
@@ -91,7 +91,7 @@ def look(path: Path, mask: int = ALL_OTHERS) -> OpenPlace | None:
     """Return the file or folder if any of these bits are set. A symbolic link is not followed."""
     try:
         found = path.lstat()
-    except OSError:  # not there, or not even we can see it
+    except OSError:  # absent, or not visible to us
         return None
     if stat.S_ISLNK(found.st_mode) or not stat.S_IMODE(found.st_mode) & mask:
         return None

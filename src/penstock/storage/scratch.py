@@ -1,4 +1,4 @@
-"""Half downloads, on the local disk: every process has a folder of its own, and clears those of dead ones."""
+"""Partial downloads on the local disk. Every process has its own folder, and clears those of dead processes."""
 
 import fcntl
 import os
@@ -10,7 +10,7 @@ from penstock.domain.ids import new_id
 
 
 class ScratchFolder:
-    """One process's folder. Beside it lies a locked file, whose lock ends with the process, however that ends."""
+    """One process's folder. The lock on a file beside it ends with the process, even if that crashes."""
 
     def __init__(self, parent: Path) -> None:
         self._parent = parent
@@ -19,7 +19,7 @@ class ScratchFolder:
         self.folder.mkdir(mode=0o700)
 
     def clear(self) -> None:
-        """Remove what dead processes left."""
+        """Remove the folders of dead processes."""
         for path in self._parent.glob("*.lock"):
             with suppress(FileNotFoundError):
                 lock = os.open(path, os.O_RDWR)
@@ -27,18 +27,18 @@ class ScratchFolder:
                     fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
                     _remove(path)
                 except BlockingIOError:
-                    pass  # its process lives
+                    pass  # its process is alive
                 finally:
                     os.close(lock)
 
     def close(self) -> None:
-        """Remove the folder, when nobody is downloading."""
+        """Remove the folder; no download may be in progress."""
         _remove(self.folder.with_suffix(".lock"))
         os.close(self._lock)
 
 
 def _take(parent: Path) -> tuple[int, Path]:
-    """A locked file of a new name; one that another process cleared before it was locked is left to it."""
+    """Create and lock a file with a new name; retry if another process cleared it before it was locked."""
     while True:
         path = parent / f"{new_id('process')}.lock"
         lock = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
@@ -49,6 +49,6 @@ def _take(parent: Path) -> tuple[int, Path]:
 
 
 def _remove(lock: Path) -> None:
-    """The folder first: as long as it is there, so is its lock."""
+    """Remove the folder, then its lock, so that no folder is left without one."""
     shutil.rmtree(lock.with_suffix(""), ignore_errors=True)
     lock.unlink(missing_ok=True)

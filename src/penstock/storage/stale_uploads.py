@@ -1,4 +1,4 @@
-"""Ends uploads in parts that a process began in the bucket and never finished: obstore cannot list them."""
+"""Aborts unfinished multipart uploads in a bucket, which obstore cannot list."""
 
 import hashlib
 import hmac
@@ -19,7 +19,7 @@ NOT_THIS_WAY = ("AWS_SKIP_SIGNATURE", "AWS_VIRTUAL_HOSTED_STYLE_REQUEST")
 
 @dataclass(frozen=True, slots=True)
 class BucketCredentials:
-    """Whose bucket it is and where, as far as the environment says so outright."""
+    """Credentials and endpoint of a bucket, from environment variables."""
 
     endpoint: SplitResult
     region: str
@@ -29,7 +29,7 @@ class BucketCredentials:
 
 
 def find_account(endpoint: str, environ: Mapping[str, str]) -> BucketCredentials | None:
-    """None: the credentials come from elsewhere, and a rule of the bucket must do instead."""
+    """Return the account; None if credentials come from elsewhere, so that a lifecycle rule must do the work."""
     key_id, secret = environ.get("AWS_ACCESS_KEY_ID", ""), environ.get("AWS_SECRET_ACCESS_KEY", "")
     if not key_id or not secret or any(environ.get(name) for name in NOT_THIS_WAY):
         return None
@@ -40,18 +40,18 @@ def find_account(endpoint: str, environ: Mapping[str, str]) -> BucketCredentials
 
 
 def end_stale(account: BucketCredentials, bucket: str, prefix: str, before: datetime) -> int:
-    """End what was begun before that moment under a prefix, a page of it; how many they were."""
+    """Abort one page of uploads under a prefix that began before that moment; return their number."""
     ended = 0
     for upload in UPLOAD.findall(ask(account, "GET", f"/{bucket}", {"uploads": "", "prefix": prefix})):
-        told = {name: html.unescape(text) for name, text in FIELD.findall(upload)}
-        if datetime.fromisoformat(told["Initiated"]) < before:
-            ask(account, "DELETE", f"/{bucket}/{told['Key']}", {"uploadId": told["UploadId"]})
+        fields = {name: html.unescape(text) for name, text in FIELD.findall(upload)}
+        if datetime.fromisoformat(fields["Initiated"]) < before:
+            ask(account, "DELETE", f"/{bucket}/{fields['Key']}", {"uploadId": fields["UploadId"]})
             ended += 1
     return ended
 
 
 def ask(account: BucketCredentials, method: str, path: str, query: Mapping[str, str]) -> str:
-    """One signed request without a body; an OSError says what is wrong."""
+    """Send one signed request without a body; raise `OSError` if it fails."""
     path = quote(account.endpoint.path + path)
     search = "&".join(f"{quote(name, safe='')}={quote(query[name], safe='')}" for name in sorted(query))
     kind = HTTPSConnection if account.endpoint.scheme == "https" else HTTPConnection
@@ -71,7 +71,7 @@ def ask(account: BucketCredentials, method: str, path: str, query: Mapping[str, 
 
 
 def _sign(account: BucketCredentials, method: str, path: str, search: str, now: datetime) -> dict[str, str]:
-    """The headers of Amazon's signature, version 4."""
+    """Return the headers of an AWS signature, version 4."""
     moment = now.strftime("%Y%m%dT%H%M%SZ")
     headers = {"host": account.endpoint.netloc, "x-amz-content-sha256": EMPTY, "x-amz-date": moment}
     if account.token:

@@ -9,8 +9,8 @@ import msgspec
 MARK: Final = b"\xef\xbb\xbf"
 """The byte order mark that some servers begin with."""
 UNREADABLE: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
-LARGE_BYTES: Final = 256 << 10
-MAX_VALUES: Final = 100_000
+_LARGE_BYTES: Final = 256 << 10
+_MAX_VALUES: Final = 100_000
 """Upper bound of values in a large text: parsing more would block the event loop."""
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder().decode
@@ -22,7 +22,7 @@ def read_json(text: bytes) -> Any:
     Such bytes become U+FFFD. Numbers that JSON has not become null. Half a surrogate pair stays: the other half may be
     in the next event. Raise a `ValueError` or `RecursionError` for anything else.
     """
-    if len(text) > LARGE_BYTES and text.count(b",") + text.count(b"[") + text.count(b"{") > MAX_VALUES:
+    if len(text) > _LARGE_BYTES and text.count(b",") + text.count(b"[") + text.count(b"{") > _MAX_VALUES:
         raise ValueError("JSON with too many values")
     try:
         return _decode(text)

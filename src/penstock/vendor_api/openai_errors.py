@@ -9,19 +9,19 @@ import msgspec
 from penstock.domain.chat import Blame, Fault, blame_status
 from penstock.vendor_api.generation import Reply
 
-Json: TypeAlias = Mapping[str, Any]
+_Json: TypeAlias = Mapping[str, Any]
 
-TOO_LONG: Final = "This model's maximum context length is"
-FLAGGED: Final = frozenset(
+_TOO_LONG: Final = "This model's maximum context length is"
+_FLAGGED: Final = frozenset(
     {"content_filter", "content_policy_violation", "data_inspection_failed", "flagged_input", "moderation_blocked"}
 )
 """Codes and types with which servers reject the content of a request."""
-FLAGGED_TEXT: Final = re.compile(r"\b(?:flagged|moderation|content[ _](?:policy|filter))", re.IGNORECASE)
-FORBIDDEN: Final = 403
-WORDS: Final = ("message", "msg", "detail", "details", "errors", "error", "reason", "title")
+_FLAGGED_TEXT: Final = re.compile(r"\b(?:flagged|moderation|content[ _](?:policy|filter))", re.IGNORECASE)
+_FORBIDDEN: Final = 403
+_WORDS: Final = ("message", "msg", "detail", "details", "errors", "error", "reason", "title")
 """Fields that hold the reason, most common first."""
-MAX_REASONS: Final = 5
-MAX_DEPTH: Final = 4
+_MAX_REASONS: Final = 5
+_MAX_DEPTH: Final = 4
 
 
 def read_fault(reply: Reply) -> Fault:
@@ -42,15 +42,15 @@ def read_fault(reply: Reply) -> Fault:
         blame = Blame.CREDENTIAL
     elif word == "context_length_exceeded" or kind == "exceed_context_size_error" or _is_too_long(message):
         blame, word, param = Blame.CALLER, "context_length_exceeded", param or "messages"
-        message = message if "maximum context length is" in message else f"{TOO_LONG} exceeded: {message}"
+        message = message if "maximum context length is" in message else f"{_TOO_LONG} exceeded: {message}"
     return Fault(blame, message, word, param if isinstance(param, str) else None, reply.retry_after, status)
 
 
-def _flags_input(error: Json, status: int, word: str, message: str) -> bool:
+def _flags_input(error: _Json, status: int, word: str, message: str) -> bool:
     """Return whether the content was refused, and not our credential; OpenRouter uses 403 for both."""
     if "flagged_input" in _as_object(error.get("metadata")):
         return True
-    return status == FORBIDDEN and (word in FLAGGED or FLAGGED_TEXT.search(message) is not None)
+    return status == _FORBIDDEN and (word in _FLAGGED or _FLAGGED_TEXT.search(message) is not None)
 
 
 def _refuses_us(word: str | None, kind: str, message: str) -> bool:
@@ -74,11 +74,11 @@ def _parse(body: bytes) -> Any:
         return None  # a proxy's page
 
 
-def _as_object(found: Any) -> Json:
-    return cast("Json", found) if isinstance(found, dict) else {}
+def _as_object(found: Any) -> _Json:
+    return cast("_Json", found) if isinstance(found, dict) else {}
 
 
-def _find_error(found: Any) -> Json:
+def _find_error(found: Any) -> _Json:
     """Return the object that describes the error, without its wrapping."""
     if isinstance(found, list):
         items = cast("list[Any]", found)
@@ -87,29 +87,29 @@ def _find_error(found: Any) -> Json:
     for name in ("error", "detail"):
         inner = error.get(name)
         if isinstance(inner, dict):
-            return cast("Json", inner)
+            return cast("_Json", inner)
     return error
 
 
-def _find_text(error: Json) -> str:
+def _find_text(error: _Json) -> str:
     """Return the reason from the first field that has one; empty if none has."""
-    return next(filter(None, (_join_reasons(error.get(name)) for name in WORDS)), "")
+    return next(filter(None, (_join_reasons(error.get(name)) for name in _WORDS)), "")
 
 
-def _join_reasons(value: Any, depth: int = MAX_DEPTH) -> str:
+def _join_reasons(value: Any, depth: int = _MAX_DEPTH) -> str:
     """Return a reason as one text; FastAPI sends a list of `{"loc": ["body", "messages", 0], "msg": "…"}`."""
     if isinstance(value, str):
         return value.strip()
     if isinstance(value, list) and depth:
         items = cast("list[Any]", value)
-        return "; ".join(filter(None, (_join_reasons(item, depth - 1) for item in items[:MAX_REASONS])))
+        return "; ".join(filter(None, (_join_reasons(item, depth - 1) for item in items[:_MAX_REASONS])))
     error = _as_object(value)
-    text = next(filter(None, (_join_reasons(error.get(name), depth - 1) for name in WORDS)), "") if depth else ""
+    text = next(filter(None, (_join_reasons(error.get(name), depth - 1) for name in _WORDS)), "") if depth else ""
     place = _join_place(error.get("loc"))
     return f"{place}: {text}" if place and text else text
 
 
-def _find_place(error: Json) -> str | None:
+def _find_place(error: _Json) -> str | None:
     """Return the field that the first of several reasons names."""
     for name in ("detail", "details", "errors"):
         reasons = error.get(name)

@@ -9,7 +9,7 @@ from penstock.domain.jobs import MARGIN_SECONDS
 
 CLOCK_SECONDS: Final = 120.0
 """Tolerance for a vendor's clock whose replies have no `Date`."""
-PLAIN: Final = (str, int, float, bool)
+_PLAIN: Final = (str, int, float, bool)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,5 +86,5 @@ def contradicts(echo: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
     return any(
         str(echo[name]).lower() != str(value).lower()
         for name, value in wanted.items()
-        if isinstance(value, PLAIN) and isinstance(echo.get(name), PLAIN)
+        if isinstance(value, _PLAIN) and isinstance(echo.get(name), _PLAIN)
     )

@@ -33,7 +33,7 @@ from penstock.vendor_api.generation import (
 from penstock.vendor_api.order_lookup import CLOCK_SECONDS, ListedOrder, Listing
 
 NO_CREDIT: Final = "This gateway's account at the vendor has no credit left. The operator has been notified."
-NO_OUTPUT: Final = "The vendor finished without an output and gave no reason."
+_NO_OUTPUT: Final = "The vendor finished without an output and gave no reason."
 GONE: Final = "The vendor does not know the job any more."
 GONE_STATUSES: Final = {404, 410}
 """Statuses of a poll that mean, if they are repeated, that the order is gone."""
@@ -43,11 +43,11 @@ ENDINGS: Final = {
     Kind.VIDEO: (".mp4", ".mov", ".webm"),
     Kind.IMAGE: (".png", ".jpg", ".jpeg", ".webp"),
 }
-VIDEO_DEFAULTS: Final = {"compressionQuality": "optimized", "personGeneration": "allow_adult"}
-MAX_DEPTH: Final = 8
-MAX_PAGES: Final = 20
+_VIDEO_DEFAULTS: Final = {"compressionQuality": "optimized", "personGeneration": "allow_adult"}
+_MAX_DEPTH: Final = 8
+_MAX_PAGES: Final = 20
 """Upper bound of pages read in search of one lost order."""
-SPLIT: Final = re.compile(r"[.\[\]]+")
+_SPLIT: Final = re.compile(r"[.\[\]]+")
 
 
 # -- an order in the vendor's terms
@@ -55,7 +55,7 @@ SPLIT: Final = re.compile(r"[.\[\]]+")
 
 def video_warnings(params: Mapping[str, Any], vendor: str) -> tuple[str, ...]:
     """Return a warning for each param of `vendorb_video_31` that the vendor cannot honour and does not do anyway."""
-    lost = [name for name, usual in VIDEO_DEFAULTS.items() if params.get(name, usual) != usual]
+    lost = [name for name, usual in _VIDEO_DEFAULTS.items() if params.get(name, usual) != usual]
     return tuple(f"`{name}` {params[name]} is not supported by {vendor} and was ignored." for name in lost)
 
 
@@ -92,7 +92,7 @@ def upstream_reason(code: Any, message: Any = None, upstream_id: Any = None) -> 
 
 def fail_empty(upstream_id: str, error: type[JobError] = ContentFiltered) -> Failed:
     """Report an order that finished without an output as failed."""
-    return Failed(error(NO_OUTPUT, upstream=upstream_reason(None, "finished without an output", upstream_id)))
+    return Failed(error(_NO_OUTPUT, upstream=upstream_reason(None, "finished without an output", upstream_id)))
 
 
 def fail_gone(reply: Reply, message: Any = None, upstream_id: Any = None) -> Failed:
@@ -145,7 +145,7 @@ def read_list(order: Order, ask: Callable[[int, int], Flow[tuple[Sequence[Row], 
     answered_at: float | None = None
     is_whole = False
     offset = repeats = 0
-    for number in range(MAX_PAGES):
+    for number in range(_MAX_PAGES):
         page, now = yield from ask(number, offset)
         answered_at = answered_at if number else now
         if not page:
@@ -200,7 +200,7 @@ def keep_recipe(recipe: Recipe) -> dict[str, str]:
 
 def _follow(result: Any, path: str) -> Any:
     """Return the value at a path such as `video.url`, `images[0].url` or `outputs.0`."""
-    for part in filter(None, SPLIT.split(path)):
+    for part in filter(None, _SPLIT.split(path)):
         if isinstance(result, list) and part.isdigit():
             items = cast("list[Any]", result)
             result = items[int(part)] if int(part) < len(items) else None
@@ -209,7 +209,7 @@ def _follow(result: Any, path: str) -> Any:
     return result
 
 
-def _urls(value: Any, depth: int = MAX_DEPTH) -> Iterator[str]:
+def _urls(value: Any, depth: int = _MAX_DEPTH) -> Iterator[str]:
     """Yield every URL in a value; of an object with a `url` only that."""
     if isinstance(value, str):
         if value.startswith(("http://", "https://")):

@@ -1,4 +1,4 @@
-"""One file per vendor. A file that declares `VENDOR` is found by its name; other packages by an entry point."""
+"""Vendors, one file each. A file that declares `VENDOR` is found by its name, other packages by an entry point."""
 
 import importlib
 import pkgutil
@@ -20,13 +20,13 @@ def _outside() -> dict[str, EntryPoint]:
 
 @cache
 def vendor_names() -> frozenset[str]:
-    """What `type = "…"` takes."""
+    """Return the names that `type = "…"` takes."""
     return frozenset(module.name for module in pkgutil.iter_modules(__path__)) | _outside().keys()
 
 
 @cache
 def load_vendor(name: str) -> type[Vendor]:
-    """The vendor type of one of these names; only what is used is loaded."""
+    """Return the class of one of these names; only vendors in use are imported."""
     if name in _outside():
         return _outside()[name].load()
     return importlib.import_module(f"{__name__}.{name}").VENDOR

@@ -1,4 +1,4 @@
-"""`anthropic`: chat models behind Anthropic's Messages API; requests and replies are put into its dialect and back."""
+"""`anthropic`: chat models of Anthropic's Messages API, translated both ways."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -19,13 +19,13 @@ Json: TypeAlias = dict[str, Any]
 SAMPLED: Final = "2023-06-01"
 SAMPLING: Final = ("temperature", "top_p", "top_k")  # what the API takes up to that version, and refuses since
 EXTRAS: Final = ("cache_control", "container", "diagnostics", "inference_geo", "speed", "thinking")
-"""The vendor's own fields, passed as they are. It refuses whatever it does not know, so nothing else passes."""
+"""The vendor's own fields, passed unchanged. It rejects unknown fields, so no others are passed."""
 IDLE: Final[Mapping[str, Any]] = (
     dict.fromkeys(("audio", "function_call", "functions", "moderation", "prediction", "web_search_options"))
     | dict.fromkeys(("frequency_penalty", "presence_penalty", "top_logprobs"), 0)
     | {"logit_bias": {}, "logprobs": False, "modalities": ["text"], "n": 1}
 )
-"""What changes the meaning of an answer and cannot be had here, each with the value that asks for nothing."""
+"""Fields that change the meaning of an answer and are not supported, each with the value that has no effect."""
 CHOICES: Final = {"auto": "auto", "none": "none", "required": "any"}
 EFFORTS: Final = {"minimal": "low", **{effort: effort for effort in ("low", "medium", "high", "xhigh", "max")}}
 NO_ID: Final = re.compile(r"[^\w-]", re.ASCII)  # other vendors have dots and colons in their ids of tool calls
@@ -33,11 +33,11 @@ IMAGES: Final = ("image/jpeg", "image/png", "image/gif", "image/webp")
 
 
 class AnthropicOptions(ChatOptions):
-    """`[vendors.NAME]` of type `anthropic`."""
+    """Settings of `[vendors.NAME]` with type `anthropic`."""
 
     base_url: str = "https://api.anthropic.com"
     version: Literal["2023-06-01", "2026-10-21"] = Field(SAMPLED, description="the newer one drops sampling settings")
-    max_tokens: int = Field(16_384, ge=1, description="how long a reply may be if the request does not say")
+    max_tokens: int = Field(16_384, ge=1, description="token limit of a reply whose request sets none")
 
 
 class Anthropic(RemoteChat):
@@ -51,33 +51,33 @@ class Anthropic(RemoteChat):
         self._path = "/messages" if options.base_url.rstrip("/").endswith("/v1") else "/v1/messages"
 
     def complete(self, ask: Ask, model: str) -> Call:
-        """The request in the vendor's dialect."""
+        """Translate the request into the vendor's dialect."""
         _refuse_unsupported(ask)
         options = self.options
         body: Json = {"model": model, "max_tokens": ask.max_tokens or options.max_tokens, "stream": ask.stream}
         body |= _translate_turns(ask) | _translate_tools(ask) | _translate_output(ask) | _translate_rest(ask)
         body |= {name: ask.fields[name] for name in EXTRAS if name in ask.fields}
         body |= {} if options.version == SAMPLED else dict.fromkeys(SAMPLING)
-        told = {name: value for name, value in body.items() if value not in (None, "", [], {})}
+        given = {name: value for name, value in body.items() if value not in (None, "", [], {})}
         headers = {"content-type": "application/json", "anthropic-version": options.version}
         headers |= {"x-api-key": options.api_key} if options.api_key else {}
-        return Call("POST", self._path, headers, body=msgspec.json.encode(told), seconds=options.total_seconds)
+        return Call("POST", self._path, headers, body=msgspec.json.encode(given), seconds=options.total_seconds)
 
     def translator(self, ask: Ask) -> "AnthropicTranslation":
-        """Reads one reply."""
+        """Return a translator for one reply."""
         del ask  # a reply says enough by itself
         return AnthropicTranslation()
 
     def fault(self, reply: Reply) -> Fault:
-        """What the vendor says of its error, or else what the status alone says."""
+        """Return the vendor's reason, or else what the status alone implies."""
         try:
-            told = msgspec.json.decode(reply.body)
+            body = msgspec.json.decode(reply.body)
         except (ValueError, RecursionError):
-            told = None
-        return _blame(told, reply.status, reply.retry_after)
+            body = None
+        return _blame(body, reply.status, reply.retry_after)
 
 
-# -- what is read of a request; whatever else a caller puts into these objects is dropped
+# -- the fields of a request that are read; others are dropped
 
 
 class _Piece(msgspec.Struct):
@@ -112,7 +112,7 @@ class _Turn(msgspec.Struct):
 
 
 def _read(ask: Ask, name: str, shape: Any = Any) -> Any:
-    """A field's value, of this shape; None where it is absent."""
+    """Return a field's value in this shape; None if it is absent."""
     raw = ask.fields.get(name)
     try:
         return None if raw is None else msgspec.json.decode(raw, type=shape)
@@ -139,7 +139,7 @@ def _refuse_unsupported(ask: Ask) -> None:
 
 
 def _translate_turns(ask: Ask) -> Json:
-    """The system prompt, and turns of user and assistant that alternate; the results of tools come first in theirs."""
+    """Return the system prompt and alternating turns of user and assistant, with tool results first in their turn."""
     system: list[Json] = []
     turns: list[Json] = []
     for index, turn in enumerate(_read(ask, "messages", list[_Turn])):
@@ -154,20 +154,20 @@ def _translate_turns(ask: Ask) -> Json:
         content: list[Json] = turn["content"]
         content.sort(key=lambda block: block["type"] != "tool_result")
     if not turns:
-        raise _invalid("messages", "this model needs a message of a user that is not empty")
+        raise _invalid("messages", "this model needs a user message that is not empty")
     return {"messages": turns, "system": "\n".join(block["text"] for block in system)}
 
 
 def _translate_turn(turn: _Turn, place: str) -> tuple[str, list[Json]]:
-    """Who speaks, and what."""
+    """Return the role and the content blocks of one turn."""
     match turn.role:
         case "system" | "developer":
             return "system", _translate_content(turn, place, "text")
         case "user":
             return "user", _translate_content(turn, place, "text", "image_url")
         case "assistant":
-            said = _translate_content(turn, place, "text", "refusal")
-            return "assistant", [*said, *_translate_calls(turn, place)]
+            blocks = _translate_content(turn, place, "text", "refusal")
+            return "assistant", [*blocks, *_translate_calls(turn, place)]
         case "tool":
             return "user", [_translate_result(turn, place)]
         case _:
@@ -175,7 +175,7 @@ def _translate_turn(turn: _Turn, place: str) -> tuple[str, list[Json]]:
 
 
 def _translate_content(turn: _Turn, place: str, *allowed: str) -> list[Json]:
-    """The blocks of a turn, without blank texts: the vendor refuses them."""
+    """Return the blocks of a turn, without blank texts, which the vendor rejects."""
     pieces = [_Piece("text", turn.content)] if isinstance(turn.content, str) else turn.content or []
     blocks: list[Json] = []
     for index, piece in enumerate(pieces):
@@ -248,7 +248,7 @@ def _translate_tool(function: _Function) -> Json:
 
 
 def _translate_choice(choice: str | _Tool, tools: Mapping[str, _Function]) -> tuple[Json, Iterable[str]]:
-    """The vendor's word for the choice, and the names of the tools that it leaves."""
+    """Return the choice in the vendor's dialect, and the names of the tools that it allows."""
     if isinstance(choice, str):
         if choice in CHOICES and tools:
             return {"type": CHOICES[choice]}, tools
@@ -262,7 +262,7 @@ def _translate_choice(choice: str | _Tool, tools: Mapping[str, _Function]) -> tu
 
 
 def _translate_output(ask: Ask) -> Json:
-    """The shape of the answer, and the effort that goes into it."""
+    """Return the output format and the reasoning effort."""
     config: Json = _read(ask, "output_config", Json) or {}
     effort: str | None = _read(ask, "reasoning_effort", str)
     if effort in EFFORTS:
@@ -305,14 +305,14 @@ NO_CREDIT: Final = re.compile(r"credit balance is too low|reached your specified
 
 
 def _decode(data: bytes) -> Json:
-    told = read_json(data)
-    if not isinstance(told, dict):
+    record = read_json(data)
+    if not isinstance(record, dict):
         raise ValueError("Expected an object")
-    return cast("Json", told)
+    return cast("Json", record)
 
 
 class AnthropicTranslation:
-    """What one reply means."""
+    """Translates one reply."""
 
     __slots__ = ("_counts", "_tool")
 
@@ -321,33 +321,33 @@ class AnthropicTranslation:
         self._tool: int | None = None  # the block that calls a tool; the vendor's own tools take arguments too
 
     def event(self, name: str, data: bytes) -> Iterator[chat.Part]:
-        """The parts in one event of a stream."""
-        del name  # the data tells it as well
-        match told := _decode(data):
+        """Yield the parts of one event of a stream."""
+        del name  # the data has it, too
+        match record := _decode(data):
             case {"type": "content_block_delta" | "content_block_start", "index": int(index)}:
-                yield from self._read_block(index, told.get("content_block", told.get("delta")))
+                yield from self._read_block(index, record.get("content_block", record.get("delta")))
             case {"type": "message_start"}:
-                yield from self._open(told.get("message"))
+                yield from self._open(record.get("message"))
             case {"type": "message_delta", "delta": {"stop_reason": str(reason)}}:
-                yield self._count(told.get("usage") or {})
+                yield self._count(record.get("usage") or {})
                 yield chat.Finish(REASONS.get(reason, Reason.STOP))
             case {"type": "message_stop"}:
                 yield chat.End()
             case {"type": "error"}:
-                yield _blame(told)
+                yield _blame(record)
             case {"type": str()}:
-                pass  # `ping`, the end of a block, and whatever is invented yet
+                pass  # `ping`, the end of a block, and future events
             case _:
-                raise ValueError("an event of another shape than expected")
+                raise ValueError("unexpected shape of an event")
 
     def whole(self, body: bytes) -> Iterator[chat.Part]:
-        """The parts of a reply that was not streamed."""
-        told = _decode(body)
-        if told.get("type") == "error":
-            yield _blame(told)
+        """Yield the parts of a reply that was not streamed."""
+        record = _decode(body)
+        if record.get("type") == "error":
+            yield _blame(record)
         else:
-            yield from self._open(told)
-            yield chat.Finish(REASONS.get(told["stop_reason"], Reason.STOP))
+            yield from self._open(record)
+            yield chat.Finish(REASONS.get(record["stop_reason"], Reason.STOP))
             yield chat.End()
 
     def _open(self, message: Any) -> Iterator[chat.Part]:
@@ -358,10 +358,10 @@ class AnthropicTranslation:
                 for index, block in enumerate(blocks):
                     yield from self._read_block(index, block)
             case _:
-                raise ValueError("a message of another shape than expected")
+                raise ValueError("unexpected shape of a message")
 
     def _read_block(self, index: int, block: Any) -> Iterator[chat.Part]:
-        """What a block holds when it begins, or what is new in it."""
+        """Yield the parts of a block when it begins, or of a change to it."""
         match block:
             case {"type": "text_delta" | "text", "text": str(text)} if text:
                 yield chat.Text(text)
@@ -379,12 +379,12 @@ class AnthropicTranslation:
             case {"type": str(kind)} if kind not in ("text", "text_delta", "thinking", "thinking_delta", "tool_use"):
                 pass  # what chat has no place for: signatures, citations, searches of the vendor's own
             case _:
-                raise ValueError("a block of another shape than expected")
+                raise ValueError("unexpected shape of a block")
 
     def _count(self, usage: Json) -> chat.Used:
-        """A later count takes the place of an earlier one; one that is left out stays."""
-        told: Json = {**usage, **(usage.get("output_tokens_details") or {})}
-        whole = {name: count for name, count in told.items() if isinstance(count, int | float) and count % 1 == 0}
+        """Update the counts with those of an event, and return the usage so far."""
+        counts: Json = {**usage, **(usage.get("output_tokens_details") or {})}
+        whole = {name: count for name, count in counts.items() if isinstance(count, int | float) and count % 1 == 0}
         self._counts |= {name: int(count) for name, count in whole.items()}
         count = self._counts.get
         cached = count("cache_read_input_tokens", 0)
@@ -392,8 +392,8 @@ class AnthropicTranslation:
         return chat.Used(chat.Usage(prompt, count("output_tokens", 0), cached, count("thinking_tokens", 0)))
 
 
-def _blame(told: Any, status: int = 0, retry_after: float | None = None) -> Fault:
-    match told:
+def _blame(body: Any, status: int = 0, retry_after: float | None = None) -> Fault:
+    match body:
         case {"error": {"type": str(kind), "message": str(message)}}:
             refuses_us = status in (401, 403) or NO_CREDIT.search(message)
             blame = Blame.CREDENTIAL if refuses_us else BLAMES.get(kind) or chat.blame_status(status)

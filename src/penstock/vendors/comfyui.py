@@ -1,4 +1,4 @@
-"""`comfyui`: graphs on a ComfyUI server of one's own; the settings say which params fill which of their inputs."""
+"""`comfyui`: graphs on the operator's own ComfyUI server; the settings bind params to inputs of the graph."""
 
 import copy
 import uuid
@@ -42,12 +42,12 @@ from penstock.vendor_api.replies import ENDINGS, KINDS, classify_refusal, fail_e
 
 CATALOGUE: Final = {model.id: model for family in (text_to_video, image_to_model) for model in family.MODELS}
 NAMESPACE: Final = uuid.UUID("5b6a1c0e-8f0d-5c7c-9a52-6f1f0f3f8188")
-"""Of the ids that our orders have there: each follows from our reference, so that an order can be looked up."""
+"""Namespace of the ids of our orders: each is derived from our reference, so that an order can be looked up."""
 SIZE: Final = ("aspectRatio", "resolution")
 MEANT: Final = {"width": SIZE, "height": SIZE, "seconds": ("durationSeconds",), "frames": ("durationSeconds",)}
-"""Names that graphs are bound to instead of the catalogue's params, and the params that they stand for."""
+"""Names that a graph may bind instead of the catalogue's params, and the params that they stand for."""
 CHECKED: Final = {*SIZE, "durationSeconds", "face_limit"}
-"""Params that results are checked against: not those of a graph that knows nothing of them."""
+"""Params that results are checked against, unless the graph does not bind them."""
 USUAL: Final[Mapping[str, Any]] = {
     "compressionQuality": "optimized",
     "personGeneration": "allow_adult",
@@ -55,11 +55,11 @@ USUAL: Final[Mapping[str, Any]] = {
     "texture": True,
     "pbr": True,
 }
-"""What callers get who say nothing: that a graph knows nothing of it is no loss to them."""
+"""Default values: a graph that does not bind these params needs no warning."""
 
 
 def _parse_graph(value: Any) -> Any:
-    """A table of the settings, or the text of a JSON file."""
+    """Return a graph from a table of the settings or the text of a JSON file."""
     try:
         return msgspec.json.decode(value) if isinstance(value, str) else value
     except msgspec.DecodeError:
@@ -84,16 +84,16 @@ class Workflow(BaseModel):
 
 
 class ComfyUIOptions(VendorOptions):
-    """`[vendors.NAME]` of type `comfyui`; `api_key` is for a proxy before it that asks for one."""
+    """Settings of `[vendors.NAME]` with type `comfyui`; `api_key` is for a proxy before it that asks for one."""
 
     base_url: str = "http://127.0.0.1:8188"
     poll_seconds: float = Field(default=1.0, gt=0)
     max_concurrent: int = Field(default=1, ge=1, description="how many jobs it has at once; it runs one at a time")
-    lookup_seconds: float = Field(default=5.0, ge=0, description="how long a lost order may still be on its way")
+    lookup_seconds: float = Field(default=5.0, ge=0, description="how long a lost order may still be in transit")
     workflows: Mapping[str, Workflow] = Field(default={}, description="graphs for models of the catalogue, by name")
 
 
-# -- what ComfyUI says
+# -- replies of ComfyUI
 
 
 class _Uploaded(msgspec.Struct):
@@ -121,13 +121,13 @@ class _Entry(msgspec.Struct):
     status: _Status | None = None
 
 
-class _Trouble(msgspec.Struct):
+class _ErrorBody(msgspec.Struct):
     error: Any = None
     node_errors: Any = None
 
 
 class ComfyUI(GenerationDefaults):
-    """An order is a graph with an id of ours. The server forgets everything when it is restarted."""
+    """Runs graphs under ids of ours. The server forgets all orders when it restarts."""
 
     options_type: ClassVar[type[VendorOptions]] = ComfyUIOptions
     declares = True
@@ -153,7 +153,7 @@ class ComfyUI(GenerationDefaults):
             form = Form("image", order.file, {"overwrite": "true", "type": "input"})
             reply = yield self._call("POST", "/upload/image", form=form, prepares=True)
             if reply.status != 200:
-                return _judge(reply)
+                return _classify(reply)
             picture = reply.decode(_Uploaded)
             values[recipe.file or FILE] = "/".join(filter(None, (picture.subfolder, picture.name)))
         for name in bind.keys() & values.keys():
@@ -162,7 +162,7 @@ class ComfyUI(GenerationDefaults):
         body = {"prompt": graph, "prompt_id": _name(order), "client_id": "penstock"}
         reply = yield self._call("POST", "/prompt", body)
         if reply.status != 200:
-            return _judge(reply)
+            return _classify(reply)
         created = reply.decode(_Created)
         wrong = _wrong_nodes(created.node_errors)
         skipped = [f"The server leaves out {_scrub(node)} of the workflow." for node in wrong]
@@ -174,7 +174,7 @@ class ComfyUI(GenerationDefaults):
         return Absent() if found is None else self._accept(order, _name(order))
 
     def poll(self, operation: Mapping[str, Any]) -> Flow[Running | Done | Failed]:
-        """Ask where the order is."""
+        """Return the order's state."""
         found = yield from self._look(operation["id"])
         if isinstance(found, Running):
             return found
@@ -195,7 +195,7 @@ class ComfyUI(GenerationDefaults):
         return not isinstance(found, _Entry)
 
     def _look(self, name: str) -> Flow[Running | _Entry | None]:
-        """Where an order is: it goes from the queue to the history at one blow, so the queue is asked first."""
+        """Look up an order. It moves from the queue to the history atomically, so the queue is read first."""
         queue = _require_ok((yield self._call("GET", "/queue"))).decode(_Queue)
         if any(item[1] == name for item in queue.queue_running):
             return Running()
@@ -206,7 +206,7 @@ class ComfyUI(GenerationDefaults):
         return msgspec.convert(history.get(name), _Entry | None)
 
     def _plan(self, order: Order) -> tuple[Recipe, dict[str, Any]]:
-        """How an order is run, and its values: of a video also in the words that graphs have for size and length."""
+        """Return the recipe and the values of an order; of a video also size and length as graphs name them."""
         values = {name: value for name, value in order.params.items() if name != FILE}
         workflow = self.options.workflows.get(order.model)
         if order.recipe is not None or workflow is None:
@@ -214,28 +214,28 @@ class ComfyUI(GenerationDefaults):
         if "durationSeconds" in values:
             values["width"], values["height"] = text_to_video.frame_size(values)
             values["seconds"] = values["durationSeconds"]
-            values["frames"] = values["seconds"] * workflow.fps + 1  # such models count from a first picture
+            values["frames"] = values["seconds"] * workflow.fps + 1  # such models count a first frame
             values["seed"] = uuid.UUID(_name(order)).int % 2**32
         kind = CATALOGUE[workflow.model].kind
         recipe = Recipe(kind, FILE, workflow.output, workflow.preview, workflow.workflow, workflow.bind)
         return recipe, values
 
     def _accept(self, order: Order, name: str, warnings: Sequence[str] = ()) -> Accepted:
-        """The order as taken, with all that is needed to bring its result home, and with what was lost."""
+        """Return the accepted order with what `poll` needs, and a warning for each param that was ignored."""
         recipe, _ = self._plan(order)
         bound = {param for given in recipe.bind or () for param in (given, *MEANT.get(given, ()))}
         bound |= {FILE} if recipe.file in bound else set[str]()
         lost = {param: value for param, value in order.params.items() if param not in bound}
-        told = [
-            f"`{param}` has no place in the workflow, and was left out."
+        ignored = [
+            f"`{param}` is not bound in the workflow and was ignored."
             for param in lost
             if lost[param] != USUAL.get(param)
         ]
         checked = {"unchecked": True} if CHECKED & lost.keys() else {}
-        return Accepted(name, {"id": name, **keep_recipe(recipe), **checked}, (*warnings, *told))
+        return Accepted(name, {"id": name, **keep_recipe(recipe), **checked}, (*warnings, *ignored))
 
     def _finish(self, entry: _Entry, operation: Mapping[str, Any]) -> Done | Failed:
-        """What a finished order has made, or why it has not."""
+        """Return the outputs of a finished order, or its error."""
         events = _events(entry.status)
         if entry.status and entry.status.status_str == "error":
             return Failed(_blame(events, operation["id"]))
@@ -250,8 +250,8 @@ class ComfyUI(GenerationDefaults):
         return Done(tuple(outputs), expected=expected, finished_at=_last_time(events))
 
     def _view(self, file: Mapping[str, Any]) -> Call:
-        told = {name: file[name] for name in ("filename", "subfolder", "type") if isinstance(file.get(name), str)}
-        return self._call("GET", f"/view?{urlencode(told, quote_via=quote)}", seconds=300)
+        query = {name: file[name] for name in ("filename", "subfolder", "type") if isinstance(file.get(name), str)}
+        return self._call("GET", f"/view?{urlencode(query, quote_via=quote)}", seconds=300)
 
     def _call(self, method: str, path: str, json: Any = None, **more: Any) -> Call:
         headers = {"authorization": f"Bearer {self.options.api_key}"} if self.options.api_key else {}
@@ -259,7 +259,7 @@ class ComfyUI(GenerationDefaults):
 
 
 def _name(order: Order) -> str:
-    """The id that the order has there."""
+    """Return the order's id at the server."""
     return str(uuid.uuid5(NAMESPACE, order.reference))
 
 
@@ -270,7 +270,7 @@ def _require_ok(reply: Reply) -> Reply:
 
 
 def _find_problem(graph: Mapping[str, Any], bind: Mapping[str, str]) -> str | None:
-    """What the settings say wrongly of a graph."""
+    """Return what is wrong with the settings of a graph; None if nothing is."""
     if not graph:
         return "The settings of this model name no workflow."
     for param, place in bind.items():
@@ -280,22 +280,22 @@ def _find_problem(graph: Mapping[str, Any], bind: Mapping[str, str]) -> str | No
     return None
 
 
-# -- what went wrong
+# -- errors
 
 
 def _scrub(text: str) -> str:
-    """A text without anything that looks like the path of a file: how the server is laid out is its own business."""
+    """Remove everything that looks like a file path, so that the server's folders are not disclosed."""
     return " ".join("…" if "/" in word or "\\" in word else word for word in text.split())
 
 
 def _reason(error: Any) -> str:
-    """What a trouble says: it is an object, but of a proxy's it may be a text."""
-    told = [as_object(error).get(name) for name in ("message", "details")]
-    return ": ".join(str(part) for part in told if part) or str(error or "")
+    """Return the text of an error, which is an object, or a string from a proxy."""
+    parts = [as_object(error).get(name) for name in ("message", "details")]
+    return ": ".join(str(part) for part in parts if part) or str(error or "")
 
 
 def _wrong_nodes(node_errors: Any) -> dict[str, str]:
-    """The nodes that cannot be run, and why not."""
+    """Return the nodes that cannot run, with the reason."""
     found: dict[str, str] = {}
     for name, node in as_object(node_errors).items():
         errors = as_object(node).get("errors")
@@ -304,22 +304,22 @@ def _wrong_nodes(node_errors: Any) -> dict[str, str]:
     return found
 
 
-def _judge(reply: Reply) -> Refused | Failed:
-    """Why an order was not taken, with the first node that is wrong."""
-    trouble = reply.try_decode(_Trouble) or _Trouble()
-    wrong = [f"{node}: {why}" for node, why in _wrong_nodes(trouble.node_errors).items()]
-    code = as_object(trouble.error).get("type") or reply.status
-    return classify_refusal(reply, upstream_reason(code, _scrub(wrong[0] if wrong else _reason(trouble.error))))
+def _classify(reply: Reply) -> Refused | Failed:
+    """Classify a refused order; the reason names the first wrong node."""
+    failure = reply.try_decode(_ErrorBody) or _ErrorBody()
+    wrong = [f"{node}: {why}" for node, why in _wrong_nodes(failure.node_errors).items()]
+    code = as_object(failure.error).get("type") or reply.status
+    return classify_refusal(reply, upstream_reason(code, _scrub(wrong[0] if wrong else _reason(failure.error))))
 
 
 def _events(status: _Status | None) -> dict[str, Mapping[str, Any]]:
-    """What happened to an order, by the name of the event."""
+    """Return the events of an order by name."""
     messages = status.messages if status else None
     return {str(message[0]): as_object(message[-1]) for message in messages or () if message}
 
 
 def _blame(events: Mapping[str, Mapping[str, Any]], name: str) -> UpstreamError:
-    """Why an order has made nothing."""
+    """Return the error of an order without a result."""
     if "execution_interrupted" in events:
         message = "The job was interrupted at the server."
         return UpstreamError(message, upstream=upstream_reason("execution_interrupted", None, name))
@@ -329,11 +329,11 @@ def _blame(events: Mapping[str, Mapping[str, Any]], name: str) -> UpstreamError:
     return UpstreamError(upstream=upstream_reason(_scrub(str(error.get("exception_type"))), reason, name))
 
 
-# -- what was made
+# -- outputs
 
 
 def _files(outputs: Any, kind: Kind, node: str | None) -> Iterator[Mapping[str, Any]]:
-    """Files of a kind that the nodes have saved, or the one node, under whatever name they list them."""
+    """Yield the saved files of a kind, of one node or of all, whatever field lists them."""
     nodes = as_object(outputs)
     for saved in [nodes.get(node)] if node else nodes.values():
         for listed in as_object(saved).values():
@@ -344,7 +344,7 @@ def _files(outputs: Any, kind: Kind, node: str | None) -> Iterator[Mapping[str, 
 
 
 def _last_time(events: Mapping[str, Mapping[str, Any]]) -> float | None:
-    """When the last thing happened, in seconds; it is told in milliseconds."""
+    """Return the time of the last event in seconds; ComfyUI reports milliseconds."""
     times = [event.get("timestamp") for event in events.values()]
     return max((time / 1000 for time in times if isinstance(time, int) and 0 < time < 10**14), default=None)
 

@@ -53,27 +53,27 @@ VERSIONS: Final = {
     "tripo3d/p1/image-to-3d": "P1-20260311",
     "tripo3d/p2/image-to-3d": "P2-20260801",
 }
-"""Which release of Tripo each of its endpoints runs."""
+"""Releases of Tripo by endpoint."""
 TO_3D: Final = Recipe("3d", "image_url", preview="rendered_image")
 TO_VIDEO: Final = Recipe("video", output="video")
 MAX_INLINE: Final = 4 * 1024 * 1024
-"""A larger picture is uploaded instead of being written into the order."""
+"""A larger picture is uploaded instead of sent inline."""
 ADDRESSES: Final = {"status_url": "/status", "response_url": "", "cancel_url": "/cancel"}
-"""What fal tells of a request's addresses, and how each ends."""
+"""Fields with a request's URLs, and the usual ending of each."""
 
 POLICY: Final = "content_policy_violation"
 ERRORS: Final = {POLICY: ContentFiltered, "bad_request": UpstreamRejected, "client_cancelled": UpstreamError}
-"""What types of errors mean where the HTTP status would say otherwise, or is not told."""
+"""Error types that override the HTTP status, or stand where there is none."""
 DOUBTFUL: Final = {401, 403, 404, 408, 409, 425, 429}
-"""Answers to a call for a result that need not be the model's: it is asked for again."""
+"""Statuses of a call for a result that may not come from the model, so the call is retried."""
 UNFINISHED: Final = "still in progress"
 
 MAX_SKEW, KEYS_SECONDS, ASK_SECONDS = 300.0, 86_400.0, 300.0
-"""How old a notice may be, how old fal's keys, and how long they are not asked for again whatever notices come."""
+"""Seconds: the maximum age of a notice, the lifetime of cached keys, the shortest time between two fetches of keys."""
 
 
 class FalOptions(WebhookOptions):
-    """`[vendors.NAME]` of type `fal`."""
+    """Settings of `[vendors.NAME]` with type `fal`."""
 
     base_url: str = "https://queue.fal.run"
     rest_url: str = Field(
@@ -125,11 +125,11 @@ TEXT_TO_VIDEO: Final = GenerationModel(
 )
 
 
-# -- what fal says
+# -- replies of fal
 
 
-class _Word(msgspec.Struct):
-    """How a request stands, or what is wrong: a model's errors are listed in `detail`, the queue's own are a text."""
+class _Status(msgspec.Struct):
+    """The state of a request, or an error. A model's errors are a list in `detail`, the queue's own are a text."""
 
     status: Any = None
     queue_position: Any = None
@@ -148,7 +148,7 @@ class _Keys(msgspec.Struct):
 
 
 class Fal(GenerationDefaults):
-    """Everything is a request in a queue; its result is the model's own answer, whatever that holds."""
+    """Requests in fal's queue; the result is the model's own reply."""
 
     options_type: ClassVar[type[VendorOptions]] = FalOptions
     declares = True
@@ -171,7 +171,7 @@ class Fal(GenerationDefaults):
     # -- requests
 
     def submit(self, order: Order) -> Flow[Accepted | Refused | Failed]:
-        """Hand over the picture, then order."""
+        """Upload a large picture, then place the order."""
         model, body, recipe, warnings = _translate(order)
         if order.file is not None:
             source = yield from self._hand_over(DataUri(order.file))
@@ -181,25 +181,25 @@ class Fal(GenerationDefaults):
         query = f"?fal_webhook={quote(order.webhook, safe='')}" if order.webhook else ""
         reply = yield self._call("POST", f"/{quote(model)}{query}", body)
         if not 200 <= reply.status < 300:
-            return _judge(reply)
-        told = reply.decode(dict[str, Any])
-        request_id = told.get("request_id")
+            return _classify(reply)
+        record = reply.decode(dict[str, Any])
+        request_id = record.get("request_id")
         if not isinstance(request_id, str) or not request_id:
-            raise Unclear("an order without an id")
-        urls = {name: told[name] for name in ADDRESSES if isinstance(told.get(name), str)}
+            raise Unclear("a reply without an id")
+        urls = {name: record[name] for name in ADDRESSES if isinstance(record.get(name), str)}
         kept = {"id": request_id, "app": _app(model), "recipe": keep_recipe(recipe), **urls}
         return Accepted(request_id, kept, warnings)
 
     def _hand_over(self, picture: DataUri) -> Flow[DataUri | str | Refused | Failed]:
-        """What to write into an order for a picture."""
+        """Upload a large picture; return what stands for the picture in the order."""
         file = picture.file
         if file.bytes <= MAX_INLINE:
             return picture
-        told = {"file_name": f"picture.{file.content_type.partition('/')[2]}", "content_type": file.content_type}
+        upload = {"file_name": f"picture.{file.content_type.partition('/')[2]}", "content_type": file.content_type}
         url = f"{self._rest}/storage/upload/initiate?storage_type=gcs"
-        reply = yield self._call("POST", url, told, prepares=True)
+        reply = yield self._call("POST", url, upload, prepares=True)
         if not 200 <= reply.status < 300:
-            return _judge(reply)
+            return _classify(reply)
         place, headers = reply.decode(_Upload), {"content-type": file.content_type}
         reply = yield Call("PUT", place.upload_url, headers, file=file, seconds=300, prepares=True)
         if not 200 <= reply.status < 300:
@@ -207,52 +207,52 @@ class Fal(GenerationDefaults):
         return place.file_url
 
     def poll(self, operation: Mapping[str, Any]) -> Flow[Running | Done | Failed]:
-        """Ask how the request stands, and for its result once there is one."""
+        """Return the request's state, with its result once there is one."""
         reply = yield self._call("GET", self._address(operation, "status_url"))
         if reply.status in GONE_STATUSES:
             return fail_gone(reply, _explain(reply)[1], operation["id"])
         if reply.status not in (200, 202):
             raise Unclear(f"HTTP {reply.status}")
-        told = reply.decode(_Word)
-        if told.status != "COMPLETED":
-            place = told.queue_position
+        state = reply.decode(_Status)
+        if state.status != "COMPLETED":
+            place = state.queue_position
             return Running(queue_position=place if type(place) is int and 0 <= place < 2**31 else None)
-        if told.error_type:
-            error = ERRORS.get(str(told.error_type), UpstreamError)
+        if state.error_type:
+            error = ERRORS.get(str(state.error_type), UpstreamError)
             return Failed(
-                error(stage="generating", upstream=upstream_reason(told.error_type, told.error, operation["id"]))
+                error(stage="generating", upstream=upstream_reason(state.error_type, state.error, operation["id"]))
             )
         reply = yield self._call("GET", self._address(operation, "response_url"))
         try:
             return _settle(reply, operation)
         except Unclear:
-            if not told.error:  # else it has failed for certain
+            if not state.error:  # otherwise it certainly failed
                 if reply.status in GONE_STATUSES:
                     return fail_gone(reply, _explain(reply)[1], operation["id"])
                 raise
-            return Failed(UpstreamError(upstream=upstream_reason(None, told.error, operation["id"])))
+            return Failed(UpstreamError(upstream=upstream_reason(None, state.error, operation["id"])))
 
     def cancel(self, operation: Mapping[str, Any]) -> Flow[bool]:
-        """What waits leaves the queue, what runs is told to stop; what is done stays."""
+        """Remove a waiting request from the queue, or stop a running one; return False for a finished one."""
         reply = yield self._call("PUT", self._address(operation, "cancel_url"))
         if reply.status >= 500 or reply.status in (408, 425, 429):
             raise Unclear(f"HTTP {reply.status}")
         return 200 <= reply.status < 300
 
     def _address(self, operation: Mapping[str, Any], name: str) -> str:
-        """Where fal said that this is; if that is not its own host, our key goes to the usual place instead."""
-        told = operation.get(name, "")
-        if told.startswith(self._origin):
-            return told
+        """Return the URL that fal named, or the usual one if that is on another host, as our key goes there."""
+        url = operation.get(name, "")
+        if url.startswith(self._origin):
+            return url
         return f"/{quote(operation['app'])}/requests/{quote(operation['id'], safe='')}{ADDRESSES[name]}"
 
     def _call(self, method: str, url: str, json: Any = None, *, prepares: bool = False) -> Call:
         return Call(method, url, {"authorization": f"Key {self.options.api_key}"}, json, prepares=prepares)
 
-    # -- notices, and what models take
+    # -- notices and schemas
 
     def verify_notice(self, notice: Notice) -> Flow[bool]:
-        """Whether one of fal's keys has signed it, and lately; without a key nobody can tell."""
+        """Return whether one of fal's keys signed the notice recently; raise `Unclear` if no key is known."""
         signature = _read_signature(notice)
         if signature is None:
             return False
@@ -272,21 +272,21 @@ class Fal(GenerationDefaults):
         return _is_signed(notice, signature, self._keys)
 
     def describe(self, model: str) -> Flow[Mapping[str, Any] | None]:
-        """The model's OpenAPI document."""
+        """Return the model's OpenAPI document."""
         reply = yield Call("GET", f"{self._schemas}/api/openapi/queue/openapi.json?endpoint_id={quote(model, safe='')}")
         if reply.status not in (200, 404):
             raise Unclear(f"HTTP {reply.status}")
         return reply.decode(dict[str, Any]) if reply.status == 200 else None
 
 
-# -- an order in fal's words
+# -- requests to fal
 
 
 _Asked: TypeAlias = tuple[str, dict[str, Any], Recipe, tuple[str, ...]]
 
 
 def _translate(order: Order) -> _Asked:
-    """The model, the body without its picture, how to read the result, and what is lost."""
+    """Return the model, the body without its picture, the recipe and the warnings."""
     model, params, recipe = order.model.strip("/"), order.params, order.recipe
     if recipe is None and "model_version" in params:
         return _ask_tripo(model, params)
@@ -297,7 +297,7 @@ def _translate(order: Order) -> _Asked:
 
 
 def _ask_tripo(model: str, params: Mapping[str, Any]) -> _Asked:
-    """By the default route the version chooses the endpoint; any other route runs what it runs."""
+    """Build a Tripo order; on the default route the version selects the endpoint."""
     wanted = params["model_version"]
     if model == TRIPO:
         model = next((name for name, version in VERSIONS.items() if version == wanted), TRIPO)
@@ -320,7 +320,7 @@ def _ask_veo(model: str, params: Mapping[str, Any]) -> _Asked:
 
 
 def _app(model: str) -> str:
-    """The owner and the app in a model's name, whose requests are found under these."""
+    """Return the owner and app of a model's name, which are the path of its requests."""
     parts = model.split("/")
     return "/".join(parts[: 3 if parts[0] in ("workflows", "comfy") else 2])
 
@@ -329,38 +329,38 @@ def _app(model: str) -> str:
 
 
 def _explain(reply: Reply) -> tuple[str, str, bool]:
-    """The type of an error, what it says, and whether a model says so; of its points the content policy goes first."""
-    word = reply.try_decode(_Word) or _Word()
-    points = [as_object(point) for point in _items(word.detail)]
-    kinds = [*(point.get("type") for point in points), word.error_type, reply.headers.get("x-fal-error-type")]
+    """Return the type of an error, its text, and whether it comes from a model; the content policy goes first."""
+    body = reply.try_decode(_Status) or _Status()
+    points = [as_object(point) for point in _items(body.detail)]
+    kinds = [*(point.get("type") for point in points), body.error_type, reply.headers.get("x-fal-error-type")]
     kind = POLICY if POLICY in kinds else str(next(filter(None, kinds), ""))
-    told = [f"{'.'.join(map(str, _items(point.get('loc'))))}: {point.get('msg')}" for point in points]
-    return kind, word.detail if isinstance(word.detail, str) else "; ".join(told), bool(points)
+    texts = [f"{'.'.join(map(str, _items(point.get('loc'))))}: {point.get('msg')}" for point in points]
+    return kind, body.detail if isinstance(body.detail, str) else "; ".join(texts), bool(points)
 
 
 def _items(value: Any) -> list[Any]:
     return cast("list[Any]", value) if isinstance(value, list) else []
 
 
-def _judge(reply: Reply) -> Refused | Failed:
-    """Why an order was not taken."""
+def _classify(reply: Reply) -> Refused | Failed:
+    """Classify a refused order."""
     kind, message, _ = _explain(reply)
-    said = upstream_reason(kind or reply.status, message, reply.headers.get("x-fal-request-id"))
+    reason = upstream_reason(kind or reply.status, message, reply.headers.get("x-fal-request-id"))
     if kind == POLICY and 400 <= reply.status < 500:
-        return Failed(ContentFiltered(stage="dispatching", upstream=said))
+        return Failed(ContentFiltered(stage="dispatching", upstream=reason))
     if reply.status == 403 and "balance" in message.lower():
-        return Failed(UpstreamUnavailable(NO_CREDIT, upstream=said))
-    return classify_refusal(reply, said)
+        return Failed(UpstreamUnavailable(NO_CREDIT, upstream=reason))
+    return classify_refusal(reply, reason)
 
 
 def _settle(reply: Reply, operation: Mapping[str, Any]) -> Done | Failed:
-    """The end of a request by the answer to the call for its result; not every failure there is the request's."""
+    """Return the end of a request; raise `Unclear` if the failure may not be the request's own."""
     if reply.status == 200:
         return finish(reply.json(), operation["recipe"], operation["id"])
     kind, message, by_model = _explain(reply)
     refused = 400 <= reply.status < 500
-    told = kind or (reply.status == 500 and message) or (refused and reply.try_decode(_Word))
-    if not told or UNFINISHED in message or (reply.status in DOUBTFUL and not by_model):
+    evidence = kind or (reply.status == 500 and message) or (refused and reply.try_decode(_Status))
+    if not evidence or UNFINISHED in message or (reply.status in DOUBTFUL and not by_model):
         raise Unclear(f"HTTP {reply.status}")
     retryable = reply.headers.get("x-fal-retryable", "").lower() == "true"
     error = ERRORS.get(kind, UpstreamRejected if refused and not retryable else UpstreamError)
@@ -371,7 +371,7 @@ def _settle(reply: Reply, operation: Mapping[str, Any]) -> Done | Failed:
 
 
 def _read_signature(notice: Notice) -> bytes | None:
-    """The signature of a notice that is not too old to be believed."""
+    """Return the signature of a notice; None if it has none or is too old."""
     try:
         signed_at = int(notice.headers["x-fal-webhook-timestamp"])
         signature = bytes.fromhex(notice.headers["x-fal-webhook-signature"])
@@ -384,8 +384,8 @@ def _is_signed(notice: Notice, signature: bytes, keys: Sequence[bytes]) -> bool:
     from cryptography.exceptions import InvalidSignature  # noqa: PLC0415  only who is called back needs it
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey  # noqa: PLC0415
 
-    told = [notice.headers.get(f"x-fal-webhook-{name}", "") for name in ("request-id", "user-id", "timestamp")]
-    message = "\n".join([*told, hashlib.sha256(notice.body).hexdigest()]).encode()
+    values = [notice.headers.get(f"x-fal-webhook-{name}", "") for name in ("request-id", "user-id", "timestamp")]
+    message = "\n".join([*values, hashlib.sha256(notice.body).hexdigest()]).encode()
     for key in keys:
         with suppress(InvalidSignature, ValueError):
             Ed25519PublicKey.from_public_bytes(key).verify(signature, message)
@@ -394,7 +394,7 @@ def _is_signed(notice: Notice, signature: bytes, keys: Sequence[bytes]) -> bool:
 
 
 def _read_keys(reply: Reply) -> list[bytes]:
-    """The Ed25519 keys of a key set."""
+    """Return the Ed25519 keys of a key set."""
     found: list[bytes] = []
     for key in reply.decode(_Keys).keys:
         if key.get("crv") == "Ed25519":

@@ -30,7 +30,7 @@ BUDGETS: Final = {"low": 1_024, "medium": 8_192, "high": 24_576}  # models befor
 FILTERED: Final = ("SAFETY", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "RECITATION", "MODEL_ARMOR")
 ENDINGS: Final = {"MAX_TOKENS": Reason.LENGTH, **dict.fromkeys(FILTERED, Reason.FILTER)}
 MEDIA_TYPES: Final = {"jpg": "image/jpeg"} | {kind: f"image/{kind}" for kind in ("gif", "jpeg", "png", "webp")}
-NO_SIGNATURE: Final = "skip_thought_signature_validator"  # Google's word for calls that another model made
+NO_SIGNATURE: Final = "skip_thought_signature_validator"  # for calls that another model made
 NOTHING: Final[Json] = {}
 REPLY_FIELDS: Final = frozenset({"candidates", "modelVersion", "promptFeedback", "responseId", "usageMetadata"})
 
@@ -42,13 +42,13 @@ _ALLOWED_TOKENS = re.compile(r"allowed \(?(\d+)")
 
 
 class GeminiOptions(ChatOptions):
-    """`[vendors.NAME]` of type `gemini`."""
+    """Settings of `[vendors.NAME]` with type `gemini`."""
 
     base_url: str = Field("https://generativelanguage.googleapis.com/v1beta", description="`/v1beta` may be left out")
 
 
 class Gemini(RemoteChat):
-    """Translates both ways; a tool call's id carries what Gemini wants back and chat clients would lose."""
+    """Translates both ways. A tool call's id carries the data that Gemini needs back and chat clients would drop."""
 
     options_type: ClassVar[type[ChatOptions]] = GeminiOptions
 
@@ -61,7 +61,7 @@ class Gemini(RemoteChat):
         self._headers = {"content-type": "application/json"} | key
 
     def complete(self, ask: Ask, model: str) -> Call:
-        """The request in Gemini's dialect; it refuses what it does not know, so nothing else is passed."""
+        """Translate the request; Gemini rejects unknown fields, so no others are passed."""
         for name in UNSUPPORTED:
             if ask.has(name, but=IDLE.get(name)):
                 message = f"Unsupported parameter: '{name}' is not supported with this model."
@@ -81,25 +81,25 @@ class Gemini(RemoteChat):
         return Call("POST", url, self._headers, body=msgspec.json.encode(given), seconds=self.options.total_seconds)
 
     def translator(self, ask: Ask) -> "GeminiTranslation":
-        """Reads one reply."""
+        """Return a translator for one reply."""
         return GeminiTranslation(one_call=ask.field("parallel_tool_calls") is False)
 
     def fault(self, reply: Reply) -> Fault:
-        """`{"error": {…}}`, sometimes inside an array of one; whatever else came, its status speaks."""
+        """Return the reason in `{"error": {…}}`, which may stand in an array; otherwise the status decides."""
         try:
             error = msgspec.json.decode(reply.body.strip().strip(b"[]"), type=dict[str, Json])["error"]
         except (LookupError, ValueError, RecursionError):
             error = NOTHING
         code = error.get("code")
         status = code if reply.status < 400 and type(code) is int else reply.status
-        return _tell_fault(error, status, reply.retry_after)
+        return _read_fault(error, status, reply.retry_after)
 
 
 # -- the request
 
 
 class _Message(msgspec.Struct):
-    """What is read of a message; what else it holds is an echo of our replies, and dropped."""
+    """The fields of a message that are read; others echo our replies and are dropped."""
 
     role: str
     content: str | list[Json] | None = None
@@ -115,8 +115,8 @@ def _read(ask: Ask, name: str, shape: type[T]) -> T | None:
     try:
         return msgspec.json.decode(ask.fields[name], type=shape)
     except (ValueError, RecursionError) as error:
-        said, _, place = str(error).partition(" - at `$")
-        raise _invalid(name + place.removesuffix("`"), said.replace("`", "'"), "invalid_type") from None
+        text, _, place = str(error).partition(" - at `$")
+        raise _invalid(name + place.removesuffix("`"), text.replace("`", "'"), "invalid_type") from None
 
 
 def _invalid(param: str, what: str, code: str = "invalid_value") -> InvalidRequest:
@@ -191,7 +191,7 @@ def _choose(choice: Any) -> tuple[str, list[str]]:
 
 
 def _find_function(place: str, tool: Any) -> Json:
-    """The function that a tool, a call or a choice is about."""
+    """Return the function of a tool, a call or a choice."""
     match tool:
         case {"type": str(kind)} if kind != "function":
             raise _unsupported(f"{place}.type", kind)
@@ -205,7 +205,7 @@ def _find_function(place: str, tool: Any) -> Json:
 
 
 def _make_call_id(vendor_id: str | None, signature: str | None) -> str:
-    """Chat clients keep a call's id, so what Gemini wants back of a call travels in it."""
+    """Return an id that carries the data of a call that Gemini needs back; chat clients keep ids."""
     if vendor_id is None and signature is None:
         return new_id("call")
     packed = urlsafe_b64encode(msgspec.json.encode((vendor_id, signature))).decode()
@@ -233,7 +233,7 @@ class _Conversation:
         self._results: list[tuple[int, Json]] = []
         for index, message in enumerate(messages):
             self._add(f"messages[{index}]", message)
-        self._say("user", [])
+        self._append("user", [])
 
     def as_json(self) -> Json:
         if not self._turns:  # instructions alone are not taken
@@ -245,24 +245,24 @@ class _Conversation:
             case "system" | "developer":
                 self._system += _translate_content(place, message.content)
             case "user":
-                self._say("user", _translate_content(place, message.content))
+                self._append("user", _translate_content(place, message.content))
             case "tool":
                 self._answer(place, message)
             case "assistant" if message.function_call is None:
-                said = _translate_content(place, message.content or message.refusal)
-                self._say("model", said + self._call(f"{place}.tool_calls", message.tool_calls or []))
+                parts = _translate_content(place, message.content or message.refusal)
+                self._append("model", parts + self._call(f"{place}.tool_calls", message.tool_calls or []))
             case role:
                 raise _unsupported(f"{place}.role" if role == "function" else f"{place}.function_call", "function")
 
-    def _say(self, role: str, parts: list[Json]) -> None:
-        """Results go before, in the order of their calls: nothing else may tell those of one function apart."""
+    def _append(self, role: str, parts: list[Json]) -> None:
+        """Append a turn, after pending tool results in the order of their calls, which alone distinguishes them."""
         results = [part for _, part in sorted(self._results, key=lambda result: result[0])]
         self._results.clear()
-        for speaker, said in (("user", results), (role, parts)):
-            if said and self._turns and self._turns[-1]["role"] == speaker:
-                self._turns[-1]["parts"] += said
-            elif said:
-                self._turns.append({"role": speaker, "parts": said})
+        for speaker, spoken in (("user", results), (role, parts)):
+            if spoken and self._turns and self._turns[-1]["role"] == speaker:
+                self._turns[-1]["parts"] += spoken
+            elif spoken:
+                self._turns.append({"role": speaker, "parts": spoken})
 
     def _call(self, place: str, calls: list[Json]) -> list[Json]:
         parts: list[Json] = []
@@ -293,7 +293,7 @@ class _Conversation:
 
 
 def _parse_object(text: Any) -> msgspec.Raw | None:
-    """A JSON object, kept as it is written; None for anything else."""
+    """Return a JSON object unparsed; None for anything else."""
     try:
         msgspec.json.decode(text, type=Json)
     except (TypeError, ValueError, RecursionError):
@@ -324,7 +324,7 @@ def _translate_piece(place: str, piece: Json) -> Json:
 
 
 def _refer(param: str, url: str) -> Json:
-    """Data goes along; an address is for Google to fetch."""
+    """Return inline data for a `data:` URI, or a reference that Google fetches."""
     if found := _DATA_URI.fullmatch(url):
         return {"inlineData": {"mimeType": found[1], "data": found[2]}}
     if not url.lower().startswith(("http://", "https://")):
@@ -337,25 +337,25 @@ def _refer(param: str, url: str) -> Json:
 
 
 class GeminiTranslation:
-    """Reads one reply; a streamed one is many whole ones, each with some of the parts."""
+    """Translates one reply; a stream consists of whole replies, each with some of the parts."""
 
     def __init__(self, *, one_call: bool) -> None:
         self._one_call = one_call
         self._called: set[int] = set()
 
     def event(self, name: str, data: bytes) -> Iterator[chat.Part]:
-        """The parts in one event; there is only one kind."""
+        """Yield the parts of one event; there is only one kind of event."""
         del name
         return self.whole(data)
 
     def whole(self, body: bytes) -> Iterator[chat.Part]:
-        """The parts, in the order they come."""
+        """Yield the parts in their order."""
         reply: Json = read_json(body)
         if error := reply.get("error"):
-            yield _tell_fault(error, error.get("code") or 500, None)
+            yield _read_fault(error, error.get("code") or 500, None)
             return
         if not reply.keys() & REPLY_FIELDS:
-            raise ValueError("a reply of another shape than expected")
+            raise ValueError("unexpected shape of a reply")
         yield chat.Opening(reply.get("responseId") or "", reply.get("modelVersion") or "")
         candidates: list[Json] = reply.get("candidates") or []
         for position, candidate in enumerate(candidates):
@@ -370,7 +370,7 @@ class GeminiTranslation:
         for part in parts:
             if call := part.get("functionCall"):
                 if self._one_call and choice in self._called:
-                    continue  # Gemini cannot be told to make one call at a time; it will make this one later
+                    continue  # Gemini has no setting for one call at a time; it repeats this one later
                 self._called.add(choice)
                 call_id = _make_call_id(call.get("id"), part.get("thoughtSignature"))
                 yield chat.ToolCall(call_id, call["name"], choice)
@@ -388,7 +388,7 @@ def _count(usage: Json) -> chat.Usage:
     return chat.Usage(prompt + tools, candidates + thoughts, cached, thoughts)
 
 
-def _tell_fault(error: Json, status: int, retry_after: float | None) -> Fault:
+def _read_fault(error: Json, status: int, retry_after: float | None) -> Fault:
     message, details = str(error.get("message") or ""), str(error.get("details"))
     blame, code, param = chat.blame_status(status), None, None
     if found := _RETRY_DELAY.search(details):

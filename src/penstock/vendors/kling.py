@@ -67,8 +67,8 @@ TURBO: Final = "kling-v2-5-turbo"
 MODELS: Final = ["kling-v1", "kling-v1-6", "kling-v2-master", "kling-v2-1-master", TURBO, "kling-v2-6"]
 MAX_PROMPT: Final = 2500
 LENGTHS: Final = {4: 5, 6: 5, 8: 10}
-"""The seconds that Kling makes for those asked of `vendorb_video_31`."""
-RESOLUTION: Final = "1080p"  # of the mode `pro`, the one that each of its models has
+"""Seconds requested of Kling, by the `durationSeconds` of `vendorb_video_31`."""
+RESOLUTION: Final = "1080p"  # of the mode `pro`, which all of its models have
 
 TOKEN_SECONDS: Final = 1800
 SPARE_SECONDS: Final = 300  # a token is replaced so long before it ends
@@ -100,7 +100,7 @@ NATIVE: Final = GenerationModel(
                 "prompt": {"type": "string", "minLength": 1, "maxLength": MAX_PROMPT, "description": "what it shows"},
                 "negative_prompt": {"type": "string", "maxLength": MAX_PROMPT, "description": "what it must not show"},
                 "duration": {"enum": ["5", "10"], "default": "5", "description": "length in seconds, as a text"},
-                "mode": {"enum": ["std", "pro"], "default": "std", "description": "how much care is taken"},
+                "mode": {"enum": ["std", "pro"], "default": "std", "description": "quality of the video"},
                 "aspect_ratio": {"enum": ["16:9", "9:16", "1:1"], "default": "16:9"},
                 "cfg_scale": {"type": "number", "minimum": 0, "maximum": 1, "description": "how closely it follows"},
                 "sound": {"enum": ["on", "off"], "description": "from kling-v2-6 on"},
@@ -114,14 +114,14 @@ NATIVE: Final = GenerationModel(
 
 
 class KlingOptions(WebhookOptions):
-    """`[vendors.NAME]` of type `kling`."""
+    """Settings of `[vendors.NAME]` with type `kling`."""
 
     model_config = ConfigDict(hide_input_in_errors=True)
 
     base_url: str = "https://api.klingai.com"
     poll_seconds: float = Field(default=10.0, gt=0)
     max_concurrent: int = Field(default=5, ge=1)
-    lookup_seconds: float = Field(default=30.0, ge=0, description="how long a lost order is looked for")
+    lookup_seconds: float = Field(default=30.0, ge=0, description="how long a lost order is searched for, in seconds")
 
     @field_validator("api_key")
     @classmethod
@@ -131,7 +131,7 @@ class KlingOptions(WebhookOptions):
         return key
 
 
-# -- what Kling says
+# -- replies of Kling
 
 
 class _Task(msgspec.Struct):
@@ -143,7 +143,7 @@ class _Task(msgspec.Struct):
 
 
 class _Answer(msgspec.Struct):
-    code: Literal[0]  # any other is trouble
+    code: Literal[0]  # any other is an error
     data: _Task
 
 
@@ -152,14 +152,14 @@ class _Listing(msgspec.Struct):
     data: list[Any]
 
 
-class _Trouble(msgspec.Struct):
+class _ErrorBody(msgspec.Struct):
     code: int | None = None
     message: Any = None
     request_id: Any = None
 
 
 class Kling(GenerationDefaults):
-    """An order carries our reference, so a lost one is found by that; it calls back, without a signature."""
+    """Orders carry our reference, so a lost one can be looked up. Callbacks are unsigned."""
 
     options_type: ClassVar[type[VendorOptions]] = KlingOptions
     models: Sequence[ServedModel] = [
@@ -175,21 +175,21 @@ class Kling(GenerationDefaults):
         self._token, self._signed_at = "", 0
 
     def submit(self, order: Order) -> Flow[Accepted | Refused | Failed]:
-        """Order."""
+        """Place the order."""
         length = len(order.params["prompt"])
         if length > MAX_PROMPT:
-            message = f"The prompt has {length} characters, and Kling takes at most {MAX_PROMPT}."
+            message = f"The prompt has {length} characters. Kling takes at most {MAX_PROMPT}."
             return Failed(UpstreamRejected(message))
         reply = yield self._call("POST", PATH, _describe(order))
         taken = reply.try_decode(_Answer) if 200 <= reply.status < 300 else None
         if taken is not None and taken.data.task_id:
             return _accept(order, taken.data.task_id)
-        trouble = reply.try_decode(_Trouble) or _Trouble()
-        code = trouble.code or reply.status
-        return _judge(reply, code, self._say(code, trouble.message, trouble.request_id))
+        failure = reply.try_decode(_ErrorBody) or _ErrorBody()
+        code = failure.code or reply.status
+        return _classify(reply, code, self._reason(code, failure.message, failure.request_id))
 
     def find(self, order: Order) -> Flow[Accepted | Similar | Absent | LookupUnsupported]:
-        """By our reference among the latest of the account."""
+        """Look up our reference in the account's latest orders."""
         latest, listing = yield from read_list(order, self._list)
         doubtful: list[str] = []
         for row in latest:
@@ -206,16 +206,16 @@ class Kling(GenerationDefaults):
         if reply.status != 200:
             raise Unclear(f"HTTP {reply.status}")
         found = map(as_object, reply.decode(_Listing).data)
-        rows = [Row(_name(told.get("task_id")), _moment(told.get("created_at")), told) for told in found]
+        rows = [Row(_name(fields.get("task_id")), _moment(fields.get("created_at")), fields) for fields in found]
         return rows, server_time(reply)
 
     def poll(self, operation: Mapping[str, Any]) -> Flow[Running | Done | Failed]:
-        """Ask how the order stands."""
+        """Return the order's state."""
         reply = yield self._call("GET", f"{PATH}/{quote(operation['id'], safe='')}")
-        trouble = reply.try_decode(_Trouble) or _Trouble()
-        if reply.status in GONE_STATUSES or trouble.code == UNKNOWN:
-            told = self._say(trouble.code, trouble.message, operation["id"])
-            return fail_gone(reply, told["message"], operation["id"])
+        failure = reply.try_decode(_ErrorBody) or _ErrorBody()
+        if reply.status in GONE_STATUSES or failure.code == UNKNOWN:
+            lost = self._reason(failure.code, failure.message, operation["id"])
+            return fail_gone(reply, lost["message"], operation["id"])
         if reply.status != 200:
             raise Unclear(f"HTTP {reply.status}")
         task = reply.decode(_Answer).data
@@ -223,43 +223,43 @@ class Kling(GenerationDefaults):
             case "succeed":
                 return _finish(task, operation)
             case "failed":
-                said = self._say(task.task_status, task.task_status_msg, operation["id"])
-                is_policy = POLICY_WORDS.search(said["message"] or "")
-                return Failed((ContentFiltered if is_policy else UpstreamError)(upstream=said))
-            case _:  # submitted, processing, or a word of tomorrow
+                reason = self._reason(task.task_status, task.task_status_msg, operation["id"])
+                is_policy = POLICY_WORDS.search(reason["message"] or "")
+                return Failed((ContentFiltered if is_policy else UpstreamError)(upstream=reason))
+            case _:  # submitted, processing, or a future state
                 return Running()
 
     def verify_notice(self, notice: Notice) -> Flow[bool]:
-        """Nothing proves who calls but the address, which only Kling was told; so it need only tell of an order."""
+        """Accept every notice that names an order: notices are unsigned, and only Kling knows the URL."""
         try:
-            told = msgspec.json.decode(notice.body, type=_Task)
+            task = msgspec.json.decode(notice.body, type=_Task)
         except (msgspec.DecodeError, ValueError, RecursionError):
             return without_call(answer=False)
-        return without_call(bool(told.task_id and told.task_status))
+        return without_call(bool(task.task_id and task.task_status))
 
     def _call(self, method: str, path: str, json: Any = None) -> Call:
         return Call(method, path, {"authorization": f"Bearer {self._authorize()}"}, json)
 
     def _authorize(self) -> str:
-        """A token of our own making, kept as long as it is good."""
+        """Return a token that we signed, cached while it is valid."""
         now = int(time.time())
         if not self._signed_at <= now < self._signed_at + TOKEN_SECONDS - SPARE_SECONDS:
             self._token, self._signed_at = _sign(self._access, self._secret, now), now
         return self._token
 
-    def _say(self, code: Any, message: Any, upstream_id: Any) -> dict[str, str | None]:
-        """Kling's own reason, without the access key: the gateway knows both keys only as one."""
-        said = upstream_reason(code, message, upstream_id)
+    def _reason(self, code: Any, message: Any, upstream_id: Any) -> dict[str, str | None]:
+        """Return Kling's reason without the access key, as the gateway redacts only both keys together."""
+        reason = upstream_reason(code, message, upstream_id)
         if self._access:
-            return {name: text and text.replace(self._access, "…") for name, text in said.items()}
-        return said
+            return {name: text and text.replace(self._access, "…") for name, text in reason.items()}
+        return reason
 
 
 # -- tokens
 
 
 def _sign(access: str, secret: str, now: int) -> str:
-    """A JWT in HS256."""
+    """Return a JWT in HS256."""
     header = {"alg": "HS256", "typ": "JWT"}
     claims = {"iss": access, "exp": now + TOKEN_SECONDS, "nbf": now - SKEW_SECONDS}
     text = b".".join(_encode(msgspec.json.encode(part)) for part in (header, claims))
@@ -270,11 +270,11 @@ def _encode(data: bytes) -> bytes:
     return urlsafe_b64encode(data).rstrip(b"=")
 
 
-# -- an order in Kling's words
+# -- requests to Kling
 
 
 def _describe(order: Order) -> dict[str, Any]:
-    """The body."""
+    """Return the body of the order."""
     params = order.params
     ours = {"external_task_id": order.reference}
     if order.webhook is not None:
@@ -292,17 +292,17 @@ def _describe(order: Order) -> dict[str, Any]:
 
 
 def _accept(order: Order, task_id: str) -> Accepted:
-    """The order as taken: with what to expect, where that is not what the caller asked for."""
+    """Return the accepted order, with the expectation if it differs from the request."""
     params = order.params
     if "durationSeconds" not in params:
         return Accepted(task_id, {"id": task_id})
     seconds = LENGTHS[params["durationSeconds"]]
     expected = replace(text_to_video.expect({**params, "resolution": RESOLUTION}), seconds=seconds)
-    return Accepted(task_id, {"id": task_id, "expected": asdict(expected)}, tuple(_losses(params, seconds)))
+    return Accepted(task_id, {"id": task_id, "expected": asdict(expected)}, tuple(_warnings(params, seconds)))
 
 
-def _losses(params: Mapping[str, Any], seconds: int) -> Iterator[str]:
-    """What Kling has no word for."""
+def _warnings(params: Mapping[str, Any], seconds: int) -> Iterator[str]:
+    """Yield a warning for each param that Kling does not support."""
     wanted = params["durationSeconds"]
     yield f"`durationSeconds` {wanted} is not supported by Kling: {seconds} seconds were requested instead."
     if params["resolution"] != RESOLUTION:
@@ -310,40 +310,40 @@ def _losses(params: Mapping[str, Any], seconds: int) -> Iterator[str]:
     yield from video_warnings(params, "Kling")
 
 
-# -- what its replies mean
+# -- meaning of the replies
 
 
-def _judge(reply: Reply, code: int, said: Mapping[str, str | None]) -> Refused | Failed:
-    """Why an order was not taken: by Kling's own code, else by the status."""
+def _classify(reply: Reply, code: int, reason: Mapping[str, str | None]) -> Refused | Failed:
+    """Classify a refused order by Kling's own code, or else by the status."""
     if reply.status >= 500 or code in BROKEN:
         raise Unclear(f"HTTP {reply.status}, code {code}")
     if code in BUSY:
         return Refused(reply.retry_after)
     if code in POLICY:
-        return Failed(ContentFiltered(stage="dispatching", upstream=said))
+        return Failed(ContentFiltered(stage="dispatching", upstream=reason))
     if code in NO_PAYMENT:
-        return Failed(UpstreamUnavailable(NO_CREDIT, upstream=said))
-    return Failed(ERRORS[code](upstream=said)) if code in ERRORS else classify_refusal(reply, said)
+        return Failed(UpstreamUnavailable(NO_CREDIT, upstream=reason))
+    return Failed(ERRORS[code](upstream=reason)) if code in ERRORS else classify_refusal(reply, reason)
 
 
-def _moment(told: Any) -> float | None:
+def _moment(value: Any) -> float | None:
     """Return milliseconds as seconds since the epoch."""
-    is_time = isinstance(told, int | float) and not isinstance(told, bool) and 0 < told < MAX_MILLISECONDS
-    return told / 1000 if is_time else None
+    is_time = isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < MAX_MILLISECONDS
+    return value / 1000 if is_time else None
 
 
-def _name(told: Any) -> str:
-    return told if isinstance(told, str) else ""
+def _name(value: Any) -> str:
+    return value if isinstance(value, str) else ""
 
 
 def _finish(task: _Task, operation: Mapping[str, Any]) -> Done | Failed:
-    outputs, expected, told = pick_outputs(task.task_result, RESULT), operation.get("expected"), task.updated_at
+    outputs, expected, updated_at = pick_outputs(task.task_result, RESULT), operation.get("expected"), task.updated_at
     if not outputs:
         return fail_empty(operation["id"])
     return Done(
         outputs,
         expected=None if expected is None else Expectation(**expected),
-        finished_at=_moment(told),
+        finished_at=_moment(updated_at),
     )
 
 

@@ -58,14 +58,14 @@ from penstock.vendor_api.replies import (
 
 RAY: Final = "ray-2"
 LENGTHS: Final = {4: 5, 6: 5, 8: 9}
-"""The seconds that Luma makes for those asked of `vendorb_video_31`."""
+"""Seconds requested of Luma, by the `durationSeconds` of `vendorb_video_31`."""
 SHORT_SIDES: Final = {"540p": 540, "720p": 720, "1080p": 1080, "4k": 2160}
 PAGE: Final = 50
 ENDED: Final = {"completed", "failed"}
 MODERATION: Final = re.compile(r"moderat|blacklisted|nsfw|policy|prohibited|inappropriate|safety", re.IGNORECASE)
 CREDIT: Final = re.compile(r"\bcredits?\b|\bbalance\b", re.IGNORECASE)
 STOPPED: Final = {200, 202, 204, 404, 410}
-"""Stopped now, or not there any more: an answer to the first try may have been lost."""
+"""Statuses of a stopped order, or of one that is gone: the reply to the first try may have been lost."""
 NOT_STOPPED: Final = {400, 405, 409, 422}
 CONCEPT: Final = {
     "type": "object",
@@ -82,7 +82,7 @@ FRAME: Final = {
 
 
 def expect(params: Mapping[str, Any]) -> Expectation:
-    """The asked length, and the size where it is a matter of course."""
+    """Return the requested length, and the size where it is known."""
     seconds = float(params["duration"].removesuffix("s")) if "duration" in params else None
     short, ratio = SHORT_SIDES.get(params.get("resolution", "")), params.get("aspect_ratio")
     if short is None or ratio not in ("16:9", "9:16"):
@@ -107,7 +107,7 @@ NATIVE: Final = GenerationModel(
                 "concepts": {"type": "array", "items": CONCEPT, "maxItems": 16},
                 "keyframes": {
                     "type": "object",
-                    "description": "pictures to begin and to end with; Luma fetches them itself",
+                    "description": "first and last frame; Luma fetches them itself",
                     "properties": {"frame0": FRAME, "frame1": FRAME},
                     "minProperties": 1,
                     "additionalProperties": False,
@@ -122,14 +122,14 @@ NATIVE: Final = GenerationModel(
 
 
 class LumaOptions(WebhookOptions):
-    """`[vendors.NAME]` of type `luma`."""
+    """Settings of `[vendors.NAME]` with type `luma`."""
 
     base_url: str = "https://api.lumalabs.ai/dream-machine/v1"
     poll_seconds: float = Field(default=3.0, gt=0)
-    lookup_seconds: float = Field(default=30.0, ge=0, description="how long a lost order is looked for")
+    lookup_seconds: float = Field(default=30.0, ge=0, description="how long a lost order is searched for, in seconds")
 
 
-# -- what Luma says
+# -- replies of Luma
 
 
 class _Generation(msgspec.Struct):
@@ -145,12 +145,12 @@ class _List(msgspec.Struct):
     generations: list[_Generation]
 
 
-class _Trouble(msgspec.Struct):
+class _ErrorBody(msgspec.Struct):
     detail: Any = None
 
 
 class Luma(GenerationDefaults):
-    """Orders are told with all that was asked, so a lost one is found by that; it calls back, without a signature."""
+    """The list echoes each request, so a lost order can be looked up. Callbacks are unsigned."""
 
     options_type: ClassVar[type[VendorOptions]] = LumaOptions
     models: Sequence[ServedModel] = [
@@ -164,22 +164,22 @@ class Luma(GenerationDefaults):
         self.lookup_seconds = options.lookup_seconds
 
     def submit(self, order: Order) -> Flow[Accepted | Refused | Failed]:
-        """Order."""
+        """Place the order."""
         reply = yield self._call("POST", "/generations/video", _describe(order))
         if not 200 <= reply.status < 300:
-            return _judge(reply)
+            return _classify(reply)
         created = reply.decode(_Generation).id
         if not created:
-            raise Unclear("an answer without an id")
+            raise Unclear("a reply without an id")
         return _accept(order, created)
 
     def find(self, order: Order) -> Flow[Accepted | Similar | Absent | LookupUnsupported]:
-        """Among the latest of the account: those with the same request, and first those still under way."""
+        """Look up equal requests in the account's latest orders, those still running first."""
         callback = {"callback_url": order.webhook}  # ours alone, where there is one
         wanted = callback if order.webhook else callback | _describe(order)
         latest, listing = yield from read_list(order, self._list)
         recent = [row for row in latest if may_match(order, row.created_at, listing.answered_at)]
-        found = [row for row in recent if _is_of(row.record.request, wanted)]
+        found = [row for row in recent if _matches(row.record.request, wanted)]
         found.sort(key=lambda row: (row.record.state in ENDED, row.created_at or math.inf))
         doubtful = [
             row for row in recent if row not in found and not contradicts(as_object(row.record.request), wanted)
@@ -193,41 +193,45 @@ class Luma(GenerationDefaults):
         if reply.status != 200:
             raise Unclear(f"HTTP {reply.status}")
         found = reply.decode(_List).generations
-        return [Row(told.id or "", parse_time(told.created_at), told) for told in found], server_time(reply)
+        return [
+            Row(generation.id or "", parse_time(generation.created_at), generation) for generation in found
+        ], server_time(reply)
 
     def poll(self, operation: Mapping[str, Any]) -> Flow[Running | Done | Failed]:
-        """Ask how the order stands."""
+        """Return the order's state."""
         reply = yield self._call("GET", f"/generations/{quote(operation['id'], safe='')}")
         if reply.status in GONE_STATUSES:
-            return fail_gone(reply, _words((reply.try_decode(_Trouble) or _Trouble()).detail), operation["id"])
+            return fail_gone(
+                reply, _reason_text((reply.try_decode(_ErrorBody) or _ErrorBody()).detail), operation["id"]
+            )
         if reply.status != 200:
             raise Unclear(f"HTTP {reply.status}")
-        return _stand(reply.decode(_Generation), operation)
+        return _read_state(reply.decode(_Generation), operation)
 
     def cancel(self, operation: Mapping[str, Any]) -> Flow[bool]:
-        """Delete the order: that stops it."""
+        """Delete the order, which stops it."""
         reply = yield self._call("DELETE", f"/generations/{quote(operation['id'], safe='')}")
         if reply.status in STOPPED | NOT_STOPPED:
             return reply.status in STOPPED
         raise Unclear(f"HTTP {reply.status}")
 
     def verify_notice(self, notice: Notice) -> Flow[bool]:
-        """Nothing proves who calls but the address, which only Luma was told; so it need only be a generation."""
+        """Accept every notice that is a generation: notices are unsigned, and only Luma knows the URL."""
         try:
-            told = msgspec.json.decode(notice.body, type=_Generation)
+            generation = msgspec.json.decode(notice.body, type=_Generation)
         except (msgspec.DecodeError, ValueError, RecursionError):
             return without_call(answer=False)
-        return without_call(bool(told.id and told.state))
+        return without_call(bool(generation.id and generation.state))
 
     def _call(self, method: str, path: str, json: Any = None) -> Call:
         return Call(method, path, {"authorization": f"Bearer {self.options.credential}"}, json)
 
 
-# -- an order in Luma's words
+# -- requests to Luma
 
 
 def _describe(order: Order) -> dict[str, Any]:
-    """The body."""
+    """Return the body of the order."""
     params = order.params
     callback = {} if order.webhook is None else {"callback_url": order.webhook}
     if "durationSeconds" not in params:  # the params are Luma's own
@@ -243,58 +247,58 @@ def _describe(order: Order) -> dict[str, Any]:
 
 
 def _accept(order: Order, generation_id: str) -> Accepted:
-    """The order as taken: with what to expect, where that is not what the caller asked for."""
+    """Return the accepted order, with the expectation if it differs from the request."""
     if "durationSeconds" not in order.params:
         return Accepted(generation_id, {"id": generation_id})
     seconds = LENGTHS[order.params["durationSeconds"]]
     expected = asdict(replace(text_to_video.expect(order.params), seconds=seconds))
-    return Accepted(generation_id, {"id": generation_id, "expected": expected}, tuple(_losses(order.params, seconds)))
+    return Accepted(generation_id, {"id": generation_id, "expected": expected}, tuple(_warnings(order.params, seconds)))
 
 
-def _losses(params: Mapping[str, Any], seconds: int) -> Iterator[str]:
-    """What Luma has no word for."""
+def _warnings(params: Mapping[str, Any], seconds: int) -> Iterator[str]:
+    """Yield a warning for each param that Luma does not support."""
     wanted = params["durationSeconds"]
     yield f"`durationSeconds` {wanted} is not supported by Luma: {seconds} seconds were requested instead."
     yield from video_warnings(params, "Luma")
 
 
-def _is_of(echo: Any, wanted: Mapping[str, Any]) -> bool:
-    """Whether an echoed request is that of the order; what Luma itself has filled in is no matter."""
-    told = as_object(echo)
-    return all(told.get(name) == value for name, value in wanted.items())
+def _matches(echo: Any, wanted: Mapping[str, Any]) -> bool:
+    """Return whether an echoed request is that of the order; fields that Luma adds are ignored."""
+    fields = as_object(echo)
+    return all(fields.get(name) == value for name, value in wanted.items())
 
 
-# -- what its replies mean
+# -- meaning of the replies
 
 
-def _judge(reply: Reply) -> Refused | Failed:
-    """Why an order was not taken."""
-    trouble = reply.try_decode(_Trouble) or _Trouble()
-    said = upstream_reason(reply.status, _words(trouble.detail))
-    if reply.status in (400, 403, 422) and MODERATION.search(said["message"] or ""):
-        return Failed(ContentFiltered(stage="dispatching", upstream=said))
-    if reply.status in (400, 403) and CREDIT.search(said["message"] or ""):
-        return Failed(UpstreamUnavailable(NO_CREDIT, upstream=said))
-    return classify_refusal(reply, said)
+def _classify(reply: Reply) -> Refused | Failed:
+    """Classify a refused order."""
+    failure = reply.try_decode(_ErrorBody) or _ErrorBody()
+    reason = upstream_reason(reply.status, _reason_text(failure.detail))
+    if reply.status in (400, 403, 422) and MODERATION.search(reason["message"] or ""):
+        return Failed(ContentFiltered(stage="dispatching", upstream=reason))
+    if reply.status in (400, 403) and CREDIT.search(reason["message"] or ""):
+        return Failed(UpstreamUnavailable(NO_CREDIT, upstream=reason))
+    return classify_refusal(reply, reason)
 
 
-def _words(detail: Any) -> Any:
-    """What a `detail` says: it is a sentence, or a list of what is wrong with single fields."""
+def _reason_text(detail: Any) -> Any:
+    """Return the text of a `detail`, which is a sentence or a list of problems of fields."""
     if not isinstance(detail, list):
         return detail
-    told = [as_object(item).get("msg") for item in cast("list[Any]", detail)]
-    return "; ".join(item for item in told if isinstance(item, str)) or None
+    texts = [as_object(item).get("msg") for item in cast("list[Any]", detail)]
+    return "; ".join(item for item in texts if isinstance(item, str)) or None
 
 
-def _stand(generation: _Generation, operation: Mapping[str, Any]) -> Running | Done | Failed:
-    """What a generation's words mean; a word of tomorrow means that it goes on."""
+def _read_state(generation: _Generation, operation: Mapping[str, Any]) -> Running | Done | Failed:
+    """Map a generation's state to ours; an unknown state means that it still runs."""
     match generation.state:
         case "completed":
             return _finish(as_object(generation.assets), operation)
         case "failed":
-            said = upstream_reason(generation.state, generation.failure_reason, operation["id"])
-            is_moderation = MODERATION.search(said["message"] or "")
-            return Failed((ContentFiltered if is_moderation else UpstreamError)(upstream=said))
+            reason = upstream_reason(generation.state, generation.failure_reason, operation["id"])
+            is_moderation = MODERATION.search(reason["message"] or "")
+            return Failed((ContentFiltered if is_moderation else UpstreamError)(upstream=reason))
         case _:
             return Running()
 

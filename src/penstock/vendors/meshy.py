@@ -54,12 +54,12 @@ PAGE: Final = 50
 PICTURES: Final = {"image/jpeg", "image/png"}
 FEWEST_FACES, MOST_FACES = 100, 300_000
 PER_CENT: Final = 95
-"""The part of a face limit that is asked for: Meshy's count is a target, which it may miss by a little."""
+"""Share of the face limit that is requested: Meshy treats it as a target and may exceed it slightly."""
 MODERATION: Final = re.compile(
     r"moderat|nsfw|harmful|inappropriate|sensitive|prohibited|policy|violat|safety", re.IGNORECASE
 )
 STOPPED: Final = {200, 202, 204, 404, 410}
-"""Stopped now, or not there any more: an answer to the first try may have been lost."""
+"""Statuses of a stopped order, or of one that is gone: the reply to the first try may have been lost."""
 NOT_STOPPED: Final = {400, 405, 409, 422}
 NO_LIST: Final = {400, 404, 405, 410, 422, 501}
 """Statuses of a server that does not list orders, such as a proxy for some of the API."""
@@ -112,14 +112,14 @@ NATIVE: Final = GenerationModel(
 
 
 class MeshyOptions(VendorOptions):
-    """`[vendors.NAME]` of type `meshy`."""
+    """Settings of `[vendors.NAME]` with type `meshy`."""
 
     base_url: str = "https://api.meshy.ai"
     max_concurrent: int = Field(default=10, ge=1)
-    lookup_seconds: float = Field(default=60.0, ge=0, description="how long a lost order is looked for")
+    lookup_seconds: float = Field(default=60.0, ge=0, description="how long a lost order is searched for, in seconds")
 
 
-# -- what Meshy says
+# -- replies of Meshy
 
 
 class _NoList(Exception):
@@ -145,13 +145,13 @@ class _Listed(msgspec.Struct):
     created_at: Any = None
 
 
-class _Trouble(msgspec.Struct):
+class _ErrorBody(msgspec.Struct):
     message: Any = None
     error_code: Any = None
 
 
 class Meshy(GenerationDefaults):
-    """The picture travels inside the order. Its list does not say what was ordered, and only proves absence."""
+    """The picture is sent inside the order. Meshy's list does not show inputs, so it can only prove absence."""
 
     options_type: ClassVar[type[VendorOptions]] = MeshyOptions
     models: Sequence[ServedModel] = [
@@ -165,18 +165,18 @@ class Meshy(GenerationDefaults):
         self.lookup_seconds = options.lookup_seconds
 
     def submit(self, order: Order) -> Flow[Accepted | Refused | Failed]:
-        """Order."""
+        """Place the order."""
         if order.file is not None and order.file.content_type not in PICTURES:
             return Failed(UpstreamRejected("Meshy takes JPEG and PNG pictures only."))
         body, warnings = _describe(order)
         reply = yield self._call("POST", PATH, body)
         if not 200 <= reply.status < 300:
-            return _judge(reply)
+            return _classify(reply)
         task_id = reply.decode(_Created).result
         return Accepted(task_id, {"id": task_id, "faces": order.params.get("face_limit")}, warnings)
 
     def find(self, order: Order) -> Flow[Accepted | Similar | Absent | LookupUnsupported]:
-        """Name the orders that may be this one; the list does not say which of them is."""
+        """Return the orders that may be this one; the list does not show which of them it is."""
         try:
             latest, listing = yield from read_list(order, lambda number, _: self._list(number))
         except _NoList:
@@ -193,19 +193,19 @@ class Meshy(GenerationDefaults):
         found = reply.try_decode(list[_Listed])
         if found is None:
             raise _NoList
-        return [Row(told.id, _seconds(told.created_at), None) for told in found], server_time(reply)
+        return [Row(record.id, _seconds(record.created_at), None) for record in found], server_time(reply)
 
     def poll(self, operation: Mapping[str, Any]) -> Flow[Running | Done | Failed]:
-        """Ask how the order stands."""
+        """Return the order's state."""
         reply = yield self._call("GET", f"{PATH}/{quote(operation['id'], safe='')}")
         if reply.status in GONE_STATUSES:
-            return fail_gone(reply, (reply.try_decode(_Trouble) or _Trouble()).message, operation["id"])
+            return fail_gone(reply, (reply.try_decode(_ErrorBody) or _ErrorBody()).message, operation["id"])
         if reply.status != 200:
             raise Unclear(f"HTTP {reply.status}")
-        return _stand(reply.decode(_Task), operation)
+        return _read_state(reply.decode(_Task), operation)
 
     def cancel(self, operation: Mapping[str, Any]) -> Flow[bool]:
-        """Delete the order: that stops it."""
+        """Delete the order, which stops it."""
         reply = yield self._call("DELETE", f"{PATH}/{quote(operation['id'], safe='')}")
         if reply.status in STOPPED | NOT_STOPPED:
             return reply.status in STOPPED
@@ -215,11 +215,11 @@ class Meshy(GenerationDefaults):
         return Call(method, path, {"authorization": f"Bearer {self.options.credential}"}, json, seconds=120)
 
 
-# -- an order in Meshy's words
+# -- requests to Meshy
 
 
 def _describe(order: Order) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """The body, and what of the order it cannot say."""
+    """Return the body of the order, and the warnings."""
     picture = {} if order.file is None else {"image_url": DataUri(order.file)}
     always = {**picture, "target_formats": ["glb"]}
     params = order.params
@@ -234,7 +234,7 @@ def _describe(order: Order) -> tuple[dict[str, Any], tuple[str, ...]]:
 
 
 def _limit_faces(limit: int | None) -> tuple[dict[str, Any], list[str]]:
-    """What asks for so many faces, and what to say where Meshy makes no so few, or so many."""
+    """Return the fields that request so many faces, and a warning if Meshy cannot make so few or so many."""
     if limit is None:
         return {}, []
     target = limit * PER_CENT // 100
@@ -246,37 +246,37 @@ def _limit_faces(limit: int | None) -> tuple[dict[str, Any], list[str]]:
 
 
 def _expect(limit: Any) -> Expectation | None:
-    """What to hold a result against whose face limit could not be asked for."""
+    """Return the expectation of a result whose face limit could not be requested."""
     if not isinstance(limit, int) or limit >= FEWEST_FACES:
         return None
     return Expectation(face_limit=FEWEST_FACES * 100 // PER_CENT)
 
 
-# -- what its replies mean
+# -- meaning of the replies
 
 
-def _judge(reply: Reply) -> Refused | Failed:
-    """Why an order was not taken."""
-    trouble = reply.try_decode(_Trouble) or _Trouble()
-    said = upstream_reason(trouble.error_code or reply.status, trouble.message)
-    if reply.status in (400, 403, 422) and _is_moderation(said):
-        return Failed(ContentFiltered(stage="dispatching", upstream=said))
-    return classify_refusal(reply, said)
+def _classify(reply: Reply) -> Refused | Failed:
+    """Classify a refused order."""
+    failure = reply.try_decode(_ErrorBody) or _ErrorBody()
+    reason = upstream_reason(failure.error_code or reply.status, failure.message)
+    if reply.status in (400, 403, 422) and _is_moderation(reason):
+        return Failed(ContentFiltered(stage="dispatching", upstream=reason))
+    return classify_refusal(reply, reason)
 
 
-def _is_moderation(said: Mapping[str, str | None]) -> bool:
-    return any(MODERATION.search(said[name] or "") for name in ("code", "message"))
+def _is_moderation(reason: Mapping[str, str | None]) -> bool:
+    return any(MODERATION.search(reason[name] or "") for name in ("code", "message"))
 
 
-def _stand(task: _Task, operation: Mapping[str, Any]) -> Running | Done | Failed:
-    """What a task's words mean; a word of tomorrow means that it goes on."""
+def _read_state(task: _Task, operation: Mapping[str, Any]) -> Running | Done | Failed:
+    """Map a task's status to ours; an unknown status means that it still runs."""
     match task.status:
         case "SUCCEEDED":
             return _finish(task, operation)
         case "FAILED" | "CANCELED":
             error = as_object(task.task_error)
-            said = upstream_reason(error.get("code") or task.status, error.get("message"), operation["id"])
-            return Failed((ContentFiltered if _is_moderation(said) else UpstreamError)(upstream=said))
+            reason = upstream_reason(error.get("code") or task.status, error.get("message"), operation["id"])
+            return Failed((ContentFiltered if _is_moderation(reason) else UpstreamError)(upstream=reason))
         case _:
             percent = _number(task.progress, 100)
             ahead = _number(task.preceding_tasks, 1e6) if task.status == "PENDING" else None
@@ -293,16 +293,16 @@ def _finish(task: _Task, operation: Mapping[str, Any]) -> Done | Failed:
     return Done(tuple(outputs), expected=_expect(operation.get("faces")), finished_at=_seconds(task.finished_at))
 
 
-def _seconds(told: Any) -> float | None:
+def _seconds(value: Any) -> float | None:
     """Return a time in seconds since the epoch; Meshy gives milliseconds, and 0 for not yet."""
-    moment = _number(told, 1e15)
+    moment = _number(value, 1e15)
     return moment / 1000 if moment else None
 
 
-def _number(told: Any, most: float) -> float | None:
-    """A number that Meshy tells, if it is one within reason."""
-    is_number = isinstance(told, int | float) and not isinstance(told, bool)
-    return told if is_number and 0 <= told <= most else None
+def _number(value: Any, most: float) -> float | None:
+    """Return a number within bounds; None for anything else."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return value if is_number and 0 <= value <= most else None
 
 
 VENDOR = Meshy

@@ -1,4 +1,4 @@
-"""`openai_compatible`: OpenAI, vLLM, Ollama, llama.cpp, OpenRouter and whoever else speaks their dialect."""
+"""`openai_compatible`: OpenAI, vLLM, Ollama, llama.cpp, OpenRouter and all others with this dialect."""
 
 from typing import ClassVar, Literal
 
@@ -17,23 +17,23 @@ _encode = msgspec.json.Encoder().encode
 
 
 class OpenAICompatibleOptions(ChatOptions):
-    """`[vendors.NAME]` of type `openai_compatible`."""
+    """Settings of `[vendors.NAME]` with type `openai_compatible`."""
 
     base_url: str = Field(default="https://api.openai.com/v1", description="what `/chat/completions` is appended to")
     organization: str | None = Field(default=None, description="sent as `OpenAI-Organization`")
     project: str | None = Field(default=None, description="sent as `OpenAI-Project`")
     limit_name: Literal["as_sent", "max_tokens", "max_completion_tokens"] = Field(
-        default="as_sent", description="the name under which the vendor knows the limit of a reply"
+        default="as_sent", description="the vendor's name for the token limit of a reply"
     )
     default_max_tokens: int | None = Field(
-        default=None, ge=1, description="the limit of requests that set none; some servers would go on for ever"
+        default=None, ge=1, description="token limit of requests that set none; some servers would never stop"
     )
     developer_role: bool = Field(default=True, description="false: `developer` messages are sent as `system`")
-    stream_usage: bool = Field(default=True, description="false: the vendor does not know `stream_options`")
+    stream_usage: bool = Field(default=True, description="false: the vendor does not support `stream_options`")
 
 
 class OpenAICompatible(RemoteChat):
-    """Bytes pass as they are; only the model's name, the credential and what the options say is changed."""
+    """Passes bytes through; changes only the model's name, the credential and what the options ask for."""
 
     options_type: ClassVar[type[ChatOptions]] = OpenAICompatibleOptions
 
@@ -48,13 +48,13 @@ class OpenAICompatible(RemoteChat):
         }
         self._headers = {name: value for name, value in given.items() if value}
         self._names: dict[str, Raw] = {}
-        """Of the models asked for, which are those of the routes: written as JSON once."""
+        """Names of the routes' models, encoded as JSON once."""
         self._adapts = (
             options.limit_name != "as_sent" or options.default_max_tokens is not None or not options.developer_role
         )
 
     def complete(self, ask: Ask, model: str) -> Call:
-        """The caller's own fields, with the vendor's name of the model."""
+        """Return the caller's own fields with the vendor's name for the model."""
         fields = {**ask.fields, "model": self._names.get(model) or self._name(model)}
         if ask.stream:
             self._ask_usage(fields)
@@ -66,12 +66,12 @@ class OpenAICompatible(RemoteChat):
         return self._names.setdefault(model, Raw(_encode(model)))
 
     def translator(self, ask: Ask) -> Translator | None:
-        """Nothing to translate."""
+        """Return None: replies pass unchanged."""
         del ask
         return None
 
     def fault(self, reply: Reply) -> Fault:
-        """As OpenAI tells errors, and those who took over its ways."""
+        """Return the reason in OpenAI's dialect."""
         return read_fault(reply)
 
     def _ask_usage(self, fields: dict[str, Raw]) -> None:

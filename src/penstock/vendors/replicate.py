@@ -60,7 +60,7 @@ VEO: Final = "google/veo-3.1-fast"
 PICTURE: Final = "image"
 """The param of `VEO` that takes the caller's picture."""
 MAX_INLINE: Final = 256 * 1024
-"""How large a file may be inside of an order, in bytes; larger ones are uploaded first."""
+"""Upper bound of an inline file in bytes; larger files are uploaded first."""
 MAX_PAGES: Final = 3
 ID: Final = re.compile(r"[A-Za-z0-9_-]{1,100}")
 PERCENT: Final = re.compile(r"([0-9]{1,3})%\|")
@@ -69,7 +69,7 @@ UNSAFE: Final = re.compile(r"\bnsfw\b|\bsafety\b|\bflagged\b|\bmoderation\b|\bco
 LOG_TAIL: Final = 4000
 REMOVED: Final = "The vendor has removed the result: it keeps one for an hour."
 MAX_SKEW: Final = 300.0
-"""How old, or how far ahead, a notice may be: seconds."""
+"""Tolerance for the time of a notice, in seconds."""
 SECRET_SECONDS: Final = 86_400.0
 REFETCH_SECONDS: Final = 300.0
 RETRY_SECONDS: Final = 5.0
@@ -109,14 +109,14 @@ VEO_FAST: Final = GenerationModel(
 
 
 class ReplicateOptions(WebhookOptions):
-    """`[vendors.NAME]` of type `replicate`."""
+    """Settings of `[vendors.NAME]` with type `replicate`."""
 
     base_url: str = "https://api.replicate.com"
     poll_seconds: float = Field(default=1.0, gt=0)
     lookup_seconds: float = Field(default=30.0, ge=0, description="how long a lost order is looked for, at least")
 
 
-# -- what Replicate says
+# -- replies of Replicate
 
 
 class _Prediction(msgspec.Struct):
@@ -147,7 +147,7 @@ class _Secret(msgspec.Struct):
 
 
 class Replicate(GenerationDefaults):
-    """Orders are never waited for; what they make lies on another host, for an hour."""
+    """Runs predictions; their results are on another host for an hour."""
 
     options_type: ClassVar[type[VendorOptions]] = ReplicateOptions
     models: Sequence[ServedModel] = [ServedModel(model, name=VEO) for model in (*text_to_video.MODELS, VEO_FAST)]
@@ -164,28 +164,28 @@ class Replicate(GenerationDefaults):
     # -- orders
 
     def submit(self, order: Order) -> Flow[Accepted | Refused | Failed]:
-        """Upload a large file, then order."""
+        """Upload a large file, then place the order."""
         path, field, name = _place(order.model)
         given = _describe(order)
         if order.file is not None and order.file.bytes > MAX_INLINE:
             upload = self._call("POST", "/v1/files")
             reply = yield structs.replace(upload, form=Form("content", order.file), prepares=True)
             if not _is_fine(reply):
-                return _judge(reply)
+                return _classify(reply)
             given[_slot(order)] = reply.decode(_Uploaded).urls["get"]
         body: dict[str, Any] = {"input": given} | ({field: name} if field == "version" else {})
         if order.webhook is not None:
             body |= {"webhook": order.webhook, "webhook_events_filter": ["completed"]}
         reply = yield self._call("POST", path, body)
         if not _is_fine(reply):
-            return _judge(reply)
+            return _classify(reply)
         prediction = reply.decode(_Prediction)
         if not _is_named(prediction):
-            raise Unclear("an order without an id")
+            raise Unclear("a reply without an id")
         return _accept(order, prediction.id)
 
     def find(self, order: Order) -> Flow[Similar]:
-        """Among the latest of the account, which come newest first."""
+        """Look up the order in the account's latest predictions, newest first."""
         latest: list[_Prediction] = []
         recent = latest
         page, answered_at = _Page([], "/v1/predictions"), None
@@ -198,13 +198,13 @@ class Replicate(GenerationDefaults):
             recent = [each for each in latest if may_match(order, parse_time(each.created_at), answered_at)]
             if not self._is_own(page.next) or len(recent) < len(latest):
                 break
-        found = tuple(_accept(order, each.id) for each in reversed(recent) if _is_of(each, order))
+        found = tuple(_accept(order, each.id) for each in reversed(recent) if _matches(each, order))
         entries = tuple(ListedOrder(str(each.id), parse_time(each.created_at)) for each in latest)
-        doubtful = tuple(str(each.id) for each in recent if not _is_of(each, order) and _may_be(each, order))
+        doubtful = tuple(str(each.id) for each in recent if not _matches(each, order) and _may_be(each, order))
         return Similar(found, Listing(entries, page.next is None, answered_at), doubtful)
 
     def poll(self, operation: Mapping[str, Any]) -> Flow[Running | Done | Failed]:
-        """Ask how the order stands."""
+        """Return the order's state."""
         reply = yield self._call("GET", f"/v1/predictions/{operation['id']}")
         if reply.status in GONE_STATUSES:
             return fail_gone(reply, (reply.try_decode(dict[str, Any]) or {}).get("detail"), operation["id"])
@@ -222,7 +222,7 @@ class Replicate(GenerationDefaults):
                 raise Unclear("a prediction without a status")
 
     def cancel(self, operation: Mapping[str, Any]) -> Flow[bool]:
-        """Stop it, unless it has made something already."""
+        """Stop the prediction, unless it already has a result."""
         reply = yield self._call("POST", f"/v1/predictions/{operation['id']}/cancel")
         if reply.status in (400, 404, 409, 422):
             return False
@@ -232,9 +232,9 @@ class Replicate(GenerationDefaults):
         return status != "succeeded"
 
     def describe(self, model: str) -> Flow[Mapping[str, Any] | None]:
-        """The OpenAPI document of a version: the one that is named, else the latest."""
+        """Return the OpenAPI document of the named version, or else of the latest."""
         name, _, version = model.partition(":")
-        if name.count("/") != 1:  # a deployment, or a version of who knows what
+        if name.count("/") != 1:  # a deployment, or a version of an unknown model
             return None
         path = f"/v1/models/{quote(name)}" + (f"/versions/{quote(version, safe='')}" if version else "")
         reply = yield self._call("GET", path)
@@ -242,8 +242,8 @@ class Replicate(GenerationDefaults):
             return None
         if reply.status != 200:
             raise Unclear(f"HTTP {reply.status}")
-        told = as_object(reply.json())
-        return as_object((told if version else as_object(told.get("latest_version"))).get("openapi_schema")) or None
+        record = as_object(reply.json())
+        return as_object((record if version else as_object(record.get("latest_version"))).get("openapi_schema")) or None
 
     def _finish(self, prediction: _Prediction, operation: Mapping[str, Any]) -> Done | Failed:
         done = finish(prediction.output, operation["recipe"], operation["id"], parse_time(prediction.completed_at))
@@ -256,7 +256,7 @@ class Replicate(GenerationDefaults):
     # -- webhooks
 
     def verify_notice(self, notice: Notice) -> Flow[bool]:
-        """Whether it is signed with the account's secret: asked for once a day, and seldom more for a bad notice."""
+        """Return whether the account's secret signed the notice; it is fetched about once a day."""
         now = notice.received_at
         if not _is_recent(notice):
             return False
@@ -283,22 +283,22 @@ class Replicate(GenerationDefaults):
         return Call(method, path, {"authorization": f"Bearer {self.options.api_key}"}, json, seconds=120)
 
     def _is_own(self, url: str | None) -> bool:
-        """Whether an address is Replicate's own, where the key may go."""
+        """Return whether a URL is Replicate's own, so that the key may be sent there."""
         return url is not None and url.startswith(self._base)
 
     def _open(self, output: Output) -> Output:
-        """The output with our key, where it lies behind the API itself."""
+        """Return the download of an output, with our key if it is on the API's own host."""
         call = output.download
         if isinstance(call, Call) and self._is_own(call.url):
             return replace(output, download=structs.replace(call, headers=self._call("GET", call.url).headers))
         return output
 
 
-# -- an order in Replicate's words
+# -- requests to Replicate
 
 
 def _place(model: str) -> tuple[str, str, str]:
-    """Where a model is ordered, and what its predictions tell it by: a field and its value; a deployment's by none."""
+    """Return the path of a model's orders, and the field and value that name it in predictions, if any do."""
     match [quote(part, safe="") for part in model.split("/")]:
         case ["deployments", owner, name]:
             return f"/v1/deployments/{owner}/{name}/predictions", "", ""
@@ -309,12 +309,12 @@ def _place(model: str) -> tuple[str, str, str]:
 
 
 def _slot(order: Order) -> str:
-    """The input that takes the caller's file."""
+    """Return the name of the input that takes the caller's file."""
     return PICTURE if order.recipe is None else order.recipe.file or FILE
 
 
 def _describe(order: Order) -> dict[str, Any]:
-    """The input, with the file inside of it."""
+    """Return the input, with the file."""
     params = order.params
     if order.recipe is None and "durationSeconds" in params:
         return {
@@ -335,54 +335,54 @@ def _accept(order: Order, prediction_id: str) -> Accepted:
     return Accepted(prediction_id, {"id": prediction_id, "recipe": recipe}, lost)
 
 
-def _is_of(prediction: _Prediction, order: Order) -> bool:
-    """Whether model and input are the order's. Another caller's result is worse than none: what is unsure is not it."""
-    wanted, told, (_, field, name) = _describe(order), as_object(prediction.input), _place(order.model)
+def _matches(prediction: _Prediction, order: Order) -> bool:
+    """Return whether model and input are certainly the order's: another caller's result is worse than none."""
+    wanted, echo, (_, field, name) = _describe(order), as_object(prediction.input), _place(order.model)
     if not _is_named(prediction):
         return False
-    if wanted.keys() != told.keys() or (not field and "seed" not in told):
+    if wanted.keys() != echo.keys() or (not field and "seed" not in echo):
         return False
     if field and str(getattr(prediction, field)).lower() != name.lower():
         return False
-    if any(told[each] != value for each, value in wanted.items() if not isinstance(value, DataUri)):
+    if any(echo[each] != value for each, value in wanted.items() if not isinstance(value, DataUri)):
         return False
-    return order.file is None or _digest(told[_slot(order)]) == order.file.sha256
+    return order.file is None or _digest(echo[_slot(order)]) == order.file.sha256
 
 
 def _may_be(prediction: _Prediction, order: Order) -> bool:
-    """Tell whether it may be the order after all: its input is removed an hour after its end, a large file uploaded."""
+    """Return whether it may still be the order: inputs are removed after an hour, and large files are uploaded."""
     wanted = {name: value for name, value in _describe(order).items() if not isinstance(value, DataUri)}
     return not contradicts(as_object(prediction.input), wanted)
 
 
 def _is_named(prediction: _Prediction) -> bool:
-    """Whether it has an id, and one that can stand in a path."""
+    """Return whether it has an id that is safe in a path."""
     return isinstance(prediction.id, str) and ID.fullmatch(prediction.id) is not None
 
 
-def _digest(told: Any) -> str | None:
-    """The SHA-256 of a file in a `data:` URI; of an uploaded one nothing is known."""
-    head, _, data = str(told).partition(";base64,")
+def _digest(uri: Any) -> str | None:
+    """Return the SHA-256 of a file in a `data:` URI; None for an uploaded one."""
+    head, _, data = str(uri).partition(";base64,")
     try:
         return hashlib.sha256(base64.b64decode(data, validate=True)).hexdigest() if head.startswith("data:") else None
     except ValueError:
         return None
 
 
-# -- what a reply means
+# -- meaning of the replies
 
 
 def _is_fine(reply: Reply) -> bool:
     return 200 <= reply.status < 300
 
 
-def _judge(reply: Reply) -> Refused | Failed:
-    """Why an order was not taken; how long to wait may stand in the sentence alone."""
-    trouble = reply.try_decode(dict[str, Any]) or {}
+def _classify(reply: Reply) -> Refused | Failed:
+    """Classify a refused order; the delay may stand only in the message."""
+    failure = reply.try_decode(dict[str, Any]) or {}
     if reply.status == 429 and reply.retry_after is None:
-        told = RESET.search(str(trouble.get("detail")))
-        return Refused(float(told[1]) if told else None)
-    return classify_refusal(reply, upstream_reason(reply.status, trouble.get("detail") or trouble.get("title")))
+        delay = RESET.search(str(failure.get("detail")))
+        return Refused(float(delay[1]) if delay else None)
+    return classify_refusal(reply, upstream_reason(reply.status, failure.get("detail") or failure.get("title")))
 
 
 def _fail(prediction: _Prediction, prediction_id: str) -> Failed:
@@ -391,27 +391,27 @@ def _fail(prediction: _Prediction, prediction_id: str) -> Failed:
 
 
 def _progress(logs: Any) -> float | None:
-    """The last percentage that a progress bar has written."""
-    told = PERCENT.findall(logs[-LOG_TAIL:]) if isinstance(logs, str) else []
-    return min(1.0, int(told[-1]) / 100) if told else None
+    """Return the last percentage of a progress bar in the logs."""
+    percents = PERCENT.findall(logs[-LOG_TAIL:]) if isinstance(logs, str) else []
+    return min(1.0, int(percents[-1]) / 100) if percents else None
 
 
-# -- what proves a notice
+# -- signatures of notices
 
 
 def _is_recent(notice: Notice) -> bool:
-    """Whether it says when it was signed, and that is now."""
-    told = notice.headers.get("webhook-timestamp", "")
-    return re.fullmatch("[0-9]{1,12}", told) is not None and abs(notice.received_at - int(told)) <= MAX_SKEW
+    """Return whether the notice was signed recently."""
+    sent_at = notice.headers.get("webhook-timestamp", "")
+    return re.fullmatch("[0-9]{1,12}", sent_at) is not None and abs(notice.received_at - int(sent_at)) <= MAX_SKEW
 
 
 def _is_signed(notice: Notice, secret: bytes) -> bool:
-    """Whether one of its signatures is made with this secret."""
+    """Return whether one of its signatures was made with this secret."""
     headers = notice.headers
     message = f"{headers.get('webhook-id', '')}.{headers['webhook-timestamp']}.".encode() + notice.body
     wanted = b"v1," + base64.b64encode(hmac.digest(secret, message, "sha256"))
-    told = headers.get("webhook-signature", "").split()
-    return any(hmac.compare_digest(wanted, each.encode()) for each in told)
+    signatures = headers.get("webhook-signature", "").split()
+    return any(hmac.compare_digest(wanted, each.encode()) for each in signatures)
 
 
 VENDOR = Replicate

@@ -1,4 +1,4 @@
-"""`runway`: videos from texts by Runway's API: its own Gen-4.5, and Veo 3.1 through it."""
+"""`runway`: videos from text by Runway's API, with its own Gen-4.5 or with Veo 3.1."""
 
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Final
@@ -43,7 +43,7 @@ MAX_PROMPT: Final = 1000
 
 
 class RunwayOptions(VendorOptions):
-    """`[vendors.NAME]` of type `runway`."""
+    """Settings of `[vendors.NAME]` with type `runway`."""
 
     base_url: str = "https://api.dev.runwayml.com"
     version: str = Field(default="2024-11-06", description="the version of Runway's API, as in `X-Runway-Version`")
@@ -95,7 +95,7 @@ VEO_SCHEMA: Final[Mapping[str, Any]] = {
 
 
 def _expect(params: Mapping[str, Any]) -> Expectation:
-    """The result has the asked size and length."""
+    """Return the requested size and length."""
     width, _, height = params["ratio"].partition(":")
     return Expectation(width=int(width), height=int(height), seconds=params["duration"])
 
@@ -112,7 +112,7 @@ MODELS: Final = (
 )
 
 
-# -- what Runway says
+# -- replies of Runway
 
 
 class _Created(msgspec.Struct):
@@ -127,12 +127,12 @@ class _Task(msgspec.Struct):
     failureCode: Any = None  # noqa: N815  Runway's own name
 
 
-class _Trouble(msgspec.Struct):
+class _ErrorBody(msgspec.Struct):
     error: str
 
 
 class Runway(GenerationDefaults):
-    """One call orders; a result's links live for a day, and each poll gives new ones."""
+    """Links to a result are valid for a day; each poll returns new ones."""
 
     options_type: ClassVar[type[VendorOptions]] = RunwayOptions
     models: Sequence[ServedModel] = MODELS
@@ -142,7 +142,7 @@ class Runway(GenerationDefaults):
         self.options = options
 
     def submit(self, order: Order) -> Flow[Accepted | Refused | Failed]:
-        """Order, unless the prompt is known to be too long."""
+        """Place the order, unless the prompt is too long."""
         body, warnings = _describe(order)
         units = sum(1 + (character > "\uffff") for character in body["promptText"])
         if units > MAX_PROMPT:
@@ -150,21 +150,21 @@ class Runway(GenerationDefaults):
             return Failed(UpstreamRejected(message))
         reply = yield self._call("POST", "/v1/text_to_video", body)
         if not 200 <= reply.status < 300:
-            return _judge(reply)
+            return _classify(reply)
         created = reply.decode(_Created)
         return Accepted(created.id, {"id": created.id}, warnings)
 
     def poll(self, operation: Mapping[str, Any]) -> Flow[Running | Done | Failed]:
-        """Ask how the order stands; one that was deleted cannot be fetched any more."""
+        """Return the order's state; a deleted order is gone."""
         reply = yield self._call("GET", f"/v1/tasks/{quote(operation['id'], safe='')}")
         if reply.status in GONE_STATUSES:
-            return fail_gone(reply, _say(reply)["message"], operation["id"])
+            return fail_gone(reply, _reason(reply)["message"], operation["id"])
         if reply.status != 200:
             raise Unclear(f"HTTP {reply.status}")
-        return _stand(reply.decode(_Task), operation["id"])
+        return _read_state(reply.decode(_Task), operation["id"])
 
     def cancel(self, operation: Mapping[str, Any]) -> Flow[bool]:
-        """Stop the order: Runway deletes it, and what is not there was deleted."""
+        """Stop the order, which deletes it; an order that is gone counts as stopped."""
         reply = yield self._call("DELETE", f"/v1/tasks/{quote(operation['id'], safe='')}")
         if reply.status not in (200, 204, 404):
             raise Unclear(f"HTTP {reply.status}")
@@ -177,7 +177,7 @@ class Runway(GenerationDefaults):
 
 
 def _describe(order: Order) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """The order in Runway's words, and what it has no word for."""
+    """Return the body of the order, and the warnings."""
     params = order.params
     if "promptText" in params:
         return {"model": order.model, **params}, ()
@@ -193,21 +193,21 @@ def _describe(order: Order) -> tuple[dict[str, Any], tuple[str, ...]]:
     return body, video_warnings(params, "Runway")
 
 
-def _say(reply: Reply) -> dict[str, str | None]:
-    trouble = reply.try_decode(_Trouble)
-    return upstream_reason(reply.status, trouble and trouble.error)
+def _reason(reply: Reply) -> dict[str, str | None]:
+    error_body = reply.try_decode(_ErrorBody)
+    return upstream_reason(reply.status, error_body and error_body.error)
 
 
-def _judge(reply: Reply) -> Refused | Failed:
-    """Why an order was not taken; that there is no credit is told in words only."""
-    said = _say(reply)
-    if reply.status == 400 and "enough credits" in (said["message"] or ""):
-        return Failed(UpstreamUnavailable(NO_CREDIT, upstream=said))
-    return classify_refusal(reply, said)
+def _classify(reply: Reply) -> Refused | Failed:
+    """Classify a refused order; only the message shows that there is no credit."""
+    reason = _reason(reply)
+    if reply.status == 400 and "enough credits" in (reason["message"] or ""):
+        return Failed(UpstreamUnavailable(NO_CREDIT, upstream=reason))
+    return classify_refusal(reply, reason)
 
 
-def _stand(task: _Task, task_id: str) -> Running | Done | Failed:
-    """What a task's words mean; a word of tomorrow means that it goes on."""
+def _read_state(task: _Task, task_id: str) -> Running | Done | Failed:
+    """Map a task's status to ours; an unknown status means that it still runs."""
     match task.status:
         case "SUCCEEDED":
             return finish(task.output, {"kind": "video"}, task_id)
@@ -229,7 +229,7 @@ def _stand(task: _Task, task_id: str) -> Running | Done | Failed:
 
 
 def _blame(code: str) -> type[JobError]:
-    """Who is to blame: `SAFETY.INPUT.TEXT`, `INPUT_PREPROCESSING.SAFETY.TEXT`, `ASSET.INVALID`, `INTERNAL`, …."""
+    """Return the error for a failure code such as `SAFETY.INPUT.TEXT`, `ASSET.INVALID` or `INTERNAL`."""
     parts = code.split(".")
     if "SAFETY" in parts:
         return ContentFiltered

@@ -1,4 +1,4 @@
-"""`sim`: a vendor that plays a script, in this process or behind a `base_url`."""
+"""`sim`: a simulated vendor that plays a script, in this process or behind a `base_url`."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -40,17 +40,17 @@ SERVED = [ServedModel(model, FREE) for family in (image_to_model, text_to_video,
 
 
 class SimOptions(VendorOptions):
-    """`[vendors.NAME]` of type `sim`; a route's `model` may name one of the scripts."""
+    """Settings of `[vendors.NAME]` with type `sim`; a route's `model` may name one of the scripts."""
 
     poll_seconds: float = Field(default=0.1, gt=0)
-    script: Script = Field(default=Script(), description="what to play when nothing else is said")
+    script: Script = Field(default=Script(), description="script that is played by default")
     scripts: Mapping[str, Script] = Field(default={}, description="scripts by upstream model name")
     lookup_seconds: float = Field(
-        default=5.0, ge=0, description="behind a `base_url`: how long a lost order may still be on its way"
+        default=5.0, ge=0, description="with a `base_url`: how long a lost order may still be in transit"
     )
 
 
-# -- what the simulator says; anything of another shape is unclear
+# -- replies of the simulator
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,17 +93,17 @@ class _Said:
     error: _Reason | None = None
 
 
-def _say(reply: Reply) -> dict[str, str | None] | None:
-    """What the simulator gave as its reason, if it did."""
-    said = reply.try_decode(_Said)
-    if said is None:
+def _reason(reply: Reply) -> dict[str, str | None] | None:
+    """Return the simulator's reason; None if it gave none."""
+    answer = reply.try_decode(_Said)
+    if answer is None:
         return None
-    reason = said.error or _Reason()
-    return {"code": reason.code, "message": reason.message, "id": said.id}
+    reason = answer.error or _Reason()
+    return {"code": reason.code, "message": reason.message, "id": answer.id}
 
 
 class Sim(GenerationDefaults):
-    """Speaks to the simulator as to any vendor, so that every path of the gateway can be walked for free."""
+    """Calls the simulator like any vendor, so that every path of the gateway can be tested for free."""
 
     options_type: ClassVar[type[VendorOptions]] = SimOptions
     models: Sequence[ServedModel] = SERVED
@@ -123,14 +123,14 @@ class Sim(GenerationDefaults):
             case 429:
                 return Refused(reply.retry_after)
             case 401:
-                return Failed(UpstreamAuth(upstream=_say(reply)))
+                return Failed(UpstreamAuth(upstream=_reason(reply)))
             case 400:
-                return Failed(UpstreamRejected(upstream=_say(reply)))
+                return Failed(UpstreamRejected(upstream=_reason(reply)))
             case _:
                 raise Unclear(f"HTTP {reply.status}")
 
     def find(self, order: Order) -> Flow[Accepted | Similar | Absent | LookupUnsupported]:
-        """Look the order up by our reference."""
+        """Look up the order by our reference."""
         reply = yield self._call("GET", f"/orders?reference={quote(order.reference)}")
         if reply.status == 501:
             return LookupUnsupported()
@@ -140,10 +140,10 @@ class Sim(GenerationDefaults):
         return self._accepted(found[0], order) if found else Absent()
 
     def poll(self, operation: Mapping[str, Any]) -> Flow[Running | Done | Failed]:
-        """Ask how the order stands."""
+        """Return the order's state."""
         call = self._call("GET", f"/orders/{operation['id']}")
         reply = yield call
-        if reply.status == 404 and "order" in operation:  # the simulator of another machine took it
+        if reply.status == 404 and "order" in operation:  # it was placed at another machine's simulator
             yield self._call("PUT", call.url, operation["order"])
             reply = yield call
         if reply.status in GONE_STATUSES:
@@ -155,16 +155,16 @@ class Sim(GenerationDefaults):
             case "succeeded":
                 return self._done(order)
             case "filtered":
-                return Failed(ContentFiltered(upstream=_say(reply)))
+                return Failed(ContentFiltered(upstream=_reason(reply)))
             case "failed":
-                return Failed(UpstreamError(upstream=_say(reply)))
+                return Failed(UpstreamError(upstream=_reason(reply)))
             case "canceled":
-                return Failed(UpstreamError("The vendor's job was canceled.", upstream=_say(reply)))
+                return Failed(UpstreamError("The vendor's job was canceled.", upstream=_reason(reply)))
             case _:
                 return Running(order.progress, order.queue_position, order.eta_seconds)
 
     def cancel(self, operation: Mapping[str, Any]) -> Flow[bool]:
-        """Stop the order, if its script allows that."""
+        """Stop the order, if its script allows it."""
         reply = yield self._call("POST", f"/orders/{operation['id']}/cancel", {})
         if reply.status not in (200, 404, 409):
             raise Unclear(f"HTTP {reply.status}")
@@ -173,8 +173,8 @@ class Sim(GenerationDefaults):
     def _done(self, order: _Standing) -> Done | Failed:
         outputs = tuple(Output(item.kind, item.role, self._call("GET", item.path)) for item in order.outputs)
         if not outputs:
-            said = {"code": None, "message": "finished without an output", "id": order.id}
-            return Failed(ContentFiltered("The vendor finished without an output and gave no reason.", upstream=said))
+            reason = {"code": None, "message": "finished without an output", "id": order.id}
+            return Failed(ContentFiltered("The vendor finished without an output and gave no reason.", upstream=reason))
         return Done(outputs, ("Made by the simulator: a test card, not a generation.",), order.seed)
 
     def _describe(self, order: Order) -> dict[str, Any]:
@@ -182,7 +182,7 @@ class Sim(GenerationDefaults):
         return {"reference": order.reference, "script": script, "result": _result(order.params)}
 
     def _accepted(self, found: _OrderId, order: Order) -> Accepted:
-        """A simulator of this process may be gone with its machine: then another's needs to know the whole order."""
+        """Return the accepted order. It holds all that another machine's simulator needs if this one is gone."""
         if self.upstream is None:
             return Accepted(found.id, {"id": found.id})
         return Accepted(found.id, {"id": found.id, "order": self._describe(order) | {"at": order.placed_at}})
@@ -197,7 +197,7 @@ class Sim(GenerationDefaults):
 
 
 def _result(params: Mapping[str, Any]) -> dict[str, Any]:
-    """What the result is to look like, in the simulator's own words."""
+    """Return the description of the result in the simulator's terms."""
     if "resolution" in params:
         width, height = text_to_video.frame_size(params)
         return {"kind": "video", "width": width, "height": height, "seconds": params["durationSeconds"]}

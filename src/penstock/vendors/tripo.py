@@ -59,7 +59,7 @@ from penstock.vendor_api.replies import (
 
 HOSTS: Final = {"v3": "https://openapi.tripo3d.ai", "v2": "https://api.tripo3d.ai/v2/openapi"}
 SEED_ONLY: Final = "v1.4-20240625"
-"""The one version that takes no param but the seed."""
+"""The only version that takes no param but the seed."""
 PRICE: Final = Price.model_validate(
     {
         "per_job": "0.20",
@@ -68,7 +68,7 @@ PRICE: Final = Price.model_validate(
 )
 UNKNOWN: Final = 2001
 FULL: Final = {1007, 2000, 2014}
-"""Codes of orders that may be taken later: too many requests, too many at once, moderation out of order."""
+"""Codes of orders that may be accepted later: rate limit, concurrency limit, moderation out of order."""
 ERRORS: Final[Mapping[int, type[JobError]]] = {
     **dict.fromkeys((1002, 1005, 2013), UpstreamAuth),
     **dict.fromkeys((2010,), UpstreamUnavailable),
@@ -78,17 +78,17 @@ ERRORS: Final[Mapping[int, type[JobError]]] = {
 
 
 class TripoOptions(VendorOptions):
-    """`[vendors.NAME]` of type `tripo`."""
+    """Settings of `[vendors.NAME]` with type `tripo`."""
 
     version: Literal["v3", "v2"] = Field(
         default="v3", description="the version of Tripo's API; they have switched v2 off"
     )
     base_url: str = HOSTS["v3"]
     max_concurrent: int = Field(default=10, ge=1)
-    lookup_seconds: float = Field(default=60.0, ge=0, description="how long a lost order is looked for")
+    lookup_seconds: float = Field(default=60.0, ge=0, description="how long a lost order is searched for, in seconds")
 
 
-# -- what Tripo says
+# -- replies of Tripo
 
 
 class _Token(msgspec.Struct):
@@ -115,7 +115,7 @@ class _Task(msgspec.Struct):
 
 
 class _NoList(Exception):
-    """The account's usage is not told here."""
+    """This server does not list the account's usage."""
 
 
 class _Item(msgspec.Struct):
@@ -131,13 +131,13 @@ class _Several(msgspec.Struct):
     tasks: dict[str, _Task]
 
 
-class _Trouble(msgspec.Struct):
+class _ErrorBody(msgspec.Struct):
     code: Any = None
     message: Any = None
 
 
 class Tripo(GenerationDefaults):
-    """Bytes are uploaded, then ordered; the result's addresses live for minutes, so each poll gives new ones."""
+    """The picture is uploaded before the order. Links to a result are valid for minutes; each poll returns new ones."""
 
     options_type: ClassVar[type[VendorOptions]] = TripoOptions
     models: Sequence[ServedModel] = [ServedModel(model, PRICE) for model in image_to_model.MODELS]
@@ -152,29 +152,29 @@ class Tripo(GenerationDefaults):
         self.batch = 50 if self._v3 else 0
 
     def submit(self, order: Order) -> Flow[Accepted | Refused | Failed]:
-        """Upload the picture, then order."""
+        """Upload the picture, then place the order."""
         token: str | None = None
         if order.file is not None:
             path = "/v3/files" if self._v3 else "/upload/sts"
             reply = yield self._call("POST", path, form=Form("file", order.file), prepares=True)
             if reply.status != 200 or _code(reply):
-                return _judge(reply)
+                return _classify(reply)
             found = _data(reply, _Token)
             token = found.file_token or found.image_token
             if not token:
                 raise Unclear("an upload without a token")
         elif not self._v3 and not isinstance(order.params["file"].get("object"), Mapping):
-            said = upstream_reason(None, "version 2 takes an object as {bucket, key}")
-            return Failed(UpstreamRejected("`file.object` should be {bucket, key} here.", upstream=said))
+            reason = upstream_reason(None, "version 2 takes an object as {bucket, key}")
+            return Failed(UpstreamRejected("`file.object` should be {bucket, key} here.", upstream=reason))
         body, warnings = self._describe(order, token)
         reply = yield self._call("POST", "/v3/generation/image-to-model" if self._v3 else "/task", body)
         if reply.status != 200 or _code(reply):
-            return _judge(reply)
+            return _classify(reply)
         created = _data(reply, _Created)
         return Accepted(created.task_id, {"id": created.task_id}, warnings)
 
     def find(self, order: Order) -> Flow[Accepted | Similar | Absent | LookupUnsupported]:
-        """Among the latest of the account: its input is echoed, and mostly holds a seed that we chose.
+        """Look up the order in the account's latest: the input is echoed, and mostly holds a seed of ours.
 
         One without that seed may be another's, with another picture: then only its absence can be proven.
         """
@@ -186,7 +186,7 @@ class Tripo(GenerationDefaults):
         except _NoList:
             return LookupUnsupported()
         opened = [row for row in latest if row.record is not None]
-        found = [row.upstream_id for row in opened if _is_of(row.record.input, wanted)]
+        found = [row.upstream_id for row in opened if _matches(row.record.input, wanted)]
         if found and "texture_seed" in wanted:
             return Accepted(found[-1], {"id": found[-1]})
         plain = {name: value for name, value in wanted.items() if name != "input"}
@@ -195,21 +195,21 @@ class Tripo(GenerationDefaults):
         return Similar((), listing, tuple(doubtful))
 
     def _list(self, offset: int) -> Flow[tuple[Sequence[Row], float | None]]:
-        """Read a page of the account's usage, with what was ordered; an item that our key cannot open is not ours."""
+        """Read a page of the account's usage with its orders; an item that our key cannot open is not ours."""
         reply = yield self._call("GET", f"/v3/account/usage?limit={self.batch}&offset={offset}")
         if reply.status == 404:
             raise _NoList
         if reply.status != 200:
             raise Unclear(f"HTTP {reply.status}")
         answered_at, items = server_time(reply), _data(reply, _Usage).items
-        tasks = yield from self._open_all([item.task_id for item in items])  # whatever their time: clocks may differ
+        tasks = yield from self._open_all([item.task_id for item in items])  # of any time: clocks may differ
         rows = [(item, tasks.get(item.task_id)) for item in items]
         return [
             Row(item.task_id, parse_time(item.created_at) or _created(task), task) for item, task in rows
         ], answered_at
 
     def _open_all(self, names: Sequence[str]) -> Flow[Mapping[str, _Task]]:
-        """Get several tasks in one call, and alone those that it misses."""
+        """Get several tasks in one call, and those that it misses one by one."""
         if not names:
             return {}
         reply = yield self._call("POST", "/v3/tasks/list", {"task_ids": list(names)})
@@ -225,30 +225,30 @@ class Tripo(GenerationDefaults):
         return found
 
     def poll(self, operation: Mapping[str, Any]) -> Flow[Running | Done | Failed]:
-        """Ask how the order stands."""
+        """Return the order's state."""
         path = "/v3/tasks" if self._v3 else "/task"
         reply = yield self._call("GET", f"{path}/{quote(operation['id'], safe='')}")
         if reply.status in GONE_STATUSES or _code(reply) == UNKNOWN:
-            return Failed(UpstreamError(GONE, retryable=False, upstream=_say(reply)), gone=True)
+            return Failed(UpstreamError(GONE, retryable=False, upstream=_read_reason(reply)), gone=True)
         if reply.status != 200:
             raise Unclear(f"HTTP {reply.status}")
-        return _stand(_data(reply, _Task), operation["id"])
+        return _read_state(_data(reply, _Task), operation["id"])
 
     def poll_many(self, operations: Sequence[Mapping[str, Any]]) -> Flow[Sequence[Running | Done | Failed | None]]:
-        """Ask for several at once."""
+        """Return the states of several orders in one call."""
         ids = [operation["id"] for operation in operations]
         reply = yield self._call("POST", "/v3/tasks/list", {"task_ids": ids})
         if reply.status != 200 or _code(reply):
             raise Unclear(f"HTTP {reply.status}")
         found = _data(reply, _Several).tasks
-        return [_stand(found[name], name) if name in found else None for name in ids]
+        return [_read_state(found[name], name) if name in found else None for name in ids]
 
     def _describe(self, order: Order, token: str | None) -> tuple[dict[str, Any], tuple[str, ...]]:
-        """The order in Tripo's words, and what it has no word for."""
+        """Return the body of the order, and the warnings."""
         params, version = order.params, order.params["model_version"]
         names = ("model_seed", "face_limit", "texture", "pbr") if version != SEED_ONLY else ("model_seed",)
         body = {name: params[name] for name in names if params.get(name) is not None}
-        if body.get("texture"):  # it is random if absent; ours tells the order apart from others like it
+        if body.get("texture"):  # random if absent; ours distinguishes the order from similar ones
             body["texture_seed"] = seed_of(order)
         lost = [name for name in ("face_limit", "texture", "pbr") if version == SEED_ONLY and name in params]
         warnings = tuple(f"`{name}` means nothing to {version}, and was left out." for name in lost)
@@ -266,7 +266,7 @@ class Tripo(GenerationDefaults):
 
 
 def _data(reply: Reply, shape: type[Any]) -> Any:
-    """What stands in the envelope's `data`."""
+    """Return the envelope's `data` in this shape."""
     try:
         return msgspec.convert(reply.json()["data"], shape)
     except (msgspec.ValidationError, LookupError, TypeError) as error:
@@ -274,29 +274,29 @@ def _data(reply: Reply, shape: type[Any]) -> Any:
 
 
 def _code(reply: Reply) -> int:
-    """The envelope's code; 0 where there is none."""
-    trouble = reply.try_decode(_Trouble)
-    return trouble.code if trouble and isinstance(trouble.code, int) else 0
+    """Return the envelope's code; 0 if it has none."""
+    failure = reply.try_decode(_ErrorBody)
+    return failure.code if failure and isinstance(failure.code, int) else 0
 
 
-def _say(reply: Reply) -> dict[str, str | None]:
-    trouble = reply.try_decode(_Trouble) or _Trouble()
-    return upstream_reason(trouble.code or reply.status, trouble.message, reply.headers.get("x-tripo-trace-id"))
+def _read_reason(reply: Reply) -> dict[str, str | None]:
+    failure = reply.try_decode(_ErrorBody) or _ErrorBody()
+    return upstream_reason(failure.code or reply.status, failure.message, reply.headers.get("x-tripo-trace-id"))
 
 
-def _judge(reply: Reply) -> Refused | Failed:
-    """Why an order was not taken: Tripo's codes say more than the status."""
-    code, said = _code(reply), _say(reply)
+def _classify(reply: Reply) -> Refused | Failed:
+    """Classify a refused order by Tripo's code, which is more precise than the status."""
+    code, reason = _code(reply), _read_reason(reply)
     if code in FULL:
         return Refused(reply.retry_after)
     if code not in ERRORS:
-        return classify_refusal(reply, said)
+        return classify_refusal(reply, reason)
     message = NO_CREDIT if ERRORS[code] is UpstreamUnavailable else None
-    return Failed(ERRORS[code](message, stage="dispatching", upstream=said))
+    return Failed(ERRORS[code](message, stage="dispatching", upstream=reason))
 
 
-def _stand(task: _Task, task_id: str) -> Running | Done | Failed:
-    """What a task's words mean; any but these is an end that is none of them."""
+def _read_state(task: _Task, task_id: str) -> Running | Done | Failed:
+    """Map a task's status to ours; any other status is a failure."""
     match task.status:
         case "queued" | "running":
             queue, left = task.queuing_num, task.running_left_time
@@ -335,10 +335,10 @@ def _created(task: _Task | None) -> float | None:
     return None if task is None else parse_time(task.created_at)
 
 
-def _is_of(echo: Any, wanted: Mapping[str, Any]) -> bool:
-    """Whether an echoed input is that of the order: all but the picture's token, which is not known any more."""
-    told = as_object(echo)
-    return all(told.get(name) == value for name, value in wanted.items() if name != "input")
+def _matches(echo: Any, wanted: Mapping[str, Any]) -> bool:
+    """Return whether an echoed input is that of the order, except for the picture's token, which is not kept."""
+    fields = as_object(echo)
+    return all(fields.get(name) == value for name, value in wanted.items() if name != "input")
 
 
 VENDOR = Tripo

@@ -57,7 +57,7 @@ FAST_PRICE: Final = Price.model_validate({"per_second": "0.10"})
 
 REJECTED: Final = dict.fromkeys((3, 5, 9, 11, 12), UpstreamRejected)
 ERRORS: Final[Mapping[int, type[JobError]]] = {**REJECTED, 7: UpstreamAuth, 16: UpstreamAuth}
-"""What the codes of a failed operation mean; all others are failures of Google's that may pass."""
+"""Errors by the code of a failed operation; all other codes are temporary failures at Google."""
 SUPPORT: Final = re.compile(r"support codes?:\s*([0-9]{4,}(?:\s*,\s*[0-9]{4,})*)", re.IGNORECASE)
 
 # -- its own models
@@ -93,7 +93,7 @@ class _Account(msgspec.Struct, frozen=True):
 
 
 def _read_account(text: str) -> _Account:
-    """The key file of a service account, or a ValueError that tells nothing of it."""
+    """Return the key file of a service account; raise a `ValueError` that discloses nothing of it."""
     try:
         account = msgspec.json.decode(text, type=_Account)
     except (msgspec.MsgspecError, ValueError):
@@ -108,7 +108,7 @@ def _read_account(text: str) -> _Account:
 
 
 class VeoOptions(VendorOptions):
-    """`[vendors.NAME]` of type `veo`."""
+    """Settings of `[vendors.NAME]` with type `veo`."""
 
     model_config = ConfigDict(hide_input_in_errors=True)
 
@@ -128,13 +128,13 @@ class VeoOptions(VendorOptions):
 
     @property
     def credential(self) -> str:
-        """The service account, or else the API key."""
+        """Return the service account, or else the API key."""
         return self.service_account or self.api_key or ""
 
     @model_validator(mode="before")
     @classmethod
     def _fill_hosts(cls, table: Any) -> Any:
-        """Hosts that are not given follow from what is."""
+        """Derive the hosts that are not set."""
         given = {name: value for name, value in as_object(table).items() if value != ""}
         region = "" if given.get("location") == "global" else f"{given.get('location', LOCATION)}-"
         return {"base_url": f"https://{region}{HOST}", "storage_url": given.get("base_url", STORAGE), **given}
@@ -151,7 +151,7 @@ class VeoOptions(VendorOptions):
         return self
 
 
-# -- what Google says
+# -- replies of Google
 
 
 class _Granted(msgspec.Struct):
@@ -159,7 +159,7 @@ class _Granted(msgspec.Struct):
     expires_in: float = HOUR
 
 
-class _Trouble(msgspec.Struct):
+class _ErrorBody(msgspec.Struct):
     code: Any = None
     status: Any = None
     message: Any = None
@@ -179,7 +179,7 @@ class _Videos(msgspec.Struct, rename="camel"):
 class _Operation(msgspec.Struct):
     name: str = ""
     done: bool | None = None
-    error: _Trouble | None = None
+    error: _ErrorBody | None = None
     response: _Videos | None = None
 
 
@@ -188,7 +188,7 @@ class _Listing(msgspec.Struct):
 
 
 class _Denied(Unclear):
-    """There is no token to be had: nothing was ordered, and whatever was ordered before is asked for again."""
+    """No token was granted. Nothing was ordered, and polls are retried."""
 
     def __init__(self, code: Any, message: Any) -> None:
         super().__init__("no token")
@@ -196,7 +196,7 @@ class _Denied(Unclear):
 
 
 class Veo(GenerationDefaults):
-    """One order, one operation, one video; only an order whose result goes to a bucket can be found again."""
+    """One order is one operation with one video. Only an order with a bucket can be looked up."""
 
     options_type: ClassVar[type[VendorOptions]] = VeoOptions
     models: Sequence[ServedModel] = [
@@ -214,17 +214,17 @@ class Veo(GenerationDefaults):
         self.addresses = (options.storage_url, *([self._account.token_uri] if self._account else ()))
         project = options.project or (self._account and self._account.project_id) or ""
         self._models = f"/v1/projects/{quote(project, safe=':')}/locations/{options.location}/publishers/google/models"
-        self._token: tuple[str, float] | None = None  # and until when it is used, by the monotonic clock
+        self._token: tuple[str, float] | None = None  # with its end of use, by the monotonic clock
 
     def submit(self, order: Order) -> Flow[Accepted | Refused | Failed]:
-        """Get a token, then order."""
+        """Get a token, then place the order."""
         path = f"{self._models}/{quote(order.model, safe='')}"
         try:
             reply = yield from self._send(Call("POST", f"{path}:predictLongRunning", json=self._describe(order)))
         except _Denied as denied:
             return Failed(denied.error)
         if reply.status != 200:
-            return _judge(reply)
+            return _classify(reply)
         name = reply.decode(_Operation).name
         upstream_id = name.rpartition("/")[2]
         if not upstream_id:
@@ -232,7 +232,7 @@ class Veo(GenerationDefaults):
         return Accepted(upstream_id, {"id": upstream_id, "path": path, "name": name})
 
     def find(self, order: Order) -> Flow[Accepted | Similar | Absent | LookupUnsupported]:
-        """Where the video goes is known from the order: once it is there, the order was taken."""
+        """Look into the order's folder of the bucket: a video there proves that the order was accepted."""
         folder = self._folder(order)
         videos = None if folder is None else (yield from self._list(folder))
         if videos is None:
@@ -240,10 +240,10 @@ class Veo(GenerationDefaults):
         return Accepted(order.reference, {"folder": folder}) if videos else Similar()
 
     def poll(self, operation: Mapping[str, Any]) -> Flow[Running | Done | Failed]:
-        """Ask how the operation stands, or look into the folder of one whose name was lost."""
+        """Return the operation's state, or read the folder of one whose name was lost."""
         if "folder" in operation:
             videos = yield from self._list(operation["folder"])
-            if not videos:  # they were there when the order was found: somebody has removed them
+            if not videos:  # they were there when the order was found: someone removed them
                 return Failed(
                     UpstreamError(GONE, retryable=False, upstream=upstream_reason(None, "no video in the folder")),
                     gone=True,
@@ -252,24 +252,24 @@ class Veo(GenerationDefaults):
         ask = Call("POST", f"{operation['path']}:fetchPredictOperation", json={"operationName": operation["name"]})
         reply = yield from self._send(msgspec.structs.replace(ask, seconds=300))
         if reply.status in GONE_STATUSES:
-            trouble = getattr(reply.try_decode(_Operation), "error", None) or _Trouble()
-            return fail_gone(reply, trouble.message, operation["id"])
+            failure = getattr(reply.try_decode(_Operation), "error", None) or _ErrorBody()
+            return fail_gone(reply, failure.message, operation["id"])
         if reply.status != 200:
             raise Unclear(f"HTTP {reply.status}")
-        told = reply.decode(_Operation)
-        if not told.done:
+        record = reply.decode(_Operation)
+        if not record.done:
             return Running()
-        if told.error is not None:
-            return _fail(told.error, operation["id"])
-        return (yield from self._finish(told.response or _Videos(), operation["id"]))
+        if record.error is not None:
+            return _fail(record.error, operation["id"])
+        return (yield from self._finish(record.response or _Videos(), operation["id"]))
 
-    def _finish(self, told: _Videos, upstream_id: str) -> Flow[Done | Failed]:
-        """The videos that the content filter has let through, if any."""
-        videos, reasons = told.videos or (), told.rai_media_filtered_reasons or ()
+    def _finish(self, response: _Videos, upstream_id: str) -> Flow[Done | Failed]:
+        """Return the videos that passed the content filter, if any."""
+        videos, reasons = response.videos or (), response.rai_media_filtered_reasons or ()
         inline = [video.bytes_base64_encoded for video in videos]
         outputs = tuple(Output(Kind.VIDEO, Role.PRIMARY, data) for data in inline if data)
         outputs += yield from self._fetch(video.gcs_uri for video in videos)
-        is_held = bool(reasons) or str(told.rai_media_filtered_count or 0) != "0"
+        is_held = bool(reasons) or str(response.rai_media_filtered_count or 0) != "0"
         if outputs:
             return Done(outputs, ("The vendor's content filter held a part of the result back.",) if is_held else ())
         if not is_held:
@@ -280,7 +280,7 @@ class Veo(GenerationDefaults):
         )
 
     def _describe(self, order: Order) -> dict[str, Any]:
-        """The order in Google's words, which are the models' own."""
+        """Return the body of the order."""
         prompt, folder = order.params["prompt"], self._folder(order)
         given = {name: value for name, value in order.params.items() if name in FIELDS and name != "prompt"}
         place = {} if folder is None else {"storageUri": folder}
@@ -290,12 +290,12 @@ class Veo(GenerationDefaults):
     # -- the bucket
 
     def _folder(self, order: Order) -> str | None:
-        """Where the order's video goes: the reference tells it apart from all others."""
+        """Return the folder of the order's video; our reference makes it unique."""
         base = self.options.storage_uri
         return f"{base.rstrip('/')}/{order.reference}/" if base else None
 
     def _list(self, folder: str) -> Flow[list[str] | None]:
-        """The videos in a folder; None where we may only write."""
+        """Return the videos in a folder; None if we have no read access."""
         bucket, prefix = _split(folder)
         reply = yield from self._send(Call("GET", f"{self._objects(bucket)}?prefix={quote(prefix, safe='')}"))
         if reply.status in (403, 404):
@@ -306,7 +306,7 @@ class Veo(GenerationDefaults):
         return [f"gs://{bucket}/{name}" for name in names if name.endswith(".mp4")]
 
     def _fetch(self, addresses: Iterable[str | None]) -> Flow[tuple[Output, ...]]:
-        """Downloads from the bucket, with the token that opens it."""
+        """Return downloads from the bucket, with a token for it."""
         places = [place for place in map(_split, filter(None, addresses)) if all(place)]
         headers = (yield from self._authorize()) if places else {}
         urls = [f"{self._objects(bucket)}/{quote(name, safe='')}?alt=media" for bucket, name in places]
@@ -318,7 +318,7 @@ class Veo(GenerationDefaults):
     # -- tokens
 
     def _send(self, call: Call) -> Flow[Reply]:
-        """Make a call with a token; one that was kept may have been revoked, and 401 proves that nothing was done."""
+        """Make a call with a token; a 401 proves that a cached token was revoked, so retry once."""
         kept = self._token
         headers = yield from self._authorize()
         used = self._token
@@ -340,14 +340,14 @@ class Veo(GenerationDefaults):
 
 
 def _ask_token(account: _Account) -> Flow[tuple[str, float]]:
-    """Exchange a signed claim for a token, which is good for an hour."""
+    """Exchange a signed claim for a token, which is valid for an hour."""
     claim = _sign(account, int(time.time()) - SKEW_SECONDS)
     form = urlencode({"grant_type": GRANT, "assertion": claim}).encode()
     headers = {"content-type": "application/x-www-form-urlencoded"}
     reply = yield Call("POST", account.token_uri, headers, body=form, prepares=True)
     if 400 <= reply.status < 500 and reply.status not in (408, 429):
-        told = reply.try_decode(dict[str, Any]) or {}
-        raise _Denied(told.get("error", reply.status), str(told.get("error_description", "")).replace(claim, "…"))
+        answer = reply.try_decode(dict[str, Any]) or {}
+        raise _Denied(answer.get("error", reply.status), str(answer.get("error_description", "")).replace(claim, "…"))
     if reply.status != 200:
         raise Unclear(f"HTTP {reply.status}")
     granted = reply.decode(_Granted)
@@ -356,7 +356,7 @@ def _ask_token(account: _Account) -> Flow[tuple[str, float]]:
 
 
 def _sign(account: _Account, now: int) -> str:
-    """A JWT in RS256; the library is loaded at its first use, as it would slow every start."""
+    """Return a JWT in RS256; the library is loaded at first use, as it would slow down every start."""
     from cryptography.exceptions import InternalError, UnsupportedAlgorithm  # noqa: PLC0415
     from cryptography.hazmat.primitives import hashes, serialization  # noqa: PLC0415
     from cryptography.hazmat.primitives.asymmetric import padding, rsa  # noqa: PLC0415
@@ -364,7 +364,7 @@ def _sign(account: _Account, now: int) -> str:
     header = {"alg": "RS256", "typ": "JWT", "kid": account.private_key_id}
     claims = {"iss": account.client_email, "scope": SCOPE, "aud": account.token_uri, "iat": now, "exp": now + HOUR}
     text = b".".join(_encode(msgspec.json.encode(part)) for part in (header, claims))
-    pem = account.private_key.encode()  # the operator's own: to validate it would hold all others up
+    pem = account.private_key.encode()  # the operator's own: validating it would block all other requests
     try:
         key = serialization.load_pem_private_key(pem, None, unsafe_skip_rsa_key_validation=True)
         signature = key.sign(text, padding.PKCS1v15(), hashes.SHA256()) if isinstance(key, rsa.RSAPrivateKey) else b""
@@ -379,20 +379,20 @@ def _encode(data: bytes) -> bytes:
     return urlsafe_b64encode(data).rstrip(b"=")
 
 
-# -- reading replies
+# -- meaning of the replies
 
 
-def _judge(reply: Reply) -> Refused | Failed:
-    """Why an order was not taken."""
-    told = getattr(reply.try_decode(_Operation), "error", None) or _Trouble()
-    said = upstream_reason(told.status or told.code or reply.status, told.message)
-    if reply.status == 400 and (code := _support_code(told.message)):
-        return Failed(ContentFiltered(stage="dispatching", upstream=said | {"code": code}))
-    return classify_refusal(reply, said)
+def _classify(reply: Reply) -> Refused | Failed:
+    """Classify a refused order."""
+    error = getattr(reply.try_decode(_Operation), "error", None) or _ErrorBody()
+    reason = upstream_reason(error.status or error.code or reply.status, error.message)
+    if reply.status == 400 and (code := _support_code(error.message)):
+        return Failed(ContentFiltered(stage="dispatching", upstream=reason | {"code": code}))
+    return classify_refusal(reply, reason)
 
 
-def _fail(error: _Trouble, upstream_id: str) -> Failed:
-    """What ended an operation: a filter names its support code, all else has a code of google.rpc."""
+def _fail(error: _ErrorBody, upstream_id: str) -> Failed:
+    """Return the error of a failed operation: a filter has a support code, all else a code of google.rpc."""
     if code := _support_code(error.message):
         return Failed(ContentFiltered(upstream=upstream_reason(code, error.message, upstream_id)))
     kind = ERRORS.get(error.code, UpstreamError) if isinstance(error.code, int) else UpstreamError
@@ -405,7 +405,7 @@ def _support_code(message: Any) -> str | None:
 
 
 def _split(address: str) -> tuple[str, str]:
-    """Bucket and name of `gs://bucket/name`."""
+    """Return bucket and name of `gs://bucket/name`."""
     bucket, _, name = address.removeprefix("gs://").partition("/")
     return bucket, name
 

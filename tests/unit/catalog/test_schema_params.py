@@ -422,10 +422,10 @@ HOSTILE = {
     "OpenAPI with paths of another shape": ({"paths": ["/"]}, "no input"),
     "OpenAPI whose input is none": (openapi(Input=7), "no input"),
     "OpenAPI with parts of another shape": (openapi(Input={"allOf": 7}), "allOf: "),
-    "OpenAPI in a circle": (openapi(Input=fields(a=ref("A")), A=ref("B"), B=ref("A")), "circle"),
-    "OpenAPI around itself": (openapi(Input=fields(a=ref("Input"))), "circle"),
-    "OpenAPI to nowhere": (openapi(Input=fields(a=ref("A"))), "leads nowhere"),
-    "OpenAPI to far away": (openapi(Input=fields(a={"$ref": "https://example.com/s"})), "leads nowhere"),
+    "OpenAPI in a circle": (openapi(Input=fields(a=ref("A")), A=ref("B"), B=ref("A")), "circular"),
+    "OpenAPI around itself": (openapi(Input=fields(a=ref("Input"))), "circular"),
+    "OpenAPI to nowhere": (openapi(Input=fields(a=ref("A"))), "has no target"),
+    "OpenAPI to far away": (openapi(Input=fields(a={"$ref": "https://example.com/s"})), "has no target"),
     "OpenAPI that multiplies": (openapi(Input=fields(a=ref("n0")), **BOMB), "too large"),
 }
 

@@ -214,7 +214,7 @@ async def test_a_param_without_a_place_is_told(start, double):
     model = declare("styled", kind="image", workflow=PAINTING, bind={"prompt": "6.text"}) + f"params = {params}\n"
     server = await start(double.settings() + model)
     job = await server.finish(await submit(server, "styled", prompt="a mill", style="oil"))
-    assert job["warnings"][1:] == ["`style` has no place in the workflow, and was left out."]
+    assert job["warnings"][1:] == ["`style` is not bound in the workflow and was ignored."]
 
 
 async def test_graphs_may_stand_in_files(start, double, tmp_path: Path):

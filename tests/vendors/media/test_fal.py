@@ -232,7 +232,7 @@ async def test_keys_that_cannot_be_had_are_asked_for_once_in_a_while():
     ],
 )
 async def test_a_notice_without_a_signature_costs_no_call(changed):
-    assert drive(make_vendor.verify_notice(Sender().notice(NOW, **changed)))[0] is False
+    assert drive(make_vendor().verify_notice(Sender().notice(NOW, **changed)))[0] is False
 
 
 @pytest.mark.parametrize(
@@ -241,14 +241,14 @@ async def test_a_notice_without_a_signature_costs_no_call(changed):
 )
 async def test_a_signature_is_of_everything(changed):
     sender = Sender()
-    assert drive(make_vendor.verify_notice(sender.notice(NOW, **changed)), sender.keys)[0] is False
+    assert drive(make_vendor().verify_notice(sender.notice(NOW, **changed)), sender.keys)[0] is False
 
 
 async def test_a_signature_is_of_the_body():
     sender = Sender()
     notice = sender.notice(NOW)
     changed = Notice(notice.headers, notice.body + b" ", NOW)
-    assert drive(make_vendor.verify_notice(changed), sender.keys)[0] is False
+    assert drive(make_vendor().verify_notice(changed), sender.keys)[0] is False
 
 
 # -- where requests are

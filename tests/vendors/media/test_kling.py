@@ -128,7 +128,7 @@ async def test_a_prompt_that_is_too_long_is_not_sent(start: Start, kling: KlingD
     server = await start(kling.settings())
     job = await server.generate(VIDEO, prompt="ü" * 2501)
     assert job["error"]["code"] == "upstream_rejected"
-    assert job["error"]["message"] == "The prompt has 2501 characters, and Kling takes at most 2500."
+    assert job["error"]["message"] == "The prompt has 2501 characters. Kling takes at most 2500."
     assert kling.seen == []
     assert (await server.generate(VIDEO, prompt="🌊" * 2500, durationSeconds=4))["status"] == "succeeded"
 
