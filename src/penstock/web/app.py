@@ -1,6 +1,6 @@
 """The web application: routes, error shape and what surrounds every request; only composition."""
 
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from types import ModuleType
 
 from fastapi import FastAPI
@@ -26,7 +26,7 @@ from penstock.web.api import (
 from penstock.web.api.chat import Completions
 from penstock.web.openapi import document, reference_page
 from penstock.web.responses import HANDLERS
-from penstock.web.router import Router
+from penstock.web.router import Endpoint, ReadParams, Router
 from penstock.web.server.access_log import Tracing
 from penstock.web.server.asgi import Application, Message, Receive, Send
 from penstock.web.server.body_limits import BodyLimits
@@ -54,6 +54,15 @@ PAGES = (
     console,
     vendor_callbacks,
 )
+
+HOT: Mapping[Endpoint, ReadParams] = {
+    generations.generate_with_model: generations.read_no_params,
+    generations.generate: generations.read_no_params,
+    jobs.get_job: jobs.read_wait,
+    events.stream_job: events.read_last_event_id,
+    events.feed: events.read_last_event_id,
+}
+"""The routes that carry nearly all traffic beside chat, which is served in front of them."""
 
 
 def create_app(gateway: Gateway) -> Application:
@@ -103,4 +112,4 @@ def _assemble(gateway: Gateway, pages: Sequence[ModuleType], *, has_open_metrics
     app.state.routes = [route for page in pages for route in page.router.routes]
     app.router.routes += app.state.routes  # an included router would have every request matched over and over
     app.openapi = lambda: document.document(app, gateway.offers)  # type: ignore[method-assign]
-    return Router(app, app.state.routes)
+    return Router(app, app.state.routes, HOT)

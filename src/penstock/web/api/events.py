@@ -1,7 +1,7 @@
 """Events: a replayable stream per job, and the account's feed as pages or as a stream."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Generator
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Mapping
 from contextlib import contextmanager
 from typing import Annotated, Any
 
@@ -114,6 +114,11 @@ async def feed(
             "next_after": page[-1].id if page else after,
         }
     )
+
+
+def read_last_event_id(request: Request) -> Mapping[str, Any] | None:
+    """Return the header `Last-Event-ID`, unless there is a query as well."""
+    return None if request.scope["query_string"] else {"last_event_id": request.headers.get("last-event-id")}
 
 
 class EventStream(StreamingResponse):

@@ -1,6 +1,7 @@
 """Both generation paths: `POST /api/v1/{model_id}/generate` and `POST /model/v1/generation`."""
 
 import re
+from collections.abc import Mapping
 from typing import Any
 
 from fastapi import APIRouter, Request
@@ -148,6 +149,12 @@ async def _answer(caller: Caller, receipt: Receipt, seconds: float | None, limit
     records = [scribe.job(job) for job in jobs]
     body = {"object": "generation.batch", "id": receipt.id, "jobs": records} if receipt.is_batch else records[0]
     return Json(body, 200 if done else 202, headers)
+
+
+def read_no_params(request: Request) -> Mapping[str, Any]:
+    """Return no parameters: these endpoints read the body and the headers themselves."""
+    del request
+    return {}
 
 
 def _idempotency_key(request: Request) -> str | None:

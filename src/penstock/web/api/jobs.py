@@ -4,7 +4,8 @@ import base64
 import binascii
 import math
 import re
-from typing import Annotated
+from collections.abc import Mapping
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query, Request
 from pydantic import AwareDatetime, BeforeValidator
@@ -38,6 +39,7 @@ def _check_moment(text: str) -> str:
     return text
 
 
+WAIT = re.compile(rb"wait=([1-9]|[1-5]\d|60)")
 Moment = Annotated[AwareDatetime, BeforeValidator(_check_moment)]
 
 
@@ -112,6 +114,15 @@ async def delete_job(job_id: JobId, request: Request) -> Response:
     caller = await admit(request, Scope.GENERATE)
     await caller.gateway.upkeep.delete(caller.account_id, job_id)
     return Response(status_code=204)
+
+
+def read_wait(request: Request) -> Mapping[str, Any] | None:
+    """Return `wait` if the query holds nothing else, and no parameters if it is empty."""
+    query: bytes = request.scope["query_string"]
+    if not query:
+        return {}
+    found = WAIT.fullmatch(query)
+    return None if found is None else {"wait": int(found[1])}
 
 
 def _answer(job: Job, scribe: RecordBuilder, known_etag: str | None) -> Response:
