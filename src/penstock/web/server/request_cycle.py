@@ -120,7 +120,7 @@ class Cycle(RequestResponseCycle):
 
     @property
     def has_whole_body(self) -> bool:
-        """Whether the request has arrived completely."""
+        """Return whether the request has arrived completely."""
         return not self.more_body
 
     def take_small_body(self) -> bytes:
@@ -185,7 +185,7 @@ class Cycle(RequestResponseCycle):
 
     @property
     def is_full(self) -> bool:
-        """Whether the client reads too slowly and writing is paused."""
+        """Return whether writing is paused because the client reads too slowly."""
         return self.flow.write_paused and not self.disconnected
 
     def respond(self, lines: bytes, body: bytes) -> None:
