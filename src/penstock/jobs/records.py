@@ -36,7 +36,7 @@ class DetailShape(TypedDict):
 
 
 class ErrorBody(TypedDict):
-    """What went wrong, whether to try again, and what to do."""
+    """The error, whether a retry can succeed, and what to do."""
 
     message: str
     type: str
@@ -50,7 +50,7 @@ class ErrorBody(TypedDict):
 
 
 class UpstreamShape(TypedDict):
-    """What the vendor said, without its addresses and secrets."""
+    """The vendor's error, without addresses and secrets."""
 
     code: str | None
     message: str | None
@@ -58,7 +58,7 @@ class UpstreamShape(TypedDict):
 
 
 class JobErrorBody(ErrorBody):
-    """Why a job failed, where it was, and what the vendor said."""
+    """The error of a failed job, with its stage and the vendor's error."""
 
     stage: str
     upstream: UpstreamShape | None
@@ -102,7 +102,7 @@ class Cost(TypedDict):
 
 
 class JobUrls(TypedDict):
-    """Where to go from here."""
+    """Links of a job."""
 
     self: str
     events: str

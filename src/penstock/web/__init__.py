@@ -1,1 +1,1 @@
-"""The gateway over HTTP: everything that knows of requests and responses."""
+"""The gateway over HTTP: server, pages and the OpenAPI document."""

@@ -1,6 +1,6 @@
-"""The web application: routes, error shape and what surrounds every request; only composition."""
+"""Composition of the web application: the pages and the layers around them."""
 
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from types import ModuleType
 
 from fastapi import FastAPI
@@ -26,7 +26,7 @@ from penstock.web.api import (
 from penstock.web.api.chat import Completions
 from penstock.web.openapi import document, reference_page
 from penstock.web.responses import HANDLERS
-from penstock.web.router import Router
+from penstock.web.router import Endpoint, ReadParams, Router
 from penstock.web.server.access_log import Tracing
 from penstock.web.server.asgi import Application, Message, Receive, Send
 from penstock.web.server.body_limits import BodyLimits
@@ -55,33 +55,42 @@ PAGES = (
     vendor_callbacks,
 )
 
+HOT: Mapping[Endpoint, ReadParams] = {
+    generations.generate_with_model: generations.read_no_params,
+    generations.generate: generations.read_no_params,
+    jobs.get_job: jobs.read_wait,
+    events.stream_job: events.read_last_event_id,
+    events.feed: events.read_last_event_id,
+}
+"""The routes that carry nearly all traffic beside chat, which is served in front of them."""
+
 
 def create_app(gateway: Gateway) -> Application:
-    """An ASGI application in front of this gateway."""
+    """Return the ASGI application that serves this gateway."""
     app = _assemble(gateway, PAGES)
     max_body_bytes = gateway.settings.server.max_body_mb << 20
     served = Tracing(Cors(BodyLimits(Completions(app, gateway, max_body_bytes), max_body_bytes)))
     metrics_port = gateway.settings.server.metrics_port
-    return served if metrics_port is None else _Doors(served, create_worker_app(gateway), metrics_port)
+    return served if metrics_port is None else _TwoPorts(served, create_worker_app(gateway), metrics_port)
 
 
 def create_worker_app(gateway: Gateway) -> Application:
-    """What a worker shows of itself: whether it lives, is ready, and its metrics."""
+    """Return the ASGI application of a worker: health, readiness, metrics and nothing else."""
     return Tracing(BodyLimits(_assemble(gateway, (operations, document), has_open_metrics=True), 0))
 
 
-class _Doors:
-    """Two applications behind two ports."""
+class _TwoPorts:
+    """Serves one application on the public port and another on the metrics port."""
 
-    def __init__(self, app: Application, inside: Application, inside_port: int) -> None:
+    def __init__(self, app: Application, metrics_app: Application, metrics_port: int) -> None:
         self._app = app
-        self._inside = inside
-        self._inside_port = inside_port
+        self._metrics_app = metrics_app
+        self._metrics_port = metrics_port
 
     def __call__(self, scope: Message, receive: Receive, send: Send) -> Awaitable[None]:
         """Serve one request."""
-        if scope["type"] == "http" and scope["server"] and scope["server"][1] == self._inside_port:
-            return self._inside(scope, receive, send)
+        if scope["type"] == "http" and scope["server"] and scope["server"][1] == self._metrics_port:
+            return self._metrics_app(scope, receive, send)
         return self._app(scope, receive, send)
 
 
@@ -94,13 +103,17 @@ def _assemble(gateway: Gateway, pages: Sequence[ModuleType], *, has_open_metrics
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
-        telemetry={"tracing": False, "metrics": False, "logs": False},  # it would ask the environment at every request
+        telemetry={
+            "tracing": False,
+            "metrics": False,
+            "logs": False,
+        },  # else FastAPI reads the environment at every request
         exception_handlers=dict(HANDLERS),
     )
     app.state.gateway = gateway
     app.state.serves_chat = chat_models in pages
     app.state.has_open_metrics = has_open_metrics
     app.state.routes = [route for page in pages for route in page.router.routes]
-    app.router.routes += app.state.routes  # an included router would have every request matched over and over
+    app.router.routes += app.state.routes  # an included router would match every request again
     app.openapi = lambda: document.document(app, gateway.offers)  # type: ignore[method-assign]
-    return Router(app, app.state.routes)
+    return Router(app, app.state.routes, HOT)

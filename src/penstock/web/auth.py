@@ -1,4 +1,4 @@
-"""Who is calling, and whether the key may do this."""
+"""Authentication of callers by API key, and the scopes that a key has."""
 
 import hashlib
 import hmac
@@ -37,12 +37,12 @@ SIGNED_IN: tuple[type[PenstockError], ...] = (
 
 
 TRUSTED = ("127.0.0.1", "::1")
-"""A proxy on the same machine is believed when it says how it was reached."""
+"""Addresses of proxies whose `x-forwarded-proto` is trusted: those on this machine."""
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """A request whose key was checked, and what it speaks to."""
+    """A request with a valid API key, and the gateway that serves it."""
 
     request: Request
     gateway: Gateway
@@ -50,28 +50,28 @@ class Caller:
 
     @property
     def account_id(self) -> str:
-        """Whose jobs, files and assets the caller may see."""
+        """The account whose jobs, files and assets the caller may see."""
         return self.key.account_id
 
     @property
     def storage_quota(self) -> int | None:
-        """Return the bytes that the account may keep; None: any number."""
+        """Return the number of bytes that the account may store, or None for no limit."""
         own = self.key.storage_quota
         return self.gateway.settings.storage_quota if own is None else own
 
     @property
     def scribe(self) -> RecordBuilder:
-        """Writes records with links that lead back the way the request came."""
+        """Return a builder of records whose links start with the base URL of this request."""
         return self.gateway.scribe(base_url(self.request))
 
 
 def gateway_of(request: Request) -> Gateway:
-    """The gateway behind this application."""
+    """Return the gateway behind this application."""
     return request.app.state.gateway
 
 
 def base_url(request: Request) -> str:
-    """Where links lead: the operator's public address, else the way the request came."""
+    """Return the base URL for links: `server.public_url`, else the address that the request was sent to."""
     public_url = gateway_of(request).settings.server.public_url
     if public_url:
         return public_url
@@ -88,7 +88,7 @@ def _write_url(scheme: str, server: tuple[str, int] | None, host: str | None, fo
 
 
 async def admit(request: Request, scope: Scope) -> Caller:
-    """The caller, if its key is good and may use endpoints of this scope."""
+    """Return the caller if its key is valid and has this scope, else raise the error to answer."""
     gateway = gateway_of(request)
     authorization = request.headers.get("authorization")
     key = await gateway.keyring.check(authorization, without_store=scope is Scope.CHAT)
@@ -100,21 +100,21 @@ async def admit(request: Request, scope: Scope) -> Caller:
 
 
 async def count_request(caller: Caller) -> dict[str, str]:
-    """Count a request against the limits of its key and account; return the headers that tell what is left."""
+    """Count a request against the rate limits of its key and account. Return the `x-ratelimit-*` headers."""
     if not caller.key.is_limited:
         return {}
     ticket = await caller.gateway.admission.admit(caller.key)
     headers = dict(ticket.describe())
-    ticket.settle(0, 0)  # a request is used up by being let in
+    ticket.settle(0, 0)  # a request counts as soon as it is admitted
     return headers
 
 
 def signed_in(*errors: type[PenstockError]) -> dict[int | str, dict[str, Any]]:
-    """The `responses` of a route that needs a key."""
+    """Return the OpenAPI `responses` of a route that needs a key."""
     return problems(*errors, *SIGNED_IN)
 
 
 def is_same_key(text: str, secret: str) -> bool:
-    """In a time that tells nothing of either, their lengths included."""
-    given = hashlib.sha256(text.encode("latin-1")).digest()  # as headers are read: byte by byte
+    """Compare two keys in constant time, whatever their lengths."""
+    given = hashlib.sha256(text.encode("latin-1")).digest()  # header values are decoded as latin-1
     return hmac.compare_digest(given, hashlib.sha256(secret.encode()).digest())

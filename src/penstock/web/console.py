@@ -1,4 +1,4 @@
-"""`GET /console`: the built pages of the console; those not built are replaced by one that says how to build them."""
+"""`GET /console`: the built console, or a page that explains how to build it."""
 
 import asyncio
 import secrets
@@ -19,11 +19,11 @@ Names: TypeAlias = Mapping[str, Path]
 FOLDER = Path(penstock.__file__).with_name("console")
 PAGE = "index.html"
 HASHED = "assets/"
-"""What is below has a digest of its bytes in its name, and never changes."""
+"""Folder of files with a digest in their names. They never change."""
 NONCE = "{{nonce}}"
-"""Stands in the built page for what differs between requests."""
+"""Placeholder in the built page for the nonce of each request."""
 ENCODINGS = (("br", ".br"), ("gzip", ".gz"))
-FOREVER, ANEW = "public, max-age=31536000, immutable", "no-cache"
+IMMUTABLE, REVALIDATE = "public, max-age=31536000, immutable", "no-cache"
 KINDS = {
     ".css": "text/css; charset=utf-8",
     ".js": "text/javascript; charset=utf-8",
@@ -33,14 +33,14 @@ KINDS = {
     ".wasm": "application/wasm",
     ".webp": "image/webp",
 }
-# A nonce for styles: the components write their variables into a style element. blob: in connect-src: the 3D viewer
-# reads the pictures inside a model that way.
+# Styles need a nonce because the components write variables into a style element. The 3D viewer reads the images
+# inside a model from blob: URLs, hence connect-src.
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self' 'nonce-{nonce}'; img-src 'self' blob: data:; "
     "media-src 'self' blob:; connect-src 'self' blob:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
-# Of a script that is run as a worker: those of the 3D viewer compile their decoders, and reach nobody. The one of
-# textures makes functions out of texts of its own.
+# For scripts that run as workers. Those of the 3D viewer compile WebAssembly decoders and make no connections. The
+# texture decoder also builds functions from strings.
 WORKER_POLICY = "default-src 'none'; script-src 'wasm-unsafe-eval'"
 TEXTURES = f"{HASHED}viewer_basis"
 HEADERS = {
@@ -61,9 +61,10 @@ body { font: 16px/1.6 system-ui, sans-serif; max-width: 38rem; margin: 15vh auto
 </head>
 <body>
 <h1>The console is not built</h1>
-<p>This server runs from a checkout without it. With Node 20.19 or newer and npm, in the checkout:</p>
+<p>This server runs from a checkout that has no built console. Install Node 20.19 or newer with npm, then run this
+in the checkout:</p>
 <pre>make console</pre>
-<p>Then load this page again; the server need not be started anew. Everything else works without:
+<p>Then reload this page. You do not have to restart the server. Everything else works without the console, see
 <a href="/docs">the reference</a>.</p>
 </body>
 </html>
@@ -71,16 +72,16 @@ body { font: 16px/1.6 system-ui, sans-serif; max-width: 38rem; margin: 15vh auto
 
 
 @dataclass(slots=True)
-class Shelf:
-    """The files of one build by their names. A path is only ever looked up here, so none leads out of the folder."""
+class ConsoleFiles:
+    """The files of one build by name. Paths are only looked up here, so none can leave the folder."""
 
     folder: Path = FOLDER
     built_at: int | None = None
     names: Names = field(default_factory=dict[str, Path])
     page: str = UNBUILT
 
-    def look_again(self) -> None:
-        """Find out what is there, if it was built since."""
+    def refresh(self) -> None:
+        """List the files again if the console was built since the last call."""
         try:
             built_at = (self.folder / PAGE).stat().st_mtime_ns
             if built_at != self.built_at:
@@ -93,8 +94,8 @@ class Shelf:
 
 
 @router.get("/")
-async def lead_to_console() -> Response:
-    """Whoever opens the bare address in a browser is looking for this."""
+async def redirect_to_console() -> Response:
+    """Redirect a browser that opens the bare address to the console."""
     return RedirectResponse("/console", 307)
 
 
@@ -103,21 +104,25 @@ async def lead_to_console() -> Response:
 @router.get("/console/{path:path}")
 @router.head("/console/{path:path}")
 async def read_console(request: Request, path: str = "") -> Response:
-    """A file of the build; at every other path the page itself, which finds out from its address what to show."""
-    shelf = _shelf_of(request)
-    await asyncio.to_thread(shelf.look_again)
-    if path in shelf.names and path != PAGE:
-        return await _answer_file(request, shelf.names, path)
+    """Answer with a file of the build, or with the page, which shows what its path names."""
+    files = _files_of(request)
+    await asyncio.to_thread(files.refresh)
+    if path in files.names and path != PAGE:
+        return await _answer_file(request, files.names, path)
     if path.startswith(HASHED):
-        raise NotFound("The console has no such file.", suggestion="Load the page again: it was built anew.")
+        raise NotFound("The console has no such file.", suggestion="Reload the page: the console was rebuilt.")
     nonce = secrets.token_urlsafe(18)
-    headers = {**HEADERS, "content-security-policy": POLICY.format(nonce=nonce), "cache-control": ANEW}
-    return HTMLResponse(shelf.page.replace(NONCE, nonce), headers=headers)
+    headers = {**HEADERS, "content-security-policy": POLICY.format(nonce=nonce), "cache-control": REVALIDATE}
+    return HTMLResponse(files.page.replace(NONCE, nonce), headers=headers)
 
 
 async def _answer_file(request: Request, names: Names, path: str) -> Response:
     accepted = {each.partition(";")[0].strip() for each in request.headers.get("accept-encoding", "").split(",")}
-    headers = {**HEADERS, "cache-control": FOREVER if path.startswith(HASHED) else ANEW, "vary": "accept-encoding"}
+    headers = {
+        **HEADERS,
+        "cache-control": IMMUTABLE if path.startswith(HASHED) else REVALIDATE,
+        "vary": "accept-encoding",
+    }
     if path.endswith(".js"):
         headers["content-security-policy"] = WORKER_POLICY + (" 'unsafe-eval'" if path.startswith(TEXTURES) else "")
     stored = names[path]
@@ -129,13 +134,13 @@ async def _answer_file(request: Request, names: Names, path: str) -> Response:
     try:
         body = await asyncio.to_thread(stored.read_bytes)
     except FileNotFoundError:
-        raise NotFound("The console has no such file.", suggestion="Load the page again.") from None
+        raise NotFound("The console has no such file.", suggestion="Reload the page.") from None
     kind = KINDS.get(Path(path).suffix, "application/octet-stream")
     return Response(body, headers={**headers, "content-type": kind})
 
 
-def _shelf_of(request: Request) -> Shelf:
+def _files_of(request: Request) -> ConsoleFiles:
     state: Any = request.app.state
     if not hasattr(state, "console"):
-        state.console = Shelf()
+        state.console = ConsoleFiles()
     return state.console

@@ -1,4 +1,4 @@
-"""Bodies of JSON: read from the request, held against their shape, every problem told at once."""
+"""JSON request bodies: read, decoded and validated, with all problems reported together."""
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping
@@ -16,12 +16,12 @@ from penstock.web.server.asgi import CYCLE
 P = TypeVar("P", bound=Params)
 
 ADMINISTRATORS = "administrators"
-"""Whose part of the memory they use together."""
-BIG_BODY = 1 << 18  # beyond this, parsing is felt by everyone else on the event loop
+"""Owner of the body memory that all administrators share."""
+THREAD_DECODE_BYTES = 1 << 18  # longer bodies are decoded in a thread, as they would block the event loop
 
 
 async def read_json(request: Request) -> Decoded:
-    """The body as a JSON object."""
+    """Return the body as a JSON object."""
     _check_type(request)
     return await _decode(await receive_body(request))
 
@@ -33,12 +33,12 @@ def _check_type(request: Request) -> None:
     encoding = request.headers.get("content-encoding", "").strip().lower()
     if encoding not in ("", "identity"):
         raise UnsupportedMediaType(
-            f"Send the body as it is: `content-encoding` may be identity, not `{encoding[:40]}`."
+            f"Send the body uncompressed: `content-encoding` may be identity, not `{encoding[:40]}`."
         )
 
 
 async def receive_body(request: Request, account: str | None = None) -> bytes:
-    """Return the body within the memory that an account may use; default: the caller's, or the administrators'."""
+    """Return the body. Its memory counts for `account`, by default for the caller or the administrators."""
     gateway, state = gateway_of(request), request.scope["state"]
     owner = account or state.get("account") or ADMINISTRATORS
     cycle, most = request.scope["extensions"][CYCLE], gateway.max_body_mb << 20
@@ -46,15 +46,15 @@ async def receive_body(request: Request, account: str | None = None) -> bytes:
 
 
 async def _decode(raw: bytes) -> Decoded:
-    return await asyncio.to_thread(decode, raw) if len(raw) > BIG_BODY else decode(raw)
+    return await asyncio.to_thread(decode, raw) if len(raw) > THREAD_DECODE_BYTES else decode(raw)
 
 
 async def read_params(
     request: Request, kind: type[P], more: Callable[[Mapping[str, Any]], Iterable[Detail]] | None = None
 ) -> tuple[P, dict[str, Any]]:
-    """The body in this shape, and as it was sent: there, a null can be told from what is absent.
+    """Return the validated body and the object as sent, which distinguishes null from absent fields.
 
-    `more` finds what else is wrong with it. A body that is not there is an empty object.
+    `more` finds further problems. An empty body counts as an empty object.
     """
     raw = await receive_body(request)
     if raw:
@@ -68,6 +68,6 @@ async def read_params(
 
 
 def describe_body(name: str, *, required: bool = True) -> dict[str, Any]:
-    """The `openapi_extra` of a route whose body has the shape of this name."""
+    """Return the `openapi_extra` of a route whose body has the schema of this name."""
     schema = {"$ref": f"#/components/schemas/{name}"}
     return {"requestBody": {"required": required, "content": {"application/json": {"schema": schema}}}}

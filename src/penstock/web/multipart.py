@@ -1,4 +1,4 @@
-"""The file in a form, passed on as it comes: of what surrounds it nothing is kept."""
+"""Multipart uploads: the bytes of the file are passed on as they arrive, and nothing else is kept."""
 
 from collections.abc import AsyncIterator
 from typing import Final
@@ -16,7 +16,7 @@ MAX_FIELDS: Final = 8
 
 
 async def read_file(request: Request) -> AsyncIterator[bytes]:
-    """The bytes of the field `file`; whatever is wrong with the form is told as soon as it is seen."""
+    """Yield the bytes of the field `file`. Raise as soon as anything is wrong with the form."""
     content_type = request.headers.get("content-type", "")
     if not content_type.lower().startswith("multipart/form-data"):
         raise UnsupportedMediaType("Send `multipart/form-data` with a field `file`.")
@@ -27,7 +27,9 @@ async def read_file(request: Request) -> AsyncIterator[bytes]:
             for piece in form.feed(chunk):
                 size += len(piece)
                 if size > MAX_FILE_BYTES:
-                    raise BodyTooLarge(f"A file has at most {MAX_FILE_BYTES >> 20} MB.", param="file")
+                    raise BodyTooLarge(
+                        f"The file is too large: at most {MAX_FILE_BYTES >> 20} MB are allowed.", param="file"
+                    )
                 yield piece
     except FormParserError as error:
         raise InvalidRequest("The body is not valid `multipart/form-data`.") from error
@@ -37,12 +39,12 @@ async def read_file(request: Request) -> AsyncIterator[bytes]:
 
 
 class _Form:
-    """Told by the parser of parts, their headers and bytes."""
+    """The callbacks of the multipart parser, and what they have found."""
 
     def __init__(self, content_type: str) -> None:
         _, options = parse_options_header(content_type)
         if b"boundary" not in options:
-            raise InvalidRequest("The content type of the body names no `boundary`.")
+            raise InvalidRequest("The `content-type` of the body has no `boundary`.")
         self._parser = MultipartParser(
             options[b"boundary"],
             {
@@ -62,7 +64,7 @@ class _Form:
         self._name = self._value = self._disposition = b""
 
     def feed(self, chunk: bytes) -> list[bytes]:
-        """What a part of the body holds of the file."""
+        """Parse a piece of the body. Return the bytes of the file in it."""
         self._pieces = []
         self._parser.write(chunk)
         return self._pieces

@@ -1,4 +1,4 @@
-"""Reads a whole request body within the memory that its account may use; gzip is unpacked as it arrives."""
+"""Whole request bodies, read within the memory limit of their account. Gzip is unpacked as it arrives."""
 
 import asyncio
 import zlib
@@ -13,51 +13,51 @@ from penstock.web.server.asgi import Receive
 from penstock.web.server.request_cycle import Cycle
 
 UNPACK_BYTES: Final = 1 << 20
-"""So much is unpacked at a time, each time in a thread."""
+"""Bytes unpacked by one call in a thread."""
 PLAIN: Final = frozenset({b"", b"identity"})
 GZIP: Final = frozenset({b"gzip", b"x-gzip"})
 
 
 async def read_body(cycle: Cycle, receive: Receive, memory: BodyMemory, account: str, max_bytes: int) -> bytes:
-    """Return the body as it was sent. What it takes is held until the request is over, see `Cycle.hold`."""
+    """Return the body as sent. Its memory is held until the request ends, see `Cycle.hold`."""
     length = cycle.length
     if length is not None and length <= SMALL_BODY_BYTES:
         return cycle.take_whole_body() or await _receive_all(receive)
     if length is not None:
         cycle.hold = await memory.take(account, length)
         return cycle.take_whole_body() or await _receive_all(receive)
-    return await _read_growing(_Growing(cycle, memory, account, max_bytes), receive)
+    return await _read_unknown_length(_GrowingBody(cycle, memory, account, max_bytes), receive)
 
 
 async def read_packed(
     cycle: Cycle, receive: Receive, memory: BodyMemory, account: str, encoding: bytes, max_bytes: int
 ) -> bytes:
-    """Return the body without its `content-encoding`. One that is gzip may be no larger unpacked than sent plain."""
+    """Return the body with its `content-encoding` undone. The size limit applies to the unpacked bytes."""
     if encoding in PLAIN:
         return await read_body(cycle, receive, memory, account, max_bytes)
     if encoding not in GZIP:
-        told = encoding[:40].decode("latin-1")
-        raise UnsupportedMediaType(f"`content-encoding` may be gzip or identity, not `{told}`.")
-    growing = _Growing(cycle, memory, account, max_bytes)
+        name = encoding[:40].decode("latin-1")
+        raise UnsupportedMediaType(f"`content-encoding` may be gzip or identity, not `{name}`.")
+    growing = _GrowingBody(cycle, memory, account, max_bytes)
     if cycle.length is None or cycle.length > SMALL_BODY_BYTES:
         await growing.hold()
     return await _unpack(growing, receive, max_bytes)
 
 
-class _Growing:
-    """A body whose length is not known beforehand: once it is not small, the most that it can be is held."""
+class _GrowingBody:
+    """A body of unknown length. Once it is no longer small, memory for the largest allowed body is held."""
 
-    def __init__(self, cycle: Cycle, memory: BodyMemory, account: str, most: int) -> None:
+    def __init__(self, cycle: Cycle, memory: BodyMemory, account: str, max_bytes: int) -> None:
         self._cycle = cycle
         self._memory = memory
         self._account = account
-        self._most = most
+        self._max_bytes = max_bytes
         self._buffer = BytesIO()
         self.size = 0
 
     async def hold(self) -> None:
         if self._cycle.hold is None:
-            self._cycle.hold = await self._memory.take(self._account, self._most)
+            self._cycle.hold = await self._memory.take(self._account, self._max_bytes)
 
     async def add(self, piece: bytes) -> None:
         self.size += len(piece)
@@ -71,7 +71,7 @@ class _Growing:
         return self._buffer.getvalue()  # without a copy
 
 
-async def _read_growing(growing: _Growing, receive: Receive) -> bytes:
+async def _read_unknown_length(growing: _GrowingBody, receive: Receive) -> bytes:
     more = True
     while more:
         piece, more = await _receive(receive)
@@ -80,7 +80,7 @@ async def _read_growing(growing: _Growing, receive: Receive) -> bytes:
 
 
 async def _receive_all(receive: Receive) -> bytes:
-    """Return a body whose memory is held already."""
+    """Return a body whose memory is already held."""
     piece, more = await _receive(receive)
     if not more:
         return piece
@@ -102,7 +102,7 @@ async def _receive(receive: Receive) -> tuple[bytes, bool]:
 # -- gzip
 
 
-async def _unpack(growing: _Growing, receive: Receive, max_bytes: int) -> bytes:
+async def _unpack(growing: _GrowingBody, receive: Receive, max_bytes: int) -> bytes:
     unpacker, more = zlib.decompressobj(wbits=31), True
     while more:
         piece, more = await _receive(receive)
@@ -111,16 +111,16 @@ async def _unpack(growing: _Growing, receive: Receive, max_bytes: int) -> bytes:
             await growing.add(unpacked)
             if growing.size > max_bytes:
                 raise BodyTooLarge(
-                    f"The request's body, unpacked, is larger than the {max_bytes} bytes allowed.",
+                    f"The unpacked request body is too large: at most {max_bytes} bytes are allowed.",
                     suggestion="Send less in one request.",
                 )
     if not unpacker.eof:
-        raise InvalidRequest("The gzip body is cut off.", code="")
+        raise InvalidRequest("The gzip body is truncated.", code="")
     return growing.finish()
 
 
 async def _unpack_some(unpacker: Any, piece: bytes) -> tuple[bytes, bytes]:
-    """Return some of what a piece holds, and what is left of the piece; small pieces need no thread."""
+    """Unpack some of a piece. Return the bytes and the rest of the piece. Small pieces need no thread."""
     small = len(piece) <= SMALL_BODY_BYTES
     try:
         unpacked = unpacker.decompress(piece, SMALL_BODY_BYTES) if small else b""
@@ -128,5 +128,7 @@ async def _unpack_some(unpacker: Any, piece: bytes) -> tuple[bytes, bytes]:
             rest = unpacker.unconsumed_tail or piece
             unpacked += await asyncio.to_thread(unpacker.decompress, rest, UNPACK_BYTES)
     except zlib.error as error:
-        raise InvalidRequest(f"The body is not gzip as `content-encoding` says: {error}.", code="") from None
+        raise InvalidRequest(
+            f"The body is not valid gzip, although `content-encoding` says so: {error}.", code=""
+        ) from None
     return unpacked, unpacker.unconsumed_tail

@@ -1,4 +1,4 @@
-"""How answers are made: JSON encoded once, errors in the one shape, and what the OpenAPI document says of both."""
+"""JSON responses, the handlers that turn exceptions into error responses, and their OpenAPI descriptions."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -29,17 +29,17 @@ class Json(Response):
     media_type = "application/json"
 
     def render(self, content: Any) -> bytes:
-        """Encode once, fast."""
+        """Encode the content with msgspec."""
         return msgspec.json.encode(content)
 
 
 def request_id_of(request: Request) -> str:
-    """The id under which this request is logged and answered."""
+    """Return the id of this request in logs and responses."""
     return request.scope["state"]["request_id"]
 
 
 async def answer_error(request: Request, error: Exception) -> Response:
-    """An error of ours as a response."""
+    """Answer with one of Penstock's errors."""
     assert isinstance(error, PenstockError)  # noqa: S101  registered for these only
     rendered = render_error(error, request_id_of(request))
     response = Response(rendered.body, rendered.status)
@@ -48,7 +48,7 @@ async def answer_error(request: Request, error: Exception) -> Response:
 
 
 async def answer_http_exception(request: Request, error: Exception) -> Response:
-    """The framework's own refusals, in our shape."""
+    """Answer an error of the framework, such as an unknown path, in the error shape."""
     assert isinstance(error, HTTPException)  # noqa: S101
     path = shorten(request.url.path)
     match error.status_code:
@@ -65,14 +65,14 @@ async def answer_http_exception(request: Request, error: Exception) -> Response:
 
 
 def _methods_at(request: Request) -> set[str]:
-    """Every method that some route takes at this path; Starlette would tell those of the first one only."""
+    """Return the methods of all routes at this path. Starlette would name those of the first route only."""
     routes: list[Route] = request.app.state.routes
     matching = [route for route in routes if route.path_regex.match(request.url.path)]
     return {method for route in matching for method in route.methods or ()}
 
 
 async def answer_invalid(request: Request, error: Exception) -> Response:
-    """Query, path and header values that FastAPI refused, all at once."""
+    """Answer invalid query, path and header parameters, all of them together."""
     assert isinstance(error, RequestValidationError)  # noqa: S101
     details = [
         Detail(".".join(str(part) for part in item["loc"][1:]), f"{item['msg']}, got {shorten(item.get('input'))}.")
@@ -85,7 +85,7 @@ async def answer_invalid(request: Request, error: Exception) -> Response:
 
 
 async def answer_crash(request: Request, error: Exception) -> Response:
-    """A mistake of ours: it is logged where it surfaces, and none of it is told."""
+    """Answer an unexpected exception without any detail. It is logged by the caller."""
     del error
     return await answer_error(request, InternalError())
 
@@ -97,13 +97,15 @@ HANDLERS: Mapping[Any, Any] = {
     RequestValidationError: answer_invalid,
 }
 
-REQUEST_ID = {"x-request-id": {"description": "the id of this request in our logs", "schema": {"type": "string"}}}
-RETRY_AFTER = {"retry-after": {"description": "seconds to wait", "schema": {"type": "integer"}}}
-SHOULD_RETRY = {"x-should-retry": {"description": "whether trying again can help", "schema": {"type": "string"}}}
+REQUEST_ID = {
+    "x-request-id": {"description": "the id of this request in the server's logs", "schema": {"type": "string"}}
+}
+RETRY_AFTER = {"retry-after": {"description": "seconds to wait before the next attempt", "schema": {"type": "integer"}}}
+SHOULD_RETRY = {"x-should-retry": {"description": "whether a retry can succeed", "schema": {"type": "string"}}}
 
 
 def success(description: str, *shapes: str, headers: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """One of the `responses` of a route: JSON of a shape, named as in shapes.py, or of one of several."""
+    """Return an OpenAPI response with a JSON body of one of these schemas."""
     references = [{"$ref": f"#/components/schemas/{name}"} for name in shapes]
     schema = references[0] if len(references) == 1 else {"anyOf": references}
     return {
@@ -114,7 +116,7 @@ def success(description: str, *shapes: str, headers: Mapping[str, Any] | None = 
 
 
 def problems(*errors: type[PenstockError]) -> dict[int | str, dict[str, Any]]:
-    """The `responses` of a route: every error it may answer, by status."""
+    """Return the OpenAPI `responses` of a route for the errors it may answer, by status."""
     by_status: dict[int | str, list[str]] = {}
     for error in errors:
         by_status.setdefault(error.status, []).append(f"`{error.code}`: {error.__doc__}")

@@ -1,4 +1,4 @@
-"""What an account used and what it cost: by day, month, model, key, vendor and kind, as JSON or CSV."""
+"""Usage statements as JSON or CSV, for the public and the admin page."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -21,38 +21,41 @@ from penstock.web.responses import Json, success
 
 
 def describe_parameters(*, everyone: bool = False) -> dict[str, Any]:
-    """The query of a statement as the OpenAPI document tells it, for `openapi_extra` of a route."""
+    """Return the `openapi_extra` of a route with the query parameters of a statement."""
     groups = [group.value for group in Group if everyone or group is not Group.ACCOUNT]
     day, text = {"type": "string", "format": "date"}, {"type": "string", "minLength": 1, "maxLength": 200}
-    told: dict[str, tuple[str, Mapping[str, Any]]] = {
-        "from": (f"the first day, UTC; default: so that it is {USUAL_DAYS} days", day),
+    described: dict[str, tuple[str, Mapping[str, Any]]] = {
+        "from": (f"the first day, UTC; default: {USUAL_DAYS} days up to `to`", day),
         "to": ("the last day, UTC; default: today", day),
-        "by": ("groups", {"type": "array", "items": {"enum": groups}, "minItems": 1, "uniqueItems": True}),
+        "by": (
+            "group by these, separated by commas; default: day",
+            {"type": "array", "items": {"enum": groups}, "minItems": 1, "uniqueItems": True},
+        ),
         "model": ("only this model", text),
         "key": ("only this key, by its public id", text),
         "vendor": ("only this vendor", text),
-        "kind": ("only these", {"enum": KINDS}),
-        "format": ("`csv` is the same as `Accept: text/csv`", {"enum": FORMATS, "default": "json"}),
+        "kind": ("only chat or only jobs", {"enum": KINDS}),
+        "format": ("`csv` works like `Accept: text/csv`", {"enum": FORMATS, "default": "json"}),
     }
     if everyone:
-        told["account"] = ("only this account, by its name or id", text)
+        described["account"] = ("only this account, by its name or id", text)
     parameters: list[dict[str, Any]] = [
         {"name": name, "in": "query", "description": description, "schema": dict(schema)}
-        for name, (description, schema) in told.items()
+        for name, (description, schema) in described.items()
     ]
-    parameters[2] |= {"style": "form", "explode": False}  # separated by commas
+    parameters[2] |= {"style": "form", "explode": False}
     return {"parameters": parameters}
 
 
 def describe_answer() -> dict[str, Any]:
-    """The statement as the OpenAPI document tells it."""
-    answer = success(f"The statement, of at most {MOST_LINES} lines.", "UsageStatement")
+    """Return the OpenAPI response of a statement."""
+    answer = success(f"The statement, at most {MOST_LINES} lines.", "UsageStatement")
     answer["content"]["text/csv"] = {"schema": {"type": "string"}}
     return answer
 
 
 async def answer_usage(gateway: Gateway, request: Request, payer: Payer | None) -> Response:
-    """The statement that a request's query asks for: of the payer's account, else, for administrators, of any."""
+    """Answer with the statement that the query asks for. Without a payer it covers all accounts or one by name."""
     now = gateway.clock()
     query = request.query_params.multi_items()
     question = usage_report.read_question(query, datetime.fromtimestamp(now, UTC).date(), everyone=payer is None)
@@ -67,7 +70,7 @@ def _preferred(request: Request) -> str:
     return "csv" if "text/csv" in accepted and "application/json" not in accepted else "json"
 
 
-# -- in the store's thread: many lines take a while, and other requests go on
+# -- run in the store's thread, so that long statements do not block the event loop
 
 
 def _write_csv(connection: Connection, question: Question, payer: Payer | None, now: float) -> Response:
@@ -83,8 +86,8 @@ def _write_json(
     lines = _look_up(connection, question, account_id)
     payer = payer or (Payer(account_id, "", "") if account_id else None)
     standings = balance_rows.standings(connection, payer, now) if payer else ()
-    told = usage_report.as_json(question, lines, [standing.describe() for standing in standings])
-    return Json(told | {"storage": _describe_storage(connection, account_id, quota)})
+    statement = usage_report.as_json(question, lines, [standing.describe() for standing in standings])
+    return Json(statement | {"storage": _describe_storage(connection, account_id, quota)})
 
 
 def _describe_storage(connection: Connection, account_id: str | None, quota: int | None) -> Any:
@@ -108,5 +111,7 @@ def _account_of(connection: Connection, question: Question, payer: Payer | None,
         return None
     account = account_rows.find(connection, question.account, now)
     if account is None:
-        raise usage_report.refuse(Detail("account", "There is no such account. GET /admin/v1/accounts lists them."))
+        raise usage_report.refuse(
+            Detail("account", "There is no such account. GET /admin/v1/accounts lists all accounts.")
+        )
     return account.id

@@ -1,1 +1,1 @@
-"""The administrator's pages, one file each."""
+"""The admin endpoints, one file for each resource."""

@@ -1,4 +1,4 @@
-"""`/admin/v1/accounts`: make, look at, rename, limit, close and reopen accounts, and set their budgets."""
+"""`/admin/v1/accounts`: create, list, change and close accounts, and set their budgets."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -32,7 +32,7 @@ from penstock.web.responses import Json, success
 router = APIRouter(tags=["Administration: accounts"])
 
 AccountId = Annotated[str, Path(description="the account's id, or its name")]
-NamePart = Annotated[str | None, Query(max_length=200, description="a part of the name, in any case")]
+NamePart = Annotated[str | None, Query(max_length=200, description="a part of the name, in upper or lower case")]
 Cursor = Annotated[str | None, Query(pattern="^[A-Za-z0-9_-]{1,64}$", description=NEXT_CURSOR)]
 BODY = (InvalidRequest, RequestTimeout, BodyTooLarge, UnsupportedMediaType)
 RECORD = success("The account.", "AccountRecord")
@@ -45,7 +45,7 @@ RECORD = success("The account.", "AccountRecord")
     openapi_extra=describe_body("AccountBody"),
 )
 async def create_account(request: Request) -> Response:
-    """Make an account. It needs no key yet."""
+    """Create an account. Keys can follow later."""
     admin = await admit_administrator(request)
     body, _ = await read_params(request, AccountBody)
 
@@ -53,7 +53,7 @@ async def create_account(request: Request) -> Response:
         made = administration.create_account(
             connection, actor, body.name, admin.now, limits_of(body.limits), body.allowances, body.storage_quota
         )
-        return tell(connection, [made], admin.now)[0]
+        return describe_accounts(connection, [made], admin.now)[0]
 
     return Json(await admin.do(create), 201)
 
@@ -62,24 +62,28 @@ async def create_account(request: Request) -> Response:
 async def list_accounts(
     request: Request, *, limit: Limit = 20, cursor: Cursor = None, name: NamePart = None
 ) -> Response:
-    """Every account, or those whose names hold a text, newest first."""
+    """List accounts, newest first."""
     admin = await admit_administrator(request)
     if cursor is not None and not cursor.startswith(ACCOUNT_PREFIX):
         raise refuse_cursor()
 
     def read(connection: Connection) -> list[dict[str, Any]]:
-        return tell(connection, account_rows.page(connection, cursor, limit + 1, admin.now, name), admin.now)
+        return describe_accounts(
+            connection, account_rows.page(connection, cursor, limit + 1, admin.now, name), admin.now
+        )
 
     return answer_page(await admin.look(read), limit, "id")
 
 
 @router.get("/admin/v1/accounts/{account_id}", responses={200: RECORD, **administered(InvalidRequest, AccountNotFound)})
 async def get_account(account_id: AccountId, request: Request) -> Response:
-    """One account."""
+    """Get one account."""
     admin = await admit_administrator(request)
 
     def read(connection: Connection) -> dict[str, Any]:
-        return tell(connection, [administration.get_account(connection, account_id, admin.now)], admin.now)[0]
+        return describe_accounts(
+            connection, [administration.get_account(connection, account_id, admin.now)], admin.now
+        )[0]
 
     return Json(await admin.look(read))
 
@@ -90,7 +94,7 @@ async def get_account(account_id: AccountId, request: Request) -> Response:
     openapi_extra=describe_body("AccountPatch"),
 )
 async def change_account(account_id: AccountId, request: Request) -> Response:
-    """Rename, limit, close or reopen an account; its keys follow within a second, its jobs and results stay."""
+    """Rename, limit, close or reopen an account. Its keys follow within a second. Its jobs and results are kept."""
     admin = await admit_administrator(request)
     wanted, given = await read_params(request, AccountPatch)
 
@@ -106,7 +110,7 @@ async def change_account(account_id: AccountId, request: Request) -> Response:
 
     def change(connection: Connection, actor: Actor) -> dict[str, Any]:
         changed = administration.change_account(connection, actor, account_id, amend, admin.now)
-        return tell(connection, [changed], admin.now)[0]
+        return describe_accounts(connection, [changed], admin.now)[0]
 
     return Json(await admin.do(change))
 
@@ -117,14 +121,14 @@ async def change_account(account_id: AccountId, request: Request) -> Response:
     openapi_extra=describe_body("BudgetBody"),
 )
 async def set_budget(account_id: AccountId, period: Period, request: Request) -> Response:
-    """Set the account's budget for a period; what is spent and held in it counts on."""
+    """Set the account's budget for a period. What was spent and held in the period still counts."""
     admin = await admit_administrator(request)
     body, _ = await read_params(request, BudgetBody)
 
     def put(connection: Connection, actor: Actor, allowance: Allowance) -> dict[str, Any]:
         account = administration.get_account(connection, account_id, admin.now)
         administration.set_budget(connection, actor, account, allowance, admin.now)
-        return tell_budget(connection, account.id, period, admin.now)
+        return describe_budget(connection, account.id, period, admin.now)
 
     return Json(await admin.do(put, allowance_of(body, period)))
 
@@ -136,7 +140,7 @@ async def set_budget(account_id: AccountId, period: Period, request: Request) ->
     responses={204: {"description": "Removed."}, **administered(InvalidRequest, AccountNotFound, BudgetNotFound)},
 )
 async def remove_budget(account_id: AccountId, period: Period, request: Request) -> Response:
-    """Take the account's budget for a period away."""
+    """Remove the account's budget for a period."""
     admin = await admit_administrator(request)
 
     def remove(connection: Connection, actor: Actor) -> None:
@@ -147,21 +151,21 @@ async def remove_budget(account_id: AccountId, period: Period, request: Request)
     return Response(status_code=204)
 
 
-# -- telling, of keys and the audit log too
+# -- records
 
 
-def tell(connection: Connection, accounts: Sequence[Account], now: float) -> list[dict[str, Any]]:
-    """The records of accounts."""
+def describe_accounts(connection: Connection, accounts: Sequence[Account], now: float) -> list[dict[str, Any]]:
+    """Return the records of accounts, with their budgets."""
     standings = budget_rows.standings(connection, [account.id for account in accounts], now)
     return [describe_account(account, standings[account.id]) for account in accounts]
 
 
-def tell_budget(connection: Connection, owner: str, period: Period, now: float) -> dict[str, Any]:
-    """Where the budget stands that somebody has for a period."""
+def describe_budget(connection: Connection, owner: str, period: Period, now: float) -> dict[str, Any]:
+    """Return the state of an owner's budget for a period."""
     standings = budget_rows.standings(connection, [owner], now)[owner]
     return next(standing.describe() for standing in standings if standing.budget.period is period)
 
 
 def find_account_id(connection: Connection, text: str | None, now: float) -> str | None:
-    """The id of the account that a filter names; None if it names none."""
+    """Return the id of the account that a filter names, or None without a filter."""
     return None if text is None else administration.get_account(connection, text, now).id

@@ -1,4 +1,4 @@
-"""`/admin/v1/audit`: who changed what, and when."""
+"""`/admin/v1/audit`: the audit log."""
 
 from typing import Annotated, Any
 
@@ -30,7 +30,7 @@ async def list_changes(
     limit: Limit = 20,
     cursor: Annotated[str | None, Query(pattern="^[0-9]{1,18}$", description=NEXT_CURSOR)] = None,
 ) -> Response:
-    """Every change of an account, a key, a budget or the ledger that someone made, newest first."""
+    """List the changes of accounts, keys, budgets and the ledger, newest first."""
     admin = await admit_administrator(request)
 
     def read(connection: Connection) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""Who administers: whoever has the administrator's key, which no account owns and no store holds."""
+"""Authentication of administrators by the key in the settings, which no account owns and no store keeps."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,33 +19,33 @@ from penstock.web.responses import problems
 P = ParamSpec("P")
 T = TypeVar("T")
 
-HOW = (
+ADMIN_KEY_HELP = (
     "Set PENSTOCK_ADMIN_KEY in the server's environment, or `admin_key` in the [server] table of its settings, "
-    "and start it anew or send it SIGHUP."
+    "then restart it or send it SIGHUP."
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Administrator:
-    """A request with the administrator's key, and what it speaks to."""
+    """A request with the administrator's key, and the gateway that serves it."""
 
     gateway: Gateway
     now: float
 
     async def do(self, verb: Callable[Concatenate[Connection, Actor, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Run a verb of administration in the administrator's name."""
+        """Run a change in the store in the name of the administrator."""
         done = await self.gateway.database.write(verb, Actor.ADMIN, *args, **kwargs)
-        self.gateway.keyring.forget()  # what was changed counts here at once, elsewhere within a second
+        self.gateway.keyring.forget()  # changes apply here at once, on other servers within a second
         self.gateway.admission.reconsider()
         return done
 
     async def look(self, function: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Read from the store."""
+        """Run a read in the store."""
         return await self.gateway.database.read(function, *args, **kwargs)
 
 
 async def admit_administrator(request: Request) -> Administrator:
-    """The administrator, if the key is theirs. Settings are read anew with every request: a reload counts at once."""
+    """Return the administrator if the key is theirs, else raise. A reload of the settings applies at once."""
     gateway, authorization = gateway_of(request), request.headers.get("authorization", "")
     scheme, _, text = authorization.partition(" ")
     kept = gateway.settings.server.admin_key
@@ -57,7 +57,7 @@ async def admit_administrator(request: Request) -> Administrator:
         return Administrator(gateway, gateway.clock())
     if text.strip().startswith(PREFIX):
         await gateway.keyring.check(authorization)
-        raise ScopeNotAllowed("This needs the administrator's key; an account's key does not administer.")
+        raise ScopeNotAllowed("This needs the administrator's key, not the key of an account.")
     error = _refuse(authorization, is_set=bool(secret))
     metrics.KEY_CHECKS.count(error.code)
     raise error
@@ -65,13 +65,13 @@ async def admit_administrator(request: Request) -> Administrator:
 
 def _refuse(authorization: str, *, is_set: bool) -> PenstockError:
     if not is_set:
-        return MissingApiKey("No administrator's key is set on this server.", headers=CHALLENGE, suggestion=HOW)
+        return MissingApiKey("This server has no administrator's key.", headers=CHALLENGE, suggestion=ADMIN_KEY_HELP)
     if not authorization:
-        told = "You didn't provide the administrator's key. Send the header `Authorization: Bearer …`."
-        return MissingApiKey(told, headers=CHALLENGE)
+        message = "You didn't provide the administrator's key. Send the header `Authorization: Bearer …`."
+        return MissingApiKey(message, headers=CHALLENGE)
     return InvalidApiKey("Incorrect API key provided: it is not the administrator's.", headers=CHALLENGE)
 
 
 def administered(*errors: type[PenstockError]) -> dict[int | str, dict[str, Any]]:
-    """The `responses` of a route that needs the administrator's key."""
+    """Return the OpenAPI `responses` of a route that needs the administrator's key."""
     return problems(*errors, MissingApiKey, InvalidApiKey, ScopeNotAllowed, *ALWAYS)

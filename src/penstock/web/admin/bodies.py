@@ -1,4 +1,4 @@
-"""What administrators send: the shapes of their requests, and what is asked for in them."""
+"""Request bodies of the admin endpoints."""
 
 import re
 import time
@@ -34,8 +34,8 @@ T = TypeVar("T")
 RFC_3339 = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)", re.ASCII)
 
 
-def _telling(function: Callable[[Any], T]) -> Callable[[Any], T]:
-    """The check with its sentence as it is: Pydantic would put words of its own before it."""
+def _with_message(function: Callable[[Any], T]) -> Callable[[Any], T]:
+    """Return a check whose message is kept as written, without Pydantic's prefix."""
 
     def check(value: Any) -> T:
         try:
@@ -61,19 +61,19 @@ def _example(**fields: Any) -> ConfigDict:
 
 
 DateTime = Annotated[str, Field(json_schema_extra={"format": "date-time"})]
-Moment = Annotated[float, BeforeValidator(_telling(_read_moment), json_schema_input_type=DateTime)]
-Amount = Annotated[int, BeforeValidator(_telling(read_cap), json_schema_input_type=str | int | float)]
-Zone = Annotated[Text, AfterValidator(_telling(read_time_zone))]
-Label = Annotated[Text, AfterValidator(_telling(read_label))]
-Reason = Annotated[Text, AfterValidator(_telling(partial(read_label, least=1)))]
-AccountName = Annotated[Text, AfterValidator(_telling(read_account_name))]
+Moment = Annotated[float, BeforeValidator(_with_message(_read_moment), json_schema_input_type=DateTime)]
+Amount = Annotated[int, BeforeValidator(_with_message(read_cap), json_schema_input_type=str | int | float)]
+Zone = Annotated[Text, AfterValidator(_with_message(read_time_zone))]
+Label = Annotated[Text, AfterValidator(_with_message(read_label))]
+Reason = Annotated[Text, AfterValidator(_with_message(partial(read_label, least=1)))]
+AccountName = Annotated[Text, AfterValidator(_with_message(read_account_name))]
 Limit = Annotated[Integer, Field(ge=1, le=MAX_LIMIT)]
 Quota = Annotated[Integer, Field(ge=0, le=MAX_QUOTA)]
 Models = Annotated[list[Text], Field(max_length=1000)]
 
 
 class LimitsBody(Params):
-    """Each may be left out: then it stays, or there is none."""
+    """Limits. One that you leave out stays as it is, or is not set."""
 
     requests_per_minute: Limit | None = Field(default=None, description="requests that may begin in a minute")
     tokens_per_minute: Limit | None = Field(default=None, description="chat tokens that may be used in a minute")
@@ -82,7 +82,7 @@ class LimitsBody(Params):
 
 
 class BudgetBody(Params):
-    """A hard cap of what may be spent in a period."""
+    """A hard limit on spending in a period."""
 
     model_config = _example(cap="10.00", time_zone="Europe/Berlin")
 
@@ -93,11 +93,11 @@ class BudgetBody(Params):
 class PeriodicBudget(BudgetBody):
     """A budget and its period."""
 
-    period: Period = Field(description="a total that never begins anew, or each day or month")
+    period: Period = Field(description="`total` never resets; the others reset each day or month")
 
 
 class Budgeted(Params):
-    """What may have limits and budgets from the first."""
+    """Limits and budgets of something new."""
 
     limits: LimitsBody | None = Field(default=None, description="default: none")
     budgets: Annotated[list[PeriodicBudget], Field(max_length=3)] | None = Field(
@@ -108,18 +108,18 @@ class Budgeted(Params):
 
     @classmethod
     def conflicts(cls, given: Mapping[str, Any]) -> Iterator[Detail]:
-        """A period has one budget."""
+        """Yield a problem for each period with more than one budget."""
         seen: set[str] = set()
         items = given.get("budgets")
         for number, item in enumerate(cast("list[Any]", items) if isinstance(items, list) else ()):
             period = str(as_object(item).get("period"))
             if period in seen:
-                yield Detail(f"budgets.{number}.period", f"There is another budget for `{period[:80]}` before it.")
+                yield Detail(f"budgets.{number}.period", f"There is already a budget for `{period[:80]}`.")
             seen.add(period)
 
     @property
     def allowances(self) -> tuple[Allowance, ...]:
-        """The budgets as they are asked for."""
+        """Return the requested budgets."""
         return tuple(allowance_of(budget, budget.period) for budget in self.budgets or ())
 
 
@@ -135,12 +135,12 @@ class AccountBody(Budgeted):
 
 
 class AccountPatch(Params):
-    """What is to be changed of an account."""
+    """Changes to an account."""
 
     model_config = _example(limits={"requests_per_minute": 600, "tokens_per_minute": None})
 
-    name: AccountName | None = Field(default=None, description="another name; its id stays")
-    limits: LimitsBody | None = Field(default=None, description="those to change; null takes one away")
+    name: AccountName | None = Field(default=None, description="a new name; the id does not change")
+    limits: LimitsBody | None = Field(default=None, description="the limits to change; null removes one")
     storage_quota: Quota | None = Field(
         default=None, description="bytes of files and assets it may keep; null: as the settings say"
     )
@@ -150,25 +150,25 @@ class AccountPatch(Params):
 
 
 class KeyFields(Params):
-    """What a key may be and do."""
+    """Name, permissions and end of a key."""
 
     name: Label | None = Field(default=None, description="what it is for, up to 200 printable characters")
     models: Models | None = Field(default=None, description="the models it may use; none or empty: all")
     endpoints: list[Scope] | None = Field(default=None, description="what it may do; none or empty: everything")
     expires_at: Moment | None = Field(default=None, description="when it ends; default: never")
     expires_in: Number | None = Field(
-        default=None, gt=0, le=LONGEST_SECONDS, description="the same in seconds from now; one of the two"
+        default=None, gt=0, le=LONGEST_SECONDS, description="seconds from now until it ends, instead of `expires_at`"
     )
 
     @classmethod
     def conflicts(cls, given: Mapping[str, Any]) -> Iterator[Detail]:
-        """A key ends once."""
+        """Yield a problem if the end is given twice."""
         yield from super().conflicts(given)
         if "expires_at" in given and "expires_in" in given:
             yield Detail("expires_in", "Send `expires_at` or `expires_in`, not both.")
 
     def ending(self, now: float) -> float | None:
-        """When it ends; None: never."""
+        """Return the time when the key ends, or None for never."""
         return self.expires_at if self.expires_in is None else now + self.expires_in
 
 
@@ -182,7 +182,7 @@ class KeyBody(KeyFields, Budgeted):
     account: Text = Field(min_length=1, max_length=200, description="the account's id or name")
 
     def wish(self, now: float) -> KeyWish:
-        """What is asked for."""
+        """Return the requested key."""
         return KeyWish(
             name=self.name or "",
             models=frozenset(self.models or ()),
@@ -194,16 +194,16 @@ class KeyBody(KeyFields, Budgeted):
 
 
 class KeyPatch(KeyFields):
-    """What is to be changed of a key; null takes away what is there."""
+    """Changes to a key. Null removes a value."""
 
     model_config = _example(models=["vendorb_video_31"], limits={"concurrent_jobs": 2})
 
-    limits: LimitsBody | None = Field(default=None, description="those to change; null takes one away")
+    limits: LimitsBody | None = Field(default=None, description="the limits to change; null removes one")
 
     nested: ClassVar = {"limits": LimitsBody}
 
     def apply(self, key: ApiKey, given: Mapping[str, Any], now: float) -> ApiKey:
-        """The key with what was given, nulls included, in place."""
+        """Return the key with the given changes, nulls included."""
         changes: dict[str, Any] = {}
         if "name" in given:
             changes["name"] = self.name or ""
@@ -217,7 +217,7 @@ class KeyPatch(KeyFields):
 
 
 class RotateBody(Params):
-    """How a key is to be replaced."""
+    """Options for the rotation of a key."""
 
     model_config = _example(overlap_seconds=3600)
 
@@ -225,33 +225,33 @@ class RotateBody(Params):
         default=OVERLAP_SECONDS,
         ge=0,
         le=LONGEST_SECONDS,
-        description="how long the old key works beside the new one; 0: it ends at once",
+        description="seconds that the old key still works; 0: it ends at once",
     )
 
 
 class ReasonBody(Params):
-    """Why the ledger is mended."""
+    """The reason for a correction of the ledger."""
 
     model_config = _example(reason="the film was cut off")
 
     reason: Reason = Field(description="for the ledger and the audit log")
 
 
-# -- what is asked for
+# -- conversions
 
 
 def allowance_of(budget: BudgetBody, period: Period) -> Allowance:
-    """A budget before anyone has it."""
+    """Return the allowance that a budget asks for."""
     return Allowance(period=period, cap=budget.cap, time_zone=budget.time_zone)
 
 
 def limits_of(body: LimitsBody | None) -> Limits:
-    """Limits of something new."""
+    """Return the limits in a body, or none."""
     return Limits() if body is None else Limits(**body.model_dump())
 
 
 def change_limits(limits: Limits, given: Any) -> Limits:
-    """The limits with those that were given in place of theirs; null instead of all of them takes each away."""
+    """Return the limits with the given changes. Null for all of them removes every limit."""
     if given is None:
         return Limits()
     wanted = LimitsBody.model_validate(given)
@@ -259,7 +259,7 @@ def change_limits(limits: Limits, given: Any) -> Limits:
 
 
 def unknown_models(offers: Offers, given: Mapping[str, Any]) -> Iterator[Detail]:
-    """Which of the named models are not on offer."""
+    """Yield a problem for each model that is not offered."""
     known = {*offers.by_model, *offers.chat}
     models = given.get("models")
     for number, model in enumerate(cast("list[Any]", models) if isinstance(models, list) else ()):

@@ -1,4 +1,4 @@
-"""`/admin/v1/keys`: issue, look at, change, rotate and revoke keys, and set their budgets."""
+"""`/admin/v1/keys`: issue, list, change, rotate and revoke keys, and set their budgets."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -16,7 +16,7 @@ from penstock.errors import AccountClosed, AccountNotFound, BudgetNotFound, Inva
 from penstock.store.database import Connection
 from penstock.store.queries.accounts import key_rows
 from penstock.store.queries.billing import budget_rows
-from penstock.web.admin.accounts import BODY, Cursor, find_account_id, tell_budget
+from penstock.web.admin.accounts import BODY, Cursor, describe_budget, find_account_id
 from penstock.web.admin.auth import Administrator, administered, admit_administrator
 from penstock.web.admin.bodies import BudgetBody, KeyBody, KeyPatch, RotateBody, allowance_of, unknown_models
 from penstock.web.json_bodies import describe_body, read_params
@@ -27,8 +27,8 @@ router = APIRouter(tags=["Administration: keys"])
 
 PublicId = Annotated[str, Path(description="the part of the key between its underscores")]
 RECORD = success("The key.", "KeyRecord")
-UNKEPT = {"cache-control": "no-store"}
-ISSUED = success("The key, with the text that is shown this once.", "IssuedKey")
+NO_STORE = {"cache-control": "no-store"}
+ISSUED = success("The key with its text, which is shown only once.", "IssuedKey")
 
 
 @router.post(
@@ -38,15 +38,15 @@ ISSUED = success("The key, with the text that is shown this once.", "IssuedKey")
     openapi_extra=describe_body("KeyBody"),
 )
 async def issue_key(request: Request) -> Response:
-    """Make a key of an account. Its text is in this answer and nowhere else."""
+    """Issue a key for an account. Its text is only in this answer."""
     admin = await admit_administrator(request)
     body, _ = await read_params(request, KeyBody, partial(unknown_models, admin.gateway.offers))
 
     def issue(connection: Connection, actor: Actor) -> dict[str, Any]:
         text, key = administration.issue_key(connection, actor, body.account, body.wish(admin.now), admin.now)
-        return {**_tell(connection, [key], admin.now)[0], "key": text}
+        return {**_describe_keys(connection, [key], admin.now)[0], "key": text}
 
-    return Json(await admin.do(issue), 201, UNKEPT)
+    return Json(await admin.do(issue), 201, NO_STORE)
 
 
 @router.get(
@@ -60,7 +60,7 @@ async def list_keys(
     limit: Limit = 20,
     cursor: Cursor = None,
 ) -> Response:
-    """Keys, newest first."""
+    """List keys, newest first."""
     admin = await admit_administrator(request)
 
     def read(connection: Connection) -> list[dict[str, Any]]:
@@ -68,18 +68,18 @@ async def list_keys(
         found = key_rows.page(connection, account_id, cursor, limit + 1)
         if found is None:
             raise refuse_cursor()
-        return _tell(connection, found, admin.now)
+        return _describe_keys(connection, found, admin.now)
 
     return answer_page(await admin.look(read), limit, "public_id")
 
 
 @router.get("/admin/v1/keys/{public_id}", responses={200: RECORD, **administered(InvalidRequest, KeyNotFound)})
 async def get_key(public_id: PublicId, request: Request) -> Response:
-    """One key."""
+    """Get one key."""
     admin = await admit_administrator(request)
 
     def read(connection: Connection) -> dict[str, Any]:
-        return _tell(connection, [administration.get_key(connection, public_id)], admin.now)[0]
+        return _describe_keys(connection, [administration.get_key(connection, public_id)], admin.now)[0]
 
     return Json(await admin.look(read))
 
@@ -90,7 +90,7 @@ async def get_key(public_id: PublicId, request: Request) -> Response:
     openapi_extra=describe_body("KeyPatch"),
 )
 async def change_key(public_id: PublicId, request: Request) -> Response:
-    """Change a key; servers follow within a second."""
+    """Change a key. All servers follow within a second."""
     admin = await admit_administrator(request)
     wanted, given = await read_params(request, KeyPatch, partial(unknown_models, admin.gateway.offers))
 
@@ -99,7 +99,7 @@ async def change_key(public_id: PublicId, request: Request) -> Response:
             return wanted.apply(key, given, admin.now)
 
         key = administration.change_key(connection, actor, public_id, amend, admin.now)
-        return _tell(connection, [key], admin.now)[0]
+        return _describe_keys(connection, [key], admin.now)[0]
 
     return Json(await admin.do(change))
 
@@ -111,14 +111,14 @@ async def change_key(public_id: PublicId, request: Request) -> Response:
     responses={204: {"description": "Revoked."}, **administered(InvalidRequest, KeyNotFound)},
 )
 async def delete_key(public_id: PublicId, request: Request) -> Response:
-    """Revoke a key, as POST …/revoke does; its record stays."""
+    """Revoke a key, as POST …/revoke does. Its record is kept."""
     await _revoke(await admit_administrator(request), public_id)
     return Response(status_code=204)
 
 
 @router.post("/admin/v1/keys/{public_id}/revoke", responses={200: RECORD, **administered(InvalidRequest, KeyNotFound)})
 async def revoke_key(public_id: PublicId, request: Request) -> Response:
-    """End a key; servers refuse it within a second. Revoking it again changes nothing."""
+    """Revoke a key. All servers refuse it within a second. Revoking it again changes nothing."""
     return Json(await _revoke(await admit_administrator(request), public_id))
 
 
@@ -129,15 +129,15 @@ async def revoke_key(public_id: PublicId, request: Request) -> Response:
     openapi_extra=describe_body("RotateBody", required=False),
 )
 async def rotate_key(public_id: PublicId, request: Request) -> Response:
-    """Replace a key by one like it, with the same limits and budgets. The old one works on for a while."""
+    """Replace a key. The new key takes over its limits and budgets. The old key works for a while longer."""
     admin = await admit_administrator(request)
     body, _ = await read_params(request, RotateBody)
 
     def rotate(connection: Connection, actor: Actor) -> dict[str, Any]:
         text, key, _ = administration.rotate_key(connection, actor, public_id, body.overlap_seconds, admin.now)
-        return {**_tell(connection, [key], admin.now)[0], "key": text}
+        return {**_describe_keys(connection, [key], admin.now)[0], "key": text}
 
-    return Json(await admin.do(rotate), 201, UNKEPT)
+    return Json(await admin.do(rotate), 201, NO_STORE)
 
 
 @router.put(
@@ -146,14 +146,14 @@ async def rotate_key(public_id: PublicId, request: Request) -> Response:
     openapi_extra=describe_body("BudgetBody"),
 )
 async def set_budget(public_id: PublicId, period: Period, request: Request) -> Response:
-    """Set the key's budget for a period; what is spent and held in it counts on."""
+    """Set the key's budget for a period. What was spent and held in the period still counts."""
     admin = await admit_administrator(request)
     body, _ = await read_params(request, BudgetBody)
 
     def put(connection: Connection, actor: Actor) -> dict[str, Any]:
         key = administration.get_key(connection, public_id)
         administration.set_budget(connection, actor, key, allowance_of(body, period), admin.now)
-        return tell_budget(connection, key.lineage, period, admin.now)
+        return describe_budget(connection, key.lineage, period, admin.now)
 
     return Json(await admin.do(put))
 
@@ -165,7 +165,7 @@ async def set_budget(public_id: PublicId, period: Period, request: Request) -> R
     responses={204: {"description": "Removed."}, **administered(InvalidRequest, KeyNotFound, BudgetNotFound)},
 )
 async def remove_budget(public_id: PublicId, period: Period, request: Request) -> Response:
-    """Take the key's budget for a period away."""
+    """Remove the key's budget for a period."""
     admin = await admit_administrator(request)
 
     def remove(connection: Connection, actor: Actor) -> None:
@@ -179,11 +179,11 @@ async def remove_budget(public_id: PublicId, period: Period, request: Request) -
 async def _revoke(admin: Administrator, public_id: str) -> dict[str, Any]:
     def revoke(connection: Connection, actor: Actor) -> dict[str, Any]:
         key = administration.revoke_key(connection, actor, public_id, admin.now)
-        return _tell(connection, [key], admin.now)[0]
+        return _describe_keys(connection, [key], admin.now)[0]
 
     return await admin.do(revoke)
 
 
-def _tell(connection: Connection, keys: Sequence[ApiKey], now: float) -> list[dict[str, Any]]:
+def _describe_keys(connection: Connection, keys: Sequence[ApiKey], now: float) -> list[dict[str, Any]]:
     standings = budget_rows.standings(connection, [key.lineage for key in keys], now)
     return [describe_key(key, standings[key.lineage], now) for key in keys]

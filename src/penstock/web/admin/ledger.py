@@ -1,4 +1,4 @@
-"""`/admin/v1/ledger`: what was held, charged and given back, and how an administrator mends it."""
+"""`/admin/v1/ledger`: the ledger entries, and corrections by an administrator."""
 
 import base64
 import binascii
@@ -30,8 +30,8 @@ router = APIRouter(tags=["Administration: ledger"])
 
 Subject = Annotated[str, Path(description="the id of a job or of a chat request")]
 PAGE = success("The entries.", "LedgerPage")
-MENDING: dict[int | str, dict[str, Any]] = {200: PAGE, **administered(*BODY, EntryNotFound, EntryConflict)}
-WHY = describe_body("ReasonBody")
+CORRECTION: dict[int | str, dict[str, Any]] = {200: PAGE, **administered(*BODY, EntryNotFound, EntryConflict)}
+REASON = describe_body("ReasonBody")
 
 
 @router.get("/admin/v1/ledger", responses={200: PAGE, **administered(InvalidRequest, AccountNotFound)})
@@ -43,10 +43,10 @@ async def list_entries(
     limit: Limit = 20,
     cursor: Annotated[str | None, Query(pattern="^[A-Za-z0-9_-]{1,300}$", description=NEXT_CURSOR)] = None,
 ) -> Response:
-    """The ledger of a subject, or of an account: what was accepted last comes first."""
+    """List the ledger entries of a subject or an account, the latest first."""
     admin = await admit_administrator(request)
     if (subject is None) == (account is None):
-        raise InvalidRequest("Name a `subject` or an `account`.", param="subject")
+        raise InvalidRequest("Send either `subject` or `account`.", param="subject")
     before = None if cursor is None else _read_cursor(cursor)
 
     def read(connection: Connection) -> Sequence[LedgerEntry]:
@@ -58,41 +58,43 @@ async def list_entries(
     return _answer(await admin.look(read), limit)
 
 
-@router.post("/admin/v1/ledger/{subject}/refund", responses=MENDING, openapi_extra=WHY)
+@router.post("/admin/v1/ledger/{subject}/refund", responses=CORRECTION, openapi_extra=REASON)
 async def refund(subject: Subject, request: Request) -> Response:
-    """Give back what was charged, once. Asking again changes nothing."""
-    return await _mend(subject, request, ledger_corrections.refund)
+    """Refund what was charged. Refunding again changes nothing."""
+    return await _correct(subject, request, ledger_corrections.refund)
 
 
-@router.post("/admin/v1/ledger/{subject}/release", responses=MENDING, openapi_extra=WHY)
+@router.post("/admin/v1/ledger/{subject}/release", responses=CORRECTION, openapi_extra=REASON)
 async def release(subject: Subject, request: Request) -> Response:
-    """A job of unknown outcome is not to be paid: let go of what is held for it."""
-    return await _mend(subject, request, ledger_corrections.release)
+    """Release the amount held for a job of unknown outcome, so that it is not charged."""
+    return await _correct(subject, request, ledger_corrections.release)
 
 
-@router.post("/admin/v1/ledger/{subject}/settle", responses=MENDING, openapi_extra=WHY)
+@router.post("/admin/v1/ledger/{subject}/settle", responses=CORRECTION, openapi_extra=REASON)
 async def settle(subject: Subject, request: Request) -> Response:
-    """A job of unknown outcome was made and is to be paid: charge what is held for it."""
-    return await _mend(subject, request, ledger_corrections.settle)
+    """Charge the amount held for a job of unknown outcome."""
+    return await _correct(subject, request, ledger_corrections.settle)
 
 
-async def _mend(subject: str, request: Request, verb: Callable[[Connection, Actor, str, str, float], int]) -> Response:
+async def _correct(
+    subject: str, request: Request, verb: Callable[[Connection, Actor, str, str, float], int]
+) -> Response:
     admin = await admit_administrator(request)
     body, _ = await read_params(request, ReasonBody)
 
-    def mend(connection: Connection, actor: Actor) -> Sequence[LedgerEntry]:
+    def correct(connection: Connection, actor: Actor) -> Sequence[LedgerEntry]:
         if not ledger_rows.of_subject(connection, subject):
-            raise EntryNotFound(f"The ledger knows nothing of `{subject[:100]}`: it was free, or there is none.")
+            raise EntryNotFound(f"The ledger has no entries for `{subject[:100]}`: it was free, or it does not exist.")
         try:
             verb(connection, actor, subject, body.reason, admin.now)
         except LedgerRefused as error:
             raise EntryConflict(str(error), param="subject") from None
         return list(ledger_rows.of_subject(connection, subject).values())
 
-    return _answer(await admin.do(mend), 100)
+    return _answer(await admin.do(correct), 100)
 
 
-# -- telling
+# -- responses
 
 
 def _answer(found: Sequence[LedgerEntry], limit: int) -> Response:

@@ -1,4 +1,4 @@
-"""`/admin/v1/usage` and `/admin/v1/vendors`: what everyone used, and how those do who make it."""
+"""`/admin/v1/usage` and `/admin/v1/vendors`: usage of all accounts, and the state of the vendors."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -28,14 +28,14 @@ router = APIRouter(tags=["Administration"])
     responses={200: describe_answer(), **administered(InvalidRequest)},
 )
 async def get_usage(request: Request) -> Response:
-    """What every account used, or one of them."""
+    """Get the usage and cost of all accounts, or of one."""
     admin = await admit_administrator(request)
     return await answer_usage(admin.gateway, request, None)
 
 
 @router.get("/admin/v1/vendors", responses={200: success("The vendors.", "VendorList"), **administered()})
 async def list_vendors(request: Request) -> Response:
-    """Every vendor that is configured or serves a model, and how it does. Neither addresses nor secrets are told."""
+    """List the vendors with their models, open jobs and health. Addresses and secrets are not shown."""
     admin = await admit_administrator(request)
     gateway = admin.gateway
 
@@ -56,7 +56,7 @@ async def list_vendors(request: Request) -> Response:
 
 
 def _routes(gateway: Gateway) -> dict[str, list[tuple[Offer | ChatOffer, Route]]]:
-    """Which models each vendor serves, and how it is reached for them."""
+    """Return the offers and routes of each vendor."""
     found: dict[str, list[tuple[Offer | ChatOffer, Route]]] = {}
     for offer in (*gateway.offers.by_model.values(), *gateway.offers.chat.values()):
         for route in offer.routes:
@@ -73,7 +73,7 @@ def _describe(
 ) -> dict[str, Any]:
     chat = gateway.offers.chat_vendors.get(name)
     options = (chat or gateway.offers.vendors[name]).options
-    told = [_describe_route(gateway, offer.id, route, is_chat=chat is not None) for offer, route in routes]
+    described = [_describe_route(gateway, offer.id, route, is_chat=chat is not None) for offer, route in routes]
     return {
         "object": "vendor",
         "name": name,
@@ -83,7 +83,7 @@ def _describe(
         "max_concurrent": options.max_concurrent,
         "jobs_queued": open_jobs.get((name, State.QUEUED.value), 0),
         "jobs_running": sum(open_jobs.get((name, state.value), 0) for state in (State.RUNNING, State.CANCELING)),
-        "routes": told,
+        "routes": described,
         "last_error": None if failure is None else _describe_failure(failure),
     }
 
@@ -103,7 +103,7 @@ def _describe_route(gateway: Gateway, model: str, route: Route, *, is_chat: bool
 
 
 def _describe_health(gateway: Gateway, route: Route) -> dict[str, Any]:
-    """How a chat route does in this process."""
+    """Return the health of a chat route in this process."""
     routes = gateway.relay.routes
     health, now = routes.health(route).worst(), routes.now()
     rest = max(0.0, health.cooldown_until - now, health.retry_after_until - now)

@@ -1,1 +1,1 @@
-"""The public pages, one file each."""
+"""The public endpoints, one file for each resource."""

@@ -1,4 +1,4 @@
-"""Assets: result bytes with Range and ETag, for a bearer key or a signed link."""
+"""`/api/v1/assets`: downloads of outputs with Range and ETag, by API key or signed link."""
 
 import re
 from io import FileIO
@@ -20,23 +20,23 @@ from penstock.web.server.request_cycle import FILE
 router = APIRouter(tags=["Assets"])
 
 HEADERS = {
-    "etag": {"description": "the bytes' sha256", "schema": {"type": "string"}},
+    "etag": {"description": "the sha256 of the bytes", "schema": {"type": "string"}},
     "accept-ranges": {"schema": {"type": "string"}},
     **REQUEST_ID,
 }
 BINARY = {"content": {kind: {"schema": {"type": "string", "format": "binary"}} for kind in CONTENT_TYPES.values()}}
 RESPONSES = {
-    200: {**BINARY, "description": "All bytes.", "headers": HEADERS},
-    206: {**BINARY, "description": "The asked range.", "headers": HEADERS},
+    200: {**BINARY, "description": "The whole file.", "headers": HEADERS},
+    206: {**BINARY, "description": "The requested range.", "headers": HEADERS},
     304: {"description": "Not modified."},
     307: {
-        "description": "The bytes are at this address for some minutes (`assets.downloads`).",
+        "description": "Download from this address within a few minutes (`assets.downloads`).",
         "headers": {"location": {"schema": {"type": "string"}}, **REQUEST_ID},
     },
     **signed_in(InvalidRequest, AssetNotFound, AssetExpired, RangeNotSatisfiable),
 }
 PRESIGNED_SECONDS = 300.0
-"""How long an address works to which a download is sent on."""
+"""Seconds for which the address of a redirected download works."""
 RANGE = re.compile(r"bytes=(\d{0,18})-(\d{0,18})")
 
 
@@ -46,12 +46,12 @@ async def download_asset(
     asset_id: str,
     filename: str,
     request: Request,
-    expires: Annotated[str | None, Query(description="of a signed link")] = None,
-    signature: Annotated[str | None, Query(description="of a signed link")] = None,
+    expires: Annotated[str | None, Query(description="part of a signed link")] = None,
+    signature: Annotated[str | None, Query(description="part of a signed link")] = None,
     *,
-    proxied: Annotated[bool, Query(description="through this server, also where downloads are presigned")] = False,
+    proxied: Annotated[bool, Query(description="download through this server even if it redirects downloads")] = False,
 ) -> Response:
-    """The bytes of an output. An output's `url` is a signed link: it needs no key until it expires."""
+    """Download an output. The `url` of an output is a signed link, which needs no key until it expires."""
     gateway = gateway_of(request)
     account_id = await _account(request, asset_id, expires, signature)
     asset = await gateway.database.look(asset_rows.get, asset_id, account_id, gateway.clock())
@@ -76,7 +76,7 @@ async def download_asset(
     if request.method == "HEAD":
         return Response(status_code=status, headers=headers, media_type=asset.content_type)
     if gateway.settings.assets.downloads == "presigned" and not proxied:
-        seconds = PRESIGNED_SECONDS if signature is None else _left(expires, gateway.clock())
+        seconds = PRESIGNED_SECONDS if signature is None else _presigned_seconds(expires, gateway.clock())
         if address := await gateway.assets.presign(asset, seconds):
             return RedirectResponse(address, headers={"cache-control": "no-store"})
     body = await gateway.assets.open(asset, start, end)
@@ -86,7 +86,7 @@ async def download_asset(
 
 
 class _FileResponse(Response):
-    """Some of an open file, which is closed at the end."""
+    """A response with a range of an open file. It closes the file."""
 
     def __init__(
         self, file: FileIO, start: int, count: int, status: int, headers: dict[str, str], content_type: str
@@ -103,22 +103,24 @@ class _FileResponse(Response):
 
 
 async def _account(request: Request, asset_id: str, expires: str | None, signature: str | None) -> str | None:
-    """The account of the caller's key; None for the holder of a signed link."""
+    """Return the account of the caller's key, or None for a valid signed link."""
     if signature is not None:
         gateway = gateway_of(request)
         if gateway.links.check(asset_id, expires or "", signature, gateway.clock()):
             return None
-        raise InvalidApiKey("The link's signature is not valid.", headers={"WWW-Authenticate": "Bearer"})
+        raise InvalidApiKey(
+            "The signature of the link is not valid, or the link has expired.", headers={"WWW-Authenticate": "Bearer"}
+        )
     return (await admit(request, Scope.READ)).account_id
 
 
-def _left(expires: str | None, now: float) -> float:
-    """How long a presigned address may be good for that a signed link leads to: no longer than the link."""
+def _presigned_seconds(expires: str | None, now: float) -> float:
+    """Return the seconds that a presigned address may work: no longer than the signed link."""
     return min(PRESIGNED_SECONDS, int(expires or 0) - now)
 
 
 def _asked_range(request: Request, asset: StoredAsset, etag: str) -> tuple[int, int] | None:
-    """Start and end (not included) of the one range asked for; anything else, and any HEAD, means all bytes."""
+    """Return start and end (exclusive) of the requested range, or None for the whole file."""
     if request.method == "HEAD":
         return None
     found = RANGE.fullmatch(request.headers.get("range", "").replace(" ", ""))

@@ -1,4 +1,4 @@
-"""Chat: `POST /llm/chat/completions`, in front of the framework, so that a request costs microseconds."""
+"""`POST /llm/chat/completions`, served in front of FastAPI so that a request costs microseconds."""
 
 import asyncio
 import re
@@ -29,29 +29,29 @@ from penstock.web.server.error_response import encode_error, render_error
 from penstock.web.server.request_cycle import Cycle
 
 PATHS: Final = frozenset({CHAT_PATH, "/v1/chat/completions", "/llm/v1/chat/completions"})
-BIG_BODY: Final = 1 << 18  # beyond this, reading it is felt by everyone else on the event loop
+THREAD_DECODE_BYTES: Final = 1 << 18  # longer bodies are decoded in a thread, to keep the event loop free
 STREAM_LINES: Final = (
     b"content-type: text/event-stream; charset=utf-8\r\ncache-control: no-cache\r\nx-accel-buffering: no\r\n"
 )
 JSON: Final = b"application/json"
-WHOLE_LINES: Final = b"content-type: application/json\r\n"
-CUT_SECONDS: Final = 0.5
-"""How long the caller has to read the error event: some clients drop what is unread when the connection breaks."""
+JSON_LINES: Final = b"content-type: application/json\r\n"
+ERROR_READ_SECONDS: Final = 0.5
+"""Seconds for the client to read the error event. Some drop unread data when the connection breaks."""
 _SLASHES = re.compile("//+")
-_MODELS = re.compile("^(?:/llm)?(?:/v1)?/models(?=/|$)")  # some clients leave a part of their base address out
+_MODELS = re.compile("^(?:/llm)?(?:/v1)?/models(?=/|$)")  # some clients omit a part of the base URL
 
 
-class _Place(NamedTuple):
-    """Where a request went, for the metrics."""
+class _ChatRoute(NamedTuple):
+    """The route of chat requests, for metrics and spans."""
 
     path: str
 
 
-_PLACE = _Place(CHAT_PATH)
+_ROUTE = _ChatRoute(CHAT_PATH)
 
 
 class Completions:
-    """Serves chat itself and hands every other request on."""
+    """Serves chat, and passes all other requests on."""
 
     def __init__(self, app: Application, gateway: Gateway, max_body_bytes: int) -> None:
         self._app = app
@@ -61,7 +61,7 @@ class Completions:
     def __call__(self, scope: Message, receive: Receive, send: Send) -> Awaitable[None]:
         """Serve one request."""
         path = scope.get("path", "")
-        if "//" in path:  # base addresses are often written with a slash too many
+        if "//" in path:  # base URLs often end with an extra slash
             path = _SLASHES.sub("/", path)
         if path in PATHS:
             return self._answer(scope, receive, send)
@@ -70,7 +70,7 @@ class Completions:
         return self._app(scope, receive, send)
 
     async def _answer(self, scope: Message, receive: Receive, send: Send) -> None:
-        scope["route"] = _PLACE
+        scope["route"] = _ROUTE
         cycle: Cycle = scope["extensions"][CYCLE]
         task = asyncio.current_task()
         assert task is not None  # noqa: S101  a request is always served by one
@@ -93,7 +93,7 @@ class Completions:
             await render_error(error, scope["state"]["request_id"]).send(send)
         except asyncio.CancelledError:
             if not cycle.gone:
-                raise  # the drain's time is over
+                raise  # the drain deadline
         finally:
             cycle.on_gone = None
 
@@ -104,9 +104,9 @@ class Completions:
             raise Overloaded("The gateway is shutting down.", retry_after=2)
         proof: Proof | None = cycle.head.proof
         if proof is None or not self._gateway.keyring.holds(proof):
-            told = cycle.head.fields.get(b"authorization")
-            told = None if told is None else told.decode("latin-1")
-            proof = await self._gateway.keyring.prove(told, without_store=True)
+            sent = cycle.head.fields.get(b"authorization")
+            authorization = None if sent is None else sent.decode("latin-1")
+            proof = await self._gateway.keyring.prove(authorization, without_store=True)
             cycle.head.proof = proof
         key = proof.key
         scope["state"]["account"] = key.account_id
@@ -125,58 +125,58 @@ class Completions:
         headers = cycle.head.fields
         content_type = headers.get(b"content-type", JSON)
         if content_type != JSON and content_type.partition(b";")[0].strip().lower() != JSON:
-            told = content_type.partition(b";")[0][:80].decode("latin-1")
-            raise UnsupportedMediaType(f"Send `content-type: application/json`, not `{told}`.")
+            sent = content_type.partition(b";")[0][:80].decode("latin-1")
+            raise UnsupportedMediaType(f"Send `content-type: application/json`, not `{sent}`.")
         if b"content-encoding" in headers:
             encoding = headers[b"content-encoding"].strip().lower()
-            memory, most = self._gateway.body_memory, self._max_body_bytes
-            body = await read_packed(cycle, receive, memory, account_id, encoding, most)
+            memory, max_bytes = self._gateway.body_memory, self._max_body_bytes
+            body = await read_packed(cycle, receive, memory, account_id, encoding, max_bytes)
         else:
             body = cycle.take_small_body()
             if not body:
                 body = await read_body(cycle, receive, self._gateway.body_memory, account_id, self._max_body_bytes)
-        return await asyncio.to_thread(request.read, body) if len(body) > BIG_BODY else request.read(body)
+        return await asyncio.to_thread(request.read, body) if len(body) > THREAD_DECODE_BYTES else request.read(body)
 
 
-# -- answers
+# -- responses
 
 
-def _write_told(answer: Answer, begun: float) -> bytes:
-    """What is told of an answer, as lines of its head."""
+def _write_headers(answer: Answer, begun: float) -> bytes:
+    """Return the `x-penstock-*` and rate limit headers of an answer as lines."""
     settlement = answer.settlement
     overhead = max(0.0, time.perf_counter() - begun - settlement.waited) * 1000
-    told = b"x-penstock-vendor: %b\r\nx-penstock-overhead-ms: %.3f\r\n" % (settlement.vendor_name.encode(), overhead)
+    lines = b"x-penstock-vendor: %b\r\nx-penstock-overhead-ms: %.3f\r\n" % (settlement.vendor_name.encode(), overhead)
     if answer.is_cached or answer.cache_recorder is not None:
-        told += b"x-penstock-cache: hit\r\n" if answer.is_cached else b"x-penstock-cache: miss\r\n"
-    return told if settlement.ticket is None else told + settlement.ticket.write()
+        lines += b"x-penstock-cache: hit\r\n" if answer.is_cached else b"x-penstock-cache: miss\r\n"
+    return lines if settlement.ticket is None else lines + settlement.ticket.write()
 
 
 async def _send_whole(answer: Answer, body: bytes, cycle: Cycle, begun: float) -> None:
-    cost = answer.settlement.settle()  # before the head: it tells what is left of the limits after it
-    told = _write_told(answer, begun)
+    cost = answer.settlement.settle()  # before the headers, which show what is left of the limits
+    lines = _write_headers(answer, begun)
     if cost is not None:
-        told += b"x-penstock-cost: %b\r\n" % format_usd(cost).encode()
+        lines += b"x-penstock-cost: %b\r\n" % format_usd(cost).encode()
     if cycle.is_full:
         await cycle.drain()
-    # A stream may come whole, from the cache.
-    cycle.respond((STREAM_LINES if answer.ask.stream else WHOLE_LINES) + told, body)
+    # A cached stream is sent whole.
+    cycle.respond((STREAM_LINES if answer.ask.stream else JSON_LINES) + lines, body)
 
 
 async def _send_stream(answer: Answer, stream: AnswerStream, send: Send, begun: float, cycle: Cycle) -> None:
     if not cycle.disconnected:
-        cycle.begin(200, STREAM_LINES + _write_told(answer, begun))
+        cycle.begin(200, STREAM_LINES + _write_headers(answer, begun))
     try:
         await stream.pour(cycle)
     except asyncio.CancelledError:
-        if not cycle.gone:  # the drain's time is over
+        if not cycle.gone:  # the drain deadline
             await send(_error_event(Overloaded("The gateway is shutting down."), cycle.request_id, more_body=True))
         raise
     except Interrupted as interrupted:
         await send(_error_event(interrupted.error, cycle.request_id, more_body=not interrupted.is_reported))
         if not interrupted.is_reported:
             answer.close()
-            await asyncio.sleep(CUT_SECONDS)
-            cycle.cut()  # no terminator: nobody may take this for a whole answer
+            await asyncio.sleep(ERROR_READ_SECONDS)
+            cycle.cut()  # no terminator, so that nobody takes this for a complete answer
         return
     await send({"type": "http.response.body", "body": b"", "more_body": False})
     await stream.linger()

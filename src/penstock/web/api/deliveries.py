@@ -1,4 +1,4 @@
-"""What webhooks were told: list it, look at one, send it again; and try a webhook with a ping."""
+"""Webhook deliveries: list, get, redeliver, and test a webhook with a ping."""
 
 import time
 from collections.abc import Mapping
@@ -27,11 +27,11 @@ from penstock.web.responses import Json, success
 router = APIRouter(tags=["Webhooks"])
 
 PING_SECONDS = 17.0
-"""A little longer than an attempt may take."""
-LOOK_SECONDS = 0.5
+"""Seconds to wait for the outcome of a ping, a little longer than an attempt may take."""
+RECHECK_SECONDS = 0.5
 DeliveryId = Annotated[str, Path(description="`dlv_…`")]
 Cursor = Annotated[str | None, Query(pattern="^dlv_[0-9a-hjkmnp-tv-z]{13}$", description=NEXT_CURSOR)]
-ByStatus = Annotated[Status | None, Query(description="only deliveries that stand so")]
+ByStatus = Annotated[Status | None, Query(description="only deliveries with this status")]
 RECORD = success("The delivery.", "DeliveryRecord")
 PAGE = success("A page.", "DeliveryPage")
 
@@ -40,12 +40,12 @@ PAGE = success("A page.", "DeliveryPage")
 async def list_deliveries(
     request: Request,
     *,
-    job_id: Annotated[str | None, Query(max_length=64, description="only what was told of this job")] = None,
+    job_id: Annotated[str | None, Query(max_length=64, description="only deliveries about this job")] = None,
     status: ByStatus = None,
     limit: Limit = 20,
     cursor: Cursor = None,
 ) -> Response:
-    """What your account's webhooks, and its jobs' own, were told or will be, newest first."""
+    """List all deliveries of your account, newest first: those of its webhooks and of `webhook` in requests."""
     caller = await admit(request, Scope.READ)
     return await _list(caller, {"subject": job_id, "status": status}, limit, cursor)
 
@@ -56,7 +56,7 @@ async def list_deliveries(
 async def list_deliveries_of_webhook(
     webhook_id: WebhookId, request: Request, *, status: ByStatus = None, limit: Limit = 20, cursor: Cursor = None
 ) -> Response:
-    """What one webhook was told or will be, newest first."""
+    """List the deliveries of one webhook, newest first."""
     caller = await admit(request, Scope.READ)
     await caller.gateway.database.read(webhook_rows.get, caller.account_id, webhook_id)
     return await _list(caller, {"webhook_id": webhook_id, "status": status}, limit, cursor)
@@ -64,7 +64,7 @@ async def list_deliveries_of_webhook(
 
 @router.get("/api/v1/webhooks/deliveries/{delivery_id}", responses={200: RECORD, **signed_in(DeliveryNotFound)})
 async def get_delivery(delivery_id: DeliveryId, request: Request) -> Response:
-    """One delivery and how its attempts went."""
+    """Get one delivery and its attempts."""
     caller = await admit(request, Scope.READ)
     found = await caller.gateway.database.read(delivery_rows.get, caller.account_id, _position(delivery_id))
     return Json(describe(found))
@@ -76,7 +76,7 @@ async def get_delivery(delivery_id: DeliveryId, request: Request) -> Response:
     responses={202: RECORD, **signed_in(DeliveryNotFound, WebhookDisabled)},
 )
 async def redeliver(delivery_id: DeliveryId, request: Request) -> Response:
-    """Send it again now, whatever came of it, under the same `webhook-id`; failures are tried again as of a new one."""
+    """Send a delivery again now, whatever its status, with its first `webhook-id`. Failed attempts are retried."""
     caller = await admit(request, Scope.GENERATE)
     database, now = caller.gateway.database, caller.gateway.clock()
     found = await database.write(delivery_rows.redeliver, caller.account_id, _position(delivery_id), now)
@@ -88,19 +88,19 @@ async def redeliver(delivery_id: DeliveryId, request: Request) -> Response:
     responses={200: RECORD, **signed_in(WebhookNotFound, TooManyPings, RateLimited)},
 )
 async def ping(webhook_id: WebhookId, request: Request) -> Response:
-    """Send a `webhook.ping` now, also to one that is disabled; the answer tells how it went, or is still `pending`."""
+    """Send a `webhook.ping` now, even to a disabled webhook. The answer shows the outcome, or `pending`."""
     caller = await admit(request, Scope.GENERATE)
     limits = await count_request(caller)
     database, name = caller.gateway.database, new_id("ping")
     with database.signals.listen(name) as subscription:
-        now, give_up_at = caller.gateway.clock(), time.monotonic() + PING_SECONDS
+        now, deadline = caller.gateway.clock(), time.monotonic() + PING_SECONDS
         position = await database.write(delivery_rows.ping, caller.account_id, webhook_id, name, now)
         while True:
             found = await database.read(delivery_rows.get, caller.account_id, position)
-            left = give_up_at - time.monotonic()
+            left = deadline - time.monotonic()
             if found.status is not Status.PENDING or left <= 0 or caller.gateway.draining:
                 return Json(describe(found), headers=limits)
-            await subscription.wait(min(LOOK_SECONDS, left))
+            await subscription.wait(min(RECHECK_SECONDS, left))
 
 
 async def _list(caller: Caller, filters: Mapping[str, Any], limit: int, cursor: str | None) -> Response:
@@ -114,12 +114,12 @@ async def _list(caller: Caller, filters: Mapping[str, Any], limit: int, cursor: 
 def _position(delivery_id: str) -> int:
     position = parse_delivery_id(delivery_id)
     if position is None:
-        raise DeliveryNotFound(suggestion="A delivery's id looks like `dlv_…`.")
+        raise DeliveryNotFound(suggestion="The id of a delivery looks like `dlv_…`.")
     return position
 
 
 def describe(delivery: Delivery) -> dict[str, Any]:
-    """A delivery's record."""
+    """Return the record of a delivery."""
     waits = delivery.status is Status.PENDING and delivery.lease is None
     return {
         "id": delivery.id,

@@ -1,7 +1,7 @@
-"""Events: a replayable stream per job, and the account's feed as pages or as a stream."""
+"""Events: a replayable stream per job, and the feed of an account as pages or as a stream."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Generator
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Mapping
 from contextlib import contextmanager
 from typing import Annotated, Any
 
@@ -32,10 +32,10 @@ from penstock.web.responses import REQUEST_ID, Json, success
 router = APIRouter(tags=["Events"])
 
 HEARTBEAT_SECONDS = 15.0
-AWAY_SECONDS = 1.0
+STORE_RETRY_SECONDS = 1.0
 STREAM_HEADERS = {"cache-control": "no-store", "x-accel-buffering": "no"}
 STREAM: dict[str, Any] = {
-    "description": "Server-sent events; each has an `id` for `Last-Event-ID`, comments keep the line alive.",
+    "description": "Server-sent events. Each has an `id` for `Last-Event-ID`. Comments are heartbeats.",
     "content": {"text/event-stream": {"schema": {"$ref": "#/components/schemas/ServerSentEvent"}}},
     "headers": REQUEST_ID,
 }
@@ -49,18 +49,18 @@ Read = Callable[[int], Awaitable[JobEvents]]
     response_class=StreamingResponse,
     responses={
         200: STREAM,
-        204: {"description": "Nothing comes after the last event: do not reconnect."},
+        204: {"description": "The job is done and you have its last event. Do not reconnect."},
         **signed_in(InvalidRequest, JobNotFound, Gone, JobDeleted, TooManyStreams),
     },
 )
 async def stream_job(job_id: JobId, request: Request, last_event_id: LastEventId = None) -> Response:
-    """Every event of a job from its first, or from `Last-Event-ID`, until it is done; then the stream ends."""
+    """Stream the events of a job from the first, or after `Last-Event-ID`. The stream ends when the job is done."""
     caller = await admit(request, Scope.READ)
     database = caller.gateway.database
     job = await database.look(job_rows.get, caller.account_id, job_id)
     after = parse_event_id(last_event_id or "") or 0
     if after and after > await database.look(event_rows.last_position, caller.account_id):
-        after = 0  # not from here: better all again than nothing for ever
+        after = 0  # an id of another server: send all events again rather than none
 
     async def read(position: int) -> JobEvents:
         return await caller.gateway.news.of_job(job_id, position)
@@ -81,18 +81,22 @@ async def feed(
     request: Request,
     *,
     after: Annotated[
-        str | None, Query(pattern="^evt_[0-9a-hjkmnp-tv-z]{13}$", description="an event id; default: from the oldest")
+        str | None,
+        Query(
+            pattern="^evt_[0-9a-hjkmnp-tv-z]{13}$",
+            description="only events after this event id; default: from the oldest",
+        ),
     ] = None,
     limit: Annotated[int, Query(ge=1, le=100)] = 50,
     last_event_id: LastEventId = None,
 ) -> Response:
-    """The account's events, oldest first: the same that webhooks carry. A stream without a cursor begins now."""
+    """List or stream your account's events, oldest first. A stream without `after` begins now."""
     caller = await admit(request, Scope.READ)
-    position = parse_event_id(last_event_id or "")  # who reconnects repeats the first URL, `after` and all
+    position = parse_event_id(last_event_id or "")  # a client that reconnects repeats its first URL with `after`
     if position is None and after is not None:
         position = parse_event_id(after)
         if position is None:
-            raise InvalidRequest("`after` is the id of an event, `evt_…`.", param="after")
+            raise InvalidRequest("`after` must be the id of an event, `evt_…`.", param="after")
     database, account_id = caller.gateway.database, caller.account_id
 
     async def read(position: int) -> JobEvents:
@@ -116,8 +120,13 @@ async def feed(
     )
 
 
+def read_last_event_id(request: Request) -> Mapping[str, Any] | None:
+    """Return the header `Last-Event-ID`, unless there is a query as well."""
+    return None if request.scope["query_string"] else {"last_event_id": request.headers.get("last-event-id")}
+
+
 class EventStream(StreamingResponse):
-    """One of a limited number of streams; counted as it begins, and until it is left, however that happens."""
+    """An event stream, which counts against the limits from its start to its end."""
 
     media_type = "text/event-stream"
 
@@ -126,7 +135,7 @@ class EventStream(StreamingResponse):
         self._caller = caller
 
     async def __call__(self, scope: types.Scope, receive: types.Receive, send: types.Send) -> None:
-        """Stream, if there is room."""
+        """Send the stream, or raise if there are too many."""
         gateway = self._caller.gateway
         ticket = await gateway.admission.open_stream(self._caller.key)
         try:
@@ -142,11 +151,11 @@ def _counted(caller: Caller) -> Generator[None]:
     streams, bounds = gateway.streams, gateway.stream_bounds
     if not streams.try_take(account_id, 1, bounds):
         mine = streams.held_by(account_id)
-        told = f"{streams.total} event streams are open, at most {bounds.total} may be"
+        message = f"Too many event streams: {streams.total} are open, at most {bounds.total} are allowed."
         if mine >= bounds.each:
-            told = f"This account has {mine} event streams open, at most {bounds.each} may be"
-        suggestion = "Close a stream, or follow several jobs by the one stream of GET /api/v1/events."
-        raise TooManyStreams(f"{told}.", suggestion=suggestion, retry_after=5)
+            message = f"This account has {mine} event streams open, at most {bounds.each} are allowed."
+        suggestion = "Close a stream, or follow several jobs with one stream of GET /api/v1/events."
+        raise TooManyStreams(message, suggestion=suggestion, retry_after=5)
     metrics.EVENT_STREAMS.set(streams.total)
     try:
         yield
@@ -156,7 +165,7 @@ def _counted(caller: Caller) -> Generator[None]:
 
 
 async def _lines(caller: Caller, topic: str, read: Read, after: int, *, ends: bool) -> AsyncIterator[bytes]:
-    """Events as they are committed. One is listening before it looks, so nothing falls between the two."""
+    """Yield events as they are committed. It subscribes before it reads, so that no event is missed."""
     gateway = caller.gateway
     woken = False
     with gateway.database.signals.listen(topic) as subscription:
@@ -164,9 +173,9 @@ async def _lines(caller: Caller, topic: str, read: Read, after: int, *, ends: bo
         while not gateway.draining and await _still_admitted(caller):
             try:
                 events, is_all = await read(after)
-            except StoreUnavailable:  # what is missed meanwhile is in the log
-                yield b": the store is away\n\n"
-                await asyncio.sleep(AWAY_SECONDS)
+            except StoreUnavailable:  # the log keeps what is missed meanwhile
+                yield b": the store does not answer\n\n"
+                await asyncio.sleep(STORE_RETRY_SECONDS)
                 continue
             for event in events:
                 yield _frame(event, caller.scribe)
@@ -181,24 +190,24 @@ async def _lines(caller: Caller, topic: str, read: Read, after: int, *, ends: bo
 
 
 async def _is_gone(caller: Caller, job_id: str) -> bool:
-    """A job that was deleted as soon as it was done has taken its last events with it."""
+    """Return whether the job was deleted, and its last events with it."""
     try:
         await caller.gateway.database.look(job_rows.get, caller.account_id, job_id)
     except (JobNotFound, JobDeleted, Gone):
         return True
     except StoreUnavailable:
-        pass  # it is asked again
+        pass  # checked again later
     return False
 
 
 async def _still_admitted(caller: Caller) -> bool:
-    """A key that was revoked or has expired gets no more."""
+    """Return whether the key is still valid."""
     try:
         await admit(caller.request, Scope.READ)
     except MissingApiKey:
         return False
     except StoreUnavailable:
-        pass  # nobody can tell at the moment: it is asked again
+        pass  # not known now, checked again later
     return True
 
 

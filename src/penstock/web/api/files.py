@@ -1,4 +1,4 @@
-"""Files: upload a picture once, then name it by its token."""
+"""`/api/v1/files`: upload an image once, then use it by its token."""
 
 from typing import Annotated, Any
 
@@ -64,7 +64,7 @@ async def upload_file(request: Request) -> Response:
     """Upload a JPEG, PNG or WebP as the multipart field `file`."""
     caller = await admit(request, Scope.GENERATE)
     limits = await count_request(caller)
-    if caller.storage_quota is not None:  # a full one is told before the file is read
+    if caller.storage_quota is not None:  # refuse a full account before the file is read
         await caller.gateway.database.read(storage_rows.refuse_full, caller.account_id, caller.storage_quota)
     inputs, retention = caller.gateway.inputs, caller.gateway.settings.jobs.file_retention
     try:
@@ -76,7 +76,7 @@ async def upload_file(request: Request) -> Response:
 
 @router.get("/api/v1/files/{token}", responses={200: success("The file.", "FileRecord"), **signed_in(FileNotFound)})
 async def get_file(token: Token, request: Request) -> Response:
-    """What is known of an upload."""
+    """Get the record of an upload."""
     file = await _find(await admit(request, Scope.READ), token)
     return Json(_record(file))
 
@@ -85,10 +85,10 @@ async def get_file(token: Token, request: Request) -> Response:
     "/api/v1/files/{token}",
     status_code=204,
     response_class=Response,
-    responses={204: {"description": "Removed."}, **signed_in(FileNotFound)},
+    responses={204: {"description": "Deleted."}, **signed_in(FileNotFound)},
 )
 async def delete_file(token: Token, request: Request) -> Response:
-    """Remove an upload; jobs that were made with it keep their own copy."""
+    """Delete an upload. Jobs that used it keep their own copy."""
     caller = await admit(request, Scope.GENERATE)
     await caller.gateway.inputs.remove(await _find(caller, token))
     return Response(status_code=204)

@@ -1,6 +1,7 @@
-"""Both generation paths: `POST /api/v1/{model_id}/generate` and `POST /model/v1/generation`."""
+"""Generations: `POST /api/v1/{model_id}/generate` and `POST /model/v1/generation`."""
 
 import re
+from collections.abc import Mapping
 from typing import Any
 
 from fastapi import APIRouter, Request
@@ -44,28 +45,34 @@ PARAMETERS = [
         "name": "Idempotency-Key",
         "in": "header",
         "schema": {"type": "string", "pattern": "^[!-~]{1,255}$"},
-        "description": "the same key and body give the same job, however often they are sent",
+        "description": "requests with this key and an equal body return one job, however often you send them",
     },
     {
         "name": "Prefer",
         "in": "header",
         "schema": {"type": "string"},
-        "description": "`wait=30`: answer with the finished job if it finishes in that many seconds",
+        "description": "`wait=30`: wait up to 30 seconds for the job to finish",
     },
 ]
 REPLAY_HEADERS = {
-    "Idempotency-Replayed": {"description": "`true`: an earlier request made this job", "schema": {"type": "string"}},
-    "Duplicate-Suppressed": {"description": "`true`: recognised as a client's retry", "schema": {"type": "string"}},
+    "Idempotency-Replayed": {
+        "description": "`true`: an earlier request created this job",
+        "schema": {"type": "string"},
+    },
+    "Duplicate-Suppressed": {
+        "description": "`true`: recognised as a retry of your client",
+        "schema": {"type": "string"},
+    },
 }
 RESPONSES: dict[int | str, dict[str, Any]] = {
     202: success(
-        "Accepted: the job is durably stored. It never depends on this connection.",
+        "Accepted. The job is stored durably and does not depend on this connection.",
         "JobRecord",
         "Batch",
         headers=RETRY_AFTER | REPLAY_HEADERS,
     ),
     200: success(
-        "Finished within `Prefer: wait`, or found finished, or a dry run.",
+        "The job finished within `Prefer: wait` or was finished before, or this is a dry run.",
         "JobRecord",
         "Batch",
         "DryRun",
@@ -100,13 +107,13 @@ EXTRA: dict[str, Any] = {
 
 @router.post("/api/v1/{model_id:path}/generate", status_code=202, responses=RESPONSES, openapi_extra=EXTRA)
 async def generate_with_model(model_id: str, request: Request) -> Response:
-    """Start a generation with the model named in the path; the body's `model` must be the same."""
+    """Start a generation with the model in the path. `model` in the body must be equal."""
     return await _generate(await admit(request, Scope.GENERATE), model_id)
 
 
 @router.post("/model/v1/generation", status_code=202, responses=RESPONSES, openapi_extra=EXTRA)
 async def generate(request: Request) -> Response:
-    """Start a generation with the model named in the body."""
+    """Start a generation with the model in the body."""
     return await _generate(await admit(request, Scope.GENERATE), None)
 
 
@@ -125,7 +132,7 @@ async def _generate(caller: Caller, path_model: str | None) -> Response:
     )
     limits = await count_request(caller)
     result = await caller.gateway.intake.accept(submission)
-    del submission  # and the body with it: a caller may wait for long
+    del submission  # and the body with it, since the caller may wait for long
     request.scope["extensions"][CYCLE].release()
     if isinstance(result, Forecast):
         return Json(_dry_run(result), headers=limits)
@@ -153,6 +160,12 @@ async def _answer(caller: Caller, receipt: Receipt, seconds: float | None, limit
     return Json(body, 200 if done else 202, headers)
 
 
+def read_no_params(request: Request) -> Mapping[str, Any]:
+    """Return no parameters: these endpoints read the body and the headers themselves."""
+    del request
+    return {}
+
+
 def _idempotency_key(request: Request) -> str | None:
     key = request.headers.get("idempotency-key")
     if key is not None and not IDEMPOTENCY_KEY.fullmatch(key):
@@ -161,13 +174,13 @@ def _idempotency_key(request: Request) -> str | None:
 
 
 def _retry_count(request: Request) -> int:
-    """How often the caller's SDK says it has tried before."""
+    """Return the number of earlier attempts that the caller's SDK reports."""
     count = request.headers.get("x-stainless-retry-count", "0")
     return int(count) if count.isascii() and count.isdigit() and len(count) < 6 else 0
 
 
 def _preferred_wait(request: Request) -> float | None:
-    """`Prefer` is a wish: one that cannot be read is passed over."""
+    """Return the seconds of `Prefer: wait`, at most 60. A header that cannot be parsed is ignored."""
     found = re.search(r"(?:^|[,;\s])wait=(\d{1,6})(?:$|[,;\s])", request.headers.get("prefer", ""))
     return min(60.0, float(found[1])) if found and int(found[1]) > 0 else None
 

@@ -1,10 +1,11 @@
-"""Jobs: look, list, cancel, delete."""
+"""`/api/v1/jobs`: get, list, cancel and delete jobs."""
 
 import base64
 import binascii
 import math
 import re
-from typing import Annotated
+from collections.abc import Mapping
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query, Request
 from pydantic import AwareDatetime, BeforeValidator
@@ -25,19 +26,22 @@ from penstock.web.responses import RETRY_AFTER, Json, success
 router = APIRouter(tags=["Jobs"])
 
 JobId = Annotated[str, Path(description="`job_…`")]
-ETAG = {"etag": {"description": "send it as `If-None-Match` for a 304", "schema": {"type": "string"}}}
+ETAG = {
+    "etag": {"description": "send it as `If-None-Match` to get a 304 if nothing changed", "schema": {"type": "string"}}
+}
 ONE = signed_in(InvalidRequest, JobNotFound, Gone, JobDeleted)
 RECORD = success("The job.", "JobRecord", headers=RETRY_AFTER | ETAG)
 RFC_3339 = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)", re.ASCII)
 
 
 def _check_moment(text: str) -> str:
-    """Pydantic would also read plain numbers and days as times."""
+    """Require RFC 3339. Pydantic would also accept plain numbers and days."""
     if not RFC_3339.fullmatch(text):
         raise PydanticCustomError("rfc_3339", "Should be RFC 3339 with a zone, such as 2026-01-31T09:30:00Z")
     return text
 
 
+WAIT = re.compile(rb"wait=([1-9]|[1-5]\d|60)")
 Moment = Annotated[AwareDatetime, BeforeValidator(_check_moment)]
 
 
@@ -54,7 +58,7 @@ async def list_jobs(
     limit: Limit = 20,
     cursor: Annotated[str | None, Query(pattern="^[A-Za-z0-9_-]{1,128}$", description=NEXT_CURSOR)] = None,
 ) -> Response:
-    """Your jobs, newest first."""
+    """List your jobs, newest first."""
     caller = await admit(request, Scope.READ)
     filters = {
         "state": status,
@@ -77,9 +81,11 @@ async def list_jobs(
 async def get_job(
     job_id: JobId,
     request: Request,
-    wait: Annotated[int | None, Query(ge=1, le=60, description="hold until done, at most this many seconds")] = None,
+    wait: Annotated[
+        int | None, Query(ge=1, le=60, description="wait until the job is done, at most this many seconds")
+    ] = None,
 ) -> Response:
-    """One job. With `wait`, the answer is held until the job is done."""
+    """Get one job. With `wait`, the answer comes when the job is done or the time has passed."""
     caller = await admit(request, Scope.READ)
     job = await caller.gateway.database.look(job_rows.get, caller.account_id, job_id)
     if job.is_past(caller.gateway.clock()):
@@ -92,7 +98,7 @@ async def get_job(
 @router.post("/api/v1/jobs/{job_id}/cancel", responses={200: RECORD, **ONE})
 @router.post("/model/v1/generation/{job_id}/cancel", responses={200: RECORD, **ONE})
 async def cancel_job(job_id: JobId, request: Request) -> Response:
-    """Ask for a job to be stopped. Asking again, or too late, changes nothing and returns the record."""
+    """Cancel a job. Canceling again, or too late, changes nothing and returns the record."""
     caller = await admit(request, Scope.GENERATE)
     now = caller.gateway.clock()
     job = await caller.gateway.database.write(
@@ -105,13 +111,22 @@ async def cancel_job(job_id: JobId, request: Request) -> Response:
     "/api/v1/jobs/{job_id}",
     status_code=204,
     response_class=Response,
-    responses={204: {"description": "Removed."}, **signed_in(JobNotFound, Gone, JobDeleted, JobNotFinished)},
+    responses={204: {"description": "Deleted."}, **signed_in(JobNotFound, Gone, JobDeleted, JobNotFinished)},
 )
 async def delete_job(job_id: JobId, request: Request) -> Response:
-    """Remove a finished job's params, outputs and files; later it is 410. What it cost stays known."""
+    """Delete the params, outputs and files of a finished job. Its id answers 410 later. Its cost is kept."""
     caller = await admit(request, Scope.GENERATE)
     await caller.gateway.upkeep.delete(caller.account_id, job_id)
     return Response(status_code=204)
+
+
+def read_wait(request: Request) -> Mapping[str, Any] | None:
+    """Return `wait` if the query holds nothing else, and no parameters if it is empty."""
+    query: bytes = request.scope["query_string"]
+    if not query:
+        return {}
+    found = WAIT.fullmatch(query)
+    return None if found is None else {"wait": int(found[1])}
 
 
 def _answer(job: Job, scribe: RecordBuilder, known_etag: str | None) -> Response:
@@ -126,7 +141,7 @@ def _answer(job: Job, scribe: RecordBuilder, known_etag: str | None) -> Response
 
 
 def _etag(job: Job, scribe: RecordBuilder) -> str:
-    """New whenever the row changes or the job moves up in its queue, and before the links of an old record are over."""
+    """Return an ETag that changes with the row, with the queue position, and before the links in a record expire."""
     place = scribe.position(job.id) if job.state is State.QUEUED else None
     age = int(scribe.now / scribe.link_seconds * 2) if job.outputs else None
     parts = (job.id, job.sequence, place, age)

@@ -1,4 +1,4 @@
-"""Models: what is on offer, with the JSON Schema of its params, its price and how long it takes."""
+"""`/api/v1/models`: the models with the JSON Schema of their params, prices and durations."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -21,7 +21,7 @@ router = APIRouter(tags=["Models"])
 
 @router.get("/api/v1/models", responses={200: success("The models.", "ModelList"), **signed_in()})
 async def list_models(request: Request) -> Response:
-    """Every model that this key may use."""
+    """List the models that this key may use."""
     caller = await admit(request, Scope.READ)
     offers, allows = caller.gateway.offers, caller.key.allows_model
     records = [describe(offer, caller.gateway) for name, offer in offers.by_model.items() if allows(name)]
@@ -34,7 +34,7 @@ async def list_models(request: Request) -> Response:
     responses={200: success("The model.", "ModelRecord"), **signed_in(ModelNotAllowed, ModelNotFound)},
 )
 async def get_model(model_id: str, request: Request) -> Response:
-    """One model."""
+    """Get one model."""
     caller = await admit(request, Scope.READ)
     chat = caller.gateway.offers.chat.get(model_id)
     offer = None if chat else caller.gateway.offers.get(model_id, caller.key.allows_model)
@@ -46,7 +46,7 @@ async def get_model(model_id: str, request: Request) -> Response:
 
 
 def describe(offer: Offer, gateway: Gateway) -> dict[str, Any]:
-    """The catalogue's entry of a model."""
+    """Return the record of a model."""
     model, schema = offer.model, offer.model.schema
     return {
         "id": model.id,
@@ -63,19 +63,18 @@ def describe(offer: Offer, gateway: Gateway) -> dict[str, Any]:
 
 
 def _describe_prices(offer: Offer | ChatOffer, now: float) -> dict[str, Any]:
-    """What it costs now, whoever runs it; and by vendor, what is to come too."""
+    """Return the price now for any vendor, and the current and future prices of each vendor."""
     price = offer.price_at(now)
-    told = None if price is None else price.describe()
-    return {"price": told, "prices": describe_schedules(offer.prices, now)}
+    return {"price": None if price is None else price.describe(), "prices": describe_schedules(offer.prices, now)}
 
 
 def _defaults(schema: Mapping[str, Any]) -> dict[str, Any]:
-    told = {name: as_object(field).get("default") for name, field in schema.get("properties", {}).items()}
-    return {name: default for name, default in told.items() if default is not None}
+    defaults = {name: as_object(field).get("default") for name, field in schema.get("properties", {}).items()}
+    return {name: default for name, default in defaults.items() if default is not None}
 
 
 def describe_chat_model(offer: ChatOffer, gateway: Gateway) -> dict[str, Any]:
-    """The catalogue's entry of a chat model; its params are the whole body of a chat request."""
+    """Return the record of a chat model. Its params are the whole body of a chat request."""
     return {
         "id": offer.id,
         "object": "model",

@@ -1,4 +1,4 @@
-"""Operations: health, readiness and metrics; only metrics need a key, and not everywhere."""
+"""Health, readiness and metrics. Only metrics may need a key."""
 
 import asyncio
 from ipaddress import ip_network
@@ -20,27 +20,27 @@ from penstock.web.server.connection_limits import is_among
 OK: Final = "ok"
 SILENT: Final = "does not answer"
 PROBE_SECONDS: Final = 2.0
-"""Seconds that the store is waited for; load balancers do not wait much longer for us."""
+"""Timeout of the check of the store. Load balancers do not wait much longer for an answer."""
 
 router = APIRouter(tags=["Operations"])
 
 LOOPBACK: Final = (ip_network("127.0.0.0/8"), ip_network("::1/128"))
 FORWARDED: Final = frozenset({"forwarded", "x-forwarded-for", "x-real-ip", "via", "x-forwarded-host"})
-"""Headers of proxies, whose callers may be anywhere."""
+"""Headers that proxies add. Such a request does not come from this machine."""
 _page = metrics.RenderedPage()
 
 
 @router.head("/healthz", include_in_schema=False)
 @router.get("/healthz", responses={200: success("Alive.", "Health")})
 async def health() -> Response:
-    """The process is alive and its event loop turns."""
+    """Check that the process is alive."""
     return Json({"status": "ok", "version": __version__})
 
 
 @router.head("/readyz", include_in_schema=False)
 @router.get("/readyz", responses={200: success("Ready.", "Readiness"), 503: success("Not ready.", "Readiness")})
 async def readiness(request: Request) -> Response:
-    """Whether requests are served: the store answers, or chat goes on without it; and nothing is shutting down."""
+    """Check that requests are served: the store answers, or chat works without it, and the server is not draining."""
     gateway, serves_chat = gateway_of(request), request.app.state.serves_chat
     checks = {"store": await _check_store(gateway)}
     checks["jobs"] = "run here" if gateway.leadership.is_held else "run by another server"
@@ -58,7 +58,7 @@ async def readiness(request: Request) -> Response:
 
 
 async def _check_store(gateway: Gateway) -> str:
-    """Ask the store, unless it is known to be away; whoever probes us does not wait for long."""
+    """Ask the store with a short timeout, unless it is known not to answer."""
     if gateway.database.is_refused:
         return "is of a newer version"
     if gateway.contact.is_away:
@@ -79,7 +79,7 @@ async def _check_store(gateway: Gateway) -> str:
     },
 )
 async def read_metrics(request: Request) -> Response:
-    """What Prometheus reads: from the same machine, by `server.metrics_port`, or with a key."""
+    """Get metrics for Prometheus: from this machine, at `server.metrics_port`, or with a key."""
     state: Any = request.app.state
     if not getattr(state, "has_open_metrics", False):
         _admit_reader(request)
@@ -88,7 +88,7 @@ async def read_metrics(request: Request) -> Response:
 
 
 def _admit_reader(request: Request) -> None:
-    """Let in who reaches us directly from this machine, or has the key of metrics or of administrators."""
+    """Admit direct callers on this machine, and those with the metrics key or the administrator's key."""
     client = request.client
     headers = request.headers
     if client is not None and is_among(client.host, LOOPBACK) and FORWARDED.isdisjoint(headers.keys()):
@@ -98,6 +98,6 @@ def _admit_reader(request: Request) -> None:
     scheme, _, text = headers.get("authorization", "").partition(" ")
     if scheme.lower() == "bearer" and any(secret and is_same_key(text.strip(), secret) for secret in kept):
         return
-    told = "Metrics need the key of `server.metrics_key` or the administrator's, as `Authorization: Bearer …`."
+    message = "Metrics need `server.metrics_key` or the administrator's key as `Authorization: Bearer …`."
     kind = InvalidApiKey if text else MissingApiKey
-    raise kind(told, headers=CHALLENGE, suggestion="Or set `server.metrics_port`: there they need none.")
+    raise kind(message, headers=CHALLENGE, suggestion="Or set `server.metrics_port`, which needs no key.")

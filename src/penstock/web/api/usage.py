@@ -17,6 +17,6 @@ router = APIRouter(tags=["Usage"])
     responses={200: describe_answer(), **signed_in(InvalidRequest)},
 )
 async def get_usage(request: Request) -> Response:
-    """What your account used, and where the budgets of this key and its account stand."""
+    """Get the usage and cost of your account, and the state of the budgets of this key and its account."""
     caller = await admit(request, Scope.READ)
     return await answer_usage(caller.gateway, request, caller.key.payer)

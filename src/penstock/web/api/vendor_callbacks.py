@@ -1,4 +1,4 @@
-"""Vendors' webhooks: a genuine notice has its job polled at once; a forged or a lost one changes nothing."""
+"""Webhooks from vendors. A genuine notice has its job polled at once. Forged or lost ones change nothing."""
 
 from fastapi import APIRouter, Request
 from starlette.responses import Response
@@ -20,14 +20,14 @@ router = APIRouter(include_in_schema=False)
 
 @router.post(PATH)
 async def receive(vendor: str, reference: str, tag: str, request: Request) -> Response:
-    """Something happened to an order, or so someone says."""
+    """Receive a notice about an order, and verify it."""
     gateway = gateway_of(request)
     if not gateway.hooks.is_ours(vendor, reference, tag):
         raise NotFound
     notice = Notice(dict(request.headers), await receive_body(request, f"vendor {vendor}"), gateway.clock())
-    heard = await _is_genuine(gateway, vendor, notice)
-    metrics.VENDOR_NOTICES.labels(vendor, "genuine" if heard else "forged").inc()
-    if not heard:
+    is_genuine = await _is_genuine(gateway, vendor, notice)
+    metrics.VENDOR_NOTICES.labels(vendor, "genuine" if is_genuine else "forged").inc()
+    if not is_genuine:
         raise NotFound
     job_id = reference.rpartition("-")[0]
     if gateway.leadership.is_held:
@@ -43,5 +43,5 @@ async def _is_genuine(gateway: Gateway, name: str, notice: Notice) -> bool:
         return False
     try:
         return await gateway.exchange.drive(name, vendor, "hear", vendor.verify_notice(notice))
-    except TROUBLE as error:  # what proves it could not be asked for: the vendor will call again
+    except TROUBLE as error:  # the proof could not be fetched: the vendor will retry
         raise Overloaded(retry_after=5) from error

@@ -1,4 +1,4 @@
-"""Holding a request until its jobs are done."""
+"""Long polling: wait until jobs are done."""
 
 import asyncio
 from collections.abc import Sequence
@@ -10,15 +10,15 @@ from penstock.gateway import Gateway
 from penstock.store.queries.jobs import job_rows
 from penstock.store.signals import Subscription
 
-AWAY_SECONDS = 1.0
-LOOK_SECONDS = 15.0
-"""So often one looks without being told: as event streams do."""
+STORE_RETRY_SECONDS = 1.0
+RECHECK_SECONDS = 15.0
+"""Seconds between two reads without a signal."""
 
 
 async def wait_until_done(gateway: Gateway, jobs: Sequence[Job], seconds: float) -> list[Job]:
-    """The jobs, as they are once all are done, the time is over or the gateway shuts down.
+    """Return the jobs once all are done, the time has passed or the gateway drains.
 
-    A store that is away is waited for, too: the jobs are accepted, and what is known of them stays true.
+    If the store does not answer, wait for it as well. The jobs are accepted, and their last known state is returned.
     """
     deadline = asyncio.get_running_loop().time() + seconds
     with ExitStack() as stack:
@@ -30,13 +30,13 @@ async def wait_until_done(gateway: Gateway, jobs: Sequence[Job], seconds: float)
 
 
 async def _wait(gateway: Gateway, job: Job, subscription: Subscription, deadline: float) -> Job:
-    """One is listening before it looks, so nothing falls between the two; the last look is when the time is over."""
+    """Return the job at the deadline or earlier. The caller subscribed before, so that no change is missed."""
     while not job.done:
-        left, pause = deadline - asyncio.get_running_loop().time(), LOOK_SECONDS
+        left, pause = deadline - asyncio.get_running_loop().time(), RECHECK_SECONDS
         try:
             job = await gateway.database.look(job_rows.get, job.account_id, job.id)
         except StoreUnavailable:
-            pause = AWAY_SECONDS
+            pause = STORE_RETRY_SECONDS
         if job.done or gateway.draining or left <= 0:
             break
         await subscription.wait(min(pause, max(0.0, deadline - asyncio.get_running_loop().time())))

@@ -1,4 +1,4 @@
-"""`/api/v1/webhooks`: make, look at, change and remove webhooks, and give them new secrets."""
+"""`/api/v1/webhooks`: create, list, change and delete webhooks, and rotate their secrets."""
 
 from dataclasses import replace
 from typing import Annotated, Any, Literal
@@ -35,14 +35,14 @@ router = APIRouter(tags=["Webhooks"])
 WebhookId = Annotated[str, Path(description="`hook_…`")]
 Cursor = Annotated[str | None, Query(pattern="^hook_[0-9a-z]{1,40}$", description=NEXT_CURSOR)]
 BODY = (InvalidRequest, RequestTimeout, BodyTooLarge, UnsupportedMediaType)
-UNKEPT = {"cache-control": "no-store"}
+NO_STORE = {"cache-control": "no-store"}
 RECORD = success("The webhook.", "WebhookRecord")
-SHOWN = success("The webhook, with the secret that is shown this once.", "WebhookWithSecret")
+SHOWN = success("The webhook with its secret, which is shown only once.", "WebhookWithSecret")
 SECRET = success("The secret.", "WebhookSecret")
 Url = Annotated[Text, Field(min_length=1, max_length=2048)]
 Description = Annotated[Line, Field(max_length=500)]
-Tellable = EventType | Literal["budget.threshold"]
-Events = Annotated[list[Tellable], Field(min_length=1, max_length=20)]
+DeliveredEvent = EventType | Literal["budget.threshold"]
+Events = Annotated[list[DeliveredEvent], Field(min_length=1, max_length=20)]
 
 
 def _example(**fields: Any) -> ConfigDict:
@@ -54,20 +54,20 @@ class WebhookBody(Params):
 
     model_config = _example(url="https://example.com/penstock", events=["job.succeeded", "job.failed"])
 
-    url: Url = Field(description="http or https, into the public internet; redirects are not followed")
-    events: Events | None = Field(default=None, description="default: the four that end a job")
-    description: Description | None = Field(default=None, description="yours")
+    url: Url = Field(description="http or https, public addresses only; redirects are not followed")
+    events: Events | None = Field(default=None, description="default: the four events that end a job")
+    description: Description | None = Field(default=None, description="your note")
 
 
 class WebhookPatch(Params):
-    """What is to be changed of a webhook."""
+    """Changes to a webhook."""
 
     model_config = _example(disabled=False)
 
-    url: Url | None = Field(default=None, description="where it is from now on, also for what is on its way")
-    events: Events | None = Field(default=None, description="what it is told from now on")
-    description: Description | None = Field(default=None, description="yours")
-    disabled: Boolean | None = Field(default=None, description="true: it is told nothing; false: it is told again")
+    url: Url | None = Field(default=None, description="the new address, also for deliveries that are pending")
+    events: Events | None = Field(default=None, description="the events to send from now on")
+    description: Description | None = Field(default=None, description="your note")
+    disabled: Boolean | None = Field(default=None, description="true: send nothing; false: send again")
 
 
 @router.post(
@@ -77,7 +77,7 @@ class WebhookPatch(Params):
     openapi_extra=describe_body("WebhookBody"),
 )
 async def create_webhook(request: Request) -> Response:
-    """Have an address told of your account's events. The secret is in this answer and nowhere else."""
+    """Create a webhook for your account's events. The secret is only in this answer."""
     caller = await admit(request, Scope.GENERATE)
     body, _ = await read_params(request, WebhookBody)
     endpoint = Endpoint(
@@ -91,12 +91,12 @@ async def create_webhook(request: Request) -> Response:
         created_at=caller.gateway.clock(),
     )
     await caller.gateway.database.write(webhook_rows.add, endpoint)
-    return Json({**describe(endpoint, endpoint.created_at), "secret": endpoint.secret}, 201, UNKEPT)
+    return Json({**describe(endpoint, endpoint.created_at), "secret": endpoint.secret}, 201, NO_STORE)
 
 
 @router.get("/api/v1/webhooks", responses={200: success("A page.", "WebhookPage"), **signed_in(InvalidRequest)})
 async def list_webhooks(request: Request, *, limit: Limit = 20, cursor: Cursor = None) -> Response:
-    """Your account's webhooks, newest first."""
+    """List your account's webhooks, newest first."""
     caller = await admit(request, Scope.READ)
     found = await caller.gateway.database.read(webhook_rows.page, caller.account_id, cursor, limit + 1)
     now = caller.gateway.clock()
@@ -105,7 +105,7 @@ async def list_webhooks(request: Request, *, limit: Limit = 20, cursor: Cursor =
 
 @router.get("/api/v1/webhooks/secret", responses={200: SECRET, **signed_in()})
 async def get_secret(request: Request) -> Response:
-    """What signs the webhooks that your account's jobs bring along in their requests."""
+    """Get the secret that signs deliveries to the `webhook` of a generation request."""
     caller = await admit(request, Scope.GENERATE)
     now = caller.gateway.clock()
     own = await caller.gateway.database.write(webhook_rows.get_own, caller.account_id, now)
@@ -114,7 +114,7 @@ async def get_secret(request: Request) -> Response:
 
 @router.post("/api/v1/webhooks/secret/rotate", responses={200: SECRET, **signed_in()})
 async def rotate_secret(request: Request) -> Response:
-    """A new secret for jobs' own webhooks; for 24 hours messages are signed with the former one too."""
+    """Replace the secret of webhooks in generation requests. The former secret also signs for 24 hours."""
     caller = await admit(request, Scope.GENERATE)
     now = caller.gateway.clock()
 
@@ -127,7 +127,7 @@ async def rotate_secret(request: Request) -> Response:
 
 @router.get("/api/v1/webhooks/{webhook_id}", responses={200: RECORD, **signed_in(WebhookNotFound)})
 async def get_webhook(webhook_id: WebhookId, request: Request) -> Response:
-    """One webhook."""
+    """Get one webhook."""
     caller = await admit(request, Scope.READ)
     found = await caller.gateway.database.read(webhook_rows.get, caller.account_id, webhook_id)
     return Json(describe(found, caller.gateway.clock()))
@@ -139,7 +139,7 @@ async def get_webhook(webhook_id: WebhookId, request: Request) -> Response:
     openapi_extra=describe_body("WebhookPatch"),
 )
 async def change_webhook(webhook_id: WebhookId, request: Request) -> Response:
-    """Change a webhook, disable it, or enable one again that was disabled."""
+    """Change, disable or enable a webhook."""
     caller = await admit(request, Scope.GENERATE)
     body, _ = await read_params(request, WebhookPatch)
     url = None if body.url is None else await _check_url(caller, body.url)
@@ -167,10 +167,10 @@ async def change_webhook(webhook_id: WebhookId, request: Request) -> Response:
     "/api/v1/webhooks/{webhook_id}",
     status_code=204,
     response_class=Response,
-    responses={204: {"description": "Removed."}, **signed_in(WebhookNotFound)},
+    responses={204: {"description": "Deleted."}, **signed_in(WebhookNotFound)},
 )
 async def delete_webhook(webhook_id: WebhookId, request: Request) -> Response:
-    """Remove a webhook and the list of what was told to it."""
+    """Delete a webhook and its deliveries."""
     caller = await admit(request, Scope.GENERATE)
     await caller.gateway.database.write(webhook_rows.remove, caller.account_id, webhook_id)
     return Response(status_code=204)
@@ -178,7 +178,7 @@ async def delete_webhook(webhook_id: WebhookId, request: Request) -> Response:
 
 @router.post("/api/v1/webhooks/{webhook_id}/rotate", responses={200: SHOWN, **signed_in(WebhookNotFound)})
 async def rotate_webhook(webhook_id: WebhookId, request: Request) -> Response:
-    """A new secret; for 24 hours messages are signed with the former one too."""
+    """Replace the secret of a webhook. The former secret also signs for 24 hours."""
     caller = await admit(request, Scope.GENERATE)
     now = caller.gateway.clock()
 
@@ -187,11 +187,11 @@ async def rotate_webhook(webhook_id: WebhookId, request: Request) -> Response:
         return webhook_rows.rotate(connection, endpoint, now)
 
     rotated = await caller.gateway.database.write(rotate)
-    return Json({**describe(rotated, now), "secret": rotated.secret}, headers=UNKEPT)
+    return Json({**describe(rotated, now), "secret": rotated.secret}, headers=NO_STORE)
 
 
 def describe(endpoint: Endpoint, now: float) -> dict[str, Any]:
-    """A webhook's record, which never has its secret in it."""
+    """Return the record of a webhook, without its secret."""
     former = endpoint.former_until if len(endpoint.secrets_at(now)) > 1 else None
     return {
         "id": endpoint.id,
@@ -211,11 +211,11 @@ def describe(endpoint: Endpoint, now: float) -> dict[str, Any]:
 def _answer_secret(own: Endpoint, now: float) -> Response:
     until = describe(own, now)["former_secret_until"]
     body = {"object": "webhook.secret", "secret": own.secret, "former_secret_until": until}
-    return Json(body, headers=UNKEPT)
+    return Json(body, headers=NO_STORE)
 
 
 async def _check_url(caller: Caller, url: str) -> str:
-    """The URL as it will be called; its name is looked up now and at every delivery."""
+    """Return the normalised URL. Its host is resolved now, and again at every delivery."""
     try:
         return await caller.gateway.check_webhook(url)
     except UrlNotAllowed as error:

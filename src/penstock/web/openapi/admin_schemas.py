@@ -1,4 +1,4 @@
-"""The shapes of what administrators receive, for the OpenAPI document."""
+"""Schemas of the answers of admin endpoints, for the OpenAPI document."""
 
 from typing import Any, Literal
 
@@ -10,7 +10,7 @@ from penstock.web.openapi.schemas import BudgetShape, Moment, Shape, StorageShap
 
 
 class LimitsShape(Shape):
-    """How much may be done at once or in a minute; null: any number."""
+    """Limits per minute and on concurrency. Null: no limit."""
 
     requests_per_minute: int | None
     tokens_per_minute: int | None
@@ -19,17 +19,17 @@ class LimitsShape(Shape):
 
 
 class AccountRecord(Shape):
-    """Whom jobs, results and keys belong to."""
+    """The owner of jobs, results and keys."""
 
     object: Literal["account"]
     id: str
     name: str
     created_at: Moment
-    closed_at: Moment | None = Field(description="since when its keys are refused")
+    closed_at: Moment | None = Field(description="when the account was closed; its keys are refused since then")
     limits: LimitsShape = Field(description="of all its keys together")
     budgets: list[BudgetShape]
     keys: int = Field(description="how many of its keys are neither revoked nor expired")
-    storage: StorageShape = Field(description="its quota is null where that of the settings holds")
+    storage: StorageShape = Field(description="`quota` is null if that of the settings applies")
 
 
 class KeyRecord(Shape):
@@ -46,20 +46,20 @@ class KeyRecord(Shape):
     expires_at: Moment | None
     revoked_at: Moment | None
     status: Literal["active", "expired", "revoked", "closed"] = Field(description="closed: its account is")
-    lineage: str = Field(description="the first of the keys that replaced each other; limits and budgets are theirs")
+    lineage: str = Field(description="the first of the keys that replaced each other; they share limits and budgets")
     replaced_by: str | None
     limits: LimitsShape
     budgets: list[BudgetShape] = Field(description="its own; its account may have others")
 
 
 class IssuedKey(KeyRecord):
-    """A new key. Its text is shown this once."""
+    """A new key. Its text is shown only once."""
 
     key: str
 
 
 class AccountPage(Shape):
-    """A part of a list; pass `next_cursor` as `cursor` for the next."""
+    """One page of a list. Send `next_cursor` as `cursor` to get the next page."""
 
     object: Literal["list"]
     data: list[AccountRecord]
@@ -68,7 +68,7 @@ class AccountPage(Shape):
 
 
 class KeyPage(Shape):
-    """A part of a list; pass `next_cursor` as `cursor` for the next."""
+    """One page of a list. Send `next_cursor` as `cursor` to get the next page."""
 
     object: Literal["list"]
     data: list[KeyRecord]
@@ -86,11 +86,11 @@ class AuditRecord(Shape):
     action: Action
     subject: str = Field(description="the account, key, job or completion")
     account_id: str | None
-    detail: dict[str, Any] = Field(description="what it was and is; never a secret")
+    detail: dict[str, Any] = Field(description="the values before and after; never a secret")
 
 
 class AuditPage(Shape):
-    """A part of a list; pass `next_cursor` as `cursor` for the next."""
+    """One page of a list. Send `next_cursor` as `cursor` to get the next page."""
 
     object: Literal["list"]
     data: list[AuditRecord]
@@ -105,17 +105,17 @@ class LedgerEntry(Shape):
     subject: str = Field(description="the job or the chat request")
     kind: Literal["hold", "settle", "release", "refund"]
     amount: str
-    overrun: str = Field(description="what it cost beyond what the budgets could bear: not charged")
+    overrun: str = Field(description="cost beyond the budgets, which is not charged")
     currency: Literal["USD"]
     account_id: str
-    key: str = Field(description="the public id of the key that asked for it")
-    accepted_at: Moment = Field(description="when the subject was accepted: whose period it belongs to")
+    key: str = Field(description="the public id of the key of the request")
+    accepted_at: Moment = Field(description="when the subject was accepted; this decides its budget period")
     created_at: Moment
     note: str
 
 
 class LedgerPage(Shape):
-    """A part of a list; pass `next_cursor` as `cursor` for the next."""
+    """One page of a list. Send `next_cursor` as `cursor` to get the next page."""
 
     object: Literal["list"]
     data: list[LedgerEntry]
@@ -124,18 +124,18 @@ class LedgerPage(Shape):
 
 
 class RouteError(Shape):
-    """What a route last failed with, since this process started or its settings changed."""
+    """The last failure of a route since this process started or its settings changed."""
 
     code: str | None
     message: str
 
 
 class RouteHealth(Shape):
-    """How a chat route does in the process that answers."""
+    """Health of a chat route in the process that answers."""
 
     state: Literal["open", "resting", "probing"]
     failures: int = Field(description="in a row")
-    rests_seconds: float = Field(description="how long it is still left alone")
+    rests_seconds: float = Field(description="seconds until it is used again")
     last_error: RouteError | None
 
 
@@ -143,14 +143,14 @@ class RouteShape(Shape):
     """One way to run a model."""
 
     model: str
-    upstream_model: str = Field(description="the vendor's own name of it")
+    upstream_model: str = Field(description="the vendor's own name of the model")
     order: int
     weight: float
-    health: RouteHealth | None = Field(description="null: the routes of jobs keep none")
+    health: RouteHealth | None = Field(description="null for routes of jobs")
 
 
 class VendorError(Shape):
-    """What the vendor's latest failed job was told."""
+    """The error of the vendor's latest failed job."""
 
     at: Moment
     model: str
@@ -159,7 +159,7 @@ class VendorError(Shape):
 
 
 class VendorRecord(Shape):
-    """Who runs models."""
+    """A vendor, which runs models."""
 
     object: Literal["vendor"]
     name: str
@@ -170,7 +170,7 @@ class VendorRecord(Shape):
     jobs_queued: int
     jobs_running: int
     routes: list[RouteShape]
-    last_error: VendorError | None = Field(description="of jobs that are still kept; of chat see the routes")
+    last_error: VendorError | None = Field(description="of jobs that are still stored; for chat see `routes`")
 
 
 class VendorList(Shape):

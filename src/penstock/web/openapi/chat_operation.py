@@ -1,4 +1,4 @@
-"""What the OpenAPI document says of `POST /llm/chat/completions`, which the framework never sees."""
+"""The OpenAPI operation of `POST /llm/chat/completions`, which FastAPI does not serve."""
 
 from typing import Any
 
@@ -30,7 +30,7 @@ HEADERS = {
 
 
 def describe_chat() -> dict[str, Any]:
-    """The operation, as the document holds it."""
+    """Return the OpenAPI operation."""
     answered = success("The completion, or with `stream` its chunks.", "ChatCompletion", headers=HEADERS)
     answered["content"]["text/event-stream"] = {"schema": TEXT}
     responses = signed_in(
@@ -50,8 +50,8 @@ def describe_chat() -> dict[str, Any]:
     return {
         "tags": ["Chat"],
         "summary": "Chat",
-        "description": "Chat as any OpenAI client speaks it; also at `/v1/chat/completions`.",
+        "description": "Chat with any OpenAI client. Also at `/v1/chat/completions`.",
         "operationId": "complete_chat",
         "requestBody": {"required": True, "content": {"application/json": {"schema": CHAT_REQUEST}}},
-        "responses": {str(status): said for status, said in ({200: answered} | responses).items()},
+        "responses": {str(status): response for status, response in ({200: answered} | responses).items()},
     }

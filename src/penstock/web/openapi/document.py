@@ -29,12 +29,12 @@ REFERENCE = "#/components/schemas/{model}"
 KEY = {"type": "http", "scheme": "bearer", "description": "`Authorization: Bearer psk_…`"}
 ADMIN_KEY = {"type": "http", "scheme": "bearer", "description": "the administrator's key, `server.admin_key`"}
 MAX_DOCUMENTS = 32
-"""Documents for keys that may use some models only; each takes long to make."""
+"""Number of cached documents for keys that may use some models only."""
 
 
 @router.get("/openapi.json")
 async def read_document(request: Request) -> Response:
-    """This interface, as a document; a key that may use some models only is shown these."""
+    """Answer with the OpenAPI document. A key for some models only gets these models."""
     models = frozenset[str]()
     if "authorization" in request.headers:
         with suppress(MissingApiKey, StoreUnavailable):
@@ -44,7 +44,7 @@ async def read_document(request: Request) -> Response:
 
 
 def document(app: FastAPI, offers: Offers) -> dict[str, Any]:
-    """The whole interface as it is served now; kept until the offers change, as making it takes long."""
+    """Return the document. It is cached until the offers change."""
     kept = getattr(app.state, "document", None)
     if kept is None or kept[0] is not offers:
         kept = app.state.document = (offers, _make(app, offers))
@@ -52,7 +52,7 @@ def document(app: FastAPI, offers: Offers) -> dict[str, Any]:
 
 
 def encode_document(app: FastAPI, offers: Offers, models: frozenset[str]) -> bytes:
-    """Return the interface as JSON, with these models only; empty: with all of them. One copy is kept for all."""
+    """Return the document as JSON with these models, or with all if there are none. It is cached."""
     kept: tuple[Offers, dict[frozenset[str], bytes]] | None = getattr(app.state, "encoded", None)
     if kept is None or kept[0] is not offers or len(kept[1]) > MAX_DOCUMENTS:
         kept = app.state.encoded = offers, dict[frozenset[str], bytes]()
@@ -83,7 +83,7 @@ def _make(app: FastAPI, offers: Offers) -> dict[str, Any]:
 
 
 def _response_shapes() -> dict[str, Any]:
-    """Every shape of an answer, by name. They are read only here: building them would slow every start."""
+    """Return the schemas of answers by name. They are imported here because building them slows down the start."""
     from penstock.web.openapi import admin_schemas, schemas  # noqa: PLC0415
 
     every = {**vars(schemas), **vars(admin_schemas)}.values()
@@ -93,7 +93,7 @@ def _response_shapes() -> dict[str, Any]:
 
 
 def _request_shapes() -> dict[str, Any]:
-    """Every shape that callers and administrators send, but for generations, by name."""
+    """Return the schemas of request bodies by name, without generations."""
     every = {**vars(bodies), **vars(webhooks)}.values()
     kinds = [kind for kind in every if isinstance(kind, type) and issubclass(kind, Params)]
     _, found = models_json_schema([(kind, "validation") for kind in kinds], ref_template=REFERENCE)
@@ -101,12 +101,12 @@ def _request_shapes() -> dict[str, Any]:
 
 
 def _is_default(response: Any) -> bool:
-    """FastAPI's own 422, which this gateway never answers."""
+    """Return whether this is FastAPI's default 422, which the gateway never answers."""
     return "HTTPValidationError" in str(response)
 
 
 def _name_params(model: GenerationModel) -> tuple[str, dict[str, Any]]:
-    """The params of a model as a schema of this document, and its name there."""
+    """Return the name and the schema of a model's params in this document."""
     if not isinstance(model.params, SchemaParams):
         return model.params.__name__, model.params.model_json_schema(ref_template=REFERENCE)
     name = f"{model.id.replace('/', '__').replace(':', '--')}.params"
@@ -121,7 +121,7 @@ def _name_params(model: GenerationModel) -> tuple[str, dict[str, Any]]:
 
 
 def _add_requests(schemas: dict[str, Any], offers: Offers) -> None:
-    """`GenerationRequest` is one of the models' requests; each names its model and its params."""
+    """Add `GenerationRequest`, which is one of the requests of all models."""
     body = GenerationBody.model_json_schema(ref_template=REFERENCE)
     schemas.update(body.pop("$defs"))
     variants: dict[str, str] = {}

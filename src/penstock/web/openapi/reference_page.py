@@ -1,4 +1,4 @@
-"""`GET /docs`: the reference as one page, drawn from the OpenAPI document; it asks for nothing from elsewhere."""
+"""`GET /docs`: the reference as one page, rendered from the OpenAPI document, without external resources."""
 
 import asyncio
 import json
@@ -21,7 +21,7 @@ Schema: TypeAlias = Mapping[str, Any]
 STYLE = Path(__file__).with_name("reference.css").read_text("utf-8")
 SCRIPT = Path(__file__).with_name("reference.js").read_text("utf-8")
 NONCE, ORIGIN = "{{nonce}}", "{{origin}}"
-"""Stand in the drawn page for what differs between requests."""
+"""Placeholders in the cached page for values that differ between requests."""
 REFERENCE = re.compile(r'"#/components/schemas/([^"]+)"')
 POLICY = (
     "default-src 'none'; style-src 'nonce-{nonce}'; script-src 'nonce-{nonce}'; "
@@ -34,7 +34,7 @@ curl {ORIGIN}/healthz"""
 
 @router.get("/docs")
 async def read_reference(request: Request) -> Response:
-    """The page; drawn once for as long as the document stays the same."""
+    """Answer with the page, which is rendered once for each version of the document."""
     state = request.app.state
     document = await asyncio.to_thread(request.app.openapi)
     if getattr(state, "reference", (None,))[0] is not document:
@@ -46,7 +46,7 @@ async def read_reference(request: Request) -> Response:
 
 
 def draw(document: Schema) -> str:
-    """The whole page."""
+    """Return the whole page."""
     operations = [
         Operation(method, path, found)
         for path, methods in document["paths"].items()
@@ -70,7 +70,7 @@ def draw(document: Schema) -> str:
 <header>
 <h1>{escape(info["title"])} <small>{escape(info["version"])}</small></h1>
 <p>{prose(info.get("summary", ""))} This page shows what this server offers now;
-<a href="/openapi.json">openapi.json</a> is the same for machines.</p>
+<a href="/openapi.json">openapi.json</a> is the machine-readable form.</p>
 <input type="search" id="filter" placeholder="Filter endpoints, params, errors…" aria-label="Filter" autocomplete="off">
 </header>
 <div class="columns">
@@ -95,7 +95,7 @@ def _introduction() -> str:
 <p>Every call but those under Operations carries <code>Authorization: Bearer psk_…</code>, those under Administration
 the administrator's key. A generation is a job:
 <code>POST /model/v1/generation</code> answers at once with its record; follow it until <code>done</code> is true.
-Every error has the same shape, <code>{{"error": {{…}}}}</code>.</p>{code(BEGINNING)}</section>"""
+Every error has one shape, <code>{{"error": {{…}}}}</code>.</p>{code(BEGINNING)}</section>"""
 
 
 # -- endpoints
@@ -222,7 +222,7 @@ class Shapes:
         """The objects that answers are made of."""
 
     def follow(self, schema: Schema) -> Schema:
-        """What a reference leads to."""
+        """Return the schema that a reference names."""
         return self._schemas[schema["$ref"].rpartition("/")[2]] if "$ref" in schema else schema
 
     def variants(self, schema: Schema) -> list[Schema]:
@@ -249,7 +249,7 @@ class Shapes:
         return table(("Field", "Type", "Default", "Meaning"), list(self._rows(schema, "", nested=nested)))
 
     def content(self, response: Schema) -> str:
-        """What a response's body is."""
+        """Return the type of a response body as HTML."""
         kinds: Mapping[str, Schema] = response.get("content", {})
         return " or ".join(self._content(kind, found["schema"]) for kind, found in kinds.items()) or "none"
 
@@ -308,8 +308,8 @@ def _default(field: Schema, *, required: bool) -> str:
     if required:
         return "required"
     default = field.get("default")
-    told = default if isinstance(default, str) else json.dumps(default)
-    return "" if default is None else f"<code>{escape(told)}</code>"
+    text = default if isinstance(default, str) else json.dumps(default)
+    return "" if default is None else f"<code>{escape(text)}</code>"
 
 
 # -- pieces of HTML

@@ -1,4 +1,4 @@
-"""The shapes of what callers receive, for the OpenAPI document; a test holds real answers against them."""
+"""Schemas of the answers, for the OpenAPI document. A test checks real answers against them."""
 
 from enum import StrEnum
 from typing import Annotated, Any, Literal
@@ -14,7 +14,7 @@ from penstock.store.queries.billing.usage_rows import Kind as UsageKind
 
 
 class Shape(BaseModel):
-    """Every field is always present; new ones may be added."""
+    """All fields are always present. New fields may be added."""
 
     model_config = ConfigDict(json_schema_serialization_defaults_required=True)
 
@@ -34,7 +34,7 @@ class Batch(Shape):
 
 
 class DryRun(Shape):
-    """What a request would do; nothing was created."""
+    """The effect that a request would have. Nothing was created."""
 
     object: Literal["generation.dry_run"]
     model: str
@@ -46,7 +46,7 @@ class DryRun(Shape):
 
 
 class TypicalSeconds(Shape):
-    """How long such jobs took here: half are faster than `p50`, nine in ten than `p90`."""
+    """Durations of such jobs on this server: half are faster than `p50`, nine in ten than `p90`."""
 
     p50: float
     p90: float
@@ -54,14 +54,14 @@ class TypicalSeconds(Shape):
 
 
 class StorageShape(Shape):
-    """What an account keeps in files and assets, in bytes."""
+    """Bytes of files and assets that an account stores."""
 
     bytes: int
     quota: int | None
 
 
 class BudgetShape(Shape):
-    """Where a budget stands; decimal strings of USD. `held` is reserved for what is under way."""
+    """State of a budget in decimal strings of USD. `held` is reserved for open jobs and requests."""
 
     of: Literal["account", "key"]
     period: Period
@@ -80,7 +80,7 @@ class BudgetNotice(BudgetShape):
 
 
 class EventRecord(Shape):
-    """Something that happened to a job or a budget, with that as it was then."""
+    """A change of a job or a budget, with its state at that time."""
 
     type: EventType | Literal["budget.threshold"]
     id: str
@@ -90,7 +90,7 @@ class EventRecord(Shape):
 
 
 class JobPage(Shape):
-    """A part of a list; pass `next_cursor` as `cursor` for the next."""
+    """One page of a list. Send `next_cursor` as `cursor` to get the next page."""
 
     object: Literal["list"]
     data: list[JobRecord]
@@ -107,7 +107,7 @@ class ServerSentEvent(Shape):
 
 
 class Feed(Shape):
-    """Events in order; pass `next_after` as `after` for the next."""
+    """Events in order. Send `next_after` as `after` to get the next page."""
 
     object: Literal["list"]
     data: list[EventRecord]
@@ -137,8 +137,8 @@ class PriceShape(Shape):
     per_image: str
     per_thousand_faces: str
     per_job_if: dict[str, str]
-    seconds: int | None = Field(description="what is counted where the params do not tell")
-    faces: int | None = Field(description="what is counted where `face_limit` is not given")
+    seconds: int | None = Field(description="seconds that are charged if the params give none")
+    faces: int | None = Field(description="faces that are charged if `face_limit` is not given")
     currency: Literal["USD"]
 
 
@@ -154,10 +154,10 @@ class TokenPriceShape(Shape):
 
 
 class PriceTerm(Shape):
-    """What one vendor asks, and when."""
+    """The price of one vendor and when it applies."""
 
     vendor: str
-    from_: Moment | None = Field(alias="from", description="null: it always was so")
+    from_: Moment | None = Field(alias="from", description="null: from the beginning")
     until: Moment | None = Field(description="null: until further notice")
     price: PriceShape | TokenPriceShape | None = Field(description="null: not known")
 
@@ -173,9 +173,9 @@ class ModelRecord(Shape):
     defaults: dict[str, Any]
     example: dict[str, Any] = Field(description="a whole request body")
     price: PriceShape | TokenPriceShape | None = Field(
-        description="in force now, of several vendors the dearest in each part; null: not known"
+        description="the price now, with several vendors the highest of each part; null: not known"
     )
-    prices: list[PriceTerm] = Field(description="of each vendor, in force now and to come")
+    prices: list[PriceTerm] = Field(description="current and future prices of each vendor")
     vendors: list[str]
     typical_seconds: TypicalSeconds | None = Field(description="null until it has run here")
 
@@ -224,14 +224,14 @@ class Health(Shape):
 
 
 class Outage(Shape):
-    """How long the store has not answered, and how much longer chat is served without it."""
+    """Seconds since the store answered, and seconds for which chat is still served without it."""
 
     seconds: float
     seconds_left: float
 
 
 class Readiness(Shape):
-    """Whether requests are served, and why not."""
+    """Readiness to serve requests, with the checks behind it."""
 
     status: Literal["ready", "degraded", "draining", "unavailable"]
     version: str
@@ -246,7 +246,7 @@ Day = Annotated[str, Field(json_schema_extra={"format": "date"})]
 
 
 class UsageSums(Shape):
-    """What was used. `requests` are those of chat."""
+    """Sums of usage. `requests` counts chat requests."""
 
     requests: int
     jobs: int
@@ -257,12 +257,16 @@ class UsageSums(Shape):
     reasoning_tokens: int = Field(description="among `completion_tokens`")
     total_tokens: int
     cost: str = Field(description="decimal string of USD: what was charged")
-    estimated: int = Field(description="how many requests' tokens are estimated, as the vendor did not tell them")
-    unpriced: int = Field(description="how many requests and jobs are not in `cost`, as their price is not known")
+    estimated: int = Field(
+        description="number of requests whose tokens are estimated because the vendor did not report them"
+    )
+    unpriced: int = Field(
+        description="number of requests and jobs that are not in `cost` because their price is not known"
+    )
 
 
 class UsageLine(UsageSums):
-    """What was used of one group; only the groups of `by` are present."""
+    """Usage of one group. Only the groups of `by` are present."""
 
     model_config = ConfigDict(json_schema_serialization_defaults_required=False)
 
@@ -278,7 +282,7 @@ class UsageLine(UsageSums):
 
 
 class UsageStatement(Shape):
-    """What was used from the first to the last day, and where the budgets stand now."""
+    """Usage from the first to the last day, and the current state of the budgets."""
 
     object: Literal["usage"]
     from_: Day = Field(alias="from", description="the first day, UTC")
@@ -288,14 +292,14 @@ class UsageStatement(Shape):
     data: list[UsageLine]
     total: UsageSums
     budgets: list[BudgetShape]
-    storage: StorageShape | None = Field(description="what is kept now; null for all accounts together")
+    storage: StorageShape | None = Field(description="bytes stored now; null for all accounts together")
 
 
 # -- webhooks
 
 
 class Reason(StrEnum):
-    """Why an endpoint is disabled."""
+    """The reason why a webhook is disabled."""
 
     ASKED = DisabledReason.ASKED.value
     GONE = DisabledReason.GONE.value
@@ -303,7 +307,7 @@ class Reason(StrEnum):
 
 
 class WebhookRecord(Shape):
-    """An address that is told of events."""
+    """An address that receives events."""
 
     id: str
     object: Literal["webhook"]
@@ -313,19 +317,21 @@ class WebhookRecord(Shape):
     disabled: bool
     disabled_at: Moment | None
     disabled_reason: Reason | None = Field(description="asked for, answered 410, or failing for days")
-    failing_since: Moment | None = Field(description="since when it only fails; null: the last attempt went well")
-    former_secret_until: Moment | None = Field(description="until when messages are signed with the former secret too")
+    failing_since: Moment | None = Field(
+        description="when its current failures began; null: the last attempt succeeded"
+    )
+    former_secret_until: Moment | None = Field(description="the former secret also signs until then")
     created_at: Moment
 
 
 class WebhookWithSecret(WebhookRecord):
-    """The same with its secret, which is shown this once."""
+    """A webhook with its secret, which is shown only once."""
 
     secret: str = Field(description="`whsec_…`, for Standard Webhooks libraries")
 
 
 class WebhookSecret(Shape):
-    """What signs the webhooks that jobs bring along."""
+    """The secret that signs deliveries to the `webhook` of generation requests."""
 
     object: Literal["webhook.secret"]
     secret: str
@@ -333,7 +339,7 @@ class WebhookSecret(Shape):
 
 
 class WebhookPage(Shape):
-    """A part of a list; pass `next_cursor` as `cursor` for the next."""
+    """One page of a list. Send `next_cursor` as `cursor` to get the next page."""
 
     object: Literal["list"]
     data: list[WebhookRecord]
@@ -342,12 +348,12 @@ class WebhookPage(Shape):
 
 
 class DeliveryAttempt(Shape):
-    """One time that it was sent, or could not be."""
+    """One attempt to send a delivery."""
 
     at: Moment
-    status_code: int | None = Field(description="null: there was no answer")
+    status_code: int | None = Field(description="null: no answer")
     latency_ms: int
-    error: str | None = Field(description="null: it was a success")
+    error: str | None = Field(description="null: success")
     response: str = Field(description="the beginning of the answer, up to 1024 bytes")
 
 
@@ -370,7 +376,7 @@ class DeliveryRecord(Shape):
 
 
 class DeliveryPage(Shape):
-    """A part of a list; pass `next_cursor` as `cursor` for the next."""
+    """One page of a list. Send `next_cursor` as `cursor` to get the next page."""
 
     object: Literal["list"]
     data: list[DeliveryRecord]

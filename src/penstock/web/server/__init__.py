@@ -1,1 +1,1 @@
-"""The HTTP server: connections, limits, access log."""
+"""The HTTP server: connections, limits, error responses and the access log."""

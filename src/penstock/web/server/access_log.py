@@ -1,4 +1,4 @@
-"""What surrounds every request: its id, its line in the log, its count, and the answer when all else fails."""
+"""The outermost layer: request ids, access log, metrics, spans, and the answer to an unexpected exception."""
 
 import asyncio
 import logging
@@ -13,7 +13,7 @@ from penstock.web.server.asgi import CYCLE, Application, Message, Receive, Send
 from penstock.web.server.error_response import render_error
 from penstock.web.server.request_cycle import Cycle
 
-LEFT = 499
+CLIENT_CLOSED_REQUEST = 499
 UNTRACED = frozenset({"/healthz", "/readyz", "/metrics"})
 
 log = logging.getLogger("penstock.access")
@@ -21,13 +21,13 @@ _ids = Serial("req")
 
 
 class Tracing:
-    """The outermost layer."""
+    """Gives each request an id, and records its outcome."""
 
     def __init__(self, app: Application) -> None:
         self._app = app
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
-        """Serve one request, and tell of it."""
+        """Serve one request and record its outcome."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -41,41 +41,41 @@ class Tracing:
         try:
             await self._app(scope, receive, send)
         except asyncio.CancelledError:
-            cycle.status = cycle.status or LEFT  # the client left, or the drain's time is over
+            cycle.status = cycle.status or CLIENT_CLOSED_REQUEST  # the client disconnected, or the drain timeout passed
             raise
         except ClientDisconnect:
-            cycle.status = cycle.status or LEFT
+            cycle.status = cycle.status or CLIENT_CLOSED_REQUEST
         except Exception:
-            log.exception("a request failed")
+            log.exception("request failed with an unexpected exception")
             if cycle.status:
                 raise
             await render_error(InternalError(), request_id, closes=True).send(send)
         finally:
-            _tell(scope, request_id, cycle.status, time.perf_counter() - begun)
+            _record(scope, request_id, cycle.status, time.perf_counter() - begun)
             if span is not None:
                 _end_span(span, scope, cycle.status)
 
 
 def _begin_span(tracer: traces.Tracer, scope: Message, request_id: str) -> traces.Span | None:
-    """What belongs to the request from here on; nothing for those who only ask how we are."""
+    """Return an entered span, or None for probes."""
     if scope["path"] in UNTRACED:
         return None
-    return tracer.request(scope["method"], scope["headers"], request_id).__enter__()  # left below
+    return tracer.request(scope["method"], scope["headers"], request_id).__enter__()  # exited in `_end_span`
 
 
 def _end_span(span: traces.Span, scope: Message, status: int) -> None:
-    """Tell of the route, not of the path: that may hold a link's signature."""
+    """Record the route instead of the path, which may contain the signature of a link."""
     route = getattr(scope.get("route"), "path", None)
     facts: dict[str, traces.Fact] = {"http.response.status_code": status, "url.scheme": scope["scheme"]}
     if route is not None:
         facts["http.route"] = route
     span.tell(facts, None if route is None else f"{scope['method']} {route}")
-    if status >= 500 or status == LEFT:
+    if status >= 500 or status == CLIENT_CLOSED_REQUEST:
         span.fail(str(status))
     span.__exit__(None, None, None)
 
 
-def _tell(scope: Message, request_id: str, status: int, seconds: float) -> None:
+def _record(scope: Message, request_id: str, status: int, seconds: float) -> None:
     route, method = getattr(scope.get("route"), "path", None), scope["method"]
     metrics.count_request(method, route, status, seconds)
     logs.tell_request(request_id, method, scope["path"], status, seconds, scope["state"].get("account"))

@@ -1,4 +1,4 @@
-"""How much of a request's body is read, and how long it may stall."""
+"""Limits on the size of a request body and on the time it may take to arrive."""
 
 import asyncio
 from collections.abc import Awaitable
@@ -9,18 +9,19 @@ from penstock.fairness.body_memory import SMALL_BODY_BYTES
 from penstock.web.server.asgi import CYCLE, Application, Message, Receive, Send
 from penstock.web.server.error_response import render_error
 
-PATIENCE = 10
-"""How many stalls' time a whole body may take: one that only drips is cut in the end."""
+MAX_STALLS = 10
+"""A whole body may take this many times the stall timeout, so one that only drips is cut off in the end."""
 MIN_BYTES_PER_SECOND = 32 << 10
-"""Bytes a second that a large body needs on average, after one stall's time: it holds memory that others wait for."""
+"""Bytes per second that a large body needs on average after one stall timeout. It holds memory others wait for."""
 LINGER_SECONDS = 1.0
-"""How long a refused sender may be silent: closing on bytes that are still to come would reset the answer away."""
-LONGEST_LINGER_SECONDS = 30.0
-"""How long it is listened to in all."""
+"""Idle timeout of a refused sender. Closing while bytes are still arriving would reset the connection and lose the
+answer."""
+MAX_LINGER_SECONDS = 30.0
+"""Seconds after which a refused sender is cut off even if it still sends."""
 
 
 class BodyLimits:
-    """Refuses a body that is too large, by its declared length or by count, or that stops arriving."""
+    """Refuses a body that is too large, declared or counted, and one that stops arriving."""
 
     def __init__(self, app: Application, max_body_bytes: int, body_seconds: float = 30) -> None:
         self._app = app
@@ -35,7 +36,7 @@ class BodyLimits:
         declared = cycle.length
         if declared is not None and declared > self._max_body_bytes:
             return _answer(_too_large(self._max_body_bytes), scope, receive, send)
-        # Where the whole body came along with the head, as small ones do, there is nothing to wait for.
+        # Small bodies arrive together with the head, so there is nothing to wait for.
         if declared == 0 or (declared is not None and cycle.has_whole_body):
             return self._app(scope, receive, send)
         return self._serve_counted(scope, receive, send)
@@ -54,7 +55,7 @@ class BodyLimits:
 
 
 class _Exchange:
-    """One request whose body is counted and timed while it arrives."""
+    """One request, whose body is counted and timed while it arrives."""
 
     __slots__ = (
         "_begun_at",
@@ -84,7 +85,7 @@ class _Exchange:
         self.started = False
 
     async def receive(self) -> Message:
-        # With the whole body here, what is left to receive is the caller's leaving, which may take for ever.
+        # Once the body is complete, only a disconnect can be received, and that has no deadline.
         if self._complete:
             return await self._receive()
         try:
@@ -92,8 +93,8 @@ class _Exchange:
                 message = await self._receive()
         except TimeoutError:
             self.failure = RequestTimeout(
-                f"No more of the request's body arrived within {self._seconds:g} s, or the whole came more slowly than "
-                f"{MIN_BYTES_PER_SECOND} bytes a second.",
+                f"The request body arrived too slowly: it stalled for {self._seconds:g} s, or came at less than "
+                f"{MIN_BYTES_PER_SECOND} bytes per second.",
                 suggestion="Send it again over a faster connection, or in smaller parts.",
             )
             raise self.failure from None
@@ -105,31 +106,31 @@ class _Exchange:
         return message
 
     def _due_at(self) -> float:
-        """Return when the next of the body must be here; the time begins when someone first wants to read it."""
+        """Return the deadline of the next piece. The clock starts with the first read."""
         now = self._now()
         if self._begun_at is None:
             self._begun_at = now
-        patience = self._seconds * PATIENCE
+        allowed = self._seconds * MAX_STALLS
         if max(self._declared, self._received) > SMALL_BODY_BYTES:
-            patience = min(patience, self._seconds + self._received / MIN_BYTES_PER_SECOND)
-        return min(now + self._seconds, self._begun_at + patience)
+            allowed = min(allowed, self._seconds + self._received / MIN_BYTES_PER_SECOND)
+        return min(now + self._seconds, self._begun_at + allowed)
 
-    # Not a coroutine itself, so that a stream of many chunks pays one call for each, no frame.
+    # Not a coroutine, so that each chunk of a stream costs a call but no frame.
     def send(self, message: Message) -> Awaitable[None]:
         if self.failure is not None and not self.started and message.get("status") != self.failure.status:
-            return _drop()  # a framework that took our error for a bad body of its own
+            return _drop()  # the framework took our error for an invalid body and answers that
         self.started = True
         return self._send(message)
 
 
 async def _drop() -> None:
-    """Send nothing."""
+    """Discard a message."""
 
 
 def _too_large(max_body_bytes: int) -> BodyTooLarge:
     return BodyTooLarge(
-        f"The request's body is larger than the {max_body_bytes} bytes allowed.",
-        suggestion="Upload the file on its own and name it in the request, or send a smaller one.",
+        f"The request body is too large: at most {max_body_bytes} bytes are allowed.",
+        suggestion="Upload the file with POST /api/v1/files and send its token, or send a smaller body.",
     )
 
 
@@ -138,9 +139,9 @@ async def _answer(error: PenstockError, scope: Message, receive: Receive, send: 
     await send(response.start())
     await send({"type": "http.response.body", "body": response.body, "more_body": True})
     now = asyncio.get_running_loop().time
-    give_up_at, is_sending = now() + LONGEST_LINGER_SECONDS, True
+    deadline, is_sending = now() + MAX_LINGER_SECONDS, True
     with suppress(TimeoutError):
         while is_sending:
-            async with asyncio.timeout_at(min(now() + LINGER_SECONDS, give_up_at)):
+            async with asyncio.timeout_at(min(now() + LINGER_SECONDS, deadline)):
                 is_sending = (await receive()).get("more_body", False)
     await send({"type": "http.response.body", "body": b"", "more_body": False})

@@ -1,4 +1,4 @@
-"""The HTTP/1.1 connection, with the bounds that uvicorn leaves open and every refusal in our error shape."""
+"""HTTP/1.1 connections with limits that uvicorn lacks. Every refusal has the error shape."""
 
 import asyncio
 import socket
@@ -22,13 +22,13 @@ from penstock.web.server.head_cache import Head, Heads
 from penstock.web.server.request_cycle import Cycle
 from penstock.web.server.sendfile import FileSocket
 
-LINGER_NOT: Final = struct.pack("ii", 1, 0)
+NO_LINGER: Final = struct.pack("ii", 1, 0)
 
 
 def _count_queued(transport: Any) -> int:
-    """Return the bytes that the system was given and the caller's has not taken; 0 where it does not tell.
+    """Return the bytes in the socket's send queue, or 0 where the platform does not report them.
 
-    A slow reader takes some of these for long before the system wants more of us.
+    A slow reader drains this queue long before the transport is asked for more.
     """
     try:
         import fcntl  # noqa: PLC0415  not on every platform
@@ -41,10 +41,10 @@ def _count_queued(transport: Any) -> int:
 
 
 class GuardedConnection(HttpToolsProtocol):
-    """uvicorn's protocol, plus a deadline and a size for a request's head.
+    """uvicorn's protocol with a deadline and a size limit for request heads.
 
-    It uses uvicorn's private attributes. So uvicorn's version is pinned, and tests/unit/web/server/test_connection.py
-    checks them.
+    It uses private attributes of uvicorn. The version is pinned, and tests/unit/web/server/test_connection.py checks
+    them.
     """
 
     head_seconds: ClassVar[float] = 10.0
@@ -54,23 +54,23 @@ class GuardedConnection(HttpToolsProtocol):
 
     app: Any
     parser: Any
-    cycle: Any  # a `Cycle`, the latest: of pipelined requests not the one that is answered
+    cycle: Any  # the latest `Cycle`; with pipelining not the one being answered
     _running: Cycle | None = None
     _deadline: asyncio.TimerHandle | None = None
     _idle_since: float | None = None
-    _pending_bytes = 0  # since the parser last told of a whole head or a part of a body
-    _in_message = False  # the parser is in the middle of a request
+    _pending_bytes = 0  # since the parser last reported a whole head or a piece of a body
+    _in_message = False  # the parser is inside a request
     _begun: int = 0  # requests that began in the latest read
     _refused = False
-    _refusal: PenstockError | None = None  # to be told once whoever asked before is answered
+    _refusal: PenstockError | None = None  # sent once earlier requests are answered
     _host = ""
-    _outlet: FileSocket | None = None  # which `_unread` is of
-    _unread: int | None = None  # bytes that the caller had not taken when this was last looked at
+    _outlet: FileSocket | None = None  # the one `_unread` was measured on
+    _unread: int | None = None  # unread bytes at the last check
     _progress_at = 0.0
-    _is_narrow = False  # nothing is written while anything is unread
+    _is_narrow = False  # the write buffer limit is 0, so that writers wait for the reader
 
     def connection_made(self, transport: asyncio.Transport) -> None:
-        """Give the first request its time."""
+        """Admit or refuse the connection, and start the deadline of its first request."""
         super().connection_made(transport)
         self._host = self.client[0] if self.client else ""
         refusal = self.doorman.enter(self._host)
@@ -84,7 +84,7 @@ class GuardedConnection(HttpToolsProtocol):
             self._refuse(refusal)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Tell whoever works for the caller, and leave nothing behind."""
+        """Notify the running requests and clean up."""
         self._stop_deadline()
         if self.timeout_keep_alive_task is not None:
             self.timeout_keep_alive_task.cancel()
@@ -101,7 +101,7 @@ class GuardedConnection(HttpToolsProtocol):
             running.leave()
 
     def data_received(self, data: bytes) -> None:
-        """Parse, and see that the bytes lead somewhere."""
+        """Parse bytes, or find their head in the cache. Refuse a head that is too large."""
         if self._refused:
             return
         before = self.cycle
@@ -120,7 +120,7 @@ class GuardedConnection(HttpToolsProtocol):
             self._remember(data, is_alone=is_free)
 
     def _serve(self, head: Head, headers: Headers, body: bytes) -> None:
-        """Begin a request that is wholly here, and of which nothing has to be parsed."""
+        """Begin a complete request whose head was found in the cache."""
         self._idle_since = None
         if self._deadline is not None:
             self._stop_deadline()
@@ -134,16 +134,16 @@ class GuardedConnection(HttpToolsProtocol):
             self.heads.keep(data, self.cycle.head)
 
     def _parse(self, data: bytes) -> None:
-        """Hand bytes to the parser. An `Upgrade` is a wish: the request is read again without it, as HTTP/1.1."""
+        """Parse bytes. A request with `Upgrade` is parsed again without that header, as plain HTTP/1.1."""
         while data:
             try:
                 self.parser.feed_data(data)
-            except httptools.HttpParserUpgrade as wish:  # what comes next, it says, is for others to read
+            except httptools.HttpParserUpgrade as upgrade:  # the parser stops here and gives the rest back
                 if self._refused:
                     return
-                data = self._write_head() + data[wish.args[0] :]
+                data = self._write_head() + data[upgrade.args[0] :]
                 self.parser = httptools.HttpRequestParser(self)
-                self.parser.set_dangerous_leniencies(lenient_data_after_close=True)  # as uvicorn's
+                self.parser.set_dangerous_leniencies(lenient_data_after_close=True)  # as uvicorn does
             except httptools.HttpParserError as error:
                 self._refuse_unread(error)
                 return
@@ -151,32 +151,32 @@ class GuardedConnection(HttpToolsProtocol):
                 return
 
     def _write_head(self) -> bytes:
-        """The latest head as it came, but for its `Upgrade`."""
+        """Return the latest head as received, without its `Upgrade`."""
         lines = [name + b": " + value + b"\r\n" for name, value in self.headers if name != b"upgrade"]
         first = b"%b %b HTTP/%b\r\n" % (self.parser.get_method(), self.url, self.parser.get_http_version().encode())
         return b"".join([first, *lines, b"\r\n"])
 
-    # -- what the parser tells
+    # -- callbacks of the parser
 
     def on_message_begin(self) -> None:
-        """A request begins."""
+        """Start collecting a request."""
         self._in_message = True
         self.url = b""
         self.headers = []
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """A line of its head."""
+        """Collect one header."""
         self.headers.append((name.lower(), value))
 
     def on_headers_complete(self) -> None:
-        """Begin the request, unless its head is too large, or is to be read again."""
-        # Exact, as a body may have come along. Pipelined heads may come to one read more.
+        """Begin the request, unless its head is too large or has to be parsed again."""
+        # Counted exactly, since a body may have arrived too. Pipelined heads may exceed this by one read.
         if self._pending_bytes > self.head_bytes and self._head_size() > self.head_bytes:
             self._refuse(HeadersTooLarge())
             raise HeadersTooLarge  # stops the parser
         if self.parser.should_upgrade():
             if self.parser.get_method() == b"CONNECT":
-                raise InvalidRequest  # there is no path in it, and nothing to be read again
+                raise InvalidRequest  # it has no path, and cannot be parsed again
             return
         self._pending_bytes = 0
         self._begun += 1
@@ -188,12 +188,10 @@ class GuardedConnection(HttpToolsProtocol):
             self.headers,
             keep_alive=version != "1.0" and self.parser.should_keep_alive(),
         )
-        self.headers = []  # what comes after the body is no part of the head
+        self.headers = []  # trailers are not part of the head
         if (repeated := head.find_repeated()) is not None:
             self._refuse(
-                InvalidRequest(
-                    f"The header `{repeated}` was sent more than once, and may be sent once.", code="invalid_http"
-                )
+                InvalidRequest(f"The header `{repeated}` was sent more than once. Send it once.", code="invalid_http")
             )
             raise InvalidRequest  # stops the parser
         before, cycle = self.cycle, self._make_cycle(head, head.headers)
@@ -205,7 +203,7 @@ class GuardedConnection(HttpToolsProtocol):
             self.pipeline.appendleft((cycle, self.app))
 
     def on_body(self, body: bytes) -> None:
-        """Pass a part of the body on."""
+        """Pass a piece of the body to the request."""
         self._pending_bytes = 0
         cycle = self.cycle
         if not cycle.response_complete:
@@ -214,7 +212,7 @@ class GuardedConnection(HttpToolsProtocol):
                 self.flow.pause_reading()
 
     def on_message_complete(self) -> None:
-        """Go on reading, though nothing is expected: only who reads hears of a caller that leaves."""
+        """Keep reading although nothing is expected, because only a reader notices a disconnect."""
         if self.parser.should_upgrade():
             return
         self._in_message = False
@@ -224,11 +222,11 @@ class GuardedConnection(HttpToolsProtocol):
             self.flow.resume_reading()
 
     def _refuse_unread(self, reason: httptools.HttpParserError) -> None:
-        """Refuse what the parser could not read, saying why."""
-        told = "its target is not a path" if isinstance(reason, httptools.HttpParserCallbackError) else reason
-        self._refuse(InvalidRequest(f"This is not a valid HTTP/1.1 request: {told}.", code="invalid_http"))
+        """Refuse bytes that the parser could not read, with the reason."""
+        problem = "its target is not a path" if isinstance(reason, httptools.HttpParserCallbackError) else reason
+        self._refuse(InvalidRequest(f"This is not a valid HTTP/1.1 request: {problem}.", code="invalid_http"))
 
-    # -- one request after the other
+    # -- the sequence of requests
 
     def _make_cycle(self, head: Head, headers: Headers) -> Cycle:
         cycle = Cycle(head, self.transport, self.flow, self.logger, self.server_state, self.on_response_complete)
@@ -245,9 +243,9 @@ class GuardedConnection(HttpToolsProtocol):
         return cycle
 
     def _run(self, cycle: Cycle) -> None:
-        """Have the request answered."""
-        most = self.limit_concurrency
-        if most is not None and len(self.tasks) >= most:
+        """Run the application for a request, or refuse it at the concurrency limit."""
+        limit = self.limit_concurrency
+        if limit is not None and len(self.tasks) >= limit:
             cycle.refuse(Overloaded())
             return
         self._running = cycle
@@ -256,7 +254,7 @@ class GuardedConnection(HttpToolsProtocol):
         self.tasks.add(task)
 
     def on_response_complete(self) -> None:
-        """Go on to the next request, or wait for it, though not for ever."""
+        """Start the next pipelined request, or wait for one until the keep-alive timeout."""
         self._running = None
         self.server_state.total_requests += 1
         if self.transport.is_closing():
@@ -277,21 +275,21 @@ class GuardedConnection(HttpToolsProtocol):
         self.timeout_keep_alive_task = self.loop.call_later(seconds, self._end_idle)
 
     def _end_idle(self) -> None:
-        """One timer for many requests: it looks whether the connection has really been idle for so long."""
+        """Close the connection if it has been idle long enough. One timer serves many requests."""
         self.timeout_keep_alive_task = None
         if self._idle_since is not None:
             left = self._idle_since + self.timeout_keep_alive - self.loop.time()
             if left > 0.001:
                 self._await_next(left)
-            elif _count_queued(self.transport):  # nobody has read the last answer: the system is not to keep it either
+            elif _count_queued(self.transport):  # the last response was never read: drop it from the send queue as well
                 self._reset()
             else:
                 self.transport.close()
 
-    # -- readers that do not read
+    # -- clients that do not read
 
     def check_progress(self, now: float) -> None:
-        """Cut the connection off if its reader has taken nothing of what waits for it for too long."""
+        """Reset the connection if the client has read nothing for the write timeout."""
         outlet = None if self._running is None else self._running.outlet
         unread = self.transport.get_write_buffer_size() if outlet is None else outlet.left
         if unread:
@@ -304,7 +302,7 @@ class GuardedConnection(HttpToolsProtocol):
         elif self._unread is None or unread < self._unread or outlet is not self._outlet:
             self._unread, self._outlet, self._progress_at = unread, outlet, now
         elif not self._is_narrow:
-            # From now on nobody writes more before the caller has read it all: so what is unread tells of progress.
+            # From now on nothing more is written until the client has read everything, so unread bytes show progress.
             self._is_narrow = True
             self.transport.set_write_buffer_limits(0)
             self._unread, self._progress_at = unread, now
@@ -313,16 +311,16 @@ class GuardedConnection(HttpToolsProtocol):
             self._reset()
 
     def _reset(self) -> None:
-        """End the connection at once: the system, too, forgets what nobody reads."""
+        """Abort the connection and drop what is in the send queue."""
         with suppress(OSError, AttributeError):
-            self.transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, LINGER_NOT)
+            self.transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, NO_LINGER)
         self.transport.abort()
 
     def _head_size(self) -> int:
         return len(self.url) + sum(map(len, chain.from_iterable(self.headers)))
 
     def _watch_head(self) -> None:
-        # Bytes came and there is still nothing to answer: uvicorn has stopped its keep-alive timer for them.
+        # Bytes arrived without a complete head. uvicorn has stopped its keep-alive timer for them.
         waiting = not self.cycle or self.cycle.response_complete
         if waiting and self._deadline is None:
             self._start_deadline(self.head_seconds)
@@ -338,14 +336,14 @@ class GuardedConnection(HttpToolsProtocol):
             self._deadline = None
 
     def _refuse(self, error: PenstockError) -> None:
-        """Answer outside of any request, after those that are whole."""
+        """Send an error outside of any request, after the complete requests are answered."""
         if self._refused:
             return
         self._refused = True
         self._stop_deadline()
         latest, running = self.cycle, self._running
         if latest is not None and latest is not running and self.pipeline and not latest.has_whole_body:
-            self.pipeline.popleft()  # it was not begun, and never will be
+            self.pipeline.popleft()  # it has not begun, and will not
         if running is not None and running.has_whole_body:
             self._refusal = error
             return
@@ -358,7 +356,7 @@ class GuardedConnection(HttpToolsProtocol):
         self._write_refusal(error)
 
     def _write_refusal(self, error: PenstockError) -> None:
-        """Tell it, and close once the caller has had a moment to read it."""
+        """Write the error, and close after the client had a moment to read it."""
         response = render_error(error, new_id("req"), closes=True)
         headers = self.server_state.default_headers + response.headers
         lines = [name + b": " + value + b"\r\n" for name, value in headers]

@@ -1,4 +1,4 @@
-"""Bounds connections: how many one address may have, and how long a reader may take nothing of its response."""
+"""Limits on connections: in all, by address, and on the time a client may read nothing."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,12 +15,12 @@ MAX_CONNECTIONS: Final = 20_000
 MAX_PER_ADDRESS: Final = 5_000
 RETRY_SECONDS: Final = 5.0
 IPV6_PREFIX: Final = 64
-"""Of IPv6 a whole network counts as one address: who has one address there has 2^64."""
+"""An IPv6 network of this prefix counts as one address, since one client has all 2^64 of it."""
 
 
 @dataclass(frozen=True, slots=True)
 class ConnectionBounds:
-    """The operator's limits; `proxies` are not counted by address, as many callers come through one."""
+    """The operator's limits. `proxies` are not limited by address, since many callers share one."""
 
     max_connections: int = MAX_CONNECTIONS
     max_per_address: int = MAX_PER_ADDRESS
@@ -29,7 +29,7 @@ class ConnectionBounds:
 
 
 class Doorman:
-    """Counts the connections of one server."""
+    """Counts the connections of one server, in all and by address."""
 
     def __init__(self, bounds: ConnectionBounds = ConnectionBounds()) -> None:  # noqa: B008  frozen
         self.bounds = bounds
@@ -37,27 +37,27 @@ class Doorman:
         self.count = 0
 
     def enter(self, host: str) -> PenstockError | None:
-        """Count a connection; return why it is to be refused, if it is. Each one has to `leave`."""
+        """Count a connection. Return the error if it must be refused. Each one has to `leave`, refused or not."""
         owner = _owner_of(host)
         number = self._addresses[owner] = self._addresses.get(owner, 0) + 1
         self.count += 1
         if self.count >= self.bounds.max_connections:
-            return Overloaded(f"{self.count} connections are open.", retry_after=RETRY_SECONDS)
+            return Overloaded(f"Too many connections: {self.count} are open.", retry_after=RETRY_SECONDS)
         if number > self.bounds.max_per_address and not self._is_proxy(host):
             return RateLimited(
-                f"{self.bounds.max_per_address} connections are open from this address.",
-                suggestion="Use connections again instead of opening new ones.",
+                f"Too many connections from this address: at most {self.bounds.max_per_address} may be open.",
+                suggestion="Reuse connections instead of opening new ones.",
                 retry_after=RETRY_SECONDS,
             )
         return None
 
     @property
     def is_overrun(self) -> bool:
-        """Tell if there are so many that not even a refusal can be written to each."""
+        """Return whether there are too many connections to write a refusal to each."""
         return self.count > self.bounds.max_connections * 1.1 + 16
 
     def leave(self, host: str) -> None:
-        """Count a connection no more."""
+        """Stop counting a connection."""
         owner = _owner_of(host)
         self.count -= 1
         left = self._addresses[owner] - 1

@@ -1,11 +1,11 @@
-"""Browsers may call from any page: a key is needed all the same, and no cookie is ever read."""
+"""CORS: pages of any origin may call. They need a key like everyone, and no cookie is ever read."""
 
 from collections.abc import Awaitable
 
 from penstock.web.server.asgi import CYCLE, Application, Message, Receive, Send
 
 METRICS_PATH = "/metrics"
-"""Not for pages of others."""
+"""Not readable by pages of other origins."""
 EXPOSED = (
     "x-request-id, retry-after, retry-after-ms, x-should-retry, x-ratelimit-limit-requests, "
     "x-ratelimit-limit-tokens, x-ratelimit-remaining-requests, x-ratelimit-remaining-tokens, "
@@ -24,7 +24,7 @@ ORIGIN = f"access-control-allow-origin: *\r\naccess-control-expose-headers: {EXP
 
 
 class Cors:
-    """Answers preflights, and lets pages read what they are answered."""
+    """Answers preflight requests, and adds CORS headers to all other responses."""
 
     def __init__(self, app: Application) -> None:
         self._app = app
@@ -43,7 +43,7 @@ class Cors:
 
 
 def _preflight(scope: Message) -> bytes | None:
-    """The headers that a page asks to send; None where it asks nothing of the kind."""
+    """Return the headers that a preflight asks for, or None if the request is no preflight."""
     headers: dict[bytes, bytes] = dict(scope["headers"])
     if b"access-control-request-method" not in headers:
         return None

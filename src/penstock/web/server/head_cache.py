@@ -1,4 +1,4 @@
-"""The head of a request, read once: callers that keep a connection say the same again with every request."""
+"""A cache of parsed request heads, since clients send equal heads with every request of a connection."""
 
 import re
 import urllib.parse
@@ -8,9 +8,9 @@ import httptools
 
 from penstock.web.server.asgi import Headers
 
-MAX_BYTES: Final = 4_096
-"""A longer head is not remembered."""
-MOST: Final = 1_000
+MAX_HEAD_BYTES: Final = 4_096
+"""Longer heads are not cached."""
+MAX_HEADS: Final = 1_000
 GIVEN_ID: Final = re.compile(rb"[A-Za-z0-9._:-]{8,100}")
 _LENGTH: Final = re.compile(rb"\r\ncontent-length: ?(\d{1,9})\r\n", re.IGNORECASE)
 SINGLE: Final = frozenset(
@@ -19,20 +19,20 @@ SINGLE: Final = frozenset(
         *(b"content-length", b"transfer-encoding", b"content-type", b"content-encoding"),
     }
 )
-"""Of two of these one reader would believe the first and the next one the last."""
-_READ_ANEW: Final = frozenset({b"transfer-encoding", b"upgrade", b"expect", b"x-request-id"})
-"""What is said with these is of one request alone, or of more than it."""
+"""Headers that may be sent once. Given two of them, one reader would use the first and another the last."""
+_UNCACHED: Final = frozenset({b"transfer-encoding", b"upgrade", b"expect", b"x-request-id"})
+"""Heads with these headers are not cached: their meaning is not limited to, or not shared between, requests."""
 
 
 class Head:
-    """What a request says before its body. `proof` is for whoever checks the key: what it found out."""
+    """The parsed head of a request. `proof` is where the key check keeps its result for the next request."""
 
     __slots__ = ("fields", "has_origin", "headers", "keep_alive", "length", "length_at", "proof", "scope")
 
     def __init__(self, method: str, url: bytes, version: str, headers: Headers, *, keep_alive: bool) -> None:
         parsed = httptools.parse_url(url)
         path = parsed.path.decode("ascii")
-        if path.endswith("/"):  # answered as the path without it
+        if path.endswith("/"):  # trailing slashes are ignored
             path = path.rstrip("/") or "/"
         self.scope: dict[str, Any] = {
             "type": "http",
@@ -49,7 +49,7 @@ class Head:
         self.has_origin = b"origin" in self.fields
         self.length_at: int | None = None
         self.length: int | None = 0
-        """Of the body; None where only reading tells."""
+        """Bytes of the body, or None if the head does not declare them."""
         self.proof: Any = None
         for place, (name, value) in enumerate(headers):
             if name == b"content-length":
@@ -60,9 +60,9 @@ class Head:
                 break
 
     def find_repeated(self) -> str | None:
-        """Return the name of a header that may be sent only once and was sent more often; None: there is none."""
+        """Return the name of a header that was sent more than once although it may not be, or None."""
         if len(self.fields) == len(self.headers):
-            return None  # as nearly always
+            return None  # the usual case
         seen: set[bytes] = set()
         for name, _ in self.headers:
             if name in SINGLE and name in seen:
@@ -72,25 +72,25 @@ class Head:
 
     @property
     def given_id(self) -> str | None:
-        """A sane id that the caller, or a proxy before us, gave the request."""
+        """The valid `x-request-id` that the client or a proxy sent, or None."""
         given = self.fields.get(b"x-request-id")
         return given.decode() if given is not None and GIVEN_ID.fullmatch(given) else None
 
 
 class Heads:
-    """Heads that came twice, by their bytes without the number of the body's; no more than a thousand."""
+    """Heads that arrived at least twice, by their bytes without the value of `content-length`."""
 
     def __init__(self) -> None:
         self._known: dict[bytes, Head] = {}
         self._once: set[int] = set()
 
     def __len__(self) -> int:
-        """How many are known."""
+        """Return the number of cached heads."""
         return len(self._known)
 
     def find(self, data: bytes) -> tuple[Head, Headers, bytes] | None:
-        """A request that is just a known head and its whole body: the head, its lines and the body."""
-        end = data.find(b"\r\n\r\n", 0, MAX_BYTES)
+        """Return head, headers and body of data that is a cached head with its whole body, else None."""
+        end = data.find(b"\r\n\r\n", 0, MAX_HEAD_BYTES)
         if end < 0:
             return None
         end += 2
@@ -98,30 +98,30 @@ class Heads:
         if length is None:
             head = self._known.get(data[:end])
             if head is None or head.length_at is not None or len(data) != end + 2:
-                return None  # a length that is told without a number is for the parser to refuse
+                return None  # the parser refuses a length that is no number
             return head, head.headers, b""
-        told = length[1]
+        declared = length[1]
         first, last = length.span(1)
         head = self._known.get(data[:first] + data[last:end])
-        if head is None or len(data) - end - 2 != int(told):
+        if head is None or len(data) - end - 2 != int(declared):
             return None
         headers = head.headers
         place = head.length_at
-        if place is not None and headers[place][1] != told:
+        if place is not None and headers[place][1] != declared:
             headers = headers.copy()
-            headers[place] = (b"content-length", told)
+            headers[place] = (b"content-length", declared)
         return head, headers, data[end + 2 :]
 
     def keep(self, data: bytes, head: Head) -> None:
-        """Remember the head of a request that came whole and alone in one read, once it comes for the second time."""
-        end = data.find(b"\r\n\r\n", 0, MAX_BYTES) + 2
+        """Cache the head of a request that arrived complete and alone in one read, from its second time on."""
+        end = data.find(b"\r\n\r\n", 0, MAX_HEAD_BYTES) + 2
         length = _LENGTH.search(data, 0, end)
-        if not head.keep_alive or head.fields.keys() & _READ_ANEW or not _is_plain(data[:end], head):
+        if not head.keep_alive or head.fields.keys() & _UNCACHED or not _is_plain(data[:end], head):
             return
         if len(data) != end + 2 + (head.length or 0) or (0 if length is None else int(length[1])) != head.length:
             return
         name = data[:end] if length is None else data[: length.start(1)] + data[length.end(1) : end]
-        if len(self._once) >= MOST:
+        if len(self._once) >= MAX_HEADS:
             self._once.clear()
             self._known.clear()
         if hash(name) in self._once:
@@ -131,7 +131,7 @@ class Heads:
 
 
 def _is_plain(lines: bytes, head: Head) -> bool:
-    """Whether it is written as nearly all are, so that it can be told apart by its bytes: a line for each header."""
+    """Return whether the head has one CRLF line per header, so that its bytes identify it."""
     wanted = len(head.headers) + 1
     first = f"{head.scope['method']} ".encode()
     is_regular = lines.count(b"\n") == lines.count(b"\r\n") == lines.count(b"\r") == wanted

@@ -1,4 +1,4 @@
-"""One request and its response: as uvicorn's, with less work for each, and an answer of ours where all else fails."""
+"""One request and its response: uvicorn's cycle with less work per request, and with errors in our shape."""
 
 import asyncio
 import logging
@@ -19,13 +19,13 @@ from penstock.web.server.head_cache import Head
 from penstock.web.server.sendfile import FileSocket
 
 FILE: Final = "http.response.zerocopysend"
-"""ASGI's message for a body that is `count` bytes of an open `file`, from `offset` on."""
-LARGE: Final = 1 << 14
-"""A body that is not copied to leave in one write with its head."""
+"""Type of the ASGI message whose body is `count` bytes of an open `file`, starting at `offset`."""
+SEPARATE_WRITE_BYTES: Final = 1 << 14
+"""Bodies from this size on are written apart from the head, to save a copy."""
 
 
 class _Done:
-    """Awaited at once: nearly nothing that is sent has to wait, and a coroutine for each would be dear."""
+    """An awaitable that is already done. Sends rarely wait, and a coroutine for each would be expensive."""
 
     __slots__ = ()
 
@@ -37,7 +37,7 @@ _DONE: Final = _Done()
 
 
 class Cycle(RequestResponseCycle):
-    """The head leaves together with the first of the body; a response to HTTP/1.0 ends with its connection."""
+    """Writes the head together with the first piece of the body. Ends HTTP/1.0 responses with the connection."""
 
     scope: Any
     body: bytes | bytearray = b""
@@ -51,14 +51,14 @@ class Cycle(RequestResponseCycle):
     status = 0
     request_id = ""
     extra = b""
-    """Lines for the head of whatever is answered: the id, and what lets pages of others read it."""
+    """Header lines of every response: the request id and the CORS headers."""
     gone = False
     on_gone: Callable[[], object] | None = None
-    """Called when the caller leaves: a request that costs money must not wait for `receive` to tell."""
+    """Called when the client disconnects. Requests that cost money must not wait for `receive` to report it."""
     outlet: FileSocket | None = None
-    """Sends a file, past the transport."""
+    """The socket while a file is sent, past the transport."""
     hold: Hold | None = None
-    """The memory that the request's body takes, until the request is over."""
+    """The memory held for the request's body until the request ends."""
     _head: bytes | None = None
     _ends_with_connection = False
     _has_news = False
@@ -73,7 +73,7 @@ class Cycle(RequestResponseCycle):
         server: ServerState,
         on_response: Callable[[], None],
     ) -> None:
-        """As uvicorn's, without what is the same for all."""
+        """Set only what differs between requests. Everything else is a class attribute."""
         self.head = head
         self.length = head.length
         self.transport = transport
@@ -86,7 +86,7 @@ class Cycle(RequestResponseCycle):
             self.waiting_for_100_continue = head.fields[b"expect"].lower() == b"100-continue"
 
     def hear(self, body: bytes, *, more: bool) -> None:
-        """Some of the body has come."""
+        """Store a piece of the body and wake up `receive`."""
         if not self.body:
             self.body = body
         else:
@@ -96,13 +96,13 @@ class Cycle(RequestResponseCycle):
         self.notify()
 
     def notify(self) -> None:
-        """There is something to receive."""
+        """Wake up `receive`."""
         self._has_news = True
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(None)
 
     async def receive(self) -> Any:
-        """What has come of the body, or that the caller has left."""
+        """Return the body received so far, or a disconnect."""
         if self.waiting_for_100_continue and not self.transport.is_closing():
             self.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
             self.waiting_for_100_continue = False
@@ -120,29 +120,29 @@ class Cycle(RequestResponseCycle):
 
     @property
     def has_whole_body(self) -> bool:
-        """Whether nothing of the request is on its way any more."""
+        """Return whether the request has arrived completely."""
         return not self.more_body
 
     def take_small_body(self) -> bytes:
-        """Return the body if all of it is here and it is too small to be counted, as most are; else nothing."""
+        """Return the body if it is complete and small enough not to count as memory, else nothing."""
         if len(self.body) > SMALL_BODY_BYTES:
             return b""
         return self.take_whole_body()
 
     def take_whole_body(self) -> bytes:
-        """The body, if all of it is here and its length was told beforehand; else nothing, and `receive` tells."""
+        """Return the body if it is complete and its length was declared, else nothing. `receive` returns the others."""
         if self.more_body or self.length is None or not self.body:
             return b""
         body, self.body, self._has_news = self.body, b"", False
         return bytes(body)
 
     def release(self) -> None:
-        """Give back the memory of the body, which nobody needs any more."""
+        """Release the memory held for the body."""
         if self.hold is not None:
             self.hold.release()
 
     def leave(self) -> None:
-        """The caller has left."""
+        """Note that the client disconnected, and notify the request."""
         self.gone = True
         if not self.response_complete:
             self.disconnected = True
@@ -151,20 +151,20 @@ class Cycle(RequestResponseCycle):
             self.on_gone()
 
     def cut(self) -> None:
-        """End the connection in the middle of a response, after what was sent: the caller sees that more is missing."""
+        """Close the connection within a response, so that the client sees that it is incomplete."""
         self.disconnected = True
         self.transport.close()
 
     async def run_asgi(self, app: ASGI3Application) -> None:
-        """Let the application answer, or answer that it failed."""
+        """Run the application. Answer with an error if it fails before its response begins."""
         try:
             send: Any = self.send
             await app(self.scope, self.receive, send)
             self._check_complete()
         except BaseException as error:
-            self.logger.error("Exception in ASGI application", exc_info=error)  # noqa: TRY400  not of an Exception only
+            self.logger.error("exception in the ASGI application", exc_info=error)  # noqa: TRY400  also for other than Exception
             if not self.response_started:
-                # A cancel comes at the end of a drain; anything else is a mistake of ours.
+                # A cancellation comes from the drain deadline. Anything else is a bug.
                 self.refuse(InternalError() if isinstance(error, Exception) else Overloaded())
             self.transport.close()
         finally:
@@ -172,7 +172,7 @@ class Cycle(RequestResponseCycle):
             self.release()
 
     def refuse(self, error: PenstockError) -> None:
-        """Answer with an error, without asking the application."""
+        """Answer with an error without running the application."""
         response = render_error(error, self.request_id or new_id("req"), closes=True)
         self._send(response.start())
         self._send({"type": "http.response.body", "body": response.body})
@@ -181,21 +181,21 @@ class Cycle(RequestResponseCycle):
         if not (self.response_complete or self.disconnected):
             raise RuntimeError("The application returned without completing its response.")
 
-    # -- what is sent: by messages, or piece by piece once the response has begun
+    # -- the response: by ASGI messages, or piece by piece once it has begun
 
     @property
     def is_full(self) -> bool:
-        """Whether the caller reads more slowly than it is written to."""
+        """Return whether writing is paused because the client reads too slowly."""
         return self.flow.write_paused and not self.disconnected
 
     def respond(self, lines: bytes, body: bytes) -> None:
-        """Send a whole answer; the lines of its head are known to be in order."""
+        """Send a whole response with status 200. The header lines must be valid."""
         if not self.disconnected:
             self.begin(200, lines, len(body))
             self._send_body(body, more=False)
 
     def begin(self, status: int, lines: bytes, length: int | None = None) -> None:
-        """Begin an answer, which comes piece by piece if its length is not known; the lines are in order, likewise."""
+        """Begin a response, chunked if its length is not known. The header lines must be valid."""
         self.status, self.response_started, self.waiting_for_100_continue = status, True, False
         framing = b""
         if length is not None:
@@ -210,21 +210,21 @@ class Cycle(RequestResponseCycle):
         self._head = b"".join([*first, lines, framing, last])
 
     def write(self, piece: bytes) -> bool:
-        """Send some of the body, whether the caller reads or not; False if it does not keep up."""
+        """Send a piece of the body without waiting. Return False if the client does not keep up."""
         if self.disconnected or not piece:
             return True
-        if self.chunked_encoding and self._head is None:  # as nearly always
+        if self.chunked_encoding and self._head is None:  # the usual case
             self.transport.write(b"%x\r\n%b\r\n" % (len(piece), piece))
         else:
             self._send_body(piece, more=True)
         return not self.flow.write_paused
 
     async def drain(self) -> None:
-        """Wait until the caller has read some."""
+        """Wait until the client has read enough to write more."""
         await self.flow.drain()
 
-    def send(self, message: Message) -> Awaitable[None]:  # type: ignore[override]  # as good as a coroutine
-        """Write a part of the response; to be awaited, which takes as long as the caller does not read."""
+    def send(self, message: Message) -> Awaitable[None]:  # type: ignore[override]  # an awaitable like a coroutine
+        """Write a message of the response. Awaiting the result waits while the client does not read."""
         if message["type"] == FILE:
             return self._send_file(message["file"], message["offset"], message["count"])
         if self.is_full:
@@ -260,7 +260,7 @@ class Cycle(RequestResponseCycle):
                 lines.append(b"%b: %b\r\n" % (name, value))
         text = b"".join(lines)
         if text.count(b"\n") != len(lines) or text.count(b"\r") != len(lines) or b"\0" in text:
-            raise RuntimeError("A header holds what no header may hold.")
+            raise RuntimeError("A response header contains a line break or a null byte.")
         self.begin(status, text, length)
 
     def _send_body(self, body: bytes, *, more: bool) -> None:
@@ -278,7 +278,7 @@ class Cycle(RequestResponseCycle):
             self._complete()
 
     async def _send_file(self, file: int, start: int, count: int) -> None:
-        """All of the body, whose length the head has told. What was written before has to leave first."""
+        """Send the whole body from a file, after everything written before has left."""
         if self.disconnected:
             return
         self.transport.set_write_buffer_limits(0)
@@ -311,11 +311,11 @@ class Cycle(RequestResponseCycle):
     def _count(self, size: int, *, more: bool) -> None:
         self.expected_content_length -= size
         if self.expected_content_length < 0 or (self.expected_content_length and not more):
-            raise RuntimeError("The response's body is not as long as its Content-Length.")
+            raise RuntimeError("The length of the response body differs from its Content-Length.")
 
     def _write(self, body: bytes) -> None:
         head, self._head = self._head, None
-        if head is not None and len(body) < LARGE:
+        if head is not None and len(body) < SEPARATE_WRITE_BYTES:
             body, head = head + body, None
         if head is not None:
             self.transport.write(head)
@@ -327,7 +327,7 @@ _defaults: tuple[Headers, bytes] = ([], b"")
 
 
 def _write_defaults(headers: Headers) -> bytes:
-    """The lines that all answers have: they are the same for a second."""
+    """Return the default headers as lines, cached while uvicorn does not change them, for a second."""
     global _defaults  # noqa: PLW0603  one for all connections
     if _defaults[0] is not headers:
         _defaults = headers, b"".join([b"%b: %b\r\n" % header for header in headers])
@@ -335,4 +335,4 @@ def _write_defaults(headers: Headers) -> bytes:
 
 
 def _ignore() -> None:
-    """Nobody is to be told any more: the connection may have gone on to the next request."""
+    """Do nothing: the connection may already serve the next request."""

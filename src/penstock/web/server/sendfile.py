@@ -1,18 +1,18 @@
-"""Sends a stretch of a file over a connection: the system copies it, and none of it comes into this process."""
+"""Sends a range of a file with `sendfile`: the kernel copies it, without passing through this process."""
 
 import asyncio
 import os
 from contextlib import suppress
 from typing import Any, Final
 
-PIECE: Final = 4 << 20
-"""The most that is sent by one call, in a thread: what is not in memory has to come from the disk first."""
+MAX_PIECE_BYTES: Final = 4 << 20
+"""Bytes sent by one call. Calls run in a thread, because the kernel may have to read from disk first."""
 
 
 class FileSocket:
-    """A connection's socket, by a descriptor of its own: an event loop lets nobody watch that of a transport.
+    """A duplicate of a connection's socket, because an event loop does not let others watch a transport's own.
 
-    Nothing of the transport's may wait to be written meanwhile.
+    The transport's write buffer must be empty meanwhile.
     """
 
     def __init__(self, transport: Any, count: int) -> None:
@@ -21,15 +21,15 @@ class FileSocket:
         self._waiter: asyncio.Future[None] = self._loop.create_future()
         self._closed = False
         self.left = count
-        """Bytes that are still to be sent."""
+        """Bytes not yet sent."""
 
     async def send(self, file: int, start: int, count: int) -> int:
-        """Send bytes of an open file; how many were sent until the caller left or the file ended."""
+        """Send bytes of an open file. Return the number sent until the client disconnected or the file ended."""
         end = start + count
         try:
             while start < end and not self._closed:
                 try:
-                    sent = await self._push(file, start, min(PIECE, end - start))
+                    sent = await self._push(file, start, min(MAX_PIECE_BYTES, end - start))
                 except BlockingIOError:
                     await self._wait()
                 else:
@@ -42,7 +42,7 @@ class FileSocket:
         return count - (end - start)
 
     def close(self) -> None:
-        """The caller has left: send no more."""
+        """Stop sending, because the client disconnected."""
         self._closed = True
         self._wake()
 
@@ -51,12 +51,12 @@ class FileSocket:
         try:
             return await asyncio.shield(pushing)
         finally:
-            if not pushing.done():  # cancelled: the descriptors may mean something else once they are closed
+            if not pushing.done():  # cancelled: the descriptors could be reused once they are closed
                 with suppress(OSError):
                     await pushing
 
     async def _wait(self) -> None:
-        """Until the caller has read some, or has left."""
+        """Wait until the socket is writable or the client disconnected."""
         self._waiter = self._loop.create_future()
         self._loop.add_writer(self._socket, self._wake)
         try:

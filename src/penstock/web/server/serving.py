@@ -1,4 +1,4 @@
-"""Serving: the socket, the signals, and the drain at the end."""
+"""The server process: sockets, signals and the drain at shutdown."""
 
 import asyncio
 import contextlib
@@ -22,29 +22,29 @@ from penstock.web.server.connection_limits import ConnectionBounds, Doorman
 T = TypeVar("T")
 
 CHECK_SECONDS = 5.0
-"""At most this many seconds pass between two looks for connections whose readers do not read."""
-CUT_SECONDS = 5
-"""How long requests that were cancelled at the drain's deadline have to clean up."""
+"""Seconds between two checks for clients that do not read, at most."""
+CLEANUP_SECONDS = 5
+"""Seconds for requests to clean up after they were cancelled at the drain deadline."""
 
 logger = logging.getLogger(__name__)
 
 
 class PortInUse(Exception):
-    """Something else listens where the gateway was told to."""
+    """The configured port is in use."""
 
     def __init__(self, host: str, port: int) -> None:
         super().__init__(
             f"Port {port} on {host} is in use. "
-            "Stop what listens there, or choose another with --port (0 finds a free one)."
+            "Stop the process that listens there, or choose another port with --port (0 finds a free one)."
         )
         self.host = host
         self.port = port
 
 
 def run(main: Coroutine[Any, Any, T]) -> T:
-    """Run a program's main coroutine on the fastest event loop there is."""
+    """Run a program's main coroutine on uvloop where it is installed, else on asyncio's own loop."""
     try:
-        import uvloop  # noqa: PLC0415  not made for every platform
+        import uvloop  # noqa: PLC0415  not available on every platform
     except ImportError:
         return asyncio.run(main)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
@@ -66,10 +66,10 @@ async def serve(
     max_connections: int | None = None,
     metrics_port: int | None = None,
 ) -> None:
-    """Serve until SIGTERM, SIGINT or `stop`, then drain; a second signal ends the process at once.
+    """Serve until SIGTERM, SIGINT or `stop`, then drain. A second signal ends the process at once.
 
-    `on_ready` is told the real port, `on_drain` must end the streams that would not end by themselves,
-    `on_reload` is called for SIGHUP.
+    `on_ready` gets the actual port. `on_drain` must end streams that would not end by themselves. `on_reload` is
+    called at SIGHUP.
     """
     if max_connections is not None:
         bounds = replace(bounds, max_connections=max_connections)
@@ -84,11 +84,11 @@ async def serve(
         log_config=None,
         access_log=False,
         server_header=False,
-        proxy_headers=False,  # read where links are made, in access.py: not every request needs them
+        proxy_headers=False,  # read in web/auth.py where links are made, since few requests need them
         backlog=4096,
         limit_concurrency=bounds.max_connections,
         timeout_keep_alive=75,
-        timeout_graceful_shutdown=math.ceil(drain_seconds) + CUT_SECONDS,
+        timeout_graceful_shutdown=math.ceil(drain_seconds) + CLEANUP_SECONDS,
     )
     server = _Server(config, drain_seconds, on_drain, bounds.write_seconds)
     stopping = asyncio.ensure_future(_stop_on(stop, server)) if stop else None
@@ -104,7 +104,7 @@ async def serve(
 
 
 class _Server(uvicorn.Server):
-    """uvicorn's server, with our own signals, a call at its start, and a drain that waits for what it cancels."""
+    """uvicorn's server with our signal handling, a start callback, and a drain that waits for cancelled requests."""
 
     on_started: Callable[[], None]
 
@@ -119,7 +119,7 @@ class _Server(uvicorn.Server):
 
     @contextlib.contextmanager
     def capture_signals(self) -> Generator[None]:
-        # uvicorn would raise the signal anew after the drain, and the process would not exit with 0.
+        # uvicorn would raise the signal again after the drain, so that the process would not exit with 0.
         yield
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -128,38 +128,38 @@ class _Server(uvicorn.Server):
         self.on_started()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        logger.info("Draining for at most %g s", self._drain_seconds)
+        logger.info("draining for at most %g s", self._drain_seconds)
         loop = asyncio.get_running_loop()
         if self._on_drain:
-            loop.call_soon(self._on_drain)  # so that a mistake in it is logged and stops no drain
-        # uvicorn cancels at its own timeout too, but then ends the lifespan under requests that still clean up.
-        cut = loop.call_later(self._drain_seconds, self._cut)
+            loop.call_soon(self._on_drain)  # an exception in it is logged and does not stop the drain
+        # uvicorn cancels at its own timeout as well, but ends the lifespan while requests still clean up.
+        cancel = loop.call_later(self._drain_seconds, self._cancel_requests)
         await super().shutdown(sockets)
-        cut.cancel()
+        cancel.cancel()
         if self._checking is not None:
             self._checking.cancel()
 
     async def _check_readers(self) -> None:
-        """Look after all connections now and then: a timer for each would cost every request."""
+        """Check all connections at intervals, because a timer for each would slow down every request."""
         loop, pause = asyncio.get_running_loop(), min(CHECK_SECONDS, self._write_seconds / 4)
         while True:
             await asyncio.sleep(pause)
             for connection in cast("list[GuardedConnection]", list(self.server_state.connections)):
                 connection.check_progress(loop.time())
 
-    def _cut(self) -> None:
+    def _cancel_requests(self) -> None:
         if self.server_state.tasks:
-            logger.warning("Cutting %d requests off at the drain's deadline", len(self.server_state.tasks))
+            logger.warning("cancelling %d requests at the drain deadline", len(self.server_state.tasks))
         for task in self.server_state.tasks:
             task.cancel()
 
 
 async def _bind_all(host: str, ports: Sequence[int]) -> list[socket.socket]:
-    """Bind every port or none."""
+    """Bind all ports or none."""
     bound: list[socket.socket] = []
     try:
         for port in ports:
-            bound.append(await _bind(host, port))  # noqa: PERF401  those before are closed if one fails
+            bound.append(await _bind(host, port))  # noqa: PERF401  earlier ones are closed if one fails
     except BaseException:
         for listener in bound:
             listener.close()
@@ -172,7 +172,7 @@ async def _bind(host: str, port: int) -> socket.socket:
     [(family, kind, protocol, _, address), *_] = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     listener = socket.socket(family, kind, protocol)
     try:
-        if os.name == "posix":  # elsewhere it would let two servers share the port
+        if os.name == "posix":  # on other platforms two servers could share the port
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(address)
     except OSError as error:
@@ -194,7 +194,7 @@ def _signals(server: _Server, on_reload: Callable[[], None] | None) -> Generator
 
     def end(number: int) -> None:
         if server.should_exit:
-            logger.warning("Ended at once by a second signal")
+            logger.warning("ended at once by a second signal")
             os._exit(128 + number)
         server.should_exit = True
 
@@ -202,7 +202,7 @@ def _signals(server: _Server, on_reload: Callable[[], None] | None) -> Generator
     if on_reload and hasattr(signal, "SIGHUP"):
         handlers[signal.SIGHUP] = lambda _: on_reload()
     if threading.current_thread() is not threading.main_thread():
-        handlers = {}  # Python gives signals to the main thread only
+        handlers = {}  # Python delivers signals to the main thread only
     before = {
         number: signal.signal(number, lambda number, _: loop.call_soon_threadsafe(handlers[number], number))
         for number in handlers

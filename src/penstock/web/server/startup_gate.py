@@ -1,4 +1,4 @@
-"""What stands at the door: until the gateway is open, everyone is told to come again."""
+"""The answers of a starting server: 503 with retry headers until the gateway is open."""
 
 from collections.abc import Awaitable
 from typing import Any
@@ -12,20 +12,20 @@ ALIVE = "/healthz"
 
 
 class StartupGate:
-    """An ASGI application that hands everything to another, once there is one."""
+    """An ASGI application that passes everything to `app` once that is set."""
 
     def __init__(self) -> None:
         self.app: Application | None = None
 
     def __call__(self, scope: Any, receive: Any, send: Any) -> Awaitable[None]:
-        """Hand on, or say that the store is away."""
+        """Pass the request on, or answer that the store does not answer yet."""
         if self.app is not None:
             return self.app(scope, receive, send)
         if scope["type"] == "lifespan":
             return _live(receive, send)
         if scope["path"] == ALIVE:
             return _answer_alive(send)
-        error = StoreUnavailable("This process has just started, and its store does not answer yet.", retry_after=1)
+        error = StoreUnavailable("The server is starting, and its store does not answer yet.", retry_after=1)
         return render_error(error, new_id("req"), closes=True).send(send)
 
 
