@@ -4,7 +4,7 @@ export interface components {
     schemas: {
         /**
          * AccountPage
-         * @description A part of a list; pass `next_cursor` as `cursor` for the next.
+         * @description One page of a list. Send `next_cursor` as `cursor` to get the next page.
          */
         AccountPage: {
             /**
@@ -21,7 +21,7 @@ export interface components {
         };
         /**
          * AccountRecord
-         * @description Whom jobs, results and keys belong to.
+         * @description The owner of jobs, results and keys.
          */
         AccountRecord: {
             /**
@@ -40,7 +40,7 @@ export interface components {
             created_at: string;
             /**
              * Closed At
-             * @description since when its keys are refused
+             * @description when the account was closed; its keys are refused since then
              */
             closed_at: string | null;
             /** @description of all its keys together */
@@ -52,12 +52,12 @@ export interface components {
              * @description how many of its keys are neither revoked nor expired
              */
             keys: number;
-            /** @description its quota is null where that of the settings holds */
+            /** @description `quota` is null if that of the settings applies */
             storage: components["schemas"]["StorageShape"];
         };
         /**
          * Action
-         * @description What was changed.
+         * @description The kind of a change.
          * @enum {string}
          */
         Action: "account.created" | "account.renamed" | "account.limited" | "account.closed" | "account.reopened" | "key.created" | "key.changed" | "key.rotated" | "key.revoked" | "budget.set" | "budget.removed" | "ledger.refunded" | "ledger.released" | "ledger.settled" | "webhook.disabled";
@@ -81,7 +81,7 @@ export interface components {
         };
         /**
          * AuditPage
-         * @description A part of a list; pass `next_cursor` as `cursor` for the next.
+         * @description One page of a list. Send `next_cursor` as `cursor` to get the next page.
          */
         AuditPage: {
             /**
@@ -128,7 +128,7 @@ export interface components {
             account_id: string | null;
             /**
              * Detail
-             * @description what it was and is; never a secret
+             * @description the values before and after; never a secret
              */
             detail: {
                 [key: string]: unknown;
@@ -183,7 +183,7 @@ export interface components {
         };
         /**
          * BudgetShape
-         * @description Where a budget stands; decimal strings of USD. `held` is reserved for what is under way.
+         * @description State of a budget in decimal strings of USD. `held` is reserved for open jobs and requests.
          */
         BudgetShape: {
             /**
@@ -285,7 +285,7 @@ export interface components {
         };
         /**
          * DeliveryAttempt
-         * @description One time that it was sent, or could not be.
+         * @description One attempt to send a delivery.
          */
         DeliveryAttempt: {
             /**
@@ -295,14 +295,14 @@ export interface components {
             at: string;
             /**
              * Status Code
-             * @description null: there was no answer
+             * @description null: no answer
              */
             status_code: number | null;
             /** Latency Ms */
             latency_ms: number;
             /**
              * Error
-             * @description null: it was a success
+             * @description null: success
              */
             error: string | null;
             /**
@@ -313,7 +313,7 @@ export interface components {
         };
         /**
          * DeliveryPage
-         * @description A part of a list; pass `next_cursor` as `cursor` for the next.
+         * @description One page of a list. Send `next_cursor` as `cursor` to get the next page.
          */
         DeliveryPage: {
             /**
@@ -388,7 +388,7 @@ export interface components {
         };
         /**
          * DryRun
-         * @description What a request would do; nothing was created.
+         * @description The effect that a request would have. Nothing was created.
          */
         DryRun: {
             /**
@@ -424,7 +424,7 @@ export interface components {
         };
         /**
          * ErrorBody
-         * @description What went wrong, whether to try again, and what to do.
+         * @description The error, whether a retry can succeed, and what to do.
          */
         ErrorBody: {
             /** Message */
@@ -448,7 +448,7 @@ export interface components {
         };
         /**
          * EventRecord
-         * @description Something that happened to a job or a budget, with that as it was then.
+         * @description A change of a job or a budget, with its state at that time.
          */
         EventRecord: {
             /** Type */
@@ -473,7 +473,7 @@ export interface components {
         EventType: "job.queued" | "job.started" | "job.progress" | "job.succeeded" | "job.failed" | "job.canceled" | "job.expired";
         /**
          * Feed
-         * @description Events in order; pass `next_after` as `after` for the next.
+         * @description Events in order. Send `next_after` as `after` to get the next page.
          */
         Feed: {
             /**
@@ -520,7 +520,7 @@ export interface components {
         };
         /**
          * Group
-         * @description What a report can tell apart.
+         * @description Columns by which a report can group.
          * @enum {string}
          */
         Group: "day" | "month" | "model" | "key" | "vendor" | "kind" | "account";
@@ -539,7 +539,7 @@ export interface components {
         };
         /**
          * IssuedKey
-         * @description A new key. Its text is shown this once.
+         * @description A new key. Its text is shown only once.
          */
         IssuedKey: {
             /**
@@ -579,7 +579,7 @@ export interface components {
             status: "active" | "expired" | "revoked" | "closed";
             /**
              * Lineage
-             * @description the first of the keys that replaced each other; limits and budgets are theirs
+             * @description the first of the keys that replaced each other; they share limits and budgets
              */
             lineage: string;
             /** Replaced By */
@@ -595,7 +595,7 @@ export interface components {
         };
         /**
          * JobErrorBody
-         * @description Why a job failed, where it was, and what the vendor said.
+         * @description The error of a failed job, with its stage and the vendor's error.
          */
         JobErrorBody: {
             /** Message */
@@ -622,7 +622,7 @@ export interface components {
         };
         /**
          * JobPage
-         * @description A part of a list; pass `next_cursor` as `cursor` for the next.
+         * @description One page of a list. Send `next_cursor` as `cursor` to get the next page.
          */
         JobPage: {
             /**
@@ -716,7 +716,7 @@ export interface components {
         };
         /**
          * JobUrls
-         * @description Where to go from here.
+         * @description Links of a job.
          */
         JobUrls: {
             /** Self */
@@ -728,7 +728,7 @@ export interface components {
         };
         /**
          * KeyPage
-         * @description A part of a list; pass `next_cursor` as `cursor` for the next.
+         * @description One page of a list. Send `next_cursor` as `cursor` to get the next page.
          */
         KeyPage: {
             /**
@@ -785,7 +785,7 @@ export interface components {
             status: "active" | "expired" | "revoked" | "closed";
             /**
              * Lineage
-             * @description the first of the keys that replaced each other; limits and budgets are theirs
+             * @description the first of the keys that replaced each other; they share limits and budgets
              */
             lineage: string;
             /** Replaced By */
@@ -799,7 +799,7 @@ export interface components {
         };
         /**
          * Kind
-         * @description What an output is.
+         * @description The kind of an output.
          * @enum {string}
          */
         Kind: "model" | "video" | "image";
@@ -827,7 +827,7 @@ export interface components {
             amount: string;
             /**
              * Overrun
-             * @description what it cost beyond what the budgets could bear: not charged
+             * @description cost beyond the budgets, which is not charged
              */
             overrun: string;
             /**
@@ -839,13 +839,13 @@ export interface components {
             account_id: string;
             /**
              * Key
-             * @description the public id of the key that asked for it
+             * @description the public id of the key of the request
              */
             key: string;
             /**
              * Accepted At
              * Format: date-time
-             * @description when the subject was accepted: whose period it belongs to
+             * @description when the subject was accepted; this decides its budget period
              */
             accepted_at: string;
             /**
@@ -858,7 +858,7 @@ export interface components {
         };
         /**
          * LedgerPage
-         * @description A part of a list; pass `next_cursor` as `cursor` for the next.
+         * @description One page of a list. Send `next_cursor` as `cursor` to get the next page.
          */
         LedgerPage: {
             /**
@@ -875,7 +875,7 @@ export interface components {
         };
         /**
          * LimitsShape
-         * @description How much may be done at once or in a minute; null: any number.
+         * @description Limits per minute and on concurrency. Null: no limit.
          */
         LimitsShape: {
             /** Requests Per Minute */
@@ -936,12 +936,12 @@ export interface components {
             };
             /**
              * Price
-             * @description in force now, of several vendors the dearest in each part; null: not known
+             * @description the price now, with several vendors the highest of each part; null: not known
              */
             price: components["schemas"]["PriceShape"] | components["schemas"]["TokenPriceShape"] | null;
             /**
              * Prices
-             * @description of each vendor, in force now and to come
+             * @description current and future prices of each vendor
              */
             prices: components["schemas"]["PriceTerm"][];
             /** Vendors */
@@ -951,7 +951,7 @@ export interface components {
         };
         /**
          * Outage
-         * @description How long the store has not answered, and how much longer chat is served without it.
+         * @description Seconds since the store answered, and seconds for which chat is still served without it.
          */
         Outage: {
             /** Seconds */
@@ -961,7 +961,7 @@ export interface components {
         };
         /**
          * Outcome
-         * @description How an attempt at a vendor ended.
+         * @description The outcome of an attempt at a vendor.
          * @enum {string}
          */
         Outcome: "succeeded" | "failed" | "refused" | "not_sent" | "never_arrived" | "unknown" | "canceled" | "abandoned";
@@ -1002,7 +1002,7 @@ export interface components {
         };
         /**
          * Period
-         * @description How long a budget's amount is for; `total` never begins anew.
+         * @description The period of a budget; `total` never resets.
          * @enum {string}
          */
         Period: "total" | "day" | "month";
@@ -1025,12 +1025,12 @@ export interface components {
             };
             /**
              * Seconds
-             * @description what is counted where the params do not tell
+             * @description seconds that are charged if the params give none
              */
             seconds: number | null;
             /**
              * Faces
-             * @description what is counted where `face_limit` is not given
+             * @description faces that are charged if `face_limit` is not given
              */
             faces: number | null;
             /**
@@ -1041,14 +1041,14 @@ export interface components {
         };
         /**
          * PriceTerm
-         * @description What one vendor asks, and when.
+         * @description The price of one vendor and when it applies.
          */
         PriceTerm: {
             /** Vendor */
             vendor: string;
             /**
              * From
-             * @description null: it always was so
+             * @description null: from the beginning
              */
             from: string | null;
             /**
@@ -1064,7 +1064,7 @@ export interface components {
         };
         /**
          * Readiness
-         * @description Whether requests are served, and why not.
+         * @description Readiness to serve requests, with the checks behind it.
          */
         Readiness: {
             /**
@@ -1091,19 +1091,19 @@ export interface components {
         };
         /**
          * Reason
-         * @description Why an endpoint is disabled.
+         * @description The reason why a webhook is disabled.
          * @enum {string}
          */
         Reason: "asked" | "gone" | "failing";
         /**
          * Role
-         * @description What an output is for.
+         * @description The role of an output.
          * @enum {string}
          */
         Role: "primary" | "preview";
         /**
          * RouteError
-         * @description What a route last failed with, since this process started or its settings changed.
+         * @description The last failure of a route since this process started or its settings changed.
          */
         RouteError: {
             /** Code */
@@ -1113,7 +1113,7 @@ export interface components {
         };
         /**
          * RouteHealth
-         * @description How a chat route does in the process that answers.
+         * @description Health of a chat route in the process that answers.
          */
         RouteHealth: {
             /**
@@ -1128,7 +1128,7 @@ export interface components {
             failures: number;
             /**
              * Rests Seconds
-             * @description how long it is still left alone
+             * @description seconds until it is used again
              */
             rests_seconds: number;
             last_error: components["schemas"]["RouteError"] | null;
@@ -1142,19 +1142,19 @@ export interface components {
             model: string;
             /**
              * Upstream Model
-             * @description the vendor's own name of it
+             * @description the vendor's own name of the model
              */
             upstream_model: string;
             /** Order */
             order: number;
             /** Weight */
             weight: number;
-            /** @description null: the routes of jobs keep none */
+            /** @description null for routes of jobs */
             health: components["schemas"]["RouteHealth"] | null;
         };
         /**
          * Scope
-         * @description What a key may do. `generate` includes following and deleting one's jobs; `read` only looks.
+         * @description The permissions of a key. `generate` includes reading and deleting one's own jobs; `read` is read-only.
          * @enum {string}
          */
         Scope: "generate" | "chat" | "read";
@@ -1172,24 +1172,24 @@ export interface components {
         };
         /**
          * Shape
-         * @description Every field is always present; new ones may be added.
+         * @description All fields are always present. New fields may be added.
          */
         Shape: Record<string, never>;
         /**
          * State
-         * @description Where a job stands. Clients need not know this list: they loop on `done`.
+         * @description The state of a job. Clients need not know this list: they loop on `done`.
          * @enum {string}
          */
         State: "queued" | "running" | "canceling" | "succeeded" | "failed" | "canceled" | "expired";
         /**
          * Status
-         * @description Where a delivery stands.
+         * @description The status of a delivery.
          * @enum {string}
          */
         Status: "pending" | "delivered" | "failed";
         /**
          * StorageShape
-         * @description What an account keeps in files and assets, in bytes.
+         * @description Bytes of files and assets that an account stores.
          */
         StorageShape: {
             /** Bytes */
@@ -1220,7 +1220,7 @@ export interface components {
         };
         /**
          * TypicalSeconds
-         * @description How long such jobs took here: half are faster than `p50`, nine in ten than `p90`.
+         * @description Durations of such jobs on this server: half are faster than `p50`, nine in ten than `p90`.
          */
         TypicalSeconds: {
             /** P50 */
@@ -1232,7 +1232,7 @@ export interface components {
         };
         /**
          * UpstreamShape
-         * @description What the vendor said, without its addresses and secrets.
+         * @description The vendor's error, without addresses and secrets.
          */
         UpstreamShape: {
             /** Code */
@@ -1244,7 +1244,7 @@ export interface components {
         };
         /**
          * UsageLine
-         * @description What was used of one group; only the groups of `by` are present.
+         * @description Usage of one group. Only the groups of `by` are present.
          */
         UsageLine: {
             /** Requests */
@@ -1276,12 +1276,12 @@ export interface components {
             cost: string;
             /**
              * Estimated
-             * @description how many requests' tokens are estimated, as the vendor did not tell them
+             * @description number of requests whose tokens are estimated because the vendor did not report them
              */
             estimated: number;
             /**
              * Unpriced
-             * @description how many requests and jobs are not in `cost`, as their price is not known
+             * @description number of requests and jobs that are not in `cost` because their price is not known
              */
             unpriced: number;
             /**
@@ -1335,7 +1335,7 @@ export interface components {
         };
         /**
          * UsageStatement
-         * @description What was used from the first to the last day, and where the budgets stand now.
+         * @description Usage from the first to the last day, and the current state of the budgets.
          */
         UsageStatement: {
             /**
@@ -1367,12 +1367,12 @@ export interface components {
             total: components["schemas"]["UsageSums"];
             /** Budgets */
             budgets: components["schemas"]["BudgetShape"][];
-            /** @description what is kept now; null for all accounts together */
+            /** @description bytes stored now; null for all accounts together */
             storage: components["schemas"]["StorageShape"] | null;
         };
         /**
          * UsageSums
-         * @description What was used. `requests` are those of chat.
+         * @description Sums of usage. `requests` counts chat requests.
          */
         UsageSums: {
             /** Requests */
@@ -1404,18 +1404,18 @@ export interface components {
             cost: string;
             /**
              * Estimated
-             * @description how many requests' tokens are estimated, as the vendor did not tell them
+             * @description number of requests whose tokens are estimated because the vendor did not report them
              */
             estimated: number;
             /**
              * Unpriced
-             * @description how many requests and jobs are not in `cost`, as their price is not known
+             * @description number of requests and jobs that are not in `cost` because their price is not known
              */
             unpriced: number;
         };
         /**
          * VendorError
-         * @description What the vendor's latest failed job was told.
+         * @description The error of the vendor's latest failed job.
          */
         VendorError: {
             /**
@@ -1445,7 +1445,7 @@ export interface components {
         };
         /**
          * VendorRecord
-         * @description Who runs models.
+         * @description A vendor, which runs models.
          */
         VendorRecord: {
             /**
@@ -1472,12 +1472,12 @@ export interface components {
             jobs_running: number;
             /** Routes */
             routes: components["schemas"]["RouteShape"][];
-            /** @description of jobs that are still kept; of chat see the routes */
+            /** @description of jobs that are still stored; for chat see `routes` */
             last_error: components["schemas"]["VendorError"] | null;
         };
         /**
          * WebhookPage
-         * @description A part of a list; pass `next_cursor` as `cursor` for the next.
+         * @description One page of a list. Send `next_cursor` as `cursor` to get the next page.
          */
         WebhookPage: {
             /**
@@ -1494,7 +1494,7 @@ export interface components {
         };
         /**
          * WebhookRecord
-         * @description An address that is told of events.
+         * @description An address that receives events.
          */
         WebhookRecord: {
             /** Id */
@@ -1518,12 +1518,12 @@ export interface components {
             disabled_reason: components["schemas"]["Reason"] | null;
             /**
              * Failing Since
-             * @description since when it only fails; null: the last attempt went well
+             * @description when its current failures began; null: the last attempt succeeded
              */
             failing_since: string | null;
             /**
              * Former Secret Until
-             * @description until when messages are signed with the former secret too
+             * @description the former secret also signs until then
              */
             former_secret_until: string | null;
             /**
@@ -1534,7 +1534,7 @@ export interface components {
         };
         /**
          * WebhookSecret
-         * @description What signs the webhooks that jobs bring along.
+         * @description The secret that signs deliveries to the `webhook` of generation requests.
          */
         WebhookSecret: {
             /**
@@ -1549,7 +1549,7 @@ export interface components {
         };
         /**
          * WebhookWithSecret
-         * @description The same with its secret, which is shown this once.
+         * @description A webhook with its secret, which is shown only once.
          */
         WebhookWithSecret: {
             /** Id */
@@ -1573,12 +1573,12 @@ export interface components {
             disabled_reason: components["schemas"]["Reason"] | null;
             /**
              * Failing Since
-             * @description since when it only fails; null: the last attempt went well
+             * @description when its current failures began; null: the last attempt succeeded
              */
             failing_since: string | null;
             /**
              * Former Secret Until
-             * @description until when messages are signed with the former secret too
+             * @description the former secret also signs until then
              */
             former_secret_until: string | null;
             /**
@@ -1634,7 +1634,7 @@ export interface components {
         };
         /**
          * AccountPatch
-         * @description What is to be changed of an account.
+         * @description Changes to an account.
          * @example {
          *       "limits": {
          *         "requests_per_minute": 600,
@@ -1645,12 +1645,12 @@ export interface components {
         AccountPatch: {
             /**
              * Name
-             * @description another name; its id stays
+             * @description a new name; the id does not change
              * @default null
              */
             name: string | null;
             /**
-             * @description those to change; null takes one away
+             * @description the limits to change; null removes one
              * @default null
              */
             limits: components["schemas"]["LimitsBody"] | null;
@@ -1669,7 +1669,7 @@ export interface components {
         };
         /**
          * BudgetBody
-         * @description A hard cap of what may be spent in a period.
+         * @description A hard limit on spending in a period.
          * @example {
          *       "cap": "10.00",
          *       "time_zone": "Europe/Berlin"
@@ -1690,7 +1690,7 @@ export interface components {
         };
         /**
          * Budgeted
-         * @description What may have limits and budgets from the first.
+         * @description Limits and budgets of something new.
          */
         Budgeted: {
             /**
@@ -1760,7 +1760,7 @@ export interface components {
             expires_at: string | null;
             /**
              * Expires In
-             * @description the same in seconds from now; one of the two
+             * @description seconds from now until it ends, instead of `expires_at`
              * @default null
              */
             expires_in: number | null;
@@ -1772,7 +1772,7 @@ export interface components {
         };
         /**
          * KeyFields
-         * @description What a key may be and do.
+         * @description Name, permissions and end of a key.
          */
         KeyFields: {
             /**
@@ -1801,14 +1801,14 @@ export interface components {
             expires_at: string | null;
             /**
              * Expires In
-             * @description the same in seconds from now; one of the two
+             * @description seconds from now until it ends, instead of `expires_at`
              * @default null
              */
             expires_in: number | null;
         };
         /**
          * KeyPatch
-         * @description What is to be changed of a key; null takes away what is there.
+         * @description Changes to a key. Null removes a value.
          * @example {
          *       "limits": {
          *         "concurrent_jobs": 2
@@ -1845,19 +1845,19 @@ export interface components {
             expires_at: string | null;
             /**
              * Expires In
-             * @description the same in seconds from now; one of the two
+             * @description seconds from now until it ends, instead of `expires_at`
              * @default null
              */
             expires_in: number | null;
             /**
-             * @description those to change; null takes one away
+             * @description the limits to change; null removes one
              * @default null
              */
             limits: components["schemas"]["LimitsBody"] | null;
         };
         /**
          * LimitsBody
-         * @description Each may be left out: then it stays, or there is none.
+         * @description Limits. One that you leave out stays as it is, or is not set.
          */
         LimitsBody: {
             /**
@@ -1905,12 +1905,12 @@ export interface components {
              * @default UTC
              */
             time_zone: string;
-            /** @description a total that never begins anew, or each day or month */
+            /** @description `total` never resets; the others reset each day or month */
             period: components["schemas"]["Period"];
         };
         /**
          * ReasonBody
-         * @description Why the ledger is mended.
+         * @description The reason for a correction of the ledger.
          * @example {
          *       "reason": "the film was cut off"
          *     }
@@ -1924,7 +1924,7 @@ export interface components {
         };
         /**
          * RotateBody
-         * @description How a key is to be replaced.
+         * @description Options for the rotation of a key.
          * @example {
          *       "overlap_seconds": 3600
          *     }
@@ -1932,7 +1932,7 @@ export interface components {
         RotateBody: {
             /**
              * Overlap Seconds
-             * @description how long the old key works beside the new one; 0: it ends at once
+             * @description seconds that the old key still works; 0: it ends at once
              * @default 86400
              */
             overlap_seconds: number;
@@ -1951,25 +1951,25 @@ export interface components {
         WebhookBody: {
             /**
              * Url
-             * @description http or https, into the public internet; redirects are not followed
+             * @description http or https, public addresses only; redirects are not followed
              */
             url: string;
             /**
              * Events
-             * @description default: the four that end a job
+             * @description default: the four events that end a job
              * @default null
              */
             events: (components["schemas"]["EventType"] | "budget.threshold")[] | null;
             /**
              * Description
-             * @description yours
+             * @description your note
              * @default null
              */
             description: string | null;
         };
         /**
          * WebhookPatch
-         * @description What is to be changed of a webhook.
+         * @description Changes to a webhook.
          * @example {
          *       "disabled": false
          *     }
@@ -1977,25 +1977,25 @@ export interface components {
         WebhookPatch: {
             /**
              * Url
-             * @description where it is from now on, also for what is on its way
+             * @description the new address, also for deliveries that are pending
              * @default null
              */
             url: string | null;
             /**
              * Events
-             * @description what it is told from now on
+             * @description the events to send from now on
              * @default null
              */
             events: (components["schemas"]["EventType"] | "budget.threshold")[] | null;
             /**
              * Description
-             * @description yours
+             * @description your note
              * @default null
              */
             description: string | null;
             /**
              * Disabled
-             * @description true: it is told nothing; false: it is told again
+             * @description true: send nothing; false: send again
              * @default null
              */
             disabled: boolean | null;
@@ -2015,7 +2015,7 @@ export interface components {
         };
         /**
          * Webhook
-         * @description Where this request's events are to be delivered.
+         * @description The endpoint for the events of this request.
          */
         Webhook: {
             /** Url */
@@ -2052,7 +2052,7 @@ export interface components {
             object: (string | components["schemas"]["StoredObject"]) | null;
             /**
              * Type
-             * @description what the bytes are; sniffed when absent, and an error when it contradicts them
+             * @description type of the picture; detected when absent, an error when it contradicts the bytes
              * @default null
              */
             type: ("jpg" | "jpeg" | "png" | "webp" | "image") | null;
@@ -2069,13 +2069,13 @@ export interface components {
         };
         /**
          * Ending
-         * @description How the simulated job ends.
+         * @description The ending of a simulated job.
          * @enum {string}
          */
         Ending: "succeeded" | "failed" | "filtered" | "no_output" | "corrupt" | "wrong_size" | "never";
         /**
          * Submission
-         * @description What happens to the submit call.
+         * @description The fate of the submit call.
          * @enum {string}
          */
         Submission: "accepted" | "reply_lost" | "never_arrived" | "unreachable" | "busy" | "rejected" | "unauthorized";

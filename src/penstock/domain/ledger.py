@@ -28,7 +28,7 @@ class LedgerEntry:
     payer: Payer
     amount: int
     at: float
-    """When the subject was accepted: decides the budget period that it belongs to."""
+    """Time of acceptance, which decides the budget period of the subject."""
     created_at: float
     overrun: int = 0
     note: str = ""

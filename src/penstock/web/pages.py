@@ -1,6 +1,6 @@
 """Pagination: the `limit` parameter and the body of a page, for public and admin lists."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 from fastapi import Query
@@ -24,7 +24,7 @@ def answer_page(found: Sequence[dict[str, Any]], limit: int, cursor: str) -> Res
     return write_page(page, next_cursor=page[-1][cursor] if has_more else None)
 
 
-def write_page(page: Sequence[dict[str, Any]], *, next_cursor: str | None) -> Response:
+def write_page(page: Sequence[Mapping[str, Any]], *, next_cursor: str | None) -> Response:
     """Answer with a page of a list. Without `next_cursor` it is the last one."""
     return Json({"object": "list", "data": page, "has_more": next_cursor is not None, "next_cursor": next_cursor})
 
