@@ -32,7 +32,7 @@ def built(tmp_path: Path) -> Path:
 async def visit(folder: Path):
     app = FastAPI(exception_handlers=dict(HANDLERS))
     app.include_router(console.router)
-    app.state.console = console.Shelf(folder)
+    app.state.console = console.ConsoleFiles(folder)
     app.state.routes = console.router.routes
 
     async def numbered(scope, receive, send):

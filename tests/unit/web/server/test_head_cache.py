@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from penstock.web.server.connection import GuardedConnection
-from penstock.web.server.head_cache import MOST, Head, Heads
+from penstock.web.server.head_cache import MAX_HEADS, Head, Heads
 from penstock.web.server.serving import serve
 
 PLAIN = b"POST /echo?a=1 HTTP/1.1\r\nhost: x\r\nContent-Length: %d\r\nx-kind: %b\r\n\r\n"
@@ -131,8 +131,8 @@ async def test_only_a_plain_whole_request_is_remembered(data):
 
 async def test_heads_that_never_come_again_do_not_pile_up():
     heads = Heads()
-    for number in range(3 * MOST):
+    for number in range(3 * MAX_HEADS):
         data = b"GET /%d HTTP/1.1\r\nhost: x\r\n\r\n" % number
         for _ in range(2):
             heads.keep(data, Head("GET", b"/%d" % number, "1.1", [(b"host", b"x")], keep_alive=True))
-    assert len(heads) <= MOST
+    assert len(heads) <= MAX_HEADS

@@ -141,4 +141,4 @@ def test_a_file_that_is_too_short_ends_the_connection(run, path, caplog):
             assert len(await reader.read(-1)) == 5
 
     run(main())
-    assert "not as long as its Content-Length" in caplog.text
+    assert "differs from its Content-Length" in caplog.text
