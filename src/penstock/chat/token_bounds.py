@@ -48,8 +48,10 @@ def limit_to_evidence(claim: Usage, ask: Ask, seen: int) -> Usage:
 
 
 def _most_asked(ask: Ask) -> int:
-    messages = bytes(ask.fields["messages"])
-    attached = len(_PICTURE.findall(messages)) * PICTURE_TOKENS + len(_DOCUMENT.findall(messages)) * DOCUMENT_TOKENS
+    attached = DOCUMENT_TOKENS  # of a large body, whose messages are freed as soon as a vendor answers
+    if "messages" in ask.fields:
+        messages = bytes(ask.fields["messages"])
+        attached = len(_PICTURE.findall(messages)) * PICTURE_TOKENS + len(_DOCUMENT.findall(messages)) * DOCUMENT_TOKENS
     external = sum(DOCUMENT_TOKENS for name in EXTERNAL_FIELDS if name in ask.fields)
     return ask.size + HIDDEN_PROMPT_TOKENS + attached + external
 

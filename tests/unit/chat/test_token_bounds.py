@@ -55,3 +55,10 @@ def test_a_claim_that_can_be_true_is_believed(claim, ask):
 def test_a_picture_is_no_excuse_for_any_claim():
     ask = ask_of([{"type": "image_url", "image_url": {"url": "https://pictures.example/1"}}])
     assert bound_claim(Usage(10**9, 1), ask, 20).prompt < 3 * PICTURE_TOKENS
+
+
+def test_a_claim_is_bounded_after_a_large_body_was_freed():
+    ask = ask_of("x" * 100_000)
+    ask.forget_messages()
+    assert bound_claim(Usage(ask.size + 500, 1), ask, 20).prompt == ask.size + 500
+    assert bound_claim(Usage(10**9, 1), ask, 20).prompt < 2_000_000
