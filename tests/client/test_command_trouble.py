@@ -155,8 +155,8 @@ def run(shell: Shell, line: str, redirects: str = "", typed: bytes = b"", **envi
 @pytest.mark.parametrize(
     ("line", "redirects", "told"),
     [
-        ("chat", "<&-", "There is no question."),
-        ("chat -", "<&-", "There is no question."),
+        ("chat", "<&-", "The question is empty."),
+        ("chat -", "<&-", "The question is empty."),
         ("generate sim_image_to_model --file -", "<&-", "--file: stdin is closed."),
         (f"generate {VIDEO} -o -", ">&-", "--output: stdout is closed."),
     ],

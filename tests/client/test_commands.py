@@ -96,7 +96,7 @@ def test_errors_are_one_block_and_an_exit_code(shell, stage):
     assert "No connection" in shell("jobs list --base-url http://127.0.0.1:9", 4).stderr
     poor = stage.key(budgets={"total": "0.10"})
     assert "insufficient_budget" in shell("generate vendorb_video_31 prompt=x", 5, PENSTOCK_API_KEY=poor).stderr
-    assert "cannot be told as JSON" in shell(f"generate {VIDEO} durationSeconds=1e999", 2).stderr
+    assert "cannot be written as JSON" in shell(f"generate {VIDEO} durationSeconds=1e999", 2).stderr
     assert "nothing at" in shell("jobs show ../jobs", 3).stderr
 
 

@@ -199,7 +199,7 @@ async def test_an_account_that_fills_its_own_queue_fills_no_others(start):
     other = await server.sign_in("other")
     refused(await ask_for(server.client, 4), 429, "queue_full")
     response = await until_refused(server.client, "queue_full")
-    assert "may have 3" in response.json()["error"]["message"]
+    assert "at most 3" in response.json()["error"]["message"]
     assert int(response.headers["retry-after"]) >= 1
     assert (await ask_for(other, 3)).status_code == 202
     assert await count_open(server.client) >= 3

