@@ -199,7 +199,7 @@ async def test_who_stops_while_the_server_hangs_ends_all_the_same(postgres_store
 
 async def test_a_statement_that_takes_too_long_is_ended(postgres_store_url):
     session = postgresql.SESSION.replace("statement_timeout=10000", "statement_timeout=200")
-    engine = database.make_pool(postgres_store_url, session)
+    engine = postgresql.make_pool(postgres_store_url, session)
     with engine.connect() as connection, pytest.raises(Exception, match="statement timeout"):
         connection.execute(text("SELECT pg_sleep(5)"))
     engine.dispose()
