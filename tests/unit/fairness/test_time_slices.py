@@ -118,7 +118,8 @@ async def test_a_vendor_at_wire_speed_leaves_turns_to_others():
         end()
         assert sum(sizes) == 2_000_000
         assert max(sizes) <= 2 * SLICE_BYTES
-        assert all("turn" in (first, second) for first, second in pairwise(log))
+        # One slice may come with the bytes and the next from the queue, in one turn; a third waits for its turn.
+        assert all("turn" in three for three in zip(log, log[1:], log[2:], strict=False))
         assert len(vendor.lines) == 1
 
 
