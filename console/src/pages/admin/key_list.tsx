@@ -97,14 +97,7 @@ function NewKey({ opened, first, onClose, onIssued }: NewProps) {
     await client.invalidateQueries({ queryKey: ["admin"] });
   };
   return (
-    <FormModal
-      title="New key"
-      opened={opened}
-      onClose={onClose}
-      deed="Create"
-      ready={account !== null}
-      onSubmit={make}
-    >
+    <FormModal title="New key" opened={opened} onClose={onClose} deed="Create" ready={account !== null} onSubmit={make}>
       <AccountSelect
         label="Account"
         placeholder="Owner of the key"

@@ -23,14 +23,7 @@ export function ChatSettingsForm({ model }: { model: string }) {
         onChange={(event) => set({ system: event.currentTarget.value || undefined })}
       />
       <div className="fields">
-        <NumberInput
-          label="Temperature"
-          placeholder="default"
-          min={0}
-          max={2}
-          step={0.1}
-          {...number("temperature")}
-        />
+        <NumberInput label="Temperature" placeholder="default" min={0} max={2} step={0.1} {...number("temperature")} />
         <NumberInput label="Top p" placeholder="default" min={0} max={1} step={0.05} {...number("top_p")} />
         <NumberInput
           label="Max tokens"
