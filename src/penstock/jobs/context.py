@@ -148,7 +148,7 @@ class JobContext:
         self._take_row(await self.services.database.read(job_rows.get_claimed, self.claim))
 
     async def has_free(self, upstream_ids: Sequence[str]) -> bool:
-        """Return whether no other job holds one of these orders."""
+        """Return whether one of these orders is held by no other job."""
         return await self.services.database.read(job_rows.has_free, self.claim, upstream_ids)
 
     def _take_row(self, job: Job) -> None:
