@@ -6,7 +6,7 @@ import logging
 import os
 import time
 from collections.abc import Iterable, Sequence
-from contextlib import AsyncExitStack, suppress
+from contextlib import AsyncExitStack
 from functools import partial
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
@@ -37,11 +37,10 @@ from penstock.jobs.records import RecordBuilder
 from penstock.jobs.runner import Runner
 from penstock.observability import logs, metrics, traces
 from penstock.offers.build import build_offers, schemas_wanted
+from penstock.ports import Ports
 from penstock.safe_fetch.policy import check_url
 from penstock.settings.tables import Settings
 from penstock.storage.assets import Assets
-from penstock.storage.backend import StorageUnavailable, open_storage
-from penstock.storage.scratch import ScratchFolder
 from penstock.storage.signed_links import LinkSigner
 from penstock.store import connect
 from penstock.store.contact import StoreContact
@@ -54,7 +53,6 @@ from penstock.upstream.exchange import Exchange
 from penstock.upstream.schema_discovery import SchemaRefresher, find_schema, learn_schemas
 from penstock.vendor_api.generation import GenerationVendor
 from penstock.webhooks.delivery import DeliveryWorker
-from penstock_sandbox import sandbox
 
 if TYPE_CHECKING:
     from penstock.safe_fetch.fetcher import SafeFetcher
@@ -122,8 +120,9 @@ class Gateway:
     exchange: Exchange
     hooks: CallbackUrls
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, ports: Ports) -> None:
         self.settings = settings
+        self.ports = ports
         self.max_body_mb = settings.server.max_body_mb  # read once, at the start
         self.offers = build_offers(settings, None)
         self._rules = _make_rules(settings)
@@ -140,9 +139,14 @@ class Gateway:
         self._fetcher: SafeFetcher | None = None
 
     @classmethod
-    async def open(cls, settings: Settings, leadership: Leadership | Appointment | None = None) -> "Gateway":
+    async def open(
+        cls,
+        settings: Settings,
+        leadership: Leadership | Appointment | None = None,
+        ports: Ports = Ports(),  # noqa: B008  frozen
+    ) -> "Gateway":
         """Open the store, learn from its history, and take up every unfinished job unless another server runs them."""
-        gateway = cls(settings)
+        gateway = cls(settings, ports)
         _hide_secrets(settings)
         traces.start(os.environ)
         gateway._resources.push_async_callback(traces.stop)
@@ -157,9 +161,8 @@ class Gateway:
         return gateway
 
     async def _open(self) -> None:
-        self.database = connect.open_database(self.settings.database_url)
+        self.database = await self.ports.open_database(self.settings.database_url)
         self._resources.push_async_callback(self.database.close)
-        await asyncio.to_thread(connect.prepare, self.database.engine)
         await self.database.watch()
         self.news = EventReader(self.database)
         await self._assemble()
@@ -231,7 +234,8 @@ class Gateway:
         )
         self.delivery = DeliveryWorker(self.database, self._open_fetcher, self.scribe, self.clock)
         self.hooks = CallbackUrls(secret, lambda: self.settings.server.public_url)
-        self.exchange = exchange = Exchange(self.assets.get_file, lambda: self.settings.fetch.allow_networks)
+        open_http_client = partial(self.ports.open_http_client, lambda: self.settings.fetch.allow_networks)
+        self.exchange = exchange = Exchange(self.assets.get_file, open_http_client)
         self._resources.push_async_callback(self._close_vendors)
         self._resources.push_async_callback(exchange.close)
         await self._open_chat(exchange)
@@ -270,28 +274,17 @@ class Gateway:
 
     def _open_process_pools(self) -> tuple[ProcessPool, ProcessPool]:
         """Create separate pools for callers' files and for outputs, so that no result waits behind an upload."""
-        uploads = ProcessPool(2, seconds=60, cpu_seconds=UPLOAD_CPU_SECONDS)
-        outputs = ProcessPool(3, seconds=120, cpu_seconds=OUTPUT_CPU_SECONDS, threads=True)
+        uploads = self.ports.open_pool(2, seconds=60, cpu_seconds=UPLOAD_CPU_SECONDS)
+        outputs = self.ports.open_pool(3, seconds=120, cpu_seconds=OUTPUT_CPU_SECONDS, threads=True)
         self._resources.push_async_callback(uploads.close)
         self._resources.push_async_callback(outputs.close)
-        self._surveying = asyncio.create_task(self._survey(), name="survey")
+        self._surveying = asyncio.ensure_future(self.ports.survey())
         self._resources.push_async_callback(asyncio.wait, [self._surveying])
         return uploads, outputs
 
-    async def _survey(self) -> None:
-        """Log the sandbox features for file inspection that this machine lacks."""
-        if missing := (await asyncio.to_thread(sandbox.survey)).missing:
-            fields = {"missing": ", ".join(missing)}
-            log.warning("files are inspected in an incomplete sandbox", extra={"fields": fields})
-
     async def _open_assets(self) -> None:
-        storage = open_storage(self.settings.assets_url)
-        scratch = await asyncio.to_thread(ScratchFolder, self.settings.data / "landing")
-        self.assets = Assets(storage, scratch)
+        self.assets = await self.ports.open_assets(self.settings)
         self._resources.push_async_callback(asyncio.to_thread, self.assets.close)
-        await asyncio.to_thread(self.assets.clear_scratch)
-        with suppress(StorageUnavailable):  # logged; requests that need it wait, all others are served
-            await self.assets.check()
 
     async def _join(self, run: Run) -> None:
         """Run the jobs, or stand by while another server does."""
@@ -330,7 +323,9 @@ class Gateway:
 
     async def _open_chat(self, exchange: Exchange) -> None:
         journals = self.settings.data / "journal"
-        self.usage_writer = usage_writer = UsageWriter(self.database, self.admission.process, journals, self.clock)
+        self.usage_writer = usage_writer = UsageWriter(
+            self.database, self.admission.process, journals, self.clock, self.ports.open_journal
+        )
         self._resources.push_async_callback(usage_writer.stop)
         await usage_writer.recover()
         self._chat_policy = _make_chat_policy(self.settings)
@@ -373,9 +368,7 @@ class Gateway:
         async with self._opening:
             if self._fetcher is not None:
                 return self._fetcher
-            module: Any = await asyncio.to_thread(importlib.import_module, "penstock.safe_fetch.fetcher")
-            fetch = self.settings.fetch
-            fetcher: SafeFetcher = module.SafeFetcher(fetch.allow_networks, seconds=fetch.seconds)
+            fetcher = await self.ports.open_fetcher(self.settings.fetch)
             self._fetcher = await self._resources.enter_async_context(fetcher)
             return fetcher
 

@@ -36,11 +36,18 @@ class UnderWay(Protocol):
 class UsageWriter:
     """Writes every record given to `add` once, also through a store outage or the death of the process."""
 
-    def __init__(self, database: Database, process: str, journals: Path, clock: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        database: Database,
+        process: str,
+        journals: Path,
+        clock: Callable[[], float],
+        open_journal: Callable[[Path, str], Journal] = Journal,
+    ) -> None:
         self._database = database
         self._process = process
         self._journals = journals
-        self._journal = Journal(journals, process)
+        self._journal = open_journal(journals, process)
         self._clock = clock
         self._first = new_id("chat")
         self._count = 0

@@ -60,16 +60,22 @@ TROUBLE = (NotSent, ReplyLost, Unclear)
 """Failures that may be temporary: a poll or a download is retried."""
 
 
+async def open_http_client(allow_networks: Callable[[], Sequence[Network]] = tuple) -> "HttpClient":
+    """Return an HTTP client, imported in a thread at its first use to keep every start fast."""
+    module: Any = await asyncio.to_thread(importlib.import_module, "penstock.upstream.http_client")
+    return module.HttpClient(allow_networks)
+
+
 class Exchange:
     """Makes vendors' calls, over HTTP or inside this process."""
 
     def __init__(
         self,
         read_file: Callable[[StoredFile], Awaitable[bytes]],
-        allow_networks: Callable[[], Sequence[Network]] = tuple,
+        open_http_client: "Callable[[], Awaitable[HttpClient]]" = open_http_client,
     ) -> None:
         self._read_file = read_file
-        self._allow_networks = allow_networks
+        self._open_new_client = open_http_client
         self._http_client: HttpClient | None = None
         self._connections = ChatConnections()
         self._starts: dict[ChatServer, asyncio.Future[str]] = {}
@@ -255,12 +261,12 @@ class Exchange:
             raise ReplyLost("connection lost") from error
 
     async def _open_http_client(self) -> "HttpClient":
-        """Return the HTTP client, imported in a thread at its first use to keep every start fast."""
+        """Return the HTTP client, which is opened at its first use."""
         if self._http_client is not None:
             return self._http_client
-        module: Any = await asyncio.to_thread(importlib.import_module, "penstock.upstream.http_client")
+        opened = await self._open_new_client()
         if self._http_client is None:  # unless another call was first
-            self._http_client = cast("HttpClient", module.HttpClient(self._allow_networks))
+            self._http_client = opened
         return self._http_client
 
 

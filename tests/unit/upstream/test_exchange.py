@@ -11,6 +11,7 @@ import ssl
 import time
 from collections.abc import AsyncGenerator
 from contextlib import suppress
+from functools import partial
 from ipaddress import ip_network
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,7 @@ from vendors.double import Double, double_of, drip, drop, drop_after, hang, raw,
 
 from penstock.domain.files import StoredFile
 from penstock.domain.job_errors import BadOutput
-from penstock.upstream.exchange import MAX_REPLY_BYTES, TROUBLE, Exchange, NotSent, ReplyLost
+from penstock.upstream.exchange import MAX_REPLY_BYTES, TROUBLE, Exchange, NotSent, ReplyLost, open_http_client
 from penstock.upstream.redaction import Redactor
 from penstock.vendor_api.generation import Call, DataUri, Flow, Form, Order, Reply, Unclear, VendorFolders
 from penstock.vendors.sim import Sim, SimOptions
@@ -56,7 +57,8 @@ class Line:
 
     def __init__(self, vendor: Sim, *networks: str) -> None:
         self.vendor = vendor
-        self.exchange = Exchange(no_file, lambda: [ip_network(network) for network in networks])
+        allowed = [ip_network(network) for network in networks]
+        self.exchange = Exchange(no_file, partial(open_http_client, lambda: allowed))
 
     async def drive(self, flow: Flow[Any]) -> Any:
         return await self.exchange.drive("far", self.vendor, "test", flow)

@@ -1,0 +1,269 @@
+"""The shared store: the real SQL, run one transaction at a time, with faults at every step of a write."""
+
+import asyncio
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from typing import Any, Concatenate, Final
+
+from sqlalchemy import Connection, Engine, create_engine, make_url
+from sqlalchemy.exc import DataError, SQLAlchemyError
+from sqlalchemy.pool import StaticPool
+from simulation.virtual_loop import VirtualLoop
+from simulation.world import EPOCH, World
+
+from penstock.errors import InvalidRequest, StoreUnavailable
+from penstock.store.database import RUNG, Database, P, T
+from penstock.store.signals import Signals
+
+QUERY_SECONDS: Final = 0.001
+SLOW_SECONDS: Final = (0.5, 6.0)
+BELL_SECONDS: Final = 0.05
+"""Delay of a signal to another process."""
+WRITE_FAULTS: Final = (
+    ("store: refused", 0.003),
+    ("store: lost before commit", 0.002),
+    ("store: outcome unknown, done", 0.002),
+    ("store: outcome unknown, not done", 0.002),
+    ("store: slow", 0.004),
+    ("store: slow answer", 0.004),
+    ("death before commit", 0.001),
+    ("death after commit", 0.001),
+)
+READ_FAULTS: Final = (("store: refused", 0.002), ("store: slow", 0.003), ("death in a read", 0.0003))
+BELL_FAULTS: Final = (("bell lost", 0.02), ("bell late", 0.05))
+
+
+class SharedStore(ABC):
+    """One database that all processes of a world use, and what happens to it."""
+
+    has_doubt: bool
+    """True if a failed commit may have been done: a server may be lost between doing and answering."""
+
+    def __init__(self, world: World, engine: Engine) -> None:
+        self._world = world
+        self.engine = engine
+        self.connection = engine.connect()
+        self.clients: list[VirtualDatabase] = []
+        self.away_until = 0.0
+        self.is_read_only = False
+        self.on_commit: Callable[[], None] = lambda: None
+        self.commits = 0
+
+    @property
+    def is_away(self) -> bool:
+        """Return whether nobody can reach the store now."""
+        return self.away_until > self._world.now
+
+    @abstractmethod
+    def transact(self, function: Callable[[Connection], T], *, commit: bool) -> tuple[T, set[str]]:
+        """Run a transaction and commit it or not. Return its result and the topics to signal."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Forget the database."""
+
+    def ring(self, sender: "VirtualDatabase", topics: set[str]) -> None:
+        """Signal a committed write to all processes: to its own at once, to others after a while or never."""
+        if not topics:
+            return
+        if not sender.loop.is_dead:
+            sender.signals.ring(topics)
+        for each in self.clients:
+            if each is sender or each.loop.is_dead or not each.is_watching:
+                continue
+            chance = self._world.chance(f"bell to {each.loop.name}")
+            fault = chance.draw(BELL_FAULTS)
+            if fault != "bell lost":
+                seconds = BELL_SECONDS * chance.random() + (2.0 if fault == "bell late" else 0.0)
+                each.loop.call_later(seconds, each.signals.ring, topics)
+
+
+class SqliteStore(SharedStore):
+    """A file of SQLite, kept in memory."""
+
+    has_doubt = False
+
+    def __init__(self, world: World, template: bytes) -> None:
+        engine = create_engine(
+            "sqlite://",
+            poolclass=StaticPool,
+            connect_args={"check_same_thread": False},
+            isolation_level="AUTOCOMMIT",
+        )
+        super().__init__(world, engine)
+        self.driver: Any = self.connection.connection.driver_connection
+        self.driver.isolation_level = None
+        self.driver.deserialize(template)
+
+    def transact(self, function: Callable[[Connection], T], *, commit: bool) -> tuple[T, set[str]]:
+        """Run a transaction."""
+        topics: set[str] = set()
+        self.connection.info[RUNG] = topics
+        self.driver.execute("BEGIN")
+        try:
+            result = function(self.connection)
+        except BaseException:
+            if self.driver.in_transaction:
+                self.driver.execute("ROLLBACK")
+            raise
+        self.driver.execute("COMMIT" if commit else "ROLLBACK")
+        return result, topics
+
+    def close(self) -> None:
+        """Forget the database."""
+        self.connection.close()
+        self.engine.dispose()
+
+
+class PostgresStore(SharedStore):
+    """A database on a real PostgreSQL server. Its clock is the world's: a function shadows `clock_timestamp`."""
+
+    has_doubt = True
+
+    def __init__(self, world: World, url: str) -> None:
+        engine = create_engine(make_url(url).set(drivername="postgresql+psycopg"), poolclass=StaticPool)
+        super().__init__(world, engine)
+        self.driver: Any = self.connection.connection.driver_connection
+        self.driver.execute("SET search_path = simulation, pg_catalog, public")
+        self.driver.execute("SET synchronous_commit = off")
+        self.driver.execute("SET timezone = 'UTC'")
+        self.driver.commit()
+
+    def transact(self, function: Callable[[Connection], T], *, commit: bool) -> tuple[T, set[str]]:
+        """Run a transaction at the world's time."""
+        topics: set[str] = set()
+        self.connection.info[RUNG] = topics
+        self.driver.execute("SELECT set_config('simulation.now', %s, true)", (repr(EPOCH + self._world.now),))
+        try:
+            result = function(self.connection)
+        except BaseException:
+            self._end(commit=False)
+            raise
+        self._end(commit=commit)
+        return result, topics
+
+    def _end(self, *, commit: bool) -> None:
+        if self.connection.in_transaction():
+            self.connection.commit() if commit else self.connection.rollback()
+        self.driver.commit() if commit else self.driver.rollback()
+
+    def close(self) -> None:
+        """Return the connection."""
+        self.connection.close()
+        self.engine.dispose()
+
+
+class VirtualDatabase(Database):
+    """The store as one process sees it."""
+
+    def __init__(self, store: SharedStore, loop: VirtualLoop, die: Callable[[str], None]) -> None:
+        self.signals = Signals()
+        self.engine = store.engine
+        self.loop = loop
+        self.is_watching = False
+        self._store = store
+        self._world = loop.world
+        self._die = die
+        self._chance = loop.world.chance(f"store of {loop.name}")
+        self._closed = False
+        store.clients.append(self)
+
+    async def write(self, function: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run a transaction; it may fail, be slow, or kill its process at any point."""
+        fault = self._chance.draw(WRITE_FAULTS)
+        return await self._ask(lambda connection: function(connection, *args, **kwargs), fault, is_write=True)
+
+    async def urgent(self, function: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Write like `write`: the simulated store has no queue that it could pass."""
+        return await self.write(function, *args, **kwargs)
+
+    async def read(self, function: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run a query on committed data."""
+        fault = self._chance.draw(READ_FAULTS)
+        return await self._ask(lambda connection: function(connection, *args, **kwargs), fault, is_write=False)
+
+    async def watch(self) -> None:
+        """Hear the signals of other processes from now on."""
+        self.is_watching = True
+
+    async def close(self) -> None:
+        """Refuse all further work."""
+        self._closed = True
+        self.is_watching = False
+
+    def _ask(
+        self, function: Callable[[Connection], Any], fault: str | None, *, is_write: bool
+    ) -> "asyncio.Future[Any]":
+        """Send a request to the store: it is served some time later, also if its caller has stopped waiting."""
+        answer = self.loop.create_future()
+        if self._closed:
+            answer.set_exception(StoreUnavailable("The store is closed.", retry_after=1))
+            return answer
+        seconds = QUERY_SECONDS * (0.5 + self._chance.random())
+        if fault == "store: slow":
+            seconds += self._chance.uniform(*SLOW_SECONDS)
+        # The request is under way: the death of its process does not call it back.
+        self._world.later(seconds, self._serve, function, answer, fault, is_write)
+        return answer
+
+    def _serve(self, function: Callable[[Connection], Any], answer: Any, fault: str | None, is_write: bool) -> None:
+        store = self._store
+        if self.loop.is_dead and not (is_write and store.has_doubt and self._chance.random() < 0.5):
+            return
+        if fault == "store: refused" or store.is_away or (store.is_read_only and is_write):
+            self._answer(answer, StoreUnavailable(retry_after=1), failed=True)
+            return
+        if fault == "death before commit":
+            self._die(fault)
+            return
+        is_done = is_write and fault not in ("store: lost before commit", "store: outcome unknown, not done")
+        try:
+            result, topics = store.transact(function, commit=is_done)
+        except DataError as error:
+            self._answer(answer, InvalidRequest(str(error)), failed=True)
+        except SQLAlchemyError as error:
+            self._world.violate("every statement is valid", repr(error))
+        except Exception as error:  # noqa: BLE001  raised to the caller
+            self._answer(answer, error, failed=True)
+        else:
+            if is_done:
+                store.commits += 1
+                store.on_commit()
+            self._finish(answer, result, topics if is_done else set(), fault)
+
+    def _finish(self, answer: Any, result: Any, topics: set[str], fault: str | None) -> None:
+        if fault in ("death after commit", "death in a read"):
+            self._store.ring(self, topics)
+            self._die(fault)
+            return
+        if fault is not None and ("lost" in fault or "unknown" in fault):
+            error = StoreUnavailable(retry_after=1)
+            error.in_doubt = "unknown" in fault and self._store.has_doubt
+            if not self._store.has_doubt and "not done" not in fault and "lost" not in fault:
+                self._answer(answer, result, topics=topics)  # a file answers for what it has done
+                return
+            self._answer(answer, error, failed=True, topics=topics)
+            return
+        seconds = self._chance.uniform(*SLOW_SECONDS) if fault == "store: slow answer" else 0.0
+        self._answer(answer, result, seconds=seconds, topics=topics)
+
+    def _answer(
+        self,
+        answer: Any,
+        value: Any,
+        *,
+        failed: bool = False,
+        seconds: float = 0.0,
+        topics: Sequence[str] | set[str] = (),
+    ) -> None:
+        """Bring an answer to its process."""
+        delay = seconds + QUERY_SECONDS * self._chance.random()
+        self.loop.call_later(delay, self._settle, answer, value, failed, set(topics))
+
+    def _settle(self, answer: Any, value: Any, failed: bool, topics: set[str]) -> None:
+        if not answer.done():
+            if failed:
+                answer.set_exception(value)
+            else:
+                answer.set_result(value)
+        self._store.ring(self, topics)
