@@ -148,14 +148,19 @@ class VirtualAssets:
         seconds = self._chance.uniform(1, 20) if fault == "storage: slow" else OBJECT_SECONDS
         await asyncio.sleep(seconds)
         if fault == "death while storing":
-            self._die(fault)
+            await self._end_here(fault)
         if fault in ("storage: refused", "storage: full"):
             raise StorageUnavailable(retry_after=5)
         self._store.objects[key] = data
         if fault == "death after storing":
-            self._die(fault)
+            await self._end_here(fault)
         if fault == "storage: stored, then refused":
             raise StorageUnavailable(retry_after=5)
+
+    async def _end_here(self, fault: str) -> None:
+        """Kill the process. An exception would run its `finally` blocks, so it waits forever instead."""
+        self._die(fault)
+        await self._loop.create_future()
 
 
 async def _once(data: bytes) -> AsyncIterator[bytes]:

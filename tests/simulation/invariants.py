@@ -1,0 +1,162 @@
+"""What must be true after every step: checked at each commit, at each paid order, and at the end."""
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
+
+from simulation.callers import Caller
+from simulation.machine import ObjectStore
+from simulation.store import SharedStore
+from simulation.vendors import PlacedOrder, VendorDouble
+from simulation.world import World
+
+from penstock.domain.jobs import TRANSITIONS, Job, State
+from penstock.storage.assets import asset_key
+from penstock.store.queries.billing import ledger_audit
+from penstock.store.queries.jobs import event_rows
+
+AUDIT_EVERY: Final = 50
+"""Commits between two audits of the whole ledger."""
+INNOCENT_ERRORS: Final = frozenset({"internal_error"})
+"""Errors that say that the gateway itself failed. No fault of a process may cause one."""
+
+
+class Invariants:
+    """Watches the store and the vendors of one world."""
+
+    def __init__(self, world: World, store: SharedStore, objects: ObjectStore) -> None:
+        self._world = world
+        self._store = store
+        self._objects = objects
+        self._position = 0
+        self._states: dict[str, State] = {}
+        self._sequences: dict[str, int] = {}
+        self._events: dict[tuple[str, int], bytes] = {}
+        self._orders: dict[str, list[PlacedOrder]] = {}
+        self.doubles: Sequence[VendorDouble] = ()
+        store.on_commit = self.check_commit
+
+    # -- at each commit
+
+    def check_commit(self) -> None:
+        """Check the events that a commit has written, and now and then the ledger."""
+        rows, _ = self._store.transact(
+            lambda connection: connection.exec_driver_sql(
+                f"SELECT position, job_id, sequence, document FROM events WHERE position > {self._position:d} "  # noqa: S608
+                "ORDER BY position"
+            ).all(),
+            commit=False,
+        )
+        for position, job_id, sequence, document in rows:
+            self._position = position
+            self._check_event(job_id, sequence, bytes(document))
+        if self._store.commits % AUDIT_EVERY == 0:
+            self.audit()
+
+    def _check_event(self, job_id: str, sequence: int, document: bytes) -> None:
+        if sequence != self._sequences.get(job_id, 0) + 1:
+            before = self._sequences.get(job_id, 0)
+            self._world.violate("events are gapless", f"{job_id}: {sequence} after {before}")
+        self._sequences[job_id] = sequence
+        self._events[job_id, sequence] = hashlib.sha256(document).digest()
+        job = event_rows.decode_job(document)
+        before = self._states.get(job_id)
+        if before is not None and job.state is not before and not _is_legal(before, job.state):
+            self._world.violate("only legal transitions", f"{job_id}: {before} to {job.state}")
+        self._states[job_id] = job.state
+        if job.state is State.FAILED and (job.error or {}).get("code") in INNOCENT_ERRORS:
+            self._world.violate("no job fails by the gateway's own fault", f"{job_id}: {job.error}")
+
+    def audit(self) -> None:
+        """Check that the ledger, the holds and the balances agree."""
+        problems, _ = self._store.transact(ledger_audit.check, commit=False)
+        for problem in problems:
+            self._world.violate("the ledger is right", problem)
+
+    # -- at each paid order
+
+    def check_order(self, order: PlacedOrder) -> None:
+        """Check that an order was intended, and that it is the only one of its job."""
+        self._world.counts["orders paid"] += 1
+        earlier = self._orders.setdefault(order.job_id, [])
+        if earlier:
+            references = [each.reference for each in (*earlier, order)]
+            self._world.violate("a job is paid once", f"{order.job_id}: {references}")
+        earlier.append(order)
+        job = self._read(order.job_id)
+        if job is None or order.reference not in [attempt.reference for attempt in job.attempts]:
+            self._world.violate("no order without an intent", order.reference)
+
+    def _read(self, job_id: str) -> Job | None:
+        found, _ = self._store.transact(
+            lambda connection: connection.exec_driver_sql(
+                f"SELECT document FROM jobs WHERE id = '{job_id}'"  # noqa: S608
+            ).scalar(),
+            commit=False,
+        )
+        return None if found is None else event_rows.decode_job(bytes(found))
+
+    # -- at the end
+
+    def open_jobs(self) -> list[str]:
+        """Return the ids of jobs that are not done."""
+        return [job_id for job_id, state in self._states.items() if not state.done]
+
+    def check_end(self, callers: Iterable[Caller]) -> None:
+        """Check that every promise was kept."""
+        self.audit()
+        self._check_events()
+        for caller in callers:
+            for promise in caller.promises.values():
+                for job_id in promise.job_ids:
+                    self._check_promise(job_id, is_canceled=promise.asked_to_cancel, is_gone=promise.asked_to_delete)
+
+    def _check_promise(self, job_id: str, *, is_canceled: bool, is_gone: bool) -> None:
+        state = self._states.get(job_id)
+        if state is None:
+            self._world.violate("an accepted job is never lost", job_id)
+            return
+        if not state.done:
+            self._world.violate("every job ends", f"{job_id} is {state}")
+        job = self._read(job_id)
+        if job is None:
+            self._world.violate("an accepted job is never lost", job_id)
+            return
+        if state is State.SUCCEEDED and not is_gone and not self._is_removed(job_id):
+            self._check_outputs(job)
+        for order in self._orders.get(job_id, ()):
+            is_good = order.script.get("ending", "succeeded") == "succeeded" and order.script.get("findable", True)
+            if is_good and state is not State.SUCCEEDED and not is_canceled and not order.canceled:
+                code = (job.error or {}).get("code")
+                if code not in ("bad_output", None):
+                    self._world.violate("a paid job is never lost", f"{job_id} is {state} ({code})")
+
+    def _is_removed(self, job_id: str) -> bool:
+        found, _ = self._store.transact(
+            lambda connection: connection.exec_driver_sql(
+                f"SELECT removed FROM jobs WHERE id = '{job_id}'"  # noqa: S608
+            ).scalar(),
+            commit=False,
+        )
+        return found is not None
+
+    def _check_outputs(self, job: Job) -> None:
+        for asset in job.outputs:
+            if asset_key(job.id, asset.filename, asset.sha256) not in self._objects.objects:
+                self._world.violate("every asset exists", f"{job.id}: {asset.filename}")
+
+    def _check_events(self) -> None:
+        """Check that the events, read again, are those that were seen before."""
+        rows: list[Any]
+        rows, _ = self._store.transact(
+            lambda connection: connection.exec_driver_sql("SELECT job_id, sequence, document FROM events").all(),
+            commit=False,
+        )
+        for job_id, sequence, document in rows:
+            known = self._events.get((job_id, sequence))
+            if known is not None and known != hashlib.sha256(bytes(document)).digest():
+                self._world.violate("events are identical on replay", f"{job_id}: {sequence}")
+
+
+def _is_legal(before: State, after: State) -> bool:
+    return after in TRANSITIONS[before]

@@ -1,0 +1,185 @@
+"""One simulated process: a whole gateway with its own loop, clocks and ports, which may die or freeze at any step."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import uvicorn
+from simulation.machine import ObjectStore, VirtualAssets, VirtualPool
+from simulation.network import Network
+from simulation.receivers import Receiver, VirtualFetcher
+from simulation.store import SharedStore, VirtualDatabase
+from simulation.vendors import VendorClient, VendorDouble
+from simulation.virtual_loop import DeadProcess, VirtualLoop
+from simulation.world import World
+from uvicorn.server import ServerState
+
+from penstock.billing.journal import Journal
+from penstock.clocks import Clocks
+from penstock.dispatch.leadership import Appointment, Leadership
+from penstock.gateway import Gateway
+from penstock.ports import Ports
+from penstock.settings.tables import Settings
+from penstock.web.app import create_app
+from penstock.web.server.connection import GuardedConnection
+from penstock.web.server.connection_limits import Doorman
+from penstock.web.server.head_cache import Heads
+
+
+@dataclass
+class Surroundings:
+    """What all processes of a world share."""
+
+    world: World
+    network: Network
+    store: SharedStore
+    objects: ObjectStore
+    doubles: Mapping[str, VendorDouble]
+    receivers: Mapping[str, Receiver]
+    is_alone: bool
+    """True on SQLite: one process at a time runs the jobs."""
+
+
+class Process:
+    """A gateway process, from its start to its death."""
+
+    def __init__(
+        self, around: Surroundings, settings: Settings, name: str, port: int, on_death: "Callable[[Process, str], None]"
+    ) -> None:
+        self.around = around
+        self.world = around.world
+        self.settings = settings
+        self.port = port
+        self.loop = VirtualLoop(around.world, name)
+        self.loop.on_kill = partial(self.kill, "killed")
+        self.skew = 0.0
+        """Seconds by which the wall clock of this process differs from the true one."""
+        self.gateway: Gateway | None = None
+        self.is_ready = False
+        self.is_stopping = False
+        self.has_stopped = False
+        self.assets = VirtualAssets(around.objects, self.loop, self.kill)
+        self.pools: list[VirtualPool] = []
+        self.client = VendorClient(around.world, self.loop, around.doubles)
+        self._journals: list[_Journal] = []
+        self._leadership: Leadership | Appointment = (
+            Leadership(settings.data) if around.is_alone else Appointment(is_held=settings.jobs.run == "here")
+        )
+        self._on_death = on_death
+        self.database = VirtualDatabase(around.store, self.loop, self.kill)
+        self.loop.call_soon(self._begin)
+
+    def _begin(self) -> None:
+        self._task = self.loop.create_task(self._run(), name=f"main of {self.loop.name}")
+
+    async def _run(self) -> None:
+        ports = Ports(
+            open_database=self._open_database,
+            open_assets=self._open_assets,
+            open_pool=self._open_pool,
+            open_http_client=self._open_client,
+            open_fetcher=self._open_fetcher,
+            open_journal=self._open_journal,
+            survey=_nothing,
+        )
+        clocks = Clocks(self.wall, self.loop.time)
+        try:
+            self.gateway = await Gateway.open(self.settings, self._leadership, ports, clocks=clocks)
+        except Exception as error:  # noqa: BLE001  as on a real machine: the process ends, and is started again
+            self.kill(f"did not start: {error!r}")
+            return
+        self._listen(self.gateway)
+        self.is_ready = True
+
+    def _listen(self, gateway: Gateway) -> None:
+        config = uvicorn.Config(create_app(gateway), log_config=None, access_log=False, timeout_keep_alive=75)
+        config.load()
+        served = type("Served", (GuardedConnection,), {"doorman": Doorman(), "heads": Heads()})
+        state = ServerState()
+        factory = partial(served, config=config, server_state=state, app_state={}, _loop=self.loop)
+        self.around.network.listen("gateway", self.port, self.loop, factory)
+
+    def wall(self) -> float:
+        """Return this machine's idea of the time."""
+        return self.world.wall() + self.skew
+
+    # -- ports
+
+    async def _open_database(self, _url: str) -> Any:
+        return self.database
+
+    async def _open_assets(self, _settings: Settings) -> Any:
+        return self.assets
+
+    def _open_pool(self, _places: int, *, seconds: float, cpu_seconds: int, threads: bool = False) -> Any:
+        del cpu_seconds, threads
+        self.pools.append(VirtualPool(self.assets, self.loop, seconds))
+        return self.pools[-1]
+
+    async def _open_client(self, _networks: Any) -> Any:
+        return self.client
+
+    async def _open_fetcher(self, _fetch: Any) -> Any:
+        return VirtualFetcher(self.world, self.loop, self.around.receivers)
+
+    def _open_journal(self, folder: Path, process: str) -> Journal:
+        self._journals.append(_Journal(folder, process))
+        return self._journals[-1]
+
+    # -- endings
+
+    def kill(self, reason: str, *, silently: bool = False) -> None:
+        """End the process like kill -9: nothing of it runs any more, and its locks are free."""
+        if self.loop.is_dead:
+            raise DeadProcess
+        self.loop.is_dead = True
+        self.loop.ready.clear()
+        self.is_ready = False
+        self.world.graveyard.append(self)
+        self.around.network.bury(self.loop, silently=silently)
+        for journal in self._journals:
+            journal.die()
+        self._leadership.release()
+        self._on_death(self, reason)
+
+    def stop(self) -> None:
+        """Stop the process as an operator does: drain, then close."""
+        if not self.is_stopping and self.gateway is not None and not self.loop.is_dead:
+            self.is_stopping = True
+            self.loop.call_soon(self._begin_stop)
+
+    def _begin_stop(self) -> None:
+        self._stopping = self.loop.create_task(self._stop(), name=f"stop of {self.loop.name}")
+
+    async def _stop(self) -> None:
+        if self.gateway is not None:
+            await self.gateway.close()
+        self.has_stopped = True
+        self.kill("stopped")
+
+
+class _Journal(Journal):
+    """A journal whose file and lock the system closes when its process dies."""
+
+    is_open = True
+
+    def leave(self) -> None:
+        """Leave the file for recovery."""
+        self.is_open = False
+        super().leave()
+
+    def close(self) -> None:
+        """Remove the file."""
+        self.is_open = False
+        super().close()
+
+    def die(self) -> None:
+        """Close what a killed process had open."""
+        if self.is_open:
+            self.leave()
+
+
+async def _nothing() -> None:
+    """Survey nothing."""

@@ -1,0 +1,122 @@
+"""Webhook receivers and files behind callers' URLs, and the fetcher by which gateways reach them."""
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from simulation.virtual_loop import VirtualLoop
+from simulation.world import World
+
+from penstock.domain.job_errors import FileFetchFailed
+from penstock.safe_fetch.fetcher import Posted
+from penstock.safe_fetch.policy import check_url
+
+POST_FAULTS: Final = (
+    ("receiver: unreachable", 0.02),
+    ("receiver: answer lost", 0.02),
+    ("receiver: error", 0.03),
+    ("receiver: busy", 0.01),
+    ("receiver: slow", 0.02),
+    ("receiver: never answers", 0.005),
+)
+FETCH_FAULTS: Final = (("url: unreachable", 0.02), ("url: cut", 0.01), ("url: slow", 0.02))
+
+
+@dataclass
+class Receiver:
+    """One endpoint: what arrived there, in order."""
+
+    url: str
+    world: World
+    arrived: dict[str, list[int]] = field(default_factory=dict[str, list[int]])
+    """Sequences of first arrivals, by job."""
+    acknowledged: set[tuple[str, int]] = field(default_factory=set[tuple[str, int]])
+
+    def take(self, body: bytes, headers: Mapping[str, str]) -> None:
+        """Note one message, and check that the messages of each job come in order."""
+        message = json.loads(body)
+        data = message["data"]
+        job_id = data["id"] if "id" in data else data.get("webhook_id", "")
+        sequence = message["sequence"]
+        seen = self.arrived.setdefault(job_id, [])
+        if not headers.get("webhook-signature"):
+            self.world.violate("webhooks are signed", job_id)
+        if sequence in seen:
+            return
+        if seen and sequence < seen[-1]:
+            self.world.violate("webhooks come in order", f"{job_id}: {sequence} after {seen}")
+        seen.append(sequence)
+
+
+class VirtualFetcher:
+    """The way of one process to callers' URLs. Its methods are those of `SafeFetcher`."""
+
+    def __init__(self, world: World, loop: VirtualLoop, receivers: Mapping[str, Receiver]) -> None:
+        self._world = world
+        self._loop = loop
+        self._receivers = receivers
+
+    async def __aenter__(self) -> "VirtualFetcher":
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        pass
+
+    async def check(self, url: str) -> str:
+        """Return the normalised URL."""
+        return check_url(url, ())
+
+    async def fetch(self, url: str, *, max_bytes: int) -> AsyncGenerator[bytes]:
+        """Yield the bytes behind a URL."""
+        del max_bytes
+        chance = self._world.chance(f"{self._loop.name} fetches")
+        fault = chance.draw(FETCH_FAULTS)
+        await asyncio.sleep(5.0 if fault == "url: slow" else 0.05 * chance.random())
+        if fault == "url: unreachable":
+            raise FileFetchFailed("no connection could be made")
+        yield b'{"picture":'
+        if fault == "url: cut":
+            raise FileFetchFailed("the connection broke")
+        yield json.dumps(url).encode() + b"}"
+
+    async def post(
+        self, url: str, body: bytes, headers: Mapping[str, str], *, seconds: float, max_bytes: int
+    ) -> Posted:
+        """Send a message; its fate is the seed's."""
+        del max_bytes
+        chance = self._world.chance(f"{self._loop.name} posts")
+        fault = chance.draw(POST_FAULTS)
+        await asyncio.sleep(0.05 * chance.random())
+        if fault == "receiver: unreachable":
+            raise FileFetchFailed("no connection could be made")
+        answer: asyncio.Future[Posted] = self._loop.create_future()
+        self._world.later(0.01, self._arrive, self._receivers[url], body, headers, answer, fault)
+        try:
+            async with asyncio.timeout(seconds):
+                return await answer
+        except TimeoutError as error:
+            raise FileFetchFailed("The URL did not answer in time.") from error
+
+    def _arrive(
+        self, receiver: Receiver, body: bytes, headers: Mapping[str, str], answer: Any, fault: str | None
+    ) -> None:
+        receiver.take(body, headers)
+        if fault in ("receiver: answer lost", "receiver: never answers"):
+            if fault == "receiver: answer lost":
+                self._loop.call_later(0.1, _settle, answer, FileFetchFailed("reset"))
+            return
+        status = {"receiver: error": 500, "receiver: busy": 503}.get(fault or "", 200)
+        if status == 200:
+            message = json.loads(body)
+            receiver.acknowledged.add((message["data"].get("id", ""), message["sequence"]))
+        self._loop.call_later(10.0 if fault == "receiver: slow" else 0.01, _settle, answer, Posted(status, b"ok", None))
+
+
+def _settle(answer: Any, value: Any) -> None:
+    if not answer.done():
+        if isinstance(value, Exception):
+            answer.set_exception(value)
+        else:
+            answer.set_result(value)
