@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Iterable, Sequence
-from typing import Any, Final
+from typing import Final
 
 from simulation.callers import Caller
 from simulation.machine import ObjectStore
@@ -15,7 +15,7 @@ from penstock.storage.assets import asset_key
 from penstock.store.queries.billing import ledger_audit
 from penstock.store.queries.jobs import event_rows
 
-AUDIT_EVERY: Final = 50
+AUDIT_EVERY: Final = 200
 """Commits between two audits of the whole ledger."""
 INNOCENT_ERRORS: Final = frozenset({"internal_error"})
 """Errors that say that the gateway itself failed. No fault of a process may cause one."""
@@ -40,16 +40,14 @@ class Invariants:
 
     def check_commit(self) -> None:
         """Check the events that a commit has written, and now and then the ledger."""
-        rows, _ = self._store.transact(
-            lambda connection: connection.exec_driver_sql(
-                f"SELECT position, job_id, sequence, document FROM events WHERE position > {self._position:d} "  # noqa: S608
-                "ORDER BY position"
-            ).all(),
-            commit=False,
+        rows = self._store.ask(
+            "SELECT position, job_id, sequence, document FROM events WHERE position > %s ORDER BY position",
+            self._position,
         )
-        for position, job_id, sequence, document in rows:
+        for position, subject, sequence, document in rows:
             self._position = position
-            self._check_event(job_id, sequence, bytes(document))
+            if subject.startswith("job_"):  # others announce budgets
+                self._check_event(subject, sequence, bytes(document))
         if self._store.commits % AUDIT_EVERY == 0:
             self.audit()
 
@@ -88,13 +86,8 @@ class Invariants:
             self._world.violate("no order without an intent", order.reference)
 
     def _read(self, job_id: str) -> Job | None:
-        found, _ = self._store.transact(
-            lambda connection: connection.exec_driver_sql(
-                f"SELECT document FROM jobs WHERE id = '{job_id}'"  # noqa: S608
-            ).scalar(),
-            commit=False,
-        )
-        return None if found is None else event_rows.decode_job(bytes(found))
+        found = self._store.ask("SELECT document FROM jobs WHERE id = %s", job_id)
+        return event_rows.decode_job(bytes(found[0][0])) if found else None
 
     # -- at the end
 
@@ -132,13 +125,7 @@ class Invariants:
                     self._world.violate("a paid job is never lost", f"{job_id} is {state} ({code})")
 
     def _is_removed(self, job_id: str) -> bool:
-        found, _ = self._store.transact(
-            lambda connection: connection.exec_driver_sql(
-                f"SELECT removed FROM jobs WHERE id = '{job_id}'"  # noqa: S608
-            ).scalar(),
-            commit=False,
-        )
-        return found is not None
+        return bool(self._store.ask("SELECT removed FROM jobs WHERE id = %s AND removed IS NOT NULL", job_id))
 
     def _check_outputs(self, job: Job) -> None:
         for asset in job.outputs:
@@ -147,12 +134,7 @@ class Invariants:
 
     def _check_events(self) -> None:
         """Check that the events, read again, are those that were seen before."""
-        rows: list[Any]
-        rows, _ = self._store.transact(
-            lambda connection: connection.exec_driver_sql("SELECT job_id, sequence, document FROM events").all(),
-            commit=False,
-        )
-        for job_id, sequence, document in rows:
+        for job_id, sequence, document in self._store.ask("SELECT job_id, sequence, document FROM events"):
             known = self._events.get((job_id, sequence))
             if known is not None and known != hashlib.sha256(bytes(document)).digest():
                 self._world.violate("events are identical on replay", f"{job_id}: {sequence}")

@@ -24,6 +24,9 @@ class _NoSocket:
     def getpeername(self) -> tuple[str, int]:
         return ("192.0.2.1", 1)
 
+    def getsockname(self) -> tuple[str, int]:
+        return ("192.0.2.2", 80)
+
     def setsockopt(self, *_: Any) -> None:
         raise OSError("a simulated socket has no options")
 

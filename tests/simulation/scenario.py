@@ -74,7 +74,7 @@ def _found(connection: Connection, seed: int) -> dict[str, str]:
     for name in ACCOUNTS:
         account = ensure_account(connection, Actor.CLI, name, EPOCH)
         caps = {"ash": (), "birch": ("2.00",), "cedar": (f"{dice.uniform(0.05, 1.0):.2f}",)}[name]
-        allowances = tuple(Allowance(Period.TOTAL, parse_usd(cap)) for cap in caps)
+        allowances = tuple(Allowance(period=Period.TOTAL, cap=parse_usd(cap)) for cap in caps)
         made[name], _ = issue_key(connection, Actor.CLI, account.id, KeyWish(name="key", allowances=allowances), EPOCH)
     return made
 

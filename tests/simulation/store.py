@@ -59,6 +59,10 @@ class SharedStore(ABC):
         """Run a transaction and commit it or not. Return its result and the topics to signal."""
 
     @abstractmethod
+    def ask(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
+        """Return the rows of a query of the invariants, with a `%s` for each value."""
+
+    @abstractmethod
     def close(self) -> None:
         """Forget the database."""
 
@@ -109,6 +113,10 @@ class SqliteStore(SharedStore):
         self.driver.execute("COMMIT" if commit else "ROLLBACK")
         return result, topics
 
+    def ask(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
+        """Return the rows of a query."""
+        return self.driver.execute(statement.replace("%s", "?"), values).fetchall()
+
     def close(self) -> None:
         """Forget the database."""
         self.connection.close()
@@ -146,6 +154,12 @@ class PostgresStore(SharedStore):
         if self.connection.in_transaction():
             self.connection.commit() if commit else self.connection.rollback()
         self.driver.commit() if commit else self.driver.rollback()
+
+    def ask(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
+        """Return the rows of a query."""
+        rows = self.driver.execute(statement, values).fetchall()
+        self.driver.rollback()
+        return rows
 
     def close(self) -> None:
         """Return the connection."""
