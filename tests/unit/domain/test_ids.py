@@ -1,14 +1,19 @@
 """Ids sort by time, never repeat and cannot be guessed."""
 
+import random
 import re
+import subprocess
+import sys
 import time
+from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from datetime import UTC, datetime
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.domain.ids import ALPHABET, encode, first_id, new_id, timestamp
+from penstock.domain.ids import ALPHABET, IdSource, encode, first_id, new_id, timestamp, use
 
 SHAPE = re.compile(rf"job_[{ALPHABET}]{{26}}")
 MOMENTS = st.floats(0, 4e9)
@@ -41,6 +46,82 @@ def test_an_id_lies_between_the_moments_around_it():
     before = time.time()
     made = new_id("job")
     assert first_id("job", before - 0.001) < made < first_id("job", time.time() + 1)
+
+
+# -- another source
+
+
+@contextmanager
+def used(source: IdSource) -> Generator[None]:
+    previous = use(source)
+    try:
+        yield
+    finally:
+        assert use(previous) is source
+
+
+def make_source(seed: int, nanoseconds: int = 10**18) -> IdSource:
+    return IdSource(lambda: nanoseconds, random.Random(seed).randbytes)  # noqa: S311  a test's own
+
+
+def draw(source: IdSource, number: int = 1_000) -> list[str]:
+    with used(source):
+        return [new_id("job") for _ in range(number)]
+
+
+def test_a_source_of_the_same_time_and_bits_makes_the_same_ids():
+    assert draw(make_source(1)) == draw(make_source(1))
+
+
+def test_ids_of_sources_with_other_bits_differ():
+    assert not set(draw(make_source(1))) & set(draw(make_source(2)))
+
+
+def test_sources_that_take_turns_do_not_change_each_other():
+    sources = [make_source(1), make_source(2)]
+    pairs = [(*draw(sources[0], 1), *draw(sources[1], 1)) for _ in range(1_000)]
+    assert [list(made) for made in zip(*pairs, strict=True)] == [draw(make_source(1)), draw(make_source(2))]
+
+
+def test_after_the_block_ids_come_from_the_former_source():
+    before = new_id("job")
+    later = draw(make_source(1, 2 * 10**18), 1)[0]
+    assert before < new_id("job") < later
+
+
+@given(st.lists(st.integers(0, 2**62), min_size=1))
+def test_ids_sort_and_differ_whatever_the_clock_shows(moments):
+    clock = iter(moments)
+    made = draw(IdSource(lambda: next(clock)), len(moments))
+    assert made == sorted(set(made))
+    assert made[0] >= first_id("job", moments[0] // 1000 / 1_000_000 - 1)
+
+
+FORK = """
+import os
+from penstock.domain.ids import IdSource, new_id, use
+source = IdSource(lambda: 10**18)
+former = use(source)
+new_id("job")  # the pool is full
+use(former)
+if child := os.fork():
+    assert os.waitpid(child, 0)[1] == 0
+use(source)
+print(new_id("job"))
+"""
+
+
+def test_a_forked_process_draws_bits_of_its_own():
+    """Also from a source that was not in use at that moment."""
+    ran = subprocess.run(  # noqa: S603  our own text
+        [sys.executable, "-c", FORK], capture_output=True, text=True, check=True, timeout=60
+    )
+    one, other = ran.stdout.split()
+    assert one[:-13] == other[:-13], "the clock stands still"
+    assert one != other
+
+
+# -- order
 
 
 @given(MOMENTS, MOMENTS)
