@@ -142,9 +142,15 @@ class Caller:
         params: dict[str, Any] = {"script": script} | ({"prompt": key} if is_film else {})
         if not is_film and self._dice.random() < 0.3:
             params["file"] = {"url": f"https://pictures.example.com/{key}.png"}
-        body: dict[str, Any] = {"model": model, "input": [{"params": params}] * (3 if self._dice.random() < 0.05 else 1)}
+        body: dict[str, Any] = {
+            "model": model,
+            "input": [{"params": params}] * (3 if self._dice.random() < 0.05 else 1),
+        }
         if self.webhook is not None and self._dice.random() < 0.3:
-            body["webhook"] = {"url": self.webhook, "events": ["job.queued", "job.started", "job.succeeded", "job.failed"]}
+            body["webhook"] = {
+                "url": self.webhook,
+                "events": ["job.queued", "job.started", "job.succeeded", "job.failed"],
+            }
         await asyncio.gather(*(self._insist(key, body) for _ in range(clicks)))
 
     async def _insist(self, key: str, body: dict[str, Any]) -> None:

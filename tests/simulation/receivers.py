@@ -26,28 +26,30 @@ FETCH_FAULTS: Final = (("url: unreachable", 0.02), ("url: cut", 0.01), ("url: sl
 
 @dataclass
 class Receiver:
-    """One endpoint: what arrived there, in order."""
+    """One endpoint: what was sent there, and what it has acknowledged."""
 
     url: str
     world: World
-    arrived: dict[str, list[int]] = field(default_factory=dict[str, list[int]])
-    """Sequences of first arrivals, by job."""
+    attempted: dict[str, list[int]] = field(default_factory=dict[str, list[int]])
+    """Sequences of first attempts, by job."""
     acknowledged: set[tuple[str, int]] = field(default_factory=set[tuple[str, int]])
 
-    def take(self, body: bytes, headers: Mapping[str, str]) -> None:
-        """Note one message, and check that the messages of each job come in order."""
-        message = json.loads(body)
-        data = message["data"]
-        job_id = data["id"] if "id" in data else data.get("webhook_id", "")
-        sequence = message["sequence"]
-        seen = self.arrived.setdefault(job_id, [])
+    def expect(self, body: bytes, headers: Mapping[str, str]) -> None:
+        """Check that the first attempts for a job's events are made in order, and are signed."""
+        job_id, sequence = _read(body)
+        seen = self.attempted.setdefault(job_id, [])
         if not headers.get("webhook-signature"):
             self.world.violate("webhooks are signed", job_id)
         if sequence in seen:
             return
         if seen and sequence < seen[-1]:
-            self.world.violate("webhooks come in order", f"{job_id}: {sequence} after {seen}")
+            self.world.violate("webhooks are sent in order", f"{job_id}: {sequence} after {seen}")
         seen.append(sequence)
+
+
+def _read(body: bytes) -> tuple[str, int]:
+    message = json.loads(body)
+    return message["data"].get("id") or message["data"].get("webhook_id", ""), message["sequence"]
 
 
 class VirtualFetcher:
@@ -88,29 +90,26 @@ class VirtualFetcher:
         del max_bytes
         chance = self._world.chance(f"{self._loop.name} posts")
         fault = chance.draw(POST_FAULTS)
+        self._receivers[url].expect(body, headers)
         await asyncio.sleep(0.05 * chance.random())
         if fault == "receiver: unreachable":
             raise FileFetchFailed("no connection could be made")
         answer: asyncio.Future[Posted] = self._loop.create_future()
-        self._world.later(0.01, self._arrive, self._receivers[url], body, headers, answer, fault)
+        self._world.later(0.01, self._arrive, self._receivers[url], body, answer, fault)
         try:
             async with asyncio.timeout(seconds):
                 return await answer
         except TimeoutError as error:
             raise FileFetchFailed("The URL did not answer in time.") from error
 
-    def _arrive(
-        self, receiver: Receiver, body: bytes, headers: Mapping[str, str], answer: Any, fault: str | None
-    ) -> None:
-        receiver.take(body, headers)
+    def _arrive(self, receiver: Receiver, body: bytes, answer: Any, fault: str | None) -> None:
         if fault in ("receiver: answer lost", "receiver: never answers"):
             if fault == "receiver: answer lost":
                 self._loop.call_later(0.1, _settle, answer, FileFetchFailed("reset"))
             return
         status = {"receiver: error": 500, "receiver: busy": 503}.get(fault or "", 200)
         if status == 200:
-            message = json.loads(body)
-            receiver.acknowledged.add((message["data"].get("id", ""), message["sequence"]))
+            receiver.acknowledged.add(_read(body))
         self._loop.call_later(10.0 if fault == "receiver: slow" else 0.01, _settle, answer, Posted(status, b"ok", None))
 
 
