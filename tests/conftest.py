@@ -20,6 +20,7 @@ from sqlalchemy import Connection
 from store.trials import connected, undone
 from temporal_server import TemporalServer
 
+from penstock.clocks import CLOCKS, Clocks
 from penstock.domain import api_keys
 from penstock.domain.budgets import Budget, Period
 from penstock.domain.money import parse_usd
@@ -245,9 +246,9 @@ async def database(store_url: str) -> AsyncGenerator[Database]:
 
 
 @asynccontextmanager
-async def running(settings: Settings, port: int = 0) -> AsyncGenerator[Server]:
+async def running(settings: Settings, port: int = 0, clocks: Clocks = CLOCKS) -> AsyncGenerator[Server]:
     """A gateway that serves until the block ends."""
-    gateway = await Gateway.open(settings)
+    gateway = await Gateway.open(settings, clocks=clocks)
     ready: asyncio.Future[int] = asyncio.get_running_loop().create_future()
     stop = asyncio.Event()
     serving = asyncio.create_task(
@@ -304,7 +305,10 @@ async def start(
     async with AsyncExitStack() as stack:
 
         async def begin(
-            toml: str = SIMULATOR, overrides: dict[str, Any] | None = None, data: Path | None = None
+            toml: str = SIMULATOR,
+            overrides: dict[str, Any] | None = None,
+            data: Path | None = None,
+            clocks: Clocks = CLOCKS,
         ) -> Server:
             folder = data or tmp_path / "data"
             if not (folder / "penstock.db").exists():
@@ -316,7 +320,7 @@ async def start(
                 config.write_text(toml)
             wanted = {"data": folder, "weights": weights, **stores(folder), **(overrides or {})}
             settings = load(config, {}, wanted)
-            return await stack.enter_async_context(running(settings))
+            return await stack.enter_async_context(running(settings, clocks=clocks))
 
         yield begin
 

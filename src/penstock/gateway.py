@@ -4,7 +4,6 @@ import asyncio
 import importlib
 import logging
 import os
-import time
 from collections.abc import Iterable, Sequence
 from contextlib import AsyncExitStack, suppress
 from functools import partial
@@ -16,6 +15,7 @@ from penstock.accounts.keyring import Keyring
 from penstock.billing.admission import Admission
 from penstock.billing.usage_writer import UsageWriter
 from penstock.chat.relay import ChatPolicy, Relay
+from penstock.clocks import CLOCKS, Clocks
 from penstock.dispatch import Dispatch, Run
 from penstock.dispatch.leadership import Appointment, Leadership
 from penstock.dispatch.local import LocalDispatch
@@ -122,14 +122,15 @@ class Gateway:
     exchange: Exchange
     hooks: CallbackUrls
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, *, clocks: Clocks = CLOCKS) -> None:
         self.settings = settings
+        self.clocks = clocks
+        self.clock, self.steady = clocks
         self.max_body_mb = settings.server.max_body_mb  # read once, at the start
-        self.offers = build_offers(settings, None)
+        self.offers = build_offers(settings, None, clocks)
         self._rules = _make_rules(settings)
         self.history = History()
-        self.clock = time.time
-        self.started_at = time.time()
+        self.started_at = clocks.now()
         self.draining = False
         self.streams = FairShare()
         self.body_memory = BodyMemory(self._body_bounds)
@@ -140,9 +141,11 @@ class Gateway:
         self._fetcher: SafeFetcher | None = None
 
     @classmethod
-    async def open(cls, settings: Settings, leadership: Leadership | Appointment | None = None) -> "Gateway":
+    async def open(
+        cls, settings: Settings, leadership: Leadership | Appointment | None = None, *, clocks: Clocks = CLOCKS
+    ) -> "Gateway":
         """Open the store, learn from its history, and take up every unfinished job unless another server runs them."""
-        gateway = cls(settings)
+        gateway = cls(settings, clocks=clocks)
         _hide_secrets(settings)
         traces.start(os.environ)
         gateway._resources.push_async_callback(traces.stop)
@@ -181,7 +184,7 @@ class Gateway:
 
     async def reload(self, settings: Settings) -> None:
         """Use new settings for all new work; log those that need a restart."""
-        offers = build_offers(settings, self.offers)
+        offers = build_offers(settings, self.offers, self.clocks)
         for name in FIXED:
             wanted, used = attrgetter(name)(settings), attrgetter(name)(self.settings)
             if wanted != used:
@@ -200,12 +203,12 @@ class Gateway:
 
     def _open_admission(self, secret: bytes) -> None:
         """Open keys, limits and budgets, and their fallback while the store is unavailable."""
-        self.contact = contact = StoreContact(self.database, lambda: self.settings.chat.outage_seconds)
+        self.contact = contact = StoreContact(self.database, lambda: self.settings.chat.outage_seconds, self.steady)
         metrics.STORE_AWAY.set_function(lambda: contact.away_seconds)
-        self.keyring = Keyring(self.database, secret, self.clock, contact=contact)
+        self.keyring = Keyring(self.database, secret, self.clock, self.steady, contact)
         self.keyring.start()
         self._resources.push_async_callback(self.keyring.stop)
-        self.admission = Admission(self.database, new_id("process"), contact=contact)
+        self.admission = Admission(self.database, new_id("process"), self.clocks, contact)
         self._resources.push_async_callback(self.admission.stop)
 
     async def _assemble(self) -> None:
@@ -218,7 +221,7 @@ class Gateway:
         quota = lambda: self._rules.storage_quota  # noqa: E731
         self.inputs = Inputs(self.database, self.assets, uploads, self._open_fetcher, most, self.clock, quota)
         is_steady = partial(attrgetter("is_steady"), self.contact)
-        self.upkeep = Upkeep(self.database, self.assets, self.inputs, self.clock, self._recover, is_steady)
+        self.upkeep = Upkeep(self.database, self.assets, self.inputs, self.clock, self._recover, is_steady, self.steady)
         self.intake = Intake(
             self.database,
             self.inputs,
@@ -229,7 +232,7 @@ class Gateway:
             self.admission,
             self.clock,
         )
-        self.delivery = DeliveryWorker(self.database, self._open_fetcher, self.scribe, self.clock)
+        self.delivery = DeliveryWorker(self.database, self._open_fetcher, self.scribe, self.clock, self.steady)
         self.hooks = CallbackUrls(secret, lambda: self.settings.server.public_url)
         self.exchange = exchange = Exchange(self.assets.get_file, lambda: self.settings.fetch.allow_networks)
         self._resources.push_async_callback(self._close_vendors)
@@ -239,8 +242,8 @@ class Gateway:
             database=self.database,
             offers=lambda: self.offers,
             exchange=exchange,
-            polling=Polling(exchange),
-            quarantine=Quarantine(),
+            polling=Polling(exchange, self.steady),
+            quarantine=Quarantine(steady=self.steady),
             collection=Collection(exchange, self.assets, outputs),
             inputs=self.inputs,
             history=self.history,
@@ -248,6 +251,7 @@ class Gateway:
             clock=self.clock,
             is_sure=self._is_sure,
             webhook=self.hooks.address,
+            steady=self.steady,
         )
         await self.upkeep.start()
         self._resources.push_async_callback(self.upkeep.stop)
@@ -259,14 +263,14 @@ class Gateway:
     def _make_dispatch(self) -> Dispatch:
         most = self.settings.jobs.max_held
         if connect.is_file(self.settings.database_url):
-            return LocalDispatch(self.database, self._seats, most, self.clock)
+            return LocalDispatch(self.database, self._seats, most, self.clock, self.steady)
         name = "postgres" if self.settings.temporal is None else "temporal"
         module: Any = importlib.import_module(f"penstock.dispatch.{name}")
         if self.settings.temporal is None:
-            return module.PostgresDispatch(self.database, self._all_seats, most, self.clock)
+            return module.PostgresDispatch(self.database, self._all_seats, most, self.clock, steady=self.steady)
         settings = self.settings
         place = module.TemporalAddress(settings.temporal, settings.temporal_namespace, settings.temporal_queue)
-        return module.TemporalDispatch(self.database, self._all_seats, most, self.clock, place)
+        return module.TemporalDispatch(self.database, self._all_seats, most, self.clock, place, steady=self.steady)
 
     def _open_process_pools(self) -> tuple[ProcessPool, ProcessPool]:
         """Create separate pools for callers' files and for outputs, so that no result waits behind an upload."""
@@ -308,7 +312,7 @@ class Gateway:
 
     async def _stand_by(self, run: Run) -> None:
         """Take over when the server that runs the jobs ends; until then, learn from what it does."""
-        remember_at = self.clock() + REMEMBER_SECONDS
+        remember_at = self.steady() + REMEMBER_SECONDS
         while True:
             await asyncio.sleep(TAKE_OVER_SECONDS)
             try:
@@ -316,9 +320,9 @@ class Gateway:
                     await self._lead(run)
                     log.info("the server that ran the jobs has ended; this one runs them now")
                     return
-                if self.clock() >= remember_at:
+                if self.steady() >= remember_at:
                     await self._remember()
-                    remember_at = self.clock() + REMEMBER_SECONDS
+                    remember_at = self.steady() + REMEMBER_SECONDS
             except StoreUnavailable:
                 log.warning("the store does not answer; standby continues")
             except Exception:
@@ -335,7 +339,13 @@ class Gateway:
         await usage_writer.recover()
         self._chat_policy = _make_chat_policy(self.settings)
         self.relay = Relay(
-            lambda: self.offers, exchange, usage_writer, self.admission, lambda: self._chat_policy, self.clock
+            lambda: self.offers,
+            exchange,
+            usage_writer,
+            self.admission,
+            lambda: self._chat_policy,
+            self.clock,
+            self.steady,
         )
 
     async def settle_up(self, owners: Sequence[str] | None = None) -> None:
@@ -361,7 +371,7 @@ class Gateway:
     async def _ask_for_schemas(self) -> None:
         wanted = schemas_wanted(self.settings)
         if await learn_schemas(self.exchange, self.offers.vendors, wanted, self.settings.data):
-            self.offers = build_offers(self.settings, self.offers)
+            self.offers = build_offers(self.settings, self.offers, self.clocks)
 
     async def _remember(self) -> None:
         found = await self.database.read(job_rows.recent_durations, list(self.offers.by_model), REMEMBERED)

@@ -2,10 +2,10 @@
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Generator
 from datetime import datetime
+from functools import partial
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,7 +13,8 @@ from conftest import Start
 from fault_steps import Site, site_of
 from postgres import PostgresServer
 
-from penstock.simulator import upstream
+from penstock.clocks import Clocks
+from penstock.domain import ids
 from penstock.store.queries.billing import balance_rows
 from penstock.store.queries.jobs import worker_rows
 
@@ -24,27 +25,25 @@ class WrongClock:
     """The time of day, and how wrong it is."""
 
     def __init__(self) -> None:
-        self.true = time.time
         self.ahead = 0.0
 
     def __call__(self) -> float:
-        return self.true() + self.ahead
+        return time.time() + self.ahead
 
 
 @pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> WrongClock:
+def clock() -> Generator[WrongClock]:
     clock = WrongClock()
-    monkeypatch.setattr(upstream, "time", SimpleNamespace(time=clock.true))  # the vendor has a clock of its own
-    monkeypatch.setattr(time, "time", clock)
-    monkeypatch.setattr(time, "time_ns", lambda: int(clock() * 1e9))
-    return clock
+    right = ids.use(ids.IdSource(lambda: int(clock() * 1e9)))
+    yield clock
+    ids.use(right)
 
 
 @pytest.fixture
 async def site(
     postgres_store_url: str, clock: WrongClock, start: Start, tmp_path: Path, postgres_server: PostgresServer
 ) -> AsyncGenerator[Site]:
-    async with site_of(start, tmp_path, postgres_server, postgres_store_url) as site:
+    async with site_of(partial(start, clocks=Clocks(clock)), tmp_path, postgres_server, postgres_store_url) as site:
         yield site
 
 

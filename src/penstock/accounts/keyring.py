@@ -82,13 +82,13 @@ class Keyring:
         database: Database,
         signing_secret: bytes,
         clock: Callable[[], float],
-        monotonic: Callable[[], float] = time.monotonic,
+        steady: Callable[[], float] = time.monotonic,
         contact: StoreContact | None = None,
     ) -> None:
-        self._contact = contact or StoreContact(database, monotonic=monotonic)
+        self._contact = contact or StoreContact(database, steady=steady)
         self._signing_secret = signing_secret
         self._clock = clock
-        self._monotonic = monotonic
+        self._steady = steady
         self._remembered: OrderedDict[str, Known] = OrderedDict()
         self._looking: dict[str, asyncio.Task[Known]] = {}
         self._changes = 0
@@ -150,7 +150,7 @@ class Keyring:
 
     def holds(self, proof: Proof) -> bool:
         """Return whether a proof still counts. Renew it in the background if it ends soon."""
-        now, key = self._monotonic(), proof.key
+        now, key = self._steady(), proof.key
         if now >= proof.until or (key.expires_at is not None and key.expires_at <= self._clock()):
             return False
         if now >= proof.fresh_until:
@@ -190,7 +190,7 @@ class Keyring:
         if key != proof.key:
             proof.key = key
         confirmed_at = max(until - KNOWN_SECONDS, self._sure_at)
-        return self._monotonic() < confirmed_at + self._contact.outage_seconds
+        return self._steady() < confirmed_at + self._contact.outage_seconds
 
     async def _watch(self) -> None:
         while True:
@@ -289,7 +289,7 @@ class Keyring:
 
     async def _look_up(self, public_id: str) -> Known:
         remembered = self._remembered.get(public_id)
-        if remembered is not None and self._monotonic() < remembered[0]:
+        if remembered is not None and self._steady() < remembered[0]:
             return remembered
         return await asyncio.shield(self._begin_lookup(public_id))
 

@@ -7,9 +7,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import Enum, auto
 from typing import Final, TypeAlias
 
-from penstock.billing.leases import CALM_SECONDS, CLOCKS, BudgetLease, Clocks, LocalLease, is_in_doubt
+from penstock.billing.leases import CALM_SECONDS, BudgetLease, LocalLease, is_in_doubt
 from penstock.billing.limit_leases import RateLease, StreamLease
 from penstock.billing.rate_headers import describe_bucket, write_bucket
+from penstock.clocks import CLOCKS, Clocks
 from penstock.domain.api_keys import ApiKey
 from penstock.domain.budgets import BalanceKey, Budget
 from penstock.errors import StoreUnavailable
@@ -284,7 +285,7 @@ class Admission:
         while True:
             await asyncio.sleep(MAINTENANCE_SECONDS)
             try:
-                await self._maintain_once(self._clocks.monotonic())
+                await self._maintain_once(self._clocks.steady())
             except StoreUnavailable:
                 log.warning("store unavailable; leases are kept")
             except Exception:

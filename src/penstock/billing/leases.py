@@ -1,13 +1,13 @@
 """Leases: amounts of a budget or a limit that this process may use without asking the store."""
 
 import asyncio
-import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Final, NamedTuple, TypeAlias
 
+from penstock.clocks import Clocks
 from penstock.domain.budgets import BalanceKey, Budget, Payer, Standing
 from penstock.errors import PenstockError, StoreUnavailable
 from penstock.store.contact import StoreContact
@@ -34,16 +34,6 @@ CALM_SECONDS: Final = 10.0
 """After another process needed the budget, nothing is kept in reserve for this time."""
 VALID_PART: Final = 0.8
 """The part of its lifetime for which an unrenewed lease is used: clocks may differ."""
-
-
-class Clocks(NamedTuple):
-    """The time of day, which all processes share, and a monotonic clock."""
-
-    now: Callable[[], float] = time.time
-    monotonic: Callable[[], float] = time.monotonic
-
-
-CLOCKS: Final = Clocks()
 
 
 class Refusal(NamedTuple):
@@ -86,7 +76,7 @@ class LocalLease:
         self.lost: float = 0
         """The part of `in_use` whose lease has ended since."""
         self.expected = 0
-        self.used_at = clocks.monotonic()
+        self.used_at = clocks.steady()
         self._waiting: Waiting = deque()
         self._asking: asyncio.Task[None] | None = None
         self._refused: Refusal | None = None
@@ -112,13 +102,13 @@ class LocalLease:
             return False
         self.free -= amount
         self.in_use += amount
-        self.used_at = self.clocks.monotonic()
+        self.used_at = self.clocks.steady()
         return True
 
     async def take(self, amount: float) -> None:
         """Take the amount, asking the store for more if needed. Raise the reason if it cannot be had."""
         refused = self._refused
-        if refused is not None and self.clocks.monotonic() < refused.until and amount >= refused.least:
+        if refused is not None and self.clocks.steady() < refused.until and amount >= refused.least:
             raise refused.make(amount)
         turn = asyncio.get_running_loop().create_future()
         self._waiting.append((amount, turn))
@@ -202,7 +192,7 @@ class LocalLease:
                 turn.set_exception(refusal.make(amount))
             else:
                 left.append((amount, turn))
-        self.used_at = self.clocks.monotonic()
+        self.used_at = self.clocks.steady()
         self._waiting = left
 
     def _fail(self, error: BaseException) -> None:
@@ -218,7 +208,7 @@ class LocalLease:
     def _refuse_all(
         self, least: float, make: Callable[[float], PenstockError], seconds: float = REFUSED_SECONDS
     ) -> Refusal:
-        self._refused = Refusal(self.clocks.monotonic() + min(seconds, REFUSED_SECONDS), least, make)
+        self._refused = Refusal(self.clocks.steady() + min(seconds, REFUSED_SECONDS), least, make)
         return self._refused
 
 
@@ -269,7 +259,7 @@ class BudgetLease(LocalLease):
 
     def try_take(self, amount: float) -> bool:
         """Take the amount if the lease has it and is still valid. An unrenewed lease may belong to another process."""
-        return self.clocks.monotonic() <= self.valid_until and super().try_take(amount)
+        return self.clocks.steady() <= self.valid_until and super().try_take(amount)
 
     def settle(self, taken: float, used: float) -> None:
         """Record what a request used. Overuse comes from the free amount, then from what other requests took.
@@ -288,11 +278,11 @@ class BudgetLease(LocalLease):
 
     def keep_calm(self, seconds: float) -> None:
         """Keep nothing in reserve for a while: another process needs it, or someone looks at the balance."""
-        self._calm_until = max(self._calm_until, self.clocks.monotonic() + seconds)
+        self._calm_until = max(self._calm_until, self.clocks.steady() + seconds)
 
     def fill_up(self) -> None:
         """Lease ahead what a steady caller spends in RESERVE_SECONDS. Most calls do not ask the store."""
-        now = self.clocks.monotonic()
+        now = self.clocks.steady()
         self._measure(now)
         goal = min(self._pace * RESERVE_SECONDS, (self._room + self.free) / RESERVE_PARTS)
         if self._asking is None and now >= self._calm_until and self.free < goal * LEAST_RESERVE:
@@ -306,7 +296,7 @@ class BudgetLease(LocalLease):
             self._spent, self._paced_at = 0.0, now
 
     async def _reserve(self, want: int) -> None:
-        asked = self.clocks.monotonic()
+        asked = self.clocks.steady()
         try:
             grant = await self._lease(0, want, part=RESERVE_PARTS)
             self._room = max(0, grant.standing.left)
@@ -324,7 +314,7 @@ class BudgetLease(LocalLease):
     # -- asking the store
 
     def _usable(self) -> float:
-        return self.free if self.clocks.monotonic() <= self.valid_until else min(0, self.free)
+        return self.free if self.clocks.steady() <= self.valid_until else min(0, self.free)
 
     async def _ask(self) -> Refusal | None:
         if self._usable() < self.free:
@@ -333,7 +323,7 @@ class BudgetLease(LocalLease):
             self._hand_out()  # amounts that were put back meanwhile
             if not self._waiting:
                 return None
-            asked, (least, want) = self.clocks.monotonic(), self._wanted()
+            asked, (least, want) = self.clocks.steady(), self._wanted()
             want += self.budget.cap // BUDGET_PARTS
             grant = await self._lease(int(least - self._usable()), int(want - self._usable()))
             if grant.amount:
@@ -352,7 +342,7 @@ class BudgetLease(LocalLease):
 
     async def _revive(self) -> None:
         """Ask the store whether the lease still exists, after it was not renewed in time."""
-        asked = self.clocks.monotonic()
+        asked = self.clocks.steady()
         held = await self.database.write(balance_rows.renew, self.process, self.clocks.now())
         if self.key in held:
             self.renew(asked)

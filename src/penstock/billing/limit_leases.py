@@ -2,8 +2,9 @@
 
 from typing import Final
 
-from penstock.billing.leases import VALID_PART, Clocks, LocalLease, Refusal, is_in_doubt
+from penstock.billing.leases import VALID_PART, LocalLease, Refusal, is_in_doubt
 from penstock.billing.rate_headers import describe_bucket, write_duration
+from penstock.clocks import Clocks
 from penstock.errors import PenstockError, RateLimited, TooManyStreams
 from penstock.store.contact import StoreContact
 from penstock.store.database import Database
@@ -127,17 +128,17 @@ class StreamLease(LocalLease):
 
     def try_take(self, amount: float) -> bool:
         """Take the amount if the lease has it and is still valid. An unrenewed lease may belong to another process."""
-        return self.clocks.monotonic() <= self.valid_until and super().try_take(amount)
+        return self.clocks.steady() <= self.valid_until and super().try_take(amount)
 
     def renew(self, asked: float) -> None:
         """Count the slots as valid from the moment at which the store was asked."""
         self.valid_until = asked + SLOT_SECONDS * VALID_PART
 
     def _usable(self) -> float:
-        return self.free if self.clocks.monotonic() <= self.valid_until else 0
+        return self.free if self.clocks.steady() <= self.valid_until else 0
 
     async def _ask(self) -> Refusal | None:
-        asked = self.clocks.monotonic()
+        asked = self.clocks.steady()
         if asked > self.valid_until and (self.free or self.in_use):
             await self._revive(asked)
             self._hand_out()

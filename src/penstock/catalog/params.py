@@ -128,13 +128,18 @@ def without_nulls(value: Any, depth: int = MAX_DEPTH) -> Any:
     return value
 
 
-def read(kind: type[P], given: Mapping[str, Any], place: str) -> tuple[P | None, list[Detail]]:
-    """Return params of this kind, or every problem found; `place` is their path in the request, "" for its top."""
+def read(
+    kind: type[P], given: Mapping[str, Any], place: str, context: Mapping[str, Any] | None = None
+) -> tuple[P | None, list[Detail]]:
+    """Return params of this kind, or every problem found; `place` is their path in the request, "" for its top.
+
+    Validators can read the `context`.
+    """
     given = without_nulls(given)
     details: list[Detail] = []
     params: P | None = None
     try:
-        params = kind.model_validate(given)
+        params = kind.model_validate(given, context=context)
     except ValidationError as error:
         details = [_detail(kind, item, place) for item in error.errors(include_url=False)[:MAX_DETAILS]]
     reported = {detail.loc for detail in details}

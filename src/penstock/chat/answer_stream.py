@@ -1,7 +1,6 @@
 """A streamed chat answer on its way to the caller: pieces, heartbeats, timeouts and cuts."""
 
 import asyncio
-import time
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -159,7 +158,7 @@ class AnswerStream:
             incoming.close,
             partial(_send_heartbeat, self._writer),
             idle_seconds=options.idle_seconds,
-            total_seconds=options.total_seconds - (time.perf_counter() - self._settlement.began),
+            total_seconds=options.total_seconds - self._settlement.elapsed,
             heartbeat_seconds=self._heartbeat_seconds,
         )
 

@@ -1,6 +1,5 @@
 """One route tried for a chat request: its vendor, the incoming reply and the wait for the first byte."""
 
-import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, TypeAlias
 
@@ -51,9 +50,9 @@ class RouteAttempt:
         """Number of characters of the answer so far."""
         return 0 if self.stream is None else self.stream.characters
 
-    def begin_wait(self) -> None:
-        """Start the clock that measures the vendor's time to the first byte."""
-        self.called_at = time.perf_counter()
+    def begin_wait(self, now: float) -> None:
+        """Measure the vendor's time to the first byte from now on."""
+        self.called_at = now
 
     async def read_first(self, incoming: "Incoming", ask: Ask, reply_id: str, created: int) -> None:
         """Wait for the first piece of a stream: until it comes, an error can still be an HTTP status."""

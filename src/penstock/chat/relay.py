@@ -80,23 +80,25 @@ class Relay:
         admission: Admission,
         policy: Callable[[], ChatPolicy],
         clock: Callable[[], float],
+        steady: Callable[[], float] = time.monotonic,
     ) -> None:
         self._offers = offers
         self._exchange = exchange
         self._usage_writer = usage_writer
         self._policy = policy
         self._clock = clock
+        self._steady = steady
         self._busy: dict[str, int] = {}
         self._admission = admission
         self._lengths = AnswerLengths()
         self._cache = ChatCache()
-        self.routes = Routes()
+        self.routes = Routes(steady)
 
     async def open(self, ask: Ask, offer: ChatOffer, key: ApiKey, request_id: str) -> Answer:
         """Return an answer that has begun. `Answer.close` must be called at its end, however it ends."""
         self._usage_writer.check()
         offers = self._offers()
-        settlement = Settlement(ask, key, request_id, self._clock(), self._usage_writer, self._lengths)
+        settlement = Settlement(ask, key, request_id, self._clock(), self._usage_writer, self._lengths, self._steady)
         answer = Answer(ask, settlement)
         try:
             if key.is_limited:
@@ -144,13 +146,13 @@ class Relay:
     def _find_cached(self, answer: Answer, key: ApiKey) -> bool:
         """Answer from the cache and return True; otherwise have the answer kept in it."""
         policy, cache_place = self._policy(), cache_key(key.account_id, answer.ask)
-        found = self._cache.get(cache_place, time.monotonic())
+        found = self._cache.get(cache_place, self._steady())
         if found is not None:
             answer.take_cached(found)
             return True
 
         def keep(body: bytes) -> None:
-            kept = CachedAnswer(body, answer.settlement.vendor_name, time.monotonic() + policy.cache_seconds)
+            kept = CachedAnswer(body, answer.settlement.vendor_name, self._steady() + policy.cache_seconds)
             self._cache.put(cache_place, kept, policy.cache_bytes)
 
         answer.cache_recorder = CacheRecorder(keep)
@@ -227,7 +229,7 @@ class Relay:
         try:
             with Deadline(limit):
                 answer.settlement.begin_call(attempt)
-                attempt.begin_wait()
+                attempt.begin_wait(self._steady())
                 incoming = attempt.incoming = await self._exchange.open(vendor, call)
                 if is_streamed:
                     await _begin_stream(answer, attempt, incoming)

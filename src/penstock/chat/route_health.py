@@ -199,8 +199,8 @@ class RouteHealth:
 class Routes:
     """The health of every route, by vendor and its name of the model."""
 
-    def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
-        self.now = monotonic
+    def __init__(self, steady: Callable[[], float] = time.monotonic) -> None:
+        self.now = steady
         self._health: dict[tuple[str, str], RouteHealth] = {}
 
     def health(self, route: Route) -> RouteHealth:

@@ -2,6 +2,7 @@
 
 import logging
 import time
+from collections.abc import Callable
 
 from penstock.billing.admission import Ticket
 from penstock.billing.usage_writer import UsageWriter
@@ -29,6 +30,7 @@ class Settlement:
         "_key",
         "_lengths",
         "_seen_bytes",
+        "_steady",
         "_usage",
         "_usage_writer",
         "_worked",
@@ -52,10 +54,11 @@ class Settlement:
         created_at: float,
         usage_writer: UsageWriter,
         lengths: AnswerLengths,
+        steady: Callable[[], float] = time.monotonic,
     ) -> None:
         self.request_id = request_id
         self.created_at = created_at
-        self.began = time.perf_counter()
+        self.began = steady()
         self.ticket: Ticket | None = None
         self.held: int | None = None
         """Money held for it, in 10⁻⁹ USD; None if no budget applies."""
@@ -72,6 +75,7 @@ class Settlement:
         self._id = usage_writer.new_id()
         self._usage_writer = usage_writer
         self._lengths = lengths
+        self._steady = steady
         self._first_byte_seconds: float | None = None
         self._worked = False
         """A vendor may have worked for this request."""
@@ -79,6 +83,11 @@ class Settlement:
         self._seen_bytes = 0
         self._cost: int | None = None
         self._is_settled = False
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds since the request came."""
+        return self._steady() - self.began
 
     # -- while routes are tried
 
@@ -115,7 +124,7 @@ class Settlement:
 
     def record_first_byte(self, called_at: float) -> None:
         """Record the time to the first byte, of a call made at this time."""
-        now = time.perf_counter()
+        now = self._steady()
         self.waited += now - called_at
         self._first_byte_seconds = now - self.began
 
@@ -180,7 +189,7 @@ class Settlement:
                 usage=usage,
                 cost=cost,
                 created_at=self.created_at,
-                seconds=time.perf_counter() - self.began,
+                seconds=self.elapsed,
                 first_byte_seconds=self._first_byte_seconds,
             )
         )

@@ -28,12 +28,18 @@ class LocalDispatch:
     """The only dispatch of its store: it starts in the process that holds the lock of the data folder."""
 
     def __init__(
-        self, database: Database, seats: Callable[[str], int], max_held: int, clock: Callable[[], float]
+        self,
+        database: Database,
+        seats: Callable[[str], int],
+        max_held: int,
+        clock: Callable[[], float],
+        steady: Callable[[], float] = time.monotonic,
     ) -> None:
         self._database = database
         self._seats = Seats(seats)
         self._max_held = max_held
         self._clock = clock
+        self._steady = steady
         self._owner = new_id("runner")
         self._held: dict[str, asyncio.Task[None]] = {}
         self._held_by: Counter[str] = Counter()
@@ -109,10 +115,10 @@ class LocalDispatch:
 
     async def _claim_ending(self, run: Run) -> None:
         """Claim canceled and expired jobs even without room, at most once in each interval."""
-        steady = time.monotonic()
-        if steady < self._end_at:
+        now = self._steady()
+        if now < self._end_at:
             return
-        self._end_at = steady + ENDING_INTERVAL_SECONDS
+        self._end_at = now + ENDING_INTERVAL_SECONDS
         try:
             self._hold_all(
                 run, await self._database.write(open_job_rows.claim_ending, self._owner, CLAIM_BATCH, self._clock())

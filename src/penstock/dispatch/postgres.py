@@ -39,13 +39,15 @@ class PostgresDispatch:
         max_held: int,
         clock: Callable[[], float],
         lease_seconds: float = LEASE_SECONDS,
+        steady: Callable[[], float] = time.monotonic,
     ) -> None:
         self._database = database
         self._seats = seats
         self._max_held = max_held
         self._clock = clock
-        self._lease = Lease(database, lease_seconds, self._drop_all)
-        self._places = QueuePositions(database)
+        self._steady = steady
+        self._lease = Lease(database, lease_seconds, self._drop_all, steady)
+        self._places = QueuePositions(database, steady)
         self._held: dict[str, asyncio.Task[None]] = {}
         self._keeping: asyncio.Task[None] | None = None
         self._claiming: asyncio.Task[None] | None = None
@@ -122,10 +124,10 @@ class PostgresDispatch:
     async def _claim_forever(self, run: Run) -> None:
         with self._database.signals.listen(QUEUE) as subscription:
             while not self._is_stopping:
-                begun = time.monotonic()
+                begun = self._steady()
                 if not await self._claim(run) and not self._is_stopping:
                     await subscription.wait(SAFETY_NET_SECONDS)
-                    await asyncio.sleep(max(0.0, MIN_CLAIM_INTERVAL_SECONDS - (time.monotonic() - begun)))
+                    await asyncio.sleep(max(0.0, MIN_CLAIM_INTERVAL_SECONDS - (self._steady() - begun)))
 
     async def _claim(self, run: Run) -> bool:
         """Claim jobs while there is room. Return whether more may wait. A failure of the store is retried later."""

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import time
+from collections.abc import Callable
 from typing import Final
 
 from penstock.errors import StoreUnavailable
@@ -19,15 +20,16 @@ log = logging.getLogger(__name__)
 class QueuePositions:
     """Positions as last read from the store, at most about a second old."""
 
-    def __init__(self, database: PostgresDatabase) -> None:
+    def __init__(self, database: PostgresDatabase, steady: Callable[[], float] = time.monotonic) -> None:
         self._database = database
+        self._steady = steady
         self._positions: dict[str, int] = {}
         self._read_at = 0.0
         self._reading: asyncio.Task[None] | None = None
 
     def find(self, job_id: str) -> int | None:
         """Return the number of jobs before this one in its vendor's queue, or None if that is unknown."""
-        if time.monotonic() >= self._read_at and self._reading is None:
+        if self._steady() >= self._read_at and self._reading is None:
             self._reading = asyncio.get_running_loop().create_task(self._read(), name="places")
         return self._positions.get(job_id)
 
@@ -44,5 +46,5 @@ class QueuePositions:
         except StoreUnavailable:
             log.warning("the store does not answer; queue positions are not updated")
         finally:
-            self._read_at = time.monotonic() + MAX_AGE_SECONDS
+            self._read_at = self._steady() + MAX_AGE_SECONDS
             self._reading = None

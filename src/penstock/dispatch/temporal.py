@@ -89,8 +89,9 @@ class TemporalDispatch(PostgresDispatch):
         clock: Callable[[], float],
         place: TemporalAddress,
         lease_seconds: float = LEASE_SECONDS,
+        steady: Callable[[], float] = time.monotonic,
     ) -> None:
-        super().__init__(database, seats, max_held, clock, lease_seconds)
+        super().__init__(database, seats, max_held, clock, lease_seconds, steady)
         self._place = place
         self._client: Client | None = None
         self._is_away = True
@@ -145,7 +146,7 @@ class TemporalDispatch(PostgresDispatch):
             self._hold(run, claimed)
 
     def _hand_over(self, claim: Claim, account_id: str) -> None:
-        self._handed[claim.job_id] = time.monotonic()
+        self._handed[claim.job_id] = self._steady()
         task = asyncio.create_task(self._start_workflow(claim, account_id))
         self._calls.add(task)
         task.add_done_callback(self._calls.discard)
@@ -183,7 +184,7 @@ class TemporalDispatch(PostgresDispatch):
                 left = await self._database.read(handover_rows.list_handed_over, self._claimant)
             except StoreUnavailable:
                 continue
-            early = time.monotonic() - TAKEOVER_TIMEOUT_SECONDS
+            early = self._steady() - TAKEOVER_TIMEOUT_SECONDS
             ids = {claim.job_id for claim, _ in left}
             for job_id in [each for each, at in self._handed.items() if each not in ids and at < early]:
                 del self._handed[job_id]

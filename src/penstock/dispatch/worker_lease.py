@@ -24,23 +24,30 @@ log = logging.getLogger(__name__)
 class Lease:
     """The name of one worker while its lease lasts. A lost name is never used again."""
 
-    def __init__(self, database: PostgresDatabase, seconds: float, on_lost: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        database: PostgresDatabase,
+        seconds: float,
+        on_lost: Callable[[], None],
+        steady: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._database = database
         self._seconds = seconds
         self._on_lost = on_lost
+        self._steady = steady
         self._renewed = 0.0
         self._steady_since = 0.0
         self.owner = ""
 
     def is_sure(self) -> bool:
         """Return whether no other worker can have ended the lease yet, by this machine's own clock."""
-        return bool(self.owner) and time.monotonic() - self._renewed < self._seconds * SURE_PART
+        return bool(self.owner) and self._steady() - self._renewed < self._seconds * SURE_PART
 
     async def begin(self) -> None:
         """Register under a new name."""
-        asked, owner = time.monotonic(), new_id("worker")
+        asked, owner = self._steady(), new_id("worker")
         await self._database.urgent(worker_rows.register, owner, f"{socket.gethostname()}:{os.getpid()}")
-        self.owner, self._renewed, self._steady_since = owner, asked, time.monotonic()
+        self.owner, self._renewed, self._steady_since = owner, asked, self._steady()
 
     async def keep(self) -> None:
         """Renew the lease forever, and end the leases of workers that stopped renewing theirs."""
@@ -48,7 +55,7 @@ class Lease:
             await asyncio.sleep(self._seconds / RENEWALS_PER_LEASE)
             try:
                 await self._renew()
-                if time.monotonic() - self._steady_since >= self._seconds:
+                if self._steady() - self._steady_since >= self._seconds:
                     await self._sweep()
             except StoreUnavailable:
                 self._steady_since = float("inf")  # after an outage, give live workers time to renew
@@ -65,11 +72,11 @@ class Lease:
             log.warning("the store does not answer; the jobs of this worker are free when its lease expires")
 
     async def _renew(self) -> None:
-        asked = time.monotonic()
+        asked = self._steady()
         if not await self._database.urgent(worker_rows.renew, self.owner):
             await self._lose()
             return
-        answered = time.monotonic()
+        answered = self._steady()
         if answered - self._renewed > self._seconds / 2 or self._steady_since > answered:
             self._steady_since = answered  # what delayed this worker may have delayed the others
         self._renewed = asked

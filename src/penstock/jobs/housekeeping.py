@@ -45,6 +45,7 @@ class Upkeep:
         clock: Callable[[], float],
         recover: Callable[[], Awaitable[None]],
         is_steady: Callable[[], bool] = lambda: True,
+        steady: Callable[[], float] = time.monotonic,
     ) -> None:
         self._database = database
         self._assets = assets
@@ -52,6 +53,7 @@ class Upkeep:
         self._clock = clock
         self._recover = recover
         self._is_steady = is_steady
+        self._steady = steady
         self._task: asyncio.Task[None] | None = None
         self.sweeps = False
         """True in the one server that runs the jobs: only that one removes what has expired."""
@@ -103,19 +105,19 @@ class Upkeep:
         return len(expired) + len(unswept) + len(files)
 
     async def _work(self) -> None:
-        next_sweep = next_tidying = time.monotonic()
+        next_sweep = next_tidying = self._steady()
         while True:
             try:
                 await self._database.recheck()
                 await self._count()
                 await self._recover()
-                if self.sweeps and time.monotonic() >= next_sweep:
-                    next_sweep = time.monotonic() + SWEEP_INTERVAL_SECONDS
+                if self.sweeps and self._steady() >= next_sweep:
+                    next_sweep = self._steady() + SWEEP_INTERVAL_SECONDS
                     is_ours = await self._database.write(worker_rows.take_turn, "sweep", SWEEP_INTERVAL_SECONDS / 2)
                     while is_ours and await self.sweep() >= SWEEP_BATCH:
                         await self._count()
-                if self.sweeps and time.monotonic() >= next_tidying:
-                    next_tidying = time.monotonic() + TIDY_INTERVAL_SECONDS
+                if self.sweeps and self._steady() >= next_tidying:
+                    next_tidying = self._steady() + TIDY_INTERVAL_SECONDS
                     await self._correct_storage()
                     await self._assets.end_stale_uploads(self._clock() - STALE_UPLOAD_SECONDS)
             except StoreUnavailable as error:

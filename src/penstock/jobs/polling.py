@@ -44,9 +44,9 @@ class _Batch:
 class Polling:
     """Sends the polls of all jobs of a process, in batches where the vendor offers that."""
 
-    def __init__(self, exchange: Exchange, monotonic: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, exchange: Exchange, steady: Callable[[], float] = time.monotonic) -> None:
         self._exchange = exchange
-        self._now = monotonic
+        self._steady = steady
         self._batches: dict[tuple[str, str], _Batch] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -54,7 +54,7 @@ class Polling:
         """Return the status of an order."""
         if vendor.batch > 1:
             batch = self._batches.setdefault((name, vendor.options.credential), _Batch())
-            if self._now() >= batch.rests_until:
+            if self._steady() >= batch.rests_until:
                 answer = await self._join(batch, name, vendor, operation)
                 if answer is not None:
                     return answer
@@ -98,7 +98,7 @@ class Polling:
                 batch.failures = 0
         except TROUBLE:
             batch.failures += 1
-            batch.rests_until = self._now() + min(MAX_REST_SECONDS, 2.0 ** min(batch.failures, 10))
+            batch.rests_until = self._steady() + min(MAX_REST_SECONDS, 2.0 ** min(batch.failures, 10))
         finally:
             for (_, future), answer in zip_longest(polls, answers[: len(polls)]):
                 if not future.done():

@@ -11,6 +11,7 @@ from penstock.catalog import known_models
 from penstock.catalog.declared import KINDS, declare, schema_of_bindings
 from penstock.catalog.model import GenerationModel, Recipe
 from penstock.catalog.schema_params import ANYTHING, FILE
+from penstock.clocks import CLOCKS, Clocks
 from penstock.domain.prices import DURATIONS, FACES, P, Price, PriceSchedule, TokenPrice
 from penstock.offers.offer import ChatOffer, Offer, Offers, credential_id
 from penstock.offers.route import Route
@@ -32,10 +33,10 @@ INSTALL_ENGINES: Final = "Install a Penstock that has them, or route its models 
 OF_DECLARED: Final = ("params", "file", "output", "preview", "workflow", "bind")
 
 
-def build_offers(settings: Settings, former: Offers | None) -> Offers:
+def build_offers(settings: Settings, former: Offers | None, clocks: Clocks = CLOCKS) -> Offers:
     """Build vendors and models from the settings; keep each vendor whose options have not changed."""
     old: dict[str, Vendor] = {**former.vendors, **former.chat_vendors} if former else {}
-    every, problems = _build_vendors(settings, old)
+    every, problems = _build_vendors(settings, old, clocks)
     problems += _find_absent_routes(settings)
     vendors = {name: vendor for name, vendor in every.items() if _is_generation(vendor)}
     chat_vendors = {name: vendor for name, vendor in every.items() if is_chat(vendor)}
@@ -91,7 +92,9 @@ def _is_generation(vendor: Vendor) -> TypeGuard[GenerationVendor]:
     return not is_chat(vendor)
 
 
-def _build_vendors(settings: Settings, former: Mapping[str, Vendor]) -> tuple[dict[str, Vendor], list[Problem]]:
+def _build_vendors(
+    settings: Settings, former: Mapping[str, Vendor], clocks: Clocks
+) -> tuple[dict[str, Vendor], list[Problem]]:
     """Build a vendor for every table, or keep the former one if its options have not changed."""
     tables = {**settings.vendors, **_built_in(settings)}
     vendors: dict[str, Vendor] = {}
@@ -107,7 +110,7 @@ def _build_vendors(settings: Settings, former: Mapping[str, Vendor]) -> tuple[di
             problems += explain(error, f"vendors.{name}", settings.source, kind.options_type).problems
             continue
         is_unchanged = name in former and former[name].options == options
-        folders = VendorFolders(settings.data / "vendors" / name, settings.weights)
+        folders = VendorFolders(settings.data / "vendors" / name, settings.weights, clocks)
         vendors[name] = former[name] if is_unchanged else kind(options, folders)
     return vendors, problems
 

@@ -7,7 +7,7 @@ import json
 import sqlite3
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -35,8 +35,15 @@ def subject_of(reference: str) -> str:
 class Simulator:
     """Answers like a vendor's HTTP API; called from threads."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        clock: Callable[[], float] = time.time,
+        new_order_id: Callable[[], str] = lambda: f"sim-{uuid4()}",
+    ) -> None:
         self._folder = folder
+        self._clock = clock
+        self._new_order_id = new_order_id
         self._lock = threading.Lock()
         self._opened: sqlite3.Connection | None = None
 
@@ -92,7 +99,7 @@ class Simulator:
         with self._lock:
             subject = subject_of(reference)
             earlier = self._count("SELECT count(*) FROM calls WHERE subject = ?", subject)
-            self._database.execute("INSERT INTO calls VALUES (?, ?)", (subject, time.time()))
+            self._database.execute("INSERT INTO calls VALUES (?, ?)", (subject, self._clock()))
         trouble = script.get("submission", "accepted") if earlier < script.get("submission_times", 1) else "accepted"
         match trouble:
             case "unreachable":
@@ -122,8 +129,8 @@ class Simulator:
         return _reply(200, {"id": order_id})
 
     def _accept(self, reference: str, script: dict[str, Any], result: dict[str, Any]) -> str:
-        order_id = f"sim-{uuid4()}"
-        row = (order_id, reference, json.dumps(script), json.dumps(result), time.time())
+        order_id = self._new_order_id()
+        row = (order_id, reference, json.dumps(script), json.dumps(result), self._clock())
         with self._lock:
             self._database.execute(
                 "INSERT INTO orders (id, reference, script, result, accepted_at) VALUES (?, ?, ?, ?, ?)", row
@@ -144,7 +151,7 @@ class Simulator:
         script = order["script"]
         if order["polls"] < script.get("poll_errors", 0):
             return _trouble(order["polls"])
-        return _reply(200, {"id": order_id, **_standing(order), "seed": order["result"].get("seed")})
+        return _reply(200, {"id": order_id, **_standing(order, self._clock()), "seed": order["result"].get("seed")})
 
     def _cancel(self, order_id: str) -> Answer:
         order = self._order(order_id)
@@ -152,7 +159,7 @@ class Simulator:
             return _reply(409, {"id": order_id, "error": {"code": "not_cancelable", "message": "it goes on"}})
         with self._lock:
             query = "UPDATE orders SET canceled_at = coalesce(canceled_at, ?) WHERE id = ?"
-            self._database.execute(query, (time.time(), order_id))
+            self._database.execute(query, (self._clock(), order_id))
         return _reply(200, {"id": order_id})
 
     def _download(self, order_id: str, name: str) -> Answer:
@@ -210,10 +217,10 @@ class Simulator:
         return kept.read_bytes()
 
 
-def _standing(order: dict[str, Any]) -> dict[str, Any]:
+def _standing(order: dict[str, Any], now: float) -> dict[str, Any]:
     """Return the state of a script after the elapsed time."""
     script = order["script"]
-    elapsed = time.time() - order["accepted_at"]
+    elapsed = now - order["accepted_at"]
     latency = script.get("latency", 0.5)
     ending = script.get("ending", "succeeded")
     state: dict[str, Any] = {"progress": None, "queue_position": None, "eta_seconds": None, "outputs": []}

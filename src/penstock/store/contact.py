@@ -30,12 +30,12 @@ class StoreContact:
         self,
         database: Database,
         outage_seconds: Callable[[], float] = _never,
-        monotonic: Callable[[], float] = time.monotonic,
+        steady: Callable[[], float] = time.monotonic,
     ) -> None:
         self._database = database
         self._outage_seconds = outage_seconds
-        self._monotonic = monotonic
-        self.heard_at = self._steady_since = monotonic()
+        self._steady = steady
+        self.heard_at = self._steady_since = steady()
         """The time at which the latest answered query was sent."""
         self._answered_at = self.heard_at
         self.is_away = False
@@ -49,7 +49,7 @@ class StoreContact:
     @property
     def away_seconds(self) -> float:
         """The seconds for which the store has not answered; 0 while it does."""
-        return self._monotonic() - self.heard_at if self.is_away else 0.0
+        return self._steady() - self.heard_at if self.is_away else 0.0
 
     @property
     def seconds_left(self) -> float:
@@ -62,14 +62,14 @@ class StoreContact:
 
         Right after an outage it has not: other processes were cut off, too, and may have spent their leases.
         """
-        now = self._monotonic()
+        now = self._steady()
         return now - self._answered_at < GAP_SECONDS and now - self._steady_since >= STEADY_SECONDS
 
     async def ask(
         self, function: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs
     ) -> tuple[float, T]:
         """Run a query of one statement. Return when it was sent, and its result."""
-        asked = self._monotonic()
+        asked = self._steady()
         timer = asyncio.get_running_loop().call_later(UNANSWERED_SECONDS, self._lose, asked)
         try:
             answer = await self._database.look(function, *args, **kwargs)
@@ -94,7 +94,7 @@ class StoreContact:
             query.remove_done_callback(wake)
 
     def _hear(self, asked: float) -> None:
-        now = self._monotonic()
+        now = self._steady()
         if now - self._answered_at > GAP_SECONDS:
             self._steady_since = now
         self._answered_at = now

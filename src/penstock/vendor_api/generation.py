@@ -14,6 +14,7 @@ import msgspec
 from pydantic import BaseModel, ConfigDict, Field
 
 from penstock.catalog.model import Expectation, GenerationModel, Recipe
+from penstock.clocks import CLOCKS, Clocks
 from penstock.domain.files import StoredFile
 from penstock.domain.job_errors import JobError
 from penstock.domain.prices import Price
@@ -265,10 +266,14 @@ class ServedModel:
 
 @dataclass(frozen=True, slots=True)
 class VendorFolders:
-    """Folders that a vendor may use on this machine: its own, and the one with the weights that all share."""
+    """Folders that a vendor may use on this machine: its own, and the one with the weights that all share.
+
+    `clocks` are the gateway's clocks, for tokens that end.
+    """
 
     own: Path
     weights: Path
+    clocks: Clocks = CLOCKS
 
 
 class VendorOptions(BaseModel):

@@ -2,7 +2,6 @@
 
 import hmac
 import re
-import time
 from base64 import urlsafe_b64encode
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
@@ -168,10 +167,10 @@ class Kling(GenerationDefaults):
     ]
 
     def __init__(self, options: KlingOptions, folders: VendorFolders) -> None:
-        del folders
         self.options = options
         self.lookup_seconds = options.lookup_seconds
         self._access, _, self._secret = options.credential.partition(":")
+        self._clock = folders.clocks.now
         self._token, self._signed_at = "", 0
 
     def submit(self, order: Order) -> Flow[Accepted | Refused | Failed]:
@@ -242,7 +241,7 @@ class Kling(GenerationDefaults):
 
     def _authorize(self) -> str:
         """Return a token that we signed, cached while it is valid."""
-        now = int(time.time())
+        now = int(self._clock())
         if not self._signed_at <= now < self._signed_at + TOKEN_SECONDS - SPARE_SECONDS:
             self._token, self._signed_at = _sign(self._access, self._secret, now), now
         return self._token

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 from urllib.parse import quote
 
@@ -9,6 +10,7 @@ from pydantic import Field
 
 from penstock.catalog import image_to_model, simulated, text_to_video
 from penstock.catalog.simulated import Script
+from penstock.domain.ids import new_id
 from penstock.domain.job_errors import ContentFiltered, UpstreamAuth, UpstreamError, UpstreamRejected
 from penstock.domain.prices import FREE
 from penstock.simulator.upstream import Simulator
@@ -112,7 +114,7 @@ class Sim(GenerationDefaults):
     def __init__(self, options: SimOptions, folders: VendorFolders) -> None:
         self.options = options
         self.lookup_seconds = options.lookup_seconds if options.base_url else 0.0
-        self.upstream = None if options.base_url else Simulator(folders.own)
+        self.upstream = None if options.base_url else Simulator(folders.own, folders.clocks.now, partial(new_id, "sim"))
 
     def submit(self, order: Order) -> Flow[Accepted | Refused | Failed]:
         """Place the order with its script."""

@@ -1,7 +1,6 @@
 """`veo`: videos by Google's Veo 3.1 on Vertex AI; they come with the reply, or lie in a bucket of the operator's."""
 
 import re
-import time
 from base64 import urlsafe_b64encode
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -15,6 +14,7 @@ from penstock.catalog import text_to_video
 from penstock.catalog.model import GenerationModel
 from penstock.catalog.params import as_object
 from penstock.catalog.schema_params import SchemaParams
+from penstock.clocks import Clocks
 from penstock.domain.job_errors import ContentFiltered, JobError, UpstreamAuth, UpstreamError, UpstreamRejected
 from penstock.domain.prices import Price
 from penstock.vendor_api.generation import (
@@ -207,14 +207,14 @@ class Veo(GenerationDefaults):
     ]
 
     def __init__(self, options: VeoOptions, folders: VendorFolders) -> None:
-        del folders
         self.options = options
         self.lookup_seconds = options.lookup_seconds
         self._account = _read_account(options.service_account) if options.service_account else None
         self.addresses = (options.storage_url, *([self._account.token_uri] if self._account else ()))
         project = options.project or (self._account and self._account.project_id) or ""
         self._models = f"/v1/projects/{quote(project, safe=':')}/locations/{options.location}/publishers/google/models"
-        self._token: tuple[str, float] | None = None  # with its end of use, by the monotonic clock
+        self._clocks = folders.clocks
+        self._token: tuple[str, float] | None = None  # with its end of use, by the steady clock
 
     def submit(self, order: Order) -> Flow[Accepted | Refused | Failed]:
         """Get a token, then place the order."""
@@ -334,14 +334,14 @@ class Veo(GenerationDefaults):
         if self._account is None:
             return {"x-goog-api-key": self.options.api_key or ""}
         token = self._token
-        if token is None or time.monotonic() >= token[1]:
-            token = self._token = yield from _ask_token(self._account)
+        if token is None or self._clocks.steady() >= token[1]:
+            token = self._token = yield from _ask_token(self._account, self._clocks)
         return {"authorization": f"Bearer {token[0]}"}
 
 
-def _ask_token(account: _Account) -> Flow[tuple[str, float]]:
+def _ask_token(account: _Account, clocks: Clocks) -> Flow[tuple[str, float]]:
     """Exchange a signed claim for a token, which is valid for an hour."""
-    claim = _sign(account, int(time.time()) - SKEW_SECONDS)
+    claim = _sign(account, int(clocks.now()) - SKEW_SECONDS)
     form = urlencode({"grant_type": GRANT, "assertion": claim}).encode()
     headers = {"content-type": "application/x-www-form-urlencoded"}
     reply = yield Call("POST", account.token_uri, headers, body=form, prepares=True)
@@ -352,7 +352,7 @@ def _ask_token(account: _Account) -> Flow[tuple[str, float]]:
         raise Unclear(f"HTTP {reply.status}")
     granted = reply.decode(_Granted)
     life = min(granted.expires_in, HOUR)
-    return granted.access_token, time.monotonic() + max(life - SPARE_SECONDS, life / 2)
+    return granted.access_token, clocks.steady() + max(life - SPARE_SECONDS, life / 2)
 
 
 def _sign(account: _Account, now: int) -> str:

@@ -54,13 +54,14 @@ async def read_params(
 ) -> tuple[P, dict[str, Any]]:
     """Return the validated body and the object as sent, which distinguishes null from absent fields.
 
-    `more` finds further problems. An empty body counts as an empty object.
+    `more` finds further problems. Validators find the time as `now` in their context. An empty body counts as an empty
+    object.
     """
     raw = await receive_body(request)
     if raw:
         _check_type(request)
     body = (await _decode(raw)).body if raw else {}
-    found, details = read(kind, body, "")
+    found, details = read(kind, body, "", {"now": gateway_of(request).clock()})
     details = unique([*details, *(more(body) if more else ())])
     if found is None or details:
         raise refuse(details)

@@ -57,11 +57,13 @@ class DeliveryWorker:
         fetcher: "Callable[[], Awaitable[SafeFetcher]]",
         make_records: Callable[[str], RecordBuilder],
         clock: Callable[[], float],
+        steady: Callable[[], float] = time.monotonic,
     ) -> None:
         self._database = database
         self._fetcher = fetcher
         self._make_records = make_records
         self._clock = clock
+        self._steady = steady
         self._clock_offset = 0.0
         self._subscription = Subscription()
         self._slots = WebhookSlots()
@@ -182,7 +184,7 @@ class DeliveryWorker:
 
     async def _attempt(self, pending: PendingDelivery) -> _Outcome:
         """Send it once. The recorded error names no address."""
-        at, begun = self._now(), time.monotonic()
+        at, begun = self._now(), self._steady()
         body = msgspec.json.encode(self._message(pending))
         headers = self._headers(pending, body, at)
         try:
@@ -191,11 +193,11 @@ class DeliveryWorker:
                 pending.delivery.url, body, headers, seconds=ATTEMPT_SECONDS, max_bytes=MAX_RESPONSE_BYTES
             )
         except JobError as error:
-            return _Outcome(DeliveryAttempt(at=at, seconds=time.monotonic() - begun, error=error.message))
+            return _Outcome(DeliveryAttempt(at=at, seconds=self._steady() - begun, error=error.message))
         error = None if 200 <= posted.status < 300 else f"The URL answered {posted.status}; only 2xx counts as success."
         attempt = DeliveryAttempt(
             at=at,
-            seconds=time.monotonic() - begun,
+            seconds=self._steady() - begun,
             status_code=posted.status,
             error=error,
             response=posted.beginning.decode("utf-8", "replace").replace("\x00", "�"),
@@ -204,14 +206,14 @@ class DeliveryWorker:
         return _Outcome(attempt, None if retry_after is None else read_retry_after(retry_after, at))
 
     async def _record(self, pending: PendingDelivery, outcome: _Outcome) -> Status | None:
-        give_up_at = time.monotonic() + RECORD_TIMEOUT_SECONDS
+        give_up_at = self._steady() + RECORD_TIMEOUT_SECONDS
         while True:
             try:
                 return await self._database.write(
                     delivery_rows.record, pending, outcome.attempt, outcome.retry_after, self._now()
                 )
             except StoreUnavailable:
-                if time.monotonic() > give_up_at:
+                if self._steady() > give_up_at:
                     raise
                 await asyncio.sleep(POLL_SECONDS)
 

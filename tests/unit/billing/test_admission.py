@@ -24,7 +24,7 @@ from admission_steps import (
 )
 
 from penstock.billing.admission import Admission, Ticket
-from penstock.billing.leases import CLOCKS, Clocks
+from penstock.clocks import CLOCKS, Clocks
 from penstock.domain.api_keys import ApiKey, Limits
 from penstock.domain.budgets import Period
 from penstock.errors import InsufficientBudget, RateLimited, StoreUnavailable, TooManyStreams

@@ -4,10 +4,10 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Final
-from uuid import uuid4
 
 from sqlalchemy import Connection
 
+from penstock.domain.ids import new_id
 from penstock.errors import StoreUnavailable
 from penstock.store import sql
 
@@ -27,7 +27,7 @@ class Notifier:
     """Sends NOTIFY outside the transactions that it is about: inside them, each would wait for all others."""
 
     def __init__(self, send: Callable[[Sequence[str]], Awaitable[None]]) -> None:
-        self.sender = uuid4().hex[:12]
+        self.sender = new_id("sender")
         self._send = send
         self._topics: set[str] = set()
         self._sending: asyncio.Task[None] | None = None

@@ -1,14 +1,13 @@
 """Request bodies of the admin endpoints."""
 
 import re
-import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from typing import Annotated, Any, ClassVar, TypeVar, cast
 
-from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, ValidationInfo
 from pydantic_core import PydanticCustomError
 
 from penstock.catalog.params import Boolean, Integer, Number, Params, Text, as_object, unknown_name
@@ -47,13 +46,19 @@ def _with_message(function: Callable[[Any], T]) -> Callable[[Any], T]:
     return check
 
 
-def _read_moment(value: Any) -> float:
+def _read_moment(value: Any, now: float) -> float:
     if not isinstance(value, str) or not RFC_3339.fullmatch(value):
         raise ValueError("should be RFC 3339 with a zone, such as 2027-01-31T09:30:00Z")
     moment = datetime.fromisoformat(value.upper()).timestamp()
-    if not 0 < moment - time.time() <= LONGEST_SECONDS:
+    if not 0 < moment - now <= LONGEST_SECONDS:
         raise ValueError("should be a time to come, within a hundred years")
     return moment
+
+
+def _validate_moment(value: Any, info: ValidationInfo) -> float:
+    """Read a time to come, as seen at the time of the request."""
+    now: float = cast("Mapping[str, Any]", info.context)["now"]
+    return _with_message(partial(_read_moment, now=now))(value)
 
 
 def _example(**fields: Any) -> ConfigDict:
@@ -61,7 +66,7 @@ def _example(**fields: Any) -> ConfigDict:
 
 
 DateTime = Annotated[str, Field(json_schema_extra={"format": "date-time"})]
-Moment = Annotated[float, BeforeValidator(_with_message(_read_moment), json_schema_input_type=DateTime)]
+Moment = Annotated[float, BeforeValidator(_validate_moment, json_schema_input_type=DateTime)]
 Amount = Annotated[int, BeforeValidator(_with_message(read_cap), json_schema_input_type=str | int | float)]
 Zone = Annotated[Text, AfterValidator(_with_message(read_time_zone))]
 Label = Annotated[Text, AfterValidator(_with_message(read_label))]

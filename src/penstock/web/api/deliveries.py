@@ -1,6 +1,5 @@
 """Webhook deliveries: list, get, redeliver, and test a webhook with a ping."""
 
-import time
 from collections.abc import Mapping
 from typing import Annotated, Any
 
@@ -93,11 +92,11 @@ async def ping(webhook_id: WebhookId, request: Request) -> Response:
     limits = await count_request(caller)
     database, name = caller.gateway.database, new_id("ping")
     with database.signals.listen(name) as subscription:
-        now, deadline = caller.gateway.clock(), time.monotonic() + PING_SECONDS
+        now, deadline = caller.gateway.clock(), caller.gateway.steady() + PING_SECONDS
         position = await database.write(delivery_rows.ping, caller.account_id, webhook_id, name, now)
         while True:
             found = await database.read(delivery_rows.get, caller.account_id, position)
-            left = deadline - time.monotonic()
+            left = deadline - caller.gateway.steady()
             if found.status is not Status.PENDING or left <= 0 or caller.gateway.draining:
                 return Json(describe(found), headers=limits)
             await subscription.wait(min(RECHECK_SECONDS, left))
