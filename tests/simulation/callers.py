@@ -8,6 +8,8 @@ from typing import Any, Final
 from simulation.http_caller import CallFailed, HttpAnswer, HttpCaller
 from simulation.world import World
 
+RUN_SECONDS: Final = 60.0
+"""The run timeout of a job whose vendor never ends."""
 EXPECTED: Final = frozenset({200, 202, 204, 402, 404, 409, 410, 429, 503})
 """Statuses that a correct request may get. 404 and 410 are checked where they come."""
 ACTIONS: Final = (
@@ -34,6 +36,7 @@ SCRIPTS: Final[Sequence[tuple[dict[str, Any], float]]] = (
     ({"poll_errors": 3}, 0.04),
     ({"download_errors": 2}, 0.04),
     ({"cancelable": False, "latency": 3}, 0.02),
+    ({"ending": "never"}, 0.02),
     ({"ending": "failed"}, 0.02),
     ({"ending": "filtered"}, 0.01),
     ({"ending": "no_output"}, 0.01),
@@ -50,6 +53,7 @@ class Promise:
     account: str
     asked_to_cancel: bool = False
     asked_to_delete: bool = False
+    deleted_ids: set[str] = field(default_factory=set[str])
 
 
 @dataclass
@@ -111,7 +115,7 @@ class Caller:
             case "pry":
                 await self._pry()
             case "list":
-                await self._ask("GET", "/api/v1/jobs?limit=20")
+                await self._list()
             case _:
                 await self._read(wait=action == "wait")
 
@@ -145,7 +149,10 @@ class Caller:
         body: dict[str, Any] = {
             "model": model,
             "input": [{"params": params}] * (3 if self._dice.random() < 0.05 else 1),
+            "client_ref": key,
         }
+        if script.get("ending") == "never":
+            body["run_timeout"] = RUN_SECONDS
         if self.webhook is not None and self._dice.random() < 0.3:
             body["webhook"] = {
                 "url": self.webhook,
@@ -184,9 +191,29 @@ class Caller:
         if (found := self._some_job()) is None:
             return
         promise, job_id = found
+        is_deleted = job_id in promise.deleted_ids
         answer = await self._ask("GET", f"/api/v1/jobs/{job_id}" + ("?wait=20" if wait else ""))
         if answer is not None and answer.status == 404:
             self.world.violate("an accepted job is never lost", f"{job_id} of {promise.key}")
+
+        if answer is not None and answer.status == 200 and is_deleted:
+            self.world.violate("deleted jobs are gone", job_id)
+        if answer is not None and answer.status == 410 and not promise.asked_to_delete and not self.world.has_skew:
+            self.world.violate("jobs are kept for their retention", job_id)
+
+    async def _list(self) -> None:
+        answer = await self._ask("GET", "/api/v1/jobs?limit=20")
+        if answer is None or answer.status != 200:
+            return
+        strange = {job_id for other in self.others if other is not self for job_id in other.job_ids}
+        found = strange & {job["id"] for job in answer.json["data"]}
+        if found:
+            self.world.violate("nothing of an account is visible to another", f"in a list: {sorted(found)}")
+
+    @property
+    def job_ids(self) -> set[str]:
+        """The ids of all jobs that this caller knows."""
+        return {job_id for promise in self.promises.values() for job_id in promise.job_ids}
 
     async def _end(self, action: str) -> None:
         if (found := self._some_job()) is None:
@@ -197,7 +224,9 @@ class Caller:
             await self._ask("POST", f"/api/v1/jobs/{job_id}/cancel")
         else:
             promise.asked_to_delete = True
-            await self._ask("DELETE", f"/api/v1/jobs/{job_id}")
+            answer = await self._ask("DELETE", f"/api/v1/jobs/{job_id}")
+            if answer is not None and answer.status == 204:
+                promise.deleted_ids.add(job_id)
 
     async def _pry(self) -> None:
         """Ask for another account's job: it must look like one that does not exist."""

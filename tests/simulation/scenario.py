@@ -13,6 +13,7 @@ from simulation.machine import ObjectStore
 from simulation.network import Network
 from simulation.process import Process, Surroundings
 from simulation.receivers import Receiver
+from simulation.rules.calm import Calm
 from simulation.store import PostgresStore, SharedStore, SqliteStore
 from simulation.vendors import VendorDouble
 from simulation.world import EPOCH, World
@@ -31,11 +32,11 @@ database_url = "{database_url}"
 [vendors.north]
 type = "sim"
 base_url = "http://north.example.com"
-max_concurrent = 20
+max_concurrent = {seats[north]}
 [vendors.south]
 type = "sim"
 base_url = "http://south.example.com"
-max_concurrent = 8
+max_concurrent = {seats[south]}
 [[models]]
 id = "sim_text_to_video"
 routes = [{{vendor = "north"}}, {{vendor = "south", order = 2}}]
@@ -51,8 +52,11 @@ price = {{per_job = "0.03"}}
 [jobs]
 run_timeout = "30m"
 start_timeout = "30m"
-retention = "10m"
+retention = "{retention:g}s"
 """
+SEATS: Final = {"north": 20, "south": 3}
+"""Orders that each vendor may work on at once."""
+RETENTION_SECONDS: Final = 600.0
 ACCOUNTS: Final = ("ash", "birch", "cedar")
 HOOK: Final = "https://hooks.example.com/{}"
 HEAL_SECONDS: Final = 300.0
@@ -63,7 +67,7 @@ HEAL_SECONDS: Final = 300.0
 def _load(database_url: str) -> Settings:
     with tempfile.TemporaryDirectory() as folder:
         config = Path(folder) / "penstock.toml"
-        config.write_text(CONFIG.format(database_url=database_url))
+        config.write_text(CONFIG.format(database_url=database_url, seats=SEATS, retention=RETENTION_SECONDS))
         return load(config, {}, {})
 
 
@@ -116,9 +120,9 @@ class Scenario:
         )
         keys, _ = self.store.transact(lambda connection: _found(connection, seed), commit=True)
         self.objects = ObjectStore(world)
-        self.invariants = Invariants(world, self.store, self.objects)
-        doubles = {name: VendorDouble(world, name, self.invariants.check_order) for name in ("north", "south")}
         receivers = {HOOK.format(name): Receiver(HOOK.format(name), world) for name in ACCOUNTS}
+        self.invariants = Invariants(world, self.store, self.objects, receivers, SEATS, RETENTION_SECONDS)
+        doubles = {name: VendorDouble(world, name, self.invariants.check_order) for name in ("north", "south")}
         self.network = world.network = Network(world)
         self._around = Surroundings(world, self.network, self.store, self.objects, doubles, receivers, is_file)
         self._dice = world.chance("plan")
@@ -176,6 +180,7 @@ class Scenario:
 
     def _heal(self) -> None:
         self.world.has_faults = False
+        self.world.calm_since = self.world.wall()
         bound = self.world.now + HEAL_SECONDS
         self.world.run(bound, lambda: all(task.done() for task in self._living) and not self.invariants.open_jobs())
 
@@ -186,17 +191,21 @@ class Scenario:
         for task in self._living:
             if task.done() and task.exception() is not None:
                 raise task.exception()
+        Calm(self.world, self.callers, self.objects).run(self._find_leader)
         self.invariants.check_end(self.callers)
         self.world.run(self.world.now + 0.001)
+
+    def _find_leader(self) -> Process | None:
+        return next((process for process in self.processes if process.is_leading), None)
 
     def close(self) -> None:
         """Leave nothing behind."""
         self.world.is_over = True
         for process in list(self.processes):
             process.loop.is_dead = True
-            for journal in process._journals:  # noqa: SLF001
+            for journal in process._journals:
                 journal.die()
-            process._leadership.release()  # noqa: SLF001
+            process._leadership.release()
         ids.use(self._former_ids)
         self.store.close()
         shutil.rmtree(self._folder, ignore_errors=True)

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -41,6 +42,11 @@ class Catch:
         return f"| {self.mutation.concept}/{self.mutation.name} | {rule} | {self.seeds} | {self.seconds:.0f} |"
 
 
+def _say(line: str) -> None:
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
+
+
 # -- a child: one planted fault, many seeds
 
 
@@ -59,7 +65,7 @@ def run_seeds(name: str, first: int, last: int, url: str | None) -> None:
         except Exception as error:  # noqa: BLE001  a crash of the scenario is noticed as well
             broken["rule"] = getattr(error, "rule", type(error).__name__)
             broken["what"] = getattr(error, "what", str(error))[:300]
-        print(json.dumps(broken), flush=True)
+        _say(json.dumps(broken))
         if "rule" in broken:
             return
 
@@ -82,13 +88,15 @@ def _run_child(name: str, first: int, last: int, url: str | None) -> Iterator[di
     command += [] if url is None else ["--url", url]
     tests = str(Path(__file__).parents[1])
     around = {**os.environ, "PYTHONHASHSEED": "0", "PYTHONPATH": tests}
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=around) as child:
-        assert child.stdout is not None
-        for line in child.stdout:
+    with subprocess.Popen(  # noqa: S603  our own command
+        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=around
+    ) as child:
+        for line in child.stdout or ():
             with suppress(ValueError):
                 yield json.loads(line)
 
 
+@cache
 def _is_clean(seed: int, url: str | None) -> bool:
     """Return whether the unchanged code passes a seed."""
     results = list(_run_child(CLEAN, seed, seed, url))
@@ -115,11 +123,11 @@ def try_mutation(mutation: Mutation, seeds: int, url: str | None = None, first: 
 
 def try_all(mutations: Sequence[Mutation], seeds: int, processes: int, url: str | None = None) -> list[Catch]:
     """Try all planted faults, several at once, and print a row for each as it is done."""
-    print("| planted fault | noticed by the rule | seeds | seconds |\n|---|---|---|---|", flush=True)
+    _say("| planted fault | noticed by the rule | seeds | seconds |\n|---|---|---|---|")
     caught: list[Catch] = []
     with ThreadPoolExecutor(processes) as pool:
         for catch in pool.map(lambda mutation: try_mutation(mutation, seeds, url), mutations):
-            print(catch, flush=True)
+            _say(str(catch))
             caught.append(catch)
     return caught
 
@@ -145,7 +153,7 @@ def main() -> int:
         if each.store in (store, "any") and (not given.names or each.name in given.names or each.concept in given.names)
     ]
     survivors = [catch for catch in try_all(chosen, given.seeds, given.processes, given.url) if catch.rule is None]
-    print(f"{len(chosen) - len(survivors)} of {len(chosen)} planted faults were noticed.")
+    _say(f"{len(chosen) - len(survivors)} of {len(chosen)} planted faults were noticed.")
     return len(survivors)
 
 

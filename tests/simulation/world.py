@@ -78,6 +78,12 @@ class World:
         """Names of the faults and steps that may happen in a replay; None: all of them."""
         self.has_faults = True
         self.is_over = False
+        self.is_calm = False
+        """True at the end, when no fault has happened for a while."""
+        self.has_skew = False
+        """True if the wall clock of some process was ever wrong."""
+        self.calm_since = EPOCH
+        """The moment of the last fault."""
         self.runnable: list[VirtualLoop] = []
         self.graveyard: list[Any] = []
         """Dead processes. If they were collected as garbage, their `finally` blocks would run."""
@@ -151,11 +157,11 @@ class World:
         if loop.frozen_until > self.now:
             self.outside.call_at(loop.frozen_until, self._thaw, loop)
             return
-        events._set_running_loop(loop)  # noqa: SLF001
+        events._set_running_loop(loop)
         try:
             loop.run_turn()
         finally:
-            events._set_running_loop(None)  # noqa: SLF001
+            events._set_running_loop(None)
         self.counts["turns"] += 1
         loop.is_listed = False
         if loop.ready and not loop.is_dead:
@@ -173,7 +179,7 @@ class World:
         timers = self._timers
         while timers:
             when, _, loop, handle = heapq.heappop(timers)
-            if handle._cancelled or loop.is_dead:  # noqa: SLF001
+            if handle._cancelled or loop.is_dead:
                 continue
             if when > until:
                 heapq.heappush(timers, (when, next(self._numbers), loop, handle))
@@ -182,7 +188,7 @@ class World:
             loop.add_ready(handle)
             while timers and timers[0][0] <= self.now:
                 _, _, loop, handle = heapq.heappop(timers)
-                if not handle._cancelled:  # noqa: SLF001
+                if not handle._cancelled:
                     loop.add_ready(handle)
             return True
         self.now = until
