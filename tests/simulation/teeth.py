@@ -100,7 +100,10 @@ def _run_child(name: str, first: int, last: int, url: str | None) -> Iterator[di
 def _is_clean(seed: int, url: str | None) -> bool:
     """Return whether the unchanged code passes a seed."""
     results = list(_run_child(CLEAN, seed, seed, url))
-    return bool(results) and "rule" not in results[0]
+    is_clean = bool(results) and "rule" not in results[0]
+    if not is_clean:
+        _say(f"The unchanged code does not pass seed {seed}: {results}")
+    return is_clean
 
 
 def try_mutation(mutation: Mutation, seeds: int, url: str | None = None, first: int = 1) -> Catch:

@@ -7,7 +7,7 @@ The tables beside this file name for each fault what it breaks, the file, the te
 import sys
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from importlib.util import find_spec
@@ -54,7 +54,6 @@ class Mutation:
     edits: Sequence[Edit]
     store: str = "sqlite"
     """The kind of store on which it shows: `sqlite`, `postgresql` or `any`."""
-    sources: Mapping[str, Path] = field(default_factory=dict[str, Path], compare=False)
 
     def changed(self) -> dict[str, str]:
         """Return the changed sources by module. Raise DoesNotApply if the code has moved away."""
