@@ -194,9 +194,9 @@ class Scenario:
         self.world.is_over = True
         for process in list(self.processes):
             process.loop.is_dead = True
-            for journal in process._journals:  # noqa: SLF001
+            for journal in process._journals:
                 journal.die()
-            process._leadership.release()  # noqa: SLF001
+            process._leadership.release()
         ids.use(self._former_ids)
         self.store.close()
         shutil.rmtree(self._folder, ignore_errors=True)
