@@ -32,10 +32,12 @@ database_url = "{database_url}"
 type = "sim"
 base_url = "http://north.example.com"
 max_concurrent = 20
+poll_seconds = 1.0
 [vendors.south]
 type = "sim"
 base_url = "http://south.example.com"
 max_concurrent = 8
+poll_seconds = 1.0
 [[models]]
 id = "sim_text_to_video"
 routes = [{{vendor = "north"}}, {{vendor = "south", order = 2}}]
