@@ -1,7 +1,7 @@
 """What must be true after every step: checked at each commit, at each paid order, and at the end."""
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 from simulation.callers import Caller
@@ -34,6 +34,7 @@ class Invariants:
         self._events: dict[tuple[str, int], bytes] = {}
         self._orders: dict[str, list[PlacedOrder]] = {}
         self.doubles: Sequence[VendorDouble] = ()
+        self.more_audits: list[Callable[[], None]] = []
         store.on_commit = self.check_commit
 
     # -- at each commit
@@ -70,6 +71,8 @@ class Invariants:
         problems, _ = self._store.transact(ledger_audit.check, commit=False)
         for problem in problems:
             self._world.violate("the ledger is right", problem)
+        for audit in self.more_audits:
+            audit()
 
     # -- at each paid order
 

@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from simulation.callers import Caller
+from simulation.chat import side
+from simulation.chat.side import ChatSide
 from simulation.invariants import Invariants
 from simulation.machine import ObjectStore
 from simulation.network import Network
@@ -23,6 +25,7 @@ from penstock.domain import ids
 from penstock.domain.accounts import Actor, Allowance, KeyWish
 from penstock.domain.budgets import Period
 from penstock.domain.money import parse_usd
+from penstock.gateway import Gateway
 from penstock.settings.tables import Settings, load
 from penstock.store import connect
 
@@ -63,7 +66,7 @@ HEAL_SECONDS: Final = 300.0
 def _load(database_url: str) -> Settings:
     with tempfile.TemporaryDirectory() as folder:
         config = Path(folder) / "penstock.toml"
-        config.write_text(CONFIG.format(database_url=database_url))
+        config.write_text(CONFIG.format(database_url=database_url) + side.CONFIG)
         return load(config, {}, {})
 
 
@@ -101,11 +104,13 @@ class Scenario:
         *,
         database_url: str = "sqlite:////simulated/penstock.db",
         jobs: int = 60,
+        chat: int = 32,
         seconds: float = 40.0,
         only: frozenset[str] | None = None,
     ) -> None:
         self.world = world = World(seed, only=only)
-        self._jobs, self._seconds = jobs, seconds
+        self._jobs, self._chat_requests = _divide(seed, jobs, chat)
+        self._seconds = seconds
         self._folder = Path(tempfile.mkdtemp(prefix="penstock-simulation-", dir=_memory_folder()))
         random.seed(seed)
         self._former_ids = ids.use(ids.IdSource(self._nanoseconds, random.Random(f"{seed}/ids").randbytes))
@@ -115,6 +120,7 @@ class Scenario:
             SqliteStore(world, _sqlite_template()) if is_file else PostgresStore(world, database_url)
         )
         keys, _ = self.store.transact(lambda connection: _found(connection, seed), commit=True)
+        chat_keys, _ = self.store.transact(lambda connection: side.found(connection, seed), commit=True)
         self.objects = ObjectStore(world)
         self.invariants = Invariants(world, self.store, self.objects)
         doubles = {name: VendorDouble(world, name, self.invariants.check_order) for name in ("north", "south")}
@@ -129,6 +135,8 @@ class Scenario:
         self.callers = [Caller(world, name, key, self._ports, webhook=HOOK.format(name)) for name, key in keys.items()]
         for caller in self.callers:
             caller.others = self.callers
+        self.chat = ChatSide(world, self.network, self.store, chat_keys, self._ports, self._gateways)
+        self.invariants.more_audits.append(self.chat.audit)
         self._living: list[Any] = []
 
     def _nanoseconds(self) -> int:
@@ -138,6 +146,9 @@ class Scenario:
 
     def _ports(self) -> list[int]:
         return [process.port for process in self.processes if process.is_ready]
+
+    def _gateways(self) -> list[Gateway]:
+        return [process.gateway for process in self.processes if process.is_ready and process.gateway is not None]
 
     def _start(self, port: int) -> None:
         process = Process(self._around, self.settings, f"gateway {port}.{next(self._names)}", port, self._bury)
@@ -156,8 +167,9 @@ class Scenario:
         """Run the whole scenario; raise Violation with the first broken rule."""
         try:
             self._plan_kills()
-            share = max(1, self._jobs // len(self.callers))
-            self._living = [self.world.spawn(caller.live(share, self._seconds)) for caller in self.callers]
+            share = self._jobs // len(self.callers)
+            self._living = [self.world.spawn(caller.live(share, self._seconds)) for caller in self.callers if share]
+            self._living += self.chat.begin(self._chat_requests, self._seconds)
             self.world.run(self._seconds * 1.5)
             self._heal()
             self._end()
@@ -186,6 +198,9 @@ class Scenario:
         for task in self._living:
             if task.done() and task.exception() is not None:
                 raise task.exception()
+        if self._chat_requests:
+            self.chat.settle()
+            self.chat.check_end()
         self.invariants.check_end(self.callers)
         self.world.run(self.world.now + 0.001)
 
@@ -194,12 +209,20 @@ class Scenario:
         self.world.is_over = True
         for process in list(self.processes):
             process.loop.is_dead = True
-            for journal in process._journals:  # noqa: SLF001
+            for journal in process._journals:
                 journal.die()
-            process._leadership.release()  # noqa: SLF001
+            process._leadership.release()
         ids.use(self._former_ids)
         self.store.close()
         shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def _divide(seed: int, jobs: int, chat: int) -> tuple[int, int]:
+    """Return the jobs and chat requests of a world: most have both, some have only one of them."""
+    kind = random.Random(f"{seed}/kind").random()
+    if kind < 0.15 and chat:
+        return 0, 2 * chat
+    return jobs, chat if kind < 0.7 else 0
 
 
 def _memory_folder() -> str | None:

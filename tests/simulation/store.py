@@ -5,11 +5,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any, Concatenate, Final
 
+from simulation.virtual_loop import VirtualLoop
+from simulation.world import EPOCH, World
 from sqlalchemy import Connection, Engine, create_engine, make_url
 from sqlalchemy.exc import DataError, SQLAlchemyError
 from sqlalchemy.pool import StaticPool
-from simulation.virtual_loop import VirtualLoop
-from simulation.world import EPOCH, World
 
 from penstock.errors import InvalidRequest, StoreUnavailable
 from penstock.store.database import RUNG, Database, P, T

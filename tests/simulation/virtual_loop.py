@@ -128,14 +128,14 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         ready = self.ready
         for _ in range(len(ready)):
             handle = ready.popleft()
-            if handle._cancelled:  # noqa: SLF001
+            if handle._cancelled:
                 continue
             if self.steps_left is not None:
                 self.steps_left -= 1
                 if self.steps_left < 0 and self.on_kill is not None:
                     self.on_kill()
                     return
-            handle._run()  # noqa: SLF001
+            handle._run()
             if self.is_dead:
                 return
 
