@@ -216,6 +216,6 @@ class Network:
     def bury(self, loop: VirtualLoop, *, silently: bool) -> None:
         """End the connections of a dead process: its kernel resets them, unless the whole machine is gone."""
         for end in self._open.pop(loop, ()):
-            if not end._lost:  # noqa: SLF001
+            if not end._lost:
                 seconds = 60.0 if silently else LATENCY_SECONDS
                 end.peer.loop.call_later(seconds, end.peer.lose, ConnectionResetError("reset by peer"))

@@ -5,11 +5,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any, Concatenate, Final
 
+from simulation.virtual_loop import VirtualLoop
+from simulation.world import EPOCH, World
 from sqlalchemy import Connection, Engine, create_engine, make_url
 from sqlalchemy.exc import DataError, SQLAlchemyError
 from sqlalchemy.pool import StaticPool
-from simulation.virtual_loop import VirtualLoop
-from simulation.world import EPOCH, World
 
 from penstock.errors import InvalidRequest, StoreUnavailable
 from penstock.store.database import RUNG, Database, P, T
@@ -210,6 +210,8 @@ class VirtualDatabase(Database):
     ) -> "asyncio.Future[Any]":
         """Send a request to the store: it is served some time later, also if its caller has stopped waiting."""
         answer = self.loop.create_future()
+        if self.loop.is_dead:
+            return answer
         if self._closed:
             answer.set_exception(StoreUnavailable("The store is closed.", retry_after=1))
             return answer

@@ -69,11 +69,11 @@ class VirtualLoop(asyncio.AbstractEventLoop):
 
     def create_task(
         self, coro: Coroutine[Any, Any, Any], *, name: str | None = None, context: contextvars.Context | None = None
-    ) -> "Task[Any]":
-        """Start a task in this process."""
+    ) -> Any:
+        """Start a task in this process. In a dead one, it never ends, as nothing of it runs."""
         if self.is_dead:
             coro.close()
-            raise DeadProcess
+            return self.create_future()
         return Task(coro, loop=self, name=name, context=context)
 
     def run_in_executor(self, _executor: object, function: Callable[..., Any], *args: Any) -> "Future[Any]":
@@ -128,14 +128,14 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         ready = self.ready
         for _ in range(len(ready)):
             handle = ready.popleft()
-            if handle._cancelled:  # noqa: SLF001
+            if handle._cancelled:
                 continue
             if self.steps_left is not None:
                 self.steps_left -= 1
                 if self.steps_left < 0 and self.on_kill is not None:
                     self.on_kill()
                     return
-            handle._run()  # noqa: SLF001
+            handle._run()
             if self.is_dead:
                 return
 

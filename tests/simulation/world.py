@@ -151,11 +151,11 @@ class World:
         if loop.frozen_until > self.now:
             self.outside.call_at(loop.frozen_until, self._thaw, loop)
             return
-        events._set_running_loop(loop)  # noqa: SLF001
+        events._set_running_loop(loop)
         try:
             loop.run_turn()
         finally:
-            events._set_running_loop(None)  # noqa: SLF001
+            events._set_running_loop(None)
         self.counts["turns"] += 1
         loop.is_listed = False
         if loop.ready and not loop.is_dead:
@@ -173,7 +173,7 @@ class World:
         timers = self._timers
         while timers:
             when, _, loop, handle = heapq.heappop(timers)
-            if handle._cancelled or loop.is_dead:  # noqa: SLF001
+            if handle._cancelled or loop.is_dead:
                 continue
             if when > until:
                 heapq.heappush(timers, (when, next(self._numbers), loop, handle))
@@ -182,7 +182,7 @@ class World:
             loop.add_ready(handle)
             while timers and timers[0][0] <= self.now:
                 _, _, loop, handle = heapq.heappop(timers)
-                if not handle._cancelled:  # noqa: SLF001
+                if not handle._cancelled:
                     loop.add_ready(handle)
             return True
         self.now = until
