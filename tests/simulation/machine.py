@@ -87,6 +87,8 @@ class VirtualAssets:
 
     def remove_file(self, file: StoredFile) -> None:
         """Delete a caller's file."""
+        if self._loop.is_dead:
+            return
         self._store.objects.pop(file_key(file.account_id, file.sha256), None)
 
     @asynccontextmanager

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import uvicorn
+from simulation.disk import Disk, VirtualJournals, VirtualLeadership
 from simulation.machine import ObjectStore, VirtualAssets, VirtualPool
 from simulation.network import Network
 from simulation.receivers import Receiver, VirtualFetcher
@@ -16,9 +17,8 @@ from simulation.virtual_loop import DeadProcess, VirtualLoop
 from simulation.world import World
 from uvicorn.server import ServerState
 
-from penstock.billing.journal import Journal
 from penstock.clocks import Clocks
-from penstock.dispatch.leadership import Appointment, Leadership
+from penstock.dispatch.leadership import Appointment
 from penstock.gateway import Gateway
 from penstock.ports import Ports
 from penstock.settings.tables import Settings
@@ -36,6 +36,7 @@ class Surroundings:
     network: Network
     store: SharedStore
     objects: ObjectStore
+    disk: Disk
     doubles: Mapping[str, VendorDouble]
     receivers: Mapping[str, Receiver]
     is_alone: bool
@@ -63,9 +64,11 @@ class Process:
         self.assets = VirtualAssets(around.objects, self.loop, self.kill)
         self.pools: list[VirtualPool] = []
         self.client = VendorClient(around.world, self.loop, around.doubles)
-        self._journals: list[_Journal] = []
-        self._leadership: Leadership | Appointment = (
-            Leadership(settings.data) if around.is_alone else Appointment(is_held=settings.jobs.run == "here")
+        self.journals = VirtualJournals(around.disk, self.loop, self.kill)
+        self._leadership: Any = (
+            VirtualLeadership(around.disk, self.loop)
+            if around.is_alone
+            else Appointment(is_held=settings.jobs.run == "here")
         )
         self._on_death = on_death
         self.database = VirtualDatabase(around.store, self.loop, self.kill)
@@ -81,7 +84,7 @@ class Process:
             open_pool=self._open_pool,
             open_http_client=self._open_client,
             open_fetcher=self._open_fetcher,
-            open_journal=self._open_journal,
+            open_journals=self._open_journals,
             survey=_nothing,
         )
         clocks = Clocks(self.wall, self.loop.time)
@@ -124,9 +127,8 @@ class Process:
     async def _open_fetcher(self, _fetch: Any) -> Any:
         return VirtualFetcher(self.world, self.loop, self.around.receivers)
 
-    def _open_journal(self, folder: Path, process: str) -> Journal:
-        self._journals.append(_Journal(folder, process))
-        return self._journals[-1]
+    def _open_journals(self, _folder: Path) -> VirtualJournals:
+        return self.journals
 
     # -- endings
 
@@ -139,9 +141,6 @@ class Process:
         self.is_ready = False
         self.world.graveyard.append(self)
         self.around.network.bury(self.loop, silently=silently)
-        for journal in self._journals:
-            journal.die()
-        self._leadership.release()
         self._on_death(self, reason)
 
     def stop(self) -> None:
@@ -158,27 +157,6 @@ class Process:
             await self.gateway.close()
         self.has_stopped = True
         self.kill("stopped")
-
-
-class _Journal(Journal):
-    """A journal whose file and lock the system closes when its process dies."""
-
-    is_open = True
-
-    def leave(self) -> None:
-        """Leave the file for recovery."""
-        self.is_open = False
-        super().leave()
-
-    def close(self) -> None:
-        """Remove the file."""
-        self.is_open = False
-        super().close()
-
-    def die(self) -> None:
-        """Close what a killed process had open."""
-        if self.is_open:
-            self.leave()
 
 
 async def _nothing() -> None:

@@ -1,7 +1,6 @@
 """One world from its seed to its end: processes, callers, faults, and what must be true all along."""
 
 import random
-import shutil
 import tempfile
 from functools import cache
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any, Final
 from simulation.callers import Caller
 from simulation.chat import side
 from simulation.chat.side import ChatSide
+from simulation.disk import Disk
 from simulation.invariants import Invariants
 from simulation.machine import ObjectStore
 from simulation.network import Network
@@ -111,11 +111,10 @@ class Scenario:
         self.world = world = World(seed, only=only)
         self._jobs, self._chat_requests = _divide(seed, jobs, chat)
         self._seconds = seconds
-        self._folder = Path(tempfile.mkdtemp(prefix="penstock-simulation-", dir=_memory_folder()))
         random.seed(seed)
         self._former_ids = ids.use(ids.IdSource(self._nanoseconds, random.Random(f"{seed}/ids").randbytes))
         is_file = connect.is_file(database_url)
-        self.settings = _load(database_url).model_copy(update={"data": self._folder})
+        self.settings = _load(database_url).model_copy(update={"data": Path("/simulated")})
         self.store: SharedStore = (
             SqliteStore(world, _sqlite_template()) if is_file else PostgresStore(world, database_url)
         )
@@ -126,7 +125,9 @@ class Scenario:
         doubles = {name: VendorDouble(world, name, self.invariants.check_order) for name in ("north", "south")}
         receivers = {HOOK.format(name): Receiver(HOOK.format(name), world) for name in ACCOUNTS}
         self.network = world.network = Network(world)
-        self._around = Surroundings(world, self.network, self.store, self.objects, doubles, receivers, is_file)
+        self._around = Surroundings(
+            world, self.network, self.store, self.objects, Disk(world), doubles, receivers, is_file
+        )
         self._dice = world.chance("plan")
         self.processes: list[Process] = []
         self._names = iter(range(1_000_000))
@@ -209,12 +210,8 @@ class Scenario:
         self.world.is_over = True
         for process in list(self.processes):
             process.loop.is_dead = True
-            for journal in process._journals:
-                journal.die()
-            process._leadership.release()
         ids.use(self._former_ids)
         self.store.close()
-        shutil.rmtree(self._folder, ignore_errors=True)
 
 
 def _divide(seed: int, jobs: int, chat: int) -> tuple[int, int]:
@@ -223,7 +220,3 @@ def _divide(seed: int, jobs: int, chat: int) -> tuple[int, int]:
     if kind < 0.15 and chat:
         return 0, 2 * chat
     return jobs, chat if kind < 0.7 else 0
-
-
-def _memory_folder() -> str | None:
-    return "/dev/shm" if Path("/dev/shm").is_dir() else None  # noqa: S108

@@ -210,6 +210,8 @@ class VirtualDatabase(Database):
     ) -> "asyncio.Future[Any]":
         """Send a request to the store: it is served some time later, also if its caller has stopped waiting."""
         answer = self.loop.create_future()
+        if self.loop.is_dead:
+            return answer
         if self._closed:
             answer.set_exception(StoreUnavailable("The store is closed.", retry_after=1))
             return answer
