@@ -168,7 +168,9 @@ async def _send_stream(answer: Answer, stream: AnswerStream, send: Send, seconds
         await stream.pour(cycle)
     except asyncio.CancelledError:
         if not cycle.gone:  # the drain deadline
-            await send(_error_event(Overloaded("The gateway is shutting down."), cycle.request_id, more_body=True))
+            error = Overloaded("The gateway is shutting down.")
+            answer.settlement.settle_failure(error)
+            await send(_error_event(error, cycle.request_id, more_body=True))
         raise
     except Interrupted as interrupted:
         await send(_error_event(interrupted.error, cycle.request_id, more_body=not interrupted.is_reported))
