@@ -46,7 +46,7 @@ class Heard:
     has_left: bool = False
     """The caller has left on purpose."""
     error: dict[str, Any] | None = None
-    """An error within a stream."""
+    """An error, before or within a stream."""
     cost: str | None = None
     ended_at: float | None = None
 
@@ -169,6 +169,7 @@ class ChatCaller:
 
     def _take_head(self, heard: Heard, answer: HttpAnswer) -> None:
         heard.status = answer.status
+        self.world.counts[f"chat answers {answer.status}"] += 1
         heard.retry_after = float(answer.headers.get("retry-after", "1"))
         heard.cost = answer.headers.get("x-penstock-cost")
         if answer.headers.get("x-request-id") != heard.marker:
@@ -185,7 +186,7 @@ class ChatCaller:
         if not isinstance(error, dict) or not error.keys() >= ERROR_FIELDS or not error["message"]:
             self.world.violate("errors have one shape", f"{heard.marker}: {body}")
             return
-        heard.code = error["code"]
+        heard.code, heard.error = error["code"], error
 
     def _take_event(self, heard: Heard, event: bytes) -> None:
         self._check_privacy(event)
@@ -200,7 +201,6 @@ class ChatCaller:
             return
         chunk = json.loads(payload)
         if "error" in chunk:
-            heard.error = chunk["error"]
             self._check_error(heard, chunk)
             return
         heard.usage = chunk.get("usage") or heard.usage

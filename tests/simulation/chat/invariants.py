@@ -127,6 +127,8 @@ class ChatInvariants:
             return "a whole answer is recorded as another"
         if row.cost and row.cost != cost_of(row.vendor, row.prompt, row.completion):
             return "the cost is not that of the tokens"
+        if heard.error is not None and heard.error["charged"] not in (None, bool(row.cost)):
+            return "the error says otherwise"
         if row.outcome == "ok":
             return _judge_answer(heard, row, served)
         if served is None:
