@@ -79,8 +79,8 @@ class VendorDouble:
         job_id = reference.rpartition("-")[0]
         if is_repeat:
             known = [order for order in self.orders.values() if order.reference == reference]
-            if known:
-                return _say(201, {"id": known[0].id})
+            # An order that was refused is refused again.
+            return _say(201, {"id": known[0].id}) if known else _say(400, {"error": {"code": "bad_order"}})
         earlier = self.calls[job_id] = self.calls.get(job_id, 0) + 1
         is_over = earlier > script.get("submission_times", 1)
         trouble = "accepted" if is_over else script.get("submission", "accepted")
