@@ -62,7 +62,7 @@ class Character:
 
 def draw_character(seed: int) -> Character:
     """Return the character of a seed."""
-    dice = random.Random(f"{seed}/character")  # noqa: S311  a simulation
+    dice = random.Random(f"{seed}/character")
     thrown = dice.random()
     if thrown < 0.1:
         return Character(CALM, ())
@@ -106,14 +106,14 @@ class Faults:
         for kind in self.character.kinds:
             if kind == DICE:
                 continue
-            dice = random.Random(f"{self._world.seed}/plan of {kind}")  # noqa: S311  a simulation
+            dice = random.Random(f"{self._world.seed}/plan of {kind}")
             for number in range(1 + dice.randrange(PLANS[kind])):
                 self._world.later(dice.random() * seconds, self._strike, kind, number)
 
     def _strike(self, kind: str, number: int) -> None:
         """Let one fault happen, unless this replay leaves it out."""
         if self._world.allows(f"{kind}#{number}", kind):
-            dice = random.Random(f"{self._world.seed}/{kind}#{number}")  # noqa: S311  a simulation
+            dice = random.Random(f"{self._world.seed}/{kind}#{number}")
             handlers: dict[str, Callable[[random.Random], None]] = {
                 "kill": self._kill,
                 "machine death": self._lose_machine,

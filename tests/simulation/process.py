@@ -119,7 +119,7 @@ class Process:
     async def _open_database(self, _url: str) -> Any:
         return self.database
 
-    async def _open_assets(self, _settings: Settings) -> Any:
+    async def _open_assets(self, _url: str, _downloads: Path) -> Any:
         return self.assets
 
     def _open_pool(self, _places: int, *, seconds: float, cpu_seconds: int, threads: bool = False) -> Any:
@@ -130,7 +130,7 @@ class Process:
     async def _open_client(self, _networks: Any) -> Any:
         return self.client
 
-    async def _open_fetcher(self, _fetch: Any) -> Any:
+    async def _open_fetcher(self, _networks: Any, _seconds: float) -> Any:
         return VirtualFetcher(self.world, self.loop, self.around.receivers)
 
     def _open_journals(self, _folder: Path) -> VirtualJournals:
@@ -182,8 +182,8 @@ class Process:
         for connection in list(self._state.connections):
             connection.shutdown()
         cancel = self.loop.call_later(self.settings.server.drain_seconds, self._cancel_requests)
-        while self._state.tasks:
-            await asyncio.sleep(0.1)
+        if tasks := set(self._state.tasks):
+            await asyncio.wait(tasks)
         cancel.cancel()
 
     def _cancel_requests(self) -> None:
