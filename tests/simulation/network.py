@@ -193,6 +193,11 @@ class Network:
         """Accept connections for a process."""
         self._listeners[host, port] = loop, factory
 
+    def close(self, loop: VirtualLoop) -> None:
+        """Accept no more connections for a process that stops."""
+        for address in [address for address, (listener, _) in self._listeners.items() if listener is loop]:
+            del self._listeners[address]
+
     async def connect(self, loop: VirtualLoop, factory: Factory, host: str, port: int) -> tuple[Any, Any]:
         """Connect to a listener."""
         chance = self._world.chance(f"connect {host}:{port}")

@@ -1,5 +1,6 @@
 """One simulated process: a whole gateway with its own loop, clocks and ports, which may die or freeze at any step."""
 
+import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -41,6 +42,8 @@ class Surroundings:
     receivers: Mapping[str, Receiver]
     is_alone: bool
     """True on SQLite: one process at a time runs the jobs."""
+    version: int = 0
+    """The version of the code of processes that start now."""
 
 
 class Process:
@@ -71,11 +74,15 @@ class Process:
             else Appointment(is_held=settings.jobs.run == "here")
         )
         self._on_death = on_death
+        self._state = ServerState()
+        self.main: Any = None
+        self.stopping: Any = None
         self.database = VirtualDatabase(around.store, self.loop, self.kill)
+        self.database.version = around.version
         self.loop.call_soon(self._begin)
 
     def _begin(self) -> None:
-        self._task = self.loop.create_task(self._run(), name=f"main of {self.loop.name}")
+        self.main = self.loop.create_task(self._run(), name=f"main of {self.loop.name}")
 
     async def _run(self) -> None:
         ports = Ports(
@@ -100,8 +107,7 @@ class Process:
         config = uvicorn.Config(create_app(gateway), log_config=None, access_log=False, timeout_keep_alive=75)
         config.load()
         served = type("Served", (GuardedConnection,), {"doorman": Doorman(), "heads": Heads()})
-        state = ServerState()
-        factory = partial(served, config=config, server_state=state, app_state={}, _loop=self.loop)
+        factory = partial(served, config=config, server_state=self._state, app_state={}, _loop=self.loop)
         self.around.network.listen("gateway", self.port, self.loop, factory)
 
     def wall(self) -> float:
@@ -143,6 +149,15 @@ class Process:
         self.around.network.bury(self.loop, silently=silently)
         self._on_death(self, reason)
 
+    def reload(self, settings: Settings) -> None:
+        """Change the settings of the running process."""
+        self.settings = settings
+        if self.gateway is not None and not self.is_stopping:
+            self.loop.call_soon(self._begin_reload, self.gateway, settings)
+
+    def _begin_reload(self, gateway: Gateway, settings: Settings) -> None:
+        self._reloading = self.loop.create_task(gateway.reload(settings), name=f"reload of {self.loop.name}")
+
     def stop(self) -> None:
         """Stop the process as an operator does: drain, then close."""
         if not self.is_stopping and self.gateway is not None and not self.loop.is_dead:
@@ -150,13 +165,30 @@ class Process:
             self.loop.call_soon(self._begin_stop)
 
     def _begin_stop(self) -> None:
-        self._stopping = self.loop.create_task(self._stop(), name=f"stop of {self.loop.name}")
+        self.stopping = self.loop.create_task(self._stop(), name=f"stop of {self.loop.name}")
 
     async def _stop(self) -> None:
         if self.gateway is not None:
+            await self._drain(self.gateway)
             await self.gateway.close()
         self.has_stopped = True
         self.kill("stopped")
+
+    async def _drain(self, gateway: Gateway) -> None:
+        """Serve the requests that are under way, as the web server does when it stops."""
+        self.is_ready = False
+        self.around.network.close(self.loop)
+        gateway.drain()
+        for connection in list(self._state.connections):
+            connection.shutdown()
+        cancel = self.loop.call_later(self.settings.server.drain_seconds, self._cancel_requests)
+        if tasks := set(self._state.tasks):
+            await asyncio.wait(tasks)
+        cancel.cancel()
+
+    def _cancel_requests(self) -> None:
+        for task in self._state.tasks:
+            task.cancel()
 
 
 async def _nothing() -> None:

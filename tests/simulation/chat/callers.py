@@ -41,6 +41,8 @@ class Heard:
     """The error's code."""
     retry_after: float = 1.0
     text: str = ""
+    progress: list[tuple[float, int]] = field(default_factory=list[tuple[float, int]])
+    """The number of characters heard, by moment."""
     usage: dict[str, Any] | None = None
     is_whole: bool = False
     has_left: bool = False
@@ -206,6 +208,7 @@ class ChatCaller:
         heard.usage = chunk.get("usage") or heard.usage
         for choice in chunk["choices"]:
             heard.text += choice["delta"].get("content") or ""
+        heard.progress.append((self.world.now, len(heard.text)))
         self.check_text(heard)
 
     def _check_privacy(self, data: bytes) -> None:

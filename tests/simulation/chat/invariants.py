@@ -1,6 +1,6 @@
 """What must be true of chat: each served call is charged once and rightly, limits hold, and leases come back."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from simulation.chat.callers import ChatCaller, Heard
@@ -17,7 +17,11 @@ PRICES: Final = {"east": (100, 400), "west": (150, 300)}
 CHARACTERS_PER_TOKEN: Final = 4
 LATE_SECONDS: Final = 15.0
 """The longest time between a request's start and its admission by a slow store."""
+PROGRESS_SECONDS: Final = 1.0
+"""The age of a stream's progress in the journal, also if two writes of it fail."""
 PROCESSES: Final = 3
+UNTIMELY: Final = frozenset({"freeze", "skew", "clock jump", "disk full", "machine death", "store slow"})
+"""Planned faults after which times say little."""
 
 
 class Row(NamedTuple):
@@ -94,8 +98,8 @@ class ChatInvariants:
         held = self._store.ask("SELECT subject, owner, period, amount FROM holds WHERE is_lease = 1 AND amount > 0")
         return held + self._store.ask("SELECT owner, process, amount FROM slots WHERE amount > 0")
 
-    def check_end(self, callers: Sequence[ChatCaller]) -> None:
-        """Check every request, and that nothing is left over."""
+    def check_end(self, callers: Sequence[ChatCaller], kinds: Collection[str]) -> None:
+        """Check every request, and that nothing is left over. `kinds` are the planned faults of the world."""
         self.audit()
         if leased := self._leased():
             self._world.violate("every lease comes back", repr(leased))
@@ -107,7 +111,10 @@ class ChatInvariants:
             for heard in caller.heard:
                 self._check_request(heard, rows.get(heard.marker))
                 caller.check_text(heard)
-        self._check_rates(rows.values())
+                if not UNTIMELY.intersection(kinds):
+                    self._check_progress(heard, rows.get(heard.marker))
+        if not UNTIMELY.intersection(kinds):
+            self._check_rates(rows.values())
         self._check_overrun()
 
     def _check_request(self, heard: Heard, row: Row | None) -> None:
@@ -134,6 +141,15 @@ class ChatInvariants:
         if served is None:
             return "an answer that nobody gave is charged" if row.completion else None
         return _judge_part(heard, row, served)
+
+    def _check_progress(self, heard: Heard, row: Row | None) -> None:
+        """Check that a stream whose process died is charged for all but the last moment of it."""
+        if row is None or row.code != CRASHED or heard.ended_at is None:
+            return
+        until = heard.ended_at - PROGRESS_SECONDS
+        seen = max((characters for at, characters in heard.progress if at < until), default=0)
+        if row.completion < -(-seen // CHARACTERS_PER_TOKEN):
+            self._world.violate("a stream is charged by its progress", f"{seen} were heard: {row} {heard}")
 
     def _check_overrun(self) -> None:
         """Check that only keys with a budget have costs that no budget covers."""

@@ -2,7 +2,7 @@
 
 import asyncio
 import random
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any, Final
 
 from simulation.chat.callers import ChatCaller
@@ -122,6 +122,6 @@ class ChatSide:
 
         return can_pay
 
-    def check_end(self) -> None:
-        """Check every request."""
-        self._invariants.check_end(self.callers)
+    def check_end(self, kinds: Collection[str]) -> None:
+        """Check every request. `kinds` are the planned faults of the world."""
+        self._invariants.check_end(self.callers, kinds)
