@@ -47,6 +47,11 @@ class SharedStore(ABC):
         self.connection = engine.connect()
         self.clients: list[VirtualDatabase] = []
         self.away_until = 0.0
+        self.slow_until = 0.0
+        self.doubt_until = 0.0
+        """Until then the outcome of every commit is unknown: the server is failing over."""
+        self.oldest_version = 0
+        """The oldest version of the code that can use the schema."""
         self.is_read_only = False
         self.on_commit: Callable[[], None] = lambda: None
         self.commits = 0
@@ -55,6 +60,10 @@ class SharedStore(ABC):
     def is_away(self) -> bool:
         """Return whether nobody can reach the store now."""
         return self.away_until > self._world.now
+
+    def require(self, version: int) -> None:
+        """Upgrade the schema to one that older code cannot use."""
+        self.oldest_version = max(self.oldest_version, version)
 
     @abstractmethod
     def transact(self, function: Callable[[Connection], T], *, commit: bool) -> tuple[T, set[str]]:
@@ -191,6 +200,8 @@ class VirtualDatabase(Database):
         self.engine = store.engine
         self.loop = loop
         self.is_watching = False
+        self.version = store.oldest_version
+        self._is_refused = False
         self._store = store
         self._world = loop.world
         self._die = die
@@ -212,6 +223,10 @@ class VirtualDatabase(Database):
         fault = self._chance.draw(READ_FAULTS)
         return await self._ask(lambda connection: function(connection, *args, **kwargs), fault, is_write=False)
 
+    async def recheck(self) -> None:
+        """Stop using a store whose schema is too new for this version."""
+        self._is_refused = self.version < self._store.oldest_version
+
     async def watch(self) -> None:
         """Hear the signals of other processes from now on."""
         self.is_watching = True
@@ -226,11 +241,13 @@ class VirtualDatabase(Database):
     ) -> "asyncio.Future[Any]":
         """Send a request to the store: it is served some time later, also if its caller has stopped waiting."""
         answer = self.loop.create_future()
-        if self._closed:
+        if self.loop.is_dead:
+            return answer
+        if self._closed or self._is_refused:
             answer.set_exception(StoreUnavailable("The store is closed.", retry_after=1))
             return answer
         seconds = QUERY_SECONDS * (0.5 + self._chance.random())
-        if fault == "store: slow":
+        if fault == "store: slow" or self._store.slow_until > self._world.now:
             seconds += self._chance.uniform(*SLOW_SECONDS)
         # The request is under way: the death of its process does not call it back.
         self._world.later(seconds, self._serve, function, answer, fault, is_write)
@@ -240,9 +257,12 @@ class VirtualDatabase(Database):
         store = self._store
         if self.loop.is_dead and not (is_write and store.has_doubt and self._chance.random() < 0.5):
             return
-        if fault == "store: refused" or store.is_away or (store.is_read_only and is_write):
+        if is_write and store.doubt_until > self._world.now:
+            fault = "store: outcome unknown, " + ("done" if self._chance.random() < 0.5 else "not done")
+        elif fault == "store: refused" or store.is_away or (store.is_read_only and is_write):
             self._answer(answer, StoreUnavailable(retry_after=1), failed=True)
-        elif fault == "death before commit":
+            return
+        if fault == "death before commit":
             if not self.loop.is_dead:
                 self._die(fault)
         else:
