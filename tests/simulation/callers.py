@@ -128,6 +128,7 @@ class Caller:
         except CallFailed:
             self.world.counts["calls that failed"] += 1
             return None
+        self.world.recorder.add(f"{self.account} {method} {path} {answer.status} {answer.body!r}")
         if answer.status not in EXPECTED:
             self.world.violate("every answer is expected", f"{method} {path}: {answer.status} {answer.body[:400]!r}")
         return answer

@@ -178,8 +178,8 @@ class Network:
     def __init__(self, world: World) -> None:
         self._world = world
         self._listeners: dict[tuple[str, int], tuple[VirtualLoop, Factory]] = {}
-        self._pairs: set[tuple[VirtualTransport, VirtualTransport]] = set()
-        self._open: dict[VirtualLoop, set[VirtualTransport]] = {}
+        self._open: dict[VirtualLoop, dict[VirtualTransport, None]] = {}
+        """Open ends by loop. They are dicts, as the order of a set of objects differs from run to run."""
 
     def listen(self, host: str, port: int, loop: VirtualLoop, factory: Factory) -> None:
         """Accept connections for a process."""
@@ -198,8 +198,8 @@ class Network:
         near = VirtualTransport(self, loop, self._world.chance(f"to {host}"))
         far = VirtualTransport(self, listener, self._world.chance(f"from {host}"))
         near.peer, far.peer = far, near
-        self._open.setdefault(loop, set()).add(near)
-        self._open.setdefault(listener, set()).add(far)
+        self._open.setdefault(loop, {})[near] = None
+        self._open.setdefault(listener, {})[far] = None
         listener.call_soon(self._accept, far, accept)
         protocol = factory()
         near.begin(protocol)
@@ -216,6 +216,6 @@ class Network:
     def bury(self, loop: VirtualLoop, *, silently: bool) -> None:
         """End the connections of a dead process: its kernel resets them, unless the whole machine is gone."""
         for end in self._open.pop(loop, ()):
-            if not end._lost:  # noqa: SLF001
+            if not end._lost:
                 seconds = 60.0 if silently else LATENCY_SECONDS
                 end.peer.loop.call_later(seconds, end.peer.lose, ConnectionResetError("reset by peer"))

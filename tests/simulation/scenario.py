@@ -13,13 +13,13 @@ from simulation.machine import ObjectStore
 from simulation.network import Network
 from simulation.process import Process, Surroundings
 from simulation.receivers import Receiver
+from simulation.running.sources import SeededSources
 from simulation.store import PostgresStore, SharedStore, SqliteStore
 from simulation.vendors import VendorDouble
 from simulation.world import EPOCH, World
 from sqlalchemy import Connection
 
 from penstock.accounts.administration import ensure_account, issue_key
-from penstock.domain import ids
 from penstock.domain.accounts import Actor, Allowance, KeyWish
 from penstock.domain.budgets import Period
 from penstock.domain.money import parse_usd
@@ -81,7 +81,7 @@ def _found(connection: Connection, seed: int) -> dict[str, str]:
 
 @cache
 def _sqlite_template() -> bytes:
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, SeededSources("template", lambda: 0.0):
         url = f"sqlite:///{folder}/template.db"
         engine = connect.make_engine(url)
         connect.prepare(engine)
@@ -107,8 +107,7 @@ class Scenario:
         self.world = world = World(seed, only=only)
         self._jobs, self._seconds = jobs, seconds
         self._folder = Path(tempfile.mkdtemp(prefix="penstock-simulation-", dir=_memory_folder()))
-        random.seed(seed)
-        self._former_ids = ids.use(ids.IdSource(self._nanoseconds, random.Random(f"{seed}/ids").randbytes))
+        self._sources = SeededSources(seed, lambda: world.now)
         is_file = connect.is_file(database_url)
         self.settings = _load(database_url).model_copy(update={"data": self._folder})
         self.store: SharedStore = (
@@ -130,9 +129,6 @@ class Scenario:
         for caller in self.callers:
             caller.others = self.callers
         self._living: list[Any] = []
-
-    def _nanoseconds(self) -> int:
-        return int(self.world.wall() * 1e9)
 
     # -- processes
 
@@ -194,10 +190,10 @@ class Scenario:
         self.world.is_over = True
         for process in list(self.processes):
             process.loop.is_dead = True
-            for journal in process._journals:  # noqa: SLF001
+            for journal in process._journals:
                 journal.die()
-            process._leadership.release()  # noqa: SLF001
-        ids.use(self._former_ids)
+            process._leadership.release()
+        self._sources.close()
         self.store.close()
         shutil.rmtree(self._folder, ignore_errors=True)
 

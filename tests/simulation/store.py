@@ -5,11 +5,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any, Concatenate, Final
 
+from simulation.virtual_loop import VirtualLoop
+from simulation.world import EPOCH, World
 from sqlalchemy import Connection, Engine, create_engine, make_url
 from sqlalchemy.exc import DataError, SQLAlchemyError
 from sqlalchemy.pool import StaticPool
-from simulation.virtual_loop import VirtualLoop
-from simulation.world import EPOCH, World
 
 from penstock.errors import InvalidRequest, StoreUnavailable
 from penstock.store.database import RUNG, Database, P, T
@@ -222,6 +222,7 @@ class VirtualDatabase(Database):
 
     def _serve(self, function: Callable[[Connection], Any], answer: Any, fault: str | None, is_write: bool) -> None:
         store = self._store
+        self._world.recorder.add(f"{self.loop.name} {'writes' if is_write else 'reads'} {fault}")
         if self.loop.is_dead and not (is_write and store.has_doubt and self._chance.random() < 0.5):
             return
         if fault == "store: refused" or store.is_away or (store.is_read_only and is_write):
