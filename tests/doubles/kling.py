@@ -152,7 +152,7 @@ class KlingDouble(MediaDouble):
         await super().hide()
 
     async def play(self, request: web.BaseRequest) -> web.StreamResponse:
-        if (code := check_token(request.headers.get("Authorization", ""))) is not None:
+        if (code := check_token(request.headers.get("Authorization", ""), time.time())) is not None:
             return refuse(code, f"{ACCESS}: {request.headers.get('Authorization')}")
         name = request.path.removeprefix(PATH).removeprefix("/")
         match request.method, request.path.startswith(PATH), name:
@@ -228,8 +228,8 @@ class KlingDouble(MediaDouble):
                 return {"task_status": word, "task_status_msg": f"{ACCESS} has failed, see {self.url}"}
 
 
-def check_token(header: str) -> int | None:
-    """What is wrong with an `Authorization`, as a code."""
+def check_token(header: str, now: float) -> int | None:
+    """Return the code of what is wrong with an `Authorization` at this time."""
     if not header:
         return 1001
     try:
@@ -244,9 +244,9 @@ def check_token(header: str) -> int | None:
     is_whole = head == {"alg": "HS256", "typ": "JWT"} and claims == {"iss": ACCESS, "exp": end, "nbf": begin}
     if not (is_ours and is_whole and type(begin) is type(end) is int and end - begin <= 1805):
         return 1002
-    if begin > time.time():
+    if begin > now:
         return 1003
-    return None if time.time() < end else 1004
+    return None if now < end else 1004
 
 
 def _decode(text: str) -> bytes:
